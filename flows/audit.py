@@ -97,8 +97,9 @@ def _run(asked: Asked, repeated: Repeated | None, out: Path) -> None:
     """Audit what is asked, after running a command again and again if there is one."""
     from tasks.external.command import repeat
     from tasks.external.run import run
-    from tasks.external.writing import write
+    from tasks.external.writing import require_folder, write
 
+    require_folder(out)
     start = time.monotonic()
 
     def say(line: str) -> None:
@@ -156,8 +157,9 @@ def graphs(
     Exit codes are those of `dprec audit`.
     """
     from tasks.external.graphs import Asked, run
-    from tasks.external.writing import write
+    from tasks.external.writing import require_folder, write
 
+    require_folder(out)
     names = names_of({"user": user_column, "source": source_column, "target": target_column})
     asked = Asked(embeddings, edges, other_embeddings, anchors, users, other_users, seed, names)
     result = run(asked, lambda line: print(line, file=sys.stderr))
@@ -166,8 +168,10 @@ def graphs(
 
 def _report(result: Audit, paths: Sequence[Path]) -> None:
     """Print the verdict, and end with its exit code."""
+    from tasks.external.findings import shown
+
     for sentence in result.verdict.sentences:
-        print(sentence)
+        print(shown(sentence))
     print(f"written: {', '.join(map(str, paths))}")
     if result.verdict.exit_code:
         raise typer.Exit(result.verdict.exit_code)

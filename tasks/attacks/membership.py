@@ -69,17 +69,20 @@ def rmia(
     gamma: float = 1.0,
     offline: float | None = None,
 ) -> Floats:
-    """Share of population points z over which target x has a likelihood ratio of gamma or more: (n,).
+    """Share of population points z over which target x has a likelihood ratio above gamma, equal ones half: (n,).
 
     Zarifzadeh et al., eq. 4 and Algorithm 1: LR(x, z) = (P(x | θ) / P(x)) / (P(z | θ) / P(z)). P(x) is the mean over
     shadow runs, half of it with the target and half without. Offline (Algorithm 2), with a = `offline`, runs without it
     stand for both: P(x) = ½ ((1 + a) P_out(x) + 1 - a).
 
+    The paper counts equal ones whole. Lists give many, and a target of the population is its own equal: counted half,
+    for everybody alike, they leave equal targets with equal scores.
+
     Args:
         likelihoods: (n,) in (0, 1]: how likely the attacked run makes each target.
         shadows: (n_runs, n) the same of the shadow runs, or NaN.
         included: (n_runs, n) whether the target was in that run's training data.
-        is_population: (n,) which targets serve as z. A target is not compared with itself.
+        is_population: (n,) which targets serve as z.
         offline: a in [0, 1], or None for the online attack.
 
     Returns:
@@ -100,10 +103,8 @@ def rmia(
     population = np.sort(ratios[is_population & ~np.isnan(ratios)])
     if not len(population):
         raise ValueError("no target of the population has a likelihood ratio")
-    # ratio / z >= gamma, and what an x of the population would count of itself is taken off
-    below = np.searchsorted(population, ratios / gamma, side="right").astype(np.float64)
-    own = (is_population & (gamma <= 1)).astype(np.float64)
-    share = (below - own) / np.maximum(len(population) - is_population.astype(np.float64), 1)
+    below, up_to = (np.searchsorted(population, ratios / gamma, side) for side in ("left", "right"))
+    share = (below + up_to) / (2 * len(population))
     return np.where(np.isnan(ratios), np.nan, share)
 
 

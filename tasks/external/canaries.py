@@ -101,7 +101,7 @@ def draw(path: Path, table: TextTable, count: int, n_items: int, least: int, rng
     deals = [rng.permutation(rare)[: hands * (n_items + 1)] for _ in range(-(-count // hands))]
     chosen = np.concatenate(deals).reshape(-1, n_items + 1)[:count]
     ids = _new_ids([row[user] for row in table.rows], 2 * count, rng)
-    high = "" if rating is None else max((row[rating] for row in table.rows), key=_number)
+    high = "" if rating is None else max((row[rating] for row in table.rows), key=float)
 
     def make_row(who: str, what: str) -> list[str]:
         row = list(table.rows[int(rng.integers(len(table.rows)))])  # times and whatever else, of some real row
@@ -134,7 +134,7 @@ def write_secret(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]
         csv.writer(file, lineterminator="\n").writerows([header, *rows])
 
 
-def check(delta: float, claimed: float | None, coins: Path | None) -> None:
+def check(delta: float, claimed: float | None, has_coins: bool) -> None:
     """Refuse what no audit can decide.
 
     Raises:
@@ -144,7 +144,7 @@ def check(delta: float, claimed: float | None, coins: Path | None) -> None:
         raise ConfigurationError(f"--delta must be in [0, 1), not {delta}")
     if claimed is not None and not claimed >= 0:
         raise ConfigurationError(f"--claimed-epsilon must be 0 or more, not {claimed}")
-    if claimed is not None and coins is None:
+    if claimed is not None and not has_coins:
         raise ConfigurationError("--claimed-epsilon needs --canaries; `dprec audit canaries` makes them")
 
 
@@ -157,12 +157,15 @@ def verify(given: Given, train: Given, lists: Given) -> list[str]:
     trained = set(train.rows["user"])
     with_list = set(lists.rows["user"])
     path = given.taken.path
+    canaries = set(given.rows["canary"])
     for line, row in enumerate(given.rows.iter_rows(named=True), start=2):
         if (row["canary"] in trained) != bool(row["included"]):
             state = "in but has no row in" if row["included"] else "out but is in"
             raise DataError(f"{path}:{line}: canary {row['canary']} is {state} {train.taken.path}; give the table")
         if row["witness"] not in trained:
             raise DataError(f"{path}:{line}: witness {row['witness']} has no row in {train.taken.path}")
+        if row["witness"] in canaries:  # whose list nothing is proved by
+            raise DataError(f"{path}:{line}: witness {row['witness']} is a canary; give the file as it was made")
     if with_list.isdisjoint(given.rows["witness"]):  # of few it only proves less: their items are not listed
         raise DataError(f"{path}: no witness has a list in {lists.taken.path}; recommend to all users, them too")
     return [*given.rows["canary"], *given.rows["witness"]]
@@ -261,13 +264,6 @@ def _new_ids(users: Sequence[str], count: int, rng: np.random.Generator) -> list
             taken.add(name)
             made.append(name)
     return made
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise DataError(f"rating {text!r} is no number; name the column with --rating-column") from None
 
 
 _PAGE = """What to do with these files

@@ -30,7 +30,7 @@ from tasks.errors import ConfigurationError, DataError, DprecError
 from tasks.external import reading
 from tasks.external.canaries import write_secret
 from tasks.external.reading import Names
-from tasks.external.run import Asked, OtherRun
+from tasks.external.run import Asked, OtherRun, check
 from tasks.external.splits import CANARIES, HISTORIES, PUBLIC, TRAIN, Splits
 
 LISTS, DONE, PLAN = "lists.csv", "done.json", "plan.json"
@@ -64,13 +64,17 @@ def repeat(of: Repeated, asked: Asked, say: Callable[[str], None]) -> Asked:
         asked: its `train` is split; `jobs` is how many runs go on at the same time.
 
     Raises:
-        ConfigurationError: the command lacks {train} or {out}, or the folder was made for other data.
-        DataError: a run failed, was too slow or wrote no valid lists (one line with the files of its output).
+        ConfigurationError: the command lacks {train} or {out}, the folder was made for other data, or an option that
+            the audit takes afterwards is wrong.
+        DataError: a run failed, was too slow, changed what it was given or wrote no valid lists (one line).
     """
+    check(asked, has_canaries=of.canaries > 0, has_lists=False)
+    if asked.users is not None:
+        reading.attributes(asked.users, asked.names, asked.attributes)
     runner = _Runner(of, _absolute(of.command), asked.names, say)
     of.work.mkdir(parents=True, exist_ok=True)
     with _locked(of.work):
-        runner.splits = Splits(asked.train, asked.names, of.canaries, _plan(of, asked.train))
+        runner.splits = Splits(asked.train, asked.names, of.canaries, _plan(of, asked.train, asked.names))
         _side_by_side(runner, asked.jobs)
     target, *others = (of.work / _name(number) for number in range(of.runs))
     coins = [run / CANARIES if of.canaries else None for run in (target, *others)]
@@ -108,11 +112,17 @@ class _Runner:
             shutil.rmtree(left, ignore_errors=True)
         begun = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=self.of.work))
         self.splits.write(begun, number)
+        given = {path: _digest(path) for path in begun.iterdir()}
         (begun / "folder").mkdir()
         start = time.monotonic()
         self._call(begun, number)
         if self._stopped.is_set():
             return
+        for path, digest in given.items():
+            if _digest(path) != digest:
+                raise DataError(
+                    f"{folder.name}: the command changed {path}; it may write to {{out}} and its folder alone"
+                )
         try:
             reading.lists(begun / LISTS, "lists", self.names)
         except DataError as error:
@@ -159,9 +169,8 @@ class _Runner:
             why = f"not done after {self.of.time_limit:g} s (--time-limit)"
         with self._lock:
             self._alive.discard(process)
-            if process.poll() is None:
-                _kill(process)
-                process.wait()
+            _kill(process)  # what it has left in the background, too
+            process.wait()
         if why and not self._stopped.is_set():
             words = _last_line(outputs[1]) or _last_line(outputs[0]) or "it wrote nothing"
             raise DataError(f"{_name(number)}: {why}: {words} ({outputs[0]}, {outputs[1]})")
@@ -210,18 +219,18 @@ def _replace(argument: str, values: dict[str, str]) -> str:
     return argument
 
 
-def _plan(of: Repeated, train: Path) -> int:
+def _plan(of: Repeated, train: Path, names: Names) -> int:
     """The seed of all coins of this folder, drawn from the operating system when it is new."""
     if of.runs < FEWEST_RUNS:
         raise ConfigurationError(f"--runs must be {FEWEST_RUNS} or more, not {of.runs}")
-    made_for = {"train": _digest(train), "canaries": of.canaries}
+    made_for = {"train": _digest(train), "canaries": of.canaries, "columns": dict(names.columns)}
     path = of.work / PLAN
     if path.is_file():
         plan: dict[str, object] = json.loads(path.read_text())
         seed = plan.pop("seed", None)
         if plan != made_for or not isinstance(seed, int):
             raise ConfigurationError(
-                f"{of.work} has runs on other data or canaries; choose another --work, or remove it"
+                f"{of.work} has runs on other data, columns or canaries; choose another --work, or remove it"
             )
         return seed
     seed = secrets.randbits(128)
@@ -267,7 +276,11 @@ def _digest(path: Path) -> str:
 
 
 def _last_line(path: Path) -> str:
-    lines = path.read_bytes()[-10_000:].decode("utf-8", "replace").split("\n")
+    if not path.is_file():  # the command may have removed it
+        return ""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - 10_000))
+        lines = file.read().decode("utf-8", "replace").split("\n")
     return next((line.strip()[-LAST_WORDS:] for line in reversed(lines) if line.strip()), "")
 
 

@@ -21,7 +21,7 @@ from sklearn.preprocessing import normalize
 
 from tasks.attacks.embeddings.anchors import claims, reidentify
 from tasks.attacks.embeddings.links import Pairs, draw, similarities
-from tasks.errors import ConfigurationError
+from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.alignment import PairScorer, similarity_scorer
 from tasks.external import reading
 from tasks.external.attributes import p_better
@@ -68,6 +68,12 @@ def run(asked: Asked, say: Callable[[str], None]) -> Audit:
         raise ConfigurationError("--other-embeddings and --anchors go together: who is whom in the other network")
     if asked.edges is None and asked.anchors is None:
         raise ConfigurationError("audit graphs needs --edges, or --other-embeddings and --anchors")
+    if asked.anchors is not None and (asked.users is None) != (asked.other_users is None):
+        raise ConfigurationError("--users and --other-users go together: what is known of people in either network")
+    if asked.other_users is not None and asked.anchors is None:
+        raise ConfigurationError("--other-users needs --other-embeddings and --anchors")
+    files = [asked.embeddings, asked.edges, asked.other_embeddings, asked.anchors, asked.users, asked.other_users]
+    asked.names.require([path for path in files if path is not None])
     read = []
 
     def taken(given: Given) -> Given:
@@ -87,12 +93,12 @@ def run(asked: Asked, say: Callable[[str], None]) -> Audit:
         known = (people, others) if people is not None and others is not None else None
         answers.append(reidentification(own, other, anchors, known, asked.seed))
     answers, verdict = decide(answers, None)
-    files = [
+    taken_files = [
         File(role=of.role, path=str(of.path), rows=of.rows, columns=dict(of.columns), notes=list(of.notes))
         for of in read
     ]
     return Audit(
-        alpha=ALPHA, seed=asked.seed, files=files, answers=answers, canaries=None, exposure=[], verdict=verdict
+        alpha=ALPHA, seed=asked.seed, files=taken_files, answers=answers, canaries=None, exposure=[], verdict=verdict
     )
 
 
@@ -200,6 +206,8 @@ def _places(given: Given, sources: pl.Series, targets: pl.Series) -> tuple[NDArr
     for column, users in (("source", sources), ("target", targets)):
         places = pl.DataFrame({column: users}).with_row_index(f"{column} place")
         rows = rows.join(places, on=column, how="inner", maintain_order="left")
+    if rows.is_empty():
+        raise DataError(f"{given.taken.path}: of no pair both users have a vector; do the ids agree?")
     left = len(given.rows) - len(rows)
     note = [f"{left:,} pairs of {given.taken.path} have a user without a vector; they are not used"] if left else []
     return rows.select("source place", "target place").to_numpy().astype(np.int64), note

@@ -27,6 +27,10 @@ PER_USER = 5
 """Pairs of each user that are attacked: so many that were trained on and as many that were held back."""
 ALIKE = 0.2
 """Share of different items in non-members' lists, of those in members', below which all of them got one list."""
+FEWEST_BY_CHANCE = 10
+"""Items of their own that users would have in one another's lists, below which nothing is said of what is left out."""
+LEFT_OUT = 0.1
+"""Items of their own in users' lists, as a share of what there would be otherwise, below which lists leave them out."""
 SEPARATES = 0.05
 """p-value of a control below which members are different anyhow, and single hits at low rates prove nothing."""
 
@@ -90,7 +94,8 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> tuple[Answer
         return undecided("interactions", "interactions", why), pairs, is_member, np.empty(0)
     notes = [f"{len(pairs.users) // 2:,} pairs that were trained on and as many held back, of {n_users:,} users"]
     in_lists = signals.reciprocal_rank(inputs.lists, pairs) > 0
-    rule = not in_lists[is_member].any() and bool(in_lists[~is_member].any())
+    shares = in_lists[is_member].mean(), in_lists[~is_member].mean()
+    rule = shares[0] < LEFT_OUT * shares[1]
 
     def similar(weights: Weights, run: Shadow, closest: int | None = None) -> Floats:
         left_out = signals.stand_ins(inputs.known, run.keys, pairs, np.random.default_rng([seed, *b"stand-ins"]))
@@ -106,8 +111,8 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> tuple[Answer
     if rule:
         notes.append(
             "The serving rule: lists leave out trained items. That alone tells of an item in a list that it was "
-            f"not trained on: of those held back {in_lists[~is_member].mean():.1%} are in a list, of those trained on "
-            "none. It is no part of the attacks below."
+            f"not trained on: of those held back {shares[1]:.1%} are in a list, of those trained on {shares[0]:.1%}. "
+            "It is no part of the attacks below."
         )
     else:
         of_lists["rank in the list"] = lambda run: signals.reciprocal_rank(run.lists, pairs)
@@ -218,14 +223,31 @@ def served_otherwise(inputs: Inputs, members: Ints, others: Ints) -> str:
             f"{n} lists of non-members hold {second} different items and as many of members {first}: non-members were "
             "not folded in, and an attack would measure the serving rule"
         )
-    shares = [np.nanmean(signals.own_share(inputs.lists, inputs.known, who)) for who in (members, others)]
-    trained = np.nanmean(signals.own_share(inputs.lists, inputs.trained, members))
-    if trained == 0 and shares[1] > 0:
+    of_members = _own_beside_chance(inputs, inputs.trained, members)
+    of_others = _own_beside_chance(inputs, inputs.known, others)
+    if of_members < LEFT_OUT <= of_others:
         return (
             "lists of members leave out what they were trained on, those of non-members do not leave out their own: "
             "fold non-members in with the same rule"
         )
+    if of_others < LEFT_OUT <= of_members:
+        return (
+            "lists of non-members leave out their own items, those of members do not leave out what they were trained "
+            "on: fold non-members in with the same rule"
+        )
     return ""
+
+
+def _own_beside_chance(inputs: Inputs, histories: csr_array, users: Ints) -> float:
+    """Items of their own in users' lists, as a share of those in one another's; NaN where these are few."""
+    swapped = inputs.lists.copy()
+    swapped[users] = inputs.lists[np.roll(users, 1)]
+    lengths = (inputs.lists[users] != NOBODY).sum(axis=1)
+    own, chance = (
+        float(np.nansum(signals.own_share(lists, histories, users) * counts))
+        for lists, counts in ((inputs.lists, lengths), (swapped, np.roll(lengths, 1)))
+    )
+    return own / chance if chance >= FEWEST_BY_CHANCE else float("nan")
 
 
 def _values(

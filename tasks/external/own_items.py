@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 from scipy.sparse import csr_array
 
 from tasks.evaluation.statistics import crossed_interval
@@ -16,6 +15,7 @@ from tasks.external.findings import Answer, Attack, Measure, undecided
 from tasks.external.inputs import NOBODY, Inputs, sample
 
 FEWEST = 20
+SHUFFLES = 9_999
 MOST_USERS = 2_000
 """Users whose lists are shuffled; a random sample where there are more."""
 
@@ -23,8 +23,8 @@ MOST_USERS = 2_000
 def own_items(inputs: Inputs, seed: int) -> Answer:
     """Share of listed items that their user was trained on, beside that of other users' lists.
 
-    The test is one of permutation: under "lists are shuffled among users" the number of hits is about
-    normal, with the mean and variance of Hoeffding, "A combinatorial central limit theorem" (1951).
+    The test is one of permutation: lists are shuffled among users (Phipson and Smyth, "Permutation p-values should
+    never be zero", 2010). Where hits are few their number is far from normal.
     """
     rng = np.random.default_rng([seed, *b"own items"])
     users = np.flatnonzero(inputs.is_member & inputs.has_list)
@@ -39,10 +39,8 @@ def own_items(inputs: Inputs, seed: int) -> Answer:
     shares = (inputs.trained[users] @ shown.T).toarray().astype(np.float64)  # history of row, list of column
     own, n = np.diag(shares), len(users)
     others = (shares.sum(axis=1) - own) / max(n - 1, 1)
-    centred = shares - shares.mean(axis=0) - shares.mean(axis=1)[:, None] + shares.mean()
-    deviation = float(np.sqrt((centred**2).sum() / max(n - 1, 1)))
     excess = float(own.sum() - shares.sum() / n)
-    p = float(stats.norm.sf(excess / deviation)) if excess > 1e-6 * n and deviation > 0 else 1.0
+    p = _p(shares, rng) if excess > 1e-6 * n else 1.0
     return Answer(
         question="own items",
         subject="training interactions",
@@ -58,6 +56,13 @@ def own_items(inputs: Inputs, seed: int) -> Answer:
             )
         ],
     )
+
+
+def _p(shares: NDArray[np.float64], rng: np.random.Generator) -> float:
+    """How often shuffled lists hit as much as everybody's own; shares: (n, n), history of row and list of column."""
+    users, own = np.arange(len(shares)), float(np.trace(shares)) - 1e-9
+    as_many = sum(float(shares[users, rng.permutation(users)].sum()) >= own for _ in range(SHUFFLES))
+    return (1 + as_many) / (1 + SHUFFLES)
 
 
 def _share(name: str, values: NDArray[np.float64], seed: int) -> Measure:

@@ -57,6 +57,12 @@ class Names:
 
     columns: Mapping[Role, str] = field(default_factory=dict)
 
+    def require(self, paths: Sequence[Path], without: Sequence[Role] = ()) -> None:
+        """Refuse a column, but of the roles `without`, that no file has: one of a usual name would be read instead."""
+        for role, column in self.columns.items():
+            if role not in without and not any(column in columns_of(path) for path in paths):
+                raise ConfigurationError(f"no file has a column {column!r}; correct --{role}-column")
+
 
 def interactions(path: Path, role: str, names: Names) -> Given:
     """Users' interactions: user, item and, where there is one, rating; of a pair that is repeated the last row.
@@ -194,22 +200,19 @@ class TextTable(NamedTuple):
 
 
 def text_table(path: Path, names: Names) -> TextTable:
-    """Read a CSV file of interactions as text.
+    """Read a CSV file of interactions as text, as strictly as `interactions` does.
 
     Raises:
-        DataError: the file is missing, empty or not CSV, a column is missing or ambiguous, or a row has another number
-            of fields.
+        DataError: see `interactions`; or it is no CSV file.
     """
     if path.suffix == PARQUET:
         raise DataError(f"{path}: canaries are added to CSV; save the table as CSV")
+    interactions(path, "train", names)
     header, between = columns_of(path), separator(path)
     roles: tuple[Role, ...] = ("user", "item", "rating")
     columns = {role: role_column(path, role, names, required=role != "rating") for role in roles}
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = [row for row in list(csv.reader(file, delimiter=between))[1:] if row]
-    wrong = next((n for n, row in enumerate(rows, start=2) if len(row) != len(header)), None)
-    if wrong or not rows:
-        raise DataError(f"{path}:{wrong or 2}: the row has not the {len(header)} fields of the header")
     return TextTable(header, rows, between, {role: header.index(name) for role, name in columns.items() if name})
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from tasks.errors import DataError
+from tasks.errors import ConfigurationError, DataError
 from tasks.external import canaries as planted
 from tasks.external import exposure, membership, reading
 from tasks.external.findings import Audit, Exposure, File
@@ -50,6 +50,24 @@ class Asked:
     names: Names = field(default_factory=Names)
 
 
+def check(asked: Asked, *, has_canaries: bool, has_lists: bool = True) -> None:
+    """Refuse options that nothing could heed, before anything long begins.
+
+    Args:
+        has_lists: whether the lists are there already; without, columns of them are not looked for.
+
+    Raises:
+        ConfigurationError: a number out of range, attributes or a claim without what decides them, or a column that no
+            file has (it would silently be another, of a usual name).
+        DataError: a file whose columns are looked for cannot be read.
+    """
+    planted.check(asked.delta, asked.claimed_epsilon, has_canaries)
+    if asked.attributes and asked.users is None:
+        raise ConfigurationError("--attributes needs --users")
+    files = [asked.train, asked.recommendations, asked.public, asked.scores, asked.users]
+    asked.names.require([path for path in files if path is not None], () if has_lists else ("rank", "score"))
+
+
 def run(asked: Asked, say: Callable[[str], None]) -> tuple[Audit, pl.DataFrame]:
     """What the audit found, and the most exposed users and items, for their owner.
 
@@ -59,7 +77,7 @@ def run(asked: Asked, say: Callable[[str], None]) -> tuple[Audit, pl.DataFrame]:
     Raises:
         DataError: a file is not what it should be (names file, row and column).
     """
-    planted.check(asked.delta, asked.claimed_epsilon, asked.canaries)
+    check(asked, has_canaries=asked.canaries is not None)
     read: list[File] = []
 
     def taken(given: Given) -> Given:
@@ -72,15 +90,20 @@ def run(asked: Asked, say: Callable[[str], None]) -> tuple[Audit, pl.DataFrame]:
     public = taken(reading.interactions(asked.public, "public", asked.names)) if asked.public else None
     scores = taken(reading.scores(asked.scores, asked.names)) if asked.scores else None
     people = taken(reading.attributes(asked.users, asked.names, asked.attributes)) if asked.users else None
+    if people is not None:
+        _require_known(people, train.rows["user"], asked.train)
     coins = taken(reading.canaries(asked.canaries)) if asked.canaries else None
     hidden = planted.verify(coins, train, lists) if coins is not None else []
     all_coins = [coins] if coins is not None else []
     standings = [planted.standing(of.rows, lists.rows, scores.rows if scores else None) for of in all_coins]
 
+    known = pl.concat([of.rows["user"] for of in (train, public) if of is not None]).unique()
+
     def others() -> Iterator[tuple[Given, Given]]:  # read in turn: all of them together would not fit
         for other in _shadows(asked.shadows) if isinstance(asked.shadows, str) else asked.shadows or ():
             trained_on = taken(reading.interactions(other.train, "shadow train", asked.names))
             listed = taken(reading.lists(other.lists, "shadow lists", asked.names))
+            _require_known(listed, known, asked.train)
             if other.canaries is not None:
                 all_coins.append(reading.canaries(other.canaries))
                 planted.verify(all_coins[-1], trained_on, listed)
@@ -121,6 +144,12 @@ def run(asked: Asked, say: Callable[[str], None]) -> tuple[Audit, pl.DataFrame]:
         verdict=verdict,
     )
     return audit, exposed
+
+
+def _require_known(given: Given, users: pl.Series, path: Path) -> None:
+    """Refuse a file all of whose users are strangers."""
+    if not given.rows["user"].is_in(users.implode()).any():
+        raise DataError(f"{given.taken.path}: holds no user of {path}; do the ids agree?")
 
 
 def _shadows(pattern: str) -> list[OtherRun]:

@@ -8,12 +8,17 @@ from pathlib import Path
 
 import polars as pl
 
+from tasks.errors import ConfigurationError
 from tasks.external.findings import Answer, Audit, Canaries, Measure
+from tasks.reporting.core import roc
+from tasks.reporting.core.chart import Chart
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, missing_cell, number, words
 from tasks.reporting.core.section import Blocks, Section, bullets, optional, paragraph
 from tasks.reporting.templating import environment, script
 
 SCHEMA = Path(__file__).with_name("audit.schema.json")
+MOST_CURVES = 6
+"""Of a figure: more cannot be told apart."""
 HEADINGS = {
     "attributes": "Attributes: {}",
     "own items": "Training data in the lists",
@@ -28,6 +33,16 @@ HEADINGS = {
 def schema() -> str:
     """The schema of audit.json, as it is committed."""
     return json.dumps(Audit.model_json_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def require_folder(out: Path) -> None:
+    """Refuse a folder that cannot be made, before an audit that may take hours.
+
+    Raises:
+        ConfigurationError: there is a file of that name.
+    """
+    if out.exists() and not out.is_dir():
+        raise ConfigurationError(f"--out {out}: there is a file of that name; choose another folder")
 
 
 def write(audit: Audit, exposed: pl.DataFrame | None, out: Path) -> list[Path]:
@@ -82,9 +97,17 @@ def _section(place: int, answer: Answer) -> Section:
             paragraph("{}", answer.sentence, kind="lead"),
             bullets(answer.notes) if answer.notes else None,
             _table(answer) if answer.attacks else None,
+            _curves(place, answer),
         )
     ]
     return Section(f"answer-{place}", HEADINGS[answer.question].format(answer.subject), blocks)
+
+
+def _curves(place: int, answer: Answer) -> Chart:
+    """The ROC curves of the attacks that show most, by p-value; no panel where none has one."""
+    best = sorted((attack for attack in answer.attacks if attack.roc), key=lambda attack: attack.p or 0.0)[:MOST_CURVES]
+    panels = {"": {attack.name: attack.roc for attack in best}} if best else {}
+    return roc.chart(f"roc-{place}", f"ROC, {answer.subject}", panels, of="attack")
 
 
 def _table(answer: Answer) -> Table:

@@ -51,9 +51,26 @@ def test_rmia_counts_the_population_points_that_a_target_dominates(offline: floa
         prior = (inside + outside) / 2 if offline is None else ((1 + offline) * outside + 1 - offline) / 2
         return float(likelihoods[x] / prior)
 
-    expected = [np.mean([ratio(x) / ratio(z) >= gamma for z in np.flatnonzero(population) if z != x]) for x in range(N)]
+    def share(x: int) -> float:
+        over = np.array([ratio(x) / ratio(z) for z in np.flatnonzero(population)])
+        return float(((over > gamma).mean() + (over >= gamma).mean()) / 2)
+
+    expected = [share(x) for x in range(N)]
     scores = rmia(likelihoods, shadows, INCLUDED, population, gamma=gamma, offline=offline)
     np.testing.assert_allclose(scores, expected)
+
+
+def test_rmia_tells_nothing_of_members_whose_signals_are_those_of_others() -> None:
+    rng = np.random.default_rng(5)
+    n, runs = 4_000, 2
+    member, included = rng.random(n) < 0.5, np.broadcast_to([[True], [False]], (runs, n))
+    # reciprocal ranks in one list that depends on nobody's data: most items are not in it
+    likelihoods = as_likelihoods(np.where(rng.random(n) < 0.7, 0.0, rng.random(n)))
+    shadows = np.broadcast_to(likelihoods, (runs, n))
+    for offline in (None, 0.3):
+        for gamma in (0.5, 1.0, 2.0):
+            scores = rmia(likelihoods, shadows, included, ~member, gamma=gamma, offline=offline)
+            assert Scored(scores[member], scores[~member]).auc == pytest.approx(0.5, abs=0.03)
 
 
 def test_where_every_target_has_a_level_of_its_own_lira_is_as_good_as_the_best_attack_and_a_threshold_is_not() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tasks.errors import DataError
 from tasks.external.findings import Answer, Audit
 from tasks.external.run import Asked, run
 from tasks.external.writing import SCHEMA, render, schema, write
@@ -117,6 +118,49 @@ def test_non_members_who_were_not_folded_in_decide_nothing(tmp_path: Path) -> No
     assert "non-members were not folded in" in answer(audit, "users").sentence
 
 
+@pytest.mark.parametrize("who", ["members", "those of non-members"])
+def test_lists_that_leave_out_own_items_of_one_kind_alone_decide_nothing(tmp_path: Path, who: str) -> None:
+    """The most popular items, which tell of nobody; but whether one's own are among them differs."""
+    outside = ~WORLD.trained.any(axis=1)
+    popular = np.broadcast_to(WORLD.trained.sum(axis=0), WORLD.trained.shape)
+    serves = ~outside if who == "members" else outside
+    lists = worlds.best(popular, worlds.seen(WORLD) & serves[:, None])
+    about_users = answer(audited(worlds.asked(tmp_path, WORLD, lists)), "users")
+    assert (about_users.state, "with the same rule" in about_users.sentence) == ("cannot be decided", True)
+
+
+def test_lists_that_leave_out_nearly_all_training_items_follow_a_rule_too(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    lists = worlds.random_lists(WORLD, rng)
+    trained = np.flatnonzero(WORLD.trained.any(axis=1))
+    for user in trained[:5]:
+        lists[user, 0] = np.flatnonzero(WORLD.trained[user])[0]
+    audit = audited(worlds.asked(tmp_path, WORLD, lists))
+    about_pairs = answer(audit, "interactions")
+    assert any(note.startswith("The serving rule: ") for note in about_pairs.notes)
+    assert not [attack.name for attack in about_pairs.attacks if "rank in the list" in attack.name]
+    assert answer(audit, "users").state == "not shown"
+
+
+def test_roc_curves_are_drawn_on_logarithmic_axes(tmp_path: Path) -> None:
+    audit = audited(worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0))))
+    page = render(audit)
+    assert [f'id="roc-{place}"' in page for place in range(4)] == [False, True, True, False]
+    assert "Both axes are logarithmic" in page
+
+
+def test_a_single_hit_is_as_likely_as_a_shuffle_says(tmp_path: Path) -> None:
+    """Nobody's list has anybody's items but for one user's own: one of fifty shuffles does that. It is not normal."""
+    trained = np.zeros((50, 2_000), bool)
+    trained[np.arange(50), np.arange(50)] = True
+    lists = 100 + np.arange(50 * worlds.K).reshape(50, worlds.K)
+    lists[0, 0] = 0
+    made = worlds.World(trained, np.zeros_like(trained), np.zeros(50, np.int64))
+    asked = replace(worlds.asked(tmp_path, made, lists), public=None)
+    [attack] = answer(audited(asked), "own items").attacks
+    assert attack.p == pytest.approx(1 / 50, abs=0.005)
+
+
 def test_members_who_differ_anyhow_prove_nothing(tmp_path: Path) -> None:
     """Random lists; but those who were trained on have popular items, and the others rare ones."""
     rng = np.random.default_rng(3)
@@ -143,6 +187,15 @@ def test_released_scores_are_attacked_and_reconstruct_ratings(tmp_path: Path) ->
     assert answer(audit, "interactions").state == "not shown"  # what was held back is scored as well
 
 
+def test_the_p_value_of_held_back_ratings_is_the_largest_of_all_controls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = iter((0.01, 0.2))
+    monkeypatch.setattr("tasks.external.reconstruction._p", lambda _: next(values))
+    audit = audited(worlds.asked(tmp_path, WORLD, worlds.random_lists(WORLD, np.random.default_rng(0))))
+    assert answer(audit, "held-back ratings").attacks[0].p == 0.2
+
+
 def test_false_alarms_are_as_rare_as_stated(tmp_path: Path) -> None:
     assert len(alarms(range(20), tmp_path, small=True, labels=False)) <= most(20)
 
@@ -156,6 +209,22 @@ def test_bad_input_is_one_line_and_nothing_is_written(tmp_path: Path) -> None:
     rows = len((tmp_path / "train.csv").read_text().splitlines())
     assert done.stderr == f"dprec: train.csv:{rows}: rating is 'five', not a number\n"
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--rank-column", "place"], "no file has a column 'place'; correct --rank-column"),
+        (["--user-column", "person"], "no file has a column 'person'; correct --user-column"),
+        (["--attributes", "gender"], "--attributes needs --users"),
+        (["--out", "train.csv"], "--out train.csv: there is a file of that name; choose another folder"),
+    ],
+)
+def test_options_that_nothing_could_heed_are_refused(tmp_path: Path, options: list[str], complaint: str) -> None:
+    worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0)))
+    done = dprec(tmp_path, "--train", "train.csv", "--recommendations", "lists.parquet", *options)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"dprec: {complaint}\n")
+    assert not (tmp_path / "audit").exists()
 
 
 def test_ids_are_in_the_owners_file_alone_and_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
@@ -175,7 +244,16 @@ def test_lists_of_strangers_are_refused(tmp_path: Path) -> None:
     asked = worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0)))
     lists = pl.read_parquet(asked.recommendations).with_columns(user="x" + pl.col("user"))
     lists.write_parquet(asked.recommendations)
-    with pytest.raises(Exception, match=r"no list is of a user of .*train.csv; do the ids agree\?"):
+    with pytest.raises(DataError, match=r"no list is of a user of .*train.csv; do the ids agree\?"):
+        audited(asked)
+    asked = worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0)))
+    (tmp_path / "users.csv").write_text("user,gender\nx1,f\nx2,m\n")
+    with pytest.raises(DataError, match=r"users.csv: holds no user of .*train.csv; do the ids agree\?"):
+        audited(replace(asked, users=tmp_path / "users.csv"))
+    lists.write_parquet(tmp_path / "run.parquet")
+    (tmp_path / "train.csv").rename(tmp_path / "run.train.csv")
+    asked = replace(asked, train=tmp_path / "run.train.csv", shadows=str(tmp_path / "run.parquet"))
+    with pytest.raises(DataError, match=r"run.parquet: holds no user of .*train.csv; do the ids agree\?"):
         audited(asked)
 
 

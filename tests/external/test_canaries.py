@@ -11,6 +11,7 @@ import pytest
 from tasks.errors import ConfigurationError, DataError
 from tasks.external import canaries, reading
 from tasks.external.canaries import bound, plant
+from tasks.external.command import Repeated, repeat
 from tasks.external.reading import Names
 from tasks.external.run import Asked, run
 from tasks.privacy.audits.one_run import lower_bound
@@ -54,6 +55,35 @@ def planted(tmp_path: Path) -> Path:
     """A folder with the training data and 40 canaries."""
     plant(ratings(tmp_path), 40, 3, 1, tmp_path, Names(), 5)
     return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("row", "complaint"),
+    [
+        ("1,9,five,0", "rating is 'five', not a number"),
+        ("1,9,nan,0", "rating is nan, not a finite number"),
+        ("1,,5,0", "movieId is empty"),
+        ("1,9,5", "3 fields instead of 4"),
+    ],
+)
+def test_a_bad_row_is_named_before_anything_is_written(tmp_path: Path, row: str, complaint: str) -> None:
+    path = ratings(tmp_path)
+    with path.open("a") as file:
+        file.write(row + "\n")
+    place = len(path.read_text().splitlines())
+    with pytest.raises(DataError, match=f"ratings.csv:{place}: {complaint}"):
+        plant(path, 10, 3, 1, tmp_path / "new", Names(), 5)
+    with pytest.raises(DataError, match=f"ratings.csv:{place}: {complaint}"):
+        repeat(Repeated("true {train} {out}", 2, tmp_path / "work", canaries=0), Asked(path, path), quiet)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_witness_that_is_a_canary_is_refused(planted: Path) -> None:
+    lists = item_knn(planted / "train-with-canaries.csv", planted / "lists.csv", 0)
+    coins = pl.read_csv(planted / "canaries.csv")
+    coins.with_columns(witness=pl.col("canary").filter(included=1).first()).write_csv(planted / "canaries.csv")
+    with pytest.raises(DataError, match=r"canaries.csv:\d+: witness \d+ is a canary"):
+        run(Asked(planted / "train-with-canaries.csv", lists, canaries=planted / "canaries.csv"), quiet)
 
 
 def test_a_canary_that_is_out_leaves_no_row_and_its_witness_is_always_in(planted: Path) -> None:

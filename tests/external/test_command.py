@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks.errors import ConfigurationError, DataError
+from tasks.errors import ConfigurationError, DataError, DprecError
 from tasks.external.command import Repeated, repeat
 from tasks.external.reading import Names
 from tasks.external.run import Asked, run
@@ -148,8 +148,11 @@ def test_a_killed_audit_goes_on_and_repeats_no_finished_run(tmp_path: Path) -> N
     assert json.loads(done[2].read_text())["files"].keys() >= {"train.csv", "lists.csv", "canaries.csv", "users.csv"}
     repeated(tmp_path, text + " another")  # another command: all of them are done again
     assert all(path.stat().st_mtime_ns > last for path, last in zip(done, after, strict=True))
-    with pytest.raises(ConfigurationError, match="has runs on other data or canaries"):
+    with pytest.raises(ConfigurationError, match="has runs on other data, columns or canaries"):
         repeated(tmp_path, text, canaries=11)
+    named = replace(Asked(tmp_path / "ratings.csv", tmp_path / "ratings.csv"), names=Names({"item": "stars"}))
+    with pytest.raises(ConfigurationError, match="has runs on other data, columns or canaries"):
+        repeat(Repeated(text, 3, tmp_path / "work", 60.0, 10), named, quiet)
 
 
 @pytest.mark.parametrize(
@@ -162,6 +165,8 @@ def test_a_killed_audit_goes_on_and_repeats_no_finished_run(tmp_path: Path) -> N
         ("kill -9 $$", "run-000: ended by signal 9: it wrote nothing"),
         ("sleep 60", r"run-000: not done after 0.5 s \(--time-limit\): it wrote nothing"),
         ("true", "run-000: .*lists.csv: no such file"),
+        ("rm ../std*.txt; exit 7", "run-000: exit code 7: it wrote nothing"),
+        ("echo user,item > $0; cp $0 $1", "run-000: the command changed .*train.csv"),
         ("echo user,item,rank > $1; echo u1,i1,first >> $1", "run-000: .*lists.csv:2: rank is 'first', not a number"),
     ],
 )
@@ -170,6 +175,36 @@ def test_a_run_that_fails_is_named_in_one_line_with_its_output(tmp_path: Path, t
     with pytest.raises(DataError, match=complaint) as error:
         repeated(tmp_path, shell(text), limit=0.5)
     assert "\n" not in str(error.value)
+
+
+def test_what_a_run_leaves_in_the_background_ends_with_it(tmp_path: Path) -> None:
+    ratings(tmp_path)
+    script = tmp_path / "leaves.sh"
+    leaves = f"sleep 300 & echo $! > {tmp_path}/left-$1"
+    script.write_text(f'{leaves}\n{command("plain.py", "popular")} "$2" "$3" "$4"\n')
+    repeated(tmp_path, f"sh {script} {{seed}} {{train}} {{histories}} {{out}}", runs=2)
+    for number in range(2):
+        state = Path(f"/proc/{(tmp_path / f'left-{number}').read_text().strip()}/stat")
+        assert not state.exists() or state.read_text().split()[2] == "Z"
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"claimed_epsilon": -1.0}, "--claimed-epsilon must be 0 or more"),
+        ({"delta": 2.0}, "--delta must be in"),
+        ({"users": Path("nobody.csv")}, "nobody.csv: no such file"),
+        ({"attributes": ("gender",)}, "--attributes needs --users"),
+        ({"names": Names({"item": "thing"})}, "no file has a column 'thing'"),
+    ],
+)
+def test_bad_options_are_refused_before_anything_runs(
+    tmp_path: Path, options: dict[str, object], complaint: str
+) -> None:
+    train = ratings(tmp_path)
+    with pytest.raises(DprecError, match=complaint):
+        repeat(Repeated(popular(), 2, tmp_path / "work"), replace(Asked(train, train), **options), quiet)  # type: ignore[arg-type]
+    assert not (tmp_path / "work").exists()
 
 
 def test_commands_that_cannot_be_run_are_refused(tmp_path: Path) -> None:

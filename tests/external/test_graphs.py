@@ -1,6 +1,7 @@
 """`dprec audit graphs` on networks of which it is known what their embeddings tell. All data here are synthetic."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from tasks.errors import ConfigurationError, DataError
 from tasks.external.findings import Answer
 from tasks.external.graphs import Asked, run
+from tasks.external.reading import Names
 from tasks.external.writing import SCHEMA, write
 from tests.external.test_audit import dprec
 from tests.external.worlds import names, quiet
@@ -118,7 +120,18 @@ def test_bad_input_is_one_line(tmp_path: Path, networks: tuple[Path, Path, Path,
     with pytest.raises(DataError, match=r"own.csv:3: x is inf, not a finite number"):
         run(Asked(own, who), quiet)
     own.write_text("user,x\nu1,1\nu2,2\n")
-    few = only(Asked(own, who))
+    with pytest.raises(DataError, match=r"who.csv: of no pair both users have a vector; do the ids agree\?"):
+        run(Asked(own, who), quiet)
+    for options, complaint in (
+        ({"users": own}, "--users and --other-users go together"),
+        ({"names": Names({"source": "frm"})}, "no file has a column 'frm'; correct --source-column"),
+    ):
+        with pytest.raises(ConfigurationError, match=complaint):
+            run(replace(Asked(own, other_embeddings=other, anchors=who), **options), quiet)  # type: ignore[arg-type]
+    (tmp_path / "friends.csv").write_text("source,target\nu1,u2\n")
+    with pytest.raises(ConfigurationError, match="--other-users needs --other-embeddings"):
+        run(Asked(own, tmp_path / "friends.csv", other_users=own), quiet)
+    few = only(Asked(own, tmp_path / "friends.csv"))
     assert few.state == "cannot be decided"
     assert few.sentence.endswith("0 links and as many other pairs could be tested; 20 are needed.")
     done = dprec(tmp_path, "graphs", "--help")

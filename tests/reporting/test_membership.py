@@ -12,6 +12,8 @@ import pytest
 from tasks.attacks.shadows import COLUMNS
 from tasks.errors import DataError
 from tasks.reporting import files
+from tasks.reporting.core import drawing
+from tasks.reporting.core.chart import Chart, Panel
 from tasks.reporting.core.results import Results
 from tasks.reporting.sections import membership
 from tasks.stages.papers import describe
@@ -43,7 +45,7 @@ def test_a_row_for_every_attack_and_a_table_for_every_kind_of_target(results: Re
         {"attack": "RMIA"} | bounds,
         {"target": "interaction", "auc_low": 0.49},
     )
-    (tables,) = membership.section(reported).blocks
+    tables, _ = membership.section(reported).blocks
     of_users, of_pairs = (table for table in tables if table is not None)
     attacks = [[cell.text for cell in row.cells] for row in of_users.rows]
     assert [row[0] for row in attacks] == ["RMIA", "length of the history"]  # controls last
@@ -57,9 +59,23 @@ def test_a_row_for_every_attack_and_a_table_for_every_kind_of_target(results: Re
 
 
 def test_without_the_attack_there_is_no_table_and_nothing_to_keep(results: Results) -> None:
-    assert membership.section(results).blocks in ([], [[]])
+    assert membership.section(results).blocks in ([], [[], []])
     with pytest.raises(DataError, match="membership was not attacked"):
         membership.frame(results)
+
+
+def test_the_roc_of_every_system_is_drawn_on_logarithmic_axes(results: Results) -> None:
+    curve = {"fpr": [0.0, 0.005, 1.0], "tpr": [0.1, 0.2, 1.0]}
+    names = [system.experiment for system in results.systems]
+    rows = [{"system": name, "seen": seen} | curve for name in names for seen in ("lists", "scores")]
+    _, (chart,) = membership.section(attacked(results, *rows, {"attack": "RMIA"} | curve)).blocks
+    assert isinstance(chart, Chart)
+    assert [panel.title for panel in chart.panels] == ["lists", "scores of all items"]
+    for panel in chart.panels:
+        assert isinstance(panel, Panel)
+        assert (panel.log, panel.identity, len(panel.series)) == (True, True, len(names))
+        assert [(point.x, point.y) for point in panel.series[0].points] == [(0.005, 0.1), (0.005, 0.2), (1.0, 1.0)]
+        assert "<svg" in drawing.svg(panel)
 
 
 def test_systems_of_another_suite_are_refused(results: Results) -> None:

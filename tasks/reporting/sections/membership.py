@@ -7,6 +7,8 @@ from typing import Any
 import polars as pl
 
 from tasks.errors import DataError
+from tasks.reporting.core import roc
+from tasks.reporting.core.chart import Chart
 from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, missing_cell, number
 from tasks.reporting.core.results import Results, System
 from tasks.reporting.core.section import Section, optional, paragraph
@@ -32,7 +34,10 @@ def section(results: Results) -> Section:
     return Section(
         "membership",
         "Attack on membership",
-        [optional(*(_table(results, target) for target in TARGETS))],
+        [
+            optional(*(_table(results, target) for target in TARGETS)),
+            optional(*(_curves(results, target) for target in TARGETS)),
+        ],
         link="Membership",
         about=paragraph(
             "An attacker who can train the system on other parts of the data tells who was trained on: by a threshold "
@@ -69,6 +74,19 @@ def _table(results: Results, target: str) -> Table | None:
         [Heading(text, NUMBER if place > 2 else "") for place, text in enumerate(headings)],
         [_row(labels[row["system"]].label, row) for row in rows],
     )
+
+
+def _curves(results: Results, target: str) -> Chart | None:
+    """The ROC curves of LiRA, one of each system, by what the attacker sees; None where it was not attacked."""
+    if results.membership is None:
+        return None
+    labels = {system.experiment: system.label for system in results.systems}
+    panels: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for row in results.membership.sort(*ORDER).iter_rows(named=True):
+        if (row["target"], row["attack"]) == (target, "LiRA") and row["fpr"]:
+            curve = list(zip(row["fpr"], row["tpr"], strict=True))
+            panels.setdefault(SEEN[row["seen"]], {})[labels[row["system"]]] = curve
+    return roc.chart(f"roc-{target}", f"LiRA on {TARGETS[target]}", panels, of="system")
 
 
 def _row(label: str, row: dict[str, Any]) -> Row:
