@@ -10,6 +10,7 @@ PROTOCOLS = {
     "dpcrosue": "tasks.papers.dpcrosue.protocol",
     "dpvae": "tasks.papers.dpvae.protocol",
     "gerai": "tasks.papers.gerai.protocol",
+    "multvae": "tasks.papers.multvae.protocol",
     "privsr": "tasks.papers.privsr.protocol",
 }
 """Names of protocols in params.yaml -> the modules that prepare a data set as a paper does."""
