@@ -211,6 +211,18 @@ class DPALS(FactorModel):
             users[np.diff(cells.indptr) == 0, 0] = 1.0
         return self._keep(users, vectors)
 
+    def vectors_of(self, cells: csr_array) -> NDArray[np.float32]:
+        """Vectors of users with these rows of 1, (n, n_items), as `fit` solves its own: (n, width of items)."""
+        items = self.items.double().numpy()
+        head = np.arange(len(items))
+        if self.config.counts_share:
+            head = np.flatnonzero(items[:, 1:].any(1))
+            cells = cells[:, head]
+        users = self._solve_users(cells.astype(np.float64), items[head])
+        if self.config.counts_share:
+            users[np.diff(cells.indptr) == 0, 0] = 1.0
+        return users.astype(np.float32)
+
     def terms(self, cells: csr_array, popularity: Floats, items: Floats) -> UserTerms:
         """Users solved from items' vectors and bounded: all that is summed in one iteration.
 
