@@ -19,6 +19,7 @@ PUBLISHED = {
     "dpcrosue": "tasks.papers.dpcrosue.published:describe",
     "dpvae": "tasks.papers.dpvae.published:DPVAE",
     "gerai": "tasks.papers.gerai.published:GERAI",
+    "multvae": "tasks.papers.multvae.published:MULTVAE",
     "privsr": "tasks.papers.privsr.published:PRIVSR",
 }
 """Keys that `paper` has in a suite's params.yaml and in paper_tables.csv -> the paper with its tables and methods, or
@@ -28,6 +29,7 @@ REPORTS = {
     "dpcrosue": "tasks.papers.dpcrosue.report",
     "dpvae": "tasks.papers.dpvae.report",
     "gerai": "tasks.papers.gerai.report",
+    "multvae": "tasks.papers.multvae.report",
     "privsr": "tasks.papers.privsr.report",
 }
 """The same keys -> the modules that say what reports show."""
