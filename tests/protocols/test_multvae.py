@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from pydantic import ValidationError
 
 from tasks.contracts import RatingScale
 from tasks.errors import DataError
@@ -108,6 +109,11 @@ def test_too_few_users_are_refused(tmp_path: Path) -> None:
     options = OPTIONS.model_copy(update={"held_out": N_USERS})
     with pytest.raises(DataError, match="two times 60 are to be held out; lower `held_out`"):
         prepared(tmp_path, ratings(), options)
+
+
+def test_options_that_leave_a_user_nothing_to_be_found_are_refused() -> None:
+    with pytest.raises(ValidationError, match="must be 1 or more"):
+        Options.model_validate(OPTIONS.model_dump() | {"target_share": 0.19})
 
 
 def test_every_row_of_a_held_out_user_is_as_likely_to_be_a_target() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,8 @@ import polars as pl
 import pytest
 
 from tasks import contracts
-from tasks.config.params import Evaluation, Training
+from tasks.config import references
+from tasks.config.params import Evaluation, Training, load
 from tasks.errors import DataError
 from tasks.evaluation.metrics import ranking_metrics
 from tasks.models.ranking.ease import EASE, EASEConfig
@@ -18,6 +20,7 @@ from tasks.stages import check, train, tune
 from tasks.stages.common import PROCESSED, RESULTS, RUNS, read_json, write_json
 from tasks.stages.evaluators.held_out import HeldOut
 from tasks.stages.inputs import Inputs
+from tests import parameters
 from tests.stages import tiny
 
 N_TEST, N_HELD, N_ITEMS = 30, 60, 40
@@ -162,3 +165,19 @@ def test_tuning_sees_the_users_of_validation() -> None:
     table = pl.read_csv(RESULTS / "tiny" / "tuning.csv", schema=tune.COLUMNS)
     assert table["metric"].to_list() == ["ndcg", "ndcg"]
     assert table["valid"].is_between(0.2, 1).all()
+
+
+def test_the_suite_in_the_documentation_is_one_of_this_project(tmp_path: Path) -> None:
+    parameters.copy(tmp_path)
+    shutil.copytree(parameters.ROOT / "docs/ml-20m", tmp_path / "suites/ml-20m")
+    params = load(tmp_path / "params.yaml")
+    references.check(params, tmp_path / "params.yaml")
+    suite = params.suites["ml-20m"]
+    assert suite.tuning.grid.keys() <= {experiment.system for experiment in suite.experiments.values()}
+    budgets = {
+        name: [config.get("epsilon", config.get("epsilon_max")) for config in experiment.settings().values()]
+        for name, experiment in suite.experiments.items()
+        if len(experiment.settings()) > 1
+    }
+    assert len(budgets) == 4
+    assert all(values == [1.0, 5.0, 10.0, 20.0] for values in budgets.values())

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tasks.errors import DataError
 from tasks.evaluation.splits import TEST, TRAIN, VALID, positions
@@ -49,6 +49,12 @@ class Options(BaseOptions):
     target_share: float = Field(gt=0, lt=1)
     """Share of a held-out user's items that are to be found; rounded down."""
     split_seed: int = Field(ge=0)
+
+    @model_validator(mode="after")
+    def _everybody_has_a_target(self) -> Options:
+        if not n_targets(np.array(self.min_items), self.target_share):
+            raise ValueError("min_items times target_share must be 1 or more: else a user has nothing to be found")
+        return self
 
 
 def prepare(raw: RawTables, options: Options) -> Prepared:
@@ -137,10 +143,14 @@ def split_rows(
     result = np.full(int(counts.sum()), TRAIN, np.uint8)
     owner = np.repeat(np.arange(len(held)), held)
     shuffled = np.argsort(owner + rng.random(len(owner)), kind="stable")
-    n_targets = np.floor(held * target_share + 1e-9).astype(np.int64)  # the margin: 0.29 * 100 = 28.999999999999996
-    targets = shuffled[positions(held) < np.repeat(n_targets, held)]
+    targets = shuffled[positions(held) < np.repeat(n_targets(held, target_share), held)]
     result[targets] = np.where(owner[targets] < n_test, TEST, VALID)
     return result
+
+
+def n_targets(sizes: NDArray[np.int64], target_share: float) -> NDArray[np.int64]:
+    """⌊n × share⌋ for each n of `sizes`; the margin: 100 * 0.29 = 28.999999999999996."""
+    return np.floor(sizes * target_share + 1e-9).astype(np.int64)
 
 
 def _known_items(rows: pl.DataFrame, training: NDArray[np.integer], n_users: int, n_items: int) -> pl.DataFrame:
