@@ -26,6 +26,7 @@ PACKAGES = {
     "dgl": "dgl",
     "dp_accounting": "dp-accounting",
     "great_expectations": "great-expectations",
+    "implicit": "implicit",
     "jinja2": "jinja2",
     "numpy": "numpy",
     "polars": "polars",

@@ -54,6 +54,14 @@ TASKS = {
         bands={"sampled-*": 0.03, "full/*": 0.03},
         keys=frozenset(OPTIONAL),
     ),
+    "fold-in": Task(
+        evaluator="tasks.stages.evaluators.held_out:HeldOut",
+        checks="tasks.stages.checks.held_out:FOLD_IN",
+        checked_against=("/interactions.parquet", "/schema.json"),
+        validation="",
+        bands={"full/*": 0.03},
+        keys=frozenset(OPTIONAL) - {"evaluation.negatives"},
+    ),
     "next-item": Task(
         evaluator="tasks.stages.evaluators.next_items:NextItem",
         checks="tasks.stages.checks.lists:NEXT_ITEM",

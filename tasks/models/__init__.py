@@ -13,6 +13,7 @@ MODELS = {
     "dp-popularity": "tasks.models.ranking.popularity:PrivatePopularity",
     "bpr": "tasks.models.ranking.bpr:BPR",
     "blurm": "tasks.models.ranking.blurm:Blurm",
+    "ials": "tasks.models.ranking.ials:IALS",
     "ease": "tasks.models.ranking.ease:EASE",
     "dpmf": "tasks.models.ranking.dpmf:DPMF",
     "dpne": "tasks.models.ranking.dpne:DPNE",

@@ -10,6 +10,7 @@ PROTOCOLS = {
     "dpcrosue": "tasks.papers.dpcrosue.protocol",
     "dpvae": "tasks.papers.dpvae.protocol",
     "gerai": "tasks.papers.gerai.protocol",
+    "multvae": "tasks.papers.multvae.protocol",
     "privsr": "tasks.papers.privsr.protocol",
 }
 """Names of protocols in params.yaml -> the modules that prepare a data set as a paper does."""
@@ -18,6 +19,7 @@ PUBLISHED = {
     "dpcrosue": "tasks.papers.dpcrosue.published:describe",
     "dpvae": "tasks.papers.dpvae.published:DPVAE",
     "gerai": "tasks.papers.gerai.published:GERAI",
+    "multvae": "tasks.papers.multvae.published:MULTVAE",
     "privsr": "tasks.papers.privsr.published:PRIVSR",
 }
 """Keys that `paper` has in a suite's params.yaml and in paper_tables.csv -> the paper with its tables and methods, or
@@ -27,6 +29,7 @@ REPORTS = {
     "dpcrosue": "tasks.papers.dpcrosue.report",
     "dpvae": "tasks.papers.dpvae.report",
     "gerai": "tasks.papers.gerai.report",
+    "multvae": "tasks.papers.multvae.report",
     "privsr": "tasks.papers.privsr.report",
 }
 """The same keys -> the modules that say what reports show."""

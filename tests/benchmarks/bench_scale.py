@@ -51,7 +51,7 @@ def main() -> None:
         root = Path(folder) / "project"
         copy(root)
         write_ratings(root / "own.csv", given.rows, given.users, given.items)
-        run(root)
+        run(root, "own")
         show(root)
 
 
@@ -104,14 +104,14 @@ def write_ratings(path: Path, rows: int, users: int, items: int) -> None:
     pl.DataFrame(columns).write_csv(path)
 
 
-def run(root: Path) -> None:
-    """The pipeline, one stage at a time."""
+def run(root: Path, suite: str) -> None:
+    """The pipeline of a suite, one stage at a time."""
     environment = os.environ | {"PYTHONPATH": str(root)}
     subprocess.run(
         [sys.executable, "-c", "from tasks.config.params import load; from tasks.stages import dvc_files; "
          "dvc_files.write(load())"], cwd=root, env=environment, check=True
     )  # fmt: skip
-    subprocess.run([sys.executable, "-m", "flows.cli", "run", "own", "-j", "1"], cwd=root, env=environment, check=True)
+    subprocess.run([sys.executable, "-m", "flows.cli", "run", suite, "-j", "1"], cwd=root, env=environment, check=True)
 
 
 def show(root: Path) -> None:

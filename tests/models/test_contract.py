@@ -27,6 +27,7 @@ CONFIGS = {
     "bpr": EPOCHS,
     "blurm": EPOCHS | {"attribute": "gender", "share": 0.1, "added": "withheld"},
     "ease": {"regularization": 1.0},
+    "ials": {"dimension": 2, "iterations": 10, "alpha": 10.0, "regularization": 0.1},
     "dpmf": {"dimension": 2, "epsilon": 1000.0, "ridge": 0.1, "accounting": "published"},
     "dpmf-rigorous": {"dimension": 20, "epsilon": 1000.0, "ridge": 1.0, "accounting": "rigorous"},
     "dpne": {"dimension": 2, "epsilon": 1000.0, "ridge": 0.1, "smoothing": 0.75, "shift": 1.0, "cap": 2.0},

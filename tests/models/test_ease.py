@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from tasks.models.ranking import ease
 from tasks.models.ranking.ease import EASE, EASEConfig
 from tasks.training_data import TrainingData
 
@@ -35,6 +36,15 @@ def test_each_column_is_the_ridge_regression_of_its_item_on_all_other_items(fitt
         targets = np.concatenate([matrix[:, item], np.zeros(n_items - 1)])
         expected = np.linalg.lstsq(rows, targets, rcond=None)[0]
         np.testing.assert_allclose(model.weights[others, item], expected, atol=1e-6)
+
+
+def test_blocks_of_columns_give_what_one_block_gives(monkeypatch):
+    data, _ = random_data(n_users=200, n_items=23)
+    models = []
+    for block in (23, 5):
+        monkeypatch.setattr(ease, "BLOCK", block)
+        models.append(EASE(EASEConfig(regularization=REGULARIZATION)).fit(data, rng=np.random.default_rng(0)))
+    np.testing.assert_allclose(models[1].weights, models[0].weights, rtol=1e-5, atol=1e-8)
 
 
 def test_no_item_recommends_itself(fitted):

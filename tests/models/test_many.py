@@ -28,6 +28,9 @@ SYSTEMS = {
     | {"delta": 0.01, "clip_norm": 1.0},
     "dpals": {"epsilon": 5.0, "delta": 0.01, "dimension": 3, "iterations": 1, "user_ridge": 1.0, "item_ridge": 1.0}
     | {"clip": 1.0, "contribution": 5.0},
+    "ials": {"dimension": 4, "iterations": 3, "alpha": 10.0, "regularization": 1.0},
+    "vae": {"epochs": 2, "batch_size": 20, "learning_rate": 0.01, "optimiser": "adam", "values": "binary"}
+    | {"dimension": 4, "hidden": 8, "beta": 0.2, "prior": "standard", "privacy": "none"},
     "dpmf": {"dimension": 4, "epsilon": 1.0, "ridge": 1.0, "accounting": "rigorous"},
 }
 
@@ -57,11 +60,11 @@ def test_a_user_with_every_item_is_refused_as_alone() -> None:
         fit_many(BPR, CONFIG, [full], [np.random.default_rng(0)])
 
 
-def fitted(name: str, of: TrainingData) -> Recommender:
+def fitted(name: str, of: TrainingData, **changed: object) -> Recommender:
     cls = model_class(name)
     assert issubclass(cls, Recommender)
     (model,) = fit_many(
-        cls, cls.Config.model_validate(SYSTEMS[name]), [of], [np.random.default_rng(0)], [("test", name)]
+        cls, cls.Config.model_validate(SYSTEMS[name] | changed), [of], [np.random.default_rng(0)], [("test", name)]
     )
     return model
 
@@ -88,10 +91,17 @@ def test_equal_histories_are_served_alike_whoever_was_trained_on(name: str) -> N
         assert not np.allclose(other(np.array([3], np.int32)), scores[:1])
 
 
-@pytest.mark.parametrize("name", ["ease", "dpae", "gcn"])
-def test_folding_in_what_was_trained_on_gives_the_models_own_scores(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        *((name, {}) for name in ("ease", "dpae", "gcn", "ials", "vae", "dpals")),
+        ("dpals", {"unobserved_weight": 0.1, "local_share": 0.1}),
+        ("dpals", {"counts_share": 0.4, "head": 12}),
+    ],
+)
+def test_folding_in_what_was_trained_on_gives_the_models_own_scores(name: str, changed: dict[str, object]) -> None:
     of = data(1)
-    model, users = fitted(name, of), np.arange(N_USERS, dtype=np.int32)
+    model, users = fitted(name, of, **changed), np.arange(N_USERS, dtype=np.int32)
     folded = fold_in(model, Seen.from_pairs(of.users, of.items, N_USERS), N_ITEMS)(users)
     np.testing.assert_allclose(folded, model.score(users), rtol=1e-4, atol=1e-5)
 
@@ -99,3 +109,13 @@ def test_folding_in_what_was_trained_on_gives_the_models_own_scores(name: str) -
 def test_a_model_of_which_nobody_knows_how_is_refused() -> None:
     with pytest.raises(ValueError, match="users cannot be folded in"):
         fold_in(object(), Seen.from_pairs(np.empty(0, int), np.empty(0, int), 1), 1)  # type: ignore[arg-type]
+
+
+def test_a_model_with_a_learnt_vector_for_every_user_has_none_for_strangers() -> None:
+    rows = {"epochs": 1, "batch_size": 20, "learning_rate": 0.01, "optimiser": "adam", "values": "binary"}
+    config = rows | {"dimension": 2, "unobserved": 0.1, "privacy": "none"}
+    model = model_class("mf")(model_class("mf").Config.model_validate(config)).fit(
+        data(0), rng=np.random.default_rng(0)
+    )
+    with pytest.raises(ValueError, match="MF: users cannot be folded in"):
+        fold_in(model, Seen.from_pairs(np.empty(0, int), np.empty(0, int), 1), N_ITEMS)  # type: ignore[arg-type]

@@ -36,6 +36,7 @@ only the largest ones standing. (This coordinate, scaling short vectors up, and 
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -144,7 +145,7 @@ class UserTerms(NamedTuple):
     """What users add to the sums that items are solved from (see the module)."""
 
     cells: csr_array
-    """(n_users, n_items) 1 where a user has an item, those of the head alone."""
+    """(n_users, n_items) 1 where a user has an item, those of the head alone; nothing else is stored."""
     vectors: Floats
     """(n_users, d) û."""
     weights: Floats
@@ -210,6 +211,18 @@ class DPALS(FactorModel):
         if config.counts_share:
             users[np.diff(cells.indptr) == 0, 0] = 1.0
         return self._keep(users, vectors)
+
+    def vectors_of(self, cells: csr_array) -> NDArray[np.float32]:
+        """Vectors of users with these rows of 1, (n, n_items), as `fit` solves its own: (n, width of items)."""
+        items = self.items.double().numpy()
+        head = np.arange(len(items))
+        if self.config.counts_share:
+            head = np.flatnonzero(items[:, 1:].any(1))
+            cells = cells[:, head]
+        users = self._solve_users(cells.astype(np.float64), items[head])
+        if self.config.counts_share:
+            users[np.diff(cells.indptr) == 0, 0] = 1.0
+        return users.astype(np.float32)
 
     def terms(self, cells: csr_array, popularity: Floats, items: Floats) -> UserTerms:
         """Users solved from items' vectors and bounded: all that is summed in one iteration.
@@ -334,14 +347,15 @@ def norm_weights(squared_norms: Floats, contribution: float) -> Floats:
 
 
 def outer_sums(cells: csr_array, vectors: Floats, weights: Floats | None = None) -> Floats:
-    """Σ_k cells_ik weights_k v_k v_kᵀ for each row i: (n_rows, d, d).
+    """Σ_k weights_k v_k v_kᵀ over the k of each row of cells: (n_rows, d, d).
 
-    Row by row of the d x d matrices: all outer products at once would be as many matrices as vectors.
+    A row at a time, as the product of a matrix and its transpose.
     """
-    weighted = vectors if weights is None else weights[:, None] * vectors
+    roots = vectors if weights is None else np.sqrt(weights)[:, None] * vectors
     sums = np.empty((cells.shape[0], vectors.shape[1], vectors.shape[1]))
-    for row in range(vectors.shape[1]):
-        sums[:, row] = cells @ (weighted[:, row : row + 1] * vectors)
+    for row, (start, stop) in enumerate(pairwise(cells.indptr)):
+        own = roots[cells.indices[start:stop]]
+        np.matmul(own.T, own, out=sums[row])
     return sums
 
 

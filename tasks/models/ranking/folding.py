@@ -1,9 +1,9 @@
 """Serving users from a history that is given, by a model that was trained on other data: the same rule for everybody.
 
 What a model keeps of a user's own training record is not used; lists follow from what it learnt of items and from the
-history alone. So they are post-processing of what a private model releases, whoever was in its training data. Where a
-model only learns a vector for each of its users, a history gets the one that fits it best (ridge regression on item
-vectors).
+history alone. So they are post-processing of what a private model releases, whoever was in its training data. A model
+that solves or encodes its users' vectors from their rows does so with a history. Where a model only learns a vector for
+each of its users, a history gets the one that fits it best (ridge regression on item vectors).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from torch import Tensor
 
 from tasks.evaluation.ranking import Seen
@@ -20,10 +21,13 @@ from tasks.graph.ops import Neighbourhoods
 from tasks.models.base import Recommender
 from tasks.models.ranking.bpr import BPR
 from tasks.models.ranking.dpae import DPAE
+from tasks.models.ranking.dpals import DPALS
 from tasks.models.ranking.ease import EASE
 from tasks.models.ranking.factors import FactorModel
 from tasks.models.ranking.gerai.gcn import GCN, PIECE
+from tasks.models.ranking.ials import IALS
 from tasks.models.ranking.popularity import Popularity
+from tasks.models.vae.userwise import UserModel
 
 Scorer = Callable[[NDArray[np.int32]], NDArray[np.float32]]
 """Users -> (len(users), n_items) scores."""
@@ -40,8 +44,13 @@ def fold_in(model: Recommender, served: Seen, n_items: int) -> Scorer:
     if isinstance(model, Popularity):
         return lambda users: np.asarray(model.score(users))
     if isinstance(model, EASE):
-        weights = torch.from_numpy(model.weights)
-        return lambda users: np.asarray(_rows(served, users, n_items) @ weights)
+        weights = model.weights
+        return lambda users: np.asarray(_cells(served, users, n_items) @ weights)
+    if isinstance(model, DPALS | IALS):
+        by_item = model.items.T
+        return lambda users: np.asarray(torch.from_numpy(model.vectors_of(_cells(served, users, n_items))) @ by_item)
+    if isinstance(model, UserModel) and not model.network.local():
+        return _by_network(model, served, n_items)
     if isinstance(model, DPAE):
         autoencoder = model.released()
         items, biases = autoencoder["items"], autoencoder["biases"]
@@ -64,6 +73,11 @@ def _rows(served: Seen, users: NDArray[np.int32], n_items: int) -> Tensor:
     return rows
 
 
+def _cells(served: Seen, users: NDArray[np.int32], n_items: int) -> csr_array:
+    row, item = served.pairs(users)
+    return csr_array((np.ones(len(item), np.float32), (row, item)), shape=(len(users), n_items))
+
+
 def _by_ridge(items: Tensor, biases: Tensor, served: Seen) -> Scorer:
     """p = argmin ‖x - V p‖² + λ ‖p‖², x the history as 0 and 1; scores V p + b."""
     gram = items.T @ items
@@ -72,6 +86,23 @@ def _by_ridge(items: Tensor, biases: Tensor, served: Seen) -> Scorer:
     def score(users: NDArray[np.int32]) -> NDArray[np.float32]:
         vectors = torch.linalg.solve(gram, (_rows(served, users, len(items)) @ items).T).T
         return np.asarray(vectors @ items.T + biases)
+
+    return score
+
+
+def _by_network(model: UserModel, served: Seen, n_items: int) -> Scorer:
+    """A history is encoded as a training row is."""
+    network = model.network
+
+    def score(users: NDArray[np.int32]) -> NDArray[np.float32]:
+        with torch.no_grad():
+            # the prior of user 0, which scores do not depend on
+            codes, _ = network.codes(
+                _rows(served, users, n_items).to(model.device),
+                torch.zeros(len(users), dtype=torch.int64, device=model.device),
+                None,
+            )
+            return np.asarray(network.items(codes).cpu())
 
     return score
 

@@ -1,0 +1,89 @@
+"""iALS: implicit alternating least squares (Hu, Koren and Volinsky, ICDM 2008), by the library `implicit`.
+
+Minimises Σ_u Σ_{j∈Ω_u} α (1 - u·v_j)² + Σ_u Σ_{j∉Ω_u} (u·v_j)² + λ (Σ_u ‖u‖² + Σ_j ‖v_j‖²); the library takes three
+steps of conjugate gradients for each vector and half sweep (Takács, Pilászy and Tikk, RecSys 2011).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+import numpy as np
+import torch
+from implicit.cpu.als import AlternatingLeastSquares
+from numpy.typing import NDArray
+from pydantic import Field
+from scipy.sparse import csr_array, csr_matrix
+from typing_extensions import override
+
+from tasks.evaluation.ranking import Seen
+from tasks.models.base import SILENT, ModelConfig, Progress, Recommender
+from tasks.training_data import TrainingData
+
+PIECE = 4096
+"""Users solved at a time."""
+
+
+class IALSConfig(ModelConfig):
+    """Configuration of `IALS`."""
+
+    dimension: int = Field(ge=1)
+    """Length of user and item vectors."""
+    iterations: int = Field(ge=1)
+    """Sweeps: all users, then all items."""
+    alpha: float = Field(gt=0, allow_inf_nan=False)
+    """α: weight of a user's own cells, beside 1 of all others."""
+    regularization: float = Field(gt=0, allow_inf_nan=False)
+    """λ, weight of the squared norms of all vectors."""
+
+
+class IALS(Recommender):
+    """Scores are inner products of user and item vectors, (n_users, d) and (n_items, d) float32.
+
+    The user vectors that are kept are solved exactly from the final item vectors, as those of strangers are.
+    """
+
+    config: IALSConfig
+    own_tensors: ClassVar[tuple[str, ...]] = ("users",)
+    users: torch.Tensor
+    items: torch.Tensor
+
+    @override
+    def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
+        """Alternate, in one thread; see `Model.fit`."""
+        seen = Seen.from_pairs(data.users, data.items, data.n_users)
+        rows = csr_matrix(
+            (np.ones(len(seen.items), np.float32), seen.items, seen.indptr), shape=(data.n_users, data.n_items)
+        )
+        library = self._library(rng)
+        library.fit(rows, show_progress=False)
+        self.items = torch.from_numpy(library.item_factors)
+        self.users = torch.from_numpy(self.vectors_of(csr_array(rows)))
+        return self
+
+    def vectors_of(self, rows: csr_array) -> NDArray[np.float32]:
+        """Vectors of users with these rows of 1, (n, n_items), given the item vectors: (n, d); 0 for an empty row."""
+        library = self._library(None)
+        library.item_factors = self.items.numpy()
+        parts = [csr_matrix(rows[start : start + PIECE]) for start in range(0, rows.shape[0], PIECE)]
+        solved = [library.recalculate_user(np.arange(part.shape[0]), part) for part in parts]
+        return np.concatenate([np.empty((0, self.config.dimension), np.float32), *solved])
+
+    def score(self, users: NDArray[np.int32]) -> torch.Tensor:
+        """See `Recommender.score`."""
+        return self.users[torch.from_numpy(users).long()] @ self.items.T
+
+    def released(self) -> dict[str, torch.Tensor]:
+        """See `Model.released`."""
+        return {"users": self.users, "items": self.items}
+
+    @override
+    def restore_released(self, tensors: dict[str, torch.Tensor]) -> None:
+        self.users, self.items = tensors["users"], tensors["items"]
+
+    def _library(self, rng: np.random.Generator | None) -> AlternatingLeastSquares:
+        config = self.config
+        return AlternatingLeastSquares(
+            factors=config.dimension, regularization=config.regularization, alpha=config.alpha,
+            iterations=config.iterations, num_threads=1, random_state=rng,
+        )  # fmt: skip

@@ -1,0 +1,168 @@
+"""The split of Mult-VAE (Liang, Krishnan, Hoffman and Jebara, WWW 2018, section 4.1): strong generalisation.
+
+Users with enough interactions are split, not their interactions. Of users who are held out, for validation and for the
+test, a model learns nothing; most of their items are given to the fitted model (fold-in), the others are to be found.
+
+As the authors' code does: items that no training user has are left out, also of held-out users; of n items of a
+held-out user ⌊n × `target_share`⌋ at random are to be found. A held-out user who then has fewer than `min_items` is
+left out, since the authors' code gives such a user nothing to find.
+
+**In the tables** test users come first, then those of validation, then training users, each in the order of their
+original ids. `split` is `train` for what may be known: all rows of training users, and what is folded in of the others.
+`valid` and `test` are the rows to be found. So the users of a split are those numbered below the last one who has it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from tasks.errors import DataError
+from tasks.evaluation.splits import TEST, TRAIN, VALID, positions
+from tasks.papers.protocol import (
+    Count,
+    Prepared,
+    Range,
+    as_text,
+    encode,
+    keep_latest,
+    profiles,
+    renumber_survivors,
+    require_some,
+    split_names,
+)
+from tasks.papers.protocol import Options as BaseOptions
+from tasks.raw import RawTables
+
+
+class Options(BaseOptions):
+    """Which interactions are kept, and how many users are held out."""
+
+    keep: dict[str, Range]
+    """Column of the raw interactions -> lowest and highest value that is kept."""
+    min_items: int = Field(ge=2)
+    """Users with fewer are left out."""
+    held_out: int = Field(ge=1)
+    """Users of validation, and as many of the test."""
+    target_share: float = Field(gt=0, lt=1)
+    """Share of a held-out user's items that are to be found; rounded down."""
+    split_seed: int = Field(ge=0)
+
+    @model_validator(mode="after")
+    def _everybody_has_a_target(self) -> Options:
+        if not n_targets(np.array(self.min_items), self.target_share):
+            raise ValueError("min_items times target_share must be 1 or more: else a user has nothing to be found")
+        return self
+
+
+def prepare(raw: RawTables, options: Options) -> Prepared:
+    """See the module; one row per user and item, the most recent one.
+
+    Raises:
+        DataError: nothing is left, a user has no profile, or there are too few users to hold out so many.
+    """
+    rng = np.random.default_rng(options.split_seed)
+    columns = ["rating", "timestamp", *(["position"] if raw.schema.time == "order" else [])]
+    coded = encode(raw, options.keep, columns)
+    rows, counts = coded.rows, [coded.published, _count("in the ranges kept", coded.rows)]
+    if not raw.schema.unique_pairs:
+        rows = keep_latest(rows)
+        counts.append(_count("one row per user and item", rows))
+    rows = rows.select("user", "item", "rating", "timestamp")
+
+    sizes = np.bincount(rows["user"].to_numpy(), minlength=len(coded.user_ids))
+    rows = rows.filter(pl.Series((sizes >= options.min_items)[rows["user"].to_numpy()]))
+    require_some(rows, f"of {counts[-1].interactions}, no user has {options.min_items} or more")
+    counts.append(_count(f"users with {options.min_items} or more", rows))
+
+    test, valid, training = draw_users(np.flatnonzero(sizes >= options.min_items), options, rng)
+    rows = _known_items(rows, training, len(coded.user_ids), len(coded.item_ids))
+    sizes = np.bincount(rows["user"].to_numpy(), minlength=len(coded.user_ids))
+    test, valid = (users[sizes[users] >= options.min_items] for users in (test, valid))
+    order = np.concatenate([test, valid, training])
+    numbers = np.full(len(coded.user_ids), -1, np.int32)
+    numbers[order] = np.arange(len(order), dtype=np.int32)
+    items, item_ids = renumber_survivors(rows["item"].to_numpy(), coded.item_ids)
+    rows = rows.with_columns(pl.Series("user", numbers[rows["user"].to_numpy()]), pl.Series("item", items))
+    rows = rows.filter(pl.col("user") >= 0).sort("user", "item")
+    counts.append(_count("items of training users, and held-out users who have enough of them", rows))
+
+    originals = coded.user_ids["original"].gather(order)
+    user_ids = pl.DataFrame([pl.Series("id", np.arange(len(order), dtype=np.int32)), originals])
+    people, features = profiles(raw, user_ids)
+    split = split_rows(np.bincount(rows["user"].to_numpy()), len(test), len(valid), options.target_share, rng)
+    return Prepared(
+        tables={
+            "interactions": rows.with_columns(split_names(split)),
+            "users": people,
+            "user_ids": as_text(user_ids),
+            "item_ids": as_text(item_ids),
+        },
+        n_users=len(user_ids),
+        n_items=len(item_ids),
+        features=features,
+        scale=raw.schema.scale,
+        counts=counts,
+    )
+
+
+def draw_users(
+    users: NDArray[np.integer], options: Options, rng: np.random.Generator
+) -> tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]:
+    """Users of the test, of validation and of training, drawn from (n,) ascending ids; each ascending.
+
+    Raises:
+        DataError: nobody is left to train on.
+    """
+    n = options.held_out
+    if len(users) <= 2 * n:
+        raise DataError(
+            f"interactions: {len(users)} users have {options.min_items} items or more, and two times {n} are to be "
+            "held out; lower `held_out` in params.yaml"
+        )
+    drawn = rng.permutation(users)
+    return np.sort(drawn[:n]), np.sort(drawn[n : 2 * n]), np.sort(drawn[2 * n :])
+
+
+def split_rows(
+    counts: NDArray[np.int64], n_test: int, n_valid: int, target_share: float, rng: np.random.Generator
+) -> NDArray[np.uint8]:
+    """TRAIN, VALID or TEST of every row; see the module.
+
+    Args:
+        counts: (n_users,) rows of each user, which lie together; test users first, then those of validation.
+        n_test, n_valid: how many users these are.
+        target_share: share of a held-out user's rows that are to be found.
+
+    Returns:
+        (n_rows,) uint8.
+    """
+    held = counts[: n_test + n_valid]
+    result = np.full(int(counts.sum()), TRAIN, np.uint8)
+    owner = np.repeat(np.arange(len(held)), held)
+    shuffled = np.argsort(owner + rng.random(len(owner)), kind="stable")
+    targets = shuffled[positions(held) < np.repeat(n_targets(held, target_share), held)]
+    result[targets] = np.where(owner[targets] < n_test, TEST, VALID)
+    return result
+
+
+def n_targets(sizes: NDArray[np.int64], target_share: float) -> NDArray[np.int64]:
+    """⌊n × share⌋ for each n of `sizes`; the margin: 100 * 0.29 = 28.999999999999996."""
+    return np.floor(sizes * target_share + 1e-9).astype(np.int64)
+
+
+def _known_items(rows: pl.DataFrame, training: NDArray[np.integer], n_users: int, n_items: int) -> pl.DataFrame:
+    """The rows of items that a training user has."""
+    users, items = rows["user"].to_numpy(), rows["item"].to_numpy()
+    trained, known = np.zeros(n_users, bool), np.zeros(n_items, bool)
+    trained[training] = True
+    known[items[trained[users]]] = True
+    return rows.filter(pl.Series(known[items]))
+
+
+def _count(step: str, rows: pl.DataFrame) -> Count:
+    """`tasks.papers.protocol.count` without a hash table: ids are small numbers."""
+    users, items = (int(np.count_nonzero(np.bincount(rows[name]))) for name in ("user", "item"))
+    return Count(step, users, items, rows.height)
