@@ -223,8 +223,8 @@ def served_otherwise(inputs: Inputs, members: Ints, others: Ints) -> str:
             f"{n} lists of non-members hold {second} different items and as many of members {first}: non-members were "
             "not folded in, and an attack would measure the serving rule"
         )
-    of_members = _own_beside_chance(inputs, inputs.trained, members)
-    of_others = _own_beside_chance(inputs, inputs.known, others)
+    of_members = _own_over_chance(inputs, inputs.trained, members)
+    of_others = _own_over_chance(inputs, inputs.known, others)
     if of_members < LEFT_OUT <= of_others:
         return (
             "lists of members leave out what they were trained on, those of non-members do not leave out their own: "
@@ -238,7 +238,7 @@ def served_otherwise(inputs: Inputs, members: Ints, others: Ints) -> str:
     return ""
 
 
-def _own_beside_chance(inputs: Inputs, histories: csr_array, users: Ints) -> float:
+def _own_over_chance(inputs: Inputs, histories: csr_array, users: Ints) -> float:
     """Items of their own in users' lists, as a share of those in one another's; NaN where these are few."""
     swapped = inputs.lists.copy()
     swapped[users] = inputs.lists[np.roll(users, 1)]
