@@ -3,7 +3,8 @@
 `python -m tests.benchmarks.bench_ml20m` makes the replica at scale 1.0 (20 million ratings), splits it, and takes of
 every system of docs/ml-20m one sweep or epoch and the ranking of all test users, each in a process of its own with one
 thread. It needs 12 GB of memory and half an hour. `--scale 0.02` is a rehearsal, `--parts ease dpals` a selection.
-`--suite` runs the suite instead, from the files to the report, in a copy of the project; docs/scale.md has results.
+`--suite` runs the suite, or the `--parts` of it, from the files to the report, in a copy of the project. docs/scale.md
+has results.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from tasks.papers.multvae import protocol
 from tasks.raw import read_raw
 from tasks.stages.evaluators.held_out import HeldOut
 from tasks.stages.inputs import Inputs
+from tasks.stages.memory import keep_freed_memory
 from tests.benchmarks.bench_scale import ROOT, TREE, run, show
 
 SUITE = ROOT / "docs/ml-20m"
@@ -61,7 +63,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.folder or Path(temporary)
         if given.suite:
-            run_suite(folder / "project", given.scale)
+            run_suite(folder / "project", given.scale, given.parts)
             return
         environment = os.environ | dict.fromkeys(THREADS, "1")
         for name in given.parts or ("files", "tables", "split", *systems()):
@@ -102,6 +104,7 @@ class Clock(Silent):
 def part(name: str, folder: Path, scale: float) -> None:
     """Time one part, whose inputs earlier ones left in `folder`."""
     torch.set_num_threads(1)
+    keep_freed_memory()  # as the stages do
     raw, interim, processed = (folder / step for step in ("raw", "interim", "processed"))
     clock = Clock(name)
     if name in ("files", "tables", "split"):
@@ -163,7 +166,7 @@ def systems() -> dict[str, dict[str, Any]]:
     return result
 
 
-def run_suite(root: Path, scale: float) -> None:
+def run_suite(root: Path, scale: float, parts: list[str] | None) -> None:
     """The suite in a copy of the project, with a replica for its data, and what its stages recorded of themselves."""
     for name in TREE:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -176,11 +179,21 @@ def run_suite(root: Path, scale: float) -> None:
     (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     (root / "suites/ml-20m").mkdir(parents=True)
     for name in OWN_FILES:
-        shutil.copy(SUITE / name, root / "suites/ml-20m" / name)
+        (root / "suites/ml-20m" / name).write_text(_chosen(SUITE / name, parts), encoding="utf-8")
     for command in (("git", "init", "-q"), (sys.executable, "-m", "dvc", "init", "-q")):
         subprocess.run(command, cwd=root, check=True)
     run(root, "ml-20m")
     show(root)
+
+
+def _chosen(file: Path, parts: list[str] | None) -> str:
+    """A file of the suite, with these systems alone."""
+    table = yaml.safe_load(file.read_text(encoding="utf-8"))
+    if parts and "experiments" in table:
+        table["experiments"] = {f"ml-20m-{name}": table["experiments"][f"ml-20m-{name}"] for name in parts}
+    if parts and "tuning" in table:
+        table["tuning"]["grid"] = {}
+    return yaml.safe_dump(table)
 
 
 def _options(scale: float) -> dict[str, Any]:

@@ -52,9 +52,8 @@ def fold_in(model: Recommender, served: Seen, n_items: int) -> Scorer:
     if isinstance(model, UserModel) and not model.network.local():
         return _by_network(model, served, n_items)
     if isinstance(model, DPAE):
-        autoencoder = model.released()
-        items, biases = autoencoder["items"], autoencoder["biases"]
         network = model.network
+        items, biases = network.items.detach(), network.biases.detach()  # without the codes of all who were trained on
         return lambda users: np.asarray(network.encode(_rows(served, users, n_items))[1].detach() @ items.T + biases)
     if isinstance(model, BPR):
         network_items, item_biases = model.network.items.detach(), model.network.biases.detach()
