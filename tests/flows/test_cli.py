@@ -190,7 +190,7 @@ def test_audits_run_by_themselves_and_end_with_a_table() -> None:
     assert [row[-1] for row in rows] == ["published claim refuted", "consistent"]
     assert [row[1:3] for row in rows] == [["0.1", "-"], ["2.5", "2.5"]]
     assert "2/2" in done.stderr
-    assert dprec("nothing").stderr.startswith("dprec: audits: there is no 'nothing'; known: dipsgnn, ")
+    assert dprec("nothing").stderr.startswith("dprec: audits: there is no 'nothing'; known: ae, dipsgnn, ")
 
 
 def test_a_fault_is_told_by_the_table() -> None:

@@ -236,7 +236,7 @@ def test_claims_stand_below_their_table_and_in_a_file(gerai: Path, demo: Path) -
 
 def test_sections_come_in_order(gerai: Path) -> None:
     sections = [
-        "verdicts", "headline", "comparisons", "attacks", "published", "figures", "summary", "ledger", "quality",
+        "verdicts", "headline", "comparisons", "attacks", "figures", "published", "summary", "ledger", "quality",
         "provenance",
     ]  # fmt: skip
     text = page(gerai, "gerai")
