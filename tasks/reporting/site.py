@@ -339,9 +339,9 @@ def _coverage(suites: Sequence[Suite], printed: pl.DataFrame) -> Table:
         mine = [entry for entry in suites if entry.report.paper == paper]
         known, near = sum(entry.known for entry in mine), sum(entry.near for entry in mine)
         totals = [total + more for total, more in zip(totals, (n, known, near), strict=True)]
-        reference = unique([entry.reference for entry in mine])
+        reference = join_words(unique([entry.reference for entry in mine])) or "no suite of it has results yet"
         cells = [Cell(f"{value:,}") for value in (n, known, near)]
-        rows.append(Row(paper, [Cell(join_words(reference), kind="reasons"), *cells]))
+        rows.append(Row(paper, [Cell(reference, kind="reasons"), *cells]))
     rows.append(Row("all papers", [Cell(""), *(Cell(f"{total:,}") for total in totals)], "foot"))
     headings = ["Paper", "reference", "printed numbers", "measured here", "within 10 %"]
     return Table(

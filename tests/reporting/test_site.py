@@ -135,6 +135,8 @@ def test_coverage_counts_every_printed_number_once(suites: list[site.Suite], pri
     counted = {row.name: int(row.cells[1].text) for row in rows}
     assert sum(counted.values()) == printed.height
     assert sum(counted[paper] for paper in ("gerai", "dipsgnn", "dpvae", "privsr", "dpcrosue")) == 1013
+    references = {row.name: row.cells[0].text for row in rows}
+    assert references["multvae"] == "no suite of it has results yet"
     (gerai,) = [row for row in rows if row.name == "gerai"]
     assert 0 <= int(gerai.cells[3].text) <= int(gerai.cells[2].text) <= int(gerai.cells[1].text)
     assert int(gerai.cells[2].text) == suites[0].known > 0
