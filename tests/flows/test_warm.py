@@ -93,7 +93,8 @@ if __name__ == "__main__":
     while not warm.is_ready():
         time.sleep(0.01)
     stage = warm.Fork("tasks.stages.job", [], dict(os.environ))
-    stage.stdout.readline()
+    if b"started" not in (line := stage.stdout.readline()):
+        raise SystemExit(line)
     print(forkserver._forkserver._forkserver_pid, stage.pid, flush=True)
     time.sleep(60)
 """
@@ -101,9 +102,8 @@ if __name__ == "__main__":
 
 def test_the_fork_server_and_its_stages_end_with_the_run(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
-    (tmp_path / "tasks/stages").mkdir(parents=True)
-    for name in ("__init__.py", "stages/__init__.py", "stages/parent.py"):
-        shutil.copy(root / "tasks" / name, tmp_path / "tasks" / name)
+    shutil.copytree(root / "tasks/stages", tmp_path / "tasks/stages")
+    shutil.copy(root / "tasks/__init__.py", tmp_path / "tasks/__init__.py")
     (tmp_path / "tasks/stages/job.py").write_text("import time\nprint('started')\ntime.sleep(60)\n")
     (tmp_path / "parent.py").write_text(STARTS)
     run = subprocess.Popen(
@@ -115,6 +115,7 @@ def test_the_fork_server_and_its_stages_end_with_the_run(tmp_path: Path) -> None
     )
     assert run.stdout is not None
     left = [psutil.Process(int(pid)) for pid in run.stdout.readline().split()]
+    assert len(left) == 2
     run.kill()
     run.wait()
     deadline = time.monotonic() + 60
