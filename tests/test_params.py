@@ -53,12 +53,8 @@ def test_the_projects_own_parameters_are_valid() -> None:
 
 def test_what_is_commented_out_is_valid_too(tmp_path: Path) -> None:
     """Data sets that need a form stand in params.yaml behind a #, to be taken away."""
-    text = (ROOT / "params.yaml").read_text(encoding="utf-8")
-    entry = re.compile(r"^  # (?=[a-z0-9-]+: *($|\{)|  )", flags=re.MULTILINE)
-    halves = text[: text.index("perturbed:")], text[text.index("perturbed:") :]
-    uncommented = entry.sub("  ", halves[0]) + halves[1]
     parameters.copy(tmp_path)
-    (tmp_path / "params.yaml").write_text(uncommented, encoding="utf-8")
+    parameters.uncomment(tmp_path)
     params = load(tmp_path / "params.yaml")
     check(params)
     added = set(params.datasets) - set(ORIGINAL["datasets"])

@@ -167,16 +167,18 @@ def test_tuning_sees_the_users_of_validation() -> None:
     assert table["valid"].is_between(0.2, 1).all()
 
 
-def test_the_suite_in_the_documentation_is_one_of_this_project(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["ml-20m", "netflix"])
+def test_the_suites_in_the_documentation_are_of_this_project(name: str, tmp_path: Path) -> None:
     parameters.copy(tmp_path)
-    shutil.copytree(parameters.ROOT / "docs/ml-20m", tmp_path / "suites/ml-20m")
+    parameters.uncomment(tmp_path)
+    shutil.copytree(parameters.ROOT / "docs" / name, tmp_path / "suites" / name)
     params = load(tmp_path / "params.yaml")
     references.check(params, tmp_path / "params.yaml")
-    suite = params.suites["ml-20m"]
+    suite = params.suites[name]
     assert suite.tuning.grid.keys() <= {experiment.system for experiment in suite.experiments.values()}
     budgets = {
-        name: [config.get("epsilon", config.get("epsilon_max")) for config in experiment.settings().values()]
-        for name, experiment in suite.experiments.items()
+        system: [config.get("epsilon", config.get("epsilon_max")) for config in experiment.settings().values()]
+        for system, experiment in suite.experiments.items()
         if len(experiment.settings()) > 1
     }
     assert len(budgets) == 4
