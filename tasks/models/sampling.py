@@ -7,6 +7,11 @@ from numpy.typing import NDArray
 
 from tasks.errors import DataError
 
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 divided by the golden ratio: a multiplicative hash (Knuth, The Art of Computer Programming, vol. 3, 6.4)."""
+SLOTS, MOST_BITS = 16, 26
+"""Slots of the hash table for each interaction, and at most 2^26 of them, of a byte each."""
+
 
 class NegativeSampler:
     """Draws items that a user has no training interaction with, uniformly; memory is linear in the interactions."""
@@ -22,6 +27,10 @@ class NegativeSampler:
         counts = np.bincount(self._codes // n_items, minlength=n_users)
         if (full := np.flatnonzero(counts >= n_items)).size:
             raise DataError(f"interactions: user {full[0]} has all {n_items} items, so no negative item can be drawn")
+        bits = min(MOST_BITS, (SLOTS * len(self._codes)).bit_length())
+        self._shift = np.uint64(64 - bits)
+        self._taken = np.zeros(1 << bits, bool)
+        self._taken[self._slots(self._codes)] = True
 
     def draw(self, users: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.int32]:
         """One negative item for each of `users`: (n,) int32."""
@@ -34,6 +43,13 @@ class NegativeSampler:
 
     def _seen(self, users: NDArray[np.int32], items: NDArray[np.int32]) -> NDArray[np.bool_]:
         codes = users.astype(np.int64) * self.n_items + items
-        positions = np.searchsorted(self._codes, codes)
+        seen = self._taken[self._slots(codes)]
+        doubtful = np.flatnonzero(seen)  # a slot is taken by others, too
+        asked = codes[doubtful]
+        positions = np.searchsorted(self._codes, asked)
         positions[positions == len(self._codes)] = 0
-        return self._codes[positions] == codes
+        seen[doubtful] = self._codes[positions] == asked
+        return seen
+
+    def _slots(self, codes: NDArray[np.int64]) -> NDArray[np.uint64]:
+        return (codes.view(np.uint64) * MULTIPLIER) >> self._shift

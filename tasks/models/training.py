@@ -187,8 +187,14 @@ class PairwiseModel(EpochModel, Recommender):
         negatives = self._sampler.draw(users, self._rng)
         triples = [torch.from_numpy(ids.astype(np.int64)).to(self.device) for ids in (users, items, negatives)]
         batches = zip(*(ids.split(self.config.batch_size) for ids in triples), strict=True)
-        total = sum(self.step(self.loss(*batch)) * len(batch[0]) for batch in batches)
-        return total / len(users)
+        losses = [(self.train_batch(*batch), len(batch[0])) for batch in batches]
+        return sum(loss.item() * size for loss, size in losses) / len(users)
+
+    def train_batch(self, users: Tensor, items: Tensor, negatives: Tensor) -> Tensor:
+        """One gradient step on a batch of triples; returns their mean loss, a scalar without gradient."""
+        loss = self.loss(users, items, negatives)
+        self.step(loss)
+        return loss.detach()
 
 
 def draw_weights(module: nn.Module, rng: np.random.Generator, *, std: float | None = None) -> None:

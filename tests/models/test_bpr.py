@@ -1,11 +1,14 @@
-"""BPR's gradient, which is written out, beside autograd's."""
+"""BPR's gradient, which is written out, and its step beside those of autograd."""
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch.nn.functional import logsigmoid
 
-from tasks.models.ranking.bpr import BPR, BPRNetwork
+from tasks.models.ranking.bpr import BPR, BPRConfig, BPRNetwork
+from tasks.models.training import PairwiseModel
+from tasks.training_data import TrainingData
 
 
 def test_the_gradient_written_out_is_autograds() -> None:
@@ -24,3 +27,17 @@ def test_the_gradient_written_out_is_autograds() -> None:
     (3 * expected).backward()
     for parameter, table in zip(model.network.parameters(), tables, strict=True):
         torch.testing.assert_close(parameter.grad, table.grad)
+
+
+def test_a_step_by_hand_is_that_of_autograd() -> None:
+    rng = np.random.default_rng(0)
+    users, items = (rng.integers(0, 30, 200).astype(np.int32) for _ in range(2))
+    data = TrainingData(n_users=30, n_items=40, users=users, items=items)
+    config = BPRConfig(epochs=1, batch_size=64, learning_rate=0.01, regularization=0.01, dimension=5)
+    by_hand, by_autograd = (BPR(config).fit(data, rng=np.random.default_rng(1)) for _ in range(2))
+    triples = [torch.from_numpy(rng.integers(0, 30, 50)) for _ in range(3)]
+    for _ in range(3):
+        loss = by_hand.train_batch(*triples)
+        torch.testing.assert_close(loss, PairwiseModel.train_batch(by_autograd, *triples), rtol=0, atol=0)
+    for name, tensor in by_hand.released().items():
+        torch.testing.assert_close(tensor, by_autograd.released()[name], rtol=0, atol=0)

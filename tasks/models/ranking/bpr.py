@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,20 @@ class BPR(PairwiseModel):
         network = self.network
         return _PairwiseLoss.apply(network.users, network.items, network.biases, users, items, negatives)
 
+    @override
+    def train_batch(self, users: Tensor, items: Tensor, negatives: Tensor) -> Tensor:
+        """The same as by autograd, whose own work is a third of such a step."""
+        network = self.network
+        tables = network.users, network.items, network.biases
+        slopes = [torch.zeros_like(table) if table.grad is None else table.grad.zero_() for table in tables]
+        with torch.no_grad():
+            loss, *known = _forward(*tables, users, items, negatives)
+            _add_slopes(slopes, known, [users, items, negatives], -1.0)
+        for table, slope in zip(tables, slopes, strict=True):
+            table.grad = slope
+        self._optimiser.step()
+        return loss
+
     def score(self, users: NDArray[np.int32]) -> Tensor:
         """See `Recommender.score`: one matrix product."""
         network = self.network
@@ -74,22 +89,37 @@ class _PairwiseLoss(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, *tensors: Tensor) -> Tensor:
-        users, items, biases, user, item, negative = tensors
-        vectors = users.index_select(0, user)
-        apart = items.index_select(0, item).sub_(items.index_select(0, negative))
-        difference = torch.linalg.vecdot(vectors, apart).add_(biases[item]).sub_(biases[negative])
-        ctx.shapes = users.shape, items.shape, biases.shape
-        ctx.save_for_backward(vectors, apart, difference, user, item, negative)
-        return softplus(-difference).mean()
+        loss, *known = _forward(*tensors)
+        ctx.shapes = [table.shape for table in tensors[:3]]
+        ctx.save_for_backward(*known, *tensors[3:])
+        return loss
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        vectors, apart, difference, user, item, negative = ctx.saved_tensors
-        slope = torch.sigmoid(-difference).mul_(-gradients[0] / len(user))
-        of_users, of_items, of_biases = (vectors.new_zeros(shape) for shape in ctx.shapes)
-        of_users.index_add_(0, user, apart * slope[:, None])
-        of_vectors = vectors * slope[:, None]
-        for rows, sign in ((item, 1), (negative, -1)):
-            of_items.index_add_(0, rows, of_vectors, alpha=sign)
-            of_biases.index_add_(0, rows, slope, alpha=sign)
-        return of_users, of_items, of_biases, None, None, None
+        saved = ctx.saved_tensors
+        slopes = [saved[0].new_zeros(shape) for shape in ctx.shapes]
+        _add_slopes(slopes, saved[:3], saved[3:], -gradients[0])
+        return *slopes, None, None, None
+
+
+def _forward(
+    users: Tensor, items: Tensor, biases: Tensor, user: Tensor, item: Tensor, negative: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Loss; (batch, d) p_u and q_v − q_v'; (batch,) s_uv − s_uv'."""
+    vectors = users.index_select(0, user)
+    apart = items.index_select(0, item).sub_(items.index_select(0, negative))
+    difference = torch.linalg.vecdot(vectors, apart).add_(biases[item]).sub_(biases[negative])
+    return softplus(-difference).mean(), vectors, apart, difference
+
+
+def _add_slopes(
+    slopes: Sequence[Tensor], known: Sequence[Tensor], triples: Sequence[Tensor], weight: Tensor | float
+) -> None:
+    """Add −weight times the gradient of the loss to those of users, items and biases; what is known is used up."""
+    (of_users, of_items, of_biases), (vectors, apart, difference), (user, *items) = slopes, known, triples
+    slope = torch.sigmoid(-difference).mul_(weight / len(user))
+    of_users.index_add_(0, user, apart.mul_(slope[:, None]))
+    vectors.mul_(slope[:, None])
+    for rows, sign in zip(items, (1, -1), strict=True):
+        of_items.index_add_(0, rows, vectors, alpha=sign)
+        of_biases.index_add_(0, rows, slope, alpha=sign)

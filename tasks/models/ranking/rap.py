@@ -23,7 +23,7 @@ from torch.nn.functional import cross_entropy
 from tasks.errors import DataError
 from tasks.evaluation.ranking import Seen
 from tasks.models.ranking.bpr import BPR, BPRConfig, BPRNetwork
-from tasks.models.training import draw_weights
+from tasks.models.training import PairwiseModel, draw_weights
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.training_data import TrainingData
 
@@ -110,6 +110,8 @@ class RAP(BPR):
         adversary = Adversary(config.dimension, config.adversary_dimension, [len(counts[name]) for name in hidden])
         draw_weights(adversary, rng)
         return RAPNetwork(recommender, adversary)
+
+    train_batch = PairwiseModel.train_batch  # by autograd, and by this loss
 
     def loss(self, users: Tensor, items: Tensor, negatives: Tensor) -> Tensor:
         """The ranking loss of the triples plus the adversary's loss on a random sample of labelled users."""
