@@ -36,6 +36,8 @@ from tasks.external.splits import CANARIES, HISTORIES, PUBLIC, TRAIN, Splits
 LISTS, DONE, PLAN = "lists.csv", "done.json", "plan.json"
 FEWEST_RUNS = 2
 """The audited one and a shadow."""
+OF_RUN = "DPREC_AUDITED_RUN"
+"""The environment's word for the run that a process belongs to: its folder."""
 LAST_WORDS = 300
 """Characters of a failed run's last line that are quoted."""
 
@@ -96,7 +98,7 @@ class _Runner:
     say: Callable[[str], None]
     splits: Splits = field(init=False)
     _stopped: threading.Event = field(default_factory=threading.Event)
-    _alive: set[subprocess.Popen[bytes]] = field(default_factory=set)
+    _alive: dict[Path, subprocess.Popen[bytes]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self, number: int) -> None:
@@ -139,8 +141,8 @@ class _Runner:
         """Begin no more runs, and end those that go on."""
         with self._lock:
             self._stopped.set()
-            for process in self._alive:
-                _kill(process)
+            for begun, process in self._alive.items():
+                _kill(process, begun)
 
     def _call(self, begun: Path, number: int) -> None:
         files = {"train": TRAIN, "histories": HISTORIES, "out": LISTS}
@@ -154,6 +156,7 @@ class _Runner:
                 process = subprocess.Popen(
                     arguments,
                     cwd=begun / "folder",
+                    env=os.environ | {OF_RUN: str(begun.absolute())},
                     stdin=subprocess.DEVNULL,
                     stdout=out,
                     stderr=errors,
@@ -161,24 +164,30 @@ class _Runner:
                 )
             except OSError as error:
                 raise ConfigurationError(f"--command: {arguments[0]} cannot be started: {error.strerror}") from None
-            self._alive.add(process)
+            self._alive[begun] = process
         try:
             code = process.wait(self.of.time_limit)
             why = f"exit code {code}" if code > 0 else f"ended by signal {-code}" if code else ""
         except subprocess.TimeoutExpired:
             why = f"not done after {self.of.time_limit:g} s (--time-limit)"
         with self._lock:
-            self._alive.discard(process)
-            _kill(process)  # what it has left in the background, too
+            del self._alive[begun]
+            _kill(process, begun)  # what it has left in the background, too
             process.wait()
         if why and not self._stopped.is_set():
             words = _last_line(outputs[1]) or _last_line(outputs[0]) or "it wrote nothing"
             raise DataError(f"{_name(number)}: {why}: {words} ({outputs[0]}, {outputs[1]})")
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
+def _kill(process: subprocess.Popen[bytes], begun: Path) -> None:
+    """End a run with all its processes; on Linux also those in sessions of their own, unless they hide whose they are."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+    mark = f"\0{OF_RUN}={begun.absolute()}\0".encode()
+    for other in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):  # gone by now, or another user's
+            if mark in b"\0" + other.read_bytes():
+                os.kill(int(other.parent.name), signal.SIGKILL)
 
 
 def _side_by_side(runner: _Runner, jobs: int) -> None:

@@ -177,10 +177,11 @@ def test_a_run_that_fails_is_named_in_one_line_with_its_output(tmp_path: Path, t
     assert "\n" not in str(error.value)
 
 
-def test_what_a_run_leaves_in_the_background_ends_with_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("session", ["", "setsid "])
+def test_what_a_run_leaves_in_the_background_ends_with_it(session: str, tmp_path: Path) -> None:
     ratings(tmp_path)
     script = tmp_path / "leaves.sh"
-    leaves = f"sleep 300 & echo $! > {tmp_path}/left-$1"
+    leaves = f"{session}sleep 300 & echo $! > {tmp_path}/left-$1"
     script.write_text(f'{leaves}\n{command("plain.py", "popular")} "$2" "$3" "$4"\n')
     repeated(tmp_path, f"sh {script} {{seed}} {{train}} {{histories}} {{out}}", runs=2)
     for number in range(2):
