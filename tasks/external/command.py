@@ -180,7 +180,7 @@ class _Runner:
 
 
 def _kill(process: subprocess.Popen[bytes], begun: Path) -> None:
-    """End a run with all its processes; on Linux also those in sessions of their own, unless they hide whose they are."""
+    """End a run with all its processes; on Linux also those in other sessions, unless they hide whose they are."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     mark = f"\0{OF_RUN}={begun.absolute()}\0".encode()
