@@ -15,7 +15,7 @@ from tasks.reporting import files
 from tasks.reporting.core import drawing
 from tasks.reporting.core.chart import Chart, Panel
 from tasks.reporting.core.results import Results
-from tasks.reporting.sections import membership
+from tasks.reporting.sections import membership, verdicts
 from tasks.stages.papers import describe
 from tests.reporting import example_next
 from tests.reporting.example import ROOT
@@ -92,3 +92,18 @@ def test_what_is_kept_is_sorted_and_reads_back(results: Results, tmp_path: Path)
     assert again.membership is not None
     assert again.membership.equals(kept)
     assert again.edges is None
+
+
+def test_the_first_screen_says_how_many_attacks_succeed_and_which_most(results: Results) -> None:
+    lost = {"auc_low": 0.49, "tpr1": 0.9}
+    reported = attacked(
+        results, *[{}, {"tpr1": 0.25, "auc": 0.8}, lost, {"seen": "nothing"}], {"target": "interaction"} | lost
+    )
+    lines = {line.text: line.alarm for line in verdicts.verdicts(reported, [], 10) if line.topic == "Membership"}
+    label = results.systems[0].label
+    assert lines == {
+        "2 of 3 attacks tell whether one user was trained on; chance gives about 0. "
+        f"Most: {label} (AUC 0.80, true positives 0.25 at 1 % false ones).": True,
+        "0 of 1 attacks tell whether one interaction was trained on; chance gives about 0.": False,
+    }
+    assert all(line.topic != "Membership" for line in verdicts.verdicts(results, [], 10))

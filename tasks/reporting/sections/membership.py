@@ -15,6 +15,8 @@ from tasks.reporting.core.section import Section, optional, paragraph
 
 TARGETS = {"user": "one user", "interaction": "one interaction"}
 SEEN = {"scores": "scores of all items", "lists": "lists", "nothing": "nothing: control"}
+ONE_SIDED = 0.025
+"""Share of attacks whose 95 % interval lies above chance although nothing is told."""
 ORDER = ("system", "target", "seen", "attack")
 
 
@@ -46,6 +48,27 @@ def section(results: Results) -> Section:
             "accounted for, the rate that it allows stands beside what was found."
         ),
     )
+
+
+def verdict(results: Results, target: str) -> tuple[str, bool] | None:
+    """One sentence on all attacks on a kind of target, and whether it is an alarm; None where it was not attacked."""
+    if results.membership is None:
+        return None
+    tried = results.membership.filter((pl.col("target") == target) & (pl.col("seen") != "nothing"))
+    if tried.is_empty():
+        return None
+    won, chance = tried.filter(pl.col("auc_low") > 0.5), ONE_SIDED * tried.height
+    text = (
+        f"{won.height} of {tried.height} attacks tell whether {TARGETS[target]} was trained on; chance gives about "
+        f"{chance:.0f}"
+    )
+    if most := won.sort("tpr1", nulls_last=False).tail(1).to_dicts():
+        labels = {system.experiment: system.label for system in results.systems}
+        text += (
+            f". Most: {labels[most[0]['system']]} (AUC {number(most[0]['auc'], 2)}, true positives "
+            f"{number(most[0]['tpr1'], 2)} at 1 % false ones)"
+        )
+    return f"{text}.", won.height > 2 * chance
 
 
 def _table(results: Results, target: str) -> Table | None:

@@ -11,7 +11,7 @@ from tasks.reporting.core.claims import verdict_counts
 from tasks.reporting.core.findings import refutations
 from tasks.reporting.core.layout import count, join_words, number
 from tasks.reporting.core.results import Results, System
-from tasks.reporting.sections import alignment, lead, links, reconstruction
+from tasks.reporting.sections import alignment, lead, links, membership, reconstruction
 
 NAMED = 4
 """Up to so many systems are named, more are counted."""
@@ -126,6 +126,9 @@ def _attacks(results: Results, k: int) -> Iterator[Line]:
         most = f" (advantage up to {number(top[0]['advantage'], 2)})" if top else ""
         text = f"{seen} of {rows.height} attacks detect a single interaction{most}."
         yield Line("Attacks", text, "#edges", alarm=seen > 0)
+    for target in membership.TARGETS:
+        if said := membership.verdict(results, target):
+            yield Line("Membership", said[0], "#membership", alarm=said[1])
     if systems := reconstruction.attacked_systems(results):
         yield _reconstruction_line(results, systems)
     if linked := links.strongest_attack(results):
