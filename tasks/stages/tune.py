@@ -2,7 +2,8 @@
 
 Not part of the DVC graph: it proposes what a person then writes into the suite's params.yaml.
 `dprec tune EXPERIMENT` (or `python -m tasks.stages.tune EXPERIMENT`) tries every combination of `tuning.grid.<model>`,
-each with the one tuning seed, which no result uses, and writes all of them to data/results/<suite>/tuning.csv.
+each with the one tuning seed, which no result uses, and adds all of them to data/results/<suite>/tuning.csv: what was
+tried before stays there, but for the same configuration and seed.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ COLUMNS = {
     "epochs": pl.Int64,
     "metric": pl.String,
     "valid": pl.Float64,
-    "seconds": pl.Float64,
+    "seconds": pl.Float64,  # of training; of models without epochs all draws
 }
 
 
@@ -61,8 +62,8 @@ def main(name: str) -> None:
     table = pl.DataFrame(trials, schema=COLUMNS)
     path = RESULTS / experiment.suite / "tuning.csv"
     if path.exists():
-        others = pl.read_csv(path, schema=COLUMNS).filter(pl.col("experiment") != name)
-        table = pl.concat([others, table])
+        before = pl.read_csv(path, schema=COLUMNS)
+        table = pl.concat([before.join(table, on=["experiment", "config", "seed"], how="anti"), table])
     with atomic_write(path) as place:
         table.sort("experiment", maintain_order=True).write_csv(place, float_precision=6)
     best = max(trials, key=lambda row: row["valid"])
@@ -82,7 +83,6 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
     data = evaluator.training_data(cls, experiment.seeds[0])
     model = cls(cls.Config.model_validate(model_config(config)))
     text = json.dumps(config, sort_keys=True)
-    started = time.monotonic()
     if isinstance(model, EpochModel):
         screen.begin(text, model.config.epochs)
         decides = [
@@ -97,13 +97,14 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
         model.fit(data, rng=np.random.default_rng(seed), progress=monitor)
         best = max(monitor.history, key=lambda record: record["valid"])
         valid, best_epoch, epochs = best["valid"], best["epoch"], len(monitor.history)
+        seconds = sum(monitor.seconds)  # also of those before an interruption
     else:
         screen.skip()
-        values = []
+        started, values = time.monotonic(), []
         for draw in range(DRAWS):
             model.fit(data, rng=np.random.default_rng([seed, draw]))
             values.append(evaluator.validate(model))
-        valid, best_epoch, epochs = float(np.mean(values)), 0, 0
+        valid, best_epoch, epochs, seconds = float(np.mean(values)), 0, 0, time.monotonic() - started
     return {
         "experiment": name,
         "config": text,
@@ -112,7 +113,7 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
         "epochs": epochs,
         "metric": evaluator.metric,
         "valid": valid,
-        "seconds": round(time.monotonic() - started, 1),
+        "seconds": round(seconds, 1),
     }
 
 

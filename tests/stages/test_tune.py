@@ -34,9 +34,13 @@ def test_every_combination_is_tried_and_recorded(tmp_path, monkeypatch):
     assert table["config"].n_unique() == 6
     assert table["metric"].unique().to_list() == ["ndcg"]
     assert table["valid"].is_between(0, 1).all()
-    tune.main("tiny-bpr")  # again: its rows are replaced, the others stay
-    again = pl.read_csv(RESULTS / "tiny" / "tuning.csv")
-    assert again.drop("seconds").equals(table.drop("seconds"))
+    tune.main("tiny-bpr")  # again: it goes on from the end of each trial, whose seconds are those of its training
+    assert pl.read_csv(RESULTS / "tiny" / "tuning.csv").equals(table)
+    grid(tmp_path, "    bpr: {learning_rate: [0.02, 0.04]}\n")
+    tune.main("tiny-bpr")
+    more = pl.read_csv(RESULTS / "tiny" / "tuning.csv")
+    assert more.height == table.height + 1  # another grid forgets no trial; one of its two is known
+    assert more.join(table, on=["experiment", "config"], how="semi").sort("config").equals(table.sort("config"))
 
 
 def test_the_test_split_is_never_looked_at(tmp_path, monkeypatch):

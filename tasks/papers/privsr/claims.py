@@ -70,7 +70,8 @@ def _privacy() -> list[Spec]:
     alike = replace(PRIVACY, factor=SIMILAR)
     return [
         *(
-            Order("figure4", f"Noise helps against the attack: it errs more on {method} (ε = 0.1) than on {other}",
+            Order("figure4", f"Noise helps against the paper's own attack: it errs more on {method} (ε = 0.1) than on "
+                  f"{other}",
                   tuple((_side(method, share, EPSILON), _side(other, share)) for share in SENSITIVE), (PRIVACY,))
             for method in ("PrivSR", "DPMF") for other in ("MF", "SoReg")
         ),
