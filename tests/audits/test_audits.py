@@ -51,7 +51,7 @@ def test_every_audit_says_what_its_worst_case_is() -> None:
 
 @pytest.mark.parametrize("name", COINS)
 def test_coins_for_three_times_the_budget_are_refuted(name: str) -> None:
-    epsilon = auditor(name)(0, 4).entry.accounted_epsilon
+    epsilon = auditor(name)(0, 1).entry.accounted_epsilon
     assert epsilon is not None
     assert verdict(lower_bound(auditor(name)(2, epsilon=3 * epsilon, **fewer(name))), epsilon) == "refuted"
 
