@@ -1,5 +1,6 @@
 """Fixtures shared by all tests."""
 
+import gc
 import hashlib
 import json
 import os
@@ -31,13 +32,26 @@ _compose = account._compose
 def accountant() -> str:
     """What decides a composition: the accountant's code, and the packages that it calls."""
     packages = [f"{name}=={version(name)}" for name in ("dp-accounting", "numpy", "scipy")]
-    return hashlib.sha256("\0".join([Path(account.__file__).read_text(encoding="utf-8"), *packages]).encode()).hexdigest()
+    return hashlib.sha256(
+        "\0".join([Path(account.__file__).read_text(encoding="utf-8"), *packages]).encode()
+    ).hexdigest()
 
 
 def known_compositions() -> dict[str, float]:
     """Of ACCOUNTED; nothing where the accountant is another one now."""
     written = json.loads(ACCOUNTED.read_text(encoding="utf-8"))
     return written["epsilons"] if written["accountant"] == accountant() and not WRITE else {}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Modules and tests stay until the end: the garbage collector need not look at them again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_report_header() -> str | None:
