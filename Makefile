@@ -77,6 +77,10 @@ dipsgnn-ml-1m: env  ## the same on MovieLens 1M
 test: env  ## the test suite; TESTS=tests/privacy for a part of it
 	OMP_NUM_THREADS=1 python -m pytest -n $(JOBS) --dist worksteal --durations 40 --durations-min 2 $(TESTS)
 
+.PHONY: accounted
+accounted: env  ## run the test suite, compose every privacy loss anew and write tests/accounted.json
+	DPREC_WRITE_ACCOUNTED=1 $(MAKE) test
+
 .PHONY: views
 views: env  ## DVC's own views, as the README has them: a line per suite, three plots, experiments of one suite, its stages
 	dvc metrics show

@@ -1,8 +1,11 @@
 """Fixtures shared by all tests."""
 
+import gc
 import hashlib
+import json
 import os
 from collections.abc import Iterator, Sequence
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -17,27 +20,94 @@ settings.register_profile("dprec", deadline=None, suppress_health_check=[HealthC
 settings.load_profile("dprec")
 
 
+ACCOUNTED = Path(__file__).with_name("accounted.json")
+"""Compositions of privacy losses that tests ask for, as the code of the present accountant gave them."""
+SAMPLE = 64
+"""Of so many of them about one is computed in every run, too, and compared."""
+WRITE = bool(os.environ.get("DPREC_WRITE_ACCOUNTED"))
+"""Whether this run computes all of them and writes ACCOUNTED anew."""
+LONG = ("tests/test_additions.py", "tests/test_library.py", "tests/flows/test_cluster.py", "tests/flows/test_units.py")
+"""Files whose tests take long: they come first, so that no process is left with one at the end."""
+_compose = account._compose
+
+
+def accountant() -> str:
+    """What decides a composition: the accountant's code, and the packages that it calls."""
+    packages = [f"{name}=={version(name)}" for name in ("dp-accounting", "numpy", "scipy")]
+    return hashlib.sha256(
+        "\0".join([Path(account.__file__).read_text(encoding="utf-8"), *packages]).encode()
+    ).hexdigest()
+
+
+def known_compositions() -> dict[str, float]:
+    """Of ACCOUNTED; nothing where the accountant is another one now."""
+    written = json.loads(ACCOUNTED.read_text(encoding="utf-8"))
+    return written["epsilons"] if written["accountant"] == accountant() and not WRITE else {}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Modules and tests stay until the end: the garbage collector need not look at them again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """LONG ones first; all others stay in their order."""
+    items.sort(key=lambda item: item.location[0] not in LONG)
+
+
+def pytest_report_header() -> str | None:
+    """Say why tests take longer than they need."""
+    return None if known_compositions() else f"{ACCOUNTED.name} is of another accountant; write it by `make accounted`"
+
+
 @pytest.fixture(scope="session", autouse=True)
 def accounted_once(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Privacy loss distributions are composed once for all tests and workers: that takes a second, and every fit of a
-    private model asks for the same ones again."""
+    """Privacy loss distributions are composed once for all tests and workers, or taken from ACCOUNTED: that takes a
+    second, and every fit of a private model asks for the same ones again."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if hasattr(request.config, "workerinput") else base) / "accounted"
     folder.mkdir(exist_ok=True)
-    compute = account._compose
+    known = known_compositions()
 
     def composed(events: Sequence[Event], noise_multiplier: float | None, delta: float) -> float:
         asked = repr(([event.model_dump_json() for event in events], noise_multiplier, delta))
-        known = folder / hashlib.sha256(asked.encode()).hexdigest()
-        if not known.exists():
-            place = known.with_name(f"{known.name}.{os.getpid()}")
-            place.write_text(repr(compute(events, noise_multiplier, delta)), encoding="utf-8")
-            rename(place, known, durable=False)
-        return float(known.read_text(encoding="utf-8"))
+        name = hashlib.sha256(asked.encode()).hexdigest()[:16]
+        if name in known and int(name, 16) % SAMPLE:
+            return known[name]
+        file = folder / name
+        if not file.exists():
+            place = file.with_name(f"{name}.{os.getpid()}")
+            place.write_text(repr(_compose(events, noise_multiplier, delta)), encoding="utf-8")
+            rename(place, file, durable=False)
+        epsilon = float(file.read_text(encoding="utf-8"))
+        assert epsilon == pytest.approx(known.get(name, epsilon)), f"{ACCOUNTED.name} is not what {asked} gives"
+        return epsilon
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(account, "_compose", composed)
         yield
+
+
+@pytest.fixture
+def composed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of the accountant itself."""
+    monkeypatch.setattr(account, "_compose", _compose)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """All compositions that the run of `make accounted` asked for become ACCOUNTED."""
+    if WRITE and not hasattr(session.config, "workerinput"):
+        folder = session.config._tmp_path_factory.getbasetemp() / "accounted"
+        epsilons = {file.name: float(file.read_text(encoding="utf-8")) for file in sorted(folder.iterdir())}
+        text = json.dumps({"accountant": accountant(), "epsilons": epsilons}, indent=0)
+        ACCOUNTED.write_text(f"{text}\n", encoding="utf-8")
 
 
 @pytest.fixture(scope="session")

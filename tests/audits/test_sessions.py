@@ -9,7 +9,7 @@ from scipy import stats
 from tasks.audits import sessions
 from tasks.privacy.audits.audit import audit, verdict
 
-N = 10_000
+N = 4_000
 
 
 @pytest.mark.parametrize(("accounting", "releases"), [("published", 3), ("rigorous", 3), ("cached", 1)])
@@ -27,7 +27,7 @@ def test_the_statistic_is_normal_and_lies_as_far_apart_as_the_visit_moves_what_b
     assert abs(np.corrcoef(*samples)[0, 1]) < tolerance / N**0.5  # worlds share no noise
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 5.0])
-def test_noise_for_one_release_is_refuted_by_ten(epsilon: float) -> None:
-    _, samples = sessions.aggregates("published", 1, 4_000, epsilon, 1e-5, 10)
-    assert verdict(audit(*samples, 0.999, 1e-5), epsilon) == "refuted"
+def test_noise_for_one_release_is_refuted_by_ten() -> None:
+    """At ε = 5 too: `test_audits.py::test_published_claims_are_refuted_by_the_shipped_models[dipsgnn]`."""
+    _, samples = sessions.aggregates("published", 1, 1_000, 1.0, 1e-5, 10)
+    assert verdict(audit(*samples, 0.999, 1e-5), 1.0) == "refuted"

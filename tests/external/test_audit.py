@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -220,9 +221,11 @@ def test_bad_input_is_one_line_and_nothing_is_written(tmp_path: Path) -> None:
         (["--out", "train.csv"], "--out train.csv: there is a file of that name; choose another folder"),
     ],
 )
-def test_options_that_nothing_could_heed_are_refused(tmp_path: Path, options: list[str], complaint: str) -> None:
+def test_options_that_nothing_could_heed_are_refused(
+    tmp_path: Path, here: Callable[..., subprocess.CompletedProcess[str]], options: list[str], complaint: str
+) -> None:
     worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0)))
-    done = dprec(tmp_path, "--train", "train.csv", "--recommendations", "lists.parquet", *options)
+    done = here(tmp_path, "--train", "train.csv", "--recommendations", "lists.parquet", *options)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"dprec: {complaint}\n")
     assert not (tmp_path / "audit").exists()
 

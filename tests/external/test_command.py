@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -208,7 +209,9 @@ def test_bad_options_are_refused_before_anything_runs(
     assert not (tmp_path / "work").exists()
 
 
-def test_commands_that_cannot_be_run_are_refused(tmp_path: Path) -> None:
+def test_commands_that_cannot_be_run_are_refused(
+    tmp_path: Path, here: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
     ratings(tmp_path)
     for text, complaint in (
         ("x.sh {train}", "--command must have {out}"),
@@ -217,6 +220,6 @@ def test_commands_that_cannot_be_run_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(ConfigurationError, match=complaint):
             repeated(tmp_path, text)
-    done = dprec(tmp_path, "--train", "ratings.csv", "--command", "x {train} {out}", "--public", "p.csv")
+    done = here(tmp_path, "--train", "ratings.csv", "--command", "x {train} {out}", "--public", "p.csv")
     assert done.returncode == 1
     assert "give --train alone" in done.stderr

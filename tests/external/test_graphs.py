@@ -1,8 +1,10 @@
 """`dprec audit graphs` on networks of which it is known what their embeddings tell. All data here are synthetic."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import jsonschema
 import numpy as np
@@ -15,7 +17,6 @@ from tasks.external.findings import Answer
 from tasks.external.graphs import Asked, run
 from tasks.external.reading import Names
 from tasks.external.writing import SCHEMA, write
-from tests.external.test_audit import dprec
 from tests.external.worlds import names, quiet
 
 N = 200
@@ -110,7 +111,9 @@ def test_what_attributes_tell_of_people_is_no_leak(tmp_path: Path, networks: tup
     assert only(asked).state == "not shown"
 
 
-def test_bad_input_is_one_line(tmp_path: Path, networks: tuple[Path, Path, Path, Path]) -> None:
+def test_bad_input_is_one_line(
+    tmp_path: Path, networks: tuple[Path, Path, Path, Path], here: Callable[..., CompletedProcess[str]]
+) -> None:
     own, other, _, who = networks
     with pytest.raises(ConfigurationError, match="needs --edges, or --other-embeddings and --anchors"):
         run(Asked(own), quiet)
@@ -134,6 +137,6 @@ def test_bad_input_is_one_line(tmp_path: Path, networks: tuple[Path, Path, Path,
     few = only(Asked(own, tmp_path / "friends.csv"))
     assert few.state == "cannot be decided"
     assert few.sentence.endswith("0 links and as many other pairs could be tested; 20 are needed.")
-    done = dprec(tmp_path, "graphs", "--help")
+    done = here(tmp_path, "graphs", "--help")
     assert "consented" in done.stdout
     assert "must not be used" in done.stdout

@@ -10,6 +10,8 @@ from scipy import optimize, stats
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.ledger import Event
 
+pytestmark = pytest.mark.usefixtures("composed_anew")
+
 
 def event(kind: str, count: int = 1, **parameters: float) -> Event:
     return Event(kind=kind, parameters=parameters, count=count)

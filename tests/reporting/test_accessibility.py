@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from tasks.reporting import site
-from tasks.stages.report import read
+from tests.reporting.committed import drawn
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / ".axe/node_modules/axe-core/axe.min.js"
@@ -33,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("site")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        suite = site.suite(*read("demo"))
+        suite = drawn("demo")
         printed = pl.read_csv("data/reference/paper_tables.csv", infer_schema=False)
     written = site.pages([suite], printed, {}) | {PAGES["demo"]: suite.page}
     for file, text in written.items():
@@ -92,11 +92,8 @@ def test_a_row_opens_by_keyboard_and_a_filter_does_not_read_what_is_folded(brows
 
 @pytest.mark.parametrize("suite", ["privsr", "dpcrosue-weibo-twin"])
 def test_the_widest_tables_fit_a_printed_page(browser: Any, tmp_path: Path, suite: str) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT)
-        page = site.suite(*read(suite)).page
     file = tmp_path / "index.html"
-    file.write_text(page, encoding="utf-8")
+    file.write_text(drawn(suite).page, encoding="utf-8")
     tab = browser.new_page(viewport={"width": SHEET, "height": 700})
     tab.emulate_media(media="print")
     tab.goto(file.as_uri())
@@ -119,11 +116,8 @@ def test_the_first_figure_of_the_longest_first_screen_is_whole_on_a_phone(
     browser: Any, tmp_path: Path, suite: str
 ) -> None:
     """... also where no utility is measured, and another figure stands there."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT)
-        page = site.suite(*read(suite)).page
     file = tmp_path / "index.html"
-    file.write_text(page, encoding="utf-8")
+    file.write_text(drawn(suite).page, encoding="utf-8")
     tab = browser.new_page(viewport={"width": SIZES[1][0], "height": SIZES[1][1]})
     tab.goto(file.as_uri())
     box = tab.locator("#frontier svg").bounding_box()

@@ -14,7 +14,7 @@ from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.reporting.core import audits, ledger
 from tasks.reporting.core.results import Results, Spent
 from tasks.reporting.sections import details, tables
-from tasks.stages import report
+from tests.reporting import committed
 from tests.reporting.example import SEEDS, SPENT
 
 
@@ -108,7 +108,7 @@ def test_a_private_line_without_audit_or_reason_is_named(real: Results) -> None:
 
 def of_version_01(suite: str) -> Results:
     """The committed results of a suite, with the audits that they had in version 0.1."""
-    results, _, _ = report.read(suite)
+    results, _, _ = committed.read(suite)
     records = json.loads((Path(__file__).parent / f"audits-0.1-{suite}.json").read_text())
     return replace(results, audit=tuple(records))
 
@@ -126,7 +126,7 @@ def test_no_system_inherits_the_audit_of_another() -> None:
 
 def test_a_reason_of_noise_for_another_observer_is_not_one_of_a_claim() -> None:
     """PrivSR's noise on every single submission has an audit, whatever the number of an item's raters."""
-    results, _, _ = report.read("privsr")
+    results, _, _ = committed.read("privsr")
     towards = [line for line in ledger.lines(results) if line.entry.observer.startswith("a recommender")]
     claimed = [line for line in towards if line.entry.claimed_epsilon is not None]
     assert {line.system.experiment for line in claimed} == {"privsr-rigorous-local"}

@@ -16,7 +16,7 @@ from tasks.reporting.core.chart import ALARM, COLOURS, MUTED, Chart
 from tasks.reporting.core.drawing import svg
 from tasks.reporting.core.layout import Table
 from tasks.reporting.core.section import Fold
-from tasks.stages.report import read
+from tests.reporting.committed import read, sections
 from tests.reporting.pictures import picture
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,12 +29,10 @@ LARGEST = 1_500_000  # bytes of a page
 
 def charts(suite: str) -> list[Chart]:
     """All figures of a suite's page."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT)
-        results, report, claims = read(suite)
-    k = page.headline_cutoff(results)
-    sections = page.sections(results, report, claims, k=k, docs="")
-    charts = [figures.frontier(results, k), *(chart for part in sections for chart in walked(part.blocks))]
+    results, _, _ = read(suite)
+    parts = sections(suite)
+    charts = [figures.frontier(results, page.headline_cutoff(results))]
+    charts += [chart for part in parts for chart in walked(part.blocks)]
     return [chart for chart in charts if chart.panels]
 
 
@@ -51,9 +49,7 @@ def walked(block: Any) -> Iterator[Chart]:
 
 def test_a_page_with_every_history_is_small_enough() -> None:
     """The suite with most epochs, seeds and systems, its histories as long as they are configured."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT)
-        results, report, claims = read("gerai")
+    results, report, claims = read("gerai")
     bins = [[place / 100, (place + 1) / 100, 10] for place in range(100)]
     spreads = [
         {"experiment": system.experiment, "metric": metric, "k": 10, "bins": bins}
@@ -82,14 +78,11 @@ def history(epochs: int, seed: int) -> list[dict[str, float]]:
 
 @pytest.mark.parametrize("suite", ["demo", "gerai", "dipsgnn", "dpvae", "privsr", "dpcrosue-weibo-twin"])
 def test_pictures_stand_before_tables_and_tables_before_prose(suite: str) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT)
-        results, report, claims = read(suite)
-    sections = page.sections(results, report, claims, k=page.headline_cutoff(results), docs="")
-    anchors = [section.anchor for section in sections if any(section.blocks)]
+    parts = sections(suite)
+    anchors = [section.anchor for section in parts if any(section.blocks)]
     assert anchors.index("figures") < anchors.index("published")
     assert "limits" not in anchors or anchors.index("published") < anchors.index("limits")
-    for section in sections:
+    for section in parts:
         for part in "".join(map(letter, flat(section.blocks))).split("#"):
             assert part == "".join(sorted(part)), (section.anchor, part)
 
@@ -116,9 +109,7 @@ def test_at_most_seven_colours_are_drawn() -> None:
 
 
 def test_the_first_figure_names_the_best_with_a_finite_budget_baselines_among_them() -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT)
-        said = {suite: figures.frontier(read(suite)[0], 10).finding for suite in ("privsr", "dipsgnn", "gerai")}
+    said = {suite: figures.frontier(read(suite)[0], 10).finding for suite in ("privsr", "dipsgnn", "gerai")}
     assert said["privsr"].startswith("baseline dp-bias is best with finite ε > 0, 0.1 for one sensitive rating (")
     assert said["dipsgnn"].startswith("baseline dp-popularity alone has finite ε, 1 for a user (")
     assert said["gerai"].startswith("dpmf-rigorous is best with finite ε, 0.4 for one interaction (")
@@ -126,13 +117,8 @@ def test_the_first_figure_names_the_best_with_a_finite_budget_baselines_among_th
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_headings_use_the_words_of_the_field(suite: str) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT)
-        results, report, claims = read(suite)
-    k = page.headline_cutoff(results)
-    sections = page.sections(results, report, claims, k=k, docs="")
-    texts = [section.heading for section in sections]
-    for part in sections:
+    texts = [section.heading for section in sections(suite)]
+    for part in sections(suite):
         texts += [chart.heading for chart in walked(part.blocks)]
         texts += [str(block) for block in flat(part.blocks) if str(block).startswith("<h3")]
     assert [text for text in texts if STUMBLES.search(text)] == []

@@ -15,8 +15,8 @@ from tasks.reporting.core.layout import Table
 from tasks.reporting.core.results import Results
 from tasks.reporting.core.section import Blocks
 from tasks.reporting.sections import summary
-from tasks.stages import report
 from tests.reporting import shown
+from tests.reporting.committed import read, sections
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITES = ("demo", "gerai", "dipsgnn", "dpvae", "privsr", "dpcrosue", "dpcrosue-weibo-twin")
@@ -41,19 +41,13 @@ def long(results: Results) -> list[str]:
 
 
 @pytest.mark.parametrize("suite", SUITES)
-def test_no_sentence_of_a_summary_has_more_than_thirty_words(suite: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    assert long(report._results(suite)) == []
+def test_no_sentence_of_a_summary_has_more_than_thirty_words(suite: str) -> None:
+    assert long(read(suite)[0]) == []
 
 
 @pytest.mark.parametrize("suite", SUITES)
-def test_no_sentence_that_introduces_a_section_has_more_than_thirty_words(
-    suite: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(ROOT)
-    results, paper, claims = report.read(suite)
-    sections = page.sections(results, paper, claims, k=page.headline_cutoff(results), docs="")
-    abouts = [unescape(re.sub(r"<[^>]+>", "", section.about)) for section in sections if any(section.blocks)]
+def test_no_sentence_that_introduces_a_section_has_more_than_thirty_words(suite: str) -> None:
+    abouts = [unescape(re.sub(r"<[^>]+>", "", section.about)) for section in sections(suite) if any(section.blocks)]
     sentences = [sentence for text in abouts for sentence in re.split(r"(?<=[.!?])\s+", text)]
     assert [sentence for sentence in sentences if len(sentence.split()) > 30] == []
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -17,11 +16,9 @@ from tasks.reporting.core.chart import ALARM
 from tasks.reporting.core.findings import refutations
 from tasks.reporting.core.results import Results
 from tasks.reporting.sections.verdicts import Line, verdicts
-from tasks.stages import report
-from tests.reporting import shown
+from tests.reporting import committed, shown
 
 K = 10
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def refuted(results: Results, proved: float, **changes: Any) -> Results:
@@ -98,9 +95,8 @@ def test_undecided_is_not_worse_and_only_what_is_decided_alarms(real: Results) -
 
 
 @pytest.mark.parametrize("suite", ["dpvae-ml-20m", "dpcrosue-ione"])
-def test_suites_with_little_to_say_have_three_verdicts(suite: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    results, _, claims = report.read(suite)
+def test_suites_with_little_to_say_have_three_verdicts(suite: str) -> None:
+    results, _, claims = committed.read(suite)
     lines = verdicts(results, claims, page.headline_cutoff(results))
     assert 3 <= len(lines) <= 5
     assert [line.topic for line in lines].count("Guarantee") == 1
@@ -113,11 +109,8 @@ def test_suites_with_little_to_say_have_three_verdicts(suite: str, monkeypatch: 
         ("dpcrosue-ione", "Without any known anchor no way matches more accounts of one person than chance"),
     ],
 )
-def test_attacks_on_vectors_are_told_of_private_systems_first_and_beside_chance(
-    suite: str, begin: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(ROOT)
-    results, _, claims = report.read(suite)
+def test_attacks_on_vectors_are_told_of_private_systems_first_and_beside_chance(suite: str, begin: str) -> None:
+    results, _, claims = committed.read(suite)
     lines = verdicts(results, claims, page.headline_cutoff(results))
     assert [line.text for line in lines if line.text.startswith(begin)]
     assert not any(" 0 times as many" in line.text for line in lines)

@@ -24,6 +24,8 @@ def test_a_suite_of_next_items_is_reported_with_its_attack_on_interactions(
     suite, names = "dipsgnn-tiny", ("dipsgnn-tiny-dipsgnn", "dipsgnn-tiny-nonp")
     changes = tiny_next.changes(suite)
     changes["experiments"] = {name: changes["experiments"][name] | {"sweep": []} for name in names}
+    changes["experiments"][names[0]]["config"]["epsilon"] = 1.0  # which few samples refute
+    monkeypatch.setattr(audit, "MOST", 1_000)
     changes["attack"] |= {"systems": [names[0]], "control": names[1]}
     monkeypatch.chdir(tmp_path)
     tiny_next.build(tmp_path, **changes)
