@@ -34,6 +34,8 @@ def test_every_combination_is_tried_and_recorded(tmp_path, monkeypatch):
     assert table["config"].n_unique() == 6
     assert table["metric"].unique().to_list() == ["ndcg"]
     assert table["valid"].is_between(0, 1).all()
+    assert set(table["data"]) == {"synthetic"}
+    table.drop("data").write_csv(RESULTS / "tiny" / "tuning.csv")  # as trials were recorded before
     tune.main("tiny-bpr")  # again: its rows are replaced, the others stay
     again = pl.read_csv(RESULTS / "tiny" / "tuning.csv")
     assert again.drop("seconds").equals(table.drop("seconds"))
