@@ -164,7 +164,7 @@ def reproduction_counts(table: pl.DataFrame) -> dict[str, Any]:
 
     table: `comparison.csv`.
     """
-    measured = table.filter(pl.col("protocol") != comparison.COUNTED)
+    measured = table.filter(pl.col("protocol").ne_missing(comparison.COUNTED))
     printed = measured.with_columns(pl.col("published", "ours_mean").replace("", None).cast(pl.Float64)).drop_nulls(
         "published"
     )
