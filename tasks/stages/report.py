@@ -97,7 +97,7 @@ def tables(results: Results, report: PaperReport, tested: list[Claim]) -> dict[s
     """Name -> what follows from the results, as a table that says of which data; an empty text is no value."""
     frames = {
         "comparison": comparison.frame(results, data_statistics.counts(results, report)),
-        "ledger": origins.with_kind(ledger.frame(results), results),
+        "ledger": ledger.frame(results),
         "claims": origins.with_kind(claims.frame(tested), results),
     }
     return {name: table.with_columns(pl.col(pl.String).replace("", None)) for name, table in frames.items()}
