@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ import pytest
 import yaml
 
 from flows.deployments import schedules
+from tasks.config.originals import stands_for
 from tasks.config.params import load
 from tasks.config.references import check, check_references
+from tasks.datasets.weibo import SOURCE as WEIBO
 from tasks.errors import ConfigurationError
 from tests import parameters
 from tests.mistakes import DEMO, MISTAKES, ORIGINAL, Change, drop, put
@@ -51,15 +54,46 @@ def test_the_projects_own_parameters_are_valid() -> None:
     assert len(params.experiments) == sum(len(suite.experiments) for suite in params.suites.values())
 
 
-def test_what_is_commented_out_is_valid_too(tmp_path: Path) -> None:
-    """Data sets that need a form stand in params.yaml behind a #, to be taken away."""
+def uncomment(place: Path) -> Path:
+    """The project's parameters without the # before data sets that need a form."""
     text = (ROOT / "params.yaml").read_text(encoding="utf-8")
     entry = re.compile(r"^  # (?=[a-z0-9-]+: *($|\{)|  )", flags=re.MULTILINE)
-    halves = text[: text.index("perturbed:")], text[text.index("perturbed:") :]
-    uncommented = entry.sub("  ", halves[0]) + halves[1]
-    parameters.copy(tmp_path)
-    (tmp_path / "params.yaml").write_text(uncommented, encoding="utf-8")
-    params = load(tmp_path / "params.yaml")
+    parameters.copy(place)
+    (place / "params.yaml").write_text(entry.sub("  ", text), encoding="utf-8")
+    return place / "params.yaml"
+
+
+@pytest.mark.parametrize(
+    ("page", "replica", "suite"),
+    [
+        ("dipsgnn", "dipsgnn-tmall-twin", "dipsgnn-tmall"),
+        ("dipsgnn", "dipsgnn-yelp-twin", "dipsgnn-yelp"),
+        ("dpvae", "dpvae-netflix-twin", "dpvae-netflix"),
+        ("dpvae", "dpvae-ml-20m-twin", "dpvae-ml-20m"),
+        ("dpcrosue", "dpcrosue-weibo-twin", "dpcrosue-weibo"),
+    ],
+)
+def test_the_commands_for_official_data_make_a_suite_of_them(
+    tmp_path: Path, page: str, replica: str, suite: str
+) -> None:
+    """Those of docs/, which name one suite of a page, on a copy of the parameters."""
+    path, text = uncomment(tmp_path), (ROOT / f"docs/{page}.md").read_text(encoding="utf-8")
+    (tmp_path / "suites" / replica / "dvc.lock").touch()
+    (block,) = [block for block in re.findall(r"^```\n(.*?)^```", text, re.MULTILINE | re.DOTALL) if "cp -r" in block]
+    named = re.findall(r"cp -r suites/(\S+)-twin", block)[0]
+    lines = [line.replace(named, suite) for line in block.splitlines() if not line.startswith("dprec ")]
+    subprocess.run(["bash", "-ec", "\n".join(lines)], cwd=tmp_path, check=True)
+    if page == "dpcrosue":  # the line that `dprec data verify` shows
+        path.write_text(path.read_text().replace("datasets: ", f"datasets:\n  weibo: {WEIBO.entry} "))
+    params = load(path)
+    check(params, path)
+    assert stands_for(params.suites[suite].data, params) == ""
+    assert not any("-twin" in experiment.data for experiment in params.suites[suite].experiments.values())
+
+
+def test_what_is_commented_out_is_valid_too(tmp_path: Path) -> None:
+    """Data sets that need a form stand in params.yaml behind a #, to be taken away."""
+    params = load(uncomment(tmp_path))
     check(params)
     added = set(params.datasets) - set(ORIGINAL["datasets"])
     assert {"netflix", "tmall", "yelp", "yelp-hin"} == added
