@@ -10,7 +10,7 @@ from itertools import groupby
 import polars as pl
 
 from tasks.reporting.core import comparison, origins
-from tasks.reporting.core.layout import Cell, Heading, Row, Table, join_words
+from tasks.reporting.core.layout import Cell, Heading, Row, Table
 from tasks.reporting.core.origins import KINDS, Kind
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.published import Figure, table_title
@@ -94,8 +94,9 @@ def evidence(results: Results, report: PaperReport, k: int) -> Evidence | None:
         number = _number(original, count.artefact, count.data, count.method, count.setting, count.metric)
         if theirs is not None and count.ours is None:
             reasons[number] = f"{results.suite}: the data do not tell it."
-        elif theirs is not None:
+        elif theirs is not None and count.ours is not None:
             measured.add(number)
+            near |= {number} if comparison.is_close(count.ours, theirs) else set()
     drawn = {
         figure.key
         for figure in results.layout.figures
@@ -234,26 +235,25 @@ def _total(counted: Sequence[Line]) -> tuple[str, ...]:
 
 def by_data(counted: Sequence[Line]) -> Table:
     """Each table on each data set: what was measured where, why the rest was not, and what to do with official data."""
-    headings = ["Paper", "artefact", "data set", "printed numbers", *COLUMNS, NEAR]
-    texts = ["suites", "why some are not there", "with the official data"]
-    rows = [
-        Row(
-            line.paper,
-            [
-                Cell(line.name, kind=""),
-                Cell(line.dataset, kind=""),
-                *map(Cell, _total([line])),
-                Cell(join_words(line.suites), kind="reasons"),
-                Cell("", line.reasons, "reasons"),
-                Cell("", line.steps, "reasons"),
-            ],
-        )
-        for line in counted
-        if line.numbers
+    headings = [
+        "Paper",
+        "artefact",
+        "data set",
+        "printed numbers",
+        *COLUMNS,
+        NEAR,
+        "suites",
+        "what is not of real data",
     ]
+    rows = []
+    for line in counted:
+        if line.numbers or line.reasons:
+            official = [f"With the official data: {', '.join(line.steps)}."] if line.steps else []
+            cells = [Cell(line.name, kind=""), Cell(line.dataset, kind=""), *map(Cell, _total([line]))]
+            cells += [Cell("", line.suites, ""), Cell("", (*line.reasons, *official), "reasons")]
+            rows.append(Row(line.paper, cells))
     return Table(
         "Printed numbers by table and data set",
-        [Heading(text, "number" if place > 2 else "") for place, text in enumerate(headings)]
-        + [Heading(text, "") for text in texts],
+        [Heading(text, "number" if 2 < place < 9 else "") for place, text in enumerate(headings)],
         rows,
     )

@@ -148,7 +148,12 @@ def is_near(entry: Entry) -> bool:
     """Whether our mean is within 10 % of the printed number; False where either is missing."""
     if entry.printed is None or not len(entry.ours):
         return False
-    return abs(float(entry.ours.mean()) - entry.printed) <= NEAR * abs(entry.printed)
+    return is_close(float(entry.ours.mean()), entry.printed)
+
+
+def is_close(ours: float, printed: float) -> bool:
+    """Whether one of our numbers is within 10 % of the printed one."""
+    return abs(ours - printed) <= NEAR * abs(printed)
 
 
 def measured_values(results: Results, method: Method, column: published.Column) -> NDArray[np.float64]:
