@@ -266,6 +266,19 @@ def composed() -> None:
 
 
 @app.command()
+def coverage() -> None:
+    """Count the numbers that the papers print by the data that they were measured on, and say why others are missing.
+
+    Each printed number counts once: as real, of a part of the real data, of a synthetic replica, or as none. Nothing is
+    computed: what counts are the results in data/results/, on a fresh clone the committed ones.
+    """
+    from flows import tables
+    from tasks.stages import coverage as covered
+
+    tables.show_coverage(covered.HEADINGS, *covered.rows())
+
+
+@app.command()
 def compare(
     suite: Suite,
     against: Annotated[str, typer.Option("--against", help="Git revision that holds the other numbers.")] = "HEAD",

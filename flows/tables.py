@@ -48,6 +48,20 @@ def show_composed(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None
     print_table(table, 200)
 
 
+def show_coverage(columns: Sequence[str], rows: Iterable[Sequence[str]], notes: Iterable[str]) -> None:
+    """A row for each table and figure of the papers, the total last, and below it why numbers are missing."""
+    *artefacts, total = rows
+    aligned = [Column(name, justify="left" if place < 2 else "right") for place, name in enumerate(columns)]
+    table = _table("numbers that papers print, by the best data that each was measured on", *aligned)
+    for row in artefacts:
+        table.add_row(*row)
+    table.add_section()
+    table.add_row(*total, style="bold")
+    print_table(table)
+    for note in notes:
+        print(note)
+
+
 def show_headline(suite: str) -> None:
     """The answer of a suite in ten lines, with which `dprec run` ends; nothing for a pipeline without results."""
     from tasks.stages.common import RESULTS

@@ -77,6 +77,19 @@ MISTAKES: list[tuple[Change, str]] = [
         put("processed", "demo", "options", "test_share", value=1.5),
         "processed.demo.options.test_share: .*less",
     ),
+    (
+        put("datasets", "tmall-twin", "replica_of", value="ml-10b"),
+        "datasets.tmall-twin.replica_of: unknown published data set 'ml-10b'",
+    ),
+    (
+        put("datasets", "tmall-twin", "part_of", value="tmall"),
+        "datasets.tmall-twin.part_of: must be left out where replica_of is given",
+    ),
+    (
+        put("datasets", "ml-1m-part", value=ORIGINAL["datasets"]["ml-100k"] | {"replica_of": "ml-1m"}),
+        "datasets.ml-1m-part.replica_of: 'ml_100k' generates nothing",
+    ),
+    (put("datasets", "demo", "part_of", value="ml-100k"), "datasets.demo.part_of: 'demo' is generated"),
     (put("processed", "demo", "dataset", value="ml-10b"), "processed.demo.dataset: unknown data set 'ml-10b'"),
     (
         put("datasets", "demo", "source", value="ftp"),

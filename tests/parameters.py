@@ -83,8 +83,7 @@ def uncomment(place: Path) -> None:
     path = place / "params.yaml"
     text = path.read_text(encoding="utf-8")
     entry = re.compile(r"^  # (?=[a-z0-9-]+: *($|\{)|  )", flags=re.MULTILINE)
-    start = text.index("perturbed:")
-    path.write_text(entry.sub("  ", text[:start]) + text[start:], encoding="utf-8")
+    path.write_text(entry.sub("  ", text), encoding="utf-8")
 
 
 def fingerprint() -> None:

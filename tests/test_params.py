@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ import pytest
 import yaml
 
 from flows.deployments import schedules
+from tasks.config.originals import stands_for
 from tasks.config.params import load
 from tasks.config.references import check, check_references
+from tasks.datasets.weibo import SOURCE as WEIBO
 from tasks.errors import ConfigurationError
 from tests import parameters
 from tests.mistakes import DEMO, MISTAKES, ORIGINAL, Change, drop, put
@@ -49,6 +52,36 @@ def test_the_projects_own_parameters_are_valid() -> None:
     check(params)
     assert {experiment.suite for experiment in params.experiments.values()} == set(params.suites)
     assert len(params.experiments) == sum(len(suite.experiments) for suite in params.suites.values())
+
+
+@pytest.mark.parametrize(
+    ("page", "replica", "suite"),
+    [
+        ("dipsgnn", "dipsgnn-tmall-twin", "dipsgnn-tmall"),
+        ("dipsgnn", "dipsgnn-yelp-twin", "dipsgnn-yelp"),
+        ("dpvae", "dpvae-netflix-twin", "dpvae-netflix"),
+        ("dpvae", "dpvae-ml-20m-twin", "dpvae-ml-20m"),
+        ("dpcrosue", "dpcrosue-weibo-twin", "dpcrosue-weibo"),
+    ],
+)
+def test_the_commands_for_official_data_make_a_suite_of_them(
+    tmp_path: Path, page: str, replica: str, suite: str
+) -> None:
+    """Those of docs/, which name one suite of a page, on a copy of the parameters."""
+    parameters.copy(tmp_path)
+    parameters.uncomment(tmp_path)
+    path, text = tmp_path / "params.yaml", (ROOT / f"docs/{page}.md").read_text(encoding="utf-8")
+    (tmp_path / "suites" / replica / "dvc.lock").touch()
+    (block,) = [block for block in re.findall(r"^```\n(.*?)^```", text, re.MULTILINE | re.DOTALL) if "cp -r" in block]
+    named = re.findall(r"cp -r suites/(\S+)-twin", block)[0]
+    lines = [line.replace(named, suite) for line in block.splitlines() if not line.startswith("dprec ")]
+    subprocess.run(["bash", "-ec", "\n".join(lines)], cwd=tmp_path, check=True)
+    if page == "dpcrosue":  # the line that `dprec data verify` shows
+        path.write_text(path.read_text().replace("datasets: ", f"datasets:\n  weibo: {WEIBO.entry} "))
+    params = load(path)
+    check(params, path)
+    assert stands_for(params.suites[suite].data, params) == ""
+    assert not any("-twin" in experiment.data for experiment in params.suites[suite].experiments.values())
 
 
 def test_what_is_commented_out_is_valid_too(tmp_path: Path) -> None:

@@ -44,6 +44,9 @@ class Dataset(Strict):
     format: Annotated[str, choice("format", lambda: list(FORMATS))]
     read: dict[str, Any]
     """The format's own options (its `ReadOptions`), such as the columns of a user's own file."""
+    replica_of: Name | None = None
+    """The published data set that generated data imitate, of networks the pair; `part_of`: that these are some of."""
+    part_of: Name | None = None
 
     @property
     def is_own(self) -> bool:
@@ -302,7 +305,6 @@ def own_file(suite: str, path: Path = PARAMS_FILE, key: str = "") -> Path:
 
 
 def _suite(name: str, path: Path) -> Suite:
-    """What the files of a suite's folder say."""
     folder, raw = path.parent / SUITES / name, dict[str, Any]()
     if not re.fullmatch(NAME, name):
         raise ConfigurationError(f"{folder}: no name of a suite; it takes small letters, digits and hyphens")
@@ -329,10 +331,7 @@ def _validate(raw: Any, kind: type[_Options], file: Callable[[str], Path], inher
 
 
 def _fill_in(raw: Any, suite: str, path: Path) -> tuple[Any, frozenset[str]]:
-    """A suite's file with all keys of its entries, and which of these `defaults` has.
-
-    What is no table is left for the types to refuse.
-    """
+    """A suite's file with all keys of its entries, and which `defaults` has; no table: left for the types to refuse."""
     defaults = raw.get("defaults") if isinstance(raw, dict) else None
     filled, inherited = raw, set[str]()
     for section in Defaults.model_fields:

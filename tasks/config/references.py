@@ -58,6 +58,10 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
         source, format_ = import_module(SOURCES[dataset.source]), import_module(FORMATS[dataset.format])
         options(source.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain", path)
         options(format_.ReadOptions, dataset.read, f"datasets.{name}.read", path)
+        if dataset.replica_of and not source.SOURCE.synthetic and not dataset.is_own:
+            raise ConfigurationError(f"{path}: datasets.{name}.replica_of: {dataset.source!r} generates nothing")
+        if dataset.part_of and source.SOURCE.synthetic:
+            raise ConfigurationError(f"{path}: datasets.{name}.part_of: {dataset.source!r} is generated")
     for name, processed in params.processed.items():
         protocol = import_module(PROTOCOLS[processed.protocol])
         options(protocol.Options, processed.options, f"processed.{name}.options", path)
@@ -98,6 +102,13 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
 
 def root_problems(params: Params) -> Iterator[str]:
     """What is wrong with the root's params.yaml."""
+    published = {name.replace("_", "-"): module for name, module in FORMATS.items()}
+    for name, dataset in params.datasets.items():
+        for key in ("replica_of", "part_of"):
+            if (original := getattr(dataset, key)) is not None:
+                yield from unknown_name(f"datasets.{name}.{key}", original, published, "published data set")
+        if dataset.replica_of and dataset.part_of:
+            yield f"datasets.{name}.part_of: must be left out where replica_of is given"
     for name, processed in params.processed.items():
         yield from unknown_name(f"processed.{name}.dataset", processed.dataset, params.datasets, "data set")
     for name, perturbed in params.perturbed.items():

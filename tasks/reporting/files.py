@@ -10,9 +10,11 @@
 | ledger.json | every ledger entry with its events; entries that seeds have in common stand there once |
 | provenance.json | when, where and how the stages ran |
 
-Whatever has a `model` there means by it the experiment's system. The same results always give the same bytes, and
-reading gives back what was written. What follows from these alone (the page, the ledger, the comparison with the
-published figures, the judged claims) is computed by whoever reads them.
+Every table says in a column `data` what it is of: `real`, `part` or `synthetic` (`tasks.reporting.core.origins`); files
+from before that was recorded lack it and read as well. Whatever has a `model` there means by it the experiment's
+system. The same results always give the same bytes, and reading gives back what was written. What follows from these
+alone (the page, the ledger, the comparison with the published figures, the judged claims) is computed by whoever reads
+them.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from tasks import contracts
 from tasks.errors import DataError
 from tasks.evaluation.gains import GAINS
 from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.reporting.core import origins
 from tasks.reporting.core.published import Paper
 from tasks.reporting.core.results import BASE, GAIN_ORDER, METRIC_ORDER, Network, Results, Run, Spent, System, unique
 
@@ -65,10 +68,10 @@ def write(results: Results, folder: Path, attacks: pl.DataFrame) -> None:
     attacks: what attacks.parquet holds, which the kind of the suite's attack decides.
     """
     metrics = results.metrics.select(contracts.METRICS.names).sort(METRIC_ORDER)
-    (folder / "metrics.csv").write_text(means(metrics), encoding="utf-8")
-    _write_parquet(metrics, folder / "metrics.parquet")
-    _write_parquet(attacks, folder / "attacks.parquet")
-    _write_parquet(_history(results.systems), folder / "history.parquet")
+    (folder / "metrics.csv").write_text(origins.with_kind(means(metrics), results).write_csv(), encoding="utf-8")
+    tables = {"metrics": metrics, "attacks": attacks, "history": _history(results.systems)}
+    for name, table in tables.items():
+        _write_parquet(origins.with_kind(table, results), folder / f"{name}.parquet")
     (folder / "ledger.json").write_text(_lines(_ledger(results.systems)), encoding="utf-8")
     (folder / "results.json").write_text(_lines(_other_fields(results)), encoding="utf-8")
 
@@ -115,7 +118,7 @@ def gains(results: Results) -> pl.DataFrame:
     return results.gains.select("experiment", "model", *GAINS.names).sort(GAIN_ORDER)
 
 
-def means(metrics: pl.DataFrame) -> str:
+def means(metrics: pl.DataFrame) -> pl.DataFrame:
     """`metrics.csv` of METRICS: columns experiment, setting, metric, n, then mean and std by cut-off.
 
     `n` seeds have the metric; `std` is the sample standard deviation, empty for one seed. A metric without a cut-off
@@ -133,7 +136,7 @@ def means(metrics: pl.DataFrame) -> str:
         cells |= {f"{name}{at}": None if row[name] is None else f"{row[name]:.6f}" for name in ("mean", "std")}
     rows = [dict(zip((*keys, "n"), key, strict=True)) | cells for key, cells in sorted(by_row.items())]
     schema = dict.fromkeys(keys, pl.String) | {"n": pl.Int64} | dict.fromkeys(columns, pl.String)
-    return pl.DataFrame(rows, schema=schema).write_csv()
+    return pl.DataFrame(rows, schema=schema)
 
 
 def read_published(path: Path) -> pl.DataFrame:
@@ -314,7 +317,7 @@ def _parquet(path: Path) -> pl.DataFrame:
     except (OSError, pa.ArrowInvalid) as error:
         raise DataError(f"{path}: not a readable table ({error}); {AGAIN}") from error
     assert isinstance(table, pl.DataFrame)
-    return table
+    return table.drop(origins.COLUMN, strict=False)  # results.json says it, and so do older files alone
 
 
 def _write_parquet(table: pl.DataFrame, path: Path) -> None:

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import polars as pl
 from pydantic import BaseModel
 
-from tasks.reporting import cards
+from tasks.reporting import cards, coverage
 from tasks.reporting.core import comparison, figures, headline, ledger
 from tasks.reporting.core.chart import Chart
 from tasks.reporting.core.claim_specs import Claim
@@ -39,7 +38,9 @@ ABOUT = {
     "leaderboards.html": "Systems of one data set, one measure and one unit of protection, by the ε that follows from "
     "what they ran. Compare within a table: protocols differ between suites.",
     "cards.html": "What each private system protects, from whom, and what its guarantee is worth.",
-    "coverage.html": "How many of the numbers that the papers print were measured here, and how near they are.",
+    "coverage.html": "How many of the numbers that the papers print were measured here, on which data, how near they "
+    "are, and why the others are missing. A number counts once: on the real data, on a part of them, or on a synthetic "
+    "replica, which is compared with nothing.",
     "findings.html": "What the numbers say about each paper, and why.",
     "docs.html": "Every page of the documentation, and a search over its sections.",
 }
@@ -124,6 +125,8 @@ class Suite:
     state: str
     """Of which revision its results are."""
     audits: Sequence[Audited]
+    evidence: coverage.Evidence | None
+    """What it has of its paper's printed numbers; None where there are none of the data that its own stand for."""
 
 
 def suite(results: Results, report: PaperReport, claims: Sequence[Claim]) -> Suite:
@@ -144,6 +147,7 @@ def suite(results: Results, report: PaperReport, claims: Sequence[Claim]) -> Sui
         numbers["run"],
         "carried over from version 0.1" if results.runs is None else f"revision {join_words(revisions(results))}",
         audited_claims(results),
+        coverage.evidence(results, report, k),
     )
 
 
@@ -184,13 +188,16 @@ def record(results: Results, claims: Sequence[Claim], k: int) -> Report:
 
 
 def pages(
-    suites: Sequence[Suite], printed: pl.DataFrame, documents: Mapping[str, str], changes: Table | None = None
+    suites: Sequence[Suite],
+    counted: Sequence[coverage.Line],
+    documents: Mapping[str, str],
+    changes: Table | None = None,
 ) -> dict[str, str]:
     """File -> the page, of all that is not one suite's.
 
     Args:
         suites: what is shown of each.
-        printed: paper_tables.csv.
+        counted: how much of each table and figure of the papers these suites have.
         documents: name without suffix -> Markdown.
         changes: what changed since a revision; None where none was asked for.
     """
@@ -202,6 +209,7 @@ def pages(
             Section("audits", "Claims and audits", optional(audit_chart([entry.audits for entry in suites]))),
             *changed,
             Section("suites", "All suites", [_index(suites)]),
+            Section("artefacts", "Tables and figures of the papers", [coverage.artefacts(counted)]),
         ],
         "leaderboards.html": _leaderboards(suites),
         "cards.html": [
@@ -214,7 +222,10 @@ def pages(
                 if entry.cards
             ),
         ],
-        "coverage.html": [Section("coverage", "Printed numbers by paper", [_coverage(suites, printed)])],
+        "coverage.html": [
+            Section("coverage", "Printed numbers by paper", [coverage.by_paper(counted, _references(suites, counted))]),
+            Section("data", "Printed numbers by table and data set", [coverage.by_data(counted)]),
+        ],
         "findings.html": [
             Section(f"finding-{place}", article.title.removeprefix(f"{FINDINGS} ").partition(",")[0], finding(article))
             for place, article in enumerate(articles)
@@ -332,21 +343,13 @@ def _terms(suites: Sequence[Suite]) -> list[Section]:
     return [Section("terms", "Data and licences", [bullets(known)])] if known else []
 
 
-def _coverage(suites: Sequence[Suite], printed: pl.DataFrame) -> Table:
-    """Per paper: printed numbers, those measured in any suite, and those within 10 %."""
-    rows, totals = [], [0, 0, 0]
-    for paper, n in printed.group_by("paper", maintain_order=True).len().iter_rows():
-        mine = [entry for entry in suites if entry.report.paper == paper]
-        known, near = sum(entry.known for entry in mine), sum(entry.near for entry in mine)
-        totals = [total + more for total, more in zip(totals, (n, known, near), strict=True)]
-        reference = join_words(unique([entry.reference for entry in mine])) or "no suite of it has results yet"
-        cells = [Cell(f"{value:,}") for value in (n, known, near)]
-        rows.append(Row(paper, [Cell(reference, kind="reasons"), *cells]))
-    rows.append(Row("all papers", [Cell(""), *(Cell(f"{total:,}") for total in totals)], "foot"))
-    headings = ["Paper", "reference", "printed numbers", "measured here", "within 10 %"]
-    return Table(
-        "Coverage of the papers", [Heading(text, "number" if n > 1 else "") for n, text in enumerate(headings)], rows
-    )
+def _references(suites: Sequence[Suite], counted: Sequence[coverage.Line]) -> dict[str, str]:
+    """Paper -> its reference."""
+    known = {
+        paper: [entry.reference for entry in suites if entry.report.paper == paper]
+        for paper in unique([line.paper for line in counted])
+    }
+    return {paper: join_words(unique(of)) or "no suite of it has results yet" for paper, of in known.items()}
 
 
 def schema() -> dict[str, Any]:

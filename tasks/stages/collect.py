@@ -18,6 +18,7 @@ import polars as pl
 from pydantic import BaseModel, ValidationError
 
 from tasks import contracts
+from tasks.config.originals import stands_for
 from tasks.config.params import Experiment, Params, entry, load, own_file
 from tasks.config.tasks import ATTACKS, TASKS, resolve
 from tasks.disk import rename
@@ -173,6 +174,7 @@ def read_results(suite: str, params: Params) -> Results:
         validation=task.validation.format(k=own.training.validation_k),
         fingerprints=data_fingerprints(data, params),
         own_noise=True,
+        stands_for=stands_for(data, params),
         part=own.about.part,
         limits=own.about.limits,
         layout=describe(own.paper, networks),

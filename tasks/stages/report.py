@@ -9,18 +9,22 @@ anything is written, and the same results always give the same bytes.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib import import_module
 
 import polars as pl
 
 from tasks import papers
+from tasks.config.originals import stands_for
+from tasks.config.params import load
 from tasks.errors import DataError
 from tasks.reporting import files
-from tasks.reporting.core import claims, comparison, headline, ledger, plots
+from tasks.reporting.core import claims, comparison, headline, ledger, origins, plots
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.results import Results
 from tasks.reporting.page import headline_cutoff, render
+from tasks.reporting.sections import data_statistics
 from tasks.stages.command import run_stage
 from tasks.stages.common import REFERENCE, REPORTS, RESULTS, atomic_write
 from tasks.stages.papers import describe
@@ -33,7 +37,11 @@ def main(name: str) -> None:
     """Write the report of suite `name` and the tables beside its results."""
     results, report, tested = read(name)
     page, k = render(results, report, tested, docs=DOCS), headline_cutoff(results)
-    frames, drawn, short = tables(results, tested), plots.tables(results, k), headline.summary(results, tested, k)
+    frames, drawn, short = (
+        tables(results, report, tested),
+        plots.tables(results, k),
+        headline.summary(results, tested, k),
+    )
     for table, frame in frames.items():
         with atomic_write(RESULTS / name / f"{table}.csv") as place:
             frame.write_csv(place, float_precision=6)
@@ -72,7 +80,10 @@ def _results(name: str) -> Results:
     if not (RESULTS / name / "results.json").is_file():
         known = ", ".join(sorted(path.parent.name for path in RESULTS.glob("*/results.json"))) or "none"
         raise DataError(f"{RESULTS / name}: no results; collect them with `dprec run {name}`. There are: {known}")
-    return files.read(RESULTS / name, REFERENCE / "paper_tables.csv", describe)
+    results = files.read(RESULTS / name, REFERENCE / "paper_tables.csv", describe)
+    if results.stands_for is None:  # collected before it was recorded
+        results = replace(results, stands_for=stands_for(results.dataset, load()))
+    return results
 
 
 def report_of(paper: str | None) -> PaperReport:
@@ -82,9 +93,13 @@ def report_of(paper: str | None) -> PaperReport:
     return report
 
 
-def tables(results: Results, tested: list[Claim]) -> dict[str, pl.DataFrame]:
-    """Name -> what follows from the results, as a table; an empty text is no value."""
-    frames = {"comparison": comparison.frame(results), "ledger": ledger.frame(results), "claims": claims.frame(tested)}
+def tables(results: Results, report: PaperReport, tested: list[Claim]) -> dict[str, pl.DataFrame]:
+    """Name -> what follows from the results, as a table that says of which data; an empty text is no value."""
+    frames = {
+        "comparison": comparison.frame(results, data_statistics.counts(results, report)),
+        "ledger": ledger.frame(results),
+        "claims": origins.with_kind(claims.frame(tested), results),
+    }
     return {name: table.with_columns(pl.col(pl.String).replace("", None)) for name, table in frames.items()}
 
 

@@ -9,12 +9,11 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-import polars as pl
-
 from tasks.errors import ConfigurationError, DataError
 from tasks.reporting import api, changes, site
 from tasks.reporting.core.layout import Table
-from tasks.stages.common import REFERENCE, RESULTS, atomic_write
+from tasks.stages import coverage
+from tasks.stages.common import RESULTS, atomic_write
 from tasks.stages.parent import workers
 from tasks.stages.report import read
 
@@ -44,10 +43,10 @@ def write(out: Path, jobs: int, since: str | None = None) -> int:
     changed = changes_since(since) if since else None
     with workers(jobs) as pool:
         suites = list(pool.map(_suite, names))
-    printed = pl.read_csv(REFERENCE / "paper_tables.csv", infer_schema=False)
+    counted = coverage.lines([entry.evidence for entry in suites if entry.evidence is not None])
     documents = {path.stem: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))}
     documents |= api.documents(LIBRARY)
-    pages = site.pages(suites, printed, documents, changed)
+    pages = site.pages(suites, counted, documents, changed)
     with atomic_write(out) as place:
         for entry in suites:
             folder = f"suites/{entry.report.suite}"

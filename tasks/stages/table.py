@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Any
 
 from tasks.config.fields import Perturbed, PerturbedFeatures
+from tasks.config.originals import stands_for
 from tasks.config.params import Params, Suite
 from tasks.config.tasks import ATTACKS, TASKS, resolve
 from tasks.errors import ConfigurationError
@@ -385,5 +386,5 @@ def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
             *_of_attack(suite, kind.collects if kind else None),
             *_of_attack(suite, kind.table if kind else None),
         ],
-        decides=lambda _: [source, *_all_names(suite)],
+        decides=lambda _: [source, stands_for(suite.data, params), *_all_names(suite)],
     )

@@ -18,14 +18,17 @@ import numpy as np
 import polars as pl
 import torch
 
+from tasks import contracts
 from tasks.config.fields import model_config
+from tasks.config.originals import stands_for
 from tasks.config.params import Params, entry, load, own_file
 from tasks.errors import ConfigurationError
 from tasks.models import model_class
 from tasks.models.training import EpochModel
+from tasks.reporting.core import origins
 from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
-from tasks.stages.common import CHECKPOINTS, RESULTS, atomic_write, require_passed, text_digest
+from tasks.stages.common import CHECKPOINTS, PROCESSED, RESULTS, atomic_write, require_passed, text_digest
 from tasks.stages.evaluators.base import evaluator_class
 from tasks.stages.inputs import read_inputs
 from tasks.stages.monitor import Monitor
@@ -41,6 +44,7 @@ COLUMNS = {
     "metric": pl.String,
     "valid": pl.Float64,
     "seconds": pl.Float64,  # of training; of models without epochs all draws
+    origins.COLUMN: pl.String,
 }
 
 
@@ -59,11 +63,16 @@ def main(name: str) -> None:
     overrides = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     with Screen(name, len(overrides)) as screen:
         trials = [trial(name, params, experiment.config | override, screen) for override in overrides]
-    table = pl.DataFrame(trials, schema=COLUMNS)
+    synthetic = contracts.read_schema(PROCESSED / experiment.data / "schema.json").synthetic
+    of = {origins.COLUMN: origins.kind_of(stands_for(experiment.data, params), synthetic=synthetic)}
+    table = pl.DataFrame([record | of for record in trials], schema=COLUMNS)
     path = RESULTS / experiment.suite / "tuning.csv"
     if path.exists():
-        before = pl.read_csv(path, schema=COLUMNS)
-        table = pl.concat([before.join(table, on=["experiment", "config", "seed"], how="anti"), table])
+        before = pl.read_csv(path, schema_overrides=COLUMNS)
+        if origins.COLUMN not in before.columns:  # from before it was recorded; all data of a suite are of one kind
+            before = before.with_columns(pl.lit(of[origins.COLUMN], dtype=pl.String).alias(origins.COLUMN))
+        before = before.select(COLUMNS.keys()).join(table, on=["experiment", "config", "seed"], how="anti")
+        table = pl.concat([before, table])
     with atomic_write(path) as place:
         table.sort("experiment", maintain_order=True).write_csv(place, float_precision=6)
     best = max(trials, key=lambda row: row["valid"])

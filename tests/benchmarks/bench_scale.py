@@ -82,8 +82,8 @@ def copy(root: Path) -> None:
 
 
 def _own(name: str) -> str:
-    """A file of the suite: those of `dpvae-ml-20m`, which attacks nothing, with other data and systems."""
-    table = yaml.safe_load((ROOT / "suites/dpvae-ml-20m" / name).read_text(encoding="utf-8"))
+    """A file of the suite: those of `dpvae-ml-20m-twin`, which attacks nothing, with other data and systems."""
+    table = yaml.safe_load((ROOT / "suites/dpvae-ml-20m-twin" / name).read_text(encoding="utf-8"))
     if "experiments" in table:
         experiments = {"data": "own", "features": "processed/own", "seeds": [0]}
         table |= {"title": "Own data", "paper": None, "data": "own", "defaults": {"experiments": experiments}}

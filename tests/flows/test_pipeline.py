@@ -163,7 +163,7 @@ def test_every_suite_whose_data_need_no_form_is_scheduled_at_a_time_of_its_own(
     monkeypatch.chdir(ROOT)
     table = schedules()
     suites = {suite for suite, _ in table.values()}
-    assert {"demo", "gerai", "dipsgnn", "dpvae", "dipsgnn-yelp", "dpvae-ml-20m"} <= suites
+    assert {"demo", "gerai", "dipsgnn", "dpvae", "dipsgnn-yelp-twin", "dpvae-ml-20m-twin"} <= suites
     assert not suites & {"privsr", "privsr-epinions", "dpcrosue", "dpcrosue-ione", "dipsgnn-ml-1m"}, (
         "forms, or a mirror"
     )

@@ -7,7 +7,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import polars as pl
 from playwright.sync_api import sync_playwright
 
 from tasks.reporting import site
@@ -22,8 +21,7 @@ MARGIN = 8
 def main() -> None:
     """Write docs/report.png, docs/card.png and docs/attacks.png."""
     gerai, crosue = (site.suite(*read(name)) for name in ("gerai", "dpcrosue"))
-    printed = pl.read_csv("data/reference/paper_tables.csv", infer_schema=False)
-    pages = {"report": gerai.page, "card": site.pages([gerai], printed, {})["cards.html"], "attacks": crosue.page}
+    pages = {"report": gerai.page, "card": site.pages([gerai], [], {})["cards.html"], "attacks": crosue.page}
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     with sync_playwright() as playwright, TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])

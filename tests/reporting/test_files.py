@@ -12,9 +12,11 @@ import pytest
 
 from tasks.errors import DataError
 from tasks.reporting import files
+from tasks.reporting.core import plots
 from tasks.reporting.core.results import GAIN_ORDER, METRIC_ORDER, Results
 from tasks.reporting.page import headline_cutoff
 from tasks.reporting.sections import edges, leaks, reconstruction
+from tasks.stages import report
 from tasks.stages.papers import describe
 from tests.reporting import example_dpcrosue, example_dpvae, example_next, example_privsr, shown
 from tests.reporting.example import ROOT
@@ -61,6 +63,45 @@ def test_results_read_back_equal(
     again.mkdir()
     files.write(actual, again, attacks(actual))
     assert all((again / name).read_bytes() == (tmp_path / name).read_bytes() for name in files.WRITTEN)
+
+
+@pytest.mark.parametrize(
+    ("synthetic", "of", "kind"), [(False, "", "real"), (False, "ml-100k", "part"), (True, "ml-100k", "synthetic")]
+)
+def test_every_table_says_of_what_kind_of_data_it_is(
+    real: Results, tmp_path: Path, synthetic: bool, of: str, kind: str
+) -> None:
+    results = replace(real, synthetic=synthetic, stands_for=of)
+    files.write(results, tmp_path, files.gains(results))
+    tables = [pl.read_csv(file) for file in tmp_path.glob("*.csv")]
+    tables += [pl.read_parquet(file) for file in tmp_path.glob("*.parquet")]
+    tables += report.tables(results, report.report_of(results.paper), []).values()
+    tables += [table for name, table in plots.tables(results, 10).items() if name.endswith(".csv")]
+    assert len(tables) == 10
+    assert all(set(table["data"]) <= {kind} for table in tables if len(table))
+    assert all("data" in table.columns for table in tables)
+    again = files.read(tmp_path, REFERENCE, describe)
+    assert (again.stands_for, again.synthetic) == (of, synthetic)
+    assert "data" not in again.metrics.columns
+
+
+def test_results_from_before_that_was_recorded_read_as_well(
+    real: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the committed ones were: no column in any table, nothing of it in results.json."""
+    folder = tmp_path / "data/results" / real.suite
+    folder.mkdir(parents=True)
+    files.write(real, folder, files.gains(real))
+    content = json.loads((folder / "results.json").read_text())
+    del content["stands_for"]
+    (folder / "results.json").write_text(json.dumps(content | {"dataset": "dipsgnn-ml-1m-part"}))
+    for file in folder.glob("*.parquet"):
+        pl.read_parquet(file).drop("data").write_parquet(file)
+    assert files.read(folder, REFERENCE, describe).stands_for is None
+    (tmp_path / "params.yaml").symlink_to(ROOT / "params.yaml")
+    (tmp_path / "data/reference").symlink_to(REFERENCE.parent)
+    monkeypatch.chdir(tmp_path)
+    assert report.read(real.suite)[0].stands_for == "ml-1m"
 
 
 def test_gains_read_back_equal(every: Results, tmp_path: Path) -> None:
@@ -125,7 +166,7 @@ def test_means_stand_beside_their_deviation_and_count() -> None:
         rows, schema={"metric": pl.String, "k": pl.Int32, "seed": pl.Int64, "value": pl.Float64}, orient="row"
     )
     about = {key: pl.lit(key) for key in ("suite", "experiment", "dataset", "model", "setting")}
-    assert files.means(table.with_columns(**about)).splitlines() == [
+    assert files.means(table.with_columns(**about)).write_csv().splitlines() == [
         "experiment,setting,metric,n,mean,std,mean@5,std@5,mean@10,std@10",
         "experiment,setting,full/ndcg,1,,,,,0.500000,",
         "experiment,setting,full/ndcg,2,,,0.500000,0.353553,,",

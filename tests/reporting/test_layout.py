@@ -47,7 +47,7 @@ def test_lists_and_counts_read_as_prose() -> None:
         (Cell("", ("interaction: not audited",), "stack"), None, ""),
         (missing_cell("not run"), None, ""),
         (Cell("not run", ("paper 0.549",), "missing number"), None, ""),
-        (Cell("dpvae-ml-20m", kind=""), None, ""),
+        (Cell("dpvae-ml-20m-twin", kind=""), None, ""),
     ],
 )
 def test_cells_are_sorted_by_their_number(cell: Cell, value: float | None, written: str) -> None:

@@ -94,7 +94,7 @@ def test_undecided_is_not_worse_and_only_what_is_decided_alarms(real: Results) -
     assert not single.alarm
 
 
-@pytest.mark.parametrize("suite", ["dpvae-ml-20m", "dpcrosue-ione"])
+@pytest.mark.parametrize("suite", ["dpvae-ml-20m-twin", "dpcrosue-ione"])
 def test_suites_with_little_to_say_have_three_verdicts(suite: str) -> None:
     results, _, claims = committed.read(suite)
     lines = verdicts(results, claims, page.headline_cutoff(results))

@@ -15,5 +15,6 @@ REPORT = PaperReport(
     figures={"figure3": figures.budgets},
     claims=claims.claims,
     statistics=networks.statistics,
+    counts=networks.counts,
     lacking=networks.missing_artefacts,
 )

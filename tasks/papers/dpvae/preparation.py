@@ -23,6 +23,8 @@ SETTINGS = {
 SHOWN = ("dpvae", "dpvae-rigorous", "dpvae-compact")
 """Labels of the systems whose settings are shown; the first answers to the printed ones."""
 PARAMETERS = "parameters"
+WITH_PRIORS = ("table6", "table9")
+"""Tables that have user-level priors."""
 
 
 def statistics(results: Results) -> Table | None:
@@ -79,6 +81,30 @@ def settings(results: Results) -> Table | None:
         [Heading(text, NUMBER if place else "") for place, text in enumerate(headings)],
         rows,
     )
+
+
+def counts(results: Results) -> list[comparison.Count]:
+    """Tables 2 and 3 as numbers: of the data before and after, and of the network of the first of `SHOWN`."""
+    if results.processed is None:
+        return []
+    counted = [
+        comparison.Count("table2", name, value, setting=stage)
+        for stage, of_stage in our_counts(results.processed).items()
+        for name, value in of_stage.items()
+    ]
+    system = results.find(SHOWN[0])
+    if system is None or system.label != SHOWN[0]:
+        return counted
+    ours = {name: as_number(system.config.get(key)) for name, (_, key) in SETTINGS.items()}
+    ours |= {PARAMETERS: as_number(parameters(results, system))}
+    return counted + [comparison.Count("table3", name, value, method="DP-VAE") for name, value in ours.items()]
+
+
+def missing_artefacts(results: Results) -> dict[str, list[str]]:
+    """Key of a table -> why these data cannot give a part of it."""
+    if results.reproduced is None or results.processed is None or results.processed.features:
+        return {}
+    return {key: ["User-level priors, because the data have no metadata of their users."] for key in WITH_PRIORS}
 
 
 def our_counts(processed: Processed) -> dict[str, dict[str, float]]:

@@ -18,5 +18,7 @@ REPORT = PaperReport(
     figures={"figure3": figures.lengths},
     claims=claims.claims,
     statistics=preparation.statistics,
+    counts=preparation.counts,
     settings=preparation.settings,
+    lacking=preparation.missing_artefacts,
 )

@@ -16,4 +16,5 @@ REPORT = PaperReport(
     },
     figures={"figure2": figures.swept_figure},
     claims=claims.claims,
+    guide="data",
 )

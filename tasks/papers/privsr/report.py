@@ -15,4 +15,5 @@ REPORT = PaperReport(
     },
     claims=claims.claims,
     statistics=data_statistics.network,
+    counts=data_statistics.network_counts,
 )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.reporting.core import published
+from tasks.reporting.core import origins, published
 from tasks.reporting.core.results import BASE, Results, System, unique
 
 COLUMNS = (
@@ -23,11 +24,14 @@ COLUMNS = (
     "ours_std",
     "seeds",
     "protocol",
+    origins.COLUMN,
 )
 NEAR = 0.1
 """Relative distance up to which a number counts as reproduced."""
 STATISTICS = "statistics"
 """`method` of printed statistics of a data set."""
+COUNTED = "counted"
+"""`protocol` of what is counted or set, and not measured."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,26 @@ class Entry:
     printed: float | None
     ours: NDArray[np.float64]
     """(n_seeds,) values in order of seed."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """A count of the data, or a setting of the paper's method, of which the paper prints its own."""
+
+    artefact: str
+    metric: str
+    ours: float | None
+    """None where the data do not tell it."""
+    method: str = STATISTICS
+    setting: str = ""
+    data: str = ""
+    """As of `published.Column`."""
+
+    def printed(self, results: Results) -> float | None:
+        """What the paper prints of the suite's data; None for nothing."""
+        if (paper := results.reproduced) is None:
+            return None
+        return printed_values(results, paper, self.data).get((self.artefact, self.method, self.setting, self.metric))
 
 
 def is_printed(results: Results, paper: published.Paper) -> bool:
@@ -124,7 +148,12 @@ def is_near(entry: Entry) -> bool:
     """Whether our mean is within 10 % of the printed number; False where either is missing."""
     if entry.printed is None or not len(entry.ours):
         return False
-    return abs(float(entry.ours.mean()) - entry.printed) <= NEAR * abs(entry.printed)
+    return is_close(float(entry.ours.mean()), entry.printed)
+
+
+def is_close(ours: float, printed: float) -> bool:
+    """Whether one of our numbers is within 10 % of the printed one."""
+    return abs(ours - printed) <= NEAR * abs(printed)
 
 
 def measured_values(results: Results, method: Method, column: published.Column) -> NDArray[np.float64]:
@@ -142,14 +171,15 @@ def measured_values(results: Results, method: Method, column: published.Column) 
     return values[0] / total if len(seeds) and (total > 0).all() else np.empty(0)
 
 
-def frame(results: Results) -> pl.DataFrame:
-    """`comparison.csv`: one row per quantity that was printed or measured, sorted.
+def frame(results: Results, counts: Sequence[Count] = ()) -> pl.DataFrame:
+    """`comparison.csv`: one row per quantity that was printed, measured or counted, sorted.
 
     Columns `COLUMNS`: `published`, `ours_mean` and `ours_std` (sample standard deviation, from two seeds on) are
-    text in a fixed format, empty where there is no such number; `seeds` counts the runs behind `ours_mean`.
+    text in a fixed format, empty where there is no such number; `seeds` counts the runs behind `ours_mean`, 0 where
+    nothing ran.
     """
-    paper = results.reproduced
-    rows = []
+    paper, rows = results.reproduced, []
+    about = paper.key if paper else "", origins.kind(results)
     for entry in entries(results):
         if entry.printed is None and not len(entry.ours):
             continue
@@ -158,9 +188,7 @@ def frame(results: Results) -> pl.DataFrame:
         method, setting = entry.method.printed_as(column)
         key = (entry.table.key, column.protocol, method, setting, metric, int(k or 0), column.data)
         values = (
-            paper.key if paper else "",
-            entry.table.key,
-            column.data or results.dataset,
+            _dataset(results, column.data),
             method,
             setting,
             column.published,
@@ -171,9 +199,24 @@ def frame(results: Results) -> pl.DataFrame:
             column.protocol,
         )
         rows.append((key, values))
+    for count in counts:
+        printed = count.printed(results)
+        if printed is None and count.ours is None:
+            continue
+        key = (count.artefact, COUNTED, count.method, count.setting, count.metric, 0, count.data)
+        ours = "" if count.ours is None else f"{count.ours:.6f}"
+        theirs = "" if printed is None else f"{printed:.10g}"
+        of = _dataset(results, count.data), count.method, count.setting, count.metric
+        rows.append((key, (*of, theirs, ours, "", 0, COUNTED)))
     rows.sort(key=lambda row: row[0])
     types = {name: pl.Int64 if name == "seeds" else pl.String for name in COLUMNS}
-    return pl.DataFrame([values for _, values in rows], schema=types, orient="row")
+    filled = [(about[0], key[0], *values, about[1]) for key, values in rows]
+    return pl.DataFrame(filled, schema=types, orient="row")
+
+
+def _dataset(results: Results, data: str) -> str:
+    """The suite's data, or a part of them; of generated data no part has the name of the published one."""
+    return f"{data}-twin" if data and results.synthetic else data or results.dataset
 
 
 def _versions(results: Results, table: published.Table) -> list[Method]:
@@ -196,8 +239,12 @@ def printed_values(results: Results, paper: published.Paper, data: str = "") -> 
 
     Statistics of data sets are counts and stay as they are.
 
-    data: a part of the data, such as one network of a pair, instead of the whole.
+    data: a part of the data, such as one network of a pair, instead of the whole; of networks that others published
+        under the same names nothing is printed.
     """
+    pair = tuple(network.name for network in results.networks)
+    if data and pair and paper.pairs.get(pair) != results.origin:
+        return {}
     rows = results.published.filter((pl.col("paper") == paper.key) & (pl.col("dataset") == (data or results.origin)))
     return {
         (row["artefact"], row["method"], row["setting"] or "", row["metric"]): row["value"]

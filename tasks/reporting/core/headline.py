@@ -160,9 +160,12 @@ def _round(value: float | None) -> float | None:
 def reproduction_counts(table: pl.DataFrame) -> dict[str, Any]:
     """How many printed numbers were run, how many of these are near, and the share of pairs in the same order.
 
+    What is counted or set and not measured, such as statistics of the data, is left out.
+
     table: `comparison.csv`.
     """
-    printed = table.with_columns(pl.col("published", "ours_mean").replace("", None).cast(pl.Float64)).drop_nulls(
+    measured = table.filter(pl.col("protocol").ne_missing(comparison.COUNTED))
+    printed = measured.with_columns(pl.col("published", "ours_mean").replace("", None).cast(pl.Float64)).drop_nulls(
         "published"
     )
     run = printed.drop_nulls("ours_mean")

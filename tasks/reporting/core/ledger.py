@@ -11,7 +11,7 @@ import polars as pl
 
 from tasks.privacy.accounting.gaps import SEED, SEED_OF_RELEASE
 from tasks.privacy.accounting.ledger import LedgerEntry, show_epsilon
-from tasks.reporting.core import audits, units
+from tasks.reporting.core import audits, origins, units
 from tasks.reporting.core.layout import join_words
 from tasks.reporting.core.results import BASE, Results, System, unique
 
@@ -21,7 +21,7 @@ NO_MECHANISM = "none"
 
 COLUMNS = (
     "suite",
-    "data",  # real or synthetic
+    origins.COLUMN,
     "experiment",
     "model",
     "setting",
@@ -354,7 +354,7 @@ def frame(results: Results) -> pl.DataFrame:
         rows.append(
             (
                 results.suite,
-                "synthetic" if results.synthetic else "real",
+                origins.kind(results),
                 line.system.experiment,
                 line.system.name,
                 line.setting,

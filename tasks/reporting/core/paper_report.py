@@ -27,11 +27,14 @@ class PaperReport:
     """Whether claims are also tested on data of which the paper prints nothing."""
     statistics: Callable[[Results], layout.Table | None] | None = None
     """The paper's statistics of the data; None: what its protocol left of users, items and interactions."""
+    counts: Callable[[Results], list[comparison.Count]] | None = None
+    """The same and the settings of its method as numbers, beside the printed ones in comparison.csv; None: as above."""
     settings: Callable[[Results], layout.Table | None] | None = None
     """The settings of its method; None where they are not shown."""
     lacking: Callable[[Results], dict[str, list[str]]] | None = None
     """Key of a table or figure -> why these data cannot give it, or a part of it; None where they all can."""
-
+    guide: str = ""
+    """Page of docs/ that says how its suites run on the official data; empty for the one of the paper's name."""
     sections: tuple[Callable[[Results, int], Section], ...] = ()
     """Sections that no other paper has, before what is published: of the results and the headline's cut-off."""
 

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from tasks.evaluation.statistics import summary
-from tasks.reporting.core import ledger
+from tasks.reporting.core import ledger, origins
 from tasks.reporting.core.results import BASE, Results
 
 
@@ -22,6 +22,7 @@ def tables(results: Results, k: int) -> dict[str, pl.DataFrame]:
     """
     drawn = curves(results)
     files = {"utility.csv": utility(results, k), "attacks.csv": attacks(results), "curves.csv": drawn}
+    files = {name: origins.with_kind(table, results) for name, table in files.items()}
     for system in results.systems:
         for metric in ("loss", "valid"):
             steps = drawn.filter(pl.col("system") == system.label, pl.col(metric).is_not_null())

@@ -78,8 +78,7 @@ class System:
     parameters: dict[str, Any]
     """Its entry in the suite's params.yaml."""
     history: dict[str, dict[str, list[dict[str, Any]]]] | None
-    """Setting -> seed -> one record {epoch, loss, valid} per epoch; empty for a model without epochs, None where it was
-    not recorded."""
+    """Setting -> seed -> records {epoch, loss, valid}; empty without epochs, None where it was not recorded."""
     spent: tuple[Spent, ...]
     """What its runs spent; empty for a model without privacy."""
 
@@ -205,6 +204,8 @@ class Results:
     """Whether every fit drew its noise from a stream of its own; those of version 0.1 did not."""
     runs: tuple[Run, ...] | None = None
     """When, where and how the stages ran; None where it was not recorded."""
+    stands_for: str | None = None
+    """Published data set that these are a replica or a part of; empty for themselves, None where not recorded."""
 
     @property
     def reproduced(self) -> Paper | None:

@@ -16,6 +16,7 @@ from tasks.reporting.core.layout import (
     missing_cell,
     number,
 )
+from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.results import Processed, Results
 from tasks.reporting.core.section import Section, paragraph
 from tasks.reporting.sections import networks
@@ -71,16 +72,10 @@ def network(results: Results) -> Table | None:
     """Users, items, ratings and relationships, the last as links that are left; None where they were not counted."""
     if results.processed is None:
         return None
-    paper = results.reproduced
-    printed = {} if paper is None else comparison.printed_statistics(results, paper)
-    last = results.processed.counts[-1]
-    linked = [count for count in results.processed.counts if "links" in count]
-    ours = {name: last[key] for name, key in (("users", "users"), ("items", "items"), ("ratings", "interactions"))}
-    ours |= {"relationships": linked[-1]["links"]} if linked else {}
-    theirs_by_name = {name: printed.get(name) for name in ours}
-    compared = any(value is not None for value in theirs_by_name.values())
+    counted = [(count, count.printed(results)) for count in network_counts(results) if count.ours is not None]
+    compared = any(printed is not None for _, printed in counted)
     rows = [
-        networks.count_row(name.capitalize(), value, theirs_by_name[name], compared) for name, value in ours.items()
+        networks.count_row(count.metric.capitalize(), count.ours or 0, printed, compared) for count, printed in counted
     ]
     headings = ["count", "ours", *(["paper", "difference"] if compared else [])]
     return Table(
@@ -88,6 +83,26 @@ def network(results: Results) -> Table | None:
         [Heading(text, NUMBER if place else "") for place, text in enumerate(headings)],
         rows,
     )
+
+
+def network_counts(results: Results) -> list[comparison.Count]:
+    """What `network` counts; without links there are no relationships."""
+    if results.processed is None:
+        return []
+    last = results.processed.counts[-1]
+    links = next((count["links"] for count in reversed(results.processed.counts) if "links" in count), None)
+    ours = {"users": last["users"], "items": last["items"], "ratings": last["interactions"], "relationships": links}
+    return [comparison.Count(results.layout.data_table, name, value) for name, value in ours.items()]
+
+
+def counts(results: Results, report: PaperReport) -> list[comparison.Count]:
+    """What the paper's reports count of its data and set in its method; nothing where it prints none of any data."""
+    if report.counts is not None:
+        return report.counts(results)
+    if results.processed is None or not results.layout.statistics:
+        return []
+    ours = statistics(results.processed)
+    return [comparison.Count(results.layout.data_table, name, value) for name, value in ours.items()]
 
 
 def steps(results: Results) -> Table | None:

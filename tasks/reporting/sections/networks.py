@@ -6,8 +6,10 @@ from tasks.reporting.core import comparison, published
 from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, format_difference, join_words, missing_cell
 from tasks.reporting.core.results import Results
 
-STATISTICS = {"users": "users", "posts": "posts", "friendships": "friendships"}
-"""Our counts -> the paper's."""
+COUNTED = ("users", "posts", "friendships")
+"""What is counted of each network, as the paper calls it."""
+WRITES = "writes"
+"""What the paper calls posts once more: who wrote them."""
 
 
 def statistics(results: Results) -> Table | None:
@@ -16,20 +18,32 @@ def statistics(results: Results) -> Table | None:
         return None
     paper = results.reproduced
     compared = paper is not None and comparison.is_printed(results, paper)
-    rows = []
-    for network in results.networks:
-        printed = comparison.printed_statistics(results, paper, network.name) if paper and compared else {}
-        for name, metric in STATISTICS.items():
-            rows.append(count_row(f"{network.title}: {name}", getattr(network, name), printed.get(metric), compared))
-    both = paper.pairs.get(tuple(network.name for network in results.networks)) if paper else None
-    printed = comparison.printed_statistics(results, paper, both) if paper and compared and both else {}
-    rows.append(count_row("Anchors", results.anchors, printed.get("anchor_users"), compared))
+    *counted, anchors = [count for count in counts(results) if count.metric != WRITES]
+    titles = {network.name: network.title for network in results.networks}
+    rows = [
+        count_row(f"{titles[count.data]}: {count.metric}", count.ours or 0, count.printed(results), compared)
+        for count in counted
+    ]
+    rows.append(count_row("Anchors", results.anchors, anchors.printed(results), compared))
     headings = ["count", "ours", *(["paper", "difference"] if compared else [])]
     return Table(
         f"{comparison.statistics_title(results)}; a post is also a write relation",
         [Heading(text, NUMBER if place else "") for place, text in enumerate(headings)],
         rows,
     )
+
+
+def counts(results: Results) -> list[comparison.Count]:
+    """Users, posts, who wrote them and friendships of each network, and anchors last; None of what is not public."""
+    if not results.networks:
+        return []
+    layout, counted = results.layout, list[comparison.Count]()
+    for network in results.networks:
+        ours = {name: getattr(network, name) or None for name in COUNTED}
+        ours |= {WRITES: ours["posts"]}
+        counted += [comparison.Count(layout.data_table, name, value, data=network.name) for name, value in ours.items()]
+    both = layout.pairs.get(tuple(network.name for network in results.networks), results.origin)
+    return [*counted, comparison.Count(layout.data_table, "anchor_users", results.anchors, data=both)]
 
 
 def steps(results: Results) -> Table | None:
@@ -104,9 +118,9 @@ def _known_cell(there: bool) -> Cell:
     return Cell("yes" if there else "no", kind="")
 
 
-def count_row(name: str, ours: int, theirs: float | None, compared: bool) -> Row:
+def count_row(name: str, ours: float, theirs: float | None, compared: bool) -> Row:
     """A count beside the printed one; `compared`: whether any of the table's counts is printed."""
-    cells = [Cell(f"{ours:,}")]
+    cells = [Cell(f"{ours:,.0f}")]
     if theirs is not None:
         share = f"{format_difference(100 * (ours / theirs - 1), 1)} %"
         cells += [Cell(f"{theirs:,.0f}"), Cell(f"{ours - theirs:+,.0f}".replace("-", "−"), (share,))]

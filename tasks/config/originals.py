@@ -1,0 +1,15 @@
+"""Which published data set the data of a suite stand for, as the root's params.yaml declares it."""
+
+from __future__ import annotations
+
+from tasks.config.params import Data
+
+
+def stands_for(data: str, params: Data) -> str | None:
+    """The published data set that processed data are a replica or a part of; empty where they are no other's.
+
+    None where params.yaml has no such data (any more).
+    """
+    processed = params.processed.get(data)
+    dataset = None if processed is None else params.datasets.get(processed.dataset)
+    return None if dataset is None else dataset.replica_of or dataset.part_of or ""

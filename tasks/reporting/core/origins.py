@@ -1,0 +1,42 @@
+"""What data a suite's numbers are of: real, a part of the real ones, or synthetic, and what these stand for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+import polars as pl
+
+from tasks.reporting.core.results import Results
+
+Kind = Literal["real", "part", "synthetic"]
+KINDS: tuple[Kind, ...] = ("real", "part", "synthetic")
+"""Best first."""
+COLUMN = "data"
+"""What every table of results has of it."""
+
+
+def kind(results: Results) -> Kind | None:
+    """What the numbers are of; None where it was not recorded whether these data are whole."""
+    return kind_of(results.stands_for, synthetic=results.synthetic)
+
+
+def kind_of(stands_for: str | None, *, synthetic: bool) -> Kind | None:
+    """The same of data, by what they stand for (`Results.stands_for`)."""
+    if synthetic:
+        return "synthetic"
+    return None if stands_for is None else "part" if stands_for else "real"
+
+
+def as_original(results: Results) -> Results:
+    """The results as they stand beside the paper if their data were those that they stand for."""
+    if not results.stands_for or results.processed is None:
+        return results
+    return replace(
+        results, synthetic=False, processed=replace(results.processed, dataset=results.stands_for), stands_for=""
+    )
+
+
+def with_kind(table: pl.DataFrame, results: Results) -> pl.DataFrame:
+    """A table with `COLUMN` behind its others, null where it was not recorded."""
+    return table.with_columns(pl.lit(kind(results), dtype=pl.String).alias(COLUMN))

@@ -1,0 +1,177 @@
+"""Printed numbers are counted once each, under the best data that they were measured on, and none lacks its reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from flows.cli import app
+from tasks.config.originals import stands_for
+from tasks.config.params import load
+from tasks.reporting import coverage, files
+from tasks.reporting.core import comparison, origins
+from tasks.reporting.core.results import Results
+from tasks.stages import coverage as stage
+from tasks.stages import data
+from tasks.stages.report import read, report_of
+from tests.reporting import example_dpcrosue
+
+ROOT = Path(__file__).resolve().parents[2]
+K = 10
+
+
+@pytest.fixture(scope="module")
+def printed() -> pl.DataFrame:
+    return files.read_published(ROOT / "data/reference/paper_tables.csv")
+
+
+@pytest.fixture(scope="module")
+def committed() -> Iterator[list[coverage.Line]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        yield stage.committed()
+
+
+def found(results: Results) -> coverage.Evidence:
+    evidence = coverage.evidence(results, report_of(results.paper), K)
+    assert evidence is not None
+    return evidence
+
+
+def counted(lines: list[coverage.Line], paper: str, *datasets: str) -> Counter[str]:
+    mine = [line.numbers for line in lines if line.paper == paper and (not datasets or line.dataset in datasets)]
+    return sum(mine, Counter[str]())
+
+
+def test_every_printed_number_counts_once_and_none_lacks_its_reason(
+    committed: list[coverage.Line], printed: pl.DataFrame
+) -> None:
+    tables = {
+        key: n for *key, n in printed.group_by("paper", "artefact", "dataset").len().iter_rows() for key in [tuple(key)]
+    }
+    assert {
+        (line.paper, line.artefact, line.dataset): line.numbers.total() for line in committed if line.dataset
+    } == tables
+    for line in committed:
+        assert bool(line.reasons) == (line.numbers[coverage.NONE] > 0 or not (line.dataset or line.drawn)), line
+        assert not line.dataset or bool(line.steps) == (line.numbers["real"] < line.numbers.total()), line
+    *_, total = coverage.by_artefact(committed)
+    assert total[2] == f"{printed.height:,}"
+
+
+def test_what_the_data_at_hand_allow_is_measured_on_them(committed: list[coverage.Line]) -> None:
+    assert counted(committed, "gerai") == {"real": 356}
+    assert counted(committed, "dpvae", "ml-100k") == {"real": 94}
+    assert counted(committed, "privsr") == {"real": 8}
+    assert counted(committed, "dpcrosue")["real"] == 43
+    assert {line.name for line in committed if line.paper == "dipsgnn" and not line.dataset} == {
+        f"Figure {number}" for number in range(3, 8)
+    }
+
+
+def test_it_counts_what_the_committed_comparisons_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    for suite in ("gerai", "dpcrosue", "dipsgnn-ml-1m"):
+        table = pl.read_csv(ROOT / "data/results" / suite / "comparison.csv", infer_schema=False)
+        both = table.filter(pl.col("protocol") != comparison.COUNTED).drop_nulls(["published", "ours_mean"])
+        results, report, _ = read(suite)
+        measured = {number for number in found(results).measured if number[3] != comparison.STATISTICS}
+        numbers = both.select(pl.col("artefact", "metric"), pl.col("method", "setting").fill_null("")).unique()
+        assert len(measured) == len(numbers) > 0, suite
+        assert report is report_of(results.paper)
+
+
+def test_a_replica_and_a_part_count_for_what_they_stand_for(real: Results, printed: pl.DataFrame) -> None:
+    whole = replace(real, stands_for="")
+    assert real.processed
+    twin = replace(real, synthetic=True, stands_for="ml-100k", processed=replace(real.processed, dataset="twin"))
+    part = replace(real, stands_for="ml-100k", processed=replace(real.processed, dataset="ml-100k-part"))
+    kinds = {origins.kind(results): found(results) for results in (whole, part, twin)}
+    assert list(kinds) == list(origins.KINDS)
+    assert len({evidence.measured for evidence in kinds.values()}) == 1
+    assert kinds["real"].near == kinds["part"].near != frozenset()
+    assert kinds["synthetic"].near == frozenset(), "synthetic numbers are compared with nothing"
+    for best in ("synthetic", "part", "real"):
+        of = [evidence for kind, evidence in kinds.items() if origins.KINDS.index(kind) >= origins.KINDS.index(best)]
+        for order in (of, of[::-1]):
+            lines = coverage.lines(order, printed, {}, {})
+            assert counted(lines, "gerai")[best] == len(kinds["real"].measured)
+    less = replace(kinds["synthetic"], measured=frozenset(list(kinds["synthetic"].measured)[:7]))
+    assert counted(coverage.lines([less], printed, {}, {}), "gerai")["synthetic"] == 7
+
+
+def test_data_that_stand_for_nothing_or_of_which_that_is_not_known_count_for_nothing(
+    real: Results, demo: Results
+) -> None:
+    for results in (replace(real, stands_for=None), replace(demo, stands_for=""), replace(real, paper=None)):
+        assert coverage.evidence(results, report_of(real.paper), K) is None
+    assert origins.kind(replace(demo, stands_for=None)) == "synthetic", "that was always recorded"
+
+
+def test_what_was_not_run_is_a_reason(real: Results, printed: pl.DataFrame) -> None:
+    dropped = replace(
+        real, stands_for="", systems=tuple(system for system in real.systems if system.label not in ("bpr", "ease"))
+    )
+    reasons = found(dropped).reasons
+    assert {reason for number, reason in reasons.items() if number[3] == "BPR"} == {"gerai: there is no bpr."}
+    (line,) = [
+        line
+        for line in coverage.lines([found(dropped)], printed, {}, {})
+        if (line.paper, line.name) == ("gerai", "Table 4")
+    ]
+    assert "gerai: there is no gerai-nl." in line.reasons
+    assert not any("bpr" in reason for reason in line.reasons)
+    nothing = [line for line in coverage.lines([], printed, {}, {}) if line.dataset == "netflix"]
+    assert {line.reasons for line in nothing} == {
+        ("no suite of the paper has results on netflix, a part of it or a replica.",)
+    }
+
+
+def test_networks_of_others_under_the_same_names_count_for_nothing() -> None:
+    of_paper = replace(example_dpcrosue.weibo(), stands_for="weibo")
+    assert any(number[2] == "weibo1" for number in found(of_paper).measured)
+    assert of_paper.processed
+    others = replace(
+        of_paper, synthetic=False, stands_for="", processed=replace(of_paper.processed, dataset="weibo-by-others")
+    )
+    assert found(others).measured == frozenset()
+
+
+def test_what_stands_for_what_is_declared_with_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    params = load()
+    for name, dataset in params.datasets.items():
+        assert (dataset.replica_of is not None) == dataset.source.startswith("twin_"), name
+    assert stands_for("dipsgnn-ml-1m-part", params) == stands_for("dipsgnn-ml-1m-twin", params) == "ml-1m"
+    assert stands_for("dipsgnn-ml-100k", params) == ""
+    assert stands_for("somebody-elses", params) is None
+
+
+def test_official_data_are_looked_at_by_a_command_that_knows_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    steps = stage.official_steps()
+    assert {"dprec data verify tmall", "dprec data verify netflix", "dprec data verify weibo"} <= {
+        verify for verify, _ in steps.values()
+    }
+    for verify, then in steps.values():
+        data._dataset(verify.removeprefix("dprec data verify "))
+        assert Path(then.removeprefix("then ")).is_file()
+
+
+def test_the_command_shows_every_artefact_and_what_is_missing(
+    committed: list[coverage.Line], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(stage, "committed", lambda: committed)
+    shown = CliRunner().invoke(app, ["coverage"])
+    assert shown.exit_code == 0
+    for line in committed:
+        assert all(f": {reason}" in shown.output for reason in line.reasons)
+    assert "all papers" in shown.output
+    assert "With the official data: dprec data verify tmall, then docs/dipsgnn.md" in shown.output
