@@ -77,9 +77,13 @@ def measurements(
     return pl.DataFrame(flat, schema=types, orient="row")
 
 
-def next_item_metrics(ks: Sequence[int]) -> list[tuple[str, int]]:
-    """(metric, k) of everything that training measures of next items (docs/methods.md §3)."""
-    return list(product([f"{protocol}/{kind}" for protocol in ("next", "next-new") for kind in ("recall", "mrr")], ks))
+def next_item_metrics(ks: Sequence[int], *, chosen_on_test: bool = False) -> list[tuple[str, int]]:
+    """(metric, k) of everything that training measures of next items (docs/methods.md §3).
+
+    chosen_on_test: whether that is also each metric's best epoch on the test.
+    """
+    protocols = ["next", "next-new", *(["chosen-on-test/next"] if chosen_on_test else [])]
+    return list(product([f"{protocol}/{kind}" for protocol in protocols for kind in ("recall", "mrr")], ks))
 
 
 def rating_metrics(sensitive_share: float) -> list[tuple[str, int | None]]:
