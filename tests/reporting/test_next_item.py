@@ -183,7 +183,8 @@ def test_sweeps_have_every_value_and_the_printed_point_at_the_default(known: Res
     assert low < ours.y < high
     elsewhere = report_of(other.paper).charts(other, K)["figure5"].panels[0].series
     assert [system.name for system in elsewhere] == ["dipsgnn", "edgerand"]
-    assert figures.sweeps(known, K).panels == []  # each belongs to a figure of the paper
+    (panel,) = figures.sweeps(known, K).panels  # all others belong to a figure of the paper
+    assert [curve.name for curve in panel.series] == ["dipsgnn-authors-code"]
 
 
 def test_modes_stand_side_by_side_with_their_budgets(known: Results, real: Results) -> None:
