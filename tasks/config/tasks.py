@@ -184,6 +184,7 @@ ATTACKS = {
             "*/micro-f1": 0.1,
             "*/precision": 0.1,
             "*/precision-swapped": 0.1,
+            "*/precision-weighted": 0.1,
         },
         task="embedding",
         each="tasks.stages.checks.attacks:embeddings",
