@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -12,17 +11,13 @@ import pytest
 
 from tasks.evaluation.statistics import paired_tests
 from tasks.papers.dpcrosue.published import VALUES
-from tasks.reporting import files
 from tasks.reporting.core import comparison, ledger, sweeps
 from tasks.reporting.core.layout import Row, Table
 from tasks.reporting.core.results import Aligned, Results, System
-from tasks.reporting.files import read_published
 from tasks.reporting.sections import alignment, controls, details, leaks, links, networks, summary, tables
 from tasks.reporting.sections.alignment import Way
-from tasks.stages.papers import describe
 from tasks.stages.report import report_of
 from tests.reporting import example_dpcrosue, example_privsr, shown
-from tests.reporting.example import ROOT
 from tests.reporting.example_dpcrosue import INTERESTS, WAYS
 
 
@@ -115,66 +110,6 @@ def test_tmr_is_interests_over_the_sum_of_the_attacks(full: Results) -> None:
     without = full.metrics.filter(~pl.col("metric").str.contains("occupation"))
     cut = [entry for entry in comparison.entries(replace(full, metrics=without)) if entry.table.key == "table2"]
     assert all(not len(entry.ours) for entry in cut)
-
-
-def test_printed_precisions_on_occupation_are_near_micro_f1_as_weighted_means_are() -> None:
-    """Why they stand beside the weighted one: of one class for each user, micro-F1 is the weighted recall."""
-    table = read_published(ROOT / "data/reference/paper_tables.csv").filter(
-        (pl.col("paper") == "dpcrosue") & pl.col("metric").is_in(["occupation_precision", "occupation_micro_f1"])
-    )
-    pairs = table.pivot(on="metric", index=["dataset", "method"], values="value")
-    apart = (pairs["occupation_precision"] / pairs["occupation_micro_f1"] - 1).abs()
-    assert len(apart) == 36
-    assert apart.median() == pytest.approx(0.018, abs=5e-4)
-    assert apart.max() == pytest.approx(0.0625)
-
-
-def test_a_printed_precision_on_occupation_stands_beside_the_weighted_one(full: Results) -> None:
-    mine = comparison.frame(full).filter(
-        (pl.col("method") == "R-GCN")
-        & (pl.col("dataset") == "twitter")
-        & pl.col("metric").str.starts_with("occupation")
-    )
-    actual = {
-        row["protocol"]: (row["metric"], row["published"], row["ours_mean"]) for row in mine.iter_rows(named=True)
-    }
-    ours = {
-        score: f"{values(full, 'rgcn', f'twitter/occupation/{score}').mean():.6f}"
-        for score in ("precision-weighted", "precision", "micro-f1")
-    }
-    printed = comparison.printed_values(full, full.layout, "twitter")
-    assert actual == {
-        "precision, weighted": (
-            "occupation_precision",
-            f"{printed['table4', 'R-GCN', '', 'occupation_precision']:g}",
-            ours["precision-weighted"],
-        ),
-        "precision, mean over classes": ("occupation_precision_macro", "", ours["precision"]),
-        "micro-F1": (
-            "occupation_micro_f1",
-            f"{printed['table4', 'R-GCN', '', 'occupation_micro_f1']:g}",
-            ours["micro-f1"],
-        ),
-    }
-    evidence = " ".join(claim.evidence for claim in shown.claims(full, 0) if claim.artefact == "table4")
-    assert "weighted precision on occupation" in evidence
-
-
-def test_results_without_weighted_precision_read_as_they_did(full: Results, tmp_path: Path) -> None:
-    """Those from before it was measured: the mean over classes is in its place, and claims say so."""
-    old = replace(full, metrics=full.metrics.filter(~pl.col("metric").str.ends_with("weighted")))
-    files.write(old, tmp_path, files.gains(old))
-    again = files.read(tmp_path, ROOT / "data/reference/paper_tables.csv", describe)
-    of_rgcn = comparison.frame(again).filter((pl.col("method") == "R-GCN") & (pl.col("dataset") == "twitter"))
-    (row,) = of_rgcn.filter(pl.col("metric") == "occupation_precision").iter_rows(named=True)
-    assert row["protocol"] == "precision"
-    assert row["ours_mean"] == f"{values(old, 'rgcn', 'twitter/occupation/precision').mean():.6f}"
-    assert of_rgcn.filter(pl.col("metric") == "occupation_precision_macro")["published"].to_list() == [""]
-    tmr = [entry for entry in comparison.entries(again) if entry.table.key == "table2"]
-    assert all(len(entry.ours) for entry in tmr)
-    evidence = " ".join(claim.evidence for claim in shown.claims(again, 0) if claim.artefact == "table4")
-    assert "precision (mean over classes) on occupation" in evidence
-    assert "weighted" not in evidence
 
 
 def test_what_needs_no_method_stands_above_the_methods(full: Results) -> None:

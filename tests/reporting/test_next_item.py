@@ -191,9 +191,16 @@ def test_modes_stand_side_by_side_with_their_budgets(known: Results, real: Resul
     table = accounting.table(known, K)
     assert table is not None
     rows = {row.name: row.cells for row in table.rows}
-    assert list(rows) == ["as published", "rigorous", "one release per user, kept", "no graph"]
+    assert list(rows) == [
+        "as published",
+        "as released, epoch chosen on validation",
+        "rigorous",
+        "one release per user, kept",
+        "no graph",
+    ]
     assert [rows[name][0].text for name in rows] == [
         "dipsgnn",
+        "dipsgnn-authors-code",
         "dipsgnn-rigorous",
         "dipsgnn-cached",
         "dipsgnn, steps=0",
@@ -201,7 +208,7 @@ def test_modes_stand_side_by_side_with_their_budgets(known: Results, real: Resul
     assert [rows["as published"][place].lines[0] for place in (3, 4)] == ["edge: 5, δ = 1e-06", "edge: ∞"]
     assert rows["rigorous"][4].lines[0] == "edge: 5, δ = 1e-06"
     assert float(rows["rigorous"][1].text) == pytest.approx(QUALITY["dipsgnn-rigorous"], abs=2e-3)
-    assert len(accounting.chart(known, K).panels[0].series) == 4
+    assert len(accounting.chart(known, K).panels[0].series) == 5
     assert accounting.table(real, 10) is None
     assert not accounting.chart(real, 10).panels
 

@@ -84,21 +84,21 @@ def _sentence(results: Results, system: System, settings: dict[float, str]) -> M
         "what is released, choosing epochs on the test"
     )
     if printed is None:
-        told = f"Recall@{K} at C = {clip:g} is {number(chosen, DIGITS)} {with_noise}"
+        text = f"Recall@{K} at C = {clip:g} is {number(chosen, DIGITS)} {with_noise}"
     else:
         near = abs(chosen - printed) <= comparison.NEAR * printed
-        told = (
+        text = (
             f"The printed Recall@{K} of {number(printed, DIGITS)} is {'' if near else 'not '}reproduced (ours "
             f"{number(chosen, DIGITS)}) {with_noise}"
         )
-    told += f". The choice on the test makes {format_difference(chosen - held, DIGITS)} of it"
+    text += f". The choice on the test makes {format_difference(chosen - held, DIGITS)} of it"
     published = _at_clip(results, clip)
     if published is not None:
-        told += (
+        text += (
             f"; the other noise makes {format_difference(held - published, DIGITS)} where validation chooses epochs "
             f"({number(published, DIGITS)} with the theorem's at the same C)"
         )
-    return paragraph("{}.", told)
+    return paragraph("{}.", text)
 
 
 def _at_clip(results: Results, clip: float) -> float | None:
