@@ -223,6 +223,14 @@ MISTAKES: list[tuple[Change, str]] = [
         "suites/dipsgnn/params.yaml: experiments.dipsgnn-dpsgd.noise: secure, but the features are not",
     ),
     (
+        put(*DEMO, "experiments", "demo-bpr", "chosen_on_test", value=True),
+        "suites/demo/params.yaml: experiments.demo-bpr.chosen_on_test: epochs are not tested in a suite whose task is",
+    ),
+    (
+        put("suites", "dipsgnn", "experiments", "dipsgnn-popularity", "chosen_on_test", value=True),
+        "suites/dipsgnn/params.yaml: experiments.dipsgnn-popularity.chosen_on_test: 'popularity' has no epochs",
+    ),
+    (
         put("suites", "dpcrosue", "experiments", "dpcrosue-degree", "noise", value="secure"),
         "suites/dpcrosue/params.yaml: experiments.dpcrosue-degree.noise: what embeds networks draws none",
     ),

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 AUDITS: dict[str, str] = {
     "ae": "tasks.audits.sgd:published_autoencoder",
     "dipsgnn": "tasks.audits.claims:aggregates",
+    "dipsgnn-authors-code": "tasks.audits.claims:aggregates_as_released",
     "dipsgnn-cached": "tasks.audits.sessions:cached",
     "dipsgnn-released": "tasks.audits.sessions:released",
     "dipsgnn-rigorous": "tasks.audits.sessions:rigorous",
@@ -64,12 +65,16 @@ AUDITS: dict[str, str] = {
     "texts": "tasks.audits.releases:texts",
 }
 """Name of an audit -> the function, an `Auditor`."""
-CLAIMS = ("dipsgnn", "dpmf", "dpmf-explicit", "dpmf-implicit", "dpmf-ratings", "dpne", "edges/filled", "privsr")
+CLAIMS = (
+    "dipsgnn", "dipsgnn-authors-code", "dpmf", "dpmf-explicit", "dpmf-implicit", "dpmf-ratings", "dpne", "edges/filled",
+    "privsr",
+)  # fmt: skip
 """Audits of published claims for which no finite ε follows: that one is refuted is a finding, not a fault."""
 _EQUAL = {"privacy": "dpsgd", "accounting": (None, "published"), "budgets": (None, "equal")}
 SET: dict[str, dict[str, Any]] = {
     "ae": {"model": "ae"} | _EQUAL, "mf": {"model": "mf"} | _EQUAL, "svd": {"model": "svd"} | _EQUAL,
     "dipsgnn": {"model": ("dipsgnn", "priv-u"), "accounting": "published", "steps": 1},
+    "dipsgnn-authors-code": {"model": ("dipsgnn", "priv-u"), "accounting": "released", "steps": 1},
     "dipsgnn-cached": {"model": ("dipsgnn", "priv-u"), "accounting": "cached"},
     "dipsgnn-rigorous": {"model": ("dipsgnn", "priv-u"), "accounting": "rigorous"},
     "dpmf": {"model": "dpmf", "accounting": "published"},
@@ -91,6 +96,7 @@ SET: dict[str, dict[str, Any]] = {
 none. What is not here is of the model whose name it has; what is empty is of perturbed data."""
 TAKES: dict[str, tuple[str, ...]] = {
     "dipsgnn": ("delta",),
+    "dipsgnn-authors-code": ("delta", "clip"),
     "dp-popularity": ("contribution",),
     "dpmf-explicit": ("alternations",),
     "dpmf-implicit": ("alternations",),

@@ -10,7 +10,7 @@ the training sequence's noise, equal rows would tell the visit.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from tasks.audits import Samples, worst_case
 from tasks.models.sessions.dipsgnn import DIPSGNN, DIPSGNNConfig
 from tasks.models.sessions.edgerand import EdgeRand, EdgeRandConfig
 from tasks.models.sessions.gated import Asked
+from tasks.models.sessions.ledgers import Kind
 from tasks.models.sessions.released import Released, ReleasedConfig
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
@@ -88,10 +89,14 @@ def _ratio(model: Released, item: int, rng: np.random.Generator) -> float:
 
 
 def aggregates(
-    accounting: Literal["published", "rigorous", "cached"], seed: int, n: int, epsilon: float, delta: float, epochs: int
+    accounting: Kind, seed: int, n: int, epsilon: float, delta: float, epochs: int, clip: float = 1.0
 ) -> tuple[DIPSGNN, tuple[Rows, Rows]]:
-    """A fitted model, and a statistic of all releases of its aggregates, with the visit and without: (n,) each."""
-    model = DIPSGNN(DIPSGNNConfig.model_validate(_graph(epsilon, delta, epochs) | {"accounting": accounting}))
+    """A fitted model, and a statistic of all releases of its aggregates, with the visit and without: (n,) each.
+
+    clip: C, which decides nothing but where accounting is `released`.
+    """
+    given = {"accounting": accounting, "clip": clip}
+    model = DIPSGNN(DIPSGNNConfig.model_validate(_graph(epsilon, delta, epochs) | given))
     _fit(model, seed)
     network, states = model.network, torch.tensor([[1.0], [-1.0], [1.0]])
     network.train()  # published noise is that of training

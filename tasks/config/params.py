@@ -1,7 +1,6 @@
 """params.yaml and the files of suites/<suite>/ as types.
 
-No field has a default but an empty one, and `system` its model's name: what decides a number is written in these files
-and nowhere else.
+No field has a default but an empty one, and `system` its model's name: only these files say what decides a number.
 """
 
 from __future__ import annotations
@@ -128,12 +127,14 @@ class Experiment(Strict):
     noise: Literal["secure"] | None = None
     """Secure: from the operating system, and seeds decide initial weights and batches alone, so that results cannot be
     repeated; null: from the seeds, for research."""
+    chosen_on_test: bool = Field(default=False, exclude_if=lambda chosen: not chosen)
+    """Whether every epoch is run and tested, and each metric's best one is measured, too (`chosen-on-test/...`)."""
     config: dict[str, Any] = Field(default_factory=dict)
     """The model's own configuration and, where ratings are predicted, `sensitive_share`: the share of the ratings that
     their users keep to themselves."""
     sweep: list[dict[str, Any]] = Field(default_factory=list)
-    """Settings beside the base one: each overrides some keys of `config`, or `features_epsilon`, the budget of the
-    perturbed features (by default the first one of `perturbed`); of perturbed networks also the other budgets."""
+    """Settings beside the base one: each overrides keys of `config`, or `features_epsilon`, the budget of perturbed
+    features (by default the first of `perturbed`); of perturbed networks also the other budgets."""
 
     def settings(self) -> dict[str, dict[str, Any]]:
         """Setting name -> model configuration; the first is `base`, a sweep point is named `key=value,...`."""

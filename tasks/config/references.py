@@ -92,6 +92,10 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
             if of_networks and issubclass(cls, networks.PairEmbedder) != (layer == "aligned"):
                 wanted = "aligned" if issubclass(cls, networks.PairEmbedder) else "processed, perturbed or embeddings"
                 raise ConfigurationError(f"{file}: experiments.{name}.features: {experiment.model!r} reads {wanted}")
+            epochs = import_module("tasks.models.training").EpochModel
+            if experiment.chosen_on_test and not issubclass(cls, epochs):
+                where = f"experiments.{name}.chosen_on_test"
+                raise ConfigurationError(f"{file}: {where}: {experiment.model!r} has no epochs to choose from")
             for setting, config in experiment.settings().items():
                 if layer != "embeddings":
                     own = options(cls.Config, model_config(config), suite.place(f"experiments.{name}.config"), file)
@@ -135,6 +139,8 @@ def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterato
         yield from unknown_name(f"{where}.data", experiment.data, params.processed, "processed data set")
         if experiment.system != experiment.model and experiment.system in MODELS:
             yield f"{where}.system: {experiment.system!r} is another model's name"
+        if experiment.chosen_on_test and not TASKS[suite.task].tested_by_epoch:
+            yield f"{where}.chosen_on_test: epochs are not tested in a suite whose task is {suite.task}"
         if suite.tuning.seed in experiment.seeds:
             yield f"{where}.seeds: {suite.tuning.seed} is the tuning seed, which no result may use"
         yield from _noise_problems(where, experiment, suite.task, params)

@@ -35,6 +35,8 @@ class Task:
     """What that function reads of every experiment, beside its metrics."""
     keys: frozenset[str] = frozenset()
     """Which of OPTIONAL the suite's file must have; it must have no others."""
+    tested_by_epoch: bool = False
+    """Whether its evaluator can test every epoch (`Experiment.chosen_on_test`)."""
     folds: bool = False
     """Whether seeds are folds, and settings say which share of the ratings is sensitive."""
     networks: bool = False
@@ -67,7 +69,8 @@ TASKS = {
         checks="tasks.stages.checks.lists:NEXT_ITEM",
         checked_against=("/interactions.parquet", "/schema.json"),
         validation="Recall@{k}",
-        bands={"next/*": 0.01, "next-new/*": 0.01},  # of a few hundredths at most cut-offs
+        bands=dict.fromkeys(("next/*", "next-new/*", "chosen-on-test/*"), 0.01),  # of a few hundredths at most cut-offs
+        tested_by_epoch=True,
         keys=frozenset({"evaluation.k", "training.validation_k"}),
     ),
     "rating": Task(
@@ -181,6 +184,7 @@ ATTACKS = {
             "*/micro-f1": 0.1,
             "*/precision": 0.1,
             "*/precision-swapped": 0.1,
+            "*/precision-weighted": 0.1,
         },
         task="embedding",
         each="tasks.stages.checks.attacks:embeddings",

@@ -8,7 +8,9 @@ The paper does not say what its precision is. Of interests the released code tak
 and truth to scikit-learn in the wrong order, which turns it into micro recall: both are here, as `precision` and
 `precision_swapped`; micro-F1 is the same in either order. Of one class for each user nothing is released, and micro
 average and F1 would be equal, which they are not in print. Its DeepWalk gets a gender precision near 0.50 in all four
-networks at micro-F1 of 0.51 to 0.58, as the mean over the classes would: that is `precision` there.
+networks at micro-F1 of 0.51 to 0.58, as the mean over the classes would: that is `precision` there. Precisions on
+occupation are within 1.8 % of micro-F1 (median of 36 pairs, at most 6.3 %), as where classes are weighted by how many
+users have them: that is `precision_weighted`.
 
 An unpruned tree guesses labels about as often as they are, so vectors that say nothing get more than nothing. Whoever
 gives every label to everybody has a micro-F1 of 2 s/(1 + s), s being the share of labels that are set: 0.56 on the
@@ -53,6 +55,17 @@ class Scores(NamedTuple):
     micro_f1: float
 
 
+class ClassScores(NamedTuple):
+    """One repeat where there is one class for each user; as `Scores`, and another mean over the classes."""
+
+    precision: float
+    precision_swapped: float
+    micro_f1: float
+    precision_weighted: float
+    """Mean over the users of the share of the guesses of the user's class that are right: classes count by their users,
+    and one that is never guessed as 0."""
+
+
 @dataclass(frozen=True)
 class Prediction:
     """Scores of the vectors and, on the same splits, of guesses that need none; one for each repeat.
@@ -62,8 +75,8 @@ class Prediction:
         everybody (interests alone).
     """
 
-    scores: tuple[Scores, ...]
-    controls: Mapping[str, tuple[Scores, ...]] = field(default_factory=dict)
+    scores: tuple[Scores | ClassScores, ...]
+    controls: Mapping[str, tuple[Scores | ClassScores, ...]] = field(default_factory=dict)
 
 
 def predict_labels(
@@ -195,13 +208,15 @@ def label_scores(truth: NDArray[np.integer], guess: NDArray[np.integer]) -> Scor
     return Scores(_ratio(right, guessed), _ratio(right, actual), _ratio(2 * right, guessed + actual))
 
 
-def class_scores(truth: NDArray[np.integer], guess: NDArray[np.integer]) -> Scores:
-    """Of (n,) classes from 0: macro precision in both orders, and accuracy, which is micro-F1."""
+def class_scores(truth: NDArray[np.integer], guess: NDArray[np.integer]) -> ClassScores:
+    """Of (n,) classes from 0: macro precision in both orders, accuracy, which is micro-F1, and weighted precision."""
     n = int(max(truth.max(), guess.max())) + 1
     right, guessed, actual = (np.bincount(classes, minlength=n) for classes in (truth[truth == guess], guess, truth))
     occurs = (guessed + actual) > 0
-    precision, swapped = (float((right / np.maximum(of, 1))[occurs].mean()) for of in (guessed, actual))
-    return Scores(precision, swapped, micro_f1(truth, guess))
+    right_of_guessed, right_of_actual = (right / np.maximum(of, 1) for of in (guessed, actual))
+    precision, swapped = (float(shares[occurs].mean()) for shares in (right_of_guessed, right_of_actual))
+    weighted = float(right_of_guessed @ actual / len(truth))
+    return ClassScores(precision, swapped, micro_f1(truth, guess), weighted)
 
 
 def decision_tree(train: Vectors, labels: NDArray[np.integer], test: Vectors, rng: np.random.Generator) -> NDArray[Any]:
@@ -252,15 +267,15 @@ def _predict(
     rows: Vectors,
     truth: NDArray[np.integer],
     classifier: Classifier,
-    score: Callable[[NDArray[np.integer], NDArray[np.integer]], Scores],
+    score: Callable[[NDArray[np.integer], NDArray[np.integer]], Scores | ClassScores],
     constant: Callable[[NDArray[np.integer], int], Mapping[str, NDArray[np.integer]]],
     seed: int,
     test_share: float,
     repeats: int,
 ) -> Prediction:
     """The vectors, and every guess that needs none, on the same splits."""
-    scores: list[Scores] = []
-    controls: dict[str, list[Scores]] = {}
+    scores: list[Scores | ClassScores] = []
+    controls: dict[str, list[Scores | ClassScores]] = {}
     for repeat, tested in enumerate(held_out(len(truth), test_share, repeats, seed)):
         train_labels = truth[~tested]
         rng = np.random.default_rng([seed, repeat, *b"classifier"])

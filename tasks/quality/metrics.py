@@ -16,7 +16,7 @@ RANGES = {
     "advantage": (-1, 1),
 }
 """Range of a metric by the last part of its name (docs/methods.md §8; advantage = F1 - majority, §7)."""
-SHARES = ("precision", "precision-swapped", "micro-f1", "tpr", "share")
+SHARES = ("precision", "precision-swapped", "precision-weighted", "micro-f1", "tpr", "share")
 """The same for what embeddings predict and give away, from 0 to 1: judged where there is such a metric."""
 AMOUNTS = ("mae", "sensitive", "public", "uncut", "messages", "bytes", "iterations")
 """The same for errors of ratings and for what training takes: from 0, without an upper end."""
@@ -77,9 +77,13 @@ def measurements(
     return pl.DataFrame(flat, schema=types, orient="row")
 
 
-def next_item_metrics(ks: Sequence[int]) -> list[tuple[str, int]]:
-    """(metric, k) of everything that training measures of next items (docs/methods.md §3)."""
-    return list(product([f"{protocol}/{kind}" for protocol in ("next", "next-new") for kind in ("recall", "mrr")], ks))
+def next_item_metrics(ks: Sequence[int], *, chosen_on_test: bool = False) -> list[tuple[str, int]]:
+    """(metric, k) of everything that training measures of next items (docs/methods.md §3).
+
+    chosen_on_test: whether that is also each metric's best epoch on the test.
+    """
+    protocols = ["next", "next-new", *(["chosen-on-test/next"] if chosen_on_test else [])]
+    return list(product([f"{protocol}/{kind}" for protocol in protocols for kind in ("recall", "mrr")], ks))
 
 
 def rating_metrics(sensitive_share: float) -> list[tuple[str, int | None]]:
@@ -127,7 +131,8 @@ def embedding_attack_metrics(
     """
     keys: list[tuple[str, int | None]] = []
     for network, schema in networks.items():
-        names = [f"{feature.name}/{name}" for feature in schema.sensitive for name in _with_controls("majority")]
+        scores = _with_controls("majority", classes=True)
+        names = [f"{feature.name}/{name}" for feature in schema.sensitive for name in scores]
         names += [f"links/{attacker}/{kind}" for attacker in ("cosine", "dot", "hadamard") for kind in ("auc", "tpr")]
         keys += [(f"{network}/{name}", None) for name in names]
     if joint and len(networks) == 2:
@@ -135,9 +140,12 @@ def embedding_attack_metrics(
     return keys
 
 
-def _with_controls(*controls: str) -> list[str]:
-    """Scores of a prediction, and of guesses that need no embedding on the same splits."""
-    scores = ("precision", "precision-swapped", "micro-f1")
+def _with_controls(*controls: str, classes: bool = False) -> list[str]:
+    """Scores of a prediction, and of guesses that need no embedding on the same splits.
+
+    classes: whether there is one class for each user.
+    """
+    scores = ("precision", "precision-swapped", "micro-f1", *(["precision-weighted"] if classes else []))
     return [*scores, *(f"{control}/{score}" for control in controls for score in scores)]
 
 

@@ -36,7 +36,7 @@ from tasks.errors import DataError
 from tasks.evaluation.gains import GAINS
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.reporting.core import origins
-from tasks.reporting.core.published import Paper
+from tasks.reporting.core.published import Paper, as_recorded
 from tasks.reporting.core.results import BASE, GAIN_ORDER, METRIC_ORDER, Network, Results, Run, Spent, System, unique
 
 WRITTEN = ("attacks.parquet", "history.parquet", "ledger.json", "metrics.csv", "metrics.parquet", "results.json")
@@ -98,10 +98,11 @@ def read(folder: Path, reference: Path, describe: Describe) -> Results:
             if system["history"] is not None:
                 system["history"] = history.get(system["experiment"], {})
         given = {name: TypeAdapter(hints[name]).validate_python(value) for name, value in rest.items()}
+        metrics = _parquet(folder / "metrics.parquet")
         return Results(
             **given,
-            layout=describe(given["paper"], given["networks"]),
-            metrics=_parquet(folder / "metrics.parquet"),
+            layout=as_recorded(describe(given["paper"], given["networks"]), metrics["metric"].unique().to_list()),
+            metrics=metrics,
             gains=attacks if "gain" in attacks.columns else no_gains(),
             edges=attacks if "world" in attacks.columns else None,
             membership=attacks if "shadows" in attacks.columns else None,

@@ -12,6 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from tasks.errors import DataError
+from tasks.evaluation.metrics import Record
 from tasks.models.base import Resumable
 from tasks.stages.common import read_json, write_json
 from tasks.stages.runs import Progress
@@ -28,13 +29,22 @@ class Monitor:
     """
 
     def __init__(
-        self, folder: Path, validate: Callable[[Any], float] | None, screen: Screen, patience: int, metric: str
+        self,
+        folder: Path,
+        validate: Callable[[Any], float] | None,
+        screen: Screen,
+        patience: int,
+        metric: str,
+        test: Callable[[Any], list[Record]] | None = None,
     ) -> None:
         """Start before the first epoch.
 
         validate: `metric` on validation data, higher is better; None where nothing validates. patience: epochs without
-        a new best.
+        a new best. test: metrics on the test, higher is better, where `best_tested` is wanted; every epoch is then run,
+        so that the test has no say in how many there are.
         """
+        self._test = test
+        self._tested: list[list[Record]] = []
         self._progress = Progress(folder)
         self._validate = validate
         self._screen = screen
@@ -68,6 +78,7 @@ class Monitor:
                 model.load_state(*fresh)
                 raise
             self._best, self._best_epoch, self.history, self.seconds = best, best_epoch, history, seconds
+            self._tested = rest.get("tested", [])
 
         self._progress.restore(read)
         return self._going(model)
@@ -79,6 +90,8 @@ class Monitor:
         seconds = round(now - self._started, 3)
         self._started = now
         self.seconds.append(seconds)
+        if self._test is not None:
+            self._tested.append(self._test(model))
         measured = {} if valid is None else {"valid": valid}
         self.history.append({"epoch": model.epochs_done, "loss": loss} | measured | model.diagnostics())
         if valid is None or not self._best or valid > self.history[self._best_epoch - 1]["valid"]:
@@ -93,8 +106,13 @@ class Monitor:
         """Load the weights of the best epoch."""
         model.load_weights(self._best)
 
+    def best_tested(self) -> list[Record]:
+        """Of each metric on the test its best value over all epochs; nothing where these were not tested."""
+        by_metric = zip(*self._tested, strict=True)
+        return [max(values, key=lambda tested: float(tested["value"])) for values in by_metric]
+
     def _going(self, model: Resumable) -> bool:
-        return model.epochs_done - self._best_epoch < self._patience
+        return self._test is not None or model.epochs_done - self._best_epoch < self._patience
 
     def _write(self, model: Resumable) -> None:
         tensors, rest = model.state()
@@ -102,7 +120,8 @@ class Monitor:
             save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, place / "state.safetensors")
             save_file(self._best, place / "best.safetensors")
             past = {"best_epoch": self._best_epoch, "history": self.history, "seconds": self.seconds}
-            write_json(place / "state.json", {"model": rest} | past)
+            tested = {} if self._test is None else {"tested": self._tested}
+            write_json(place / "state.json", {"model": rest} | past | tested)
 
 
 def _shapes(weights: dict[str, torch.Tensor]) -> dict[str, torch.Size]:

@@ -23,6 +23,7 @@ import torch
 from tasks import contracts
 from tasks.config.fields import model_config
 from tasks.config.params import Experiment, Params, entry, load
+from tasks.evaluation.metrics import Record
 from tasks.models import model_class
 from tasks.models.base import SILENT, Model, RatingPredictor, own_file
 from tasks.models.training import EpochModel
@@ -70,7 +71,8 @@ def plan(name: str, params: Params) -> list[Unit]:
     experiment = params.experiments[name]
     suite, code = params.suites[experiment.suite], fingerprint("train", name, params)
     shared = [experiment.data, experiment.model, code]
-    evaluation = [suite.evaluation.model_dump(), suite.training.model_dump(), experiment.noise]
+    evaluation: list[Any] = [suite.evaluation.model_dump(), suite.training.model_dump(), experiment.noise]
+    evaluation += ["chosen on test"] * experiment.chosen_on_test
     units = []
     for setting, config in experiment.settings().items():
         share = config.get("sensitive_share")
@@ -95,12 +97,14 @@ def complete(unit: Unit, name: str, params: Params, place: Path, screen: Screen)
     model.named = (experiment.data, name, unit.setting)
     model.noise_mode = experiment.noise or "research"
     history: list[dict[str, Any]] = []
+    best: list[Record] = []
     seconds: list[float] = []
     if isinstance(model, EpochModel):
         screen.begin(f"{unit.setting} seed {unit.seed}", model.config.epochs)
-        monitor = Monitor(unit.progress, evaluator.validate, screen, suite.training.patience, evaluator.metric)
+        test = evaluator.test if experiment.chosen_on_test else None
+        monitor = Monitor(unit.progress, evaluator.validate, screen, suite.training.patience, evaluator.metric, test)
         model.fit(data, rng=np.random.default_rng(unit.seed), progress=monitor)
-        history, seconds = monitor.history, monitor.seconds
+        history, seconds, best = monitor.history, monitor.seconds, monitor.best_tested()
     else:
         screen.skip()
         model.fit(data, rng=np.random.default_rng(unit.seed), progress=SILENT)
@@ -110,7 +114,8 @@ def complete(unit: Unit, name: str, params: Params, place: Path, screen: Screen)
     (place / TABLES).mkdir()
     for kind, (table, contract) in released_tables(model).items():
         contracts.write(table, place / TABLES / f"{kind}.parquet", contract)
-    write_json(place / "metrics.json", metrics)
+    chosen = [measured | {"metric": f"chosen-on-test/{measured['metric']}"} for measured in best]
+    write_json(place / "metrics.json", metrics + chosen)
     write_json(place / "history.json", history)
     write_json(place / runs.SECONDS, seconds)
     entries = ledger(model, experiment, unit, params, evaluator.protects)

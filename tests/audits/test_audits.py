@@ -103,6 +103,14 @@ def test_an_audit_is_of_metadata_too_where_priors_are_made_of_them(name: str, mo
     assert verdict(lower_bound(auditor(name)(2, UNCLIPPED, **own)), samples.entry.accounted_epsilon) == "refuted"
 
 
+def test_the_noise_of_the_authors_code_has_an_audit_at_the_norm_that_decides_it() -> None:
+    config = {"accounting": "released", "steps": 1, "epsilon": 5.0, "delta": 2.5e-7, "clip": 0.2}
+    own = of_model("dipsgnn", config)
+    assert own == {"dipsgnn-authors-code": {"epsilon": 5.0, "delta": 2.5e-7, "clip": 0.2}}
+    small = auditor("dipsgnn-authors-code")(0, 4, **own["dipsgnn-authors-code"]).entry
+    assert small.claimed_epsilon == pytest.approx(25.9, abs=0.05)
+
+
 @pytest.mark.parametrize("name", ["ae", "mf", "svd"])
 def test_published_noise_of_equal_budgets_is_audited_where_training_is_private(name: str) -> None:
     config = {"privacy": "dpsgd", "epsilon_max": 1.0}

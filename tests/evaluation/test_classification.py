@@ -45,6 +45,9 @@ def test_macro_scores_are_those_of_scikit_learn_also_with_classes_that_are_never
     assert actual.precision_swapped == pytest.approx(precision_score(guess, truth, average="macro", zero_division=0))
     assert actual.micro_f1 == pytest.approx(accuracy_score(truth, guess))
     assert actual.micro_f1 == pytest.approx(f1_score(truth, guess, average="micro"))
+    weighted = precision_score(truth, guess, average="weighted", zero_division=0)
+    assert actual.precision_weighted == pytest.approx(weighted)
+    assert abs(weighted - actual.precision) > 0.05  # or the test would not tell one from the other
 
 
 def test_a_repeat_is_scikit_learns_tree_on_its_split_and_the_majority_is_its_tree_on_a_constant() -> None:

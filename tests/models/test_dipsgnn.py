@@ -126,13 +126,24 @@ def test_published_noise_is_normal_on_every_coordinate_in_training_and_absent_fr
     assert independent(after[:, 1:], after[:, :-1])
 
 
+def test_noise_as_released_is_the_variance_of_the_theorem_as_a_standard_deviation():
+    known = many()
+    model = trained("released", of=known, clip=0.5, delta=2.5e-7)
+    assert model.sigma == pytest.approx(0.732**2, abs=1e-3)
+    assert not any(noise.any() for noise in noise_on(model, known.sequences))
+    model.network.train()
+    for noise in noise_on(model, known.sequences):
+        assert normal(noise, model.sigma)
+        assert not normal(noise, model.sigma**0.5)
+
+
 def test_published_recommendations_are_those_of_the_true_graph():
     model = trained()
     expected = all_scores(model.network, data().sequences, steps=1, clip=CLIP)
     torch.testing.assert_close(model.score_next(data().sequences), expected.detach(), rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("accounting", ["published", *PER_VISIT])
+@pytest.mark.parametrize("accounting", ["published", "released", *PER_VISIT])
 def test_noise_is_fresh_in_every_epoch_unless_it_is_cached(accounting):
     _, (first, second) = watched(accounting, many())
     if accounting == "cached":
@@ -276,7 +287,7 @@ def test_without_a_budget_the_accounting_makes_no_difference():
     assert torch.equal(published.score_next(data().sequences), rigorous.score_next(data().sequences))
 
 
-@pytest.mark.parametrize("accounting", ["published", *PER_VISIT])
+@pytest.mark.parametrize("accounting", ["published", "released", *PER_VISIT])
 def test_without_propagation_there_is_neither_noise_nor_an_edge_to_account_for(accounting):
     private, public = (trained(accounting, steps=0, epsilon=epsilon) for epsilon in (4.0, None))
     assert torch.equal(private.score_next(data().sequences), public.score_next(data().sequences))
@@ -322,6 +333,21 @@ def test_published_noise_claims_its_budget_and_is_worth_none(name):
     assert "without noise" in edges.reason
     assert account(edges.events, edges.accounted_delta).epsilon is None
     assert (labels.protects, labels.claimed_epsilon, labels.accounted_epsilon) == ("label", None, None)
+
+
+def test_noise_as_released_is_worth_what_the_theorem_gives_at_it_for_aggregates_and_nothing_for_lists():
+    """At the paper's C and budget for ML-1M; a larger C makes the noise of the code larger than that of the paper."""
+    model = trained("released", epsilon=5.0, clip=0.2, delta=2.5e-7)
+    lists, aggregates, labels = model.ledger()
+    assert (lists.protects, lists.accounting, lists.claimed_epsilon) == ("edge", "released", 5.0)
+    assert (aggregates.protects, aggregates.accounting) == ("session graph", "released")
+    assert aggregates.claimed_epsilon == pytest.approx(25.9, abs=0.05)
+    assert lists.accounted_epsilon is aggregates.accounted_epsilon is labels.accounted_epsilon is None
+    assert "without noise" in lists.reason
+    assert "not of the lists" in aggregates.reason
+    assert account(lists.events, lists.accounted_delta).epsilon is None
+    large = trained("released", epsilon=5.0, clip=1.0, delta=2.5e-7).ledger()[1]
+    assert large.claimed_epsilon < 5.0
 
 
 @pytest.mark.parametrize("epochs", [1, 3])

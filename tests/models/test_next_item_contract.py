@@ -31,6 +31,7 @@ CONFIGS = {
     "srgnn": GRAPH,
     "apgnn": GRAPH | {"user_dimension": 4},
     "dipsgnn": NOISY,
+    "dipsgnn-authors-code": NOISY | {"accounting": "released"},
     "dipsgnn-rigorous": NOISY | {"accounting": "rigorous"},
     "dipsgnn-cached": NOISY | {"accounting": "cached"},
     "dipsgnn-released": {"dimension": 16, "epsilon": 1e6, "delta": 1e-5, "label_share": 0.5, "ridge": 1e-3},

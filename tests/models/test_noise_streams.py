@@ -25,7 +25,8 @@ Case = tuple[dict[str, object], TrainingData, TrainingData]
 PRIVATE = [
     *("dp-popularity", "dpmf", "dpmf-rigorous", "dpne", "gerai", "dpae", "dpals", "dpmf-implicit", "dpmf-explicit"),
     *("dpvae", "dpvae-rigorous", "dpvae-compact"),
-    *("dipsgnn", "dipsgnn-rigorous", "dipsgnn-cached", "dipsgnn-released", "priv-u", "edgerand", "dpsgd"),
+    *("dipsgnn", "dipsgnn-authors-code", "dipsgnn-rigorous", "dipsgnn-cached", "dipsgnn-released"),
+    *("priv-u", "edgerand", "dpsgd"),
     *("dp-rating-means", "dpmf-ratings", "privsr", "privsr-rigorous"),
 ]
 

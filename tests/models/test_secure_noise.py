@@ -30,7 +30,8 @@ REFUSED = {
     "objective": ("dpmf", "dpne", "dpmf-implicit", "dpmf-explicit"),
     "coefficients of a loss": ("gerai",),
     "hash that is not cryptographic": (
-        *("dipsgnn", "dipsgnn-rigorous", "dipsgnn-cached", "dipsgnn-released", "priv-u", "edgerand"),
+        *("dipsgnn", "dipsgnn-authors-code", "dipsgnn-rigorous", "dipsgnn-cached", "dipsgnn-released"),
+        *("priv-u", "edgerand"),
     ),
     "one process simulates them all": ("dpmf-ratings", "privsr", "privsr-rigorous"),
     "each user draws noise of an own scale": ("dpvae",),

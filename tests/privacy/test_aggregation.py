@@ -39,6 +39,23 @@ def test_the_oracle():
     assert aggregation.sigma(steps=1, clip=0.5, delta=2.5e-7, epsilon=4.0) == pytest.approx(0.732, abs=5e-4)
 
 
+@pytest.mark.parametrize(("clip", "noise", "spent"), [(0.2, 0.0564, 25.9), (0.1, 0.0141, 64.3), (0.3, 0.1268, 15.8)])
+def test_the_theorem_at_the_noise_of_the_authors_code(clip, noise, spent):
+    """ML-1M, Yelp and Tmall at the paper's C, ε2 = 5 and δ = 2.5e-7: σ² in place of σ."""
+    drawn = aggregation.released_sigma(1, clip, 5.0, 2.5e-7)
+    assert drawn == aggregation.sigma(1, clip, 5.0, 2.5e-7) ** 2 == pytest.approx(noise, abs=5e-5)
+    assert aggregation.epsilon(1, clip, drawn, 2.5e-7) == pytest.approx(spent, abs=0.05)
+
+
+def test_noise_grows_with_the_norm_in_the_authors_code_and_not_in_the_theorem():
+    clips = np.array([0.2, 0.4, 0.6, 0.8, 1.0])
+    right, released = (np.array([law(1, clip, 5.0, 2.5e-7) for clip in clips]) for law in (
+        aggregation.sigma, aggregation.released_sigma
+    ))  # fmt: skip
+    np.testing.assert_allclose(right / clips, right[0] / clips[0])
+    np.testing.assert_allclose(released / clips, right[0] / clips[0] * right)
+
+
 def test_noise_and_budget_are_inverse():
     budgets, deltas = [1e-9, 1e-3, 4.0, 1e3, 1e9], [1e-12, 2.5e-7, 0.5, 0.999]
     grid = list(itertools.product([1, 3], [1e-3, 0.4, 7.0], budgets, deltas))

@@ -202,6 +202,9 @@ def _rows(name: str, networks: tuple[Network, ...]) -> Iterator[tuple[str, str, 
                         gained = scale * CHANCE[attribute] + share * leak
                         values[f"{where}/{attribute}/{score}"] = jittered(gained)
                         values[f"{where}/{attribute}/majority/{score}"] = MAJORITY[attribute]
+                for name_of in (f"{where}/{attribute}" for attribute in network.sensitive):
+                    for control in ("", "majority/"):
+                        values[f"{name_of}/{control}precision-weighted"] = 1.5 * values[f"{name_of}/{control}precision"]
                 if setting == BASE:
                     for scorer, scale in zip(("cosine", "dot", "hadamard"), (1.0, 0.9, 1.2), strict=True):
                         values[f"{where}/links/{scorer}/auc"] = jittered(0.5 + scale * LINKED[name])

@@ -9,8 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks.reporting import page
-from tasks.reporting.core import comparison, figures
+from tasks.papers.dipsgnn import authors_code
+from tasks.reporting import page, site
+from tasks.reporting.core import comparison, figures, headline
 from tasks.reporting.core.results import Results
 from tasks.reporting.sections import accounting, data_statistics, lead, summary, tables
 from tasks.stages.report import report_of
@@ -87,6 +88,65 @@ def test_the_best_of_those_that_claim_privacy_and_of_the_others_are_marked(known
     assert marks == {"dp-popularity": "best private", "nonp": "best public"}
 
 
+def test_the_code_of_the_authors_stands_beside_the_printed_row_and_says_what_its_noise_is_worth(
+    known: Results, other: Results, pages: list[str]
+) -> None:
+    shown_section = authors_code.section(known, K)
+    sentence, table = shown_section.blocks
+    chosen = values(known, "dipsgnn-authors-code", "chosen-on-test/next/recall", K).mean()
+    assert f"The printed Recall@20 of 0.2113 is reproduced (ours {chosen:.4f}) with noise worth ε = 25.86" in sentence
+    assert "for the aggregates by the paper&#39;s own theorem, ∞ for what is released, choosing epochs on the test" in (
+        sentence
+    )
+    paper, *rows = table.rows
+    assert [cell.text for cell in paper.cells[-4:]] == ["0.2113", "0.0611", "0.1404", "0.0563"]
+    assert [row.name for row in rows] == [f"C = {clip:g}" for clip in (0.2, 0.4, 0.6, 0.8, 1.0)]
+    assert [rows[0].cells[place].text for place in (0, 1)] == ["25.86", "∞"]
+    assert rows[0].cells[3].text == f"{values(known, 'dipsgnn-authors-code', 'next/recall', K).mean():.4f}"
+    assert rows[0].cells[4].text == f"{chosen:.4f}"
+    assert ("noise of the code, chosen on test", 4) in table.groups
+    alone, _ = authors_code.section(other, K).blocks
+    assert "Recall@20 at C = 0.2 is" in alone
+    assert "As the authors&#39; code computes it" in pages[0]
+    lower = pl.when(pl.col("metric").str.starts_with("chosen")).then(pl.col("value") * 0.5).otherwise(pl.col("value"))
+    sentence, _ = authors_code.section(replace(known, metrics=known.metrics.with_columns(value=lower)), K).blocks
+    assert "is not reproduced" in sentence
+
+
+def test_a_choice_on_the_test_stands_in_its_own_section_alone(known: Results) -> None:
+    """Made so large that its numbers could not be missed: no other table, board, claim of privacy or mark has it."""
+    shifted = pl.when(pl.col("metric").str.starts_with("chosen")).then(pl.col("value") + 7).otherwise(pl.col("value"))
+    planted = replace(known, metrics=known.metrics.with_columns(value=shifted))
+    assert comparison.frame(planted).equals(comparison.frame(known))
+    assert headline.standings(planted, K) == headline.standings(known, K)
+    report = report_of(planted.paper)
+    before, after = (
+        page.sections(results, report, shown.claims(results, K), k=K, docs="") for results in (known, planted)
+    )
+    others = [
+        str(section.blocks) for section in before if section.anchor not in ("authors-code", "published", "summary")
+    ]
+    assert others == [
+        str(section.blocks) for section in after if section.anchor not in ("authors-code", "published", "summary")
+    ]
+    board = site.suite(planted, report, shown.claims(planted, K))
+    assert all(system.utility is None or system.utility < 1 for system in board.report.systems)
+    (_, (part,)), _ = tables.published_tables(
+        replace(planted, metrics=planted.metrics.with_columns(
+            value=pl.when(pl.col("model") == "dipsgnn-authors-code").then(9.0).otherwise(pl.col("value"))
+        ))
+    )  # fmt: skip
+    (row,) = [row for row in part.rows if row.name == "dipsgnn-authors-code"]
+    assert not any("best" in line for cell in row.cells for line in cell.lines)
+
+
+def test_a_suite_without_the_authors_code_has_no_section_of_it(known: Results) -> None:
+    without = replace(known, systems=tuple(s for s in known.systems if s.label != "dipsgnn-authors-code"))
+    assert not authors_code.section(without, K).blocks
+    assert not any("authors' code" in claim.claim for claim in shown.claims(without, K))
+    assert any("authors' code" in claim.claim for claim in shown.claims(known, K))
+
+
 def test_statistics_are_counted_where_the_paper_counts_them(known: Results, other: Results) -> None:
     table = data_statistics.table(known)
     assert table is not None
@@ -123,16 +183,24 @@ def test_sweeps_have_every_value_and_the_printed_point_at_the_default(known: Res
     assert low < ours.y < high
     elsewhere = report_of(other.paper).charts(other, K)["figure5"].panels[0].series
     assert [system.name for system in elsewhere] == ["dipsgnn", "edgerand"]
-    assert figures.sweeps(known, K).panels == []  # each belongs to a figure of the paper
+    (panel,) = figures.sweeps(known, K).panels  # all others belong to a figure of the paper
+    assert [curve.name for curve in panel.series] == ["dipsgnn-authors-code"]
 
 
 def test_modes_stand_side_by_side_with_their_budgets(known: Results, real: Results) -> None:
     table = accounting.table(known, K)
     assert table is not None
     rows = {row.name: row.cells for row in table.rows}
-    assert list(rows) == ["as published", "rigorous", "one release per user, kept", "no graph"]
+    assert list(rows) == [
+        "as published",
+        "as released, epoch chosen on validation",
+        "rigorous",
+        "one release per user, kept",
+        "no graph",
+    ]
     assert [rows[name][0].text for name in rows] == [
         "dipsgnn",
+        "dipsgnn-authors-code",
         "dipsgnn-rigorous",
         "dipsgnn-cached",
         "dipsgnn, steps=0",
@@ -140,7 +208,7 @@ def test_modes_stand_side_by_side_with_their_budgets(known: Results, real: Resul
     assert [rows["as published"][place].lines[0] for place in (3, 4)] == ["edge: 5, δ = 1e-06", "edge: ∞"]
     assert rows["rigorous"][4].lines[0] == "edge: 5, δ = 1e-06"
     assert float(rows["rigorous"][1].text) == pytest.approx(QUALITY["dipsgnn-rigorous"], abs=2e-3)
-    assert len(accounting.chart(known, K).panels[0].series) == 4
+    assert len(accounting.chart(known, K).panels[0].series) == 5
     assert accounting.table(real, 10) is None
     assert not accounting.chart(real, 10).panels
 

@@ -25,8 +25,9 @@ SCORES = [
     f"{control}{score}" for control in ("", "majority/") for score in ("precision", "precision-swapped", "micro-f1")
 ]
 TRAIN = [f"left/interests/{of}" for of in (*SCORES, *(f"everything/{score}" for score in SCORES[:3]))]
+OF_CLASSES = [*SCORES, "precision-weighted", "majority/precision-weighted"]
 ATTACKED = [
-    *(f"left/{attribute}/{of}" for attribute in ("gender", "occupation") for of in SCORES),
+    *(f"left/{attribute}/{of}" for attribute in ("gender", "occupation") for of in OF_CLASSES),
     *(
         f"{network}/links/{attacker}/{kind}"
         for network in ("left", "right")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+import yaml
 
 from tasks import contracts
 from tasks.config.params import Evaluation, Training
@@ -158,6 +160,11 @@ def test_those_who_validate_and_those_who_never_trained_are_not_tested(evaluator
     }
 
 
+def test_the_test_of_an_epoch_is_the_one_at_the_end(evaluator: NextItem) -> None:
+    metrics, _ = evaluator.evaluate(Last(None))
+    assert evaluator.test(Last(None)) == [record for record in metrics if record["metric"].startswith("next/")]
+
+
 @pytest.mark.parametrize("model", [Last, Counts])
 def test_validation_never_looks_at_the_test(evaluator: NextItem, model: Any) -> None:
     changed = {
@@ -224,6 +231,33 @@ def test_what_is_trained_passes_its_checks() -> None:
     with pytest.raises(DataError, match="next items per example, column rows"):
         check.main("recommendations/tiny-bpr")
     assert not (RUNS / "tiny" / "tiny-bpr" / "checked.json").exists()
+
+
+def measured(name: str) -> dict[tuple[str, int, int], float]:
+    table = contracts.read(RUNS / "tiny" / name / "train" / "metrics.parquet", contracts.METRICS)
+    return {(row["metric"], row["k"], row["seed"]): row["value"] for row in table.iter_rows(named=True)}
+
+
+def test_a_choice_on_the_test_is_measured_beside_the_choice_on_validation(workspace: Path) -> None:
+    """Off unless asked for; then every epoch is run, and no number at the epoch of validation is another."""
+    train.main("tiny-bpr")
+    honest = measured("tiny-bpr")
+    assert not any("chosen" in metric for metric, *_ in honest)
+    shutil.rmtree(workspace / RUNS)
+    file = workspace / "suites" / "tiny" / "params.yaml"
+    params = yaml.safe_load(file.read_text())
+    params["experiments"]["tiny-bpr"]["chosen_on_test"] = True
+    file.write_text(yaml.safe_dump(params))
+    for name in ("tiny-counts", "tiny-bpr"):
+        train.main(name)
+        check.main(f"recommendations/{name}")
+    both = measured("tiny-bpr")
+    assert {key: both[key] for key in honest} == honest
+    chosen = {key: value for key, value in both.items() if key not in honest}
+    assert {metric for metric, *_ in chosen} == {"chosen-on-test/next/recall", "chosen-on-test/next/mrr"}
+    for (metric, k, seed), value in chosen.items():
+        assert value >= honest[metric.removeprefix("chosen-on-test/"), k, seed]
+    check.main("metrics/tiny")
 
 
 @pytest.mark.usefixtures("workspace")

@@ -11,13 +11,17 @@ prefix, which is more releases of the same law.)
 item, its successor's and its predecessor's state, with noise; an aggregate sums the visits so far. Recommendations are
 computed from such a release too. σ is such that all releases of a run together are accounted at ε.
 
+`released`: as `published`, but the noise is that of the code that the authors released, σ² N(0, 1): its standard
+deviation is σ², smaller than σ wherever σ < 1. The ledger has what Theorem 4.2 gives at that noise. (No relation to
+`tasks.models.sessions.released`, a variant of ours that releases noisy visits.)
+
 `cached`: as `rigorous`, but the states that are aggregated are those of the initial, random vectors, so that one
 release serves all epochs (aggregate once, then train, as GAP does: Sajadmanesh et al., USENIX Security 2023).
 """
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
@@ -30,7 +34,7 @@ from tasks.errors import PrivacyError
 from tasks.graph.ops import Block, weighted_sum
 from tasks.graph.prefixes import Step
 from tasks.models.sessions.gated import BATCH, Asked, ScaledSessions
-from tasks.models.sessions.ledgers import LABELS, aggregates_entries
+from tasks.models.sessions.ledgers import LABELS, Kind, aggregates_entries
 from tasks.models.sessions.srgnn import APGNNConfig
 from tasks.privacy import keyed, noise
 from tasks.privacy.accounting.ledger import LedgerEntry
@@ -38,6 +42,9 @@ from tasks.privacy.keyed import digest, head_ids, prefix_ids
 from tasks.privacy.mechanisms import aggregation
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
+
+IN_TRAINING = ("published", "released")
+"""Accountings whose noise is fresh for every state of a node, in training alone."""
 
 
 class DIPSGNNConfig(APGNNConfig):
@@ -49,12 +56,12 @@ class DIPSGNNConfig(APGNNConfig):
     """ε2, the budget of the edges; None draws no noise."""
     delta: float = Field(gt=0, lt=1)
     """Failure probability of the same guarantee; the paper asks for less than 1 / number of edges."""
-    accounting: Literal["published", "rigorous", "cached"]
+    accounting: Kind
     """What noise is added, and so what is guaranteed; see the module."""
 
     @model_validator(mode="after")
     def _one_step(self) -> Self:
-        if self.accounting != "published" and self.steps > 1:
+        if self.accounting not in IN_TRAINING and self.steps > 1:
             raise ValueError(
                 f"steps: {self.accounting} accounting covers one step, not {self.steps}: after it, a visit's state "
                 "differs from prefix to prefix, and one release cannot serve them all"
@@ -102,14 +109,15 @@ class DIPSGNN(ScaledSessions):
         config = self.config
         if config.epsilon is None or not config.steps:
             return 0.0
-        if config.accounting == "published":
-            return aggregation.sigma(config.steps, config.clip, config.epsilon, config.delta)
+        if config.accounting in IN_TRAINING:
+            law = aggregation.sigma if config.accounting == "published" else aggregation.released_sigma
+            return law(config.steps, config.clip, config.epsilon, config.delta)
         return aggregation.rigorous_sigma(self.releases, config.clip, config.epsilon, config.delta)
 
     @property
     def noisy_inference(self) -> bool:
         """Whether recommendations are computed from something noisy."""
-        return bool(self.sigma) and self.config.accounting != "published"
+        return bool(self.sigma) and self.config.accounting not in IN_TRAINING
 
     @property
     def releases(self) -> int:
@@ -164,10 +172,10 @@ class DIPSGNN(ScaledSessions):
         independent where anything differs, so that no difference of two releases is without noise.
         """
         sigma = self.sigma
-        if not sigma or (self.config.accounting == "published" and not self.network.training):
+        if not sigma or (self.config.accounting in IN_TRAINING and not self.network.training):
             return ()
         key, visits = (self.secret, self.vectors), prefixes(asked)
-        if self.config.accounting == "published":
+        if self.config.accounting in IN_TRAINING:
             number = next(number for number, other in enumerate(asked.graphs.steps) if other is step)
             final = visits[asked.sequences.indptr[1:] - 1]
             counts = torch.bincount(step.owners, minlength=len(final)).cpu().numpy()

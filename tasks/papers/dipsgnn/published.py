@@ -141,6 +141,7 @@ DIPSGNN = Paper(
     apart=("bprmf", "lightgcn", "dpmf-implicit", "dpmf-explicit"),
     modes=(
         Mode("as published", "dipsgnn", BASE),
+        Mode("as released, epoch chosen on validation", "dipsgnn-authors-code", BASE),
         Mode("rigorous", "dipsgnn-rigorous", BASE),
         Mode("one release per user, kept", "dipsgnn-cached", BASE),
         Mode("noisy visits, lists and all", "dipsgnn-released", BASE),

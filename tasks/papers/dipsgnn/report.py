@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasks.papers.dipsgnn import claims, figures
+from tasks.papers.dipsgnn import authors_code, claims, figures
 from tasks.reporting.core.figures import ranking_by_length
 from tasks.reporting.core.paper_report import PaperReport
 
@@ -17,4 +17,5 @@ REPORT = PaperReport(
     },
     claims=claims.claims,
     elsewhere=True,
+    sections=(authors_code.section,),
 )

@@ -1,16 +1,17 @@
 """What DP-CroSUE's paper says in sections 5.2 to 5.7 that our numbers can test, network by network.
 
 Source: Ren et al., CIKM 2022. Interests are measured by what its released code calls precision (guess and truth
-exchanged) and by micro-F1, attacks by the mean precision over classes. What the paper says without a number is read so:
-"has no ability to infer gender" as at most 5 % above random vectors. Where it says "on most data sets", each score on
-each network is a case. Our runs differ in their splits, its in their trees alone.
+exchanged) and by micro-F1, attacks by precision: on gender the mean over classes, on occupation the one that weights
+classes by their users, or the mean where results do not have that, and then the evidence says so. What the paper says
+without a number is read so: "has no ability to infer gender" as at most 5 % above random vectors. Where it says "on
+most data sets", each score on each network is a case. Our runs differ in their splits, its in their trees alone.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tasks.papers.dpcrosue.published import BUDGETS, OPEN, SENSITIVE, SINGLE, VALUES
+from tasks.papers.dpcrosue.published import BUDGETS, OPEN, SINGLE, VALUES, WEIGHTED
 from tasks.reporting.core import comparison
 from tasks.reporting.core.claim_specs import Claim, Comparison, Measure, Order, Side, Spec, Statement, Trend, pairs_of
 from tasks.reporting.core.layout import join_words, number
@@ -29,10 +30,13 @@ def claims(results: Results, _: int) -> tuple[list[Spec], list[Claim]]:
         for candidate in results.networks
         if candidate.friendships and candidate.labelled and candidate.sensitive
     ]
+    weighted = results.metrics["metric"].str.ends_with(f"/occupation/{WEIGHTED}").any()
     specs: list[Spec] = []
     for network in networks:
-        specs += [*_ratios(network), *_interests(network), *_attacks(network), *_budgets(network), *_ablation(network)]
-    return specs + (_majority_claims(networks) if networks else []), []
+        guesses = _guesses(network, weighted=weighted)
+        specs += [*_ratios(network), *_interests(network), *_attacks(network, guesses), *_budgets(network, guesses)]
+        specs += _ablation(network)
+    return specs + (_majority_claims(networks, weighted=weighted) if networks else []), []
 
 
 @dataclass(frozen=True)
@@ -72,10 +76,14 @@ def _scores(network: Network) -> tuple[Measure, ...]:
     )
 
 
-def _guesses(network: Network, *attributes: str) -> tuple[Measure, ...]:
+def _guesses(network: Network, *, weighted: bool) -> tuple[Measure, ...]:
+    """The attacks on gender and occupation."""
+    macro = "precision (mean over classes)", "precision"
+    scores = {"gender": ("precision", "precision")}
+    scores["occupation"] = ("weighted precision", WEIGHTED) if weighted else macro
     return tuple(
-        Measure(f"precision on {name}", inference(network.name, name), (0,), "lower")
-        for name in attributes
+        Measure(f"{label} on {name}", inference(network.name, name, score), (0,), "lower")
+        for name, (label, score) in scores.items()
         if name in network.sensitive
     )
 
@@ -107,9 +115,9 @@ def _interests(network: Network) -> list[Spec]:
     ]  # fmt: skip
 
 
-def _attacks(network: Network) -> list[Spec]:
-    where, both = network.title, _guesses(network, *SENSITIVE)
-    gender = _guesses(network, "gender")
+def _attacks(network: Network, both: tuple[Measure, ...]) -> list[Spec]:
+    where = network.title
+    gender = [measure for measure in both if measure.metric == inference(network.name, "gender")]
     return [
         Order("table4", f"{where}: methods that see true attributes or posts give away gender and occupation (read as: "
               "more than DeepWalk)", tuple((Side("DeepWalk"), Side(other)) for other in OPEN), both),
@@ -122,8 +130,8 @@ def _attacks(network: Network) -> list[Spec]:
     ]  # fmt: skip
 
 
-def _budgets(network: Network) -> list[Spec]:
-    where, scores, both = network.title, _scores(network)[:1], _guesses(network, *SENSITIVE)
+def _budgets(network: Network, both: tuple[Measure, ...]) -> list[Spec]:
+    where, scores = network.title, _scores(network)[:1]
     features, texts = VALUES["features_epsilon"], VALUES["text_epsilon"]
     rising: list[Spec] = [
         Trend("figure3", f"{where}: a larger {name} gives better interests", key, ("DP-CroSUE",), scores, rises=True,
@@ -158,7 +166,7 @@ def _ablation(network: Network) -> list[Spec]:
     ]  # fmt: skip
 
 
-def _majority_claims(networks: list[Network]) -> list[Spec]:
+def _majority_claims(networks: list[Network], *, weighted: bool) -> list[Spec]:
     """What the paper says of most data sets."""
     scores = tuple(
         replace(measure, name=f"{measure.name} on {network.title}")
@@ -168,7 +176,7 @@ def _majority_claims(networks: list[Network]) -> list[Spec]:
     attacks = tuple(
         replace(measure, name=f"{measure.name}, {network.title}")
         for network in networks
-        for measure in _guesses(network, *SENSITIVE)
+        for measure in _guesses(network, weighted=weighted)
     )
     prefix = f"On most data sets (here {join_words([network.title for network in networks])})"
     return [

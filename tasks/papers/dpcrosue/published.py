@@ -2,11 +2,13 @@
 
 What the paper calls precision it does not say. Its released code hands guess and truth to scikit-learn in the wrong
 order, so that what it prints of interests is the micro recall (`tasks.evaluation.classification`). A printed precision
-therefore stands beside both of ours: the usual one, and the one with guess and truth exchanged.
+therefore stands beside both of ours: the usual one, and the one with guess and truth exchanged. Of occupations it
+stands beside the precision in which classes count by their users, which is what it fits.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 from tasks.reporting.core.published import (
@@ -26,6 +28,8 @@ from tasks.reporting.core.published import (
 )
 from tasks.reporting.core.results import BASE, Network
 
+WEIGHTED, WEIGHTED_LABEL = "precision-weighted", "precision, weighted"
+"""The score of occupations that printed precisions fit: within 1.8 % of micro-F1, which macro averages are far from."""
 PRINTED = {"precision": "precision", "precision-swapped": "precision", "micro-f1": "micro_f1"}
 """Our scores -> the paper's."""
 PROTOCOLS = {
@@ -72,48 +76,59 @@ _EVERY = tuple(
 """The paper's networks, in its order."""
 _BOTH = (
     "A printed precision stands beside ours in the usual sense and swapped: the released code exchanges guess and "
-    "truth, so that of interests it prints the micro recall."
+    "truth, so that of interests it prints the micro recall. That on occupation stands beside ours with classes "
+    "weighted by their users: printed ones are within 1.8 % of micro-F1 (median of 36 pairs), as weighted means are "
+    "and means over the classes are not. Results from before this was measured have the mean over the classes there."
 )
 
 
 def _scores(network: Network, task: str, printed: str, *, controls: tuple[str, ...], attack: bool) -> Part:
-    return Part(
-        f"{network.title}{f', {task}' if attack else ''}",
-        tuple(
-            Column(
-                group=network.title,
-                label=label,
-                setting="",
-                published=f"{printed}_{PRINTED[score]}",
-                metric=f"{network.name}/{task}/{score}",
-                k=0,
-                protocol=PROTOCOLS[score],
-                better="lower" if attack else "higher",
-                data=network.name,
-                controls=tuple((name, f"{network.name}/{task}/{name}/{score}") for name in controls),
-            )
-            for score, label in SCORES.items()
-        ),
-    )
+    def column(score: str, label: str, name: str, protocol: str) -> Column:
+        return Column(
+            group=network.title,
+            label=label,
+            setting="",
+            published=f"{printed}_{name}",
+            metric=f"{network.name}/{task}/{score}",
+            k=0,
+            protocol=protocol,
+            better="lower" if attack else "higher",
+            data=network.name,
+            controls=tuple((control, f"{network.name}/{task}/{control}/{score}") for control in controls),
+        )
+
+    title = f"{network.title}{f', {task}' if attack else ''}"
+    plain, swapped, f1 = (column(score, label, PRINTED[score], PROTOCOLS[score]) for score, label in SCORES.items())
+    if task != "occupation":
+        return Part(title, (plain, swapped, f1))
+    weighted = column(WEIGHTED, WEIGHTED_LABEL, PRINTED["precision"], WEIGHTED_LABEL)
+    macro = column("precision", "precision, mean over classes", "precision_macro", "precision, mean over classes")
+    # The mean over classes has no printed counterpart.
+    return Part(title, (replace(weighted, older=plain), macro, f1))
 
 
 def _tmr(network: Network) -> Part:
+    def column(score: str, of_occupation: str) -> Column:
+        return Column(
+            group=network.title,
+            label=f"TMR by {SCORES[score]}",
+            setting="",
+            published="tmr",
+            metric=interests(network.name, score),
+            k=0,
+            protocol=PROTOCOLS[score],
+            better="higher",
+            data=network.name,
+            ratio_to=tuple(
+                inference(network.name, attribute, of_occupation if attribute == "occupation" else score)
+                for attribute in network.sensitive
+            ),
+        )
+
     return Part(
         network.title,
         tuple(
-            Column(
-                group=network.title,
-                label=f"TMR by {SCORES[score]}",
-                setting="",
-                published="tmr",
-                metric=interests(network.name, score),
-                k=0,
-                protocol=PROTOCOLS[score],
-                better="higher",
-                data=network.name,
-                ratio_to=tuple(inference(network.name, attribute, score) for attribute in network.sensitive),
-            )
-            for score in ("precision", "precision-swapped")
+            replace(column(score, WEIGHTED), older=column(score, score)) for score in ("precision", "precision-swapped")
         ),
     )
 

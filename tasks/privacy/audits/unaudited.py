@@ -13,6 +13,8 @@ REASONS: dict[str, str] = {
     "left out": "nothing is released of it",
     "Gaussian noise on submissions computed with vectors of published ratings, towards a recommender who sees each "
     "submission": "with as many ratings of an item as here; the audit has four of them",
+    "lists beside Gaussian noise on aggregates in training, of standard deviation σ²": "no finite ε follows: lists "
+    "are computed without noise; what the noise is worth for aggregates has a line and an audit of its own",
     "lists beside Gaussian noise on adjacency matrices, once": "no finite ε follows; the list after an event tells it",
     "no aggregation": "nothing is aggregated",
     "sensitive ratings are not used": "nothing that is released depends on them",

@@ -74,6 +74,18 @@ def sigma(steps: int, clip: float, epsilon: float, delta: float) -> float:
     return clip * math.sqrt(steps) * (math.sqrt(double) + math.sqrt(double + 2 * epsilon)) / (2 * epsilon)
 
 
+def released_sigma(steps: int, clip: float, epsilon: float, delta: float) -> float:
+    """Standard deviation of the noise in the code that DIPSGNN's authors released: the square of `sigma`.
+
+    That code multiplies N(0, 1) by σ² where the paper adds N(0, σ²). σ / C is the same for every C, so σ² / C grows
+    with C: the smaller C, the less noise for its size, and the larger the ε of the theorem.
+
+    Raises:
+        ValueError: as `sigma`.
+    """
+    return sigma(steps, clip, epsilon, delta) ** 2
+
+
 def rigorous_sigma(releases: int, clip: float, epsilon: float, delta: float) -> float:
     """Standard deviation of the noise with which `releases` releases are accounted at no more than `epsilon`.
 

@@ -125,8 +125,14 @@ def beats(gain: Gain) -> bool:
 
 
 def claims_privacy(system: System) -> bool:
-    """Whether the ledger of setting `base` claims a finite budget for anything."""
-    return any(spent.entry.claimed_epsilon is not None for spent in system.spent if spent.setting == BASE)
+    """Whether the ledger of setting `base` claims a finite budget for anything; not with the noise of released code."""
+    claimed = any(spent.entry.claimed_epsilon is not None for spent in system.spent if spent.setting == BASE)
+    return claimed and not is_released_code(system)
+
+
+def is_released_code(system: System) -> bool:
+    """Whether its noise is that of the code which a paper's authors released, not what their claim is for."""
+    return any(spent.entry.accounting == "released" for spent in system.spent)
 
 
 def _differences_above(results: Results, attribute: str, attacker: str, k: int, control: str) -> list[Difference]:

@@ -16,7 +16,11 @@ from tasks.reporting.core.section import Blocks, Fold, Section, bullets, heading
 from tasks.reporting.sections import composition, one_run
 
 SHORT_REVISION = 10
-NOISE = {"published": "Noise as published.", "rigorous": "Noise calibrated to this total."}
+NOISE = {
+    "published": "Noise as published.",
+    "released": "Noise as in the code that the authors released.",
+    "rigorous": "Noise calibrated to this total.",
+}
 
 NATURE = {
     "optimised unary encoding": (

@@ -208,6 +208,7 @@ def _best_marks(entries: Sequence[Entry]) -> dict[tuple[str, published.Column], 
                 if entry.column == column
                 and len(entry.ours)
                 and entry.method.system is not None
+                and not findings.is_released_code(entry.method.system)
                 and findings.claims_privacy(entry.method.system) == private
             ]
             if measured:

@@ -8,7 +8,7 @@ from itertools import product
 import polars as pl
 
 from tasks import contracts
-from tasks.config.params import Suite
+from tasks.config.params import Experiment, Suite
 from tasks.contracts import Schema
 from tasks.quality import suites
 from tasks.quality.rules import Table
@@ -24,7 +24,7 @@ def _test_users(
     return suites.recommendations(lists, shown, schema.model_copy(update={"n_users": n_test}), k)
 
 
-def _metrics(suite: Suite) -> Sequence[tuple[str, int | None]]:
+def _metrics(suite: Suite, _: Experiment) -> Sequence[tuple[str, int | None]]:
     recall = "recall" if suite.evaluation.recall == "relevant" else f"recall-{suite.evaluation.recall}"
     return list(product([f"full/{kind}" for kind in ("hit", "ndcg", recall, "mrr")], suite.evaluation.k))
 

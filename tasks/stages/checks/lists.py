@@ -18,23 +18,27 @@ class Lists(NamedTuple):
 
     contract: pa.Schema
     rules: ListRules
-    measured: Callable[[Suite], Sequence[tuple[str, int | None]]]
-    """Names of the metrics of a suite."""
+    measured: Callable[[Suite, Experiment], Sequence[tuple[str, int | None]]]
+    """Names of the metrics of an experiment."""
 
     def released(self, key: str, experiment: Experiment, suite: Suite) -> Subject:
         """Lists, beside the interactions that their system learnt from."""
         return released_lists(key, experiment, suite, self.contract, self.rules)
 
-    def metrics(self, suite: Suite, _: Experiment, __: str) -> Names:
+    def metrics(self, suite: Suite, experiment: Experiment, _: str) -> Names:
         """Those that training measures."""
-        return [*self.measured(suite)]
+        return [*self.measured(suite, experiment)]
 
 
-def _ranking_metrics(suite: Suite) -> Sequence[tuple[str, int | None]]:
+def _ranking_metrics(suite: Suite, _: Experiment) -> Sequence[tuple[str, int | None]]:
     evaluation = suite.evaluation
     assert evaluation.negatives is not None, "params.load asks for them where lists are judged"
     return suites.ranking_metrics(evaluation.k, evaluation.negatives, evaluation.recall)
 
 
+def _next_item_metrics(suite: Suite, experiment: Experiment) -> Sequence[tuple[str, int | None]]:
+    return suites.next_item_metrics(suite.evaluation.k, chosen_on_test=experiment.chosen_on_test)
+
+
 TOP_K = Lists(contracts.RECOMMENDATIONS, suites.recommendations, _ranking_metrics)
-NEXT_ITEM = Lists(contracts.NEXT_ITEMS, suites.next_items, lambda suite: suites.next_item_metrics(suite.evaluation.k))
+NEXT_ITEM = Lists(contracts.NEXT_ITEMS, suites.next_items, _next_item_metrics)

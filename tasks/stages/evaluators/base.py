@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tasks.config.params import Evaluation, Training
 from tasks.config.tasks import TASKS, resolve
 from tasks.evaluation import ranking
+from tasks.evaluation.metrics import Record
 from tasks.models.base import Model
 from tasks.privacy.accounting.ledger import Protected
 from tasks.stages.inputs import Inputs
@@ -44,6 +45,10 @@ class Evaluator(ABC):
     @abstractmethod
     def validate(self, model: Any) -> float:
         """The metric of validation; the test is not looked at."""
+
+    def test(self, model: Any) -> list[Record]:
+        """Test metrics that the best epoch of each is told of, where epochs are tested; higher is better."""
+        return self.evaluate(model)[0]
 
     @abstractmethod
     def evaluate(self, model: Any) -> Evaluated:

@@ -12,7 +12,7 @@ import torch
 from tasks import contracts
 from tasks.errors import DataError
 from tasks.evaluation import next_items, ranking
-from tasks.evaluation.metrics import records
+from tasks.evaluation.metrics import Record, records
 from tasks.models.base import Model, NextItemRecommender, Recommender
 from tasks.privacy.accounting.ledger import Protected
 from tasks.sequences import Sequences
@@ -56,16 +56,26 @@ class NextItem(Evaluator):
         recommended, _ = ranking.top_k(model.score, self._users, nothing, self._k, self._order)
         return ranking.full_metrics(recommended, held, [self._k])["recall"][self._k]
 
+    def test(self, model: NextItemRecommender | Recommender) -> list[Record]:
+        """Test metrics under `next` alone."""
+        ranked = next_items.next_items(scorer(model), self._tested, max(self._evaluation.k), self._order)
+        return records(self.PROTOCOLS[0], next_items.next_metrics(ranked, self._evaluation.k))
+
+    @cached_property
+    def _tested(self) -> Sequences:
+        tested = self._inputs.sequences("test")
+        tested = tested.take(np.flatnonzero(np.isin(tested.users, self._train.users) & (tested.lengths > 1)))
+        if not len(tested):
+            raise DataError("interactions: no user has training events and two test events; there is nothing to test")
+        return tested
+
     def evaluate(self, model: NextItemRecommender | Recommender) -> Evaluated:
         """Test metrics under both protocols, and the best items of every example under `next`.
 
         Raises:
             DataError: no tested user has two test events.
         """
-        tested = self._inputs.sequences("test")
-        tested = tested.take(np.flatnonzero(np.isin(tested.users, self._train.users) & (tested.lengths > 1)))
-        if not len(tested):
-            raise DataError("interactions: no user has training events and two test events; there is nothing to test")
+        tested = self._tested
         k = max(self._evaluation.k)
         before = self._inputs.seen_items("train")
         score = scorer(model)

@@ -76,7 +76,7 @@ MUTATIONS = (
         "recommendations are computed from the true graph",
         "§3",
         DIPSGNN,
-        'if not sigma or (self.config.accounting == "published" and not self.network.training):',
+        "if not sigma or (self.config.accounting in IN_TRAINING and not self.network.training):",
         "if not sigma or not self.network.training:",
         tests=("tests/models/test_dipsgnn.py::test_recommendations_come_from_a_release_of_their_own",),
     ),

@@ -1,0 +1,90 @@
+"""DP-CroSUE's printed precision on occupation stands beside the one that it fits; results without that still read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tasks.reporting import files
+from tasks.reporting.core import comparison
+from tasks.reporting.core.results import Results
+from tasks.stages.papers import describe
+from tests.reporting import example_dpcrosue, shown
+from tests.reporting.example import ROOT
+
+
+@pytest.fixture(scope="module")
+def full() -> Results:
+    """Everything that the paper had, as if it were true."""
+    return example_dpcrosue.full()
+
+
+def values(results: Results, metric: str) -> np.ndarray:
+    """Of R-GCN."""
+    system = results.find("rgcn")
+    assert system is not None
+    return results.values(system, metric, 0)
+
+
+def test_printed_precisions_on_occupation_are_near_micro_f1_as_weighted_means_are() -> None:
+    """Why they stand beside the weighted one: of one class for each user, micro-F1 is the weighted recall."""
+    table = files.read_published(ROOT / "data/reference/paper_tables.csv").filter(
+        (pl.col("paper") == "dpcrosue") & pl.col("metric").is_in(["occupation_precision", "occupation_micro_f1"])
+    )
+    pairs = table.pivot(on="metric", index=["dataset", "method"], values="value")
+    apart = (pairs["occupation_precision"] / pairs["occupation_micro_f1"] - 1).abs()
+    assert len(apart) == 36
+    assert apart.median() == pytest.approx(0.018, abs=5e-4)
+    assert apart.max() == pytest.approx(0.0625)
+
+
+def test_a_printed_precision_on_occupation_stands_beside_the_weighted_one(full: Results) -> None:
+    mine = comparison.frame(full).filter(
+        (pl.col("method") == "R-GCN")
+        & (pl.col("dataset") == "twitter")
+        & pl.col("metric").str.starts_with("occupation")
+    )
+    actual = {
+        row["protocol"]: (row["metric"], row["published"], row["ours_mean"]) for row in mine.iter_rows(named=True)
+    }
+    ours = {
+        score: f"{values(full, f'twitter/occupation/{score}').mean():.6f}"
+        for score in ("precision-weighted", "precision", "micro-f1")
+    }
+    printed = comparison.printed_values(full, full.layout, "twitter")
+    assert actual == {
+        "precision, weighted": (
+            "occupation_precision",
+            f"{printed['table4', 'R-GCN', '', 'occupation_precision']:g}",
+            ours["precision-weighted"],
+        ),
+        "precision, mean over classes": ("occupation_precision_macro", "", ours["precision"]),
+        "micro-F1": (
+            "occupation_micro_f1",
+            f"{printed['table4', 'R-GCN', '', 'occupation_micro_f1']:g}",
+            ours["micro-f1"],
+        ),
+    }
+    evidence = " ".join(claim.evidence for claim in shown.claims(full, 0) if claim.artefact == "table4")
+    assert "weighted precision on occupation" in evidence
+
+
+def test_results_without_weighted_precision_read_as_they_did(full: Results, tmp_path: Path) -> None:
+    """Those from before it was measured: the mean over classes is in its place, and claims say so."""
+    old = replace(full, metrics=full.metrics.filter(~pl.col("metric").str.ends_with("weighted")))
+    files.write(old, tmp_path, files.gains(old))
+    again = files.read(tmp_path, ROOT / "data/reference/paper_tables.csv", describe)
+    of_rgcn = comparison.frame(again).filter((pl.col("method") == "R-GCN") & (pl.col("dataset") == "twitter"))
+    (row,) = of_rgcn.filter(pl.col("metric") == "occupation_precision").iter_rows(named=True)
+    assert row["protocol"] == "precision"
+    assert row["ours_mean"] == f"{values(old, 'twitter/occupation/precision').mean():.6f}"
+    assert of_rgcn.filter(pl.col("metric") == "occupation_precision_macro")["published"].to_list() == [""]
+    tmr = [entry for entry in comparison.entries(again) if entry.table.key == "table2"]
+    assert all(len(entry.ours) for entry in tmr)
+    evidence = " ".join(claim.evidence for claim in shown.claims(again, 0) if claim.artefact == "table4")
+    assert "precision (mean over classes) on occupation" in evidence
+    assert "weighted" not in evidence
