@@ -83,8 +83,8 @@ def evidence(results: Results, report: PaperReport, k: int) -> Evidence | None:
         of = entry.table.key, entry.column.data, *entry.method.printed_as(entry.column), entry.column.published
         number = _number(original, *of)
         if not len(entry.ours):
-            told = [f"{results.suite}: {_reason(results, entry.method)}", *lacking.get(entry.table.key, ())]
-            reasons[number] = " ".join(told)
+            causes = [f"{results.suite}: {_reason(results, entry.method)}", *lacking.get(entry.table.key, ())]
+            reasons[number] = " ".join(causes)
             continue
         if number not in measured and comparison.is_near(entry):  # of several scores of one number the first decides
             near.add(number)
@@ -129,7 +129,7 @@ def _reason(results: Results, method: comparison.Method) -> str:
 
 
 def lines(
-    found: Sequence[Evidence],
+    collected: Sequence[Evidence],
     printed: pl.DataFrame,
     figures: Mapping[str, Sequence[Figure]],
     steps: Mapping[tuple[str, str], Sequence[str]],
@@ -137,26 +137,26 @@ def lines(
     """A line for each table on each data set that it prints numbers of, and for each figure, paper by paper.
 
     Args:
-        found: what suites have.
+        collected: what suites have.
         printed: paper_tables.csv.
         figures: paper -> its figures.
         steps: paper and published data set -> commands for whoever has that one.
     """
     best: dict[Number, Kind] = {}
     for kind in reversed(KINDS):
-        best |= {number: kind for of in found if of.kind == kind for number in of.measured}
-    originals = {number[2]: of.original for of in found for number in (*of.measured, *of.reasons)}
+        best |= {number: kind for of in collected if of.kind == kind for number in of.measured}
+    originals = {number[2]: of.original for of in collected for number in (*of.measured, *of.reasons)}
     tables: dict[tuple[str, str, str], list[Number]] = {}
     for row in printed.select(pl.col(KEY).fill_null("")).iter_rows():
         tables.setdefault(row[:3], []).append(row)
     made = []
     for (paper, artefact, dataset), numbers in tables.items():
         counted = Counter[str](best.get(number, NONE) for number in numbers)
-        mine = [of for of in found if any(best[number] == of.kind for number in of.measured.intersection(numbers))]
+        mine = [of for of in collected if any(best[number] == of.kind for number in of.measured.intersection(numbers))]
         near = {number for of in mine for number in of.near}
         missing = [number for number in numbers if number not in best]
-        told = [of.reasons[number] for number in missing for of in found if number in of.reasons]
-        reasons = told or ([f"{NO_SUITE.format(dataset)}."] if missing else [])
+        causes = [of.reasons[number] for number in missing for of in collected if number in of.reasons]
+        reasons = causes or ([f"{NO_SUITE.format(dataset)}."] if missing else [])
         commands = steps.get((paper, originals.get(dataset, dataset)), ()) if counted["real"] < len(numbers) else ()
         made.append(
             Line(
@@ -165,13 +165,13 @@ def lines(
                 *(tuple(unique(reasons)), tuple(commands)),
             )
         )
-    made += [_figure(paper, figure, found) for paper, every in figures.items() for figure in every]
+    made += [_figure(paper, figure, collected) for paper, every in figures.items() for figure in every]
     papers = unique([line.paper for line in made])
     return sorted(made, key=lambda line: papers.index(line.paper))
 
 
-def _figure(paper: str, figure: Figure, found: Sequence[Evidence]) -> Line:
-    mine = [of for of in found if of.paper == paper and figure.key in of.drawn]
+def _figure(paper: str, figure: Figure, collected: Sequence[Evidence]) -> Line:
+    mine = [of for of in collected if of.paper == paper and figure.key in of.drawn]
     drawn = tuple(kind for kind in KINDS if any(of.kind == kind for of in mine))
     reasons = () if drawn else ("no suite has run what it varies.",)
     return Line(paper, figure.key, figure.name, suites=tuple(of.suite for of in mine), reasons=reasons, drawn=drawn)

@@ -21,11 +21,11 @@ HEADINGS = ("paper", "artefact", "printed", *coverage.COLUMNS)
 """Of the rows that a terminal shows."""
 
 
-def lines(found: list[coverage.Evidence]) -> list[coverage.Line]:
+def lines(collected: list[coverage.Evidence]) -> list[coverage.Line]:
     """Every printed table and every figure, counted over what suites have."""
     figures = {paper: describe(paper).figures for paper in papers.PUBLISHED}
     printed = files.read_published(REFERENCE / "paper_tables.csv")
-    return coverage.lines(found, printed, figures, official_steps())
+    return coverage.lines(collected, printed, figures, official_steps())
 
 
 def committed() -> list[coverage.Line]:
@@ -38,8 +38,8 @@ def committed() -> list[coverage.Line]:
     if not names:
         raise DataError(f"{RESULTS}: no results; `dprec run SUITE` collects some")
     read_all = [(results, report) for results, report, _ in map(read, names)]
-    found = [coverage.evidence(results, report, headline_cutoff(results)) for results, report in read_all]
-    return lines([of for of in found if of is not None])
+    collected = [coverage.evidence(results, report, headline_cutoff(results)) for results, report in read_all]
+    return lines([of for of in collected if of is not None])
 
 
 def rows() -> tuple[list[tuple[str, ...]], list[str]]:

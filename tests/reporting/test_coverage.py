@@ -38,7 +38,7 @@ def committed() -> Iterator[list[coverage.Line]]:
         yield stage.committed()
 
 
-def found(results: Results) -> coverage.Evidence:
+def evidence_of(results: Results) -> coverage.Evidence:
     evidence = coverage.evidence(results, report_of(results.paper), K)
     assert evidence is not None
     return evidence
@@ -81,18 +81,18 @@ def test_it_counts_what_the_committed_comparisons_hold(monkeypatch: pytest.Monke
         table = pl.read_csv(ROOT / "data/results" / suite / "comparison.csv", infer_schema=False)
         both = table.filter(pl.col("protocol") != comparison.COUNTED).drop_nulls(["published", "ours_mean"])
         results, report, _ = read(suite)
-        measured = {number for number in found(results).measured if number[3] != comparison.STATISTICS}
+        measured = {number for number in evidence_of(results).measured if number[3] != comparison.STATISTICS}
         numbers = both.select(pl.col("artefact", "metric"), pl.col("method", "setting").fill_null("")).unique()
         assert len(measured) == len(numbers) > 0, suite
         assert report is report_of(results.paper)
 
 
 def test_a_replica_and_a_part_count_for_what_they_stand_for(real: Results, printed: pl.DataFrame) -> None:
-    whole = replace(real, stands_for="")
+    complete = replace(real, stands_for="")
     assert real.processed
     twin = replace(real, synthetic=True, stands_for="ml-100k", processed=replace(real.processed, dataset="twin"))
     part = replace(real, stands_for="ml-100k", processed=replace(real.processed, dataset="ml-100k-part"))
-    kinds = {origins.kind(results): found(results) for results in (whole, part, twin)}
+    kinds = {origins.kind(results): evidence_of(results) for results in (complete, part, twin)}
     assert list(kinds) == list(origins.KINDS)
     assert len({evidence.measured for evidence in kinds.values()}) == 1
     assert kinds["real"].near == kinds["part"].near != frozenset()
@@ -118,11 +118,11 @@ def test_what_was_not_run_is_a_reason(real: Results, printed: pl.DataFrame) -> N
     dropped = replace(
         real, stands_for="", systems=tuple(system for system in real.systems if system.label not in ("bpr", "ease"))
     )
-    reasons = found(dropped).reasons
+    reasons = evidence_of(dropped).reasons
     assert {reason for number, reason in reasons.items() if number[3] == "BPR"} == {"gerai: there is no bpr."}
     (line,) = [
         line
-        for line in coverage.lines([found(dropped)], printed, {}, {})
+        for line in coverage.lines([evidence_of(dropped)], printed, {}, {})
         if (line.paper, line.name) == ("gerai", "Table 4")
     ]
     assert "gerai: there is no gerai-nl." in line.reasons
@@ -135,12 +135,12 @@ def test_what_was_not_run_is_a_reason(real: Results, printed: pl.DataFrame) -> N
 
 def test_networks_of_others_under_the_same_names_count_for_nothing() -> None:
     of_paper = replace(example_dpcrosue.weibo(), stands_for="weibo")
-    assert any(number[2] == "weibo1" for number in found(of_paper).measured)
+    assert any(number[2] == "weibo1" for number in evidence_of(of_paper).measured)
     assert of_paper.processed
     others = replace(
         of_paper, synthetic=False, stands_for="", processed=replace(of_paper.processed, dataset="weibo-by-others")
     )
-    assert found(others).measured == frozenset()
+    assert evidence_of(others).measured == frozenset()
 
 
 def test_what_stands_for_what_is_declared_with_the_data(monkeypatch: pytest.MonkeyPatch) -> None:

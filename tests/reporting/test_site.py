@@ -47,8 +47,8 @@ def suites(real: Results, demo: Results) -> list[site.Suite]:
 
 @pytest.fixture(scope="module")
 def counted(suites: list[site.Suite]) -> list[coverage.Line]:
-    found = [suite.evidence for suite in suites if suite.evidence is not None]
-    return coverage.lines(found, files.read_published(ROOT / "data/reference/paper_tables.csv"), {}, {})
+    collected = [suite.evidence for suite in suites if suite.evidence is not None]
+    return coverage.lines(collected, files.read_published(ROOT / "data/reference/paper_tables.csv"), {}, {})
 
 
 @pytest.fixture(scope="module")

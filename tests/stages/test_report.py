@@ -114,15 +114,15 @@ def test_tables_hold_the_agreed_columns(gerai: Path) -> None:
     results = gerai / "data/results/gerai"
     tables = ["claims.csv", "comparison.csv", "ledger.csv", "plots", "provenance.json", "summary.json"]
     assert sorted(file.name for file in results.iterdir()) == sorted([*files.WRITTEN, *tables])
-    assert pl.read_parquet(results / "attacks.parquet").columns == ["experiment", "model", *GAINS.names]
-    assert pl.read_parquet(results / "metrics.parquet").columns == contracts.METRICS.names
+    assert pl.read_parquet(results / "attacks.parquet").columns == ["experiment", "model", *GAINS.names, "data"]
+    assert pl.read_parquet(results / "metrics.parquet").columns == [*contracts.METRICS.names, "data"]
     assert pl.read_csv(results / "comparison.csv").columns == list(comparison.COLUMNS)
     assert pl.read_csv(results / "ledger.csv").columns == list(ledger.COLUMNS)
-    assert pl.read_csv(results / "claims.csv").columns == list(claims.COLUMNS)
+    assert pl.read_csv(results / "claims.csv").columns == [*claims.COLUMNS, "data"]
 
 
 def test_metrics_are_those_of_the_runs_sorted(gerai: Path) -> None:
-    actual = pl.read_parquet(gerai / "data/results/gerai/metrics.parquet")
+    actual = pl.read_parquet(gerai / "data/results/gerai/metrics.parquet").drop("data")
     parts = [pl.read_parquet(file) for file in (gerai / "data/runs/gerai").rglob("metrics.parquet")]
     assert actual.equals(pl.concat(parts).select(actual.columns).sort(METRIC_ORDER))
     rows = list(csv.DictReader((gerai / "data/results/gerai/metrics.csv").open()))
@@ -144,7 +144,7 @@ def test_gains_are_those_of_the_runs_sorted(gerai: Path) -> None:
         pl.read_parquet(file).select(pl.lit(file.parts[-3]).alias("experiment"), pl.all())
         for file in (gerai / "data/runs/gerai").rglob("gains.parquet")
     ]
-    assert actual.drop("model").equals(pl.concat(parts).sort(GAIN_ORDER))
+    assert actual.drop("model", "data").equals(pl.concat(parts).sort(GAIN_ORDER))
     assert set(actual["model"]) == set(actual["experiment"].str.strip_prefix("gerai-"))
 
 
