@@ -19,7 +19,7 @@ FEWER = {
     "dpmf": 400, "dpmf-explicit": 400, "dpmf-implicit": 800, "dpmf-rigorous": 2_000, "dpne": 400, "dpsgd": 3_200,
     "dpvae-compact": 3_200, "dpvae-rigorous": 3_200, "dpvae-rigorous/norms": 3_000, "dpvae-rigorous/popularity": 5_000,
     "dpvae-rigorous/popularity-above-cap": 5_000, "dpvae-rigorous/quantile": 3_200, "edges": 4_000,
-    "edges/filled": 20_000, "edges/number": 4_000, "texts": 20_000,
+    "edges/filled": 20_000, "edges/number": 4_000, "edges/released": 20_000, "texts": 20_000,
 }  # fmt: skip
 """Samples that cost more than a second are not drawn in the numbers that `dprec audit-mechanisms` takes."""
 COINS = [name for name, conditions in SET.items() if not conditions and name not in CLAIMS]

@@ -26,13 +26,14 @@ from tests.stages import tiny_networks as tiny
 
 SETTINGS = ("base", "edges_epsilon=5.0", "features_epsilon=20.0")
 TRUE = tiny.tables()
+OPTIONS = {"published": tiny.PUBLISHED, "released": tiny.RELEASED, "rigorous": tiny.RIGOROUS}
 N_FRIENDS = len({frozenset(pair) for pair in TRUE["left/social"].select("source", "target").iter_rows()})
 
 
 @pytest.fixture(autouse=True)
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DPREC_MIRROR", raising=False)
-    tiny.build(tmp_path, published=tiny.PUBLISHED, rigorous=tiny.RIGOROUS)
+    tiny.build(tmp_path, **OPTIONS)
     monkeypatch.chdir(tmp_path)
 
 
@@ -62,7 +63,7 @@ def words_of_users(posts: pl.DataFrame) -> pl.DataFrame:
     return posts.group_by("user").agg(n=pl.col("tokens").list.len().sum()).sort("user")
 
 
-@pytest.mark.parametrize("name", ["published", "rigorous"])
+@pytest.mark.parametrize("name", OPTIONS)
 def test_a_release_holds_what_was_perturbed_and_nothing_else(name: str) -> None:
     perturb.main(name)
     root = PERTURBED / name
@@ -84,7 +85,7 @@ def test_a_release_holds_what_was_perturbed_and_nothing_else(name: str) -> None:
     assert schema.vector_size == 0
 
 
-@pytest.mark.parametrize("name", ["published", "rigorous"])
+@pytest.mark.parametrize("name", OPTIONS)
 def test_models_can_read_a_release(name: str) -> None:
     """`NetworkData` refuses links twice or to oneself, posts out of order, and words beyond the vocabulary."""
     perturb.main(name)
@@ -120,6 +121,25 @@ def test_no_column_of_any_attribute_survives(name: str) -> None:
             assert unchanged == []
     names = {path.name for path in (PERTURBED / name).rglob("*.parquet")}
     assert "users.parquet" not in names
+
+
+def test_as_released_gender_passes_as_it_is_and_each_kind_of_data_claims_what_is_refuted() -> None:
+    """A gender that is not known is two zeros; the one bit of the hash, the tweets and the occupation are perturbed."""
+    perturb.main("released")
+    schema = tables("released").schema
+    true = pl.DataFrame(encode(TRUE["left/users"], schema.features), schema=schema.columns)
+    noisy = features("released").sort("user")
+    for column in ("gender=0", "gender=1"):
+        assert noisy[column].equals(true[column])
+    assert (noisy["gender=unknown"] == 0).all()
+    assert noisy["hash"].max() > 1
+    for kind, claimed in (("feature", 5.0), ("edge", 10.0), ("text", 7.5)):
+        first, *others = ledger("released")["base", 0, "left", kind]
+        assert (first.accounting, first.claimed_epsilon) == ("released", claimed)
+        assert {entry.accounted_epsilon for entry in (first, *others)} == {None}
+    assert (
+        tables("released").scan("posts").collect()["tokens"].list.len().equals(TRUE["left/posts"]["tokens"].list.len())
+    )
 
 
 def test_rigorous_features_are_those_that_no_data_scale() -> None:
@@ -248,7 +268,7 @@ def test_every_release_has_noise_of_its_own(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["published", "rigorous"])
+@pytest.mark.parametrize("name", OPTIONS)
 def test_a_release_does_not_depend_on_what_else_is_listed_and_is_the_same_again(name: str, tmp_path: Path) -> None:
     perturb.main(name)
     before = digest(PERTURBED / name), digest(folder(name, "base", 1))
@@ -256,8 +276,7 @@ def test_a_release_does_not_depend_on_what_else_is_listed_and_is_the_same_again(
     assert digest(PERTURBED / name) == before[0]
     other = tmp_path / "other"
     other.mkdir()
-    entry = {"published": tiny.PUBLISHED, "rigorous": tiny.RIGOROUS}[name]
-    tiny.build(other, **{name: entry | {"sweep": {}, "seeds": [1]}})
+    tiny.build(other, **{name: OPTIONS[name] | {"sweep": {}, "seeds": [1]}})
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(other)
         perturb.main(name)
@@ -269,8 +288,7 @@ def test_secure_networks_follow_from_no_seed_and_every_kind_of_data_says_so(name
     """Of texts and edges a few bits would differ at least."""
     other = tmp_path / "other"
     other.mkdir()
-    entry = {"published": tiny.PUBLISHED, "rigorous": tiny.RIGOROUS}[name]
-    tiny.build(other, **{name: entry | {"sweep": {}, "seeds": [1], "noise": "secure"}})
+    tiny.build(other, **{name: OPTIONS[name] | {"sweep": {}, "seeds": [1], "noise": "secure"}})
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(other)
         perturb.main(name)
@@ -324,12 +342,24 @@ def broken(name: str) -> set[tuple[str, str | None]]:
     }
 
 
-def test_a_release_passes_its_check() -> None:
-    perturb.main("published")
-    check.main("perturbed/published")
-    verdict = read_json(QUALITY / "perturbed" / "published.json")
+@pytest.mark.parametrize("name", OPTIONS)
+def test_a_release_passes_its_check(name: str) -> None:
+    perturb.main(name)
+    check.main(f"perturbed/{name}")
+    verdict = read_json(QUALITY / "perturbed" / f"{name}.json")
     assert verdict["success"]
-    assert (folder("published") / "posts.parquet").as_posix() in verdict["checked"]
+    assert (folder(name) / "posts.parquet").as_posix() in verdict["checked"]
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("gender=0", 0.5), ("gender=unknown", 1.0), ("hash", 99.0), ("occupation=1", -99.0)]
+)
+def test_what_the_authors_code_cannot_have_released_is_found(column: str, value: float) -> None:
+    perturb.main("released")
+    where = folder("released") / "features.parquet"
+    wrong = pl.read_parquet(where).with_columns(pl.lit(value, pl.Float32).alias(column))
+    contracts.write(wrong, where, contracts.features_schema(tables("released").schema.columns))
+    assert broken("released") == {("left/features epsilon=5", column)}
 
 
 @pytest.mark.parametrize("name", ["published", "rigorous"])

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 Protected = Literal["feature", "interaction", "edge", "session graph", "rating", "text", "label", "anchor"]
 """Kinds of private data; `anchor`: who of one network is whom in another; `session graph`: the edges between the visits
 of a session as its noisy aggregates or matrices show them, which are not what is released."""
-Accounting = Literal["published", "rigorous"]
+Accounting = Literal["published", "released", "rigorous"]
 Noise = Literal["research", "secure"]
 """Drawn from a public seed, so that results can be repeated, or from the operating system: docs/guarantees.md."""
 Epsilon = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -62,7 +62,8 @@ class LedgerEntry(BaseModel):
     """Who is held off, if not everybody who sees what is released. What the same noise is worth towards different
     observers is an entry for each, and these do not add up."""
     accounting: Accounting
-    """`published`: the noise the paper prescribes; `rigorous`: noise calibrated to the accounted total."""
+    """`published`: the noise the paper prescribes; `released`: that of its authors' code, where it is another;
+    `rigorous`: noise calibrated to the accounted total."""
     claimed_epsilon: Epsilon | None
     """The budget by the paper's own formula; None where the paper claims none."""
     claimed_delta: Delta
