@@ -118,7 +118,8 @@ def exchanged_pieces(values: NDArray[np.floating], epsilon: float, rng: np.rando
     position = noise.uniform(rng, "place within the piece", values.shape)
     start = np.where(inner, left, np.where(below, -limit, right))
     stop = np.where(inner, right, np.where(below, left, limit))
-    return np.clip(start + position * (stop - start), -limit, limit)
+    drawn: NDArray[np.float64] = np.clip(start + position * (stop - start), -limit, limit)
+    return drawn
 
 
 def attributes_entry(features: Sequence[Feature], epsilon: float, n_releases: int) -> LedgerEntry:
