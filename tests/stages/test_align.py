@@ -27,12 +27,6 @@ from tests.stages.tiny import run
 OUT = ALIGNED / "tiny"
 SAID = RUNS / "tiny" / "alignments" / "tiny"
 RESULTS = (OUT / "base", SAID / "metrics.parquet", SAID / "history.json")
-CYCLE = {
-    "cycle": {
-        "epochs": 2, "iterations": 5, "discriminator_steps": 1, "batch_size": 8, "learning_rate": 0.1, "hidden": [8, 8],
-        "initial": "identity", "coder": {"width": 9, "steps": 20, "batch_size": 8, "learning_rate": 0.01},
-    }
-}  # fmt: skip
 MAPS = ["adversarial", "attribute-start", "anchors-5%", "anchors-50%"]
 
 
@@ -164,21 +158,6 @@ def test_a_start_that_does_not_fit_is_discarded(misfit: dict[str, Any], capsys: 
     capsys.readouterr()
     align.main("tiny")
     assert capsys.readouterr().err.count(": discarded (") == 2
-    assert results() == unbroken
-
-
-def test_the_authors_aligner_is_a_way_and_goes_on_where_it_stopped() -> None:
-    tiny.parameters(Path(), {"ways": ["adversarial", "cycle"], "anchors": "cycle", "config": tiny.CONFIG | CYCLE})
-    align.main("tiny")
-    unbroken, history = results(), read_json(SAID / "history.json")["base"]["0"]
-    assert len(history["cycle"]["epochs"]["criteria"]) == 2
-    assert len(metrics("alignment/cycle/precision", 1)) == 2
-    check.main("aligned/tiny")
-    assert read_json(QUALITY / "aligned" / "tiny.json")["success"]
-    shutil.rmtree(ALIGNED)
-    shutil.rmtree(CHECKPOINTS)
-    interrupted(lambda: align.main("tiny"), align, "write_json", 5)  # three epochs of the other start, and one of this
-    align.main("tiny")
     assert results() == unbroken
 
 

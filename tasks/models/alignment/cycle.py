@@ -90,32 +90,34 @@ class CycleStart(AdversarialStart):
         """As `AdversarialStart`."""
         super().__init__(config, source, target, neighbours=neighbours, tie_seed=tie_seed, rng=rng)
         self._back = self._map.detach().T.contiguous().requires_grad_()
-        self._judge_of_sources = Discriminator(source.shape[1], config.hidden)
-        draw_weights(self._judge_of_sources, rng)
-        self._judge_of_sources.to(self._map.device)
+        self._back_discriminator = Discriminator(source.shape[1], config.hidden)
+        draw_weights(self._back_discriminator, rng)
+        self._back_discriminator.to(self._map.device)
 
     @override
     def _epoch(self) -> float:
         config, total = self.config, 0.0
-        ways = ((self._map, self._discriminator), (self._back, self._judge_of_sources))
+        ways = ((self._map, self._discriminator), (self._back, self._back_discriminator))
         sides = (self._source, self._target)
         for _ in range(config.iterations):
             for _ in range(config.discriminator_steps):
-                for way, (mapping, judge) in enumerate(ways):
+                for way, (mapping, discriminator) in enumerate(ways):
                     own, other = self._drawn(sides[way]), self._drawn(sides[1 - way])
-                    loss = self._judged(judge, own @ mapping.detach(), other, fool=False)
-                    self._descend(loss, list(judge.parameters()))
+                    loss = self._cross_entropy(discriminator, own @ mapping.detach(), other, fool=False)
+                    self._descend(loss, list(discriminator.parameters()))
                     total += loss.item() if not way else 0.0
-            for way, (mapping, judge) in enumerate(ways):
+            for way, (mapping, discriminator) in enumerate(ways):
                 self._step_of_maps(
-                    mapping, ways[1 - way][0], judge, self._drawn(sides[way]), self._drawn(sides[1 - way])
+                    mapping, ways[1 - way][0], discriminator, self._drawn(sides[way]), self._drawn(sides[1 - way])
                 )
         return total / (config.iterations * config.discriminator_steps)
 
-    def _step_of_maps(self, mapping: Tensor, back: Tensor, judge: Discriminator, own: Tensor, other: Tensor) -> None:
+    def _step_of_maps(
+        self, mapping: Tensor, back: Tensor, discriminator: Discriminator, own: Tensor, other: Tensor
+    ) -> None:
         """The map misleads the discriminator; the other one learns to lead back, from where the map has led."""
         mapped = own @ mapping
-        fooled = self._judged(judge, mapped, other, fool=True)
+        fooled = self._cross_entropy(discriminator, mapped, other, fool=True)
         returned = (own - mapped.detach() @ back).abs().mean()
         self._descend(fooled + self.config.cycle * returned, [mapping, back])
         with torch.no_grad():
@@ -126,7 +128,7 @@ class CycleStart(AdversarialStart):
         """A batch of users, with repeats: (batch_size, d)."""
         return side[torch.from_numpy(self._rng.integers(len(side), size=self.config.batch_size))]
 
-    def _judged(self, judge: Discriminator, mapped: Tensor, other: Tensor, *, fool: bool) -> Tensor:
+    def _cross_entropy(self, discriminator: Discriminator, mapped: Tensor, other: Tensor, *, fool: bool) -> Tensor:
         """Mean cross-entropy of a discriminator; against swapped labels, all inputs seen, to mislead it."""
         config, inputs = self.config, torch.cat([mapped, other])
         if config.dropout and not fool:
@@ -134,21 +136,21 @@ class CycleStart(AdversarialStart):
             inputs = inputs * kept / (1 - config.dropout)
         is_other = inputs.new_full((len(inputs),), config.smoothing)
         is_other[len(mapped) :] = 1 - config.smoothing
-        return nn.functional.binary_cross_entropy_with_logits(judge(inputs), 1 - is_other if fool else is_other)
+        return nn.functional.binary_cross_entropy_with_logits(discriminator(inputs), 1 - is_other if fool else is_other)
 
     @override
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         tensors, rest = super().state()
         tensors |= {
-            f"judge.{name}": value.to("cpu", copy=True) for name, value in self._judge_of_sources.state_dict().items()
+            f"back.{name}": value.to("cpu", copy=True) for name, value in self._back_discriminator.state_dict().items()
         }
-        return tensors | {"back": self._back.detach().to("cpu", copy=True)}, rest
+        return tensors | {"back-map": self._back.detach().to("cpu", copy=True)}, rest
 
     @override
     def load_state(self, tensors: dict[str, Tensor], rest: dict[str, Any]) -> None:
-        own = {name: value for name, value in tensors.items() if not name.startswith("judge.") and name != "back"}
+        own = {name: value for name, value in tensors.items() if not name.startswith("back")}
         super().load_state(own, rest)
-        weights = {name.removeprefix("judge."): value for name, value in tensors.items() if name.startswith("judge.")}
-        self._judge_of_sources.load_state_dict(weights)
+        weights = {name.removeprefix("back."): value for name, value in tensors.items() if name.startswith("back.")}
+        self._back_discriminator.load_state_dict(weights)
         with torch.no_grad():
-            self._back.copy_(tensors["back"])
+            self._back.copy_(tensors["back-map"])

@@ -60,7 +60,7 @@ def test_the_way_back_ends_where_it_began(pair: Rotated) -> None:
         rng = np.random.default_rng(1)
         trained = CycleStart(config, pair.source, pair.target, neighbours=10, tie_seed=0, rng=rng).train()
         tensors = trained.state()[0]
-        distances.append(float((tensors["map"] @ tensors["back"] - torch.eye(5)).abs().mean()))
+        distances.append(float((tensors["map"] @ tensors["back-map"] - torch.eye(5)).abs().mean()))
     assert distances[1] < distances[0] / 2
 
 
@@ -80,10 +80,10 @@ def test_a_turned_copy_is_turned_back_as_far_as_the_truth_goes() -> None:
     aligner = Aligner(config, cloud, (cloud @ turn)[order])
 
     def right(mapping: np.ndarray) -> float:
-        found = aligner.csls(mapping).mutual_neighbours(0).pairs.tolist()
-        return len(set(map(tuple, found)) & set(map(tuple, anchors.tolist()))) / len(anchors)
+        matched = aligner.csls(mapping).mutual_neighbours(0).pairs.tolist()
+        return len(set(map(tuple, matched)) & set(map(tuple, anchors.tolist()))) / len(anchors)
 
     start = aligner.cycle_start(np.random.default_rng(0)).train()
-    found, truth = aligner.refine(start.mapping).mapping, aligner.from_anchors(anchors).mapping
+    learnt, truth = aligner.refine(start.mapping).mapping, aligner.from_anchors(anchors).mapping
     assert right(np.eye(4)) < 0.05 < 0.9 < right(truth)
-    assert right(found) == pytest.approx(right(truth), abs=0.02)
+    assert right(learnt) == pytest.approx(right(truth), abs=0.02)
