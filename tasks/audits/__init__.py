@@ -53,9 +53,11 @@ AUDITS: dict[str, str] = {
     "edges/cells": "tasks.audits.releases:cells",
     "edges/filled": "tasks.audits.claims:filled",
     "edges/number": "tasks.audits.releases:number",
+    "edges/released": "tasks.audits.claims:released_follows",
     "features": "tasks.audits.releases:features",
     "features/categories": "tasks.audits.releases:categories",
     "features/numbers": "tasks.audits.releases:numbers",
+    "features/released": "tasks.audits.claims:released_attributes",
     "mf": "tasks.audits.sgd:published_factors",
     "privsr": "tasks.audits.social:published",
     "privsr-rigorous": "tasks.audits.social:sums",
@@ -67,7 +69,7 @@ AUDITS: dict[str, str] = {
 """Name of an audit -> the function, an `Auditor`."""
 CLAIMS = (
     "dipsgnn", "dipsgnn-authors-code", "dpmf", "dpmf-explicit", "dpmf-implicit", "dpmf-ratings", "dpne", "edges/filled",
-    "privsr",
+    "edges/released", "features/released", "privsr",
 )  # fmt: skip
 """Audits of published claims for which no finite ε follows: that one is refuted is a finding, not a fault."""
 _EQUAL = {"privacy": "dpsgd", "accounting": (None, "published"), "budgets": (None, "equal")}
@@ -85,8 +87,8 @@ SET: dict[str, dict[str, Any]] = {
     "dpvae-rigorous/popularity": {"model": "vae", "accounting": "rigorous", "popularity": ...},
     "dpvae-rigorous/popularity-above-cap": {"model": "vae", "accounting": "rigorous", "popularity": ...},
     "dpvae-rigorous/quantile": {"model": "vae", "accounting": "rigorous", "quantile": ...},
-    "edges": {}, "edges/cells": {}, "edges/filled": {}, "edges/number": {}, "texts": {},
-    "features": {}, "features/categories": {}, "features/numbers": {},
+    "edges": {}, "edges/cells": {}, "edges/filled": {}, "edges/number": {}, "edges/released": {}, "texts": {},
+    "features": {}, "features/categories": {}, "features/numbers": {}, "features/released": {},
     "privsr": {"model": "privsr", "accounting": "published"},
     "privsr-rigorous": {"model": "privsr", "accounting": "rigorous", "towards": "sums"},
     "privsr-rigorous/recommender": {"model": "privsr", "accounting": "rigorous", "towards": "recommender"},

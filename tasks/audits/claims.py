@@ -10,17 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.audits import Samples, sessions, worst_case
+from tasks.audits.releases import FEATURES
+from tasks.contracts import Feature
 from tasks.models.ranking.dpmf import DPMF, DPMFConfig
 from tasks.models.ranking.dpmf_ranking import ExplicitConfig, ExplicitDPMF, ImplicitDPMF, ListedConfig
 from tasks.models.ranking.dpne import DPNE, DPNEConfig
 from tasks.models.ranking.factors import FactorModel, cells
-from tasks.privacy.mechanisms import edges
+from tasks.privacy.mechanisms import as_released, edges, piecewise
 from tasks.training_data import TrainingData
 
 FIRST, SECOND = (10, 10), (9, 11)
 """Users and items of two blocks."""
 KNOWN = 12
 """Friendships that are no secret."""
+FOLLOWS = 41
+"""Follows, all of them of one user."""
 
 
 @worst_case("a visit between two others, seen in their rows of all epochs' aggregates")
@@ -102,6 +106,42 @@ def filled(seed: int, n_samples: int = 40_000, epsilon: float = 3.0, count_share
 
     without, present = (np.array([statistic(graph) for _ in range(n_samples)]) for graph in (pairs[:KNOWN], pairs))
     return Samples(without, present, edges.ledger(cells_epsilon, count, "published", 1))
+
+
+@worst_case("a user whose numbers are the largest, or the least")
+def released_attributes(
+    seed: int, n_samples: int = 40_000, epsilon: float = 5.0, of: Sequence[Feature] = FEATURES
+) -> Samples:
+    """The claim for attributes as DP-CroSUE's code perturbs them; nothing that passes as it is gets looked at.
+
+    The statistic: how many numbers come out as the largest value that there is.
+    """
+    rng = np.random.default_rng(seed)
+    numeric = np.array([feature.kind == "numeric" for feature in of for _ in feature.columns])
+    first = np.concatenate([np.eye(len(feature.columns), dtype=np.float32)[0] for feature in of])
+    limit = piecewise.bound(epsilon / as_released.n_perturbed(of)) * (1 - 1e-6)
+
+    def at_the_end(end: float) -> NDArray[np.float64]:
+        users = np.tile(np.where(numeric, np.float32(end), first), (n_samples, 1))
+        released = as_released.attributes(users, of, epsilon, rng)[:, numeric]
+        return (released >= limit).sum(axis=1).astype(np.float64)
+
+    return Samples(at_the_end(-1.0), at_the_end(1.0), as_released.attributes_entry(of, epsilon, 1))
+
+
+@worst_case("a follow beside forty that are known, among so many users that a false one is hardly ever a given one")
+def released_follows(seed: int, n_samples: int = 40_000, epsilon: float = 3.0, count_share: float = 0.2) -> Samples:
+    """The claim for follows as DP-CroSUE's code filters them; the statistic: whether the follow is released."""
+    rng, count = np.random.default_rng(seed), count_share * epsilon
+    n_nodes = math.ceil(math.sqrt(2 * FOLLOWS * math.exp(epsilon + 1)))
+    pairs = np.stack(np.divmod(np.arange(1, FOLLOWS + 1), n_nodes), axis=1)
+
+    def is_there(graph: NDArray[np.int64]) -> float:
+        released = as_released.follows(graph, n_nodes, epsilon, count, rng) @ np.array([n_nodes, 1])
+        return float(1 in released)
+
+    without, present = (np.array([is_there(graph) for _ in range(n_samples)]) for graph in (pairs[1:], pairs))
+    return Samples(without, present, as_released.follows_entry(epsilon, count, 1))
 
 
 def _stronger_block(model: FactorModel, worlds: Sequence[TrainingData], seed: int, n: int) -> Samples:

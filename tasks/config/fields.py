@@ -90,11 +90,11 @@ class _PerturbedNetworks(Strict):
     edges_epsilon: Epsilon
     """epsilon_g: of the friendships."""
     count_share: Share
-    """What the number of friendships costs, in shares of `edges_epsilon`: beside it where accounting is published, out
-    of it where it is rigorous."""
+    """What the number of friendships costs, in shares of `edges_epsilon`: beside it where accounting is published or
+    released, out of it where it is rigorous."""
     text_epsilon: Epsilon | None
-    """epsilon_t: per unit of distance of word vectors where accounting is published, of a user's whole text where it is
-    rigorous; null: texts are left out (there are none, or no public vectors of their language)."""
+    """epsilon_t: per unit of distance of word vectors where accounting is published or released, of a user's whole text
+    where it is rigorous; null: texts are left out (there are none, or no public vectors of their language)."""
     sweep: dict[
         Literal["features_epsilon", "edges_epsilon", "text_epsilon"],
         Annotated[list[Epsilon], Field(min_length=1), AfterValidator(require_distinct)],
@@ -149,7 +149,21 @@ class RigorousNetworks(_PerturbedNetworks):
     """Words of a user that are released at most; the text's budget is shared by so many."""
 
 
-PerturbedNetworks = Annotated[PublishedNetworks | RigorousNetworks, Field(discriminator="accounting")]
+class ReleasedNetworks(_PerturbedNetworks):
+    """As the authors' code perturbs them (`tasks.privacy.mechanisms.as_released`); what it leaves raw stays raw."""
+
+    accounting: Literal["released"]
+    word_vectors: FittedVectors
+    sensitive_share: Share
+    """Of the vocabulary: the least frequent words, which are always replaced."""
+    replaced_share: Share
+    """Of the other words: those that are replaced."""
+    noise: None = None
+    """Not secure: there is nothing that secure noise would keep."""
+
+
+AnyNetworks = PublishedNetworks | ReleasedNetworks | RigorousNetworks
+PerturbedNetworks = Annotated[AnyNetworks, Field(discriminator="accounting")]
 
 
 def _release_kind(given: Any) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tasks.config.fields import PerturbedFeatures, PublishedNetworks, RigorousNetworks
+from tasks.config.fields import AnyNetworks, PerturbedFeatures
 from tasks.config.tasks import TASKS
 from tasks.papers import PROTOCOLS
 
@@ -123,7 +123,7 @@ def _networks_problems(where: str, networks: str, data: str, seeds: Iterable[int
 def _release_is_there(networks: str, params: Params) -> bool:
     """Whether the settings of these networks are known; what is wrong otherwise is said elsewhere."""
     layer, name = networks.split("/")
-    return layer == "processed" or isinstance(params.perturbed.get(name), PublishedNetworks | RigorousNetworks)
+    return layer == "processed" or isinstance(params.perturbed.get(name), AnyNetworks)
 
 
 def _missing_seed(where: str, seeds: Iterable[int], known: Iterable[int], owner: str) -> Iterator[str]:

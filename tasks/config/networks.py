@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 from tasks.config.fields import Cutoffs, Name, Seeds, Share, Strict, require_distinct
 
 Networks = Annotated[str, Field(pattern=r"^(processed|perturbed)/[a-z0-9-]+$")]
-Way = Literal["adversarial", "attributes", "attribute-start"]
+Way = Literal["adversarial", "cycle", "attributes", "attribute-start"]
 OF_ATTRIBUTES = ("attributes", "attribute-start")
 """Ways that read attributes."""
 ROUNDING = 1e-9
@@ -34,7 +34,7 @@ class NetworkEmbeddings(Strict):
     """The processed pair; its networks with friendships are embedded."""
     networks: Networks
     """Where they are read: as they are, or as one release has them."""
-    model: Literal["rgcn", "deepwalk"]
+    model: Literal["rgcn", "deepwalk", "netmf"]
     config: dict[str, Any] = Field(default_factory=dict)
     """The model's own configuration."""
     reads: Annotated[list[Literal["feature", "edge", "text"]], Field(min_length=1), AfterValidator(require_distinct)]
@@ -64,14 +64,14 @@ class Alignment(Strict):
     """What is aligned: `embeddings/<name>`, or as vectors the attributes of `processed/<name>` or `perturbed/<name>`
     that both networks have."""
     ways: Annotated[list[Way], AfterValidator(require_distinct)]
-    """Without anchors: by an adversarial start, by the attributes that both networks have, by a map fitted to mutual
-    nearest neighbours by attributes."""
+    """Without anchors: by an adversarial start, by that of the authors' code (`cycle`), by the attributes that both
+    networks have, by a map fitted to mutual nearest neighbours by attributes."""
     anchor_shares: Annotated[list[Share], AfterValidator(require_distinct)]
     """From anchors: shares of all of them, a way each."""
     test_share: Share
     """Share of the anchors that all ways are judged on and none is given."""
     split_seed: Annotated[int, Field(ge=0)]
-    anchors: Literal["adversarial", "attributes", "attribute-start", "truth"]
+    anchors: Literal["adversarial", "cycle", "attributes", "attribute-start", "truth"]
     """Whose pairs are handed on; `truth`: the true anchors that no way is judged on."""
     config: dict[str, Any]
     """Configuration of the alignment (`tasks.models.alignment.aligner.AlignmentConfig`)."""
@@ -85,6 +85,8 @@ class Alignment(Strict):
             raise ValueError("ways: none, and no anchor_shares; there is nothing to do")
         if self.anchors != "truth" and self.anchors not in self.ways:
             raise ValueError(f"anchors: {self.anchors!r} is not among the ways")
+        if "cycle" in self.ways and "cycle" not in self.config:
+            raise ValueError("config: the way 'cycle' needs its configuration, `cycle`")
         if len(self.shares) < len(self.anchor_shares):
             raise ValueError("anchor_shares: two have one name; they must differ in the first six digits")
         if self.anchor_shares and max(self.anchor_shares) > 1 - self.test_share + ROUNDING:

@@ -31,7 +31,7 @@ OWN_FILES = {"params.yaml": (), "attack.yaml": ("attack", "training_audit"), "tu
 _Entry = TypeVar("_Entry")
 _Kind = TypeVar("_Kind", bound=Attack)
 _Options = TypeVar("_Options", bound=BaseModel)
-_PERTURBED_KIND = re.compile(r"^(perturbed\.[^.]+)\.(features|networks(\.(published|rigorous))?)(?=\.|$)")
+_PERTURBED_KIND = re.compile(r"^(perturbed\.[^.]+)\.(features|networks(\.(published|released|rigorous))?)(?=\.|$)")
 
 
 class Dataset(Strict):

@@ -51,6 +51,7 @@ MODELS = {
     "random": "tasks.models.user_networks.controls:Random",
     "word2vec": "tasks.models.user_networks.word2vec:Word2Vec",
     "deepwalk": "tasks.models.user_networks.deepwalk:DeepWalk",
+    "netmf": "tasks.models.user_networks.netmf:NetMF",
     "sne": "tasks.models.user_networks.sne:SNE",
     "udmf": "tasks.models.user_networks.udmf:UDMF",
     "rgcn": "tasks.models.user_networks.rgcn:RGCN",

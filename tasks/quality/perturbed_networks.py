@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import polars as pl
 
@@ -11,17 +11,19 @@ from tasks.contracts import ProcessedTables, Schema
 from tasks.errors import DataError
 from tasks.quality.counting import stack
 from tasks.quality.processed import post_rules
-from tasks.quality.releases import perturbed_features
 from tasks.quality.rules import Table, between, holds, not_blank, not_null, row_count, unique
 
 KEYS = ("setting", "seed")
 Release = tuple[str, int]
 """Setting and seed."""
+FeatureRules = Callable[[str, float, pl.DataFrame, pl.DataFrame, Schema], list[Table]]
+"""(name, budget, table of all releases, their keys, schema) -> the rules."""
 
 
 def perturbed_network(
     releases: Mapping[Release, ProcessedTables],
     features_epsilon: Mapping[str, float],
+    features: FeatureRules,
     words_per_user: int | None,
     before: ProcessedTables,
     prefix: str,
@@ -35,6 +37,7 @@ def perturbed_network(
     Args:
         releases: (setting, seed) -> its tables; `features.parquet` lies beside them where users have features.
         features_epsilon: setting -> budget of the features.
+        features: the rules of those (`tasks.quality.releases`).
         words_per_user: where words were dropped, how many a user may have left.
         before: the processed network.
         prefix: what the names of its tables begin with.
@@ -46,7 +49,7 @@ def perturbed_network(
     for tables in releases.values():
         if tables.schema != first or first.n_users != before.schema.n_users:
             raise DataError(f"{tables.folder}/schema.json: not of the users and tables of others; run perturb again")
-    checked = _features(releases, features_epsilon, first, prefix) if first.features else []
+    checked = _features(releases, features_epsilon, features, first, prefix) if first.features else []
     if "social" in first.tables:
         checked.append(_social(_scan(releases, "social"), first, f"{prefix}social"))
     if "posts" in first.tables:
@@ -60,7 +63,11 @@ def perturbed_network(
 
 
 def _features(
-    releases: Mapping[Release, ProcessedTables], features_epsilon: Mapping[str, float], schema: Schema, prefix: str
+    releases: Mapping[Release, ProcessedTables],
+    features_epsilon: Mapping[str, float],
+    features: FeatureRules,
+    schema: Schema,
+    prefix: str,
 ) -> list[Table]:
     checked = []
     for epsilon in dict.fromkeys(features_epsilon.values()):
@@ -69,7 +76,7 @@ def _features(
         read = {which: contracts.read(of.folder / "features.parquet", contract) for which, of in chosen.items()}
         keys = pl.DataFrame(list(chosen), schema={"setting": pl.String, "seed": pl.Int64}, orient="row")
         name = f"{prefix}features epsilon={epsilon:g}"
-        checked += perturbed_features(name, epsilon, stack(read, KEYS), keys, schema)
+        checked += features(name, epsilon, stack(read, KEYS), keys, schema)
     return checked
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from tasks.contracts import Schema
+from tasks.privacy.mechanisms import as_released, piecewise
 from tasks.privacy.mechanisms.multidimensional import bound, sampled_features
 from tasks.quality.counting import all_users, count_table, rows_of, stack
 from tasks.quality.rules import Rule, Table, between, finite, holds, in_set, not_null, row_count, unique
@@ -70,6 +71,34 @@ def perturbed_features(
             ids=(*keys, "user"),
         ),
         count_table(f"{name} per user", per_user, frame, [*keys, "user"], between("rows", 1, 1)),
+    ]
+
+
+def released_features(
+    name: str, epsilon: float, frame: pl.DataFrame, releases: pl.DataFrame, schema: Schema
+) -> list[Table]:
+    """The rules of features as the authors' code of DP-CroSUE perturbs them, of one budget.
+
+    Every column lies within what an equal part of the budget gives; `RAW` is 0 or 1, and no category says that a
+    value is unknown.
+
+    Args:
+        frame, releases: as in `perturbed_features`.
+    """
+    limit = piecewise.bound(epsilon / as_released.n_perturbed(schema.features)) * (1 + FLOAT32_SLACK)
+    raw = [column for feature in schema.features if feature.name == as_released.RAW for column in feature.columns]
+    unknown = [f"{feature.name}={feature.unknown}" for feature in schema.features if feature.unknown is not None]
+    rules = (
+        *not_null("user", *schema.columns),
+        between("user", 0, schema.n_users - 1),
+        *(between(column, -limit, limit) for column in schema.columns),
+        *(in_set(column, BITS, "must be 0 or 1") for column in raw),
+        *(in_set(column, (0.0,), "must be 0") for column in unknown),
+    )
+    per_user = releases.join(all_users(schema.n_users), how="cross")
+    return [
+        Table(name, frame, rules, ids=(*releases.columns, "user")),
+        count_table(f"{name} per user", per_user, frame, [*releases.columns, "user"], between("rows", 1, 1)),
     ]
 
 

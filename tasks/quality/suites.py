@@ -16,7 +16,14 @@ from tasks.quality.metrics import (
 from tasks.quality.perturbed_networks import perturbed_network
 from tasks.quality.processed import processed_tables
 from tasks.quality.raw import raw_tables
-from tasks.quality.releases import next_items, perturbed_tables, predictions, recommendations
+from tasks.quality.releases import (
+    next_items,
+    perturbed_features,
+    perturbed_tables,
+    predictions,
+    recommendations,
+    released_features,
+)
 from tasks.quality.rules import files
 
 __all__ = [
@@ -31,6 +38,7 @@ __all__ = [
     "metrics",
     "next_item_metrics",
     "next_items",
+    "perturbed_features",
     "perturbed_network",
     "perturbed_tables",
     "predictions",
@@ -40,5 +48,6 @@ __all__ = [
     "raw_tables",
     "recommendations",
     "reconstruction_metrics",
+    "released_features",
     "words",
 ]

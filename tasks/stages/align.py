@@ -40,8 +40,8 @@ from tasks.stages.runs import Progress
 from tasks.stages.screen import Screen
 
 KEPT = CHECKPOINTS / "aligned"
-STREAM = 0xA119
-"""Of the adversarial start's randomness: the embeddings' own seeds its generator with the seed alone."""
+STREAM, STREAM_OF_CYCLE = 0xA119, 0xC7C1E
+"""Of either start's randomness: the embeddings' own seeds its generator with the seed alone."""
 
 
 @dataclass(frozen=True)
@@ -117,20 +117,29 @@ def attempts(
         return alignments
     source, target = unit.inputs.read_vectors()
     aligner = Aligner(config, source, target)
-    if "adversarial" in pair.ways:
-        screen.begin(f"{unit.setting} seed {unit.seed}", config.adversarial.epochs)
-        start = aligner.start(np.random.default_rng([unit.seed, STREAM]))
-        progress = Progress(unit.progress)
-        resume(start, progress)
-        start.train(after_epoch(progress, screen))
-        alignments["adversarial"] = from_start(aligner, source, target, start)
-    else:
+    if not {"adversarial", "cycle"} & set(pair.ways):
         screen.skip()
+    if "adversarial" in pair.ways:
+        start = run(aligner.start(np.random.default_rng([unit.seed, STREAM])), unit.label, unit.progress, screen)
+        alignments["adversarial"] = from_start(aligner, source, target, start)
+    if "cycle" in pair.ways:
+        rng = np.random.default_rng([unit.seed, STREAM_OF_CYCLE])
+        coded = aligner.coded(source, target, rng)
+        start = run(coded.cycle_start(rng), f"{unit.label}, cycle", unit.progress / "cycle", screen)
+        alignments["cycle"] = from_start(coded, source, target, start)
     if "attribute-start" in pair.ways:
         alignments["attribute-start"] = from_attributes(aligner, source, target, by)
     for way, share in pair.shares.items():
         alignments[way] = from_anchors(aligner, source, target, anchors.known_share(share))
     return alignments
+
+
+def run(start: AdversarialStart, label: str, place: Path, screen: Screen) -> AdversarialStart:
+    """The start after all of its epochs; those that were finished in `place` are not run again."""
+    screen.begin(label, start.config.epochs)
+    progress = Progress(place)
+    resume(start, progress)
+    return start.train(after_epoch(progress, screen))
 
 
 def resume(start: AdversarialStart, progress: Progress) -> None:

@@ -107,6 +107,7 @@ def _networks(planned: Plan, name: str, suite: Suite, params: Params) -> None:
     release = params.perturbed[name]
     assert not isinstance(release, PerturbedFeatures), "params.load lets nothing else pass"
     source, public = PROCESSED / release.data, release.accounting == "rigorous"
+    as_authors = release.accounting == "released"
     networks = contracts.read_schema(source / "schema.json").networks
     schemas = {network: contracts.read_schema(source / network / "schema.json") for network in networks}
     readers = {
@@ -126,8 +127,13 @@ def _networks(planned: Plan, name: str, suite: Suite, params: Params) -> None:
             features: tuple[Feature, ...] = tuple(
                 feature for feature in schema.features if not public or feature.bounds == "public"
             )
-            if features:
+            if features and as_authors:
+                add("features/released", budgets.features_epsilon, network, of=features)
+            elif features:
                 add("features", budgets.features_epsilon, network, of=features)
+        if as_authors:
+            add("edges/released", budgets.edges_epsilon, count_share=release.count_share)
+            continue
         cells, count = edges.budgets(budgets.edges_epsilon, release.count_share, release.accounting)
         add("edges/number", count)
         if not public:

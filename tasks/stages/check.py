@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from tasks import contracts
-from tasks.config.fields import PerturbedFeatures, PublishedNetworks, RigorousNetworks
+from tasks.config.fields import AnyNetworks, PerturbedFeatures
 from tasks.config.params import Experiment, Params, Suite, entry, load
 from tasks.config.tasks import ATTACKS, TASKS, resolve
 from tasks.errors import ConfigurationError, DataError
@@ -188,7 +188,7 @@ def perturbed_subject(key: str, params: Params) -> Subject:
     return Subject([folder / "schema.json", *files.values()], tables)
 
 
-def _perturbed_networks(folder: Path, release: PublishedNetworks | RigorousNetworks) -> Subject:
+def _perturbed_networks(folder: Path, release: AnyNetworks) -> Subject:
     """Each network of every release beside the processed one."""
     releases = {
         (setting, seed): folder / setting / f"seed-{seed}" for setting in release.settings() for seed in release.seeds
@@ -197,6 +197,7 @@ def _perturbed_networks(folder: Path, release: PublishedNetworks | RigorousNetwo
     expected = [folder / "ledger.json", source / "schema.json", *(place / "schema.json" for place in releases.values())]
     files = [file for place in (folder, source) for file in sorted(place.rglob("*.parquet"))]
     budgets = {setting: budget.features_epsilon for setting, budget in release.settings().items()}
+    features = suites.released_features if release.accounting == "released" else suites.perturbed_features
     most = release.words_per_user if release.accounting == "rigorous" else None
 
     def tables() -> list[Table]:
@@ -209,8 +210,10 @@ def _perturbed_networks(folder: Path, release: PublishedNetworks | RigorousNetwo
             require_types(pair)
         for network in before.schema.networks:
             of_network = {which: pair.network(network) for which, pair in read.items()}
-            checked += suites.perturbed_network(of_network, budgets, most, before.network(network), f"{network}/")
-        return checked or suites.perturbed_network(read, budgets, most, before, "")
+            checked += suites.perturbed_network(
+                of_network, budgets, features, most, before.network(network), f"{network}/"
+            )
+        return checked or suites.perturbed_network(read, budgets, features, most, before, "")
 
     return Subject([*expected, *files], tables)
 

@@ -4,7 +4,8 @@ Writes <setting>/seed-<s>/<network>/ (of a lone network <setting>/seed-<s>/), fo
 features.parquet (user, then encoded columns), social.parquet (each friendship once, the smaller id first),
 posts.parquet and vocabulary.parquet (words that a post may hold), and schema.json: `tables` names all but the features.
 Beside two networks lies the schema.json of the pair. Nothing else of the processed data is there: labels, anchors,
-vectors of whole texts and published ids are not perturbed, so they are not released.
+vectors of whole texts and published ids are not perturbed, so they are not released. Where accounting is `released`,
+what the authors' code leaves as it is stays so, and follows are perturbed with their direction, which friendships lose.
 
 Where accounting is rigorous, nothing that is made of the data without noise has a part in a release: numbers that
 only the data's own minimum and maximum scale, and categories that only the data list, are left out, words that GloVe's
@@ -30,24 +31,24 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks import contracts
-from tasks.config.fields import Budgets, PublishedNetworks, RigorousNetworks
+from tasks.config.fields import AnyNetworks, Budgets, PublishedNetworks, ReleasedNetworks, RigorousNetworks
 from tasks.contracts import Feature, Schema
 from tasks.datasets import glove
 from tasks.datasets.encoding import encode
 from tasks.datasets.fetch import local_file
 from tasks.errors import ByHandError, DataError
+from tasks.models.user_networks.base import undirected_pairs
 from tasks.models.user_networks.skipgram import skipgram_vectors
 from tasks.models.user_networks.walks import cooccurrences
 from tasks.privacy.accounting.gaps import secure_entry
 from tasks.privacy.accounting.ledger import LedgerEntry, left_out
-from tasks.privacy.mechanisms import edges, multidimensional, posts
+from tasks.privacy.mechanisms import as_released, edges, multidimensional, posts
 from tasks.privacy.mechanisms.posts import Vocabulary
 from tasks.privacy.noise import generator
 from tasks.stages import perturb_features
 from tasks.stages.common import file_digest, write_json
 from tasks.stages.download import places
 
-Options = PublishedNetworks | RigorousNetworks
 UNLISTED = {
     "numeric": "nothing but the data's own minimum and maximum scales them",
     "categorical": "nothing but the data tells which categories there are",
@@ -60,7 +61,7 @@ class Network:
     """What of a network is perturbed; each part is None where there is none, or it is left out.
 
     features: those that are released, with their `matrix`: (n_users, n_columns).
-    links: (n_links, 2) int32, each friendship once.
+    links: (n_links, 2) int32, each friendship once; each follow where accounting is `released`.
     posts: `user` and `tokens`, ids of `words`; none without a word.
     unreleased: of a part that is left out, why.
     """
@@ -81,7 +82,7 @@ class Network:
         return perturb_features.content_digest(self.matrix, self.links, *texts)
 
 
-def perturb(name: str, options: Options, source: Path, place: Path) -> list[dict[str, Any]]:
+def perturb(name: str, options: AnyNetworks, source: Path, place: Path) -> list[dict[str, Any]]:
     """Write all releases of the network or pair in `source` below `place`.
 
     Returns:
@@ -115,7 +116,7 @@ def perturb(name: str, options: Options, source: Path, place: Path) -> list[dict
     return records
 
 
-def read(folder: Path, name: str, options: Options, public: Vocabulary | None) -> Network:
+def read(folder: Path, name: str, options: AnyNetworks, public: Vocabulary | None) -> Network:
     """A processed network as it is perturbed: friends without direction, features and words that may be released.
 
     Raises:
@@ -136,7 +137,10 @@ def read(folder: Path, name: str, options: Options, public: Vocabulary | None) -
     if features:
         users = contracts.read(folder / "users.parquet", contracts.users_schema(schema.features))
         matrix = encode(users, features)
-    links = friendships(tables.scan("social")) if "social" in schema.tables else None
+    links = None
+    if "social" in schema.tables:
+        pairs = follows if isinstance(options, ReleasedNetworks) else friendships
+        links = pairs(tables.scan("social"))
     texts = vocabulary = None
     if "vectors" in schema.tables and "posts" not in schema.tables:
         unreleased["text"] = "Vectors of whole texts are left out: no mechanism here takes them, only words."
@@ -145,7 +149,7 @@ def read(folder: Path, name: str, options: Options, public: Vocabulary | None) -
     elif "posts" in schema.tables:
         texts = contracts.read(folder / "posts.parquet", contracts.POSTS)
         own = contracts.read(folder / "vocabulary.parquet", contracts.VOCABULARY).sort("id")["word"]
-        if isinstance(options, PublishedNetworks):
+        if not isinstance(options, RigorousNetworks):
             vocabulary = fitted_words(texts, own.to_list(), options)
         else:
             assert public is not None, "read where texts have a budget"
@@ -167,7 +171,13 @@ def friendships(social: pl.LazyFrame) -> NDArray[np.int32]:
     return pairs.filter(ends[0] != ends[1]).unique().sort(*ends).collect().to_numpy()
 
 
-def fitted_words(texts: pl.DataFrame, names: list[str], options: PublishedNetworks) -> Vocabulary:
+def follows(social: pl.LazyFrame) -> NDArray[np.int32]:
+    """Each follow of a user by another once: (n_follows, 2), in order."""
+    pairs = social.select("source", "target").filter(pl.col("source") != pl.col("target"))
+    return pairs.unique().sort("source", "target").collect().to_numpy()
+
+
+def fitted_words(texts: pl.DataFrame, names: list[str], options: PublishedNetworks | ReleasedNetworks) -> Vocabulary:
     """The network's own vocabulary, with vectors of what is written near what."""
     how = options.word_vectors
     lengths, tokens = posts.to_ragged(texts)
@@ -196,7 +206,7 @@ def public_words(options: RigorousNetworks) -> tuple[Vocabulary, dict[str, Any]]
 
 
 def release(
-    network: Network, options: Options, budgets: Budgets, where: tuple[str, str], seed: int, folder: Path
+    network: Network, options: AnyNetworks, budgets: Budgets, where: tuple[str, str], seed: int, folder: Path
 ) -> Iterator[LedgerEntry]:
     """Write one release of a network into `folder`; what each kind of its data spent.
 
@@ -204,7 +214,6 @@ def release(
         where: the entry of params.yaml and its setting; with the network, what it holds, the kind of data and the seed
             they tell its noise from all other.
     """
-    n_releases = len(options.settings()) * len(options.seeds)
     n_words, entries = 0, []
     tables: dict[str, pl.DataFrame] = {}
 
@@ -213,33 +222,24 @@ def release(
 
     if network.matrix is not None:
         epsilon = budgets.features_epsilon
-        noisy = multidimensional.perturb(network.matrix, network.features, epsilon, rng("feature", epsilon))
+        noisy, spent = release_features(network, options, epsilon, rng("feature", epsilon))
         columns = [column for feature in network.features for column in feature.columns]
         perturb_features.write(noisy, columns, folder / "features.parquet")
-        of_features = multidimensional.entries(network.features, epsilon, n_releases)
-        entries += [entry.model_copy(update={"accounting": options.accounting}) for entry in of_features]
+        entries += spent
     if network.links is not None:
-        epsilon, count = edges.budgets(budgets.edges_epsilon, options.count_share, options.accounting)
-        graph = edges.top_m_filter(
-            network.links, network.schema.n_users, epsilon, count, rng("edge", epsilon), options.accounting
-        )
+        epsilon = budgets.edges_epsilon
+        graph, entry = release_links(network, options, epsilon, rng("edge", epsilon))
         source, target = graph.astype(np.int32).T
         tables["social"] = pl.DataFrame({"source": source, "target": target}).with_columns(relation=pl.lit("friend"))
-        entry = edges.ledger(epsilon, count, options.accounting, n_releases)
         direction = "Direction is dropped: one follow, or both of a pair of users, is one friendship."
         entries.append(entry.model_copy(update={"gaps": (direction, *entry.gaps)}))
     if network.posts is not None:
-        vocabulary = network.words
-        assert vocabulary is not None, "read with the posts"
+        assert network.words is not None, "read with the posts"
         assert budgets.text_epsilon is not None, "or the posts would be left out"
-        n_words = len(vocabulary.names)
-        epsilon = budgets.text_epsilon
-        most = options.words_per_user if isinstance(options, RigorousNetworks) else None
-        tables["posts"], texts = posts.perturb(
-            network.posts, vocabulary, epsilon, rng("text", epsilon), n_releases, most
-        )
+        n_words, epsilon = len(network.words.names), budgets.text_epsilon
+        tables["posts"], texts = release_posts(network, options, epsilon, rng("text", epsilon))
         ids = pl.int_range(n_words, dtype=pl.Int32, eager=True)
-        tables["vocabulary"] = pl.DataFrame({"id": ids, "word": vocabulary.names})
+        tables["vocabulary"] = pl.DataFrame({"id": ids, "word": network.words.names})
         entries += texts
     schema = network.schema.model_copy(
         update={
@@ -252,7 +252,54 @@ def release(
     return with_remarks(entries, network, options)
 
 
-def with_remarks(entries: list[LedgerEntry], network: Network, options: Options) -> Iterator[LedgerEntry]:
+def n_releases(options: AnyNetworks) -> int:
+    """How many releases of the same data lie side by side."""
+    return len(options.settings()) * len(options.seeds)
+
+
+def release_features(
+    network: Network, options: AnyNetworks, epsilon: float, rng: np.random.Generator
+) -> tuple[NDArray[np.float32], list[LedgerEntry]]:
+    """Attributes, (n_users, n_columns), and what they spent."""
+    assert network.matrix is not None, "or there is nothing to release"
+    if isinstance(options, ReleasedNetworks):
+        noisy = as_released.attributes(network.matrix, network.features, epsilon, rng)
+        return noisy, [as_released.attributes_entry(network.features, epsilon, n_releases(options))]
+    noisy = multidimensional.perturb(network.matrix, network.features, epsilon, rng)
+    entries = multidimensional.entries(network.features, epsilon, n_releases(options))
+    return noisy, [entry.model_copy(update={"accounting": options.accounting}) for entry in entries]
+
+
+def release_links(
+    network: Network, options: AnyNetworks, epsilon: float, rng: np.random.Generator
+) -> tuple[NDArray[np.integer], LedgerEntry]:
+    """Friendships, (n_links, 2), and what they spent."""
+    assert network.links is not None, "or there is nothing to release"
+    n_users, many = network.schema.n_users, n_releases(options)
+    if isinstance(options, ReleasedNetworks):
+        count = options.count_share * epsilon
+        directed = as_released.follows(network.links, n_users, epsilon, count, rng)
+        return undirected_pairs(directed), as_released.follows_entry(epsilon, count, many)
+    cells, count = edges.budgets(epsilon, options.count_share, options.accounting)
+    graph = edges.top_m_filter(network.links, n_users, cells, count, rng, options.accounting)
+    return graph, edges.ledger(cells, count, options.accounting, many)
+
+
+def release_posts(
+    network: Network, options: AnyNetworks, epsilon: float, rng: np.random.Generator
+) -> tuple[pl.DataFrame, tuple[LedgerEntry, ...]]:
+    """Posts, and what they spent."""
+    assert network.posts is not None, "or there is nothing to release"
+    assert network.words is not None, "read with the posts"
+    if isinstance(options, ReleasedNetworks):
+        shares = options.sensitive_share, options.replaced_share
+        entries = as_released.text_entries(network.posts, network.words, epsilon, *shares, n_releases(options))
+        return as_released.texts(network.posts, network.words, epsilon, *shares, rng), entries
+    most = options.words_per_user if isinstance(options, RigorousNetworks) else None
+    return posts.perturb(network.posts, network.words, epsilon, rng, n_releases(options), most)
+
+
+def with_remarks(entries: list[LedgerEntry], network: Network, options: AnyNetworks) -> Iterator[LedgerEntry]:
     """The entries with what only the stage knows: what was left out, and that a pair shares users."""
     gaps: dict[str, list[str]] = {"feature": [], "edge": [], "text": []}
     if isinstance(options, RigorousNetworks) and network.posts is not None:

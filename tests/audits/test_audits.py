@@ -19,7 +19,7 @@ FEWER = {
     "dpmf": 400, "dpmf-explicit": 400, "dpmf-implicit": 800, "dpmf-rigorous": 2_000, "dpne": 400, "dpsgd": 1_600,
     "dpvae-compact": 1_280, "dpvae-rigorous": 1_280, "dpvae-rigorous/norms": 1_500, "dpvae-rigorous/popularity": 2_500,
     "dpvae-rigorous/popularity-above-cap": 5_000, "dpvae-rigorous/quantile": 1_280, "edges": 4_000,
-    "edges/filled": 20_000, "edges/number": 4_000, "texts": 20_000,
+    "edges/filled": 20_000, "edges/number": 4_000, "edges/released": 20_000, "texts": 20_000,
 }  # fmt: skip
 """Samples that cost more than a second are not drawn in the numbers that `dprec audit-mechanisms` takes, but in such
 with which each positive control below is refuted for every seed that was tried."""

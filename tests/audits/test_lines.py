@@ -15,7 +15,16 @@ from tests.reporting import committed
 
 SUITES = sorted(path.parent.name for path in RESULTS.glob("*/results.json"))
 SHARED = ("dpmf-ratings", "privsr")
-ALWAYS = ("edges", "edges/cells", "edges/filled", "edges/number", "features", "texts")
+ALWAYS = (
+    "edges",
+    "edges/cells",
+    "edges/filled",
+    "edges/number",
+    "edges/released",
+    "features",
+    "features/released",
+    "texts",
+)
 
 
 @cache

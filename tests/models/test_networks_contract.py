@@ -12,6 +12,7 @@ from tasks.models.user_networks.base import Embedder, NetworkData, PairData, Pai
 from tasks.models.user_networks.controls import Attributes, Degree, Random
 from tasks.models.user_networks.crosue import CroGCN
 from tasks.models.user_networks.deepwalk import DeepWalk
+from tasks.models.user_networks.netmf import NetMF
 from tasks.models.user_networks.rgcn import RGCN
 from tasks.models.user_networks.sne import SNE
 from tasks.models.user_networks.udmf import UDMF
@@ -26,6 +27,7 @@ CONFIGS = {
     "udmf": (UDMF, STEPS | {"walk": WALK, "text": {"dimension": 5}}),
     "word2vec": (Word2Vec, {"dimension": 5}),
     "deepwalk": (DeepWalk, WALK),
+    "netmf": (NetMF, WALK),
     "attributes": (Attributes, {}),
     "degree": (Degree, {}),
     "random": (Random, {"dimension": 5}),
@@ -132,7 +134,7 @@ def test_resumed_training_ends_as_unbroken_training(name):
 
 
 @pytest.mark.parametrize("missing", ["features", "posts", "links"])
-@pytest.mark.parametrize("name", ["rgcn", "sne", "udmf", "deepwalk"])
+@pytest.mark.parametrize("name", ["rgcn", "sne", "udmf", "deepwalk", "netmf"])
 def test_a_network_without_one_kind_of_data_embeds_all_its_users(name, missing):
     nothing = {"links": np.empty((0, 2), np.int32), "posts": None, "features": None}
     absent = {missing: nothing[missing]} | ({"word_vectors": None} if missing == "posts" else {})
@@ -141,7 +143,7 @@ def test_a_network_without_one_kind_of_data_embeds_all_its_users(name, missing):
     assert np.isfinite(rows).all()
 
 
-@pytest.mark.parametrize("name", ["rgcn", "sne", "deepwalk", "random"])
+@pytest.mark.parametrize("name", ["rgcn", "sne", "deepwalk", "netmf", "random"])
 def test_a_network_without_users_has_no_rows(name):
     assert fitted(name, NetworkData(0, np.empty((0, 2), np.int32))).embed().shape == (0, 5)
 
@@ -190,6 +192,7 @@ def test_anchors_and_embeddings_of_other_networks_are_refused():
         ("rgcn", ["feature", "edge", "text"]),
         ("sne", ["feature", "edge"]),
         ("deepwalk", ["edge"]),
+        ("netmf", ["edge"]),
         ("word2vec", ["text"]),
         ("attributes", ["feature"]),
         ("degree", ["edge"]),

@@ -6,12 +6,12 @@ import numpy as np
 import torch
 
 from tasks.models.user_networks.base import NetworkData
-from tasks.models.user_networks.deepwalk import DeepWalkConfig
+from tasks.models.user_networks.netmf import NetMFConfig
 from tasks.models.user_networks.sne import SNE, SNEConfig
 from tasks.models.user_networks.udmf import UDMF, UDMFConfig, standardise
 from tests.models.naive_networks import network
 
-SMALL_WALK = DeepWalkConfig(dimension=4, walks=4, length=6, window=2)
+SMALL_WALK = NetMFConfig(dimension=4, walks=4, length=6, window=2)
 
 
 def halves(n=60, seed=0) -> tuple[NetworkData, np.ndarray]:
@@ -54,7 +54,7 @@ def test_sne_without_weight_on_attributes_does_not_see_them():
 def test_udmf_keeps_attributes_and_structure_both():
     data, gender = halves()
     config = UDMFConfig(
-        epochs=150, batch_size=20, learning_rate=0.005, dimension=8, hidden=16, walk=DeepWalkConfig(dimension=4)
+        epochs=150, batch_size=20, learning_rate=0.005, dimension=8, hidden=16, walk=NetMFConfig(dimension=4)
     )
     model = UDMF(config).fit(data, rng=np.random.default_rng(0))
     assert fitted_by_least_squares(model.embed(), gender) > 0.9

@@ -1,5 +1,8 @@
-"""Random walks, co-occurrences and skip-gram in closed form."""
+"""Random walks, co-occurrences, and skip-gram, trained and in closed form."""
 
+import os
+import subprocess
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -10,8 +13,10 @@ from scipy.stats import chisquare
 from tasks.models.user_networks.base import NetworkData, Posts
 from tasks.models.user_networks.deepwalk import DeepWalk, DeepWalkConfig
 from tasks.models.user_networks.friendship import neighbourhoods
+from tasks.models.user_networks.netmf import NetMF, NetMFConfig
+from tasks.models.user_networks.sgns import SkipgramConfig, skipgram
 from tasks.models.user_networks.skipgram import factorise, shifted_ppmi
-from tasks.models.user_networks.walks import cooccurrences, nearby_pairs, random_walks
+from tasks.models.user_networks.walks import cooccurrences, nearby_pairs, random_walks, walks_of
 from tasks.models.user_networks.word2vec import Word2Vec, Word2VecConfig, mean_of_words, word_vectors
 from tests.models.naive_networks import friends_of, network
 
@@ -91,20 +96,73 @@ def test_factors_multiply_back_to_the_best_approximation(dimension):
     np.testing.assert_allclose(vectors @ vectors.T, best, atol=1e-4)
 
 
-def test_walks_tell_two_communities_apart():
+@pytest.mark.parametrize(
+    "model",
+    [
+        NetMF(NetMFConfig(dimension=2, walks=20, length=10, window=3)),
+        DeepWalk(DeepWalkConfig(dimension=8, walks=80, length=10, window=3, passes=20)),
+    ],
+)
+def test_walks_tell_two_communities_apart(model):
     pairs = np.stack(np.triu_indices(30, 1), axis=1)
     links = np.concatenate([pairs[(pairs < 15).all(1)], pairs[(pairs >= 15).all(1)], [[0, 15]]]).astype(np.int32)
-    config = DeepWalkConfig(dimension=2, walks=20, length=10, window=3)
-    rows = DeepWalk(config).fit(NetworkData(30, links), rng=np.random.default_rng(0)).embed()
+    rows = model.fit(NetworkData(30, links), rng=np.random.default_rng(0)).embed()
     units = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     alike = units @ units.T
     assert alike[:15, :15].min() > 0.5 > alike[:15, 15:].max()
 
 
-def test_users_without_friends_have_no_place_on_walks():
-    rows = DeepWalk(DeepWalkConfig(dimension=3)).fit(network(), rng=np.random.default_rng(0)).embed()
+@pytest.mark.parametrize("model", [NetMF(NetMFConfig(dimension=3)), DeepWalk(DeepWalkConfig(dimension=3))])
+def test_users_without_friends_have_no_place_on_walks(model):
+    rows = model.fit(network(), rng=np.random.default_rng(0)).embed()
     assert not rows[8].any()
     assert rows[:8].any()
+
+
+def test_every_user_with_friends_starts_as_often_and_once_before_anybody_starts_again():
+    data = network()
+    walks = np.concatenate([*walks_of(data.links, data.n_users, 3, 4, np.random.default_rng(0))])
+    with_friends = sorted(set(data.links.ravel().tolist()))
+    starts = walks[:, 0].reshape(3, len(with_friends))
+    assert [sorted(row) for row in starts.tolist()] == [with_friends] * 3
+    assert not (starts[0] == starts[1]).all()
+
+
+def test_skipgram_is_the_same_whatever_python_hashes_by():
+    """gensim's own promise is for one thread; names of tokens must not decide where vectors start."""
+    code = (
+        "import numpy as np, hashlib; from tasks.models.user_networks.sgns import SkipgramConfig, skipgram; "
+        "rows = np.random.default_rng(0).integers(-1, 40, (300, 20)); "
+        "vectors = skipgram(rows, 50, SkipgramConfig(dimension=6, window=4), np.random.default_rng(1)); "
+        "print(hashlib.sha256(vectors.tobytes()).hexdigest())"
+    )
+    seen = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "2")
+    }
+    assert len(seen) == 1
+
+
+def test_trained_skipgram_comes_near_its_closed_form():
+    """Dot products with contexts' vectors are the shifted PMI, so friends of the same users are alike in both."""
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 3, 400)
+    rows = groups[:, None] * 6 + rng.integers(0, 6, (400, 12))
+    trained = skipgram(rows, 20, SkipgramConfig(dimension=8, window=5, passes=30), rng)
+    counts = cooccurrences(rows.ravel(), np.repeat(np.arange(400), 12), 20, 5)
+    closed = factorise(shifted_ppmi(counts, 1.0), 8, rng)
+    assert not trained[18:].any()
+    similar = [
+        units[:18] @ units[:18].T
+        for units in (of / np.maximum(np.linalg.norm(of, axis=1, keepdims=True), 1e-9) for of in (trained, closed))
+    ]
+    assert np.corrcoef(similar[0].ravel(), similar[1].ravel())[0, 1] > 0.9
 
 
 def test_words_of_the_same_posts_are_closer_than_words_of_others():

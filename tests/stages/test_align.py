@@ -340,6 +340,7 @@ def failed_check() -> None:
         (vectors(np.full((tiny.N_RIGHT, tiny.WIDTH), np.inf)), DataError, "not finite"),
         (lambda: shutil.rmtree(EMBEDDINGS / "tiny" / "base" / "left"), DataError, "left/seed-0.parquet: no such file"),
         (failed_check, DataError, "failed their check"),
+        (entry(ways=["cycle"], anchors="cycle"), ConfigurationError, "the way 'cycle' needs its configuration"),
     ],
 )
 def test_what_cannot_be_aligned_is_refused_in_one_line(change: Any, error: type[Exception], message: str) -> None:

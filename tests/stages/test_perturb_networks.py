@@ -26,13 +26,14 @@ from tests.stages import tiny_networks as tiny
 
 SETTINGS = ("base", "edges_epsilon=5.0", "features_epsilon=20.0")
 TRUE = tiny.tables()
+OPTIONS = {"published": tiny.PUBLISHED, "released": tiny.RELEASED, "rigorous": tiny.RIGOROUS}
 N_FRIENDS = len({frozenset(pair) for pair in TRUE["left/social"].select("source", "target").iter_rows()})
 
 
 @pytest.fixture(autouse=True)
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DPREC_MIRROR", raising=False)
-    tiny.build(tmp_path, published=tiny.PUBLISHED, rigorous=tiny.RIGOROUS)
+    tiny.build(tmp_path, **OPTIONS)
     monkeypatch.chdir(tmp_path)
 
 
@@ -62,7 +63,7 @@ def words_of_users(posts: pl.DataFrame) -> pl.DataFrame:
     return posts.group_by("user").agg(n=pl.col("tokens").list.len().sum()).sort("user")
 
 
-@pytest.mark.parametrize("name", ["published", "rigorous"])
+@pytest.mark.parametrize("name", OPTIONS)
 def test_a_release_holds_what_was_perturbed_and_nothing_else(name: str) -> None:
     perturb.main(name)
     root = PERTURBED / name
@@ -84,7 +85,7 @@ def test_a_release_holds_what_was_perturbed_and_nothing_else(name: str) -> None:
     assert schema.vector_size == 0
 
 
-@pytest.mark.parametrize("name", ["published", "rigorous"])
+@pytest.mark.parametrize("name", OPTIONS)
 def test_models_can_read_a_release(name: str) -> None:
     """`NetworkData` refuses links twice or to oneself, posts out of order, and words beyond the vocabulary."""
     perturb.main(name)
@@ -248,7 +249,7 @@ def test_every_release_has_noise_of_its_own(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["published", "rigorous"])
+@pytest.mark.parametrize("name", OPTIONS)
 def test_a_release_does_not_depend_on_what_else_is_listed_and_is_the_same_again(name: str, tmp_path: Path) -> None:
     perturb.main(name)
     before = digest(PERTURBED / name), digest(folder(name, "base", 1))
@@ -256,8 +257,7 @@ def test_a_release_does_not_depend_on_what_else_is_listed_and_is_the_same_again(
     assert digest(PERTURBED / name) == before[0]
     other = tmp_path / "other"
     other.mkdir()
-    entry = {"published": tiny.PUBLISHED, "rigorous": tiny.RIGOROUS}[name]
-    tiny.build(other, **{name: entry | {"sweep": {}, "seeds": [1]}})
+    tiny.build(other, **{name: OPTIONS[name] | {"sweep": {}, "seeds": [1]}})
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(other)
         perturb.main(name)
@@ -269,8 +269,7 @@ def test_secure_networks_follow_from_no_seed_and_every_kind_of_data_says_so(name
     """Of texts and edges a few bits would differ at least."""
     other = tmp_path / "other"
     other.mkdir()
-    entry = {"published": tiny.PUBLISHED, "rigorous": tiny.RIGOROUS}[name]
-    tiny.build(other, **{name: entry | {"sweep": {}, "seeds": [1], "noise": "secure"}})
+    tiny.build(other, **{name: OPTIONS[name] | {"sweep": {}, "seeds": [1], "noise": "secure"}})
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(other)
         perturb.main(name)
@@ -324,12 +323,13 @@ def broken(name: str) -> set[tuple[str, str | None]]:
     }
 
 
-def test_a_release_passes_its_check() -> None:
-    perturb.main("published")
-    check.main("perturbed/published")
-    verdict = read_json(QUALITY / "perturbed" / "published.json")
+@pytest.mark.parametrize("name", OPTIONS)
+def test_a_release_passes_its_check(name: str) -> None:
+    perturb.main(name)
+    check.main(f"perturbed/{name}")
+    verdict = read_json(QUALITY / "perturbed" / f"{name}.json")
     assert verdict["success"]
-    assert (folder("published") / "posts.parquet").as_posix() in verdict["checked"]
+    assert (folder(name) / "posts.parquet").as_posix() in verdict["checked"]
 
 
 @pytest.mark.parametrize("name", ["published", "rigorous"])

@@ -53,6 +53,12 @@ PUBLISHED = SHARED | {
     "accounting": "published",
     "word_vectors": {"dimension": 3, "window": 2, "negatives": 1.0, "seed": 0},
 }
+RELEASED = SHARED | {
+    "accounting": "released",
+    "word_vectors": PUBLISHED["word_vectors"],
+    "sensitive_share": 0.5,
+    "replaced_share": 0.2,
+}
 RIGOROUS = SHARED | {"accounting": "rigorous", "public_words": 10, "words_per_user": 3}
 
 

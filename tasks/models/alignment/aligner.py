@@ -9,6 +9,7 @@ from pydantic import Field
 from tasks.errors import DataError
 from tasks.models.alignment.adversarial import AdversarialConfig, AdversarialStart
 from tasks.models.alignment.csls import Csls, Normalisation, normalise
+from tasks.models.alignment.cycle import CycleConfig, CycleStart, codes
 from tasks.models.alignment.procrustes import Refined, procrustes, refine
 from tasks.models.base import ModelConfig
 
@@ -26,6 +27,8 @@ class AlignmentConfig(ModelConfig):
     """Of the fixed random order that decides between users who are equally near."""
     adversarial: AdversarialConfig
     """How the start without anchors is found."""
+    cycle: CycleConfig | None = None
+    """How that of the authors' code is; None where it is not asked for."""
 
 
 class Aligner:
@@ -53,6 +56,24 @@ class Aligner:
             neighbours=config.neighbours,
             tie_seed=config.tie_seed,
             rng=rng,
+        )
+
+    def coded(self, source: NDArray[np.floating], target: NDArray[np.floating], rng: np.random.Generator) -> Aligner:
+        """An aligner of the embeddings' codes, which are not normalised, for a start by `cycle_start`.
+
+        Args:
+            source, target: (n_sources, d) and (n_targets, d) embeddings as they were learnt.
+        """
+        assert self.config.cycle is not None, "params.yaml has the way `cycle` only with its configuration"
+        both = [codes(side, self.config.cycle.coder, rng) for side in (source, target)]
+        return Aligner(self.config.model_copy(update={"normalise": ()}), *both)
+
+    def cycle_start(self, rng: np.random.Generator) -> CycleStart:
+        """As `start`, of the authors' code; the vectors are codes."""
+        config = self.config
+        assert config.cycle is not None, "as in `coded`"
+        return CycleStart(
+            config.cycle, self.source, self.target, neighbours=config.neighbours, tie_seed=config.tie_seed, rng=rng
         )
 
     def from_anchors(self, anchors: NDArray[np.integer]) -> Refined:

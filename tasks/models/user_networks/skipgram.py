@@ -1,7 +1,7 @@
 """Skip-gram with negative sampling in closed form: factorising the shifted positive PMI.
 
 Levy and Goldberg (NIPS 2014) show that skip-gram with Q negatives factorises log(#(w, c) · |D| / (#w · #c)) − log Q.
-What Word2Vec and DeepWalk reach by many passes is here one sparse singular value decomposition: the same on every
+What `sgns` reaches by passes over words or walks is here one sparse singular value decomposition: the same on every
 machine up to rounding, and nothing but counts to keep.
 """
 

@@ -3,7 +3,7 @@
 The paper says "a novel hybrid DNN-based framework that fuses information across different modalities" and cites a work
 on the popularity of images; the name is that of Farnadi et al. (WSDM 2018), whose network is trained on the labels.
 Embeddings that are to be attacked and compared cannot have seen labels, so the plain reading here is without them: each
-modality (attributes, texts, and structure as DeepWalk's vectors) has an encoder of its own, a joint layer fuses
+modality (attributes, texts, and structure as NetMF's vectors) has an encoder of its own, a joint layer fuses
 them, and decoders give all modalities back. The loss is the sum of their mean squared errors.
 """
 
@@ -18,7 +18,7 @@ from typing_extensions import override
 from tasks.errors import DataError
 from tasks.models.training import EpochConfig, draw_weights
 from tasks.models.user_networks.base import Constants, EpochEmbedder, NetworkData, UserEmbedder
-from tasks.models.user_networks.deepwalk import DeepWalkConfig, walk_vectors
+from tasks.models.user_networks.netmf import NetMFConfig, netmf_vectors
 from tasks.models.user_networks.word2vec import Word2VecConfig, text_of_users
 
 
@@ -29,7 +29,7 @@ class UDMFConfig(EpochConfig):
     """Length of the embeddings."""
     hidden: int = Field(default=64, ge=1)
     """Width of each modality's encoder."""
-    walk: DeepWalkConfig = DeepWalkConfig(walks=10)
+    walk: NetMFConfig = NetMFConfig(walks=10)
     """How structure becomes a modality."""
     text: Word2VecConfig = Word2VecConfig()
     """How texts become one, where words have no vectors."""
@@ -81,7 +81,7 @@ class UDMF(EpochEmbedder, UserEmbedder):
         Raises:
             DataError: nothing is known of anybody.
         """
-        structure = walk_vectors(data, self.config.walk, rng) if len(data.links) else None
+        structure = netmf_vectors(data, self.config.walk, rng) if len(data.links) else None
         modalities = [data.features, text_of_users(data, self.config.text, rng), structure]
         known = [standardise(torch.from_numpy(rows)) for rows in modalities if rows is not None]
         if not known or not data.n_users:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
 from tasks.graph import ops
+from tasks.models.user_networks.friendship import neighbourhoods
+
+STEPS_AT_ONCE = 1 << 22
+"""Nodes of walks made at a time."""
 
 
 def random_walks(
@@ -24,6 +30,21 @@ def random_walks(
         current = walks[moving, step - 1]
         walks[moving, step] = neighbours[rng.integers(indptr[current], indptr[current + 1])]
     return walks
+
+
+def walks_of(
+    links: NDArray[np.int32], n_users: int, walks: int, length: int, rng: np.random.Generator
+) -> Iterator[NDArray[np.int32]]:
+    """So many walks from each user with friends, a block of starts at a time: (n_starts, length) each.
+
+    Users start in random order, all of them once before any starts again.
+    """
+    graph = neighbourhoods(links, n_users)
+    befriended = np.flatnonzero(np.diff(graph.indptr.numpy()))
+    starts = np.concatenate([rng.permutation(befriended) for _ in range(walks)])
+    at_once = max(STEPS_AT_ONCE // length, 1)
+    for begin in range(0, len(starts), at_once):
+        yield random_walks(graph, starts[begin : begin + at_once], length, rng).astype(np.int32)
 
 
 def nearby_pairs(rows: NDArray[np.integer], window: int) -> NDArray[np.int64]:

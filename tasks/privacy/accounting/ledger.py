@@ -62,8 +62,8 @@ class LedgerEntry(BaseModel):
     """Who is held off, if not everybody who sees what is released. What the same noise is worth towards different
     observers is an entry for each, and these do not add up."""
     accounting: Accounting
-    """`published`: the noise the paper prescribes; `released`: that of the code its authors released; `rigorous`: noise
-    calibrated to the accounted total."""
+    """`published`: the noise the paper prescribes; `released`: that of its authors' code, where it is another;
+    `rigorous`: noise calibrated to the accounted total."""
     claimed_epsilon: Epsilon | None
     """The budget by the paper's own formula; None where the paper claims none."""
     claimed_delta: Delta

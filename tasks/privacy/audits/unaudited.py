@@ -9,6 +9,7 @@ REASONS: dict[str, str] = {
     "Gaussian noise on every user's prior": "no finite ε follows, and no worst case was built against the claim",
     "exponential mechanism on distances of word vectors": "the budget is per unit of distance, or of texts of another "
     "length than the audited one; what `texts` audits is a user's whole text",
+    "exponential mechanism on word distances, for some words": "no finite ε follows; other words pass as they are",
     "functional mechanism on the ranking loss": "no finite ε follows, and no worst case was built against the claim",
     "left out": "nothing is released of it",
     "Gaussian noise on submissions computed with vectors of published ratings, towards a recommender who sees each "

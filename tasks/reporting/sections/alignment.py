@@ -18,6 +18,7 @@ from tasks.reporting.core.section import Section, bullets, optional, paragraph, 
 
 WAYS = {
     "adversarial": "unsupervised: adversarial start",
+    "cycle": "unsupervised: the authors' aligner",
     "attributes": "nearest by attributes",
     "attribute-start": "unsupervised: attributes as start",
     "anchors-1%": "1 % of the anchors known",

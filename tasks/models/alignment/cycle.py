@@ -1,0 +1,156 @@
+"""The start without anchors that DP-CroSUE's released code has: autoencoders, a map each way, and a cycle loss.
+
+Each network's vectors are first given a code by a linear autoencoder of their own, which then stays as it is (the code
+detaches all that its later losses would teach it). Between the codes two maps are trained, one each way, each against
+a discriminator on the side it leads to; what a map gives is led back by the other one, which learns to end where it
+began (mean absolute difference, weighted). Both are kept near the orthogonal maps as in `adversarial`. What is judged
+and handed on is the orthogonal map nearest to the first one, of the epoch that the criterion likes best.
+
+Left out of that code: a learning rate that is halved where the criterion falls twice.
+
+Source: the code that accompanies Ren et al., CIKM 2022, as of 2023, which took it from Mohiuddin and Joty, "Revisiting
+adversarial autoencoder for unsupervised word translation with cycle consistency and improved training" (NAACL 2019);
+facts of it alone, written anew.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import Field
+from torch import Tensor, nn
+from typing_extensions import override
+
+from tasks.device import chosen
+from tasks.models.alignment.adversarial import AdversarialConfig, AdversarialStart, Discriminator
+from tasks.models.base import ModelConfig
+from tasks.models.training import draw_weights
+
+
+class CoderConfig(ModelConfig):
+    """Configuration of the autoencoders."""
+
+    width: int = Field(default=200, ge=1)
+    """Length of the codes."""
+    steps: int = Field(default=1975, ge=1)
+    """25 epochs of 79 batches."""
+    batch_size: int = Field(default=128, ge=1)
+    """Users of a step, drawn with repeats."""
+    learning_rate: float = Field(default=0.001, gt=0)
+    """Of Adam."""
+
+
+class CycleConfig(AdversarialConfig):
+    """Configuration of `CycleStart`; both maps and both discriminators are trained alike."""
+
+    coder: CoderConfig = CoderConfig()
+    """How vectors become codes."""
+    cycle: float = Field(default=5.0, ge=0)
+    """Weight of the loss of the way back."""
+
+
+def codes(vectors: NDArray[np.floating], config: CoderConfig, rng: np.random.Generator) -> NDArray[np.float32]:
+    """(n_users, width) what a linear autoencoder, trained on (n_users, d) vectors by squared error, makes of them."""
+    device = chosen()
+    rows = torch.from_numpy(np.asarray(vectors, np.float32)).to(device)
+    coder = nn.Sequential(nn.Linear(rows.shape[1], config.width), nn.Linear(config.width, rows.shape[1]))
+    draw_weights(coder, rng)
+    coder.to(device)
+    optimiser = torch.optim.Adam(coder.parameters(), lr=config.learning_rate)
+    for _ in range(config.steps):
+        batch = rows[torch.from_numpy(rng.integers(len(rows), size=config.batch_size))]
+        optimiser.zero_grad()
+        nn.functional.mse_loss(coder(batch), batch).backward()
+        optimiser.step()
+    with torch.no_grad():
+        return np.asarray(coder[0](rows).cpu().numpy(), np.float32)
+
+
+class CycleStart(AdversarialStart):
+    """The maps, the discriminators, and where their training is; `source` and `target` are codes.
+
+    `mapping` leads from the first network to the second; `losses` are of the discriminator there.
+    """
+
+    config: CycleConfig
+
+    def __init__(
+        self,
+        config: CycleConfig,
+        source: NDArray[np.floating],
+        target: NDArray[np.floating],
+        *,
+        neighbours: int,
+        tie_seed: int,
+        rng: np.random.Generator,
+    ) -> None:
+        """As `AdversarialStart`."""
+        super().__init__(config, source, target, neighbours=neighbours, tie_seed=tie_seed, rng=rng)
+        self._back = self._map.detach().T.contiguous().requires_grad_()
+        self._back_discriminator = Discriminator(source.shape[1], config.hidden)
+        draw_weights(self._back_discriminator, rng)
+        self._back_discriminator.to(self._map.device)
+
+    @override
+    def _epoch(self) -> float:
+        config, total = self.config, 0.0
+        ways = ((self._map, self._discriminator), (self._back, self._back_discriminator))
+        sides = (self._source, self._target)
+        for _ in range(config.iterations):
+            for _ in range(config.discriminator_steps):
+                for way, (mapping, discriminator) in enumerate(ways):
+                    own, other = self._drawn(sides[way]), self._drawn(sides[1 - way])
+                    loss = self._cross_entropy(discriminator, own @ mapping.detach(), other, fool=False)
+                    self._descend(loss, list(discriminator.parameters()))
+                    total += loss.item() if not way else 0.0
+            for way, (mapping, discriminator) in enumerate(ways):
+                self._step_of_maps(
+                    mapping, ways[1 - way][0], discriminator, self._drawn(sides[way]), self._drawn(sides[1 - way])
+                )
+        return total / (config.iterations * config.discriminator_steps)
+
+    def _step_of_maps(
+        self, mapping: Tensor, back: Tensor, discriminator: Discriminator, own: Tensor, other: Tensor
+    ) -> None:
+        """The map misleads the discriminator; the other one learns to lead back, from where the map has led."""
+        mapped = own @ mapping
+        fooled = self._cross_entropy(discriminator, mapped, other, fool=True)
+        returned = (own - mapped.detach() @ back).abs().mean()
+        self._descend(fooled + self.config.cycle * returned, [mapping, back])
+        with torch.no_grad():
+            for weights in (mapping, back):
+                weights.copy_((1 + self.config.beta) * weights - self.config.beta * weights @ (weights.T @ weights))
+
+    def _drawn(self, side: Tensor) -> Tensor:
+        """A batch of users, with repeats: (batch_size, d)."""
+        return side[torch.from_numpy(self._rng.integers(len(side), size=self.config.batch_size))]
+
+    def _cross_entropy(self, discriminator: Discriminator, mapped: Tensor, other: Tensor, *, fool: bool) -> Tensor:
+        """Mean cross-entropy of a discriminator; against swapped labels, all inputs seen, to mislead it."""
+        config, inputs = self.config, torch.cat([mapped, other])
+        if config.dropout and not fool:
+            kept = torch.from_numpy(self._rng.random(inputs.shape, np.float32) >= config.dropout).to(inputs.device)
+            inputs = inputs * kept / (1 - config.dropout)
+        is_other = inputs.new_full((len(inputs),), config.smoothing)
+        is_other[len(mapped) :] = 1 - config.smoothing
+        return nn.functional.binary_cross_entropy_with_logits(discriminator(inputs), 1 - is_other if fool else is_other)
+
+    @override
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        tensors, rest = super().state()
+        tensors |= {
+            f"back.{name}": value.to("cpu", copy=True) for name, value in self._back_discriminator.state_dict().items()
+        }
+        return tensors | {"back-map": self._back.detach().to("cpu", copy=True)}, rest
+
+    @override
+    def load_state(self, tensors: dict[str, Tensor], rest: dict[str, Any]) -> None:
+        own = {name: value for name, value in tensors.items() if not name.startswith("back")}
+        super().load_state(own, rest)
+        weights = {name.removeprefix("back."): value for name, value in tensors.items() if name.startswith("back.")}
+        self._back_discriminator.load_state_dict(weights)
+        with torch.no_grad():
+            self._back.copy_(tensors["back-map"])

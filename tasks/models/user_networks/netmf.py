@@ -1,0 +1,64 @@
+"""NetMF (Qiu et al., WSDM 2018): the matrix that DeepWalk factorises implicitly, factorised.
+
+Its powers of the transition matrix are estimated by walks, counted as they come, a block of starts at a time; see
+`skipgram`. A user without friends has a row of zeros.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import Field
+from scipy.sparse import csr_array
+from torch import Tensor
+from typing_extensions import override
+
+from tasks.models.base import SILENT, ModelConfig, Progress
+from tasks.models.user_networks.base import NetworkData, UserEmbedder, raw_inputs
+from tasks.models.user_networks.skipgram import skipgram_vectors
+from tasks.models.user_networks.walks import cooccurrences, walks_of
+from tasks.privacy.accounting.ledger import Protected
+
+
+class NetMFConfig(ModelConfig):
+    """Configuration of `NetMF`: DeepWalk's of its own paper by default."""
+
+    dimension: int = Field(default=128, ge=1)
+    """Length of the embeddings."""
+    walks: int = Field(default=80, ge=1)
+    """γ: walks from each user."""
+    length: int = Field(default=40, ge=2)
+    """t: users on a walk."""
+    window: int = Field(default=10, ge=1)
+    """w: users of one walk at most so far apart are near each other."""
+    negatives: float = Field(default=1.0, ge=1)
+    """Q of skip-gram, whose logarithm is taken off the PMI."""
+
+
+def netmf_vectors(data: NetworkData, config: NetMFConfig, rng: np.random.Generator) -> NDArray[np.float32]:
+    """(n_users, dimension) float32; zeros for users without friends."""
+    counts = csr_array((data.n_users, data.n_users))
+    for walks in walks_of(data.links, data.n_users, config.walks, config.length, rng):
+        of_walks = np.repeat(np.arange(len(walks)), config.length)
+        counts = counts + cooccurrences(walks.ravel(), of_walks, data.n_users, config.window)
+    return skipgram_vectors(counts, config.dimension, config.negatives, rng)
+
+
+class NetMF(UserEmbedder):
+    """Users who are met on the same walks are close."""
+
+    config: NetMFConfig
+    reads: ClassVar[frozenset[Protected]] = frozenset({"edge"})
+
+    @override
+    def fit(self, data: NetworkData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:  # type: ignore[override]
+        self._entries = tuple(raw_inputs([data], self.reads))
+        self._embeddings = {"users": torch.from_numpy(netmf_vectors(data, self.config, rng))}
+        return self
+
+    def compute(self) -> dict[str, Tensor]:
+        """See `Embedder.compute`: nothing but what `fit` made."""
+        raise RuntimeError("embed called before fit")
