@@ -102,9 +102,7 @@ def _scores(network: Network, task: str, printed: str, *, controls: tuple[str, .
     if task != "occupation":
         return Part(title, (plain, swapped, f1))
     weighted = column(WEIGHTED, WEIGHTED_LABEL, PRINTED["precision"], WEIGHTED_LABEL)
-    macro = column("precision", "precision, mean over classes", "precision_macro", "precision, mean over classes")
-    # The mean over classes has no printed counterpart.
-    return Part(title, (replace(weighted, older=plain), macro, f1))
+    return Part(title, (replace(weighted, older=plain), f1))
 
 
 def _tmr(network: Network) -> Part:
