@@ -22,6 +22,8 @@ from tasks.stages import code, table
 ROOT = Path(__file__).resolve().parents[1]
 BPR = Plugin("tasks.models", "MODELS", "bpr")
 TRAIN = "tasks.stages.train"
+TRAINING = ("train", "attack-edges", "attack-membership", "audit", "audit-training")
+"""Kinds of stages that train."""
 
 
 @pytest.fixture(scope="module")
@@ -304,7 +306,7 @@ def test_which_stages_a_change_of_each_kind_makes_stale(
     mechanism.write_text(f"{text}\n\nNEW = 1\n")
     users = {which for which, modules in closures.items() if "tasks.privacy.mechanisms.optimal_clip" in modules}
     assert stale() == users
-    assert users < {which for which in closures if which[0] in ("train", "attack-edges", "audit", "audit-training")}
+    assert users < {which for which in closures if which[0] in TRAINING}
     mechanism.write_text(text)
 
     registry = root / "tasks/models/__init__.py"

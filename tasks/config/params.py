@@ -127,7 +127,7 @@ class Experiment(Strict):
     noise: Literal["secure"] | None = None
     """Secure: from the operating system, and seeds decide initial weights and batches alone, so that results cannot be
     repeated; null: from the seeds, for research."""
-    chosen_on_test: bool = Field(default=False, exclude_if=lambda chosen: not chosen)
+    chosen_on_test: Literal[True] | None = None
     """Whether every epoch is run and tested, and each metric's best one is measured, too (`chosen-on-test/...`)."""
     config: dict[str, Any] = Field(default_factory=dict)
     """The model's own configuration and, where ratings are predicted, `sensitive_share`: the share of the ratings that

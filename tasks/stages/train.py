@@ -72,7 +72,7 @@ def plan(name: str, params: Params) -> list[Unit]:
     suite, code = params.suites[experiment.suite], fingerprint("train", name, params)
     shared = [experiment.data, experiment.model, code]
     evaluation: list[Any] = [suite.evaluation.model_dump(), suite.training.model_dump(), experiment.noise]
-    evaluation += ["chosen on test"] * experiment.chosen_on_test
+    evaluation += ["chosen on test"] * bool(experiment.chosen_on_test)
     units = []
     for setting, config in experiment.settings().items():
         share = config.get("sensitive_share")

@@ -60,6 +60,41 @@ def test_rmia_counts_the_population_points_that_a_target_dominates(offline: floa
     np.testing.assert_allclose(scores, expected)
 
 
+@pytest.mark.parametrize(
+    ("offline", "expected"),
+    [
+        (0.0, [1.0, 0.25, 1.0, 0.125, 1.0, 0.5]),
+        (0.3, [1.0, 0.25, 1.0, 0.125, 1.0, 0.5]),
+        (1.0, [1.0, 0.375, 1.0, 0.25, 1.0, 0.375]),
+    ],
+)
+def test_rmia_has_the_scores_of_privacy_meter(offline: float, expected: list[float]) -> None:
+    """Those of `run_rmia` in privacytrustlab/ml_privacy_meter (0b8cb7a), which its authors wrote, on this case.
+
+    It wants each target in half of the runs, and of the population the largest half of the signals, here all equal.
+    """
+    targets = np.array([0.91, 0.35, 0.62, 0.18, 0.77, 0.50])
+    of_targets = [
+        [0.80, 0.85, 0.40, 0.45],
+        [0.30, 0.38, 0.36, 0.31],
+        [0.70, 0.35, 0.30, 0.66],
+        [0.20, 0.22, 0.24, 0.19],
+        [0.55, 0.90, 0.52, 0.88],
+        [0.48, 0.47, 0.53, 0.55],
+    ]
+    included = [[1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 0, 1], [0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0]]
+    population = np.array([0.44, 0.23, 0.81, 0.36, 0.59, 0.71, 0.15, 0.64])
+    of_population = np.repeat([0.42, 0.27, 0.79, 0.30, 0.63, 0.66, 0.19, 0.60], 4).reshape(8, 4)
+    scores = rmia(
+        np.concatenate([targets, population]),
+        np.concatenate([of_targets, of_population]).T,
+        np.concatenate([included, np.zeros((8, 4))]).T.astype(bool),
+        np.arange(14) >= len(targets),
+        offline=offline,
+    )
+    np.testing.assert_allclose(scores[: len(targets)], expected)
+
+
 def test_rmia_tells_nothing_of_members_whose_signals_are_those_of_others() -> None:
     rng = np.random.default_rng(5)
     n, runs = 4_000, 2

@@ -174,7 +174,7 @@ def test_two_systems_are_attacked_on_the_same_users_and_pairs_and_two_runs_on_ot
         of_left = {metric: value for metric, value in noise.items() if metric.startswith("left/")}
         assert of_left.items() <= joint.items()
         without = {metric: value for metric, value in noise.items() if "/majority/" in metric}
-        assert len(without) == 6
+        assert len(without) == 8
         assert without.items() <= telling.items()
     first, second = (
         {metric: value for metric, value in runs[TELLING, seed].items() if "/majority/" in metric} for seed in SEEDS

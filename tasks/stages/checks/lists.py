@@ -37,7 +37,7 @@ def _ranking_metrics(suite: Suite, _: Experiment) -> Sequence[tuple[str, int | N
 
 
 def _next_item_metrics(suite: Suite, experiment: Experiment) -> Sequence[tuple[str, int | None]]:
-    return suites.next_item_metrics(suite.evaluation.k, chosen_on_test=experiment.chosen_on_test)
+    return suites.next_item_metrics(suite.evaluation.k, chosen_on_test=experiment.chosen_on_test is not None)
 
 
 TOP_K = Lists(contracts.RECOMMENDATIONS, suites.recommendations, _ranking_metrics)
