@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from tasks.reporting import cards, coverage
-from tasks.reporting.core import comparison, figures, headline, ledger
+from tasks.reporting.core import comparison, figures, headline, ledger, origins
 from tasks.reporting.core.chart import Chart
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, join_words, missing_cell, number
@@ -98,6 +98,8 @@ class Report(BaseModel):
     paper: str | None
     dataset: str
     synthetic: bool
+    data: origins.Kind | None
+    """Whether they are all of the real data; null: not recorded."""
     utility: str
     systems: list[SystemRecord]
     """Best utility first."""
@@ -178,6 +180,7 @@ def record(results: Results, claims: Sequence[Claim], k: int) -> Report:
         paper=results.paper,
         dataset=results.dataset,
         synthetic=results.synthetic,
+        data=origins.kind(results),
         utility=f"{utility.at(utility.cutoff(k))}, {utility.spoken}",
         systems=systems,
         verdicts=[Verdict(topic=line.topic, text=line.text, alarm=line.alarm) for line in verdicts(results, claims, k)],
@@ -265,7 +268,7 @@ def _index(suites: Sequence[Suite]) -> Table:
                 [
                     Cell(report.suite, href=f"suites/{report.suite}/index.html", kind=""),
                     Cell(f"{alarm.topic}: {alarm.text}", kind="reasons"),
-                    Cell("synthetic" if report.synthetic else "real", (report.dataset,), ""),
+                    Cell(report.data or "not recorded", (report.dataset,), ""),
                     Cell(str(len(report.systems))),
                     Cell(f"{entry.near} of {entry.known}") if entry.known else missing_cell(),
                     Cell(f"{verdict.count('supported')} of {len(verdict)}") if verdict else missing_cell(),

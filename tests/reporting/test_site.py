@@ -90,6 +90,12 @@ def test_the_index_says_of_every_suite_what_it_is_and_its_headline(suites: list[
         assert row.cells[1].text.partition(": ")[2] in {line.text for line in suite.report.verdicts}
 
 
+def test_a_part_of_the_data_is_no_data_set(real: Results) -> None:
+    part = site.suite(replace(real, stands_for="ml-1m"), report_of(real.paper), shown.claims(real, K))
+    assert site._index([part]).rows[0].cells[2].text == "part"
+    assert "part of the real data</span>" in part.page
+
+
 def test_the_index_begins_with_every_audited_claim(
     suites: list[site.Suite], pages: Mapping[str, str], every: Results
 ) -> None:
