@@ -40,7 +40,7 @@ def main() -> None:
         table = yaml.safe_load(suite.read_text(encoding="utf-8"))
         table["defaults"]["experiments"]["seeds"] = list(range(SEEDS))
         suite.write_text(yaml.safe_dump(table), encoding="utf-8")
-        bench_scale.run(root)
+        bench_scale.run(root, "own")
         print(f"{'jobs':<6}{'train':>9}{'all':>9} seconds")
         for _ in range(given.rounds):
             for jobs in (1, 2):
