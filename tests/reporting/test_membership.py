@@ -94,6 +94,16 @@ def test_what_is_kept_is_sorted_and_reads_back(results: Results, tmp_path: Path)
     assert again.edges is None
 
 
+def test_attacks_that_chance_explains_are_no_alarm_on_the_first_screen(results: Results) -> None:
+    """Three of 48 intervals were one: of suites that leak nothing every seventh has so many, as attacks share coins."""
+    null, lucky = {"auc": 0.5, "auc_low": 0.45}, {"auc": 0.56, "auc_low": 0.505}
+    for won, sure, alarm in ((3, 0, False), (3, 1, True)):
+        rows = [lucky] * (won - sure) + [{"auc": 0.6, "auc_low": 0.56}] * sure + [null] * (48 - won)
+        text, alarmed = membership.verdict(attacked(results, *rows), "user") or ("", None)
+        assert text.startswith("3 of 48 attacks tell whether one user was trained on; chance gives about 1. ")
+        assert alarmed is alarm
+
+
 def test_the_first_screen_says_how_many_attacks_succeed_and_which_most(results: Results) -> None:
     lost = {"auc_low": 0.49, "tpr1": 0.9}
     reported = attacked(
