@@ -38,7 +38,7 @@ def attacked(results: Results, *rows: dict[str, Any]) -> Results:
 
 
 def test_a_row_for_every_attack_and_a_table_for_every_kind_of_target(results: Results) -> None:
-    bounds = {"epsilon": 1.0, "delta": 0.0, "allowed": 0.027, "proved": 2.0, "refuted": True}
+    bounds = {"epsilon": 1.0, "delta": 0.0, "allowed": 0.027, "proved": 2.0, "provable": 2.5, "refuted": True}
     reported = attacked(
         results,
         {"seen": "nothing", "attack": "length of the history", "shadows": 0},
@@ -50,6 +50,7 @@ def test_a_row_for_every_attack_and_a_table_for_every_kind_of_target(results: Re
     attacks = [[cell.text for cell in row.cells] for row in of_users.rows]
     assert [row[0] for row in attacks] == ["RMIA", "length of the history"]  # controls last
     assert [row[6:] for row in attacks] == [["0.027", "1.000", "2.000"], ["–"] * 3]
+    assert [row.cells[-1].lines for row in of_users.rows] == [("at most 2.500",), ()]
     assert [["found" in cell.kind for cell in row.cells] for row in of_users.rows] == [
         [False] * 3 + [True] + [False] * 4 + [True],
         [False] * 9,

@@ -46,7 +46,9 @@ def section(results: Results) -> Section:
             "An attacker who can train the system on other parts of the data tells who was trained on: by a threshold "
             "on one signal, by the likelihood ratio of shadow runs (LiRA), or by RMIA. Members and others are served "
             "from the same history by the same rule. AUC 0.5 is chance; an interval above it is bold. Where an ε is "
-            "accounted for, the rate that it allows stands beside what was found."
+            "accounted for, the rate that it allows stands beside what was found. Below the ε that the guesses prove "
+            "stands the most that they could: where that is little, or an attack is weak, even a system without noise "
+            "is not refuted."
         ),
     )
 
@@ -136,7 +138,9 @@ def _row(label: str, row: dict[str, Any]) -> Row:
             *(missing_cell() if row[name] is None else Cell(number(row[name])) for name in ("allowed", "epsilon")),
             missing_cell()
             if row["proved"] is None
-            else Cell(number(row["proved"]), kind=NUMBER + " found" * bool(row["refuted"])),
+            else Cell(
+                number(row["proved"]), (f"at most {number(row['provable'])}",), NUMBER + " found" * bool(row["refuted"])
+            ),
         ],
     )
 
