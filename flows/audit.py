@@ -72,6 +72,8 @@ def audit(
     """
     if context.invoked_subcommand is not None:
         return
+    if command is None:
+        _require_command(context)
     others = (public, scores, canaries, shadows)
     if command is not None and any(file is not None for file in (recommendations, *others)):
         raise ConfigurationError(
@@ -91,6 +93,14 @@ def audit(
     files = (train, recommendations or train, public, users, scores, canaries, shadows)
     asked = Asked(*files, chosen, claimed_epsilon, delta, seed, jobs, names)
     _run(asked, None if command is None else Repeated(command, runs, work, time_limit, canary_count), out)
+
+
+def _require_command(context: typer.Context) -> None:
+    """Refuse options that only --command heeds."""
+    for name in ("runs", "work", "time_limit", "canary_count"):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise ConfigurationError(f"--{name.replace('_', '-')} needs --command")
 
 
 def _run(asked: Asked, repeated: Repeated | None, out: Path) -> None:

@@ -38,6 +38,8 @@ FEWEST_RUNS = 2
 """The audited one and a shadow."""
 OF_RUN = "DPREC_AUDITED_RUN"
 """The environment's word for the run that a process belongs to: its folder."""
+PASSES = 100
+"""Over all processes, at most, until one finds none of a run: any may begin another while it is ended."""
 LAST_WORDS = 300
 """Characters of a failed run's last line that are quoted."""
 
@@ -180,14 +182,27 @@ class _Runner:
 
 
 def _kill(process: subprocess.Popen[bytes], begun: Path) -> None:
-    """End a run with all its processes; on Linux also those in other sessions, unless they hide whose they are."""
+    """End a run with all its processes; on Linux also those in other sessions.
+
+    One escapes that hides whose it is, or goes on under another number sooner than all can be listed.
+    """
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     mark = f"\0{OF_RUN}={begun.absolute()}\0".encode()
+    for _ in range(PASSES):
+        if not _kill_marked(mark):
+            return
+
+
+def _kill_marked(mark: bytes) -> int:
+    """End the processes that are there with these bytes in their environment; how many there were."""
+    ended = 0
     for other in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):  # gone by now, or another user's
             if mark in b"\0" + other.read_bytes():
                 os.kill(int(other.parent.name), signal.SIGKILL)
+                ended += 1
+    return ended
 
 
 def _side_by_side(runner: _Runner, jobs: int) -> None:

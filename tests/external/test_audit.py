@@ -218,6 +218,8 @@ def test_bad_input_is_one_line_and_nothing_is_written(tmp_path: Path) -> None:
         (["--rank-column", "place"], "no file has a column 'place'; correct --rank-column"),
         (["--user-column", "person"], "no file has a column 'person'; correct --user-column"),
         (["--attributes", "gender"], "--attributes needs --users"),
+        (["--runs", "3"], "--runs needs --command"),
+        (["--canary-count", "50"], "--canary-count needs --command"),
         (["--out", "train.csv"], "--out train.csv: there is a file of that name; choose another folder"),
     ],
 )
@@ -228,6 +230,13 @@ def test_options_that_nothing_could_heed_are_refused(
     done = here(tmp_path, "--train", "train.csv", "--recommendations", "lists.parquet", *options)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"dprec: {complaint}\n")
     assert not (tmp_path / "audit").exists()
+
+
+def test_a_value_out_of_its_range_ends_as_an_unknown_option_does(
+    tmp_path: Path, here: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    assert here(tmp_path, "--jobs", "0").returncode == here(tmp_path, "--nothing").returncode == 2
+    assert "does not exist, or has a value out of its range" in (ROOT / "docs/audit.md").read_text(encoding="utf-8")
 
 
 def test_ids_are_in_the_owners_file_alone_and_equal_input_gives_equal_bytes(tmp_path: Path) -> None:

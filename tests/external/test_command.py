@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from tasks.errors import ConfigurationError, DataError, DprecError
-from tasks.external.command import Repeated, repeat
+from tasks.external.command import OF_RUN, Repeated, _kill, repeat
 from tasks.external.reading import Names
 from tasks.external.run import Asked, run
 from tasks.external.splits import HELD_BACK, Splits
@@ -188,6 +188,32 @@ def test_what_a_run_leaves_in_the_background_ends_with_it(session: str, tmp_path
     for number in range(2):
         state = Path(f"/proc/{(tmp_path / f'left-{number}').read_text().strip()}/stat")
         assert not state.exists() or state.read_text().split()[2] == "Z"
+
+
+def test_what_is_begun_while_the_rest_is_ended_ends_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a loop in a session of its own may begin its next process."""
+    kill, begun = os.kill, []
+
+    def begin() -> subprocess.Popen[bytes]:
+        environment = os.environ | {OF_RUN: str(tmp_path)}
+        return subprocess.Popen(["sleep", "300"], env=environment, start_new_session=True)
+
+    def begin_and_kill(process: int, number: int) -> None:
+        if len(begun) < 3:
+            begun.append(begin())
+        kill(process, number)
+
+    first, second = begin(), begin()
+    monkeypatch.setattr("tasks.external.command.os.kill", begin_and_kill)
+    try:
+        _kill(first, tmp_path)
+        for process in (first, second, *begun):
+            assert process.wait(10) == -signal.SIGKILL
+        assert len(begun) == 3
+    finally:
+        monkeypatch.undo()
+        for process in (first, second, *begun):
+            process.kill()
 
 
 @pytest.mark.parametrize(

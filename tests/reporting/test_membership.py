@@ -38,7 +38,7 @@ def attacked(results: Results, *rows: dict[str, Any]) -> Results:
 
 
 def test_a_row_for_every_attack_and_a_table_for_every_kind_of_target(results: Results) -> None:
-    bounds = {"epsilon": 1.0, "delta": 0.0, "allowed": 0.027, "proved": 2.0, "refuted": True}
+    bounds = {"epsilon": 1.0, "delta": 0.0, "allowed": 0.027, "proved": 2.0, "provable": 2.5, "refuted": True}
     reported = attacked(
         results,
         {"seen": "nothing", "attack": "length of the history", "shadows": 0},
@@ -50,6 +50,7 @@ def test_a_row_for_every_attack_and_a_table_for_every_kind_of_target(results: Re
     attacks = [[cell.text for cell in row.cells] for row in of_users.rows]
     assert [row[0] for row in attacks] == ["RMIA", "length of the history"]  # controls last
     assert [row[6:] for row in attacks] == [["0.027", "1.000", "2.000"], ["–"] * 3]
+    assert [row.cells[-1].lines for row in of_users.rows] == [("at most 2.500",), ()]
     assert [["found" in cell.kind for cell in row.cells] for row in of_users.rows] == [
         [False] * 3 + [True] + [False] * 4 + [True],
         [False] * 9,
@@ -92,6 +93,16 @@ def test_what_is_kept_is_sorted_and_reads_back(results: Results, tmp_path: Path)
     assert again.membership is not None
     assert again.membership.equals(kept)
     assert again.edges is None
+
+
+def test_attacks_that_chance_explains_are_no_alarm_on_the_first_screen(results: Results) -> None:
+    """Three of 48 intervals were one: of suites that leak nothing every seventh has so many, as attacks share coins."""
+    null, lucky = {"auc": 0.5, "auc_low": 0.45}, {"auc": 0.56, "auc_low": 0.505}
+    for won, sure, alarm in ((3, 0, False), (3, 1, True)):
+        rows = [lucky] * (won - sure) + [{"auc": 0.6, "auc_low": 0.56}] * sure + [null] * (48 - won)
+        text, alarmed = membership.verdict(attacked(results, *rows), "user") or ("", None)
+        assert text.startswith("3 of 48 attacks tell whether one user was trained on; chance gives about 1. ")
+        assert alarmed is alarm
 
 
 def test_the_first_screen_says_how_many_attacks_succeed_and_which_most(results: Results) -> None:

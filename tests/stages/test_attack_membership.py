@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tasks.errors import ConfigurationError, PrivacyError
 from tasks.models.ranking.ease import EASE
 from tasks.models.ranking.many import fit_many
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.privacy.mechanisms import laplace
 from tasks.stages import attack_membership
 from tasks.stages.attack_membership import accounted, refute
 from tasks.stages.common import PROCESSED, RUNS, read_json, write_json
@@ -115,6 +117,21 @@ def test_a_system_that_finds_out_more_than_its_ledger_allows_ends_the_stage(monk
     with pytest.raises(PrivacyError, match=r"tiny-ease: accounted at epsilon (0\.5|1) .* finds more than that allows"):
         attack_membership.main("tiny")
     assert (OUT / "membership.parquet").exists()  # to be looked at
+
+
+def test_a_private_system_that_lost_its_noise_ends_the_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rates = SYSTEM | {
+        "model": "dpmf",
+        "config": {"dimension": 30, "epsilon": 0.1, "accounting": "rigorous", "ridge": 1},
+    }
+    attack = ATTACK | {"systems": ["tiny-rates"], "fewer": {}}
+    build(tmp_path, experiments={"tiny-rates": rates}, attack=attack)
+    monkeypatch.chdir(tmp_path)
+    attack_membership.main("tiny")  # with its noise it passes
+    shutil.rmtree(tmp_path / attack_membership.KEPT)
+    monkeypatch.setattr(laplace, "noisy_counts", lambda counts, *_: counts)
+    with pytest.raises(PrivacyError, match=r"tiny-rates: accounted at epsilon 0\.1 for one interaction"):
+        attack_membership.main("tiny")
 
 
 def test_guesses_that_are_all_right_refute_and_random_ones_do_not() -> None:

@@ -3,7 +3,8 @@
 What a model keeps of a user's own training record is not used; lists follow from what it learnt of items and from the
 history alone. So they are post-processing of what a private model releases, whoever was in its training data. A model
 that solves or encodes its users' vectors from their rows does so with a history. Where a model only learns a vector for
-each of its users, a history gets the one that fits it best (ridge regression on item vectors).
+each of its users, a history gets the one that fits it best (ridge regression on item vectors); so it does where a
+`FactorModel` solves for them, as rigorous DPMF does with a penalty of its own.
 """
 
 from __future__ import annotations

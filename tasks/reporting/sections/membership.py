@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
+from scipy.stats import norm
 
 from tasks.errors import DataError
 from tasks.reporting.core import roc
@@ -45,19 +46,28 @@ def section(results: Results) -> Section:
             "An attacker who can train the system on other parts of the data tells who was trained on: by a threshold "
             "on one signal, by the likelihood ratio of shadow runs (LiRA), or by RMIA. Members and others are served "
             "from the same history by the same rule. AUC 0.5 is chance; an interval above it is bold. Where an ε is "
-            "accounted for, the rate that it allows stands beside what was found."
+            "accounted for, the rate that it allows stands beside what was found. Below the ε that the guesses prove "
+            "stands the most that they could: where that is little, or an attack is weak, even a system without noise "
+            "is not refuted."
         ),
     )
 
 
 def verdict(results: Results, target: str) -> tuple[str, bool] | None:
-    """One sentence on all attacks on a kind of target, and whether it is an alarm; None where it was not attacked."""
+    """One sentence on all attacks on a kind of target, and whether it is an alarm; None where it was not attacked.
+
+    An alarm needs one attack that all of them together do not explain: attacks on one signal, and on the same coins,
+    succeed by chance together, so several that do are no evidence.
+    """
     if results.membership is None:
         return None
     tried = results.membership.filter((pl.col("target") == target) & (pl.col("seen") != "nothing"))
     if tried.is_empty():
         return None
     won, chance = tried.filter(pl.col("auc_low") > 0.5), ONE_SIDED * tried.height
+    # the intervals as long as all of them together need to be, by Bonferroni's inequality: one attack's is as it stands
+    longer = float(norm.isf(ONE_SIDED / tried.height) / norm.isf(ONE_SIDED))
+    sure = tried.filter(pl.col("auc") - longer * (pl.col("auc") - pl.col("auc_low")) > 0.5)
     text = (
         f"{won.height} of {tried.height} attacks tell whether {TARGETS[target]} was trained on; chance gives about "
         f"{chance:.0f}"
@@ -68,7 +78,7 @@ def verdict(results: Results, target: str) -> tuple[str, bool] | None:
             f". Most: {labels[most[0]['system']]} (AUC {number(most[0]['auc'], 2)}, true positives "
             f"{number(most[0]['tpr1'], 2)} at 1 % false ones)"
         )
-    return f"{text}.", won.height > 2 * chance
+    return f"{text}.", not sure.is_empty()
 
 
 def _table(results: Results, target: str) -> Table | None:
@@ -128,7 +138,9 @@ def _row(label: str, row: dict[str, Any]) -> Row:
             *(missing_cell() if row[name] is None else Cell(number(row[name])) for name in ("allowed", "epsilon")),
             missing_cell()
             if row["proved"] is None
-            else Cell(number(row["proved"]), kind=NUMBER + " found" * bool(row["refuted"])),
+            else Cell(
+                number(row["proved"]), (f"at most {number(row['provable'])}",), NUMBER + " found" * bool(row["refuted"])
+            ),
         ],
     )
 
