@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from tasks.config.mechanisms import FEATURES, NETWORKS
+from tasks.evaluation.splits import APART
 
 BASE = "base"
 """The setting of an experiment that no sweep changed."""
@@ -44,12 +45,13 @@ def choice(kind: str, names: Callable[[], list[str]]) -> AfterValidator:
     return AfterValidator(check)
 
 
-Seeds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1), AfterValidator(require_distinct)]
+Seeds = Annotated[list[Annotated[int, Field(ge=0, lt=APART)]], Field(min_length=1), AfterValidator(require_distinct)]
 Cutoffs = Annotated[list[Annotated[int, Field(ge=1)]], AfterValidator(require_distinct)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Epsilon = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NAME = r"^[a-z0-9][a-z0-9-]*$"
 Name = Annotated[str, Field(pattern=NAME)]
+DistinctNames = Annotated[list[Name], AfterValidator(require_distinct)]
 
 
 class Strict(BaseModel):

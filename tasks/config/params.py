@@ -13,13 +13,15 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, Field, ValidationError
 
-from tasks.config import strict_yaml
+from tasks.config import fields, strict_yaml
 from tasks.config.attacks import Attack, TrainingAudit
-from tasks.config.fields import BASE, NAME, SHOWN, Cutoffs, Name, Perturbed, PerturbedFeatures, Seeds, Strict, choice
+from tasks.config.fields import BASE, NAME, Cutoffs, Name, Perturbed, PerturbedFeatures, Seeds, Strict, choice
+from tasks.config.messages import first_error
 from tasks.config.networks import Alignment, NetworkEmbeddings
 from tasks.config.tasks import ATTACKS, TASKS
 from tasks.datasets import FORMATS, SOURCES
 from tasks.errors import ConfigurationError
+from tasks.evaluation.splits import APART
 from tasks.models import MODELS
 from tasks.papers import PROTOCOLS
 
@@ -31,7 +33,6 @@ OWN_FILES = {"params.yaml": (), "attack.yaml": ("attack", "training_audit"), "tu
 _Entry = TypeVar("_Entry")
 _Kind = TypeVar("_Kind", bound=Attack)
 _Options = TypeVar("_Options", bound=BaseModel)
-_PERTURBED_KIND = re.compile(r"^(perturbed\.[^.]+)\.(features|networks(\.(published|released|rigorous))?)(?=\.|$)")
 
 
 class Dataset(Strict):
@@ -169,6 +170,9 @@ class Suite(Strict):
     """Whose tables, figures and claims the report has, and whose printed numbers stand beside the suite's (`paper` in
     data/reference/paper_tables.csv); null: none."""
     data: str
+    splits: fields.DistinctNames = Field(default_factory=list)
+    """The suite's data, split otherwise: processed data on which every system is run, too, as it is at setting `base`.
+    Nothing else, such as an attack, is done there."""
     task: Annotated[str, choice("task", lambda: list(TASKS))]
     """What its systems are judged by: users' lists, the item after every prefix of a sequence, ratings, or what users'
     embeddings tell of them."""
@@ -191,6 +195,13 @@ class Suite(Strict):
     experiments: dict[Name, Experiment]
     inherited: frozenset[str] = Field(default_factory=frozenset)
     """Keys that entries have from `defaults`, such as `experiments.gerai-bpr.seeds`; `load` fills this in."""
+
+    def runs(self, experiment: Experiment, setting: str) -> dict[int, str]:
+        """Number of every run of a setting (`tasks.evaluation.splits`) -> the processed data it is of."""
+        data = [experiment.data]
+        if setting == BASE and experiment.data == self.data:
+            data += self.splits
+        return {split * APART + seed: of for split, of in enumerate(data) for seed in experiment.seeds}
 
     def locate(self, problem: str) -> str:
         """A problem `key: what is wrong` under the key that the file has."""
@@ -379,21 +390,3 @@ def options(kind: type[_Options], given: dict[str, Any], where: str, path: Path 
         return kind.model_validate(given)
     except ValidationError as error:
         raise ConfigurationError(f"{path}: {where}.{first_error(error)}") from error
-
-
-def first_error(error: ValidationError) -> str:
-    """The first problem of a pydantic error as `key: what is wrong`."""
-    problem = error.errors()[0]
-    where = ".".join(str(part) for part in problem["loc"])
-    for kind in ATTACKS:  # pydantic names the kind it checks, which is no key
-        where = where.replace(f"attack.{kind}", "attack", 1)
-    where = _PERTURBED_KIND.sub(r"\1", where)
-    message = problem["msg"].removeprefix("Value error, ")
-    if problem["type"] == "extra_forbidden":
-        message = "unknown key"
-    elif problem["type"] == "missing":
-        message = "this key is missing"
-    elif not isinstance(problem["input"], dict | list):
-        given = repr(problem["input"])[:SHOWN]
-        message = f"{message} (is {given})" if problem["type"] != "value_error" else message
-    return f"{where}: {message}" if where else message

@@ -125,6 +125,7 @@ def root_problems(params: Params) -> Iterator[str]:
 def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterator[str]:
     """What is wrong with the file of a suite; taken: experiment -> suite, of the suites before this one."""
     yield from unknown_name("data", suite.data, params.processed, "processed data set")
+    yield from _split_problems(suite, params)
     yield from _task_problems(suite)
     yield from network_problems(suite, params)
     for audited in suite.training_audit.experiments if suite.training_audit else ():
@@ -156,6 +157,25 @@ def _perturbed_problems(where: str, perturbed: Perturbed, params: Params) -> Ite
         protocol = params.processed[perturbed.data].protocol
         if makes_networks(protocol) == isinstance(perturbed, PerturbedFeatures):
             yield f"{where}.mechanism: {perturbed.mechanism!r} is not for data whose protocol is {protocol!r}"
+
+
+def _split_problems(suite: Suite, params: Params) -> Iterator[str]:
+    """Splits that are not those of the suite's data, and systems that would not be run as often as others."""
+    if suite.splits and (TASKS[suite.task].networks or TASKS[suite.task].folds):
+        yield f"splits: there are none in a suite whose task is {suite.task}"
+    for name in suite.splits:
+        yield from unknown_name("splits", name, params.processed, "processed data set")
+        if name in params.processed and suite.data in params.processed:
+            own, other = (params.processed[each].model_dump() for each in (suite.data, name))
+            seeds = [each["options"].pop("split_seed", None) for each in (own, other)]
+            for each in (own, other):
+                each["options"].pop("tie_seed", None)
+            if own != other or seeds[0] == seeds[1]:
+                yield f"splits: {name} must be {suite.data} with another split_seed (and tie_seed), and nothing else"
+    seeds_of = {key: of.seeds for key, of in suite.experiments.items() if of.data == suite.data}
+    for key, seeds in seeds_of.items() if suite.splits else ():
+        if seeds != next(iter(seeds_of.values())):
+            yield f"experiments.{key}.seeds: where there are splits, all systems on {suite.data} have the same"
 
 
 def _task_problems(suite: Suite) -> Iterator[str]:

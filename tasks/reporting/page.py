@@ -86,7 +86,7 @@ def render(
         home=home,
         **script(templates),
         sample=sample_size(
-            len(results.compared), [len(system.seeds) for system in results.compared], results.layout.words.run
+            len(results.compared), [len(system.seeds) for system in results.compared], results.word_for_run
         ),
         first=_first_figure(figures.frontier(results, k), every),
         verdicts=verdicts.verdicts(results, published_claims, k),

@@ -251,10 +251,10 @@ def metrics(key: str, params: Params) -> Subject:
         expected = []
         for name, experiment in suite.experiments.items():
             for setting in experiment.settings():
-                names = of_training(suite, experiment, setting)
+                every = [(of_training(suite, experiment, setting), [*suite.runs(experiment, setting)])]
                 if of_attack:
-                    names = names + of_attack(suite, experiment, setting)
-                expected.append(suites.measurements(name, [setting], experiment.seeds, names))
+                    every.append((of_attack(suite, experiment, setting), experiment.seeds))
+                expected += [suites.measurements(name, [setting], seeds, names) for names, seeds in every]
         measured = [contracts.read(file, contracts.METRICS) for file in files]
         return suites.metrics(pl.concat(measured), pl.concat(expected))
 

@@ -232,7 +232,7 @@ def read_system(name: str, experiment: Experiment, params: Params) -> System:
         name=experiment.system,
         label=label(name, experiment.suite),
         dataset=experiment.data,
-        seeds=tuple(experiment.seeds),
+        seeds=tuple(params.suites[experiment.suite].runs(experiment, BASE)),
         parameters=deciding_parameters(experiment, params),
         history=files.shown_history(read_json(folder / "history.json")),
         spent=tuple(_read_spent(folder / "ledger.json")),

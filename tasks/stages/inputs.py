@@ -16,7 +16,7 @@ from tasks.contracts import Schema
 from tasks.datasets.encoding import classes, encode
 from tasks.errors import DataError
 from tasks.evaluation.ranking import Seen
-from tasks.evaluation.splits import of_fold
+from tasks.evaluation.splits import of_fold, seed_of
 from tasks.models.base import Model
 from tasks.sequences import Sequences
 from tasks.stages.common import DATA, PERTURBED, PROCESSED, digest, read_json
@@ -80,7 +80,7 @@ class Inputs:
         """Encoded user features, true or as released for `seed`, or as word vectors: (n_users, n_columns)."""
         if self.features_layer == self.processed:
             return encode(self._users, self.schema.features)
-        columns, file = self.schema.columns, f"seed-{seed}.parquet"
+        columns, file = self.schema.columns, f"seed-{seed_of(seed)}.parquet"
         if self.features_layer.parent == WORDS:
             columns, file = read_json(self.features_layer / "words.json")["columns"], "features.parquet"
         table = contracts.read(self.features_layer / file, contracts.features_schema(columns))
@@ -129,12 +129,30 @@ class Inputs:
         return contracts.read(self.processed / "users.parquet", contracts.users_schema(self.schema.features))
 
 
-def read_inputs(experiment: Experiment, features_epsilon: float | None, sensitive_share: float | None = None) -> Inputs:
-    """The inputs of one setting of an experiment; `features_epsilon` chooses among perturbed releases."""
-    processed = PROCESSED / experiment.data
+def read_inputs(
+    experiment: Experiment,
+    features_epsilon: float | None,
+    sensitive_share: float | None = None,
+    data: str | None = None,
+) -> Inputs:
+    """The inputs of one setting of an experiment.
+
+    Args:
+        features_epsilon: chooses among perturbed releases.
+        sensitive_share: see `Inputs`.
+        data: processed data that are split otherwise than the experiment's own.
+
+    Raises:
+        DataError: they have other users, whom the features are not of.
+    """
+    processed = PROCESSED / (data or experiment.data)
+    if data not in (None, experiment.data):
+        users = [digest(folder / "users.parquet") for folder in (PROCESSED / experiment.data, processed)]
+        if users[0] != users[1]:
+            raise DataError(f"{processed}/users.parquet: not the users of {experiment.data}; take it from `splits`")
     layer, name = experiment.features.split("/")
     folders = {"processed": PROCESSED, "words": WORDS, "perturbed": PERTURBED}
-    features = folders[layer] / name
+    features = processed if layer == "processed" else folders[layer] / name
     if layer == "perturbed":
         features /= f"epsilon={features_epsilon:g}"
     interactions = contracts.read(processed / "interactions.parquet", contracts.INTERACTIONS)

@@ -20,7 +20,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from tasks.config import strict_yaml
-from tasks.config.params import Params, first_error, load
+from tasks.config.messages import first_error
+from tasks.config.params import Params, load
 from tasks.errors import ConfigurationError, DataError, DprecError
 from tasks.stages import code, table
 from tasks.stages.stage import Stage

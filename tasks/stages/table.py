@@ -193,7 +193,10 @@ def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         yield from _networks(name, suite)
     data: Items = {key: {"data": experiment.data} for key, experiment in suite.experiments.items()}
     against = tuple(f"data/processed/${{item.data}}{file}" for file in task.checked_against)
-    learnt = ("data/processed/${item.data}", "data/quality/processed/${item.data}.json")
+    learnt = ["data/processed/${item.data}", "data/quality/processed/${item.data}.json"]
+    for split in suite.splits:
+        against += tuple(f"data/processed/{split}{file}" for file in task.checked_against)
+        learnt += [f"data/processed/{split}", f"data/quality/processed/{split}.json"]
     yield Stage(
         "train",
         task.trained_by,
@@ -214,6 +217,7 @@ def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
                 *inherited_keys(suite, "experiments"),
                 "experiments.${key}",
                 *(("evaluation.seed",) if networks else ("evaluation", "training")),
+                *(("splits",) if suite.splits else ()),
             )
         },
         plugins=lambda key: [

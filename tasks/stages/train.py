@@ -24,6 +24,7 @@ from tasks import contracts
 from tasks.config.fields import model_config
 from tasks.config.params import Experiment, Params, entry, load
 from tasks.evaluation.metrics import Record
+from tasks.evaluation.splits import seed_of
 from tasks.models import model_class
 from tasks.models.base import SILENT, Model, RatingPredictor, own_file
 from tasks.models.training import EpochModel
@@ -32,7 +33,16 @@ from tasks.privacy.accounting.ledger import LedgerEntry, Protected, unprotected_
 from tasks.stages import runs
 from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
-from tasks.stages.common import CHECKPOINTS, PERTURBED, RUNS, atomic_write, read_json, require_inputs, write_json
+from tasks.stages.common import (
+    CHECKPOINTS,
+    PERTURBED,
+    RUNS,
+    atomic_write,
+    read_json,
+    require_inputs,
+    require_passed,
+    write_json,
+)
 from tasks.stages.evaluators.base import evaluator_class
 from tasks.stages.inputs import Inputs, read_inputs
 from tasks.stages.monitor import Monitor
@@ -44,7 +54,7 @@ TABLES = "tables"
 
 @dataclass(frozen=True)
 class Unit(runs.SeedUnit):
-    """One setting with one seed: what is trained and evaluated at a time."""
+    """One setting with one seed on one split: what is trained and evaluated at a time; `seed` is the run's number."""
 
     config: dict[str, Any]
     inputs: Inputs
@@ -56,6 +66,7 @@ def work(name: str) -> runs.Work[Unit]:
     params = load()
     experiment = entry("experiments", name, params.experiments)
     checks = require_inputs(experiment.data, experiment.features, experiment.suite)
+    checks += [require_passed("processed", split) for split in params.suites[experiment.suite].splits]
     units = plan(name, params)
     return runs.Work(
         title=name,
@@ -67,7 +78,7 @@ def work(name: str) -> runs.Work[Unit]:
 
 
 def plan(name: str, params: Params) -> list[Unit]:
-    """Every setting and seed of experiment `name`."""
+    """Every setting, seed and split of experiment `name`."""
     experiment = params.experiments[name]
     suite, code = params.suites[experiment.suite], fingerprint("train", name, params)
     shared = [experiment.data, experiment.model, code]
@@ -76,9 +87,12 @@ def plan(name: str, params: Params) -> list[Unit]:
     units = []
     for setting, config in experiment.settings().items():
         share = config.get("sensitive_share")
-        inputs = read_inputs(experiment, params.features_epsilon(experiment, config), share)
-        own = model_config(config)
-        for seed in experiment.seeds:
+        budget, own = params.features_epsilon(experiment, config), model_config(config)
+        by_data: dict[str, Inputs] = {}
+        for seed, data in suite.runs(experiment, setting).items():
+            if data not in by_data:
+                by_data[data] = read_inputs(experiment, budget, share, data)
+            inputs = by_data[data]
             label, kept = f"{setting}-seed-{seed}", CHECKPOINTS / experiment.suite / name
             folder = runs.folder_of(kept, label, own, share, seed, inputs.digest, shared, evaluation)
             units.append(Unit(label, folder, setting, seed, own, inputs))
@@ -156,7 +170,7 @@ def ledger(
         recorded = read_json(PERTURBED / experiment.features.split("/")[1] / "ledger.json")
         budget = params.features_epsilon(experiment, experiment.settings()[unit.setting])
         for record in recorded:
-            if record.pop("epsilon") == budget and record.pop("seed") == unit.seed:
+            if record.pop("epsilon") == budget and record.pop("seed") == seed_of(unit.seed):
                 entries.append(LedgerEntry.model_validate(record))
     protected = {entry.protects for entry in entries}
     if learnt not in protected:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from tasks.config.params import first_error
+from tasks.config.messages import first_error
 from tasks.models.sessions.sequential import NO_DROPOUT
 from tasks.training_data import TrainingData
 from tests.models.naive_sessions import all_scores, mean_loss, padded_loss, prefixes

@@ -33,7 +33,7 @@ def swept_figure(results: Results, figure: published.Figure, k: int) -> Chart:
     series: list[Series] = []
     for name, (system, settings) in sweeps.items():
         points = [
-            point_of(results, system, utility.metric, k, value, setting, utility.digits)
+            point_of(results, system, utility.metric, k, value, setting, utility.digits, swept=True)
             for value, setting in settings.items()
         ]
         series.append(replace(series_of(results, system, [point for point in points if point]), muted=False))

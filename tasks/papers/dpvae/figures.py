@@ -37,7 +37,7 @@ def versions(results: Results, table: published.Table, _: int) -> Chart:
                     text = f"{entry.method.name}{PAPER}: {number(entry.printed, column.digits)}"
                     points_of[kind, source].append(Point(x, entry.printed, text))
                 elif not source and system is not None:
-                    point = point_of(results, system, column.metric, column.k, x, entry.method.setting)
+                    point = point_of(results, system, column.metric, column.k, x, entry.method.setting, swept=True)
                     points_of[kind, source] += [point] if point else []
         series = [
             Series(_system_label(kind, source), kinds.index(kind) + N_COLOURS * bool(source), points, line=False)
@@ -63,7 +63,7 @@ def budgets(results: Results, table: published.Table, _: int) -> Chart:
             if entry.column == column and entry.method.version is not None and _value(entry) > 0
         ]
         ours = [
-            point_of(results, system, column.metric, column.k, value, entry.method.setting)
+            point_of(results, system, column.metric, column.k, value, entry.method.setting, swept=True)
             for value, entry in swept
             if (system := entry.method.system) is not None
         ]

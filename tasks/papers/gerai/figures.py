@@ -111,7 +111,7 @@ def _swept_panels(
     measured: tuple[str, str, Sequence[Level]],
 ) -> list[Panel]:
     metric, title, levels = measured
-    points = [point_of(results, system, metric, k, value, setting) for value, setting in settings.items()]
+    points = [point_of(results, system, metric, k, value, setting, swept=True) for value, setting in settings.items()]
     line = series_of(results, system, [point for point in points if point])
     if not line.points:
         return []

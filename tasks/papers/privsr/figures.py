@@ -38,7 +38,7 @@ def by_share(results: Results, figure: published.Figure, k: int) -> Chart:
     """Figures 3 and 4: every method's line over x."""
     attack = figure.key == "figure4"
     measured = ATTACK if attack else MAE
-    methods, run = results.layout.methods, results.layout.words.run
+    methods, run = results.layout.methods, results.word_for_run
     series: list[Series] = []
     for style, (method, at) in enumerate(LINES):
         system = results.find(methods[method])

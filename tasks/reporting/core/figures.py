@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tasks.evaluation.statistics import summary
+from tasks.evaluation.splits import split_of
 from tasks.reporting.core import comparison, findings, ledger, published
 from tasks.reporting.core.chart import (
     LOW,
@@ -105,17 +105,17 @@ def frontier(results: Results, k: int) -> Chart:
         "frontier",
         f"{utility.at(k)} by accounted ε",
         f"{results.layout.words.direction}, left is safer. Red ✗: an audit refutes the claimed ε. "
-        f"Bars: 95 % intervals over {results.layout.words.run}s.",
+        f"Bars: 95 % intervals over {results.word_for_run}s.",
         [panel] if series else [],
         finding=finding,
-        run=results.layout.words.run,
+        run=results.word_for_run,
     )
 
 
 def comparisons(results: Results, k: int) -> Chart:
     """Every system minus each yardstick as a forest plot, a panel per yardstick."""
     utility = results.layout.utility
-    cutoff, run = utility.cutoff(k), results.layout.words.run
+    cutoff, run = utility.cutoff(k), results.word_for_run
     differences = findings.yardstick_differences(results, utility.metric, cutoff, lower=utility.lower)
     panels = []
     for yardstick in unique([difference.other for difference in differences]):
@@ -173,7 +173,7 @@ def agreement(results: Results) -> Chart:
         "One mark for each number that the paper prints and we measured. On the dashed line both are the same.",
         panels,
         finding=f"{near} of {len(known)} numbers within 10 %",
-        sample=sample_size(len(known), [len(entry.ours) for entry in known], results.layout.words.run, "number"),
+        sample=sample_size(len(known), [len(entry.ours) for entry in known], results.word_for_run, "number"),
     )
 
 
@@ -194,7 +194,10 @@ def sweeps(results: Results, k: int) -> Chart:
             series = []
             for system in systems:
                 settings = swept(results, system).get(key, {})
-                points = [point_of(results, system, metric, k, value, setting) for value, setting in settings.items()]
+                points = [
+                    point_of(results, system, metric, k, value, setting, swept=True)
+                    for value, setting in settings.items()
+                ]
                 series.append(series_of(results, system, [point for point in points if point]))
             series = [line for line in series if line.points]
             if series:
@@ -205,17 +208,18 @@ def sweeps(results: Results, k: int) -> Chart:
         "Other sweeps",
         "One key of the configuration varies, all others stay as in the setting base.",
         panels,
-        run=results.layout.words.run,
+        run=results.word_for_run,
     )
 
 
 def training(results: Results) -> Chart:
     """Loss and validation metric by epoch: one panel of each per system, one line per seed."""
     validation = f"validation {results.validation or results.layout.validation}"
-    run = results.layout.words.run
+    run = results.word_for_run
     panels, seeds, epochs = [], list[int](), 0
     for system in results.systems:
-        history = {int(seed): records for seed, records in (system.history or {}).get(BASE, {}).items() if records}
+        known = {int(seed): records for seed, records in (system.history or {}).get(BASE, {}).items() if records}
+        history = {seed: records for seed, records in known.items() if not split_of(seed)}
         for key, title in (("loss", "loss"), ("valid", validation)):
             series = [
                 Series(f"{run} {seed}", style, _epochs(history[seed], key), markers=False)
@@ -322,10 +326,18 @@ def name_of(key: str) -> str:
 
 
 def point_of(
-    results: Results, system: System, metric: str, k: int, x: float | str, setting: str = BASE, digits: int = 3
+    results: Results,
+    system: System,
+    metric: str,
+    k: int,
+    x: float | str,
+    setting: str = BASE,
+    digits: int = 3,
+    *,
+    swept: bool = False,
 ) -> Point | None:
-    """Mean over seeds with its interval; None where it was not measured."""
-    values = results.values(system, metric, k, setting)
+    """Mean over seeds with its interval; None where it was not measured. swept: as a point of a sweep."""
+    values = results.values(system, metric, k, setting, first_split=swept)
     if not len(values):
         return None
     y = findings.interval(results, values)
@@ -339,7 +351,7 @@ def sample_of(results: Results, names: Iterable[str], *, attacked: bool = False)
     """How many systems of these names are drawn, with their seeds, and how many users were attacked."""
     drawn = {*names}
     seeds = [len(system.seeds) for system in results.compared if system.label in drawn]
-    sample = sample_size(len(seeds), seeds, results.layout.words.run)
+    sample = sample_size(len(seeds), seeds, results.word_for_run)
     return f"{sample}, {results.n_targets} attacked users" if attacked and results.n_targets else sample
 
 
@@ -349,7 +361,7 @@ def _tradeoff_point(results: Results, system: System, attribute: str, k: int) ->
     ys = results.values(system, utility.metric, k)
     if gain is None or not len(ys):
         return None
-    y = summary(ys)
+    y = findings.interval(results, ys)
     text = f"{system.label}: gain {number(gain.mean)}, {utility.at(k)} {number(y.mean)}"
     return Point(gain.mean, y.mean, text, (gain.low, gain.high), (y.low, y.high), len(ys))
 

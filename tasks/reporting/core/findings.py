@@ -51,16 +51,28 @@ class Difference:
 def paired_tests(
     results: Results, claims: Mapping[str, tuple[ArrayLike, ArrayLike]]
 ) -> dict[str, statistics.PairedTest]:
-    """Paired tests over the suite's seeds, or over its folds with the correction for their overlap."""
-    return statistics.paired_tests(claims, overlap=results.layout.overlap)
+    """Paired tests over the suite's seeds and splits, or over its folds with the correction for their overlap.
+
+    claims: name -> two arrays (n_runs,) in the order of the runs' numbers.
+    """
+    by_split = {name: (_by_split(results, left), _by_split(results, right)) for name, (left, right) in claims.items()}
+    return statistics.paired_tests(by_split, overlap=results.layout.overlap)
+
+
+def _by_split(results: Results, values: ArrayLike) -> NDArray[np.float64]:
+    """(n_runs,) values as (n_splits, n_seeds), where they are of all splits; all systems have the same seeds there."""
+    array = np.asarray(values, np.float64)
+    n_runs = max(len(system.seeds) for system in results.compared) if results.n_splits > 1 else 0
+    return array.reshape(results.n_splits, -1) if len(array) == n_runs else array
 
 
 def interval(results: Results, values: NDArray[np.float64]) -> Gain:
-    """Mean of (n,) values with its 95 % interval: bootstrapped over seeds, by the corrected t-test over folds.
+    """Mean of (n,) values with its 95 % interval: bootstrapped over seeds; by the t-test over folds, or over splits.
 
-    A bootstrap takes values for independent, which those of folds are not.
+    A bootstrap takes values for independent, which those of folds and those of one split are not.
     """
-    if results.layout.overlap is None or len(values) < 2:
+    independent = results.layout.overlap is None and _by_split(results, values).ndim == 1
+    if independent or len(values) < 2:
         over_seeds = statistics.summary(values)
         return Gain(over_seeds.mean, over_seeds.low, over_seeds.high)
     test = paired_tests(results, {"": (values, np.zeros(len(values)))})[""]

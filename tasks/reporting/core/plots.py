@@ -47,7 +47,7 @@ def utility(results: Results, k: int) -> pl.DataFrame:
     chosen, rows = results.layout.utility, []
     for system in results.compared:
         for setting in results.settings(system):
-            values = results.values(system, chosen.metric, chosen.cutoff(k), setting)
+            values = results.values(system, chosen.metric, chosen.cutoff(k), setting, first_split=True)
             epsilon = ledger.total_epsilon(results, system, setting)
             if len(values) and epsilon:
                 measured = summary(values)

@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 
 from tasks.errors import DataError
 from tasks.evaluation.gains import Gain
+from tasks.evaluation.splits import split_of
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.reporting.core.published import Paper
+from tasks.reporting.core.setting_names import BASE as BASE
+from tasks.reporting.core.setting_names import by_value, comparison_text, parts
 
-BASE = "base"
 YARDSTICKS = ("popularity", "dp-popularity")
 """Systems that every table of a top-K recommender carries (docs/methods.md §8)."""
 MEANS = ("rating-means", "dp-rating-means")
@@ -75,6 +77,7 @@ class System:
     dataset: str
     """What it was trained and tested on."""
     seeds: tuple[int, ...]
+    """Of its runs at setting `base`: a seed's number, on further splits as `tasks.evaluation.splits` counts them."""
     parameters: dict[str, Any]
     """Its entry in the suite's params.yaml."""
     history: dict[str, dict[str, list[dict[str, Any]]]] | None
@@ -212,6 +215,16 @@ class Results:
         """The paper that the suite is set beside, on real data. Synthetic data are never compared."""
         return None if self.synthetic or self.paper is None else self.layout
 
+    @property
+    def n_splits(self) -> int:
+        """On how many splits of the data systems were run at setting `base`."""
+        return 1 + max((split_of(seed) for system in self.compared for seed in system.seeds), default=0)
+
+    @property
+    def word_for_run(self) -> str:
+        """What is repeated, in the singular: a seed, a fold, or a run of a seed on a split."""
+        return self.layout.words.run if self.n_splits == 1 else "run"
+
     def run(self, stage: str, name: str) -> Run | None:
         """The provenance of a stage; None where it was not recorded."""
         return next((run for run in self.runs or () if (run.stage, run.name) == (stage, name)), None)
@@ -277,10 +290,15 @@ class Results:
             {metric for experiment, setting, metric, _ in self._index if (experiment, setting) == (name, BASE)}
         )
 
-    def values(self, system: System, metric: str, k: int, setting: str = BASE) -> NDArray[np.float64]:
-        """Values of a metric in order of seed: (n_seeds,) float64, empty where it was not measured."""
+    def values(
+        self, system: System, metric: str, k: int, setting: str = BASE, *, first_split: bool = False
+    ) -> NDArray[np.float64]:
+        """Values of a metric in order of seed: (n_seeds,) float64, empty where it was not measured.
+
+        first_split: leaves out further ones, on which sweep points are not run, so that a curve is of one split.
+        """
         by_seed = self.by_seed(system, metric, k, setting)
-        return np.array([by_seed[seed] for seed in sorted(by_seed)], dtype=np.float64)
+        return np.array([by_seed[seed] for seed in sorted(by_seed) if not (first_split and split_of(seed))], np.float64)
 
     def paired_values(
         self,
@@ -307,14 +325,14 @@ class Results:
         measured = self.settings(system)
         if setting in measured:
             return setting
-        base = {(key, _comparison_text(value)) for key, value in system.config.items()}
-        wanted = _parts(setting) - base
-        return next((candidate for candidate in measured if _parts(candidate) - base == wanted), None)
+        base = {(key, comparison_text(value)) for key, value in system.config.items()}
+        wanted = parts(setting) - base
+        return next((candidate for candidate in measured if parts(candidate) - base == wanted), None)
 
     def settings(self, system: System) -> list[str]:
         """Settings that were measured: `base`, then the sweep points by key and value."""
         settings = {setting for experiment, setting, _, _ in self._index if experiment == system.experiment}
-        return sorted(settings, key=lambda setting: (setting != BASE, *_by_value(setting)))
+        return sorted(settings, key=lambda setting: (setting != BASE, *by_value(setting)))
 
     def cutoffs(self, metric: str) -> list[int]:
         """Cut-offs at which a metric was measured for any system."""
@@ -369,30 +387,6 @@ def label(experiment: str, suite: str) -> str:
     """An experiment's name without its suite: `gerai-bpr` of the suite `gerai` is `bpr`."""
     short = experiment.removeprefix(f"{suite}-")
     return short or experiment
-
-
-def _parts(setting: str) -> set[tuple[str, str]]:
-    """Key and value of everything that a setting names; nothing of `base`."""
-    pairs = [part.partition("=") for part in setting.split(",")] if setting != BASE else []
-    return {(key, _comparison_text(value)) for key, _, value in pairs}
-
-
-def _comparison_text(value: Any) -> str:
-    """A value of a configuration as text, the same for 1 and 1.0."""
-    text = str(value)
-    try:
-        return f"{float(text):.17g}"
-    except ValueError:
-        return text
-
-
-def _by_value(setting: str) -> tuple[str, float, str]:
-    """Sorts "epsilon=5.0" before "epsilon=10.0"."""
-    key, _, value = setting.partition("=")
-    try:
-        return key, float(value), setting
-    except ValueError:
-        return key, 0.0, setting
 
 
 def unique(values: Sequence[Any]) -> list[Any]:

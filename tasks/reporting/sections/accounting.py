@@ -49,7 +49,7 @@ def table(results: Results, k: int) -> Table | None:
     if not rows:
         return None
     headings = ["Mode", "system", *(quality.at(k) for quality in qualities), "claimed", "accounted", "why"]
-    run = results.layout.words.run
+    run = results.word_for_run
     return Table(
         f"Published and rigorous accounting: mean ± standard deviation over {run}s, and ε of one run",
         [Heading(text, NUMBER if 1 < place < 2 + len(qualities) else "") for place, text in enumerate(headings)],
@@ -77,10 +77,10 @@ def chart(results: Results, k: int) -> Chart:
     return Chart(
         "chart-accounting",
         "Modes of accounting",
-        f"In the order of the table. Bars: 95 % intervals over {results.layout.words.run}s.",
+        f"In the order of the table. Bars: 95 % intervals over {results.word_for_run}s.",
         [panel] if series else [],
         of="mode",
-        run=results.layout.words.run,
+        run=results.word_for_run,
     )
 
 
@@ -139,10 +139,10 @@ def iterations_chart(results: Results, k: int) -> Chart:
         "Iterations by ε",
         "Noise is calibrated so that all iterations together spend ε (where the noise is the paper's, ε is what it "
         f"claims): more iterations, more noise in each. Iterations on a log scale. Bars: 95 % intervals over "
-        f"{layout.words.run}s.",
+        f"{results.word_for_run}s.",
         same,
         of="budget",
-        run=layout.words.run,
+        run=results.word_for_run,
     )
 
 
@@ -158,7 +158,8 @@ def _lines(results: Results, system: System, k: int) -> dict[float, list[Point]]
         if epsilon is None or not len(done) or done.mean() <= 0:
             continue
         x = float(done.mean())
-        point = point_of(results, system, utility.metric, utility.cutoff(k), x, setting, utility.digits)
+        cutoff = utility.cutoff(k)
+        point = point_of(results, system, utility.metric, cutoff, x, setting, utility.digits, swept=True)
         if point:
             text = f"{point.text}; {done.mean():g} iterations"
             points_by_epsilon.setdefault(epsilon, {}).setdefault(x, replace(point, text=text))

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from tasks.evaluation.splits import seed_of
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.reporting.core import ledger, units
@@ -166,7 +167,8 @@ def _release(results: Results, system: System, spent: Spent) -> _Release:
     of = (system.experiment, spent.setting) if fitted else (read, spent.network, perturbed)
     what = ledger.releases_of(entry) if fitted else entry.model_dump_json()
     source = (str(spent.seed), system.experiment, spent.setting, spent.network, entry.protects)
-    return _Release((str(spent.seed), *of, what), source, spent.network, units.unit(entry), fitted, entry)
+    seed = spent.seed if fitted else seed_of(spent.seed)  # what is perturbed is the same on all splits
+    return _Release((str(seed), *of, what), source, spent.network, units.unit(entry), fitted, entry)
 
 
 def _have_distinct_seeds(suites: Iterable[Results]) -> bool:

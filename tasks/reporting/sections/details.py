@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
 from markupsafe import Markup
 
+from tasks.evaluation.splits import seed_of, split_of
 from tasks.reporting.core import audits, ledger
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, join_words, missing_cell, words
 from tasks.reporting.core.results import BASE, Results, unique
@@ -102,7 +102,7 @@ def ledger_table(results: Results) -> Table:
                 f"{results.full_label(line.system)}{setting}",
                 [
                     Cell(line.protects, (entry.neighbouring,), "wide short"),
-                    Cell(entry.mechanism, (_seeds(line.seeds),), "wide short"),
+                    Cell(entry.mechanism, (seeds_text(line.seeds),), "wide short"),
                     Cell(ledger.claimed_budget(entry), (line.claimed_note,), "budget"),
                     Cell(
                         ledger.accounted_budget(entry),
@@ -239,7 +239,7 @@ def runs_table(results: Results) -> Table | None:
                 f"{results.full_label(system) if system else run.name}, {run.stage}",
                 [
                     Cell(short_revision(run.revision), kind="code"),
-                    Cell(_seeds(system.seeds) if system else "", kind=""),
+                    Cell(seeds_text(system.seeds) if system else "", kind=""),
                     Cell(run.started, kind=""),
                     Cell(f"{run.processor}, {run.cores} cores", kind=""),
                     Cell(f"{run.seconds:.0f}"),
@@ -285,8 +285,16 @@ def short_revision(revision: str) -> str:
     return commit[:SHORT_REVISION] + mark + changes
 
 
-def _seeds(seeds: Any) -> str:
-    seeds = sorted(seeds)
-    if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):
-        return f"seeds {seeds[0]} to {seeds[-1]}"
-    return ("seed " if len(seeds) == 1 else "seeds ") + ", ".join(str(seed) for seed in seeds)
+def seeds_text(seeds: Iterable[int]) -> str:
+    """The runs of a system as running text: their seeds, and on how many splits."""
+    by_split: dict[int, list[int]] = {}
+    for run in sorted(seeds):
+        by_split.setdefault(split_of(run), []).append(seed_of(run))
+    own, *others = by_split.values()
+    if others and all(other == own for other in others):
+        return f"{seeds_text(own)} on {1 + len(others)} splits"
+    if others:
+        return "; ".join(f"{seeds_text(some)} on split {split}" for split, some in by_split.items())
+    if len(own) > 2 and own == list(range(own[0], own[-1] + 1)):
+        return f"seeds {own[0]} to {own[-1]}"
+    return ("seed " if len(own) == 1 else "seeds ") + ", ".join(str(seed) for seed in own)

@@ -17,10 +17,13 @@ ONE_SIDED = 0.025
 def lead(results: Results, k: int) -> str:
     """Which system resists which attack, what that costs in ranking, and how it stands beside dp-popularity."""
     seeds = sorted({len(system.seeds) for system in results.compared})
-    run = results.layout.words.run
+    run = results.word_for_run
     runs = count(seeds[0], run) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} {run}s"
+    each = f" ({seeds_each(results)} seeds on each of {results.n_splits} splits)" if results.n_splits > 1 else ""
     kind = "synthetic data set" if results.synthetic else "data set"
-    parts = [f"{count(len(results.compared), 'system')}, {kind} {results.dataset}, {runs} each; intervals are 95 %."]
+    parts = [
+        f"{count(len(results.compared), 'system')}, {kind} {results.dataset}, {runs} each{each}; intervals are 95 %."
+    ]
     if seeds[0] < FEW_SEEDS:
         parts.append(f"{runs.capitalize()} can decide few comparisons of rankings.")
     protecting = _protecting_systems(results)
@@ -30,6 +33,11 @@ def lead(results: Results, k: int) -> str:
     if results.synthetic:
         parts.append("The data were generated: this says nothing about real people or about a published table.")
     return " ".join(part for part in parts if part)
+
+
+def seeds_each(results: Results) -> int:
+    """Seeds of a system on one split, where there are several; all systems have as many there."""
+    return max(len(system.seeds) for system in results.compared) // results.n_splits
 
 
 def _protecting_systems(results: Results) -> list[System]:

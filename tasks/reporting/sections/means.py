@@ -57,7 +57,7 @@ def table(results: Results, k: int) -> Table | None:
     """Every system minus every kind of means; None in a suite without them."""
     if not _noiseless_means(results, k):
         return None
-    utility, run = results.layout.utility, results.layout.words.run
+    utility, run = results.layout.utility, results.word_for_run
     differences = _differences(results, k)
     rows = []
     for system in results.compared:

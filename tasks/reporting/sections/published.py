@@ -98,7 +98,7 @@ def _testing(results: Results) -> Markup:
             " They speak of the same attacked users: that an F1 is lower means little where the attack "
             '<a href="#attacks">beats no control</a>.'
         )
-    return paragraph(text, results.layout.words.run, "" if results.networks else " on means over K")
+    return paragraph(text, results.word_for_run, "" if results.networks else " on means over K")
 
 
 def _preparation(results: Results, report: PaperReport, claims: Sequence[Claim]) -> list[Blocks]:

@@ -138,7 +138,7 @@ def table(results: Results) -> Table | None:
     systems = attacked_systems(results)
     if not systems:
         return None
-    run = results.layout.words.run
+    run = results.word_for_run
     attackers = [name for name in ATTACKERS if any(gain(results, system, name) for system in systems)]
     rows = []
     for system in systems:
@@ -157,7 +157,7 @@ def table(results: Results) -> Table | None:
 
 def chart(results: Results) -> Chart:
     """Errors of all attackers on all systems beside the control."""
-    systems, run = attacked_systems(results), results.layout.words.run
+    systems, run = attacked_systems(results), results.word_for_run
     names = [name for name in ATTACKERS if any(gain(results, system, name) for system in systems)]
     series = marks_of(results, systems, [(name, metric(name), 0) for name in names])
     panel = Panel("Error on sensitive ratings", "attacker", "MAE", series, control_levels(results), names, size=WIDE)

@@ -81,7 +81,7 @@ def headline(results: Results, k: int) -> Table:
     ]
     groups += [*((name, len(group)) for name, group in groups_measured), ("ε of one run", 3)]
     return Table(
-        caption=f"Every system: mean ± standard deviation over {layout.words.run}s{_cutoff(results, k)}",
+        caption=f"Every system: mean ± standard deviation over {results.word_for_run}s{_cutoff(results, k)}",
         headings=[
             Heading(text, NUMBER if 0 < n < len(headings) - 3 else "", mark)
             for n, (text, mark) in enumerate(zip(headings, marks, strict=True))
@@ -108,7 +108,7 @@ def sweep_points(results: Results, k: int) -> Table | None:
         *(f"advantage {a}" for a in attributes),
     ]
     return Table(
-        f"Sweep points: mean ± standard deviation over {results.layout.words.run}s{_cutoff(results, k)}",
+        f"Sweep points: mean ± standard deviation over {results.word_for_run}s{_cutoff(results, k)}",
         [
             Heading(text, NUMBER if index else "", mark)
             for index, (text, mark) in enumerate(zip(headings, ["", *_marks(results)], strict=True))

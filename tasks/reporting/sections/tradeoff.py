@@ -35,14 +35,14 @@ def section(results: Results, k: int) -> Section:
 
 def chart(results: Results, k: int) -> Chart:
     """The utility of every system at every ε that was run; empty where no system has two."""
-    utility, run = results.layout.utility, results.layout.words.run
+    utility, run = results.layout.utility, results.word_for_run
     runs = _run(results)
     values = _budgets(runs)
     series, notes = [], []
     for system, settings in runs:
         points = []
         for value, setting in settings.items():
-            point = point_of(results, system, utility.metric, k, value, setting, utility.digits)
+            point = point_of(results, system, utility.metric, k, value, setting, utility.digits, swept=True)
             if point:
                 accounted = _accounted(results, system, setting)
                 points.append(replace(point, text=f"{point.text}; ε = {value:g}, accounted: {accounted}"))
@@ -67,7 +67,7 @@ def chart(results: Results, k: int) -> Chart:
 
 def table(results: Results, k: int) -> Table | None:
     """The numbers of the chart, with the accounted budget below each; None where there is no chart."""
-    utility, run = results.layout.utility, results.layout.words.run
+    utility, run = results.layout.utility, results.word_for_run
     runs = _run(results)
     values = _budgets(runs)
     if not runs:
@@ -76,13 +76,14 @@ def table(results: Results, k: int) -> Table | None:
     for system, settings in runs:
         cells = []
         for value in values:
-            ys = results.values(system, utility.metric, k, settings[value]) if value in settings else ()
-            if not len(ys):
+            setting = settings.get(value)
+            ys = () if setting is None else results.values(system, utility.metric, k, setting, first_split=True)
+            if setting is None or not len(ys):
                 cells.append(missing_cell("not run"))
                 continue
             measured = summary(ys)
             deviation = f" ± {number(measured.std, utility.digits)}" if measured.n > 1 else ""
-            accounted, _, delta = _accounted(results, system, settings[value]).partition(", ")
+            accounted, _, delta = _accounted(results, system, setting).partition(", ")
             lines = (f"accounted: {accounted}", *([delta] if delta else []))
             cells.append(Cell(f"{number(measured.mean, utility.digits)}{deviation}", lines))
         rows.append(Row(f"{system.label}, claimed ε" if _is_published(system) else system.label, cells))

@@ -25,7 +25,7 @@ def chart(results: Results) -> Chart:
     """Mean over seeds at every epoch that all seeds reached, setting `base`."""
     layout = results.layout
     metric = results.validation or layout.validation
-    title, run = f"validation {metric}", layout.words.run
+    title, run = f"validation {metric}", results.word_for_run
     every = [curve for system in results.compared if len((curve := _curve(results, system)).points) > 1]
     labels = {system.label for name in layout.apart if (system := results.find(name)) is not None}
     panels = []
@@ -52,7 +52,7 @@ def chart(results: Results) -> Chart:
 
 def seconds(results: Results) -> Table | None:
     """Epochs and seconds of every system that trains by epochs, setting `base`; None where there is none."""
-    rows, run = [], results.layout.words.run
+    rows, run = [], results.word_for_run
     for system in results.compared:
         lengths = [len(history) for history in _histories(system)]
         if not lengths:

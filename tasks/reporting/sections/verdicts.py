@@ -78,7 +78,7 @@ def _utility(results: Results, k: int) -> Line | None:
     counts = join_words([f"{n} {way}" for way, n in ways.items() if n])
     text = f"{count(len(mine), 'private system')} against {yardstick.label}, {results.layout.words.yardstick}: {counts}"
     if open_ and min(len(difference.system.seeds) for difference in mine) < lead.FEW_SEEDS:
-        text += f" (fewer than {lead.FEW_SEEDS} {results.layout.words.run}s decide little)"
+        text += f" (fewer than {lead.FEW_SEEDS} {results.word_for_run}s decide little)"
     if better:
         finite = [system for system in better if ledger.total_epsilon(results, system) is not None]
         text += f". With a finite accounted ε: {len(finite)} of the better{_held(results, finite)}"

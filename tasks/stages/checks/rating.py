@@ -10,10 +10,10 @@ from tasks.stages.checks.subject import Names, Subject, released_tables
 from tasks.stages.common import PROCESSED
 
 
-def released(key: str, experiment: Experiment, _: Suite) -> Subject:
+def released(key: str, experiment: Experiment, suite: Suite) -> Subject:
     """Predictions, beside the folds that they are of."""
     data = PROCESSED / experiment.data
-    files = released_tables(key, experiment)
+    files = released_tables(key, experiment, suite)[experiment.data]
 
     def tables() -> list[Table]:
         predictions = {which: contracts.read(file, contracts.PREDICTIONS) for which, file in files.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -32,14 +32,13 @@ class Subject:
     tables: Callable[[], list[Table]]
 
 
-def released_tables(key: str, experiment: Experiment) -> dict[tuple[str, int], Path]:
-    """The released table of every setting and seed of an experiment."""
-    folder = RUNS / experiment.suite / key / "released"
-    return {
-        (setting, seed): folder / setting / f"seed-{seed}.parquet"
-        for setting in experiment.settings()
-        for seed in experiment.seeds
-    }
+def released_tables(key: str, experiment: Experiment, suite: Suite) -> dict[str, dict[tuple[str, int], Path]]:
+    """Processed data -> the released table of every setting and run of an experiment on them."""
+    folder, tables = RUNS / experiment.suite / key / "released", dict[str, dict[tuple[str, int], Path]]()
+    for setting in experiment.settings():
+        for run, data in suite.runs(experiment, setting).items():
+            tables.setdefault(data, {})[setting, run] = folder / setting / f"seed-{run}.parquet"
+    return tables
 
 
 def released_lists(
@@ -53,14 +52,20 @@ def released_lists(
 
     contract: of each list. rules: (lists, interactions, schema, longest) -> the tables with their rules.
     """
-    data, files = PROCESSED / experiment.data, released_tables(key, experiment)
+    files = {PROCESSED / data: released for data, released in released_tables(key, experiment, suite).items()}
 
     def tables() -> list[Table]:
-        lists = {which: contracts.read(file, contract) for which, file in files.items()}
-        interactions = contracts.read(data / "interactions.parquet", contracts.INTERACTIONS)
-        return rules(lists, interactions, contracts.read_schema(data / "schema.json"), max(suite.evaluation.k))
+        every = []
+        for data, released in files.items():
+            lists = {which: contracts.read(file, contract) for which, file in released.items()}
+            interactions = contracts.read(data / "interactions.parquet", contracts.INTERACTIONS)
+            held = rules(lists, interactions, contracts.read_schema(data / "schema.json"), max(suite.evaluation.k))
+            own = data.name == experiment.data
+            every += [table if own else replace(table, name=f"{table.name}, {data.name}") for table in held]
+        return every
 
-    return Subject([*files.values(), data / "interactions.parquet", data / "schema.json"], tables)
+    learnt = [data / file for data in files for file in ("interactions.parquet", "schema.json")]
+    return Subject([*(file for released in files.values() for file in released.values()), *learnt], tables)
 
 
 def require_types(tables: contracts.ProcessedTables) -> None:

@@ -1,0 +1,109 @@
+"""Results of several splits: what is tested over both, what is of the first alone, and what pages say of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tasks.evaluation import statistics
+from tasks.evaluation.splits import APART
+from tasks.reporting import page
+from tasks.reporting.core import findings
+from tasks.reporting.core.figures import point_of
+from tasks.reporting.core.results import BASE, Results, Spent, System
+from tasks.reporting.sections import composition, details
+from tasks.stages.report import report_of
+from tests.reporting.test_composition import entry, perturbed, spending
+
+SPLITS = 3
+SHIFT = 0.01
+"""By how much every value is higher on each further split."""
+
+
+@pytest.fixture
+def crossed(real: Results) -> Results:
+    """The made-up results, with what training measured at setting `base` on two further splits."""
+    training = pl.col("metric").str.contains("^(full|sampled)") & (pl.col("setting") == BASE)
+    rows = real.metrics.filter(training)
+    more = [
+        rows.with_columns(pl.col("seed") + split * APART, pl.col("value") + split * SHIFT) for split in range(1, SPLITS)
+    ]
+    systems = tuple(
+        replace(system, seeds=tuple(split * APART + seed for split in range(SPLITS) for seed in system.seeds))
+        for system in real.systems
+    )
+    return replace(real, metrics=pl.concat([real.metrics, *more]), systems=systems)
+
+
+def _two(results: Results) -> tuple[System, System]:
+    first, second, *_ = (system for system in results.compared if not system.is_yardstick)
+    return first, second
+
+
+def test_runs_are_tested_over_splits_and_seeds(crossed: Results) -> None:
+    first, second = _two(crossed)
+    left, right = crossed.paired_values(first, "full/ndcg", 10, second, "full/ndcg", 10)
+    assert len(left) == len(first.seeds)
+    shaped = [values.reshape(SPLITS, -1) for values in (left, right)]
+    tested = findings.paired_tests(crossed, {"": (left, right)})
+    assert tested == statistics.paired_tests({"": (shaped[0], shaped[1])})
+    interval = findings.interval(crossed, left)
+    test = statistics.paired_tests({"": (shaped[0], np.zeros_like(shaped[0]))})[""]
+    assert (interval.mean, interval.low, interval.high) == (test.difference, test.low, test.high)
+
+
+def test_what_is_of_one_split_is_tested_over_seeds(real: Results, crossed: Results) -> None:
+    first, second = _two(real)
+    values = real.paired_values(first, "full/ndcg", 10, second, "full/ndcg", 10)
+    assert findings.paired_tests(crossed, {"": values}) == findings.paired_tests(real, {"": values})
+    assert findings.interval(crossed, values[0]) == findings.interval(real, values[0])
+
+
+def test_a_point_of_a_sweep_is_of_the_first_split(real: Results, crossed: Results) -> None:
+    first, _ = _two(real)
+    alone, swept, every = (
+        point_of(results, system, "full/ndcg", 10, 1.0, swept=swept)
+        for results, swept in ((real, False), (crossed, True), (crossed, False))
+        for system in results.systems
+        if system.experiment == first.experiment
+    )
+    assert swept == alone
+    assert alone is not None
+    assert every is not None
+    assert every.y == pytest.approx(alone.y + SHIFT)  # the mean of 0, 1 and 2 shifts
+
+
+def test_perturbed_features_are_released_once_for_all_splits(crossed: Results) -> None:
+    runs = [split * APART + seed for split in range(SPLITS) for seed in (0, 1)]
+    features = tuple(Spent("base", run, entry(0.5, "feature")) for run in runs)
+    (group,) = composition.compose_releases(spending(perturbed(crossed), features))
+    assert (group.releases, group.epsilon) == (2, pytest.approx(1.0))
+    fits = tuple(Spent("base", run, entry(0.5)) for run in runs)
+    (group,) = composition.compose_releases(spending(crossed, fits))
+    assert (group.releases, group.epsilon) == (6, pytest.approx(3.0))
+
+
+def test_pages_say_which_variation_an_interval_covers(real: Results, crossed: Results) -> None:
+    text = page.render(crossed, report_of(crossed.paper), [], docs="..")
+    seeds = len(real.systems[0].seeds)
+    assert f"{SPLITS * seeds} runs each ({seeds} seeds on each of {SPLITS} splits)" in text
+    assert "other seeds and other random splits of these data, neither other data nor another kind of processor" in text
+    assert str(APART) not in text
+    alone = page.render(real, report_of(real.paper), [], docs="..")
+    assert "covers other seeds on this split, neither other data" in alone
+    assert "runs each" not in alone
+
+
+@pytest.mark.parametrize(
+    ("runs", "text"),
+    [
+        ((0, 1, 2), "seeds 0 to 2"),
+        ((0, 1, 2, APART, APART + 1, APART + 2), "seeds 0 to 2 on 2 splits"),
+        ((0, 1, APART), "seeds 0, 1 on split 0; seed 0 on split 1"),
+    ],
+)
+def test_runs_are_told_by_seed_and_split(runs: tuple[int, ...], text: str) -> None:
+    assert details.seeds_text(runs) == text

@@ -1,0 +1,122 @@
+"""Several splits of one data set: every system at setting `base` is run on each, and all else on the first alone."""
+
+import polars as pl
+import pytest
+
+from tasks import contracts
+from tasks.config.params import load
+from tasks.config.references import check_references
+from tasks.errors import ConfigurationError, DataError
+from tasks.evaluation.splits import APART
+from tasks.stages import check, perturb, table, train
+from tasks.stages.common import PROCESSED, QUALITY, RUNS, read_json, write_json
+from tasks.stages.inputs import read_inputs
+from tests.stages import test_train, tiny
+
+OTHER = "tiny-split-2"
+RUNS_OF_BASE = [0, 1, APART, APART + 1]
+
+
+def build(root, monkeypatch, **changes):
+    """A workspace with a second split: the same interactions, of which others are held out."""
+    monkeypatch.chdir(root)
+    shared = {"suite": "tiny", "data": "tiny", "seeds": [0, 1], "sweep": []}
+    experiments = {
+        "tiny-counts": shared
+        | {"model": "dp-popularity", "features": "processed/tiny", "config": {"epsilon": 2.0, "contribution": 3}},
+        "tiny-gerai": shared
+        | {"model": "gerai", "features": "perturbed/tiny", "config": test_train.CONFIG | {"epochs": 1, "epsilon": 0.4}}
+        | {"sweep": [{"features_epsilon": 7.5}]},
+    }
+    suite = {"title": "Tiny", "paper": None, "data": "tiny", "task": "top-k", "splits": [OTHER]} | changes
+    processed = tiny.parameters()["processed"]["tiny"]
+    options = processed["options"] | {"split_seed": processed["options"]["split_seed"] + 1}
+    tiny.build(
+        root,
+        experiments=experiments,
+        suites={"tiny": suite},
+        processed={"tiny": processed, OTHER: processed | {"options": options}},
+        evaluation={"k": [5, 10], "negatives": 20, "seed": 1, "recall": "relevant"},
+    )
+    schema = tiny.SCHEMA.model_copy(update={"n_items": test_train.N_ITEMS})
+    rows, users = test_train.interactions(), contracts.users_schema(tiny.FEATURES)
+    held = pl.concat([rows["split"][2:], rows["split"][:2]]).alias("split")
+    people = contracts.read(PROCESSED / "tiny/users.parquet", users)
+    for name, table_ in (("tiny", rows), (OTHER, rows.with_columns(held))):
+        (PROCESSED / name).mkdir(exist_ok=True)
+        write_json(PROCESSED / name / "schema.json", schema.model_dump(mode="json"))
+        contracts.write(table_, PROCESSED / name / "interactions.parquet", contracts.INTERACTIONS)
+        contracts.write(people, PROCESSED / name / "users.parquet", users)
+    passed = {"success": True, "evaluated": 9, "failed": 0, "checked": {}}
+    (QUALITY / "perturbed").mkdir(parents=True)
+    write_json(QUALITY / f"processed/{OTHER}.json", {"contract": "processed", "name": OTHER} | passed)
+    write_json(QUALITY / "perturbed/tiny.json", {"contract": "perturbed", "name": "tiny"} | passed)
+    perturb.main("tiny")
+
+
+def test_base_is_run_on_every_split_and_a_sweep_point_on_the_first(tmp_path, monkeypatch):
+    build(tmp_path, monkeypatch)
+    train.main("tiny-gerai")
+    rows = contracts.read(RUNS / "tiny/tiny-gerai/train/metrics.parquet", contracts.METRICS)
+    of = {setting: sorted(set(some["seed"])) for (setting,), some in rows.group_by("setting")}
+    assert of == {"base": RUNS_OF_BASE, "features_epsilon=7.5": [0, 1]}
+    spent = {(line["setting"], line["seed"]) for line in read_json(RUNS / "tiny/tiny-gerai/train/ledger.json")}
+    assert spent == {(setting, run) for setting, every in of.items() for run in every}
+    passed = read_json(RUNS / "tiny/tiny-gerai/train/inputs.json")["checks"]
+    assert [check_["name"] for check_ in passed] == ["tiny", "tiny", OTHER]
+
+
+def test_a_run_on_another_split_is_served_and_tested_there(tmp_path, monkeypatch):
+    build(tmp_path, monkeypatch)
+    train.main("tiny-counts")
+    seen = test_train.interactions().filter(pl.col("split") != "test").select("user", "item")
+    folder = RUNS / "tiny/tiny-counts/released/base"
+    repeated = {
+        run: contracts.read(folder / f"seed-{run}.parquet", contracts.RECOMMENDATIONS).join(seen, on=["user", "item"])
+        for run in RUNS_OF_BASE
+    }
+    assert {run for run, again in repeated.items() if len(again)} == {APART, APART + 1}
+    check.main("recommendations/tiny-counts")  # against its own split all of it is new
+
+
+def test_a_list_is_checked_against_the_split_of_its_run(tmp_path, monkeypatch):
+    build(tmp_path, monkeypatch)
+    train.main("tiny-counts")
+    folder = RUNS / "tiny/tiny-counts/released/base"
+    first = (folder / "seed-0.parquet").read_bytes()
+    (folder / f"seed-{APART}.parquet").write_bytes(first)
+    with pytest.raises(DataError, match=f"recommendations, {OTHER}.*must not be in the user's training"):
+        check.main("recommendations/tiny-counts")
+
+
+def test_stages_depend_on_all_splits(tmp_path, monkeypatch):
+    build(tmp_path, monkeypatch)
+    stage = table.find_stage("train", "tiny-counts", load())
+    assert {f"data/processed/{OTHER}", f"data/quality/processed/{OTHER}.json"} <= {*stage.deps}
+    assert "splits" in stage.params["suites/tiny/params.yaml"]
+
+
+def test_a_split_of_other_users_is_refused(tmp_path, monkeypatch):
+    build(tmp_path, monkeypatch)
+    people = contracts.read(PROCESSED / OTHER / "users.parquet", contracts.users_schema(tiny.FEATURES))
+    contracts.write(people.reverse(), PROCESSED / OTHER / "users.parquet", contracts.users_schema(tiny.FEATURES))
+    experiment = load().experiments["tiny-gerai"]
+    with pytest.raises(DataError, match="not the users of tiny"):
+        read_inputs(experiment, 1.0, None, OTHER)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"splits": ["tiny"]}, "splits: tiny must be tiny with another split_seed"),
+        ({"splits": ["elsewhere"]}, "splits: .*'elsewhere'"),
+        ({"splits": [OTHER, OTHER]}, f"{OTHER} is repeated"),
+    ],
+)
+def test_a_split_is_the_same_data_split_otherwise(tmp_path, monkeypatch, changes, message):
+    build(tmp_path, monkeypatch)
+    own = tmp_path / "suites/tiny/params.yaml"
+    given = "splits:\n" + "".join(f"- {name}\n" for name in changes["splits"])
+    own.write_text(own.read_text().replace(f"splits:\n- {OTHER}\n", given))
+    with pytest.raises(ConfigurationError, match=message):
+        check_references(load())
