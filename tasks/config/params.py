@@ -125,6 +125,8 @@ class Experiment(Strict):
     """What results, tables and claims call the model as it is set here; by default the model's name."""
     seeds: Seeds
     """Where ratings are predicted, these are also the folds that are tested, counted from 0."""
+    sweep_seeds: Annotated[int, Field(ge=1)] | None = None
+    """So many of the seeds, the first ones, are run at sweep points; null: all of them."""
     noise: Literal["secure"] | None = None
     """Secure: from the operating system, and seeds decide initial weights and batches alone, so that results cannot be
     repeated; null: from the seeds, for research."""
@@ -143,6 +145,10 @@ class Experiment(Strict):
         for override in self.sweep:
             points[",".join(f"{key}={value}" for key, value in override.items())] = self.config | override
         return points
+
+    def seeds_at(self, setting: str) -> list[int]:
+        """The seeds that are run at a setting."""
+        return self.seeds if setting == BASE else self.seeds[: self.sweep_seeds]
 
 
 class About(Strict):
@@ -201,7 +207,7 @@ class Suite(Strict):
         data = [experiment.data]
         if setting == BASE and experiment.data == self.data:
             data += self.splits
-        return {split * APART + seed: of for split, of in enumerate(data) for seed in experiment.seeds}
+        return {split * APART + seed: of for split, of in enumerate(data) for seed in experiment.seeds_at(setting)}
 
     def locate(self, problem: str) -> str:
         """A problem `key: what is wrong` under the key that the file has."""

@@ -144,6 +144,8 @@ def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterato
             yield f"{where}.chosen_on_test: epochs are not tested in a suite whose task is {suite.task}"
         if suite.tuning.seed in experiment.seeds:
             yield f"{where}.seeds: {suite.tuning.seed} is the tuning seed, which no result may use"
+        if experiment.sweep_seeds is not None and experiment.sweep_seeds > len(experiment.seeds):
+            yield f"{where}.sweep_seeds: {experiment.sweep_seeds} of {len(experiment.seeds)} seeds"
         yield from _noise_problems(where, experiment, suite.task, params)
         if not TASKS[suite.task].networks:
             yield from _features_problems(where, experiment, params)

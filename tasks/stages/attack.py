@@ -120,7 +120,8 @@ def assemble(
         shared = as_metrics(TRUE, alone.scores.filter(pl.col("attacker").is_in(attackers)), known)
         shared = pl.concat([shared, majority_metrics(known)])
         tables += [
-            shared.with_columns(setting=pl.lit(setting), seed=pl.lit(seed, pl.Int64)) for seed in experiment.seeds
+            shared.with_columns(setting=pl.lit(setting), seed=pl.lit(seed, pl.Int64))
+            for seed in experiment.seeds_at(setting)
         ]
     tables += [detection(units, setting, seed, known, attack) for kind, setting, seed in units if kind == BLURRED]
     metrics = pl.concat(tables).to_dicts()
@@ -158,7 +159,7 @@ def plan(name: str, experiment: Experiment, known: Known, attack: AttributeAttac
     units: Units = {}
     for setting in experiment.settings():
         attacker = attack.attackers_at(setting)
-        for seed in experiment.seeds:
+        for seed in experiment.seeds_at(setting):
             title = f"{setting} seed {seed}"
             lists = released_lists(name, experiment, setting, seed, known, max(attack.k))
             units[TRUE, setting, seed] = unit(title, known, lists, attacker.k, attacker.attackers)

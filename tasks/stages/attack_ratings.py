@@ -114,7 +114,7 @@ def plan(name: str, experiment: Experiment, attack: ReconstructionAttack, code: 
     for setting, config in experiment.settings().items():
         inputs = read_inputs(experiment, None, config["sensitive_share"])
         released = RUNS / experiment.suite / name / "released" / setting
-        for seed in experiment.seeds:
+        for seed in experiment.seeds_at(setting):
             seen = {str(file): file_digest(file) for file in sorted(released.rglob(f"seed-{seed}.parquet"))}
             decides = [inputs.digest, config["sensitive_share"], seen, attack.model_dump(mode="json"), seed, code]
             label = f"{setting}-seed-{seed}"

@@ -253,7 +253,7 @@ def metrics(key: str, params: Params) -> Subject:
             for setting in experiment.settings():
                 every = [(of_training(suite, experiment, setting), [*suite.runs(experiment, setting)])]
                 if of_attack:
-                    every.append((of_attack(suite, experiment, setting), experiment.seeds))
+                    every.append((of_attack(suite, experiment, setting), experiment.seeds_at(setting)))
                 expected += [suites.measurements(name, [setting], seeds, names) for names, seeds in every]
         measured = [contracts.read(file, contracts.METRICS) for file in files]
         return suites.metrics(pl.concat(measured), pl.concat(expected))

@@ -17,7 +17,7 @@ OTHER = "tiny-split-2"
 RUNS_OF_BASE = [0, 1, APART, APART + 1]
 
 
-def build(root, monkeypatch, **changes):
+def build(root, monkeypatch, sweep_seeds=None, **changes):
     """A workspace with a second split: the same interactions, of which others are held out."""
     monkeypatch.chdir(root)
     shared = {"suite": "tiny", "data": "tiny", "seeds": [0, 1], "sweep": []}
@@ -26,7 +26,7 @@ def build(root, monkeypatch, **changes):
         | {"model": "dp-popularity", "features": "processed/tiny", "config": {"epsilon": 2.0, "contribution": 3}},
         "tiny-gerai": shared
         | {"model": "gerai", "features": "perturbed/tiny", "config": test_train.CONFIG | {"epochs": 1, "epsilon": 0.4}}
-        | {"sweep": [{"features_epsilon": 7.5}]},
+        | {"sweep": [{"features_epsilon": 7.5}], "sweep_seeds": sweep_seeds},
     }
     suite = {"title": "Tiny", "paper": None, "data": "tiny", "task": "top-k", "splits": [OTHER]} | changes
     processed = tiny.parameters()["processed"]["tiny"]
@@ -64,6 +64,16 @@ def test_base_is_run_on_every_split_and_a_sweep_point_on_the_first(tmp_path, mon
     assert spent == {(setting, run) for setting, every in of.items() for run in every}
     passed = read_json(RUNS / "tiny/tiny-gerai/train/inputs.json")["checks"]
     assert [check_["name"] for check_ in passed] == ["tiny", "tiny", OTHER]
+
+
+def test_a_sweep_may_have_fewer_seeds(tmp_path, monkeypatch):
+    build(tmp_path, monkeypatch, sweep_seeds=1)
+    units = {(unit.setting, unit.seed) for unit in train.plan("tiny-gerai", load())}
+    assert units == {*(("base", run) for run in RUNS_OF_BASE), ("features_epsilon=7.5", 0)}
+    raw = (tmp_path / "suites/tiny/params.yaml").read_text()
+    (tmp_path / "suites/tiny/params.yaml").write_text(raw.replace("sweep_seeds: 1", "sweep_seeds: 3"))
+    with pytest.raises(ConfigurationError, match=r"experiments.tiny-gerai.sweep_seeds: 3 of 2 seeds"):
+        check_references(load())
 
 
 def test_a_run_on_another_split_is_served_and_tested_there(tmp_path, monkeypatch):
