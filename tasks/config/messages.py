@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from tasks.config.fields import SHOWN
 from tasks.config.tasks import ATTACKS
+from tasks.errors import ConfigurationError
 
+PARAMS_FILE = Path("params.yaml")
+_Options = TypeVar("_Options", bound=BaseModel)
 _PERTURBED_KIND = re.compile(r"^(perturbed\.[^.]+)\.(features|networks(\.(published|released|rigorous))?)(?=\.|$)")
 
 
@@ -28,3 +33,15 @@ def first_error(error: ValidationError) -> str:
         given = repr(problem["input"])[:SHOWN]
         message = f"{message} (is {given})" if problem["type"] != "value_error" else message
     return f"{where}: {message}" if where else message
+
+
+def options(kind: type[_Options], given: dict[str, Any], where: str, path: Path = PARAMS_FILE) -> _Options:
+    """The options that params.yaml gives to a source, format or protocol.
+
+    Raises:
+        ConfigurationError: one line that names the first wrong key.
+    """
+    try:
+        return kind.model_validate(given)
+    except ValidationError as error:
+        raise ConfigurationError(f"{path}: {where}.{first_error(error)}") from error

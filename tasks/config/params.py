@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field, ValidationError
 from tasks.config import fields, strict_yaml
 from tasks.config.attacks import Attack, TrainingAudit
 from tasks.config.fields import BASE, NAME, Cutoffs, Name, Perturbed, PerturbedFeatures, Seeds, Strict, choice
+from tasks.config.messages import PARAMS_FILE as PARAMS_FILE
 from tasks.config.messages import first_error
 from tasks.config.networks import Alignment, NetworkEmbeddings
 from tasks.config.tasks import ATTACKS, TASKS
@@ -25,7 +26,6 @@ from tasks.evaluation.splits import APART
 from tasks.models import MODELS
 from tasks.papers import PROTOCOLS
 
-PARAMS_FILE = Path("params.yaml")
 SUITES = Path("suites")
 """The folder of the suites' own folders, beside `PARAMS_FILE`."""
 OWN_FILES = {"params.yaml": (), "attack.yaml": ("attack", "training_audit"), "tuning.yaml": ("tuning",)}
@@ -256,6 +256,19 @@ class Params(Data):
         base = perturbed.epsilon[0] if isinstance(perturbed, PerturbedFeatures) else perturbed.features_epsilon
         return float(config.get("features_epsilon", base))
 
+    def features_of(self, experiment: Experiment, data: str) -> str:
+        """Where a run on `data` reads users' features, as `Experiment.features` says it for the experiment's own data.
+
+        Features that count interactions differ from split to split, and were then perturbed or embedded for each.
+        """
+        layer, name = experiment.features.split("/")
+        if data == experiment.data or layer not in ("processed", "perturbed", "words"):
+            return experiment.features
+        if layer == "processed":
+            return f"processed/{data}"
+        entries: Mapping[str, Perturbed | Words] = self.perturbed if layer == "perturbed" else self.words
+        return f"{layer}/{next((other for other, of in entries.items() if of.data == data), name)}"
+
     def networks_of(self, aligned: Alignment) -> str:
         """Where the networks that are aligned are read: `processed/<name>` or `perturbed/<name>`."""
         return aligned.of if aligned.embeddings is None else self.embeddings[aligned.embeddings].networks
@@ -384,15 +397,3 @@ def _locate(problem: str, inherited: frozenset[str]) -> str:
     key, colon, text = problem.partition(": ")
     place = _place(key, inherited)
     return problem if place == key else f"{place}{colon}{text} (in {key.split('.')[1]})"
-
-
-def options(kind: type[_Options], given: dict[str, Any], where: str, path: Path = PARAMS_FILE) -> _Options:
-    """The options that params.yaml gives to a source, format or protocol.
-
-    Raises:
-        ConfigurationError: one line that names the first wrong key.
-    """
-    try:
-        return kind.model_validate(given)
-    except ValidationError as error:
-        raise ConfigurationError(f"{path}: {where}.{first_error(error)}") from error

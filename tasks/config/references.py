@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
-from tasks.config.fields import Perturbed, PerturbedFeatures, model_config
+from tasks.config.fields import BASE, Perturbed, PerturbedFeatures, model_config
+from tasks.config.messages import options
 from tasks.config.network_references import experiment_problems, makes_networks, network_problems, unknown_name
-from tasks.config.params import PARAMS_FILE, Experiment, Params, Suite, options, own_file
+from tasks.config.params import PARAMS_FILE, Experiment, Params, Suite, own_file
 from tasks.config.tasks import ATTACKS, TASKS
 from tasks.datasets import FORMATS, SOURCES
 from tasks.errors import ConfigurationError
@@ -149,6 +150,8 @@ def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterato
         yield from _noise_problems(where, experiment, suite.task, params)
         if not TASKS[suite.task].networks:
             yield from _features_problems(where, experiment, params)
+            for data in dict.fromkeys(suite.runs(experiment, BASE).values()):
+                yield from _released_problems(where, experiment, params.features_of(experiment, data), params)
         yield from experiment_problems(where, experiment, suite.task, params)
         yield from _ratings_problems(where, experiment, suite.task, params)
 
@@ -251,5 +254,16 @@ def _features_problems(where: str, experiment: Experiment, params: Params) -> It
     for config in experiment.settings().values():
         if (budget := params.features_epsilon(experiment, config)) not in perturbed.epsilon:
             yield f"{where}.sweep: features_epsilon {budget} is not in perturbed.{name}.epsilon"
+
+
+def _released_problems(where: str, experiment: Experiment, features: str, params: Params) -> Iterator[str]:
+    """Perturbed features, of the experiment's data or split otherwise, that runs at setting `base` would not find."""
+    layer, name = features.split("/")
+    perturbed = params.perturbed.get(name) if layer == "perturbed" else None
+    if not isinstance(perturbed, PerturbedFeatures):
+        return
+    budget = params.features_epsilon(experiment, experiment.config)
+    if features != experiment.features and budget not in perturbed.epsilon:
+        yield f"{where}: features_epsilon {budget} is not in perturbed.{name}.epsilon"
     if missing := set(experiment.seeds) - set(perturbed.seeds):
         yield f"{where}.seeds: {min(missing)} is not among the seeds of perturbed.{name}"

@@ -23,8 +23,9 @@ from safetensors.torch import load_file, save_file
 
 from tasks import contracts
 from tasks.attacks.embeddings.anchors import chance_records, evaluate
+from tasks.config.messages import options
 from tasks.config.networks import Alignment
-from tasks.config.params import Params, entry, load, options, own_file
+from tasks.config.params import Params, entry, load, own_file
 from tasks.errors import DataError
 from tasks.evaluation.alignment import AlignmentResult, Anchors
 from tasks.models.alignment.adversarial import AdversarialStart

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from tasks.attacks.canaries import Canaries, Loses, Watched, Watcher, draw, insert, loss_scores
 from tasks.config.attacks import TrainingAudit
-from tasks.config.params import Params, entry, load, options, own_file
+from tasks.config.messages import options
+from tasks.config.params import Params, entry, load, own_file
 from tasks.errors import ConfigurationError, PrivacyError
 from tasks.models import model_class
 from tasks.models.base import Model

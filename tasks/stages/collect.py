@@ -249,8 +249,11 @@ def deciding_parameters(experiment: Experiment, params: Params) -> dict[str, Any
         return entry.model_dump(mode="json", exclude={"suite", "code"})  # where it stands, and the model's own file
 
     layer, name = experiment.features.split("/")
+    runs = params.suites[experiment.suite].runs(experiment, BASE)
     parameters = dump(experiment)
     parameters["model"] = parameters.pop("system")
+    if further := [data for data in runs.values() if data != experiment.data]:
+        parameters["features_of_splits"] = [params.features_of(experiment, data) for data in dict.fromkeys(further)]
     if layer == "aligned":
         parameters["aligned"] = dump(params.aligned[name])
         alone = params.aligned[name].embeddings

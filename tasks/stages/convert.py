@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from importlib import import_module
 
-from tasks.config.params import Dataset, entry, load, options
+from tasks.config.messages import options
+from tasks.config.params import Dataset, entry, load
 from tasks.datasets import FORMATS
 from tasks.errors import DataError
 from tasks.raw import read_raw

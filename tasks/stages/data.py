@@ -17,7 +17,8 @@ from types import ModuleType
 import polars as pl
 import yaml
 
-from tasks.config.params import Dataset, load, options
+from tasks.config.messages import options
+from tasks.config.params import Dataset, load
 from tasks.datasets import FORMATS, SOURCES
 from tasks.datasets.fetch import FormFile, Places, RemoteFile, Source, verify
 from tasks.errors import ConfigurationError, DataError

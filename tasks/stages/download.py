@@ -12,7 +12,8 @@ from types import ModuleType
 
 from pydantic import BaseModel
 
-from tasks.config.params import entry, load, options
+from tasks.config.messages import options
+from tasks.config.params import entry, load
 from tasks.datasets import SOURCES
 from tasks.datasets.fetch import Places, Source
 from tasks.stages.command import run_stage

@@ -133,24 +133,29 @@ def read_inputs(
     experiment: Experiment,
     features_epsilon: float | None,
     sensitive_share: float | None = None,
-    data: str | None = None,
+    split: tuple[str, str] | None = None,
 ) -> Inputs:
     """The inputs of one setting of an experiment.
 
     Args:
         features_epsilon: chooses among perturbed releases.
         sensitive_share: see `Inputs`.
-        data: processed data that are split otherwise than the experiment's own.
+        split: processed data that are split otherwise than the experiment's own, and where their users' features are
+            (`Params.features_of`).
 
     Raises:
         DataError: they have other users, whom the features are not of.
     """
-    processed = PROCESSED / (data or experiment.data)
-    if data not in (None, experiment.data):
+    data, read = split or (experiment.data, experiment.features)
+    processed = PROCESSED / data
+    layer, name = read.split("/")
+    if data != experiment.data and read == experiment.features:
         users = [digest(folder / "users.parquet") for folder in (PROCESSED / experiment.data, processed)]
         if users[0] != users[1]:
-            raise DataError(f"{processed}/users.parquet: not the users of {experiment.data}; take it from `splits`")
-    layer, name = experiment.features.split("/")
+            raise DataError(
+                f"{processed}/users.parquet: {read} has features of the users of {experiment.data}, which differ; add "
+                f"an entry to {layer} in params.yaml whose data are {data}"
+            )
     folders = {"processed": PROCESSED, "words": WORDS, "perturbed": PERTURBED}
     features = processed if layer == "processed" else folders[layer] / name
     if layer == "perturbed":

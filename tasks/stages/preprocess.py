@@ -11,7 +11,8 @@ from importlib import import_module
 from pathlib import Path
 
 from tasks import contracts
-from tasks.config.params import entry, load, options
+from tasks.config.messages import options
+from tasks.config.params import entry, load
 from tasks.papers import PROTOCOLS
 from tasks.papers.protocol import Prepared
 from tasks.raw import read_raw

@@ -194,14 +194,16 @@ def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
     data: Items = {key: {"data": experiment.data} for key, experiment in suite.experiments.items()}
     against = tuple(f"data/processed/${{item.data}}{file}" for file in task.checked_against)
     learnt = ["data/processed/${item.data}", "data/quality/processed/${item.data}.json"]
-    for split in suite.splits:
+    for number, split in enumerate(suite.splits):
         against += tuple(f"data/processed/{split}{file}" for file in task.checked_against)
         learnt += [f"data/processed/{split}", f"data/quality/processed/{split}.json"]
+        learnt += [f"data/${{item.features_{number}}}", f"data/quality/${{item.features_{number}}}.json"]
     yield Stage(
         "train",
         task.trained_by,
         {
             key: {"data": experiment.data, "features": experiment.features}
+            | {f"features_{n}": params.features_of(experiment, split) for n, split in enumerate(suite.splits)}
             | (_perturbed_features(experiment.features, suite, params) if networks else {})
             for key, experiment in suite.experiments.items()
         },

@@ -21,7 +21,7 @@ import pyarrow as pa
 import torch
 
 from tasks import contracts
-from tasks.config.fields import model_config
+from tasks.config.fields import BASE, model_config
 from tasks.config.params import Experiment, Params, entry, load
 from tasks.evaluation.metrics import Record
 from tasks.evaluation.splits import seed_of
@@ -35,12 +35,10 @@ from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
 from tasks.stages.common import (
     CHECKPOINTS,
-    PERTURBED,
     RUNS,
     atomic_write,
     read_json,
     require_inputs,
-    require_passed,
     write_json,
 )
 from tasks.stages.evaluators.base import evaluator_class
@@ -65,8 +63,10 @@ def work(name: str) -> runs.Work[Unit]:
     torch.set_num_threads(1)
     params = load()
     experiment = entry("experiments", name, params.experiments)
-    checks = require_inputs(experiment.data, experiment.features, experiment.suite)
-    checks += [require_passed("processed", split) for split in params.suites[experiment.suite].splits]
+    checks: list[dict[str, Any]] = []
+    for data in dict.fromkeys(params.suites[experiment.suite].runs(experiment, BASE).values()):
+        more = require_inputs(data, params.features_of(experiment, data), experiment.suite)
+        checks += [check for check in more if check not in checks]
     units = plan(name, params)
     return runs.Work(
         title=name,
@@ -91,7 +91,7 @@ def plan(name: str, params: Params) -> list[Unit]:
         by_data: dict[str, Inputs] = {}
         for seed, data in suite.runs(experiment, setting).items():
             if data not in by_data:
-                by_data[data] = read_inputs(experiment, budget, share, data)
+                by_data[data] = read_inputs(experiment, budget, share, (data, params.features_of(experiment, data)))
             inputs = by_data[data]
             label, kept = f"{setting}-seed-{seed}", CHECKPOINTS / experiment.suite / name
             folder = runs.folder_of(kept, label, own, share, seed, inputs.digest, shared, evaluation)
@@ -167,7 +167,7 @@ def ledger(
     if experiment.noise == "secure":
         entries = [secure_entry(entry) for entry in entries]
     if model.reads_features() and experiment.features.startswith("perturbed/"):
-        recorded = read_json(PERTURBED / experiment.features.split("/")[1] / "ledger.json")
+        recorded = read_json(unit.inputs.features_layer.parent / "ledger.json")
         budget = params.features_epsilon(experiment, experiment.settings()[unit.setting])
         for record in recorded:
             if record.pop("epsilon") == budget and record.pop("seed") == seed_of(unit.seed):

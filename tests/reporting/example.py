@@ -112,7 +112,7 @@ def build(
     """Fill `place` with the inputs of `report` for `suite`; `word` goes into every text that a run may hold."""
     params = parameters.read()
     dataset = params["suites"][suite]["data"]
-    params["suites"][suite]["title"] = f"Example {word}"
+    params["suites"][suite] |= {"title": f"Example {word}", "splits": []}
     experiments = params["suites"][suite]["experiments"] = {
         f"{suite}-{system}": {
             "data": dataset,

@@ -81,6 +81,11 @@ def test_perturbed_features_are_released_once_for_all_splits(crossed: Results) -
     features = tuple(Spent("base", run, entry(0.5, "feature")) for run in runs)
     (group,) = composition.compose_releases(spending(perturbed(crossed), features))
     assert (group.releases, group.epsilon) == (2, pytest.approx(1.0))
+    anew = spending(perturbed(crossed), features)
+    names = {"features_of_splits": ["perturbed/second", "perturbed/third"]}
+    systems = tuple(replace(system, parameters=system.parameters | names) for system in anew.systems)
+    (group,) = composition.compose_releases(replace(anew, systems=systems))
+    assert (group.releases, group.epsilon) == (6, pytest.approx(3.0))
     fits = tuple(Spent("base", run, entry(0.5)) for run in runs)
     (group,) = composition.compose_releases(spending(crossed, fits))
     assert (group.releases, group.epsilon) == (6, pytest.approx(3.0))

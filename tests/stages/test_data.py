@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tasks.config.params import Dataset, options
+from tasks.config.messages import options
+from tasks.config.params import Dataset
 from tasks.datasets import FORMATS, SOURCES, ml_100k
 from tasks.errors import ByHandError, ConfigurationError, DataError
 from tasks.stages import data, download

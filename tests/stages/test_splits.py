@@ -1,14 +1,16 @@
 """Several splits of one data set: every system at setting `base` is run on each, and all else on the first alone."""
 
+import numpy as np
 import polars as pl
 import pytest
+import yaml
 
 from tasks import contracts
 from tasks.config.params import load
 from tasks.config.references import check_references
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.splits import APART
-from tasks.stages import check, perturb, table, train
+from tasks.stages import check, collect, perturb, table, train
 from tasks.stages.common import PROCESSED, QUALITY, RUNS, read_json, write_json
 from tasks.stages.inputs import read_inputs
 from tests.stages import test_train, tiny
@@ -63,7 +65,7 @@ def test_base_is_run_on_every_split_and_a_sweep_point_on_the_first(tmp_path, mon
     spent = {(line["setting"], line["seed"]) for line in read_json(RUNS / "tiny/tiny-gerai/train/ledger.json")}
     assert spent == {(setting, run) for setting, every in of.items() for run in every}
     passed = read_json(RUNS / "tiny/tiny-gerai/train/inputs.json")["checks"]
-    assert [check_["name"] for check_ in passed] == ["tiny", "tiny", OTHER]
+    assert [verdict["name"] for verdict in passed] == ["tiny", "tiny", OTHER]
 
 
 def test_a_sweep_may_have_fewer_seeds(tmp_path, monkeypatch):
@@ -111,8 +113,32 @@ def test_a_split_of_other_users_is_refused(tmp_path, monkeypatch):
     people = contracts.read(PROCESSED / OTHER / "users.parquet", contracts.users_schema(tiny.FEATURES))
     contracts.write(people.reverse(), PROCESSED / OTHER / "users.parquet", contracts.users_schema(tiny.FEATURES))
     experiment = load().experiments["tiny-gerai"]
-    with pytest.raises(DataError, match="not the users of tiny"):
-        read_inputs(experiment, 1.0, None, OTHER)
+    with pytest.raises(DataError, match="features of the users of tiny, which differ; add an entry to perturbed"):
+        read_inputs(experiment, 1.0, None, (OTHER, "perturbed/tiny"))
+
+
+def test_users_whose_features_depend_on_the_split_are_perturbed_on_each(tmp_path, monkeypatch):
+    build(tmp_path, monkeypatch)
+    path = tmp_path / "params.yaml"
+    raw = yaml.safe_load(path.read_text())
+    raw["perturbed"] |= {"tiny-2": raw["perturbed"]["tiny"] | {"data": OTHER, "epsilon": [1.0]}}
+    path.write_text(yaml.safe_dump(raw))
+    params = load()
+    experiment = params.experiments["tiny-gerai"]
+    assert params.features_of(experiment, OTHER) == "perturbed/tiny-2"
+    assert "data/${item.features_0}" in table.find_stage("train", "tiny-gerai", params).deps
+    assert table.find_stage("train", "tiny-gerai", params).items["tiny-gerai"]["features_0"] == "perturbed/tiny-2"
+    people = contracts.read(PROCESSED / OTHER / "users.parquet", contracts.users_schema(tiny.FEATURES))
+    shuffled = people.with_columns(pl.col("share").reverse())
+    contracts.write(shuffled, PROCESSED / OTHER / "users.parquet", contracts.users_schema(tiny.FEATURES))
+    perturb.main("tiny-2")
+    passed = {"contract": "perturbed", "name": "tiny-2", "success": True, "evaluated": 9, "failed": 0, "checked": {}}
+    write_json(QUALITY / "perturbed/tiny-2.json", passed)
+    by_run = {unit.seed: unit.inputs.features(unit.seed) for unit in train.plan("tiny-gerai", params)}
+    own = read_inputs(experiment, 1.0, None, (OTHER, "perturbed/tiny-2"))
+    assert np.array_equal(by_run[APART + 1], own.features(1))
+    assert not np.array_equal(by_run[APART + 1], by_run[1])
+    assert collect.deciding_parameters(experiment, params)["features_of_splits"] == ["perturbed/tiny-2"]
 
 
 @pytest.mark.parametrize(

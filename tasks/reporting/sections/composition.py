@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tasks.evaluation.splits import seed_of
+from tasks.evaluation.splits import seed_of, split_of
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.reporting.core import ledger, units
@@ -160,14 +160,15 @@ def _release(results: Results, system: System, spent: Spent) -> _Release:
     releases all that a network holds anew, also what has the same budget as elsewhere.
     """
     entry = spent.entry
-    read = results.suite if spent.network else str(system.parameters["features"])
+    layers = [system.parameters["features"], *system.parameters.get("features_of_splits", ())]
+    read = results.suite if spent.network else str(layers[split_of(spent.seed)])
     within = entry.protects in ("interaction", "rating", "session graph")
     fitted = not spent.network and (within or not read.startswith("perturbed/"))
     perturbed = spent.setting if spent.setting.partition("=")[0] in PERTURBED and spent.network else BASE
     of = (system.experiment, spent.setting) if fitted else (read, spent.network, perturbed)
     what = ledger.releases_of(entry) if fitted else entry.model_dump_json()
     source = (str(spent.seed), system.experiment, spent.setting, spent.network, entry.protects)
-    seed = spent.seed if fitted else seed_of(spent.seed)  # what is perturbed is the same on all splits
+    seed = spent.seed if fitted else seed_of(spent.seed)  # what several splits read is released once
     return _Release((str(seed), *of, what), source, spent.network, units.unit(entry), fitted, entry)
 
 
