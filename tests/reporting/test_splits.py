@@ -79,13 +79,13 @@ def test_a_point_of_a_sweep_is_of_the_first_split(real: Results, crossed: Result
 def test_perturbed_features_are_released_once_for_all_splits(crossed: Results) -> None:
     runs = [split * APART + seed for split in range(SPLITS) for seed in (0, 1)]
     features = tuple(Spent("base", run, entry(0.5, "feature")) for run in runs)
-    (group,) = composition.compose_releases(spending(perturbed(crossed), features))
-    assert (group.releases, group.epsilon) == (2, pytest.approx(1.0))
-    anew = spending(perturbed(crossed), features)
-    names = {"features_of_splits": ["perturbed/second", "perturbed/third"]}
-    systems = tuple(replace(system, parameters=system.parameters | names) for system in anew.systems)
-    (group,) = composition.compose_releases(replace(anew, systems=systems))
-    assert (group.releases, group.epsilon) == (6, pytest.approx(3.0))
+    shared, anew = ["perturbed/features"] * 2, ["perturbed/second", "perturbed/third"]
+    for names, releases in ((shared, 2), (anew, 6)):
+        results = spending(perturbed(crossed), features)
+        of_splits = {"features_of_splits": names}
+        systems = tuple(replace(system, parameters=system.parameters | of_splits) for system in results.systems)
+        (group,) = composition.compose_releases(replace(results, systems=systems))
+        assert (group.releases, group.epsilon) == (releases, pytest.approx(releases / 2))
     fits = tuple(Spent("base", run, entry(0.5)) for run in runs)
     (group,) = composition.compose_releases(spending(crossed, fits))
     assert (group.releases, group.epsilon) == (6, pytest.approx(3.0))
