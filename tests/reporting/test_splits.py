@@ -32,7 +32,11 @@ def crossed(real: Results) -> Results:
         rows.with_columns(pl.col("seed") + split * APART, pl.col("value") + split * SHIFT) for split in range(1, SPLITS)
     ]
     systems = tuple(
-        replace(system, seeds=tuple(split * APART + seed for split in range(SPLITS) for seed in system.seeds))
+        replace(
+            system,
+            seeds=tuple(split * APART + seed for split in range(SPLITS) for seed in system.seeds),
+            parameters=system.parameters | {"features_of_splits": [system.parameters["features"]] * (SPLITS - 1)},
+        )
         for system in real.systems
     )
     return replace(real, metrics=pl.concat([real.metrics, *more]), systems=systems)
