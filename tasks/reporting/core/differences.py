@@ -57,15 +57,16 @@ class Reading:
 
     def by_seed(self, results: Results, entry: Entry) -> dict[int, float]:
         """Seed -> value of one row; empty where it was not measured."""
-        method, column = entry.method, entry.column
-        system = results.find(self.systems[method.name]) if method.name in self.systems else method.system
-        wanted = self.settings.get(method.name, method.setting)
-        setting = None if system is None else results.find_setting(system, wanted)
+        column, name = entry.column, entry.method.name
+        system = results.find(self.systems[name]) if name in self.systems else entry.method.system
+        setting: str | None = entry.method.setting
+        if system is not None and name in self.settings:
+            setting = results.find_setting(system, self.settings[name])
         if setting is None:
             return {}
-        if self.metric[0] and (not self.metric_rows or method.name in self.metric_rows):
+        if self.metric[0] and (not self.metric_rows or name in self.metric_rows):
             column = replace(column, metric=column.metric.replace(*self.metric))
-        return comparison.measured_by_seed(results, Method(method.name, system, setting), column)
+        return comparison.measured_by_seed(results, Method(name, system, setting), column)
 
     def changes(self, pair: Pair) -> bool:
         """Whether anything of a pair is read otherwise."""
