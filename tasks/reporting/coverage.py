@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from types import MappingProxyType
 
 import polars as pl
 
@@ -22,6 +23,7 @@ Number = tuple[str, str, str, str, str, str]
 KEY = ("paper", "artefact", "dataset", "method", "setting", "metric")
 NONE = "none"
 COLUMNS = (*KINDS, NONE)
+NO_SYSTEM, NO_RESULTS = "there is no {}.", "the suite has {} since these results were made; run it again."
 NO_SUITE = "no suite of the paper has results on {}, a part of it or a replica"
 NEAR = "within 10 %"
 
@@ -40,6 +42,8 @@ class Evidence:
     """Those within 10 %; none of synthetic data, which are not compared."""
     reasons: Mapping[Number, str]
     """Why the suite has no value for others that are printed of its data."""
+    absent: Mapping[Number, str]
+    """Labels of the systems that it lacks for some of these."""
     drawn: frozenset[str]
     """Keys of the paper's figures that it has a chart for."""
 
@@ -76,15 +80,19 @@ def evidence(results: Results, report: PaperReport, k: int) -> Evidence | None:
     if kind is None or original.reproduced is None:
         return None
     lacking = report.lacking(original) if report.lacking else {}
-    measured, near, reasons = set[Number](), set[Number](), dict[Number, str]()
+    measured, near = set[Number](), set[Number]()
+    reasons, absent = dict[Number, str](), dict[Number, str]()
     for entry in comparison.entries(original):
         if entry.printed is None:
             continue
         of = entry.table.key, entry.column.data, *entry.method.printed_as(entry.column), entry.column.published
         number = _number(original, *of)
         if not len(entry.ours):
-            causes = [f"{results.suite}: {_reason(results, entry.method)}", *lacking.get(entry.table.key, ())]
-            reasons[number] = " ".join(causes)
+            label = _absent(results, entry.method)
+            cause = NO_SYSTEM.format(label) if label else _reason(entry.method)
+            impossible = [f"Not possible there: {text.rstrip('.')}." for text in lacking.get(entry.table.key, ())]
+            reasons[number] = " ".join([f"{results.suite}: {cause}", *impossible])
+            absent |= {number: label} if label else {}
             continue
         if number not in measured and comparison.is_near(entry):  # of several scores of one number the first decides
             near.add(number)
@@ -110,6 +118,7 @@ def evidence(results: Results, report: PaperReport, k: int) -> Evidence | None:
         frozenset(measured),
         frozenset() if kind == "synthetic" else frozenset(near),
         reasons,
+        absent,
         frozenset(drawn),
     )
 
@@ -118,14 +127,17 @@ def _number(original: Results, artefact: str, data: str, method: str, setting: s
     return original.layout.key, artefact, data or original.origin, method, setting, metric
 
 
-def _reason(results: Results, method: comparison.Method) -> str:
-    """Why a suite has no value of a printed number of a method."""
-    if method.system is not None:
-        return f"{method.system.label} has no such metric."
+def _absent(results: Results, method: comparison.Method) -> str:
+    """The label of the system that a suite would have to have for a method; empty where it has it."""
     label = results.layout.methods[method.name] if method.version is None else method.version.system
-    if method.version is None or results.find(label) is None:
-        return f"there is no {label}."
-    return f"{label} was not run at {method.setting}."
+    return "" if method.system is not None or results.find(label) is not None else label
+
+
+def _reason(method: comparison.Method) -> str:
+    """Why a suite that has the system of a method has no value of it."""
+    if method.system is not None or method.version is None:
+        return f"{method.name} has no such metric."
+    return f"{method.version.system} was not run at {method.setting}."
 
 
 def lines(
@@ -133,6 +145,7 @@ def lines(
     printed: pl.DataFrame,
     figures: Mapping[str, Sequence[Figure]],
     steps: Mapping[tuple[str, str], Sequence[str]],
+    planned: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> list[Line]:
     """A line for each table on each data set that it prints numbers of, and for each figure, paper by paper.
 
@@ -141,6 +154,7 @@ def lines(
         printed: paper_tables.csv.
         figures: paper -> its figures.
         steps: paper and published data set -> commands for whoever has that one.
+        planned: suite -> labels of the systems that it is to have.
     """
     best: dict[Number, Kind] = {}
     for kind in reversed(KINDS):
@@ -155,7 +169,7 @@ def lines(
         mine = [of for of in collected if any(best[number] == of.kind for number in of.measured.intersection(numbers))]
         near = {number for of in mine for number in of.near}
         missing = [number for number in numbers if number not in best]
-        causes = [of.reasons[number] for number in missing for of in collected if number in of.reasons]
+        causes = [_cause(of, number, planned) for number in missing for of in collected if number in of.reasons]
         reasons = causes or ([f"{NO_SUITE.format(dataset)}."] if missing else [])
         commands = steps.get((paper, originals.get(dataset, dataset)), ()) if counted["real"] < len(numbers) else ()
         made.append(
@@ -168,6 +182,14 @@ def lines(
     made += [_figure(paper, figure, collected) for paper, every in figures.items() for figure in every]
     papers = unique([line.paper for line in made])
     return sorted(made, key=lambda line: papers.index(line.paper))
+
+
+def _cause(of: Evidence, number: Number, planned: Mapping[str, Collection[str]]) -> str:
+    """Why a suite has no value of a number: that it lacks a system may be so of its results alone."""
+    label = of.absent.get(number, "")
+    if label not in planned.get(of.suite, ()):
+        return of.reasons[number]
+    return of.reasons[number].replace(NO_SYSTEM.format(label), NO_RESULTS.format(label))
 
 
 def _figure(paper: str, figure: Figure, collected: Sequence[Evidence]) -> Line:

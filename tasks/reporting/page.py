@@ -23,6 +23,7 @@ from tasks.reporting.sections import (
     controls,
     data_statistics,
     details,
+    differences,
     edges,
     links,
     means,
@@ -58,6 +59,7 @@ def sections(results: Results, report: PaperReport, claims: Sequence[Claim], *, 
         controls.interests_section(results),
         *(section(results, k) for section in report.sections),
         published.section(results, report, claims, k),
+        differences.section(results, report),
         data_statistics.limits_section(results),
         summary.section(results, claims, k),
         details.ledger_section(results),
@@ -67,7 +69,13 @@ def sections(results: Results, report: PaperReport, claims: Sequence[Claim], *, 
 
 
 def render(
-    results: Results, report: PaperReport, published_claims: Sequence[Claim], *, docs: str, home: str = ""
+    results: Results,
+    report: PaperReport,
+    published_claims: Sequence[Claim],
+    *,
+    docs: str,
+    home: str = "",
+    why: tuple[str, str] | None = None,
 ) -> str:
     """The page of a suite; the same results always give the same bytes.
 
@@ -77,6 +85,7 @@ def render(
         published_claims: what the suite's paper says, judged; empty where it is set beside none.
         docs: where the data docs lie, as a relative address seen from the page; empty where they are not published.
         home: the address of the index over all suites; empty where the page stands alone.
+        why: address and name of the page of all reversed pairs of the paper; None where there is none.
     """
     k = headline_cutoff(results)
     every = sections(results, report, published_claims, k=k, docs=docs)
@@ -84,6 +93,7 @@ def render(
     return templates.get_template("index.html.j2").render(
         results=results,
         home=home,
+        why=why,
         **script(templates),
         sample=sample_size(
             len(results.compared), [len(system.seeds) for system in results.compared], results.word_for_run

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from tasks.reporting import cards, coverage
+from tasks.reporting import cards, coverage, reversals
 from tasks.reporting.core import comparison, figures, headline, ledger, origins
 from tasks.reporting.core.chart import Chart
 from tasks.reporting.core.claim_specs import Claim
@@ -19,6 +19,7 @@ from tasks.reporting.core.section import Blocks, Section, bullets, optional, par
 from tasks.reporting.documents import document, parts, search
 from tasks.reporting.overview import Audited, audit_chart, audited_claims, finding
 from tasks.reporting.page import headline_cutoff, render
+from tasks.reporting.sections import differences as pairs
 from tasks.reporting.sections.details import revisions
 from tasks.reporting.sections.verdicts import verdicts
 from tasks.reporting.templating import environment, script
@@ -129,6 +130,8 @@ class Suite:
     audits: Sequence[Audited]
     evidence: coverage.Evidence | None
     """What it has of its paper's printed numbers; None where there are none of the data that its own stand for."""
+    difference: reversals.Difference | None
+    """What it adds to its paper's page of reversed pairs; None where it reproduces no paper."""
 
 
 def suite(results: Results, report: PaperReport, claims: Sequence[Claim]) -> Suite:
@@ -137,7 +140,7 @@ def suite(results: Results, report: PaperReport, claims: Sequence[Claim]) -> Sui
     numbers = headline.reproduction_counts(comparison.frame(results))
     frontier = figures.frontier(results, k)
     return Suite(
-        render(results, report, claims, docs="", home="../../index.html"),
+        render(results, report, claims, docs="", home="../../index.html", why=reversals.link(results, "../../")),
         record(results, claims, k),
         results.layout.reference,
         results.licence or "",
@@ -150,6 +153,7 @@ def suite(results: Results, report: PaperReport, claims: Sequence[Claim]) -> Sui
         "carried over from version 0.1" if results.runs is None else f"revision {join_words(revisions(results))}",
         audited_claims(results),
         coverage.evidence(results, report, k),
+        reversals.difference(results, report),
     )
 
 
@@ -206,12 +210,14 @@ def pages(
     """
     chosen = [text for name, text in documents.items() if name.startswith("choices")]
     articles = [part for text in chosen for part in parts(text, "docs/") if part.title.startswith(FINDINGS)]
+    differences = [entry.difference for entry in suites if entry.difference is not None]
     changed = [] if changes is None else [Section("changes", "What changed", [changes])]
     content: dict[str, list[Section]] = {
         "index.html": [
             Section("audits", "Claims and audits", optional(audit_chart([entry.audits for entry in suites]))),
             *changed,
             Section("suites", "All suites", [_index(suites)]),
+            Section("differences", "Why we differ", optional(reversals.overview(differences)), about=pairs.ABOUT),
             Section("artefacts", "Tables and figures of the papers", [coverage.artefacts(counted)]),
         ],
         "leaderboards.html": _leaderboards(suites),
@@ -239,6 +245,8 @@ def pages(
         content[file] += _terms(suites)
     states = unique([entry.state.removeprefix("revision ") for entry in suites])
     made = {file: _page(PAGES[file], ABOUT[file], sections, revisions=states) for file, sections in content.items()}
+    for file, (title, about, sections) in reversals.pages(differences, documents).items():
+        made[file] = _page(title, about, sections, revisions=states)
     for name, text in documents.items():
         made[f"docs/{name}.html"] = _page(parts(text)[0].title, "", document(text), up="../")
     return made

@@ -10,7 +10,7 @@ from tasks.config.params import load
 from tasks.datasets import FORMATS
 from tasks.errors import DataError
 from tasks.reporting import coverage, files
-from tasks.reporting.core.results import unique
+from tasks.reporting.core.results import label, unique
 from tasks.reporting.page import headline_cutoff
 from tasks.stages.common import REFERENCE, RESULTS
 from tasks.stages.papers import describe
@@ -25,7 +25,10 @@ def lines(collected: list[coverage.Evidence]) -> list[coverage.Line]:
     """Every printed table and every figure, counted over what suites have."""
     figures = {paper: describe(paper).figures for paper in papers.PUBLISHED}
     printed = files.read_published(REFERENCE / "paper_tables.csv")
-    return coverage.lines(collected, printed, figures, official_steps())
+    suites = load().suites
+    planned = {of.suite: [label(name, of.suite) for name in suites[of.suite].experiments]
+               for of in collected if of.suite in suites}  # fmt: skip
+    return coverage.lines(collected, printed, figures, official_steps(), planned)
 
 
 def committed() -> list[coverage.Line]:

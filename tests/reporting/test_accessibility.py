@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / ".axe/node_modules/axe-core/axe.min.js"
 SHA256 = "7dbfabdfc6062936d79c873ddbb5f811a1219fca3928bd8cc9dd81f1e65f4720"
 """Of axe-core 4.11.1, as `make axe` installs it."""
-PAGES = {"demo": "suites/demo/index.html", "index": "index.html", "cards": "cards.html"}
+PAGES = {"demo": "suites/demo/index.html", "index": "index.html", "cards": "cards.html", "why": "why-dpvae.html"}
 SIZES = ((1280, 900), (420, 900))
 LARGEST = 1_500_000  # bytes of a page
 SHEET = 1045
@@ -29,13 +29,15 @@ SERIOUS = """rules => axe.run(document, {resultTypes: ['violations'], ...(rules 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site of the demo alone."""
+    """The site of the demo alone, and the page of a paper's reversed pairs, all of them open."""
     place = tmp_path_factory.mktemp("site")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
         suite = drawn("demo")
         counted = coverage.lines([])
     written = site.pages([suite], counted, {}) | {PAGES["demo"]: suite.page}
+    paper = site.pages([drawn("dpvae")], counted, {})[PAGES["why"]]
+    written[PAGES["why"]] = paper.replace("<details>", "<details open>")
     for file, text in written.items():
         (place / file).parent.mkdir(parents=True, exist_ok=True)
         (place / file).write_text(text, encoding="utf-8")

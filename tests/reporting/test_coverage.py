@@ -114,6 +114,35 @@ def test_data_that_stand_for_nothing_or_of_which_that_is_not_known_count_for_not
     assert origins.kind(replace(demo, stands_for=None)) == "synthetic", "that was always recorded"
 
 
+def test_a_system_that_a_suite_has_since_its_results_is_not_said_to_be_missing(
+    real: Results, printed: pl.DataFrame
+) -> None:
+    without = evidence_of(replace(real, stands_for="", systems=tuple(s for s in real.systems if s.label != "bpr")))
+
+    def reasons(planned: dict[str, list[str]]) -> set[str]:
+        every = coverage.lines([without], printed, {}, {}, planned)
+        return {reason for line in every if line.name == "Table 3" for reason in line.reasons}
+
+    assert "gerai: there is no bpr." in reasons({}) & reasons({"another": ["bpr"]})
+    since = reasons({"gerai": ["bpr", "gcn"]})
+    assert "gerai: the suite has bpr since these results were made; run it again." in since
+    assert "gerai: there is no bpr." not in since
+    assert "gerai: there is no rap." in since
+
+
+def test_committed_reasons_are_those_of_their_suites(committed: list[coverage.Line]) -> None:
+    """What a suite has is not said to be missing, and what data do not have is said to be impossible."""
+    suites = load(ROOT / "params.yaml").suites
+    for line in committed:
+        for reason in line.reasons:
+            suite, _, said = reason.partition(": ")
+            if said.startswith("there is no "):
+                label = said.removeprefix("there is no ").partition(".")[0]
+                assert f"{suite}-{label}" not in suites[suite].experiments, reason
+            if "prior=user" in said:
+                assert "Not possible there: user-level priors, since these data have no metadata" in said
+
+
 def test_what_was_not_run_is_a_reason(real: Results, printed: pl.DataFrame) -> None:
     dropped = replace(
         real, stands_for="", systems=tuple(system for system in real.systems if system.label not in ("bpr", "ease"))

@@ -100,6 +100,7 @@ def _swept(
 
 DIPSGNN = Paper(
     key="dipsgnn",
+    name="DIPSGNN",
     reference=(
         "W. Hu, H. Fang: Towards Differential Privacy in Sequential Recommendation: A Noisy Graph Neural Network "
         "Approach. arXiv 2309.11515, 2024."

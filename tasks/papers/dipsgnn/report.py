@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasks.papers.dipsgnn import authors_code, claims, figures
+from tasks.papers.dipsgnn import authors_code, claims, differences, figures
 from tasks.reporting.core.figures import ranking_by_length
 from tasks.reporting.core.paper_report import PaperReport
 
@@ -16,6 +16,7 @@ REPORT = PaperReport(
         "figure7": figures.versions,
     },
     claims=claims.claims,
+    differences=differences.REASONS,
     elsewhere=True,
     sections=(authors_code.section,),
 )

@@ -269,6 +269,7 @@ def of_networks(networks: tuple[Network, ...]) -> Paper:
     nothing = Quality(interests(first.name), f"Precision, on {first.title}", "", "interests", k=0)
     return Paper(
         key="dpcrosue",
+        name="DP-CroSUE",
         reference=(
             "J. Ren, L. Jiang, H. Peng, L. Lyu, Z. Liu, C. Chen, J. Wu, X. Bai, P. S. Yu: Cross-Network Social User "
             "Embedding with Hybrid Differential Privacy Guarantees. CIKM 2022."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasks.papers.dpcrosue import claims, figures
+from tasks.papers.dpcrosue import claims, differences, figures
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.sections import networks
 
@@ -14,6 +14,7 @@ REPORT = PaperReport(
     },
     figures={"figure3": figures.budgets},
     claims=claims.claims,
+    differences=differences.REASONS,
     statistics=networks.statistics,
     counts=networks.counts,
     lacking=networks.missing_artefacts,

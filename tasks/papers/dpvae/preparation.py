@@ -23,6 +23,9 @@ SETTINGS = {
 SHOWN = ("dpvae", "dpvae-rigorous", "dpvae-compact")
 """Labels of the systems whose settings are shown; the first answers to the printed ones."""
 PARAMETERS = "parameters"
+NO_METADATA = (
+    "user-level priors, since these data have no metadata of their users; the paper does not say what it took there"
+)
 WITH_PRIORS = ("table6", "table9")
 """Tables that have user-level priors."""
 
@@ -104,7 +107,7 @@ def missing_artefacts(results: Results) -> dict[str, list[str]]:
     """Key of a table -> why these data cannot give a part of it."""
     if results.reproduced is None or results.processed is None or results.processed.features:
         return {}
-    return {key: ["User-level priors, because the data have no metadata of their users."] for key in WITH_PRIORS}
+    return {key: [NO_METADATA] for key in WITH_PRIORS}
 
 
 def our_counts(processed: Processed) -> dict[str, dict[str, float]]:

@@ -91,6 +91,7 @@ def _swept(value: float) -> Version:
 
 DPVAE = Paper(
     key="dpvae",
+    name="DP-VAE",
     reference=(
         "L. Fang, B. Du, C. Wu: Differentially private recommender system with variational autoencoders. "
         "Knowledge-Based Systems, 2022, doi 10.1016/j.knosys.2022.109044."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasks.papers.dpvae import claims, figures, preparation
+from tasks.papers.dpvae import claims, differences, figures, preparation
 from tasks.reporting.core.paper_report import PaperReport
 
 REPORT = PaperReport(
@@ -17,6 +17,7 @@ REPORT = PaperReport(
     },
     figures={"figure3": figures.lengths},
     claims=claims.claims,
+    differences=differences.REASONS,
     statistics=preparation.statistics,
     counts=preparation.counts,
     settings=preparation.settings,

@@ -61,6 +61,7 @@ def _ranking_table(protocol: str, *, comparable: bool) -> Table:
 
 GERAI = Paper(
     key="gerai",
+    name="GERAI",
     reference=(
         "S. Zhang, H. Yin, T. Chen, Z. Huang, L. Cui, X. Zhang: "
         "Graph Embedding for Recommendation against Attribute Inference Attacks. The Web Conference 2021."

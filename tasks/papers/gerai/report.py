@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasks.papers.gerai import claims, figures
+from tasks.papers.gerai import claims, differences, figures
 from tasks.reporting.core.figures import ranking_by_length
 from tasks.reporting.core.paper_report import PaperReport
 
@@ -16,5 +16,6 @@ REPORT = PaperReport(
     },
     figures={"figure2": figures.swept_figure},
     claims=claims.claims,
+    differences=differences.REASONS,
     guide="data",
 )

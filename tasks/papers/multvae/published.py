@@ -30,6 +30,7 @@ _NDCG = Quality(NDCG, "NDCG", FULL, "full ranking")
 
 MULTVAE = Paper(
     key="multvae",
+    name="Mult-VAE",
     reference=(
         "D. Liang, R. G. Krishnan, M. D. Hoffman, T. Jebara: Variational autoencoders for collaborative filtering. "
         "WWW 2018; with rows of H. Steck (WWW 2019), I. Shenbin et al. (WSDM 2020), V. Vančura and P. Kordík "

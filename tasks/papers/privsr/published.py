@@ -30,6 +30,7 @@ _UTILITY = Quality(MAE, "MAE", "", "test fold", k=0, lower=True)
 
 PRIVSR = Paper(
     key="privsr",
+    name="PrivSR",
     reference=(
         "X. Meng, S. Wang, K. Shu, J. Li, B. Chen, H. Liu, Y. Zhang: Personalized Privacy-Preserving Social "
         "Recommendation. AAAI 2018, pages 3796-3803."

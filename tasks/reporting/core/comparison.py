@@ -158,17 +158,22 @@ def is_close(ours: float, printed: float) -> bool:
 
 def measured_values(results: Results, method: Method, column: published.Column) -> NDArray[np.float64]:
     """Our values of one quantity of one method: (n_seeds,), empty where it was not run or the ratio is to nothing."""
+    by_seed = measured_by_seed(results, method, column)
+    return np.array([by_seed[seed] for seed in sorted(by_seed)], dtype=np.float64)
+
+
+def measured_by_seed(results: Results, method: Method, column: published.Column) -> dict[int, float]:
+    """The same by seed."""
     if method.system is None:
-        return np.empty(0)
-    if not column.ratio_to:
-        return results.values(method.system, column.metric, column.k, method.setting)
+        return {}
     by_seed = [
         results.by_seed(method.system, name, column.k, method.setting) for name in (column.metric, *column.ratio_to)
     ]
-    seeds = sorted(set.intersection(*(set(metric) for metric in by_seed)))
-    values = np.array([[metric[seed] for seed in seeds] for metric in by_seed])
-    total = values[1:].sum(axis=0)
-    return values[0] / total if len(seeds) and (total > 0).all() else np.empty(0)
+    if not column.ratio_to:
+        return by_seed[0]
+    seeds = set.intersection(*(set(metric) for metric in by_seed))
+    totals = {seed: sum(metric[seed] for metric in by_seed[1:]) for seed in seeds}
+    return {seed: by_seed[0][seed] / totals[seed] for seed in seeds} if all(t > 0 for t in totals.values()) else {}
 
 
 def frame(results: Results, counts: Sequence[Count] = ()) -> pl.DataFrame:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tasks.reporting.core import comparison, layout
 from tasks.reporting.core.chart import Chart
 from tasks.reporting.core.claim_specs import Claim, Spec
+from tasks.reporting.core.differences import Reason
 from tasks.reporting.core.published import Figure, Table
 from tasks.reporting.core.results import Results
 from tasks.reporting.core.section import Section
@@ -33,6 +34,8 @@ class PaperReport:
     """The settings of its method; None where they are not shown."""
     lacking: Callable[[Results], dict[str, list[str]]] | None = None
     """Key of a table or figure -> why these data cannot give it, or a part of it; None where they all can."""
+    differences: tuple[Reason, ...] = ()
+    """Why pairs of methods are ordered otherwise than printed; of several that cover a pair the first counts."""
     guide: str = ""
     """Page of docs/ that says how its suites run on the official data; empty for the one of the paper's name."""
     sections: tuple[Callable[[Results, int], Section], ...] = ()

@@ -240,6 +240,8 @@ class Paper:
     """A paper: its reference, its methods, and every table and figure with results."""
 
     key: str
+    name: str
+    """What it is called, after its method."""
     reference: str
     methods: dict[str, str]
     """The paper's name of a method -> the label of our system: its experiment's name without the suite's."""

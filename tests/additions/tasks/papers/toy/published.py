@@ -8,6 +8,7 @@ METHODS = ("ToyRec", "MostPopular")
 UTILITY = Quality("full/hit", "Hit", FULL, "full ranking")
 TOY = Paper(
     key="toy",
+    name="Toy",
     reference="A. Nobody: Toy Recommendation against Toy Attacks. Invented for a test.",
     methods={"ToyRec": "toy", "MostPopular": "popularity"},
     protecting=("MostPopular",),

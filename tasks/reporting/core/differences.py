@@ -1,0 +1,244 @@
+"""Why we differ: pairs of methods that a paper orders one way and our numbers the other, and what is known of it.
+
+A pair is two methods of one printed column. What is known is declared by a paper as a few reasons; which pairs each
+covers is computed, so that no pair is listed by hand. A reversed pair has the kind of the first reason that covers it,
+and of none "not decided". A reason that names a reading, that is what we measured besides, covers a pair only where
+this reading orders it as printed and the paired test shows so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.reporting.core import comparison, origins
+from tasks.reporting.core.comparison import Entry, Method
+from tasks.reporting.core.findings import SIGNIFICANCE, paired_tests
+from tasks.reporting.core.published import Column, Table
+from tasks.reporting.core.results import Results
+
+Kind = Literal[
+    "protocol unstated",
+    "their code differs from their text",
+    "their noise is smaller than claimed",
+    "our data are a part",
+    "not decided",
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+UNDECIDED: Kind = "not decided"
+PART: Kind = "our data are a part"
+SPREAD = "within our spread"
+"""What is said of a reversed pair whose order our runs do not show; it is no kind."""
+Order = Literal["as printed", "equal", "reversed"]
+PAIRS, REVERSED = "pairs", "reversed"
+COLUMNS = (PAIRS, REVERSED, *KINDS, SPREAD)
+"""What is counted."""
+Values = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Another reading of what a paper leaves open, or what its authors' code does, as far as a suite measured it."""
+
+    metric: tuple[str, str] = ("", "")
+    """A part of the name of a metric in METRICS, and what stands there instead; empty for the same metric."""
+    metric_rows: tuple[str, ...] = ()
+    """Rows of which that metric is read; empty for all."""
+    settings: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Row of the table -> the setting of its system that stands in its place."""
+    systems: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Row of the table -> the label of the system that stands in its place."""
+
+    def by_seed(self, results: Results, entry: Entry) -> dict[int, float]:
+        """Seed -> value of one row; empty where it was not measured."""
+        column, name = entry.column, entry.method.name
+        system = results.find(self.systems[name]) if name in self.systems else entry.method.system
+        setting: str | None = entry.method.setting
+        if system is not None and name in self.settings:
+            setting = results.find_setting(system, self.settings[name])
+        if setting is None:
+            return {}
+        if self.metric[0] and (not self.metric_rows or name in self.metric_rows):
+            column = replace(column, metric=column.metric.replace(*self.metric))
+        return comparison.measured_by_seed(results, Method(name, system, setting), column)
+
+    def changes(self, pair: Pair) -> bool:
+        """Whether anything of a pair is read otherwise."""
+        rows = {pair.better.method.name, pair.worse.method.name}
+        measured = bool(self.metric[0]) and self.metric[0] in pair.column.metric
+        measured &= not self.metric_rows or bool(rows & {*self.metric_rows})
+        return measured or bool(rows & {*self.settings, *self.systems})
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why pairs are reversed."""
+
+    name: str
+    """A few words."""
+    kind: Kind
+    evidence: str
+    """What shows it, in one or two sentences."""
+    sources: tuple[str, ...]
+    """Where that stands: docs/PAGE.md#section, or a test as path::name."""
+    tables: tuple[str, ...] = ()
+    """Keys of the tables whose pairs it may cover; empty for all."""
+    better: tuple[str, ...] = ()
+    """Rows of which one must be the better of the pair in print; empty for any."""
+    rows: tuple[str, ...] = ()
+    """Rows of which one must be in the pair; empty for any."""
+    metrics: tuple[str, ...] = ()
+    """How the printed names of its metrics begin; empty for all."""
+    reading: Reading | None = None
+    """What must order a pair as printed; None where the evidence is of another sort."""
+
+    def absent(self, results: Results) -> list[str]:
+        """Labels of systems that its reading needs and that the suite has no results of."""
+        wanted = () if self.reading is None else self.reading.systems.values()
+        return [label for label in wanted if results.find(label) is None]
+
+    def may_cover(self, pair: Pair) -> bool:
+        """Whether it speaks of a pair, whatever its reading says of it."""
+        better, worse = pair.better.method.name, pair.worse.method.name
+        return (
+            (not self.tables or pair.table.key in self.tables)
+            and (not self.better or better in self.better)
+            and (not self.rows or bool({better, worse} & {*self.rows}))
+            and (not self.metrics or pair.column.published.startswith(self.metrics))
+            and (self.reading is None or self.reading.changes(pair))
+        )
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two methods of one printed column, ordered as they are printed."""
+
+    table: Table
+    column: Column
+    better: Entry
+    """That which print has as the better one; of a measure of harm the lower one."""
+    worse: Entry
+    order: Order = "as printed"
+    """Of our means."""
+    shown: bool = False
+    """Whether the paired test shows the order of our means to be the reverse of the printed one."""
+    reason: Reason | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """Why it is reversed."""
+        return UNDECIDED if self.reason is None else self.reason.kind
+
+    @property
+    def name(self) -> str:
+        """Both methods, the better one in print first."""
+        return f"{self.better.method.name} before {self.worse.method.name}"
+
+    @property
+    def printed(self) -> float:
+        """By how much the first exceeds the second in print."""
+        assert self.better.printed is not None
+        assert self.worse.printed is not None
+        return self.better.printed - self.worse.printed
+
+    @property
+    def ours(self) -> float:
+        """By how much the first exceeds the second in our means."""
+        return float(self.better.ours.mean() - self.worse.ours.mean())
+
+
+def pairs(results: Results, reasons: Sequence[Reason]) -> list[Pair]:
+    """Every pair that is ordered in print and was run, column by column; none of replicas, or without a paper.
+
+    reasons: of the paper, the one that comes first first.
+    """
+    if results.reproduced is None:
+        return []
+    here = [reason for reason in reasons if reason.kind != PART or origins.kind(results) == "part"]
+    return [pair for column in printed_columns(results) for pair in _with_reasons(results, _ordered(column), here)]
+
+
+def printed_columns(results: Results) -> list[list[Entry]]:
+    """The rows of every printed column that were run; of several scores of one number those of the first."""
+    columns: dict[tuple[str, str, str, str], list[Entry]] = {}
+    for entry in comparison.entries(results):
+        if entry.printed is None or not len(entry.ours):
+            continue
+        column = entry.column
+        rows = columns.setdefault((entry.table.key, column.data, column.published, column.setting), [])
+        if not rows or rows[0].column == column:
+            rows.append(entry)
+    return [rows for rows in columns.values() if len(rows) > 1]
+
+
+def reversed_pairs(every: Sequence[Pair]) -> list[Pair]:
+    """Those that we order the other way."""
+    return [pair for pair in every if pair.order == "reversed"]
+
+
+def counts(every: Sequence[Pair]) -> Counter[str]:
+    """`COLUMNS`: how many pairs there are, are reversed, are reversed and of each kind, and are within our spread."""
+    turned = reversed_pairs(every)
+    numbers = {PAIRS: len(every), REVERSED: len(turned), SPREAD: sum(not pair.shown for pair in turned)}
+    return Counter[str](pair.kind for pair in turned) + Counter(numbers)
+
+
+def _ordered(entries: Sequence[Entry]) -> list[Pair]:
+    """The pairs of a column that are not printed as equal."""
+    made = []
+    for first, second in combinations(entries, 2):
+        if first.printed is None or second.printed is None or first.printed == second.printed:
+            continue
+        higher, lower = (first, second) if first.printed > second.printed else (second, first)
+        column = first.column
+        better, worse = (higher, lower) if column.better == "higher" else (lower, higher)
+        sign = 1.0 if column.better == "higher" else -1.0
+        difference = sign * float(better.ours.mean() - worse.ours.mean())
+        order: Order = "as printed" if difference > 0 else "reversed" if difference < 0 else "equal"
+        made.append(Pair(first.table, column, better, worse, order))
+    return made
+
+
+def _with_reasons(results: Results, every: Sequence[Pair], reasons: Sequence[Reason]) -> list[Pair]:
+    """The pairs of one column with what tests show of them, and with their reasons.
+
+    Of our order each pair is a claim of its own, tested in both directions, which are corrected together. A reading is
+    one claim for all pairs of the column that it is held against: these are corrected together.
+    """
+    made = [replace(pair, shown=pair.order == "reversed" and _is_shown(results, pair)) for pair in every]
+    for reason in reasons:
+        at = [n for n, p in enumerate(made) if p.order == "reversed" and p.reason is None and reason.may_cover(p)]
+        if reason.reading is not None:
+            claims = {str(n): _values(results, made[n], reason.reading) for n in at}
+            held = {name for name, p in _corrected(results, claims).items() if p < SIGNIFICANCE}
+            at = [n for n in at if str(n) in held]
+        for n in at:
+            made[n] = replace(made[n], reason=reason)
+    return made
+
+
+def _is_shown(results: Results, pair: Pair) -> bool:
+    """Whether the reverse of the printed order is significant."""
+    values = _values(results, pair, Reading())
+    tested = _corrected(results, {"as printed": values, "reversed": values[::-1]})
+    return tested.get("reversed", 1.0) < SIGNIFICANCE
+
+
+def _values(results: Results, pair: Pair, reading: Reading) -> Values:
+    """What a reading says of both methods at the seeds that both have, turned so that more is better."""
+    first, second = (reading.by_seed(results, entry) for entry in (pair.better, pair.worse))
+    seeds = sorted(first.keys() & second.keys())
+    sign = 1.0 if pair.column.better == "higher" else -1.0
+    return sign * np.array([first[seed] for seed in seeds]), sign * np.array([second[seed] for seed in seeds])
+
+
+def _corrected(results: Results, claims: Mapping[str, Values]) -> dict[str, float]:
+    """Claim "the first is larger" -> its p by the paired test, corrected for all of them; no claim of a single run."""
+    tested = {name: values for name, values in claims.items() if len(values[0]) > 1}
+    return {name: test.p_holm for name, test in paired_tests(results, tested).items()}

@@ -1,0 +1,156 @@
+"""Why we differ: how many pairs of methods are ordered otherwise than printed, of which kind, and each of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from tasks.reporting.core import differences, origins
+from tasks.reporting.core.differences import KINDS, PART, REVERSED, SPREAD, UNDECIDED, Pair, Reason
+from tasks.reporting.core.layout import (
+    NUMBER,
+    Cell,
+    Heading,
+    Row,
+    Table,
+    count,
+    format_difference,
+    join_words,
+    missing_cell,
+)
+from tasks.reporting.core.paper_report import PaperReport
+from tasks.reporting.core.results import Results, unique
+from tasks.reporting.core.section import Blocks, Fold, Section, optional, paragraph
+
+ABOUT = (
+    "A pair is two methods of one printed column, as far as it prints them apart and both were run; of several scores "
+    "of one printed number the first counts. A reversed pair is put down to the first of the paper's known reasons "
+    "that covers it. A reason that stands on another reading covers a pair only where the paired test shows that "
+    "reading to order it as printed."
+)
+WITHIN = (
+    "“Within our spread”: the paired test over {}s, in both directions, does not show our order; a single run shows "
+    "none. That is no reason: such a pair stays not decided unless a reason covers it. Of pairs that do not differ, "
+    "one in forty is shown by chance."
+)
+NO_PART = (
+    "These data are a part of the printed ones, and any of these pairs may be reversed by that. No run with more of "
+    "them tells which, so none is put down to it."
+)
+NO_REASON = "no known reason"
+NOTHING_KNOWN = "No reading that was measured covers these, and no fact that is known."
+
+
+def section(results: Results, report: PaperReport) -> Section:
+    """Counts by kind, and the pairs folded by reason; nothing without printed pairs, or of replicas."""
+    every = differences.pairs(results, report.differences)
+    blocks: list[Blocks] = []
+    if every:
+        blocks = blocks_of(results, report, every)
+    return Section("differences", "Why we differ", blocks, about=ABOUT, link="Reversed pairs")
+
+
+def blocks_of(results: Results, report: PaperReport, every: Sequence[Pair]) -> list[Blocks]:
+    """The counts of pairs, what they do not say, and the reversed ones."""
+    lead = optional(paragraph("{}", summary(every)), notes(results, every))
+    return [*lead, by_table(every), folds(results, report.differences, every)]
+
+
+def summary(every: Sequence[Pair]) -> str:
+    """How many pairs are ordered as printed, and how many reversed ones are of each kind."""
+    orders, of = [pair.order for pair in every], differences.counts(every)
+    equal = f", {orders.count('equal')} equal here" if "equal" in orders else ""
+    said = f"Of {len(every):,} pairs {orders.count('as printed')} are ordered as printed{equal} and "
+    said += f"{of[REVERSED]} reversed, {of[REVERSED] - of[SPREAD]} of these beyond our spread."
+    named = join_words([f"{kind} {of[kind]}" for kind in KINDS if of[kind]])
+    return f"{said} By reason: {named}." if named else said
+
+
+def notes(results: Results, every: Sequence[Pair]) -> Markup:
+    """What the counts do not say."""
+    said = WITHIN.format(results.layout.words.run)
+    if origins.kind(results) == "part" and not differences.counts(every)[PART]:
+        said += f" {NO_PART}"
+    return paragraph("{}", said, kind="soft")
+
+
+def by_table(every: Sequence[Pair]) -> Table:
+    """A row for each printed table: its pairs, the reversed ones, these by kind, and those within our spread."""
+    tables = unique([pair.table for pair in every])
+    rows = [(table.name, (), differences.counts([p for p in every if p.table == table])) for table in tables]
+    return counted("Reversed pairs by table", ["Table"], rows)
+
+
+def counted(caption: str, headings: Sequence[str], rows: Sequence[tuple[str, Sequence[Cell], Counter[str]]]) -> Table:
+    """Pairs under `differences.COLUMNS`, with their total below several rows.
+
+    Args:
+        caption: of the table.
+        headings: of the name of a row, and of the cells before its counts.
+        rows: name, these cells, and counts.
+    """
+    first = len(headings) - 1
+    made = [Row(name, [*cells, *_numbers(of)]) for name, cells, of in rows]
+    if len(rows) > 1:
+        total = sum((of for *_, of in rows), Counter[str]())
+        made.append(Row("all", [*[missing_cell()] * first, *_numbers(total)], "foot"))
+    return Table(
+        caption,
+        [
+            *(Heading(text, "") for text in headings),
+            *(Heading(text) for text in differences.COLUMNS),
+        ],
+        made,
+        [("", first + 2), ("reversed, by reason", len(KINDS)), ("reversed", 1)],
+    )
+
+
+def _numbers(of: Counter[str]) -> list[Cell]:
+    return [Cell(f"{of[column]:,}", kind=NUMBER if of[column] else f"{NUMBER} quiet") for column in differences.COLUMNS]
+
+
+def folds(results: Results, reasons: Sequence[Reason], every: Sequence[Pair]) -> list[Fold]:
+    """The reversed pairs of each of the paper's reasons with its evidence, those without one last."""
+    turned = differences.reversed_pairs(every)
+    made = []
+    for reason in (*reasons, None):
+        mine = [pair for pair in turned if pair.reason == reason]
+        if mine:
+            kind, name = (UNDECIDED, NO_REASON) if reason is None else (reason.kind, reason.name)
+            of = f"{count(len(mine), 'pair')}, {sum(not pair.shown for pair in mine)} {SPREAD}"
+            said = paragraph("{}", NOTHING_KNOWN if reason is None else reason.evidence)
+            made.append(Fold(f"{kind[:1].upper()}{kind[1:]}: {name} ({of})", [said, pair_table(results, mine, name)]))
+    return made
+
+
+def pair_table(results: Results, reversed_: Sequence[Pair], name: str) -> Table:
+    """A row for every two methods of a table: in which columns they are reversed, and where by most."""
+    rows = []
+    for table, methods in unique([(pair.table, pair.name) for pair in reversed_]):
+        mine = [pair for pair in reversed_ if pair.table == table and pair.name == methods]
+        widest = max(mine, key=lambda pair: abs(pair.ours))
+        within = sum(not pair.shown for pair in mine)
+        cells = [
+            Cell(table.name, kind=""),
+            Cell(str(len(mine))),
+            Cell(str(within)) if within else missing_cell("none"),
+            Cell(format_difference(widest.printed)),
+            Cell(format_difference(widest.ours), (_column_name(widest),)),
+            Cell("", (", ".join(map(_column_name, mine)),), "reasons"),
+        ]
+        rows.append(Row(methods, cells))
+    headings = ["In print", "table", "columns", SPREAD, "printed difference", "ours, where widest", "which"]
+    return Table(
+        f"{results.suite}, reversed pairs: {name}",
+        [Heading(text, "number" if 1 < place < 6 else "") for place, text in enumerate(headings)],
+        rows,
+    )
+
+
+def _column_name(pair: Pair) -> str:
+    """A printed column in a few words."""
+    column = pair.column
+    of = [column.published, column.label if column.setting else "", column.data]
+    return " ".join(filter(None, of))
