@@ -43,5 +43,17 @@ def test_nothing_trained_by_epochs_is_nothing_told(every: Results) -> None:
     assert validation.seconds(bare) is None
 
 
+def test_runs_that_their_cap_ended_are_named(every: Results) -> None:
+    unrecorded = tuple(replace(system, cut_off=None) for system in every.systems)
+    assert validation.ended(replace(every, systems=unrecorded)) is None
+    recorded = tuple(replace(system, cut_off={}) for system in every.systems)
+    every = replace(every, systems=recorded)
+    assert "Validation ended every training run" in str(validation.ended(every))
+    cut = tuple(replace(s, cut_off={BASE: (0,)}) if s.name == "gerai" else s for s in recorded)
+    text = str(validation.ended(replace(every, systems=cut)))
+    assert "not by validation: gerai (base: 1 of " in text
+    assert text in str(validation.section(replace(every, systems=cut), 10).blocks)
+
+
 def _epochs(*values: float) -> list[dict]:
     return [{"epoch": n, "loss": 1.0, "valid": value} for n, value in enumerate(values, 1)]
