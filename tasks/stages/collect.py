@@ -237,7 +237,7 @@ def read_system(name: str, experiment: Experiment, params: Params) -> System:
         parameters=deciding_parameters(experiment, params),
         history=files.shown_history(history),
         spent=tuple(_read_spent(folder / "ledger.json")),
-        cut_off=_cut_off(history),
+        cut_off=cut_off(history),
     )
 
 
@@ -263,7 +263,7 @@ def deciding_parameters(experiment: Experiment, params: Params) -> dict[str, Any
     return parameters
 
 
-def _cut_off(history: dict[str, dict[str, list[dict[str, Any]]]]) -> dict[str, tuple[int, ...]]:
+def cut_off(history: dict[str, dict[str, list[dict[str, Any]]]]) -> dict[str, tuple[int, ...]]:
     """See `System.cut_off`; of runs that validation chose among."""
     by_setting = {
         setting: tuple(int(seed) for seed, epochs in seeds.items() if epochs and epochs[-1].get("cut_off"))
