@@ -110,6 +110,8 @@ class Tuning(Strict):
     """Seed of every trial; no experiment may use it for a result."""
     grid: dict[Name, dict[str, Annotated[list[Any], Field(min_length=1)]]]
     """System -> configuration key -> values; every combination is one trial."""
+    untried: dict[Name, str] = Field(default_factory=dict)
+    """System that learns and is in no grid -> why: whose configuration it keeps, and for what reason."""
 
 
 class Experiment(Strict):

@@ -29,6 +29,11 @@ class EpochConfig(ModelConfig):
     regularization: float = 0.0
     """Weight of the squared norm of all parameters, added to the mean loss of a batch."""
 
+    @property
+    def plans_epochs(self) -> bool:
+        """Whether noise is made for `epochs` epochs, whose number is then a part of the mechanism and no cap on it."""
+        return False
+
 
 class EpochModel(Model):
     """A model trained by epochs of gradient steps.

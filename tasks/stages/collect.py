@@ -227,6 +227,7 @@ def _read_processed(data: str, params: Params) -> Processed:
 def read_system(name: str, experiment: Experiment, params: Params) -> System:
     """One experiment: its parameters, its history and what it spent."""
     folder = RUNS / experiment.suite / name / "train"
+    history = read_json(folder / "history.json")
     return System(
         experiment=name,
         name=experiment.system,
@@ -234,8 +235,9 @@ def read_system(name: str, experiment: Experiment, params: Params) -> System:
         dataset=experiment.data,
         seeds=tuple(params.suites[experiment.suite].runs(experiment, BASE)),
         parameters=deciding_parameters(experiment, params),
-        history=files.shown_history(read_json(folder / "history.json")),
+        history=files.shown_history(history),
         spent=tuple(_read_spent(folder / "ledger.json")),
+        cut_off=cut_off(history),
     )
 
 
@@ -262,6 +264,15 @@ def deciding_parameters(experiment: Experiment, params: Params) -> dict[str, Any
     if layer in ("embeddings", "aligned"):
         parameters["embeddings"] = dump(params.embeddings[name])
     return parameters
+
+
+def cut_off(history: dict[str, dict[str, list[dict[str, Any]]]]) -> dict[str, tuple[int, ...]]:
+    """See `System.cut_off`; of runs that validation chose among."""
+    by_setting = {
+        setting: tuple(int(seed) for seed, epochs in seeds.items() if epochs and epochs[-1].get("cut_off"))
+        for setting, seeds in history.items()
+    }
+    return {setting: seeds for setting, seeds in by_setting.items() if seeds}
 
 
 def _read_spent(path: Path) -> list[Spent]:

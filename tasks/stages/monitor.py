@@ -106,6 +106,11 @@ class Monitor:
         """Load the weights of the best epoch."""
         model.load_weights(self._best)
 
+    def cut_off(self, model: Resumable) -> bool:
+        """Whether the cap on epochs ended training before validation did; never where their number is planned."""
+        chosen = self._validate is not None and self._test is None and not model.config.plans_epochs
+        return chosen and self._going(model)
+
     def best_tested(self) -> list[Record]:
         """Of each metric on the test its best value over all epochs; nothing where these were not tested."""
         by_metric = zip(*self._tested, strict=True)

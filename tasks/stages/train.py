@@ -119,6 +119,8 @@ def complete(unit: Unit, name: str, params: Params, place: Path, screen: Screen)
         monitor = Monitor(unit.progress, evaluator.validate, screen, suite.training.patience, evaluator.metric, test)
         model.fit(data, rng=np.random.default_rng(unit.seed), progress=monitor)
         history, seconds, best = monitor.history, monitor.seconds, monitor.best_tested()
+        if history:
+            history[-1] |= {"cut_off": monitor.cut_off(model)}
     else:
         screen.skip()
         model.fit(data, rng=np.random.default_rng(unit.seed), progress=SILENT)

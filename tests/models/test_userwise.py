@@ -52,6 +52,14 @@ def scores(model) -> torch.Tensor:
     return model.score(np.arange(N_USERS, dtype=np.int32))
 
 
+def test_privacy_has_a_planned_number_of_epochs_of_its_own():
+    public, private = (fitted("ae", epochs=3, private_epochs=2, privacy=privacy) for privacy in ("none", "dpsgd"))
+    assert (public.epochs_done, private.epochs_done) == (3, 2)
+    assert private.ledger() == fitted("ae", epochs=2, privacy="dpsgd").ledger()
+    assert private.config.plans_epochs
+    assert not public.config.plans_epochs
+
+
 @pytest.mark.parametrize("name", CONFIGS)
 @pytest.mark.parametrize("regularization", [0.0, 0.01])
 @pytest.mark.usefixtures("one_stream")

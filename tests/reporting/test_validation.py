@@ -8,6 +8,7 @@ import pytest
 
 from tasks.reporting.core.results import BASE, Results
 from tasks.reporting.sections import validation
+from tasks.stages.collect import cut_off
 from tests.reporting import example_next
 
 
@@ -41,6 +42,24 @@ def test_nothing_trained_by_epochs_is_nothing_told(every: Results) -> None:
     bare = replace(every, systems=tuple(replace(system, history={}) for system in every.systems))
     assert not validation.chart(bare).panels
     assert validation.seconds(bare) is None
+
+
+def test_collect_reads_which_runs_were_cut_off() -> None:
+    short, done = [{"epoch": 1, "cut_off": True}], [{"epoch": 1}, {"epoch": 2, "cut_off": False}]
+    history = {BASE: {"0": short, "1": done}, "epsilon=0.1": {"0": done}, "k=5": {"0": []}}
+    assert cut_off(history) == {BASE: (0,)}
+
+
+def test_runs_that_their_cap_ended_are_named(every: Results) -> None:
+    unrecorded = tuple(replace(system, cut_off=None) for system in every.systems)
+    assert validation.ended(replace(every, systems=unrecorded)) is None
+    recorded = tuple(replace(system, cut_off={}) for system in every.systems)
+    every = replace(every, systems=recorded)
+    assert "Validation ended every training run" in str(validation.ended(every))
+    cut = tuple(replace(s, cut_off={BASE: (0,)}) if s.name == "gerai" else s for s in recorded)
+    text = str(validation.ended(replace(every, systems=cut)))
+    assert "not by validation: gerai (base: 1 of " in text
+    assert text in str(validation.section(replace(every, systems=cut), 10).blocks)
 
 
 def _epochs(*values: float) -> list[dict]:

@@ -1,11 +1,13 @@
 """Tuning: every trial recorded, on validation data alone."""
 
+from math import prod
 from pathlib import Path
 
 import polars as pl
 import pytest
 import yaml
 
+from tasks.config.params import load
 from tasks.errors import ConfigurationError
 from tasks.evaluation import ranking
 from tasks.stages import tune
@@ -54,6 +56,17 @@ def test_the_test_split_is_never_looked_at(tmp_path, monkeypatch):
     monkeypatch.setattr(ranking, "sampled_ranks", lambda *_: pytest.fail("the test was ranked"))
     tune.main("tiny-bpr")
     assert {split for splits in asked for split in splits} == {"train", "valid"}
+
+
+@pytest.mark.parametrize("name", ["gerai", "dpvae", "dipsgnn", "dipsgnn-ml-1m", "privsr", "privsr-epinions"])
+def test_every_system_that_learns_has_as_many_trials_or_says_why_not(name: str) -> None:
+    suite = load(Path(__file__).resolve().parents[2] / "params.yaml").suites[name]
+    systems = {experiment.system for experiment in suite.experiments.values()} - {"popularity"}  # counts alone
+    grid, untried = suite.tuning.grid, suite.tuning.untried
+    assert {system: prod(map(len, keys.values())) for system, keys in grid.items()} == dict.fromkeys(grid, 6)
+    assert systems == grid.keys() | untried.keys()
+    assert not grid.keys() & untried.keys()
+    assert all(untried.values())
 
 
 def test_a_model_without_a_grid_is_refused_with_the_key_to_add(tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ together.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
@@ -18,6 +19,7 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from torch import Tensor, nn
+from typing_extensions import override
 
 from tasks.evaluation.ranking import Seen
 from tasks.models.base import Recommender
@@ -53,6 +55,11 @@ class DPAEConfig(EpochConfig):
     """Norm that no user's gradient exceeds, all parameters together; infinity only where `epsilon` is."""
 
     _noise_is_finite = model_validator(mode="after")(dpsgd.check_clip_norm)
+
+    @property
+    @override
+    def plans_epochs(self) -> bool:
+        return math.isfinite(self.epsilon)
 
 
 class Gradients(NamedTuple):

@@ -59,6 +59,11 @@ class DIPSGNNConfig(APGNNConfig):
     accounting: Kind
     """What noise is added, and so what is guaranteed; see the module."""
 
+    @property
+    @override
+    def plans_epochs(self) -> bool:
+        return self.accounting == "rigorous" and self.epsilon is not None and self.steps > 0
+
     @model_validator(mode="after")
     def _one_step(self) -> Self:
         if self.accounting not in IN_TRAINING and self.steps > 1:

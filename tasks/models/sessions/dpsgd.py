@@ -12,6 +12,7 @@ and noise this is ordinary training in which users, not examples, weigh the same
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 import numpy as np
@@ -57,6 +58,11 @@ class DPSGDConfig(APGNNConfig):
     """Failure probability of the guarantee; more than one in the number of users means little."""
 
     _noise_is_finite = model_validator(mode="after")(dpsgd.check_clip_norm)
+
+    @property
+    @override
+    def plans_epochs(self) -> bool:
+        return math.isfinite(self.epsilon)
 
 
 class UserDropout:

@@ -66,6 +66,11 @@ class PrivSRConfig(FactorisationConfig):
         return self
 
     @property
+    @override
+    def plans_epochs(self) -> bool:
+        return self.accounting == "rigorous" and math.isfinite(self.epsilon)
+
+    @property
     def public_epsilon(self) -> float:
         """ε_n = ε (1 + β)/β, of non-sensitive ratings (published)."""
         assert self.beta is not None

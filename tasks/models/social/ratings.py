@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator
 from scipy.sparse import csr_array
 
-BLOCK = 1 << 16  # ratings at a time: their vectors stay in the cache
+BLOCK = 1 << 14  # ratings at a time: their vectors stay in the cache
 
 
 def check_scale(scale: tuple[float, float]) -> tuple[float, float]:
@@ -62,5 +62,5 @@ class RatingTable:
         predictions = np.empty(len(self), np.float32)
         for start in range(0, len(self), BLOCK):
             part = slice(start, start + BLOCK)
-            predictions[part] = np.einsum("nk,nk->n", users[self.users[part]], items[self.items[part]])
+            predictions[part] = np.einsum("nk,nk->n", users.take(self.users[part], 0), items.take(self.items[part], 0))
         return predictions - self.values

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
+from typing_extensions import override
 
 from tasks.models.training import EpochConfig
 
@@ -39,12 +40,26 @@ class UserConfig(EpochConfig):
     """S, norm that no user's gradient exceeds, all parameters together; where it starts if `quantile` moves it."""
     quantile: float | None = Field(default=None, gt=0, lt=1)
     """Share of the users' gradients that shall be below S, followed with noise (rigorous only); None: S is constant."""
+    private_epochs: int | None = Field(default=None, ge=1)
+    """With privacy, `epochs`: its noise is made for so many. None: `epochs` as it stands."""
+
+    @property
+    @override
+    def plans_epochs(self) -> bool:
+        return self.privacy != "none" and self.epsilon_max is not None and math.isfinite(self.epsilon_max)
 
     def counts_epsilon(self) -> float:
         """What is spent on the counts that `popularity` starts from; infinity where they are exact, or not there."""
         if self.privacy == "none" or self.popularity is None or self.epsilon_max is None:
             return math.inf
         return self.popularity * self.epsilon_max
+
+    @model_validator(mode="before")
+    @classmethod
+    def _private_epochs(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or given.get("privacy") == "none" or given.get("private_epochs") is None:
+            return given
+        return given | {"epochs": given["private_epochs"]}
 
     @model_validator(mode="after")
     def _private_parts_fit(self) -> Self:

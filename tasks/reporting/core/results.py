@@ -84,6 +84,8 @@ class System:
     """Setting -> seed -> records {epoch, loss, valid}; empty without epochs, None where it was not recorded."""
     spent: tuple[Spent, ...]
     """What its runs spent; empty for a model without privacy."""
+    cut_off: dict[str, tuple[int, ...]] | None = None
+    """Setting -> seeds whose training the cap on epochs ended, not validation; None where it was not recorded."""
 
     @property
     def config(self) -> dict[str, Any]:

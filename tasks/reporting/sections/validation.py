@@ -7,7 +7,7 @@ from tasks.reporting.core.chart import Chart, Panel, Point, Series, thin
 from tasks.reporting.core.figures import series_of
 from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, missing_cell, number
 from tasks.reporting.core.results import BASE, Results, System
-from tasks.reporting.core.section import Fold, Section, optional, paragraph
+from tasks.reporting.core.section import Block, Fold, Section, optional, paragraph
 from tasks.reporting.core.sweeps import as_number
 
 
@@ -18,7 +18,8 @@ def section(results: Results, k: int) -> Section:
     recorded = all(system.history is not None for system in results.compared)
     missed = None if recorded else paragraph(unrecorded)
     about = paragraph("Point at a mark to read its value.", kind="soft")
-    return Section("figures", "Figures", [about, optional(chart(results), *charts, seconds(results), missed)])
+    parts = optional(chart(results), *charts, seconds(results), ended(results), missed)
+    return Section("figures", "Figures", [about, parts])
 
 
 def chart(results: Results) -> Chart:
@@ -78,6 +79,22 @@ def seconds(results: Results) -> Table | None:
         [Heading(text, NUMBER if place else "") for place, text in enumerate(headings)],
         rows,
     )
+
+
+def ended(results: Results) -> Block | None:
+    """Which runs the cap on epochs ended and not validation; None where nothing has epochs or it was not recorded."""
+    run = results.layout.words.run
+    trained = [system for system in results.systems if system.history and system.cut_off is not None]
+    if not trained:
+        return None
+    cut = [
+        f"{results.full_label(system)} ({setting}: {len(seeds)} of {len(system.seeds)} {run}s)"
+        for system in trained
+        for setting, seeds in (system.cut_off or {}).items()
+    ]
+    if not cut:
+        return paragraph("Validation ended every training run whose number of epochs is not a part of its noise.")
+    return paragraph("Ended by the cap on epochs, and not by validation: {}.", ", ".join(cut))
 
 
 def _histories(system: System) -> list[list[dict]]:
