@@ -91,7 +91,7 @@ def test_what_is_commented_out_is_valid_too(tmp_path: Path) -> None:
     params = load(tmp_path / "params.yaml")
     check(params)
     added = set(params.datasets) - set(ORIGINAL["datasets"])
-    assert {"netflix", "tmall", "yelp", "yelp-hin"} == added
+    assert {"netflix", "tmall", "yelp"} == added
     assert len(params.processed) > len(ORIGINAL["processed"])
 
 
