@@ -128,7 +128,7 @@ class Experiment(Strict):
     seeds: Seeds
     """Where ratings are predicted, these are also the folds that are tested, counted from 0."""
     sweep_seeds: Annotated[int, Field(ge=1)] | None = None
-    """So many of the seeds, the first ones, are run at sweep points; null: all of them."""
+    """At sweep points so many of them, the first ones; null: all."""
     noise: Literal["secure"] | None = None
     """Secure: from the operating system, and seeds decide initial weights and batches alone, so that results cannot be
     repeated; null: from the seeds, for research."""
@@ -179,8 +179,7 @@ class Suite(Strict):
     data/reference/paper_tables.csv); null: none."""
     data: str
     splits: fields.DistinctNames = Field(default_factory=list)
-    """The suite's data, split otherwise: processed data on which every system is run, too, as it is at setting `base`.
-    Nothing else, such as an attack, is done there."""
+    """The suite's data, split otherwise: every system is run on them, too, at setting `base`, and nothing else is done."""
     task: Annotated[str, choice("task", lambda: list(TASKS))]
     """What its systems are judged by: users' lists, the item after every prefix of a sequence, ratings, or what users'
     embeddings tell of them."""

@@ -7,9 +7,11 @@ import re
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
+from tasks.evaluation.gains import Gain
 from tasks.reporting import page
 from tasks.reporting.core import comparison, figures, findings, headline
 from tasks.reporting.core.chart import ALARM
@@ -120,3 +122,17 @@ def test_systems_without_a_claim_are_compared_by_utility(real: Results) -> None:
     plain = replace(real, systems=tuple(of for of in real.systems if not findings.claims_privacy(of)))
     best = r"\S+ has the best NDCG@10 \(full ranking\) of \d+ systems: 0\.\d{3}\."
     assert re.fullmatch(best, utility(plain).text)
+
+
+def test_many_attacks_alarm_by_chance_no_more_often_than_one() -> None:
+    """1,000 suites of 60 attacks that gain nothing: at most 2.5 % alarm, and 4 standard errors (false alarm 3e-5).
+
+    Counting those whose own interval lies above zero alarms in nearly all of them at least once.
+    """
+    gains = np.random.default_rng(3).normal(size=(1_000, 60))
+    half = 1.959963984540054
+    alarms = [findings.any_beats([Gain(value, value - half, value + half) for value in suite]) for suite in gains]
+    assert np.mean(alarms) <= 0.025 + 4 * math.sqrt(0.025 * 0.975 / 1_000)
+    assert np.mean((gains > half).any(axis=1)) > 0.5
+    assert findings.any_beats([Gain(0.1, 0.07, 0.13), *[Gain(0.0, -0.01, 0.01)] * 59])
+    assert not findings.any_beats([])

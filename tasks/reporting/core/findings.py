@@ -8,7 +8,7 @@ too many.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,8 @@ from tasks.reporting.core.layout import join_words
 from tasks.reporting.core.results import BASE, Results, System
 
 SIGNIFICANCE = 0.05
+ONE_SIDED = 0.025
+"""Share of attacks whose 95 % interval lies above chance although nothing is told."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,19 @@ def controls(results: Results, system: System, attribute: str, attacker: str, k:
 def beats(gain: Gain) -> bool:
     """The rule: an attack beats a control if its whole interval lies above zero."""
     return gain.low > 0
+
+
+def any_beats(gains: Sequence[Gain], level: float = 0.0) -> bool:
+    """Whether one attack at least beats `level`, when so many were tried.
+
+    Each interval is made as long as all of them together need to be, by Bonferroni's inequality, its lower half as
+    that of a normal distribution. One attack's stays as it is. Attacks that see the same lists succeed by chance
+    together, so several that do are no further evidence.
+    """
+    from scipy.stats import norm  # half a second to import, and not every report tests
+
+    longer = float(norm.isf(ONE_SIDED / len(gains)) / norm.isf(ONE_SIDED)) if gains else 1.0
+    return any(gain.mean - longer * (gain.mean - gain.low) > level for gain in gains)
 
 
 def claims_privacy(system: System) -> bool:

@@ -10,8 +10,6 @@ from tasks.reporting.sections import alignment, means, reconstruction
 
 FEW_SEEDS = 3
 """Below this a paired test hardly ever decides: with two seeds it has one degree of freedom."""
-ONE_SIDED = 0.025
-"""Share of attacks whose 95 % interval lies above zero although nothing is gained."""
 
 
 def lead(results: Results, k: int) -> str:
@@ -77,7 +75,7 @@ def _attack_sentences(results: Results, protecting: list[System], k: int) -> lis
             texts.append(
                 f"On {attribute} against {models} of {len(results.compared)} systems, most {_gain_text(most)}."
             )
-    by_chance = round(ONE_SIDED * len(tried))
+    by_chance = round(findings.ONE_SIDED * len(tried))
     sentences = [
         f"The top {k} recommendations leak beyond the ratings alone in {len(gaining)} of "
         f"{count(len(tried), 'attack')}, where chance would give about {by_chance}.",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
-from scipy.stats import norm
 
 from tasks.errors import DataError
-from tasks.reporting.core import roc
+from tasks.evaluation.gains import Gain
+from tasks.reporting.core import findings, roc
 from tasks.reporting.core.chart import Chart
 from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, missing_cell, number
 from tasks.reporting.core.results import Results, System
@@ -16,8 +16,6 @@ from tasks.reporting.core.section import Section, optional, paragraph
 
 TARGETS = {"user": "one user", "interaction": "one interaction"}
 SEEN = {"scores": "scores of all items", "lists": "lists", "nothing": "nothing: control"}
-ONE_SIDED = 0.025
-"""Share of attacks whose 95 % interval lies above chance although nothing is told."""
 ORDER = ("system", "target", "seen", "attack")
 
 
@@ -56,18 +54,15 @@ def section(results: Results) -> Section:
 def verdict(results: Results, target: str) -> tuple[str, bool] | None:
     """One sentence on all attacks on a kind of target, and whether it is an alarm; None where it was not attacked.
 
-    An alarm needs one attack that all of them together do not explain: attacks on one signal, and on the same coins,
-    succeed by chance together, so several that do are no evidence.
+    An alarm needs one attack that all of them together do not explain (`findings.any_beats`).
     """
     if results.membership is None:
         return None
     tried = results.membership.filter((pl.col("target") == target) & (pl.col("seen") != "nothing"))
     if tried.is_empty():
         return None
-    won, chance = tried.filter(pl.col("auc_low") > 0.5), ONE_SIDED * tried.height
-    # the intervals as long as all of them together need to be, by Bonferroni's inequality: one attack's is as it stands
-    longer = float(norm.isf(ONE_SIDED / tried.height) / norm.isf(ONE_SIDED))
-    sure = tried.filter(pl.col("auc") - longer * (pl.col("auc") - pl.col("auc_low")) > 0.5)
+    won, chance = tried.filter(pl.col("auc_low") > 0.5), findings.ONE_SIDED * tried.height
+    each = [Gain(*row) for row in tried.select("auc", "auc_low", "auc_high").iter_rows()]
     text = (
         f"{won.height} of {tried.height} attacks tell whether {TARGETS[target]} was trained on; chance gives about "
         f"{chance:.0f}"
@@ -78,7 +73,7 @@ def verdict(results: Results, target: str) -> tuple[str, bool] | None:
             f". Most: {labels[most[0]['system']]} (AUC {number(most[0]['auc'], 2)}, true positives "
             f"{number(most[0]['tpr1'], 2)} at 1 % false ones)"
         )
-    return f"{text}.", not sure.is_empty()
+    return f"{text}.", findings.any_beats(each, 0.5)
 
 
 def _table(results: Results, target: str) -> Table | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from tasks.evaluation.gains import Gain
 from tasks.reporting.core import comparison, findings, headline, ledger
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.claims import verdict_counts
@@ -17,8 +18,6 @@ NAMED = 4
 """Up to so many systems are named, more are counted."""
 FEWEST, MOST = 3, 5
 """Lines on the first screen."""
-ONE_SIDED = 0.025
-"""Share of attacks whose 95 % interval lies above zero although nothing is gained."""
 
 
 @dataclass(frozen=True)
@@ -116,9 +115,10 @@ def _attacks(results: Results, k: int) -> Iterator[Line]:
         for difference in findings.above_ratings(results, attribute, attacker, k)
     ]
     if tried:
-        won, chance = sum(difference.significant for difference in tried), round(ONE_SIDED * len(tried))
+        won, chance = sum(difference.significant for difference in tried), round(findings.ONE_SIDED * len(tried))
         text = f"The top {k} leak beyond the ratings in {won} of {len(tried)} attribute attacks; chance gives about"
-        yield Line("Attacks", f"{text} {chance}.", "#attacks", alarm=won > 2 * chance)
+        gains = [Gain(difference.mean, difference.low, difference.high) for difference in tried]
+        yield Line("Attacks", f"{text} {chance}.", "#attacks", alarm=findings.any_beats(gains))
     if results.edges is not None and results.edges.height:
         rows = results.edges.filter(results.edges["epsilon"].is_not_null())
         seen = rows.filter(rows["low"] > 0).height
