@@ -179,7 +179,7 @@ class Suite(Strict):
     data/reference/paper_tables.csv); null: none."""
     data: str
     splits: fields.DistinctNames = Field(default_factory=list)
-    """The suite's data, split otherwise: every system is run on them, too, at setting `base`, and nothing else is done."""
+    """The suite's data, split otherwise: every system is run on them, too, at setting `base`, and nothing else is."""
     task: Annotated[str, choice("task", lambda: list(TASKS))]
     """What its systems are judged by: users' lists, the item after every prefix of a sequence, ratings, or what users'
     embeddings tell of them."""
