@@ -43,6 +43,7 @@ APART = frozenset(
         "tasks.device",
         "tasks.fingerprints",
         "tasks.stages.code",
+        "tasks.stages.cost",
         "tasks.stages.dvc_files",
         "tasks.stages.memory",
         "tasks.stages.parent",

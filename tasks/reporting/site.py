@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from tasks.reporting import cards, coverage, reversals
+from tasks.reporting import cards, costs, coverage, reversals
 from tasks.reporting.core import comparison, figures, headline, ledger, origins
 from tasks.reporting.core.chart import Chart
 from tasks.reporting.core.claim_specs import Claim
@@ -132,6 +132,8 @@ class Suite:
     """What it has of its paper's printed numbers; None where there are none of the data that its own stand for."""
     difference: reversals.Difference | None
     """What it adds to its paper's page of reversed pairs; None where it reproduces no paper."""
+    cost: costs.Cost | None
+    """What it took; None where that was not recorded."""
 
 
 def suite(results: Results, report: PaperReport, claims: Sequence[Claim]) -> Suite:
@@ -154,6 +156,7 @@ def suite(results: Results, report: PaperReport, claims: Sequence[Claim]) -> Sui
         audited_claims(results),
         coverage.evidence(results, report, k),
         reversals.difference(results, report),
+        costs.cost(results.suite, results.runs or ()),
     )
 
 
@@ -219,6 +222,7 @@ def pages(
             Section("suites", "All suites", [_index(suites)]),
             Section("differences", "Why we differ", optional(reversals.overview(differences)), about=pairs.ABOUT),
             Section("artefacts", "Tables and figures of the papers", [coverage.artefacts(counted)]),
+            Section("costs", "What it takes", [costs.table([(of.report.suite, of.cost) for of in suites])]),
         ],
         "leaderboards.html": _leaderboards(suites),
         "cards.html": [

@@ -9,6 +9,7 @@ runs that gave the numbers.
 from __future__ import annotations
 
 from filecmp import cmp
+from functools import reduce
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -49,6 +50,7 @@ from tasks.stages.common import (
     read_json,
     require_passed,
 )  # fmt: skip
+from tasks.stages.cost import Cost
 from tasks.stages.papers import describe
 from tasks.stages.provenance import path as provenance_path
 
@@ -113,7 +115,7 @@ def read_runs(suite: str, params: Params) -> list[Run]:
         if place.is_file():
             record = read_json(place)
             training = _training(record.pop("epoch_seconds", {}))
-            runs.append(Run(**record | {"stage": stage} | training))
+            runs.append(Run(**record | {"stage": stage} | training | _cost(record, record.pop("units", {}))))
     return runs
 
 
@@ -124,6 +126,18 @@ def _training(seconds: dict[str, list[float]]) -> dict[str, float]:
         return {}
     every = [record for of_seed in base for record in of_seed]
     return {"epoch_seconds": round(median(every), 3), "training_seconds": round(sum(every) / len(base), 3)}
+
+
+def _cost(record: dict[str, Any], units: dict[str, dict[str, float]]) -> dict[str, float]:
+    """What a stage took in all processes: that of its units, which add up, or else its own."""
+    if not units:
+        return {}
+    every = [Cost(**of_unit) for of_unit in units.values()]  # type: ignore[arg-type]  # as `cost` wrote it
+    together = reduce(Cost.plus, every)
+    return {
+        "cpu_seconds": round(max(together.cpu_seconds, record.get("cpu_seconds", 0.0)), 1),
+        "peak_memory_mb": max(together.peak_memory_mb, record["peak_memory_mb"]),
+    }
 
 
 def read_results(suite: str, params: Params) -> Results:

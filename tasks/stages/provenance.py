@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import platform
-import resource
 import subprocess
 import time
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ import numpy as np  # noqa: F401  # its linear algebra is asked about
 from threadpoolctl import threadpool_info
 
 from tasks.device import accelerator
+from tasks.stages import cost
 from tasks.stages.common import PROVENANCE, atomic_write, write_json
 
 PACKAGES = ("torch", "dgl", "numpy", "scikit-learn", "polars", "pyarrow", "dp-accounting", "great-expectations")
@@ -38,13 +38,15 @@ def record(stage: str, name: str, started: float, timings: dict[str, Any]) -> No
         started: `time.time()` at the start.
         timings: what the stage itself measured, such as the seconds of every epoch.
     """
+    own = cost.of_this_process()
     content = {
         "stage": stage,
         "name": name,
         "revision": git_revision(),
         "started": datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
         "seconds": round(time.time() - started, 1),
-        "peak_memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "cpu_seconds": round(own.cpu_seconds, 1),
+        "peak_memory_mb": own.peak_memory_mb,
         "processor": processor(accelerator(asked="epoch_seconds" in timings)),
         "cores": os.cpu_count(),
         "packages": {package: version(package) for package in PACKAGES},

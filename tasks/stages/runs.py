@@ -29,6 +29,7 @@ from safetensors import SafetensorError
 from tasks import contracts
 from tasks.disk import rename
 from tasks.errors import ConfigurationError, DataError
+from tasks.stages import cost
 from tasks.stages.common import PROCESSED, atomic_write, file_digest, read_json, remove, text_digest, write_json
 from tasks.stages.screen import Screen
 
@@ -162,7 +163,7 @@ def perform(
         record: keeps what is returned while nobody else replaces the outputs.
 
     Returns:
-        What the epochs of every unit took, in seconds, for the stage's provenance.
+        For the stage's provenance: what the epochs of every unit took, in seconds, and the cost of every unit.
 
     Raises:
         ConfigurationError: there is no such unit.
@@ -186,7 +187,8 @@ def perform(
             work.assemble()
             _clear(work)
             seconds = {candidate.label: _seconds(candidate) for candidate in work.units}
-            timings = {"epoch_seconds": {label: each for label, each in seconds.items() if each}}
+            timings: dict[str, Any] = {"epoch_seconds": {label: each for label, each in seconds.items() if each}}
+            timings["units"] = {candidate.label: cost.of_unit(candidate.folder)._asdict() for candidate in work.units}
             if record is not None:
                 record(timings)
             return timings
@@ -232,7 +234,8 @@ def _finish(unit: Unit, work: Work[Any], screen: Screen, former: dict[str, Any],
                 return True
             if forced:
                 remove(unit.progress)
-            with atomic_write(unit.done) as place:
+                remove(unit.folder / cost.FILE)
+            with cost.added(unit.folder), atomic_write(unit.done) as place:
                 place.mkdir()
                 work.run(unit, place, screen)
                 seal(place, unit.folder.name)

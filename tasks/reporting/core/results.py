@@ -59,6 +59,8 @@ class Run:
     processor: str
     cores: int
     packages: dict[str, str]
+    cpu_seconds: float | None = None
+    """Of all processes that worked on it, also before an interruption; None where it was not recorded."""
     epoch_seconds: float | None = None
     """Median over epochs and seeds at setting `base`; None without epochs."""
     training_seconds: float | None = None

@@ -243,13 +243,14 @@ def runs_table(results: Results) -> Table | None:
                     Cell(run.started, kind=""),
                     Cell(f"{run.processor}, {run.cores} cores", kind=""),
                     Cell(f"{run.seconds:.0f}"),
+                    missing_cell() if run.cpu_seconds is None else Cell(f"{run.cpu_seconds:.0f}"),
                     Cell(f"{run.peak_memory_mb}"),
                 ],
             )
         )
-    headings = ["Run", "revision", "seeds", "started", "processor", "seconds", "peak memory (MB)"]
+    headings = ["Run", "revision", "seeds", "started", "processor", "seconds", "CPU seconds", "peak memory (MB)"]
     return Table(
-        "Runs. Finished seeds are kept, so the time of a run that was resumed is that of its last part",
+        "Runs. Finished seeds are kept: seconds are of the last part of what was resumed, CPU seconds of all parts",
         [Heading(text, "number" if index > 4 else "") for index, text in enumerate(headings)],
         rows,
     )

@@ -1,0 +1,60 @@
+"""What suites took to run: CPU time and memory, from the provenance of their stages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tasks.reporting.core.layout import Cell, Heading, Row, Table, missing_cell, number
+from tasks.reporting.core.results import Run
+
+HOUR = 3600.0
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of a suite."""
+
+    suite: str
+    cpu_hours: float
+    """Of all stages that train, attack and audit, in all processes."""
+    longest: str
+    """The stage that took most of it, `train@gerai-gcn`."""
+    longest_hours: float
+    peak_memory_mb: int
+
+
+def cost(suite: str, runs: Iterable[Run]) -> Cost | None:
+    """What a suite took; None unless CPU time was recorded for all of its stages."""
+    known = {f"{run.stage}@{run.name}": (run.cpu_seconds, run.peak_memory_mb) for run in runs}
+    seconds = {name: taken for name, (taken, _) in known.items() if taken is not None}
+    if not seconds or len(seconds) < len(known):
+        return None
+    longest = max(seconds, key=seconds.__getitem__)
+    memory = max(peak for _, peak in known.values())
+    return Cost(suite, sum(seconds.values()) / HOUR, longest, seconds[longest] / HOUR, memory)
+
+
+def table(costs: Sequence[tuple[str, Cost | None]]) -> Table:
+    """A row per suite, its name given, and one of all of them together; dashes where it was not recorded."""
+    known = [cost for _, cost in costs if cost is not None]
+    rows = [Row(title, _cells(cost)) for title, cost in costs]
+    if len(known) > 1:
+        together = number(sum(cost.cpu_hours for cost in known), 2)
+        most = max(cost.peak_memory_mb for cost in known)
+        of = f"{len(known)} of {len(costs)} suites"
+        rows.append(Row("Together", [Cell(together), Cell(of, kind=""), missing_cell(), Cell(str(most))]))
+    headings = ["Suite", "CPU hours", "longest stage", "its CPU hours", "peak memory (MB)"]
+    kinds = [Heading(text, "" if place in (0, 2) else "number") for place, text in enumerate(headings)]
+    return Table("What suites took: CPU time of all processes and peak memory of one", kinds, rows)
+
+
+def _cells(cost: Cost | None) -> list[Cell]:
+    if cost is None:
+        return [missing_cell("not recorded"), Cell("", kind=""), missing_cell(), missing_cell()]
+    return [
+        Cell(number(cost.cpu_hours, 2)),
+        Cell(cost.longest, kind=""),
+        Cell(number(cost.longest_hours, 2)),
+        Cell(str(cost.peak_memory_mb)),
+    ]

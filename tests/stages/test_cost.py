@@ -1,0 +1,62 @@
+"""What work takes is added up over interruptions, and decides nothing."""
+
+import pytest
+
+from tasks.reporting import costs
+from tasks.stages import cost, runs
+from tasks.stages.collect import _cost as of_stage
+from tasks.stages.common import read_json
+from tests.reporting.made import run as provenance
+
+
+def burn() -> None:
+    until = cost.of_this_process().cpu_seconds + 0.2
+    while cost.of_this_process().cpu_seconds < until:
+        sum(range(10_000))
+
+
+def test_an_interrupted_unit_costs_both_parts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    unit, attempts = runs.Unit("only", tmp_path / "units" / "only-1"), []
+
+    def work(_unit, place, _screen):
+        burn()
+        attempts.append(place)
+        if len(attempts) == 1:
+            raise KeyboardInterrupt
+        (place / "result").write_text("1")
+
+    stage = runs.Work("test", [unit], work, lambda: None)
+    with pytest.raises(KeyboardInterrupt):
+        runs.perform(stage)
+    first = cost.of_unit(unit.folder)
+    assert 0.2 <= first.cpu_seconds < 5
+    timings = runs.perform(stage)
+    assert timings["units"]["only"]["cpu_seconds"] >= 0.4
+    assert timings["units"]["only"]["peak_memory_mb"] >= first.peak_memory_mb > 1
+    assert not (unit.done / cost.FILE).exists()
+    assert runs.perform(stage)["units"] == timings["units"]  # nothing was worked on
+    assert runs.perform(stage, force=True)["units"]["only"]["cpu_seconds"] < timings["units"]["only"]["cpu_seconds"]
+    assert read_json(unit.folder / cost.FILE)["cpu_seconds"] >= 0.2
+
+
+def test_units_of_all_processes_are_added_up():
+    units = {"a": {"cpu_seconds": 30.0, "peak_memory_mb": 700}, "b": {"cpu_seconds": 12.5, "peak_memory_mb": 400}}
+    own = {"cpu_seconds": 13.0, "peak_memory_mb": 500}
+    assert of_stage(own, units) == {"cpu_seconds": 42.5, "peak_memory_mb": 700}
+    assert of_stage(own, {}) == {}
+
+
+def test_suites_have_a_row_each_and_one_together():
+    long = [
+        provenance("train", "a-bpr", cpu_seconds=7200.0, peak_memory_mb=900),
+        provenance("attack", "a-bpr", cpu_seconds=1800.0),
+    ]
+    first, second = costs.cost("a", long), costs.cost("b", [provenance("train", "b-ease", cpu_seconds=3600.0)])
+    assert first == costs.Cost("a", 2.5, "train@a-bpr", 2.0, 900)
+    assert costs.cost("c", [provenance("train", "c-ease")]) is None
+    assert costs.cost("d", []) is None
+    rows = costs.table([("A", first), ("B", second), ("C", None)]).rows
+    assert [row.name for row in rows] == ["A", "B", "C", "Together"]
+    assert rows[-1].cells[0].text == "3.50"
+    assert rows[-1].cells[1].text == "2 of 3 suites"
