@@ -161,20 +161,11 @@ def pairs(results: Results, reasons: Sequence[Reason]) -> list[Pair]:
     if results.reproduced is None:
         return []
     here = [reason for reason in reasons if reason.kind != PART or origins.kind(results) == "part"]
-    return [pair for column in printed_columns(results) for pair in _with_reasons(results, _ordered(column), here)]
-
-
-def printed_columns(results: Results) -> list[list[Entry]]:
-    """The rows of every printed column that were run; of several scores of one number those of the first."""
-    columns: dict[tuple[str, str, str, str], list[Entry]] = {}
-    for entry in comparison.entries(results):
-        if entry.printed is None or not len(entry.ours):
-            continue
-        column = entry.column
-        rows = columns.setdefault((entry.table.key, column.data, column.published, column.setting), [])
-        if not rows or rows[0].column == column:
-            rows.append(entry)
-    return [rows for rows in columns.values() if len(rows) > 1]
+    return [
+        pair
+        for column in comparison.printed_columns(results)
+        for pair in _with_reasons(results, _ordered(column), here)
+    ]
 
 
 def reversed_pairs(every: Sequence[Pair]) -> list[Pair]:
