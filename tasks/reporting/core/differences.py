@@ -33,11 +33,11 @@ Kind = Literal[
 KINDS: tuple[Kind, ...] = get_args(Kind)
 UNDECIDED: Kind = "not decided"
 PART: Kind = "our data are a part"
-SPREAD = "within our spread"
+UNSHOWN = "within our spread"
 """What is said of a reversed pair whose order our runs do not show; it is no kind."""
 Order = Literal["as printed", "equal", "reversed"]
 PAIRS, REVERSED = "pairs", "reversed"
-COLUMNS = (PAIRS, REVERSED, *KINDS, SPREAD)
+COLUMNS = (PAIRS, REVERSED, *KINDS, UNSHOWN)
 """What is counted."""
 Values = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -176,7 +176,7 @@ def reversed_pairs(every: Sequence[Pair]) -> list[Pair]:
 def counts(every: Sequence[Pair]) -> Counter[str]:
     """`COLUMNS`: how many pairs there are, are reversed, are reversed and of each kind, and are within our spread."""
     turned = reversed_pairs(every)
-    numbers = {PAIRS: len(every), REVERSED: len(turned), SPREAD: sum(not pair.shown for pair in turned)}
+    numbers = {PAIRS: len(every), REVERSED: len(turned), UNSHOWN: sum(not pair.shown for pair in turned)}
     return Counter[str](pair.kind for pair in turned) + Counter(numbers)
 
 
