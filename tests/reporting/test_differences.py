@@ -17,7 +17,7 @@ from tasks.papers import REPORTS
 from tasks.papers.dpvae.differences import NOISY
 from tasks.reporting import reversals, site
 from tasks.reporting.core import differences
-from tasks.reporting.core.differences import KINDS, PART, SPREAD, UNDECIDED, Pair, Reading, Reason
+from tasks.reporting.core.differences import KINDS, PART, UNDECIDED, UNSHOWN, Pair, Reading, Reason
 from tasks.reporting.core.results import Results, System
 from tasks.reporting.documents import parts
 from tasks.reporting.sections import differences as section
@@ -80,7 +80,7 @@ def test_a_pair_is_reversed_where_our_means_say_so_and_shown_where_seeds_do() ->
         "BPR before Blurm": "as printed",
     }
     assert {pair.name for pair in every if pair.shown} == {"GCN before BPR"}, "0.45, 0.36, 0.44 is not shown above GCN"
-    assert differences.counts(every) == {"pairs": 3, "reversed": 2, UNDECIDED: 2, SPREAD: 1}
+    assert differences.counts(every) == {"pairs": 3, "reversed": 2, UNDECIDED: 2, UNSHOWN: 1}
 
 
 def test_less_is_better_of_what_attackers_gain() -> None:
@@ -196,7 +196,7 @@ def test_every_reversed_pair_of_committed_results_has_exactly_one_kind(suite: st
     of, report, _ = read(suite)
     every = committed(suite)
     numbers = differences.counts(every)
-    assert sum(numbers[kind] for kind in KINDS) == numbers["reversed"] >= numbers[SPREAD]
+    assert sum(numbers[kind] for kind in KINDS) == numbers["reversed"] >= numbers[UNSHOWN]
     assert not every or not of.synthetic
     assert all(pair.reason is None for pair in every if pair.order != "reversed")
     names = [(p.table.key, p.column.data, p.column.published, p.column.setting, p.name) for p in every]

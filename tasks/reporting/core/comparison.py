@@ -144,6 +144,19 @@ def entries(results: Results) -> list[Entry]:
     ]
 
 
+def printed_columns(results: Results) -> list[list[Entry]]:
+    """The rows of every printed column that were run; of several scores of one number those of the first."""
+    columns: dict[tuple[str, str, str, str], list[Entry]] = {}
+    for entry in entries(results):
+        if entry.printed is None or not len(entry.ours):
+            continue
+        column = entry.column
+        rows = columns.setdefault((entry.table.key, column.data, column.published, column.setting), [])
+        if not rows or rows[0].column == column:
+            rows.append(entry)
+    return [rows for rows in columns.values() if len(rows) > 1]
+
+
 def is_near(entry: Entry) -> bool:
     """Whether our mean is within 10 % of the printed number; False where either is missing."""
     if entry.printed is None or not len(entry.ours):

@@ -33,11 +33,11 @@ Kind = Literal[
 KINDS: tuple[Kind, ...] = get_args(Kind)
 UNDECIDED: Kind = "not decided"
 PART: Kind = "our data are a part"
-SPREAD = "within our spread"
+UNSHOWN = "within our spread"
 """What is said of a reversed pair whose order our runs do not show; it is no kind."""
 Order = Literal["as printed", "equal", "reversed"]
 PAIRS, REVERSED = "pairs", "reversed"
-COLUMNS = (PAIRS, REVERSED, *KINDS, SPREAD)
+COLUMNS = (PAIRS, REVERSED, *KINDS, UNSHOWN)
 """What is counted."""
 Values = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -161,20 +161,11 @@ def pairs(results: Results, reasons: Sequence[Reason]) -> list[Pair]:
     if results.reproduced is None:
         return []
     here = [reason for reason in reasons if reason.kind != PART or origins.kind(results) == "part"]
-    return [pair for column in printed_columns(results) for pair in _with_reasons(results, _ordered(column), here)]
-
-
-def printed_columns(results: Results) -> list[list[Entry]]:
-    """The rows of every printed column that were run; of several scores of one number those of the first."""
-    columns: dict[tuple[str, str, str, str], list[Entry]] = {}
-    for entry in comparison.entries(results):
-        if entry.printed is None or not len(entry.ours):
-            continue
-        column = entry.column
-        rows = columns.setdefault((entry.table.key, column.data, column.published, column.setting), [])
-        if not rows or rows[0].column == column:
-            rows.append(entry)
-    return [rows for rows in columns.values() if len(rows) > 1]
+    return [
+        pair
+        for column in comparison.printed_columns(results)
+        for pair in _with_reasons(results, _ordered(column), here)
+    ]
 
 
 def reversed_pairs(every: Sequence[Pair]) -> list[Pair]:
@@ -185,7 +176,7 @@ def reversed_pairs(every: Sequence[Pair]) -> list[Pair]:
 def counts(every: Sequence[Pair]) -> Counter[str]:
     """`COLUMNS`: how many pairs there are, are reversed, are reversed and of each kind, and are within our spread."""
     turned = reversed_pairs(every)
-    numbers = {PAIRS: len(every), REVERSED: len(turned), SPREAD: sum(not pair.shown for pair in turned)}
+    numbers = {PAIRS: len(every), REVERSED: len(turned), UNSHOWN: sum(not pair.shown for pair in turned)}
     return Counter[str](pair.kind for pair in turned) + Counter(numbers)
 
 

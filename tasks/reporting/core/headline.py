@@ -143,7 +143,7 @@ def summary(results: Results, claims: Sequence[Claim], k: int) -> dict[str, Any]
             "refuted": sum(line.audit is not None and line.audit["verdict"] == REFUTED for line in lines),
         },
         "claims": {verdict.replace(" ", "_"): verdicts.count(verdict) for verdict in get_args(Verdict)},
-        "published": reproduction_counts(comparison.frame(results)),
+        "published": reproduction_counts(comparison.frame(results)) | {"ordering_agreement": agreement(results)},
     }
 
 
@@ -158,7 +158,7 @@ def _round(value: float | None) -> float | None:
 
 
 def reproduction_counts(table: pl.DataFrame) -> dict[str, Any]:
-    """How many printed numbers were run, how many of these are near, and the share of pairs in the same order.
+    """How many printed numbers were run, and how many of these are near.
 
     What is counted or set and not measured, such as statistics of the data, is left out.
 
@@ -170,14 +170,21 @@ def reproduction_counts(table: pl.DataFrame) -> dict[str, Any]:
     )
     run = printed.drop_nulls("ours_mean")
     near = (run["ours_mean"] - run["published"]).abs() <= comparison.NEAR * run["published"].abs()
-    shares = [
-        share
-        for _, column in run.group_by("artefact", "dataset", "setting", "metric", maintain_order=True)
-        if (share := ordering_agreement(column["published"].to_list(), column["ours_mean"].to_list())) is not None
-    ]
     return {
         "cells": len(printed),
         "run": len(run),
         "within_10_percent": int(near.sum()),
-        "ordering_agreement": round(sum(shares) / len(shares), 6) if shares else None,
     }
+
+
+def agreement(results: Results) -> float | None:
+    """Share of pairs of methods that our means order as printed, a mean over printed columns; None without pairs.
+
+    Versions of methods are methods, and of several scores of one printed number the first counts.
+    """
+    columns = [
+        ordering_agreement([entry.printed or 0.0 for entry in column], [float(entry.ours.mean()) for entry in column])
+        for column in comparison.printed_columns(results)
+    ]
+    shares = [share for share in columns if share is not None]
+    return round(sum(shares) / len(shares), 6) if shares else None

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from tasks.reporting.core import differences, origins
-from tasks.reporting.core.differences import KINDS, PART, REVERSED, SPREAD, UNDECIDED, Pair, Reason
+from tasks.reporting.core.differences import KINDS, PART, REVERSED, UNDECIDED, UNSHOWN, Pair, Reason
 from tasks.reporting.core.layout import (
     NUMBER,
     Cell,
@@ -63,7 +63,7 @@ def summary(every: Sequence[Pair]) -> str:
     orders, of = [pair.order for pair in every], differences.counts(every)
     equal = f", {orders.count('equal')} equal here" if "equal" in orders else ""
     said = f"Of {len(every):,} pairs {orders.count('as printed')} are ordered as printed{equal} and "
-    said += f"{of[REVERSED]} reversed, {of[REVERSED] - of[SPREAD]} of these beyond our spread."
+    said += f"{of[REVERSED]} reversed, {of[REVERSED] - of[UNSHOWN]} of these beyond our spread."
     named = join_words([f"{kind} {of[kind]}" for kind in KINDS if of[kind]])
     return f"{said} By reason: {named}." if named else said
 
@@ -108,7 +108,12 @@ def counted(caption: str, headings: Sequence[str], rows: Sequence[tuple[str, Seq
 
 
 def _numbers(of: Counter[str]) -> list[Cell]:
-    return [Cell(f"{of[column]:,}", kind=NUMBER if of[column] else f"{NUMBER} quiet") for column in differences.COLUMNS]
+    return [_number(of[column]) for column in differences.COLUMNS]
+
+
+def _number(n: int) -> Cell:
+    """A count, grey where there is nothing to count."""
+    return Cell(f"{n:,}", kind=NUMBER if n else f"{NUMBER} quiet")
 
 
 def folds(results: Results, reasons: Sequence[Reason], every: Sequence[Pair]) -> list[Fold]:
@@ -119,7 +124,7 @@ def folds(results: Results, reasons: Sequence[Reason], every: Sequence[Pair]) ->
         mine = [pair for pair in turned if pair.reason == reason]
         if mine:
             kind, name = (UNDECIDED, NO_REASON) if reason is None else (reason.kind, reason.name)
-            of = f"{count(len(mine), 'pair')}, {sum(not pair.shown for pair in mine)} {SPREAD}"
+            of = f"{count(len(mine), 'pair')}, {sum(not pair.shown for pair in mine)} {UNSHOWN}"
             said = paragraph("{}", NOTHING_KNOWN if reason is None else reason.evidence)
             made.append(Fold(f"{kind[:1].upper()}{kind[1:]}: {name} ({of})", [said, pair_table(results, mine, name)]))
     return made
@@ -135,13 +140,13 @@ def pair_table(results: Results, reversed_: Sequence[Pair], name: str) -> Table:
         cells = [
             Cell(table.name, kind=""),
             Cell(str(len(mine))),
-            Cell(str(within)) if within else missing_cell("none"),
+            _number(within),
             Cell(format_difference(widest.printed)),
             Cell(format_difference(widest.ours), (_column_name(widest),)),
             Cell("", (", ".join(map(_column_name, mine)),), "reasons"),
         ]
         rows.append(Row(methods, cells))
-    headings = ["In print", "table", "columns", SPREAD, "printed difference", "ours, where widest", "which"]
+    headings = ["In print", "table", "columns", UNSHOWN, "printed difference", "ours, where widest", "which"]
     return Table(
         f"{results.suite}, reversed pairs: {name}",
         [Heading(text, "number" if 1 < place < 6 else "") for place, text in enumerate(headings)],

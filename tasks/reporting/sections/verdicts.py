@@ -159,7 +159,7 @@ def _reproduction(results: Results, claims: Sequence[Claim]) -> Line | None:
         return None
     numbers, parts = headline.reproduction_counts(comparison.frame(results)), []
     if numbers["run"]:
-        share = numbers["ordering_agreement"]
+        share = headline.agreement(results)
         order = "" if share is None else f"; {100 * share:.0f} % of pairs of methods are ordered alike"
         parts.append(f"{numbers['within_10_percent']} of {numbers['run']} published numbers within 10 %{order}.")
     if claims:
