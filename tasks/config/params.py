@@ -99,8 +99,7 @@ class Training(Strict):
     patience: Annotated[int, Field(ge=1)]
     """Epochs without a new best on validation after which training stops."""
     validation_k: Annotated[int, Field(ge=1)] | None
-    """Cut-off of the metric that validation looks at (NDCG of lists, recall of next items); null where it has none (the
-    mean absolute error of ratings)."""
+    """Cut-off of validation's metric (NDCG of lists, recall of next items); null where it has none (ratings)."""
 
 
 class Tuning(Strict):

@@ -171,13 +171,11 @@ class Results:
     audit: tuple[dict[str, Any], ...] | None
     """Records of `audit.json`; None where they were not recorded."""
     checks: tuple[dict[str, Any], ...] | None
-    """The checks {contract, name, success, evaluated, failed} that the runs and their metrics passed; None where they
-    were not recorded."""
+    """Checks {contract, name, success, evaluated, failed} that runs and metrics passed; None where not recorded."""
     published: pl.DataFrame
     """paper_tables.csv (paper, artefact, dataset, method, setting, metric, value, std), values as float."""
     n_targets: int | None
-    """Users whose attributes the attackers had to guess; 0 where nothing was attacked, None where it was not
-    recorded."""
+    """Users whose attributes attackers had to guess; 0 where nothing was attacked, None where not recorded."""
     attack: dict[str, Any] | None = None
     """Parameters of the suite's attack; None in a suite without."""
     processed: Processed | None = None
