@@ -114,8 +114,8 @@ def read_runs(suite: str, params: Params) -> list[Run]:
         place = provenance_path(module.replace("_", "-"), name)
         if place.is_file():
             record = read_json(place)
-            training = _training(record.pop("epoch_seconds", {}))
-            runs.append(Run(**record | {"stage": stage} | training | _cost(record, record.pop("units", {}))))
+            training, units = _training(record.pop("epoch_seconds", {})), record.pop("units", {})
+            runs.append(Run(**record | {"stage": stage} | training | _cost(record, units)))
     return runs
 
 

@@ -184,7 +184,8 @@ def run(
             "packages": {"numpy": word},
         }
         seconds = {f"{setting}-seed-{seed}": [1.0, 1.5, 2.0] for seed in SEEDS for setting in settings}
-        timed = {"epoch_seconds": seconds} if stage == "train" and trained else {}
+        units = {f"base-seed-{seed}": {"cpu_seconds": 1.5, "peak_memory_mb": 7} for seed in SEEDS}
+        timed = {"units": units} | ({"epoch_seconds": seconds} if stage == "train" and trained else {})
         write(place / "data/provenance" / stage / f"{name}.json", record | timed)
         about = {"suite": suite, "experiment": name, "dataset": dataset, "model": system}
         table = pl.concat(

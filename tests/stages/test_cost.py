@@ -2,10 +2,12 @@
 
 import pytest
 
+from tasks.config.params import load
 from tasks.reporting import costs
-from tasks.stages import cost, runs
+from tasks.stages import collect, cost, runs
 from tasks.stages.collect import _cost as of_stage
 from tasks.stages.common import read_json
+from tests.reporting import example
 from tests.reporting.made import run as provenance
 
 
@@ -60,3 +62,12 @@ def test_suites_have_a_row_each_and_one_together():
     assert [row.name for row in rows] == ["A", "B", "C", "Together"]
     assert rows[-1].cells[0].text == "3.50"
     assert rows[-1].cells[1].text == "2 of 3 suites"
+
+
+def test_collected_runs_have_the_cost_of_all_their_units(tmp_path_factory):
+    place = example.build(tmp_path_factory.mktemp("example"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        recorded = collect.read_runs("gerai", load())
+    (bpr,) = (run for run in recorded if (run.stage, run.name) == ("train", "gerai-bpr"))
+    assert (bpr.cpu_seconds, bpr.peak_memory_mb) == (1.5 * len(example.SEEDS), 456)
