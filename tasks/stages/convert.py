@@ -7,7 +7,10 @@ source.json with what later stages say about the origin.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 
 from tasks.config.messages import options
 from tasks.config.params import Dataset, entry, load
@@ -28,21 +31,31 @@ def main(name: str) -> None:
     source = read_json(RAW / name / "source.json")
     with atomic_write(INTERIM / name) as place:
         place.mkdir()
-        try:
+        with own_files_named(RAW / name, dataset):
             module.convert(RAW / name, place, chosen)
-        except DataError as error:
-            raise DataError(_of_own_files(str(error), name, dataset)) from error
         read_raw(place)
         write_json(place / "source.json", {key: source[key] for key in ORIGIN})
 
 
-def _of_own_files(message: str, name: str, dataset: Dataset) -> str:
-    """A message about the copies of a user's own files names the files themselves, which are what can be mended."""
+@contextmanager
+def own_files_named(copies: Path, dataset: Dataset) -> Iterator[None]:
+    """Have an error about the copies of a user's own files name the files themselves, which are what can be mended.
+
+    Args:
+        copies: the folder that they are read from.
+
+    Raises:
+        DataError: the one that was raised inside, with these names.
+    """
     own = {f"{table}{path.suffix.lower()}": str(path) for table, path in dataset.own_files().items()}
-    if not own:
-        return message
-    copies = "|".join(re.escape(copy) for copy in own)
-    return re.sub(rf"(?:{re.escape(str(RAW / name))}/|(?<![\w/.-]))({copies})\b", lambda match: own[match[1]], message)
+    names = "|".join(map(re.escape, own))
+    try:
+        yield
+    except DataError as error:
+        if not own:
+            raise
+        pattern = rf"(?:{re.escape(str(copies))}/|(?<![\w/.-]))({names})\b"
+        raise DataError(re.sub(pattern, lambda match: own[match[1]], str(error))) from error
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from tasks.quality import suites
 from tasks.quality.rules import Table
 from tasks.raw import RawTables, read_raw
 from tasks.stages.common import CHECKPOINTS, RAW, remove
+from tasks.stages.convert import own_files_named
 from tasks.stages.download import describe, places
 
 
@@ -142,7 +143,8 @@ def inspect(name: str) -> Iterator[Finding]:
         module.obtain(raw, places(), options(module.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain"))
         yield Finding("files", f"{sum(1 for file in raw.rglob('*') if file.is_file())} files are there", True)
         format_ = import_module(FORMATS[dataset.format])
-        format_.convert(raw, tables, options(format_.ReadOptions, dataset.read, f"datasets.{name}.read"))
+        with own_files_named(raw, dataset):
+            format_.convert(raw, tables, options(format_.ReadOptions, dataset.read, f"datasets.{name}.read"))
         loaded = read_raw(tables)
         yield from _rows(loaded, "")
         yield from _check_tables(suites.raw_tables(loaded))

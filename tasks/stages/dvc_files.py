@@ -56,7 +56,8 @@ def write(params: Params) -> list[Path]:
 def _code(params: Params) -> str:
     """The stage before all others: it fingerprints their code."""
     own = [str(SUITES / name / file) for name in params.suites for file in OWN_FILES]
-    own += sorted({str(path) for dataset in params.datasets.values() for path in dataset.own_files().values()})
+    files = {path for dataset in params.datasets.values() for path in dataset.own_files().values()}
+    own += sorted(str(path) for path in files if path.is_file())  # other suites need none of them
     body = {
         "cmd": "python -m tasks.stages.code",
         "deps": ["tasks", "requirements.lock", str(PARAMS_FILE), *own],

@@ -13,7 +13,7 @@ from tasks.datasets.fetch import Places
 from tasks.errors import DataError
 from tasks.raw import read_raw
 from tasks.stages import convert as stage
-from tasks.stages import download, dvc_files, table
+from tasks.stages import data, download, dvc_files, table
 from tests import parameters
 from tests.datasets.test_custom import ready
 
@@ -66,6 +66,8 @@ def test_an_own_file_that_changes_makes_its_download_stale(tmp_path: Path, monke
     assert {"own/ratings.csv", "own/people.csv", "own/follows.csv"} <= {*root["stages"]["code"]["deps"]}
     Path("own/people.csv").unlink()
     assert kind.decides("shop")[1] == ""  # the stage then says what is missing
+    root = yaml.safe_load(dvc_files.texts(params)[Path("dvc.yaml")])
+    assert "own/people.csv" not in root["stages"]["code"]["deps"]  # without it no suite could run
 
 
 @pytest.mark.parametrize(
@@ -87,3 +89,5 @@ def test_what_is_wrong_in_an_own_file_is_said_of_it_and_not_of_a_copy(
     download.main("shop")
     with pytest.raises(DataError, match=message):
         stage.main("shop")
+    with pytest.raises(DataError, match=message):
+        list(data.inspect("shop"))
