@@ -15,9 +15,9 @@ EMPTY = "| Path | Metric | HEAD~1 | workspace | Change |\n|------|--------|-----
 ROW = "| data/results/demo/summary.json | utility.popularity | 0.1 | 0.2 | 0.1 |\n"
 
 
-@pytest.mark.parametrize(("table", "told"), [(EMPTY, False), (EMPTY.rstrip() + "\n" + ROW, True)])
+@pytest.mark.parametrize(("table", "comments"), [(EMPTY, False), (EMPTY.rstrip() + "\n" + ROW, True)])
 def test_a_pull_request_is_told_of_headline_numbers_that_differ_and_of_nothing_else(
-    table: str, told: bool, tmp_path: Path
+    table: str, comments: bool, tmp_path: Path
 ) -> None:
     steps = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))["jobs"]["headline"]["steps"]
     (tmp_path / "headline.md").write_text(table)
@@ -25,4 +25,4 @@ def test_a_pull_request_is_told_of_headline_numbers_that_differ_and_of_nothing_e
     (tmp_path / "gh").chmod(0o755)
     environment = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "NUMBER": "7"}
     subprocess.run(["bash", "-e", "-c", steps[-1]["run"]], cwd=tmp_path, env=environment, check=True)
-    assert (tmp_path / "called").exists() == told
+    assert (tmp_path / "called").exists() == comments
