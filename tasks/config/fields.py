@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from tasks.config.mechanisms import FEATURES, NETWORKS
-from tasks.evaluation.splits import APART
+from tasks.evaluation.run_numbers import APART
 
 BASE = "base"
 """The setting of an experiment that no sweep changed."""

@@ -22,7 +22,7 @@ from tasks.config.networks import Alignment, NetworkEmbeddings
 from tasks.config.tasks import ATTACKS, TASKS
 from tasks.datasets import FORMATS, SOURCES
 from tasks.errors import ConfigurationError
-from tasks.evaluation.splits import APART
+from tasks.evaluation.run_numbers import APART
 from tasks.models import MODELS
 from tasks.papers import PROTOCOLS
 
@@ -203,7 +203,7 @@ class Suite(Strict):
     """Keys that entries have from `defaults`, such as `experiments.gerai-bpr.seeds`; `load` fills this in."""
 
     def runs(self, experiment: Experiment, setting: str) -> dict[int, str]:
-        """Number of every run of a setting (`tasks.evaluation.splits`) -> the processed data it is of."""
+        """Number of every run of a setting (`tasks.evaluation.run_numbers`) -> the processed data it is of."""
         data = [experiment.data]
         if setting == BASE and experiment.data == self.data:
             data += self.splits

@@ -9,21 +9,9 @@ from tasks.contracts import SPLITS
 from tasks.errors import DataError
 
 TRAIN, VALID, TEST = range(len(SPLITS))
-APART = 1_000_000
-"""A run is numbered by its seed, plus so much for every split of the data before its own."""
 
 BLOCK = 1 << 20
 """Rows that are shuffled at a time."""
-
-
-def split_of(run: int) -> int:
-    """The split of a run, counted from 0."""
-    return run // APART
-
-
-def seed_of(run: int) -> int:
-    """The seed of a run, which runs on other splits have, too."""
-    return run % APART
 
 
 def per_user(

@@ -16,7 +16,8 @@ from tasks.contracts import Schema
 from tasks.datasets.encoding import classes, encode
 from tasks.errors import DataError
 from tasks.evaluation.ranking import Seen
-from tasks.evaluation.splits import of_fold, seed_of
+from tasks.evaluation.run_numbers import seed_of
+from tasks.evaluation.splits import of_fold
 from tasks.models.base import Model
 from tasks.sequences import Sequences
 from tasks.stages.common import DATA, PERTURBED, PROCESSED, digest, read_json

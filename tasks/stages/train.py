@@ -24,7 +24,7 @@ from tasks import contracts
 from tasks.config.fields import BASE, model_config
 from tasks.config.params import Experiment, Params, entry, load
 from tasks.evaluation.metrics import Record
-from tasks.evaluation.splits import seed_of
+from tasks.evaluation.run_numbers import seed_of
 from tasks.models import model_class
 from tasks.models.base import SILENT, Model, RatingPredictor, own_file
 from tasks.models.training import EpochModel

@@ -85,7 +85,7 @@ CONFIGS |= {
     "mf": USERS | {"unobserved": 0.1, "regularization": 1e-3},
     "svd": USERS | {"unobserved": 0.1, "regularization": 1e-3},
     "vae": ROWS,
-    "dpvae": ROWS | PRIVATE | {"optimiser": "sgd", "learning_rate": 0.3, "privacy": "dpsgd-optimal-clip"},
+    "dpvae": ROWS | PRIVATE | {"optimiser": "sgd", "learning_rate": 0.1, "privacy": "dpsgd-optimal-clip"},
     "dpvae-rigorous": ROWS | PRIVATE | {"accounting": "rigorous", "quantile": 0.5},
     "dpvae-compact": ROWS | PRIVATE | {"accounting": "rigorous", "popularity": 0.1, "frozen_encoder": True},
 }

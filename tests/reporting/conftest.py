@@ -15,9 +15,9 @@ from tests.reporting import example
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """A real browser, where there is one."""
+    """A real browser, where there is one. While it is open an event loop runs, so it does not outlive its module."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no page is opened")
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from tasks.evaluation import statistics
-from tasks.evaluation.splits import APART
+from tasks.evaluation.run_numbers import APART
 from tasks.reporting import page
 from tasks.reporting.core import findings
 from tasks.reporting.core.figures import point_of

@@ -9,7 +9,7 @@ from tasks import contracts
 from tasks.config.params import load
 from tasks.config.references import check_references
 from tasks.errors import ConfigurationError, DataError
-from tasks.evaluation.splits import APART
+from tasks.evaluation.run_numbers import APART
 from tasks.stages import check, collect, perturb, table, train
 from tasks.stages.common import PROCESSED, QUALITY, RUNS, read_json, write_json
 from tasks.stages.inputs import read_inputs

@@ -31,7 +31,7 @@ DASHES = {"dashed": ((7, 4), "╌╌"), "dotted": ((2, 3), "┈┈"), "dashdot":
 """Kind of a level -> dash and gap in pixels, and its sign in legends."""
 SMALL, MEDIUM, WIDE, LOW = (220, 160), (320, 230), (420, 270), (420, 180)
 """Width and height between a panel's axes, in pixels."""
-MOST_POINTS = 50
+MOST_POINTS = 36
 """Of a line: more are not seen."""
 
 

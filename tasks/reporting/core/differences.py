@@ -65,7 +65,8 @@ class Reading:
         if setting is None:
             return {}
         if self.metric[0] and (not self.metric_rows or name in self.metric_rows):
-            column = replace(column, metric=column.metric.replace(*self.metric))
+            old, new = self.metric
+            column = replace(column, metric=column.metric.replace(old, new))
         return comparison.measured_by_seed(results, Method(name, system, setting), column)
 
     def changes(self, pair: Pair) -> bool:

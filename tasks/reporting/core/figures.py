@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tasks.evaluation.splits import split_of
+from tasks.evaluation.run_numbers import split_of
 from tasks.reporting.core import comparison, findings, ledger, published
 from tasks.reporting.core.chart import (
     LOW,

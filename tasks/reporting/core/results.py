@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tasks.errors import DataError
 from tasks.evaluation.gains import Gain
-from tasks.evaluation.splits import split_of
+from tasks.evaluation.run_numbers import split_of
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.reporting.core.published import Paper
 from tasks.reporting.core.setting_names import BASE as BASE
@@ -79,7 +79,7 @@ class System:
     dataset: str
     """What it was trained and tested on."""
     seeds: tuple[int, ...]
-    """Of its runs at setting `base`: a seed's number, on further splits as `tasks.evaluation.splits` counts them."""
+    """Of its runs at setting `base`: seeds, on further splits as `tasks.evaluation.run_numbers` counts them."""
     parameters: dict[str, Any]
     """Its entry in the suite's params.yaml."""
     history: dict[str, dict[str, list[dict[str, Any]]]] | None

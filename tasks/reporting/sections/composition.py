@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tasks.evaluation.splits import seed_of, split_of
+from tasks.evaluation.run_numbers import seed_of, split_of
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.reporting.core import ledger, units

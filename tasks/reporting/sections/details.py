@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from tasks.evaluation.splits import seed_of, split_of
+from tasks.evaluation.run_numbers import seed_of, split_of
 from tasks.reporting.core import audits, ledger
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, join_words, missing_cell, words
 from tasks.reporting.core.results import BASE, Results, unique
