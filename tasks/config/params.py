@@ -26,8 +26,7 @@ from tasks.evaluation.run_numbers import APART
 from tasks.models import MODELS
 from tasks.papers import PROTOCOLS
 
-SUITES = Path("suites")
-"""The folder of the suites' own folders, beside `PARAMS_FILE`."""
+SUITES = Path("suites")  # the folder of the suites' own folders, beside `PARAMS_FILE`
 OWN_FILES = {"params.yaml": (), "attack.yaml": ("attack", "training_audit"), "tuning.yaml": ("tuning",)}
 """Files of a suite -> the sections that stand there; all others stand in params.yaml, which most stages depend on."""
 _Entry = TypeVar("_Entry")
@@ -107,7 +106,9 @@ class Tuning(Strict):
 
     seed: Annotated[int, Field(ge=0)]
     """Seed of every trial; no experiment may use it for a result."""
-    grid: dict[Name, dict[str, Annotated[list[Any], Field(min_length=1)]]]
+    of: Name | None = None
+    """Suite whose trials chose the configurations; null: this one's."""
+    grid: dict[Name, dict[str, Annotated[list[Any], Field(min_length=1)]]] = Field(default_factory=dict)
     """System -> configuration key -> values; every combination is one trial."""
     untried: dict[Name, str] = Field(default_factory=dict)
     """System that learns and is in no grid -> why: whose configuration it keeps, and for what reason."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from tasks.config.fields import BASE, Perturbed, PerturbedFeatures, model_config
 from tasks.config.messages import options
 from tasks.config.network_references import experiment_problems, makes_networks, network_problems, unknown_name
-from tasks.config.params import PARAMS_FILE, Experiment, Params, Suite, own_file
+from tasks.config.params import PARAMS_FILE, Experiment, Params, Suite, Tuning, own_file
 from tasks.config.tasks import ATTACKS, TASKS
 from tasks.datasets import FORMATS, SOURCES
 from tasks.errors import ConfigurationError
@@ -128,6 +128,7 @@ def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterato
     yield from unknown_name("data", suite.data, params.processed, "processed data set")
     yield from _split_problems(suite, params)
     yield from _task_problems(suite)
+    yield from _tuning_problems(suite.tuning, params)
     yield from network_problems(suite, params)
     for audited in suite.training_audit.experiments if suite.training_audit else ():
         yield from unknown_name("training_audit.experiments", audited, suite.experiments, "experiment of this suite")
@@ -181,6 +182,14 @@ def _split_problems(suite: Suite, params: Params) -> Iterator[str]:
     for key, seeds in seeds_of.items() if suite.splits else ():
         if seeds != next(iter(seeds_of.values())):
             yield f"experiments.{key}.seeds: where there are splits, all systems on {suite.data} have the same"
+
+
+def _tuning_problems(tuning: Tuning, params: Params) -> Iterator[str]:
+    """Configurations from a suite that is unknown or that has them from yet another one."""
+    if tuning.of is not None:
+        yield from unknown_name("tuning.of", tuning.of, params.suites, "suite")
+        if tuning.of in params.suites and params.suites[tuning.of].tuning.of:
+            yield f"tuning.of: {tuning.of} has none of its own"
 
 
 def _task_problems(suite: Suite) -> Iterator[str]:

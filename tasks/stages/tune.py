@@ -54,11 +54,13 @@ def main(name: str) -> None:
     params = load()
     experiment = entry("experiments", name, params.experiments)
     require_passed("processed", experiment.data)
-    grid = params.suites[experiment.suite].tuning.grid.get(experiment.system)
+    tuning = params.suites[experiment.suite].tuning
+    grid = tuning.grid.get(experiment.system)
     if not grid:
-        file = own_file(experiment.suite, key="tuning")
+        why = tuning.untried.get(experiment.system) or (tuning.of and f"the trials of {tuning.of} chose it")
         raise ConfigurationError(
-            f"{file}: tuning.grid: nothing to try for {experiment.system!r}; add its keys and values"
+            f"{own_file(experiment.suite, key='tuning')}: tuning.grid: nothing to try for {experiment.system!r}"
+            f"{f' ({why})' if why else ''}; add its keys and values"
         )
     overrides = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     with Screen(name, len(overrides)) as screen:
