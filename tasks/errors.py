@@ -1,4 +1,4 @@
-"""The three ways a run can be refused; each message is one line that says what, where and what to do."""
+"""The ways a run can be refused; each message is one line that says what, where and what to do."""
 
 
 class DprecError(Exception):
@@ -32,6 +32,10 @@ class ByHandError(DataError):
 
 class ConfigurationError(DprecError):
     """Raised when params.yaml or a command asks for something that cannot be run (names the key)."""
+
+
+class DivergenceError(DprecError):
+    """Raised when training with this configuration left all bounds: scores or vectors are not finite."""
 
 
 class PrivacyError(DprecError):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
-from tasks.errors import DataError
+from tasks.errors import DataError, DivergenceError
 from tasks.evaluation.classification import Vectors, check_vectors
 
 PairScorer = Callable[[NDArray[np.int64]], NDArray[np.floating]]
@@ -139,7 +139,8 @@ def precision(score: PairScorer, anchors: NDArray[np.integer], ks: Sequence[int]
         batch: anchors scored at once.
 
     Raises:
-        DataError: there are no anchors, or a score is NaN.
+        DataError: there are no anchors.
+        DivergenceError: a score is NaN.
         ValueError: a cut-off is below 1.
     """
     if not len(anchors):
@@ -152,7 +153,7 @@ def precision(score: PairScorer, anchors: NDArray[np.integer], ks: Sequence[int]
         n_targets = scores.shape[1]
         if np.isnan(scores).any():
             worst = sources[np.isnan(scores).any(axis=1)][0]
-            raise DataError(f"the scores of source user {worst} are not numbers; the map has diverged")
+            raise DivergenceError(f"the scores of source user {worst} are not numbers; the map has diverged")
         own = scores[np.arange(len(sources)), targets][:, None]
         above, equal = (scores > own).sum(axis=1), (scores == own).sum(axis=1)
         for k in ranked_within:

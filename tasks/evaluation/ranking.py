@@ -15,7 +15,7 @@ import polars as pl
 import torch
 from numpy.typing import NDArray
 
-from tasks.errors import DataError
+from tasks.errors import DataError, DivergenceError
 from tasks.evaluation.metrics import ByCutoff, ranking_metrics, sampled_metrics
 
 __all__ = [
@@ -126,7 +126,8 @@ def top_k(
         items: (n, k) int32, distinct and unseen; scores: (n, k) float32, descending.
 
     Raises:
-        DataError: a user has fewer than `k` unseen items, or one of the k best scores is NaN or infinite.
+        DataError: a user has fewer than `k` unseen items.
+        DivergenceError: one of the k best scores is NaN or infinite.
     """
     n_items = len(tie_order)
     unseen = n_items - seen.counts[users]
@@ -154,7 +155,7 @@ def top_k(
         best, value = _top_k(table, k, order)
         if not torch.isfinite(value).all():
             worst = int(part[int((~torch.isfinite(value)).any(1).nonzero()[0])])
-            raise DataError(
+            raise DivergenceError(
                 f"the scores of user {worst} are not finite; the model has diverged, lower its learning rate"
             )
         items[start : start + len(part)] = best.cpu().numpy()
@@ -259,7 +260,7 @@ def sampled_ranks(
         (n_positives,) int64 in 0..n_negatives: #(negatives above) + ⌊u·(#(negatives equal) + 1)⌋, u ~ U[0, 1).
 
     Raises:
-        DataError: a score is NaN.
+        DivergenceError: a score is NaN.
     """
     order = np.lexsort((positives, users))
     candidates = np.concatenate([positives[:, None], negatives], axis=1)[order]
@@ -272,7 +273,7 @@ def sampled_ranks(
         own = scored[local[:, None], torch.from_numpy(candidates[first:last]).to(scored.device).long()]
         if own.isnan().any():
             worst = distinct[row[first + int(own.isnan().any(1).nonzero()[0])]]
-            raise DataError(
+            raise DivergenceError(
                 f"the scores of user {worst} are not numbers; the model has diverged, lower its learning rate"
             )
         above[first:last] = (own[:, 1:] > own[:, :1]).sum(1).cpu().numpy()

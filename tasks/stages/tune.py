@@ -22,7 +22,7 @@ from tasks import contracts
 from tasks.config.fields import model_config
 from tasks.config.originals import stands_for
 from tasks.config.params import Params, entry, load, own_file
-from tasks.errors import ConfigurationError
+from tasks.errors import ConfigurationError, DivergenceError
 from tasks.models import model_class
 from tasks.models.training import EpochModel
 from tasks.reporting.core import origins
@@ -42,7 +42,7 @@ COLUMNS = {
     "best_epoch": pl.Int64,
     "epochs": pl.Int64,
     "metric": pl.String,
-    "valid": pl.Float64,
+    "valid": pl.Float64,  # -inf where training diverged
     "seconds": pl.Float64,  # of training; of models without epochs all draws
     origins.COLUMN: pl.String,
 }
@@ -105,8 +105,11 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
         ]
         folder: Path = CHECKPOINTS / "tuning" / name / text_digest(json.dumps(decides, sort_keys=True))[:16]
         monitor = Monitor(folder, evaluator.validate, screen, suite.training.patience, evaluator.metric)
-        model.fit(data, rng=np.random.default_rng(seed), progress=monitor)
-        best = max(monitor.history, key=lambda record: record["valid"])
+        try:
+            model.fit(data, rng=np.random.default_rng(seed), progress=monitor)
+            best: dict[str, Any] = max(monitor.history, key=lambda record: record["valid"])
+        except DivergenceError:
+            best = {"valid": -np.inf, "epoch": 0}
         valid, best_epoch, epochs = best["valid"], best["epoch"], len(monitor.history)
         seconds = sum(monitor.seconds)  # also of those before an interruption
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tasks.errors import DataError
+from tasks.errors import DataError, DivergenceError
 from tasks.evaluation.alignment import Anchors, chance, precision
 
 KS = (1, 3, 10)
@@ -63,7 +63,7 @@ def test_chance_among_few_is_certain_and_nonsense_is_refused() -> None:
         chance(0, 5)
     with pytest.raises(DataError, match="none to judge"):
         precision(lambda sources: np.zeros((len(sources), 5)), np.empty((0, 2), np.int64), KS)
-    with pytest.raises(DataError, match="source user 4 are not numbers"):
+    with pytest.raises(DivergenceError, match="source user 4 are not numbers"):
         precision(lambda sources: np.full((len(sources), 5), np.nan), np.array([[4, 1]]), KS)
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from tasks.errors import DataError
+from tasks.errors import DataError, DivergenceError
 from tasks.evaluation.ranking import (
     Scorer,
     Seen,
@@ -92,7 +92,7 @@ def test_top_k_names_the_user_with_too_few_unseen_items() -> None:
 def test_scores_that_are_not_finite_are_refused(bad: float) -> None:
     scores = np.ones((3, 4), np.float32)
     scores[1] = bad
-    with pytest.raises(DataError, match="user 1 are not finite"):
+    with pytest.raises(DivergenceError, match="user 1 are not finite"):
         top_k(
             scorer(scores), np.arange(3, dtype=np.int32), Seen.from_pairs(*np.zeros((2, 0), int), 3), 2, tie_order(4, 0)
         )
@@ -101,7 +101,7 @@ def test_scores_that_are_not_finite_are_refused(bad: float) -> None:
 def test_sampled_ranks_refuse_scores_that_are_not_numbers() -> None:
     scores = np.ones((3, 4), np.float32)
     scores[2, 1] = np.nan
-    with pytest.raises(DataError, match="user 2 are not numbers"):
+    with pytest.raises(DivergenceError, match="user 2 are not numbers"):
         sampled_ranks(scorer(scores), np.int32([0, 2]), np.int32([0, 0]), np.int32([[1, 2], [1, 2]]), 0)
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from tasks.errors import ConfigurationError, DataError
+from tasks.errors import DataError, DivergenceError
 from tasks.models.social import messages as said
 from tasks.models.social.friends import similarities
 from tasks.models.social.ratings import RatingTable
@@ -231,5 +231,5 @@ def test_impossible_configurations_and_data_are_refused_in_words():
     ):
         with pytest.raises(DataError, match=words):
             make("privsr").fit(broken, rng=np.random.default_rng(0))
-    with pytest.raises(ConfigurationError, match="diverges"), np.errstate(all="ignore"):
+    with pytest.raises(DivergenceError, match="diverges"), np.errstate(all="ignore"):
         make("mf-ratings", learning_rate=50.0, epochs=100, projection=False).fit(data, rng=np.random.default_rng(0))

@@ -1,5 +1,7 @@
 """Tuning: every trial recorded, on validation data alone."""
 
+import json
+from itertools import product
 from math import prod
 from pathlib import Path
 
@@ -14,6 +16,8 @@ from tasks.stages import tune
 from tasks.stages.common import RESULTS
 from tasks.stages.inputs import Inputs
 from tests.stages import test_train
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def grid(root: Path, models: str) -> None:
@@ -47,6 +51,15 @@ def test_every_combination_is_tried_and_recorded(tmp_path, monkeypatch):
     assert more.join(table, on=["experiment", "config"], how="semi").sort("config").equals(table.sort("config"))
 
 
+def test_a_trial_that_diverges_is_recorded_and_never_the_best(tmp_path, monkeypatch, capsys):
+    test_train.build(tmp_path, monkeypatch)
+    grid(tmp_path, "    bpr: {learning_rate: [1.0e+38, 0.02]}\n")
+    tune.main("tiny-bpr")
+    table = pl.read_csv(RESULTS / "tiny" / "tuning.csv")
+    assert table["valid"].is_infinite().to_list() == [True, False]
+    assert '"learning_rate": 0.02' in capsys.readouterr().out.rsplit("best on validation", 1)[1]
+
+
 def test_the_test_split_is_never_looked_at(tmp_path, monkeypatch):
     test_train.build(tmp_path, monkeypatch)
     grid(tmp_path, "    bpr: {learning_rate: [0.01]}\n")
@@ -59,8 +72,8 @@ def test_the_test_split_is_never_looked_at(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["gerai", "dpvae", "dipsgnn", "privsr", "privsr-epinions"])
-def test_every_system_that_learns_has_as_many_trials_or_says_why_not(name: str) -> None:
-    suite = load(Path(__file__).resolve().parents[2] / "params.yaml").suites[name]
+def test_every_system_that_learns_has_the_best_of_its_six_trials_or_says_why_not(name: str) -> None:
+    suite = load(ROOT / "params.yaml").suites[name]
     systems = {experiment.system for experiment in suite.experiments.values()} - {"popularity"}  # counts alone
     grid, untried = suite.tuning.grid, suite.tuning.untried
     assert {system: prod(map(len, keys.values())) for system, keys in grid.items()} == dict.fromkeys(grid, 6)
@@ -68,9 +81,21 @@ def test_every_system_that_learns_has_as_many_trials_or_says_why_not(name: str) 
     assert not grid.keys() & untried.keys()
     assert all(untried.values())
 
+    trials = pl.read_csv(ROOT / "data" / "results" / name / "tuning.csv").filter(pl.col("seed") == suite.tuning.seed)
+    valid = {(trial["experiment"], trial["config"]): trial["valid"] for trial in trials.iter_rows(named=True)}
+    tried = set()
+    for key, experiment in suite.experiments.items():
+        values = grid.get(experiment.system, {})
+        configs = [experiment.config | dict(zip(values, each, strict=True)) for each in product(*values.values())]
+        trial_of = {text: valid.get((key, text)) for text in (json.dumps(config, sort_keys=True) for config in configs)}
+        if values and None not in trial_of.values():
+            assert trial_of[json.dumps(experiment.config, sort_keys=True)] == max(trial_of.values()), key
+            tried.add(experiment.system)
+    assert tried == grid.keys()
+
 
 def test_where_another_suite_was_tuned_its_configurations_stand() -> None:
-    suites = load(Path(__file__).resolve().parents[2] / "params.yaml").suites
+    suites = load(ROOT / "params.yaml").suites
     taken = {name: suite for name, suite in suites.items() if suite.tuning.of}
     assert {"dipsgnn-ml-1m", "dpvae-ml-1m", "privsr-yelp-hin", "membership"} <= taken.keys()
     for name, suite in taken.items():
@@ -78,7 +103,8 @@ def test_where_another_suite_was_tuned_its_configurations_stand() -> None:
         printed = {"clip", "beta"} if suite.paper in {"dipsgnn", "dpvae"} else set()  # by the papers, for these data
         assert not suite.tuning.grid
         for key, experiment in suite.experiments.items():
-            if theirs := other.experiments.get(key.replace(name, suite.tuning.of)):
+            theirs = other.experiments.get(key.replace(name, suite.tuning.of))
+            if theirs and theirs.system not in suite.tuning.untried:
                 tuned = other.tuning.grid.get(theirs.system, {}).keys() - {"epochs"} - printed  # caps go with the data
                 ours = {of: experiment.config.get(of) for of in tuned}
                 assert ours == {of: theirs.config.get(of) for of in tuned}, key

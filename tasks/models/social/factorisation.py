@@ -22,7 +22,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from typing_extensions import override
 
-from tasks.errors import ConfigurationError, DataError
+from tasks.errors import DataError, DivergenceError
 from tasks.models.base import Observed, RatingPredictor
 from tasks.models.draws import normal
 from tasks.models.social.friends import Friends
@@ -198,12 +198,12 @@ class SocialFactorisation(EpochModel, RatingPredictor):
         """`iterations_per_epoch` iterations; returns the mean squared error before the last step of users.
 
         Raises:
-            ConfigurationError: the vectors grew beyond all bounds.
+            DivergenceError: the vectors grew beyond all bounds.
         """
         for _ in range(self.config.iterations_per_epoch):
             self.iterate()
         if not np.isfinite(self._recommender.vectors).all() or not np.isfinite(self._users.vectors).all():
-            raise ConfigurationError(
+            raise DivergenceError(
                 f"learning_rate: gradient descent with step {self.config.learning_rate:g} diverges; make it smaller"
             )
         return self._users.squared_error
