@@ -89,7 +89,12 @@ def test_every_system_that_learns_has_the_best_of_its_six_trials_or_says_why_not
         configs = [experiment.config | dict(zip(values, each, strict=True)) for each in product(*values.values())]
         trial_of = {text: valid.get((key, text)) for text in (json.dumps(config, sort_keys=True) for config in configs)}
         if values and None not in trial_of.values():
-            assert trial_of[json.dumps(experiment.config, sort_keys=True)] == max(trial_of.values()), key
+            best = max(trial_of.values())
+            chosen = [text for text, value in trial_of.items() if value == best]
+            if experiment.system == "rap":  # its α buys privacy with utility: the largest that costs a tenth or less
+                near = [text for text, value in trial_of.items() if value >= 0.9 * best]
+                chosen = [max(near, key=lambda text: json.loads(text)["alpha"])]
+            assert json.dumps(experiment.config, sort_keys=True) in chosen, key
             tried.add(experiment.system)
     assert tried == grid.keys()
 
