@@ -147,6 +147,9 @@ def test_what_the_noise_and_the_choice_make_is_told_of_the_same_runs(known: Resu
     further = base.with_columns(pl.col("seed") + APART, pl.col("value") + 7)
     everywhere = replace(known, metrics=pl.concat([known.metrics, further]))
     assert str(authors_code.section(everywhere, K).blocks) == str(authors_code.section(known, K).blocks)
+    before, after = accounting.table(known, K), accounting.table(everywhere, K)
+    assert before is not None
+    assert after == before  # one mode is a sweep point
 
 
 def test_a_suite_without_the_authors_code_has_no_section_of_it(known: Results) -> None:
