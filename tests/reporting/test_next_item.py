@@ -9,10 +9,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tasks.evaluation.run_numbers import APART
 from tasks.papers.dipsgnn import authors_code
 from tasks.reporting import page, site
 from tasks.reporting.core import comparison, figures, headline
-from tasks.reporting.core.results import Results
+from tasks.reporting.core.results import BASE, Results
 from tasks.reporting.sections import accounting, data_statistics, lead, summary, tables
 from tasks.stages.report import report_of
 from tests.reporting import example_next, shown
@@ -138,6 +139,17 @@ def test_a_choice_on_the_test_stands_in_its_own_section_alone(known: Results) ->
     )  # fmt: skip
     (row,) = [row for row in part.rows if row.name == "dipsgnn-authors-code"]
     assert not any("best" in line for cell in row.cells for line in cell.lines)
+
+
+def test_what_the_noise_and_the_choice_make_is_told_of_the_same_runs(known: Results) -> None:
+    """One C runs on further splits, the others do not: no mean is taken over splits that another one lacks."""
+    base = known.metrics.filter(pl.col("setting") == BASE)
+    further = base.with_columns(pl.col("seed") + APART, pl.col("value") + 7)
+    everywhere = replace(known, metrics=pl.concat([known.metrics, further]))
+    assert str(authors_code.section(everywhere, K).blocks) == str(authors_code.section(known, K).blocks)
+    before, after = accounting.table(known, K), accounting.table(everywhere, K)
+    assert before is not None
+    assert after == before  # one mode is a sweep point
 
 
 def test_a_suite_without_the_authors_code_has_no_section_of_it(known: Results) -> None:

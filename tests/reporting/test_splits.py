@@ -8,10 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tasks.errors import DataError
 from tasks.evaluation import statistics
 from tasks.evaluation.run_numbers import APART
 from tasks.reporting import page
-from tasks.reporting.core import findings
+from tasks.reporting.core import comparison, findings
 from tasks.reporting.core.figures import point_of
 from tasks.reporting.core.results import BASE, Results, Spent, System
 from tasks.reporting.sections import composition, details
@@ -64,6 +65,25 @@ def test_what_is_of_one_split_is_tested_over_seeds(real: Results, crossed: Resul
     values = real.paired_values(first, "full/ndcg", 10, second, "full/ndcg", 10)
     assert findings.paired_tests(crossed, {"": values}) == findings.paired_tests(real, {"": values})
     assert findings.interval(crossed, values[0]) == findings.interval(real, values[0])
+
+
+def test_values_of_some_runs_alone_are_not_taken_for_independent(crossed: Results) -> None:
+    """A run without a value leaves a table with a hole, which the test of independent runs would not see."""
+    first, second = _two(crossed)
+    left, right = crossed.paired_values(first, "full/ndcg", 10, second, "full/ndcg", 10)
+    with pytest.raises(DataError, match=f"{len(left) - 1} of {len(left)} runs on {SPLITS} splits"):
+        findings.paired_tests(crossed, {"": (left[:-1], right[:-1])})
+
+
+def test_rows_of_all_splits_and_of_the_first_are_compared_on_the_first(real: Results, crossed: Results) -> None:
+    """Ordered by means over other data a system would win by the splits that it has more."""
+    before, after = (comparison.entries(results) for results in (real, crossed))
+    column = next(entry.column for entry in before if entry.column.metric.startswith("full") and len(entry.ours))
+    own, every = ([row for row in rows if row.column == column and len(row.ours)] for rows in (before, after))
+    assert all(len(row.ours) == SPLITS * len(old.ours) for row, old in zip(every, own, strict=True))
+    assert comparison.on_same_splits(crossed, every) == every
+    mixed = comparison.on_same_splits(crossed, [own[0], *every[1:]])
+    assert [row.ours.tolist() for row in mixed] == [row.ours.tolist() for row in own]
 
 
 def test_a_point_of_a_sweep_is_of_the_first_split(real: Results, crossed: Results) -> None:

@@ -60,6 +60,9 @@ def test_runs_that_their_cap_ended_are_named(every: Results) -> None:
     text = str(validation.ended(replace(every, systems=cut)))
     assert "not by validation: gerai (base: 1 of " in text
     assert text in str(validation.section(replace(every, systems=cut), 10).blocks)
+    gerai = next(system for system in recorded if system.name == "gerai")
+    few = replace(gerai, cut_off={"epsilon=0.1": (0,)}, parameters=gerai.parameters | {"sweep_seeds": 1})
+    assert "gerai (epsilon=0.1: 1 of 1 seeds)" in str(validation.ended(replace(every, systems=(few,))))
 
 
 def _epochs(*values: float) -> list[dict]:

@@ -1,15 +1,19 @@
 """Several splits of one data set: every system at setting `base` is run on each, and all else on the first alone."""
 
+from itertools import combinations
+
 import numpy as np
 import polars as pl
 import pytest
 import yaml
+from safetensors.numpy import load_file
 
 from tasks import contracts
 from tasks.config.params import load
 from tasks.config.references import check_references
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.run_numbers import APART
+from tasks.privacy.noise import recording
 from tasks.stages import check, collect, perturb, table, train
 from tasks.stages.common import PROCESSED, QUALITY, RUNS, read_json, write_json
 from tasks.stages.inputs import read_inputs
@@ -89,6 +93,27 @@ def test_a_run_on_another_split_is_served_and_tested_there(tmp_path, monkeypatch
     }
     assert {run for run, again in repeated.items() if len(again)} == {APART, APART + 1}
     check.main("recommendations/tiny-counts")  # against its own split all of it is new
+
+
+def test_runs_of_another_split_draw_noise_weights_and_negatives_of_their_own(tmp_path, monkeypatch):
+    """On two splits that are the same: whatever they shared, their difference would show on data that differ in one."""
+    build(tmp_path, monkeypatch)
+    rows = PROCESSED / "tiny/interactions.parquet"
+    (PROCESSED / OTHER / "interactions.parquet").write_bytes(rows.read_bytes())
+    for name in ("tiny-counts", "tiny-gerai"):
+        with recording() as drawn:
+            train.main(name)
+        alike: dict = {}
+        for draw in drawn:
+            alike.setdefault((draw.release, draw.law, draw.scale, draw.shape), []).append(draw.values)
+        assert alike
+        for values in alike.values():
+            assert len(values) >= len(RUNS_OF_BASE)
+            assert not any(np.array_equal(first, other) for first, other in combinations(values, 2))
+    models = RUNS / "tiny/tiny-gerai/train/models/base"
+    kept = [load_file(models / f"seed-{run}.safetensors") for run in RUNS_OF_BASE]
+    for first, other in combinations(kept, 2):
+        assert not any(np.array_equal(first[name], other[name]) for name in first if first[name].any())
 
 
 def test_a_list_is_checked_against_the_split_of_its_run(tmp_path, monkeypatch):

@@ -5,7 +5,9 @@ Nothing of it stands in another table or on a leaderboard: a choice on the test 
 
 from __future__ import annotations
 
+import numpy as np
 from markupsafe import Markup
+from numpy.typing import NDArray
 
 from tasks.reporting.core import comparison, ledger
 from tasks.reporting.core.layout import (
@@ -34,7 +36,8 @@ ABOUT = (
     "The code that the authors released multiplies N(0, 1) by σ², not by σ, and evaluates on the test after every "
     "epoch, without noise; of each metric it keeps the best epoch. Columns “chosen on test” repeat that: they are what "
     "that code would print, and no estimate of how well the system ranks. Beside them are the same runs at the epoch "
-    "that validation chose, and the system with the noise of the theorem."
+    "that validation chose, and the system with the noise of the theorem. All means are over the seeds that every C "
+    "has."
 )
 
 
@@ -48,10 +51,19 @@ def section(results: Results, _: int) -> Section:
     return Section("authors-code", "As the authors' code computes it", blocks, link="Authors' code", about=ABOUT)
 
 
+def _values(results: Results, system: System | None, metric: str, k: int, setting: str | None) -> NDArray[np.float64]:
+    """(n_seeds,) values at the seeds that every C has, on the first split: none stands beside those of other runs."""
+    ours = results.find_compared(SYSTEM)
+    if system is None or setting is None or ours is None:
+        return np.empty(0)
+    settings = swept(results, ours).get("clip", {}).values()
+    seeds = set[int].intersection(*({*results.by_seed(ours, "next/recall", K, each)} for each in settings))
+    by_seed = results.by_seed(system, metric, k, setting)
+    return np.array([by_seed[seed] for seed in sorted(seeds & by_seed.keys())], np.float64)
+
+
 def _mean(results: Results, system: System | None, metric: str, k: int, setting: str | None) -> float | None:
-    if system is None or setting is None:
-        return None
-    values = results.values(system, metric, k, setting)
+    values = _values(results, system, metric, k, setting)
     return float(values.mean()) if len(values) else None
 
 
@@ -123,7 +135,7 @@ def _table(results: Results, system: System, settings: dict[float, str]) -> Tabl
         cells = [Cell(ledger.format_budget(_theorem(results, system, setting))), *map(Cell, released)]
         cells += [_cell(_at_clip(results, clip)), _cell(_mean(results, system, "next/recall", K, setting))]
         for _, metric, k in MEASURES:
-            values = results.values(system, f"{CHOSEN}next/{metric}", k, setting)
+            values = _values(results, system, f"{CHOSEN}next/{metric}", k, setting)
             deviation = f"± {number(float(values.std(ddof=1)), DIGITS)}" if len(values) > 1 else ""
             cells.append(_cell(float(values.mean()) if len(values) else None, line=deviation))
         rows.append(Row(f"C = {clip:g}", cells))

@@ -5,7 +5,7 @@ The paper prints percent, our metrics are shares: printed numbers are divided by
 
 from __future__ import annotations
 
-from tasks.reporting.core.published import NEXT, NEXT_NEW, Figure, Mode, Paper, Part, Quality, Table, ranking
+from tasks.reporting.core.published import NEXT, NEXT_NEW, Figure, Mode, Paper, Part, Quality, Table, Words, ranking
 from tasks.reporting.core.results import BASE
 
 DIGITS = 4
@@ -132,6 +132,7 @@ DIPSGNN = Paper(
             note="Nonp has neither noise, Priv is DIPSGNN, and -U has the user's id in place of the features.",
         ),
     ),
+    words=Words(splits="other draws of which users validate and of the order of events of the same time"),
     qualities=(_RECALL, Quality("next/mrr", "MRR", NEXT, "all items", DIGITS)),
     utility=_RECALL,
     headline_k=20,

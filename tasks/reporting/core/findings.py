@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tasks.errors import DataError
 from tasks.evaluation import statistics
 from tasks.evaluation.gains import CONTROLS, Gain
 from tasks.reporting.core import ledger
@@ -62,9 +63,15 @@ def paired_tests(
 
 
 def _by_split(results: Results, values: ArrayLike) -> NDArray[np.float64]:
-    """(n_runs,) values as (n_splits, n_seeds), where they are of all splits; all systems have the same seeds there."""
+    """(n_runs,) values as (n_splits, n_seeds), where they are of all splits; all systems have the same seeds there.
+
+    Raises:
+        DataError: they are of more runs than one split has, and not of all.
+    """
     array = np.asarray(values, np.float64)
     n_runs = max(len(system.seeds) for system in results.compared) if results.n_splits > 1 else 0
+    if n_runs and n_runs // results.n_splits < len(array) != n_runs:
+        raise DataError(f"{results.suite}: {len(array)} of {n_runs} runs on {results.n_splits} splits have a value")
     return array.reshape(results.n_splits, -1) if len(array) == n_runs else array
 
 

@@ -233,6 +233,8 @@ class Words:
     """When a private system is worth its noise."""
     run: str = "seed"
     """What is repeated."""
+    splits: str = "other random splits of these data"
+    """What differs between the splits of a suite."""
 
 
 @dataclass(frozen=True)

@@ -32,11 +32,11 @@ def section(results: Results, k: int) -> Section:
 def table(results: Results, k: int) -> Table | None:
     """Ranking, claimed and accounted budget of every mode; None where the paper's entry names none or none was run."""
     qualities = results.layout.qualities
-    rows = []
+    rows, alone = [], _on_first_split(results)
     for mode, system in _run(results):
         cells = []
         for quality in qualities:
-            values = results.values(system, quality.metric, quality.cutoff(k), mode.setting)
+            values = results.values(system, quality.metric, quality.cutoff(k), mode.setting, first_split=alone)
             measured = summary(values) if len(values) else None
             deviation = () if measured is None or measured.n < 2 else (f"± {number(measured.std, quality.digits)}",)
             cells.append(
@@ -49,7 +49,7 @@ def table(results: Results, k: int) -> Table | None:
     if not rows:
         return None
     headings = ["Mode", "system", *(quality.at(k) for quality in qualities), "claimed", "accounted", "why"]
-    run = results.word_for_run
+    run = results.layout.words.run if alone else results.word_for_run
     return Table(
         f"Published and rigorous accounting: mean ± standard deviation over {run}s, and ε of one run",
         [Heading(text, NUMBER if 1 < place < 2 + len(qualities) else "") for place, text in enumerate(headings)],
@@ -60,12 +60,13 @@ def table(results: Results, k: int) -> Table | None:
 def chart(results: Results, k: int) -> Chart:
     """The utility of every mode beside the popularity lists."""
     utility = results.layout.utility
-    modes = _run(results)
-    series = [
-        Series(mode.name, place, [point], line=False)
-        for place, (mode, system) in enumerate(modes)
-        if (point := point_of(results, system, utility.metric, k, mode.name, mode.setting, utility.digits))
+    modes, alone = _run(results), _on_first_split(results)
+    points = [
+        point_of(results, system, utility.metric, k, mode.name, mode.setting, utility.digits, swept=alone)
+        for mode, system in modes
     ]
+    series = [Series(modes[at][0].name, at, [point], line=False) for at, point in enumerate(points) if point]
+    run = results.layout.words.run if alone else results.word_for_run
     panel = Panel(
         f"{utility.at(k)}, {utility.spoken}",
         "",
@@ -77,11 +78,16 @@ def chart(results: Results, k: int) -> Chart:
     return Chart(
         "chart-accounting",
         "Modes of accounting",
-        f"In the order of the table. Bars: 95 % intervals over {results.word_for_run}s.",
+        f"In the order of the table. Bars: 95 % intervals over {run}s.",
         [panel] if series else [],
         of="mode",
-        run=results.word_for_run,
+        run=run,
     )
+
+
+def _on_first_split(results: Results) -> bool:
+    """Whether a mode is a sweep point, which runs on the first split alone: then all of them are of that one."""
+    return any(mode.setting != BASE for mode, _ in _run(results))
 
 
 def _run(results: Results) -> list[tuple[Mode, System]]:

@@ -28,8 +28,9 @@ SEEDS = (
     "paired test over seeds is significant at 5 % after Holm's correction for all claims on that metric."
 )
 CROSSED = (
-    "Each system minus the popularity lists, mean over {0} random splits of the data with the same {1} seeds each. "
-    "Intervals are of the paired t-test over both, by the larger of the mean squares between splits and between seeds. "
+    "Each system minus the popularity lists, mean over {0} splits of the data with {1} seeds on each; a run draws its "
+    "random numbers anew on every split. Of the paired t-tests over splits and over seeds the larger p and the wider "
+    "interval are taken. "
     "“Better” and “worse” are said only where it is significant at 5 % after Holm's correction for all claims on that "
     "metric. Sweep points and attacks are of the first split alone."
 )
@@ -104,7 +105,7 @@ def _variation(results: Results) -> str:
     """What varies between the runs of a system."""
     if results.layout.overlap is not None:
         return f"the {results.word_for_run}s of one cross-validation"
-    return "other seeds and other random splits of these data" if results.n_splits > 1 else "other seeds on this split"
+    return f"other seeds and {results.layout.words.splits}" if results.n_splits > 1 else "other seeds on this split"
 
 
 def standing(results: Results, k: int) -> list[str]:

@@ -140,7 +140,7 @@ def _part(results: Results, table: published.Table, part: published.Part, entrie
     filled = {entry.column for entry in entries if entry.printed is not None or len(entry.ours)}
     columns = [column for column in part.columns if column in filled]
     rows = _references(results, columns)
-    marks = _best_marks(entries) if table.marked else {}
+    marks = _best_marks(results, entries) if table.marked else {}
     for method in comparison.methods(results, table):
         cells = [by_place[method.name, column] for column in columns]
         rows.append(
@@ -151,7 +151,7 @@ def _part(results: Results, table: published.Table, part: published.Part, entrie
         name = f"{table.name}, "
     if any(entry.printed is not None for entry in entries):
         what = "ours, mean ± standard deviation; below it the paper's figure, and ours minus the paper's"
-        rows.append(Row("ordering agreement", [_agreement(entries, column) for column in columns], "foot"))
+        rows.append(Row("ordering agreement", [_agreement(results, entries, column) for column in columns], "foot"))
     return Table(
         caption=f"{name}{part.title} ({what})",
         headings=[
@@ -196,7 +196,12 @@ def _comparison_cell(entry: Entry, mark: str = "") -> Cell:
     )
 
 
-def _best_marks(entries: Sequence[Entry]) -> dict[tuple[str, published.Column], str]:
+def _run(results: Results, entries: Sequence[Entry], column: published.Column) -> list[Entry]:
+    """The rows of a column that were run, as far as they may be set side by side."""
+    return comparison.on_same_splits(results, [of for of in entries if of.column == column and len(of.ours)])
+
+
+def _best_marks(results: Results, entries: Sequence[Entry]) -> dict[tuple[str, published.Column], str]:
     """(method, column) -> its mark, for the best of those that claim a budget and the best of the others."""
     marks = {}
     for column in unique([entry.column for entry in entries]):
@@ -204,10 +209,8 @@ def _best_marks(entries: Sequence[Entry]) -> dict[tuple[str, published.Column], 
         for private, mark in ((True, "best private"), (False, "best public")):
             measured = [
                 entry
-                for entry in entries
-                if entry.column == column
-                and len(entry.ours)
-                and entry.method.system is not None
+                for entry in _run(results, entries, column)
+                if entry.method.system is not None
                 and not findings.is_released_code(entry.method.system)
                 and findings.claims_privacy(entry.method.system) == private
             ]
@@ -217,11 +220,11 @@ def _best_marks(entries: Sequence[Entry]) -> dict[tuple[str, published.Column], 
     return marks
 
 
-def _agreement(entries: Sequence[Entry], column: published.Column) -> Cell:
+def _agreement(results: Results, entries: Sequence[Entry], column: published.Column) -> Cell:
     pairs = [
         (entry.printed, float(entry.ours.mean()))
-        for entry in entries
-        if entry.column == column and entry.printed is not None and len(entry.ours)
+        for entry in _run(results, entries, column)
+        if entry.printed is not None
     ]
     if len(pairs) < 2:
         return missing_cell("too few run")

@@ -83,18 +83,25 @@ def seconds(results: Results) -> Table | None:
 
 def ended(results: Results) -> Block | None:
     """Which runs the cap on epochs ended and not validation; None where nothing has epochs or it was not recorded."""
-    run = results.layout.words.run
+    run = results.word_for_run
     trained = [system for system in results.systems if system.history and system.cut_off is not None]
     if not trained:
         return None
     cut = [
-        f"{results.full_label(system)} ({setting}: {len(seeds)} of {len(system.seeds)} {run}s)"
+        f"{results.full_label(system)} ({setting}: {len(seeds)} of {_n_runs(system, setting)} {run}s)"
         for system in trained
         for setting, seeds in (system.cut_off or {}).items()
     ]
     if not cut:
         return paragraph("Validation ended every training run whose number of epochs is not a part of its noise.")
     return paragraph("Ended by the cap on epochs, and not by validation: {}.", ", ".join(cut))
+
+
+def _n_runs(system: System, setting: str) -> int:
+    """How many runs a setting has: a sweep point is of the first split, and may be of fewer seeds."""
+    if setting == BASE:
+        return len(system.seeds)
+    return len(system.parameters["seeds"][: system.parameters.get("sweep_seeds")])
 
 
 def _histories(system: System) -> list[list[dict]]:
