@@ -70,7 +70,7 @@ def commands(text: str) -> Iterator[str]:
 def views() -> set[str]:
     """What `make views` runs, without what is done with its output."""
     recipe = (ROOT / "Makefile").read_text(encoding="utf-8").partition("\nviews: ")[2].partition("\n\n")[0]
-    return {found for found in commands(README) if found.replace("$", "$$") in recipe}
+    return {entry for entry in commands(README) if entry.replace("$", "$$") in recipe}
 
 
 def test_every_command_is_run_somewhere_or_takes_longer() -> None:
@@ -112,17 +112,21 @@ def test_commands_under_a_minute_do_as_they_say(command: str, status: int, clone
 def test_every_command_of_the_documentation_exists() -> None:
     """Commands of `dprec` with their options, targets of make, and modules of Python."""
     texts = [path.read_text(encoding="utf-8") for pattern in PAGES for path in sorted(ROOT.glob(pattern))]
-    shown = {found for text in texts for found in [*commands(text), *re.findall(r"`([^`\n]+)`", text)]}
-    parsed = {
-        found: exists(*words) for found in shown if (words := plain(found)) and words[0] in ("dprec", "make", "python")
-    }
-    assert [found for found, known in sorted(parsed.items()) if not known] == []
-    assert len(parsed) > 80
+    shown = {entry for text in texts for entry in [*commands(text), *re.findall(r"`([^`\n]+)`", text)]}
+    called = [words for entry in sorted(shown) if (words := plain(entry)) and words[0] in ("dprec", "make", "python")]
+    assert len(called) > 80
+    assert [words for words in called if not exists(*words)] == []
+    for wrong in (
+        ["dprec", "run", "demo", "--no-such-option"],
+        ["dprec", "no-such-command"],
+        ["make", "no-such-target"],
+    ):
+        assert not exists(*wrong)
 
 
-def plain(found: str) -> list[str]:
+def plain(entry: str) -> list[str]:
     """The words of a command, without brackets and without variables before it."""
-    return re.sub(r"^([A-Z_]+=\S+ )+", "", re.sub(r"[\[\]]", "", found)).split()
+    return re.sub(r"^([A-Z_]+=\S+ )+", "", re.sub(r"[\[\]]", "", entry)).split()
 
 
 def exists(program: str, *words: str) -> bool:
