@@ -82,10 +82,11 @@ accounted: env  ## run the test suite, compose every privacy loss anew and write
 	DPREC_WRITE_ACCOUNTED=1 $(MAKE) test
 
 .PHONY: views
-views: env  ## DVC's own views, as the README has them: a line per suite, three plots, experiments of one suite, its stages
+views: env  ## DVC's own views, as the README has them: a line per suite, plots, curves, experiments of one suite, its stages
 	dvc metrics show
-	dvc plots show demo-utility demo-attacks demo-curves --out .dvc/tmp/plots
-	test "$$(dvc exp show --csv --drop '^(?!.*demo/summary)' | head -1 | tr ',' '\n' | wc -l)" -le 60
+	dvc plots show gerai-utility gerai-attacks gerai-curves --out .dvc/tmp/plots
+	dvc plots show data/results/demo/plots/metrics --out .dvc/tmp/plots
+	test "$$(dvc exp show --drop '^(?!.*demo/summary)' --csv | head -1 | tr ',' '\n' | wc -l)" -le 60
 	test "$$(dvc dag --mermaid --collapse-foreach-matrix report@demo | wc -l)" -le 100
 
 .PHONY: lint

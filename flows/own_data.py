@@ -23,7 +23,7 @@ from tasks.external import reading
 from tasks.external.findings import shown
 from tasks.external.reading import PARQUET, Column, Given, Names
 
-LICENCE = "Own data, for use in this house only."
+LICENCE = "Own data, for use in this company only."
 FIRST_ROWS = 10_000
 """Of the times, to see what they are; the first run checks all of them."""
 MOST_CATEGORIES = 30

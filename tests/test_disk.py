@@ -62,7 +62,7 @@ def test_nothing_else_renames_files() -> None:
     assert renames(ast.parse("path.replace(other); os.rename(a, b); path.rename(other)")) == [1, 1, 1]
     assert not renames(ast.parse("t.rename({}); t.rename('a'); t.rename(x if a else {})"))
     assert not renames(ast.parse("text.replace('a', 'b'); day.replace(hour=1)"))
-    modules = [path for room in ("tasks", "flows") for path in (ROOT / room).rglob("*.py")]
+    modules = [path for folder in ("tasks", "flows") for path in (ROOT / folder).rglob("*.py")]
     places = {
         f"{path.relative_to(ROOT)}:{line}" for path in modules for line in renames(ast.parse(path.read_text("utf-8")))
     }

@@ -23,6 +23,13 @@ class Options(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class RangeOptions(Options):
+    """The same of a protocol that keeps some of the interactions alone."""
+
+    keep: dict[str, Range]
+    """Column of the raw interactions -> lowest and highest value that is kept."""
+
+
 @dataclass(frozen=True)
 class Count:
     """What is left after a step of a protocol."""

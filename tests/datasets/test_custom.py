@@ -15,7 +15,6 @@ from tasks.errors import DataError
 from tasks.papers.gerai import protocol as gerai
 from tasks.raw import RawTables, read_raw
 
-ROOT = Path(__file__).resolve().parents[2]
 PROTOCOL = gerai.Options(split_seed=0, test_share=0.2, valid_share=0.05)
 READ: dict[str, Any] = {
     "separator": ",",

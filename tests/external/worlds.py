@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from tasks.external.run import Asked
 
 K = 15
-Rows = list[tuple[str, str, int]]
 
 
 class World(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 import tempfile
 from pathlib import Path
 
@@ -84,13 +83,3 @@ def _complaint(message: str | None, root: str, folder: Path) -> str:
     if not message.startswith(str(folder)) or root in message.replace(str(folder), ""):
         return "names no file"
     return "too long" if len(message) > LONGEST else ""
-
-
-def keep(name: str, number: int, folder: Path) -> None:
-    """Write the spoilt files of a case into a folder, to look at them."""
-    shutil.rmtree(folder, ignore_errors=True)
-    sample, rng = samples()[name], random.Random(f"{name} {number}")
-    write(sample, folder)
-    target = rng.choice(sorted(sample.files))
-    if rng.randrange(50) > 1:
-        (folder / target).write_bytes(spoilt(target, sample.files[target], rng))

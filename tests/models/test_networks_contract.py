@@ -38,7 +38,6 @@ CONFIGS = {
 PAIRS = [name for name, (cls, _) in CONFIGS.items() if issubclass(cls, PairEmbedder)]
 WIDTHS = {"word2vec": 4, "attributes": 3, "degree": 1}
 """Of vectors that have a length of their own."""
-SINGLE = [name for name in CONFIGS if name not in PAIRS]
 BY_EPOCHS = [name for name, (cls, _) in CONFIGS.items() if issubclass(cls, EpochModel)]
 
 

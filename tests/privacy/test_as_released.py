@@ -21,7 +21,7 @@ COUNTS = tuple(Feature(name=f"count {place}", kind="numeric", low=0, high=9, bou
 GENDER = Feature(name="gender", kind="categorical", categories=("0", "1", "?"), sensitive=True, unknown="?")
 JOBS = Feature(name="job", kind="categorical", categories=("a", "b", "c", "?"), sensitive=True, unknown="?")
 FEATURES = (*BITS, *COUNTS, JOBS, GENDER)
-N_COLUMNS, N_PERTURBED = 42, 2 + 3 + 3
+N_PERTURBED = 2 + 3 + 3
 EPSILON = 5.0
 
 

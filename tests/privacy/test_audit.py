@@ -21,7 +21,6 @@ FEATURES = (
 )
 N = 50_000
 CONFIDENCE = 0.999
-DELTA = 1e-5
 CROWD = 15
 """Words at one place in the audit of their replacement, times e^(ε/2): the likelihoods differ by ε - 0.065 then."""
 

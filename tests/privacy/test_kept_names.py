@@ -1,4 +1,4 @@
-"""Names that other tools call (docs/architecture.md) stay, whatever room their code is in."""
+"""Names that other tools call (docs/architecture.md) stay, wherever their code is."""
 
 from __future__ import annotations
 

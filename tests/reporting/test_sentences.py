@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from html import unescape
-from pathlib import Path
 
 import pytest
 from markupsafe import Markup
@@ -18,7 +17,6 @@ from tasks.reporting.sections import summary
 from tests.reporting import shown
 from tests.reporting.committed import read, sections
 
-ROOT = Path(__file__).resolve().parents[2]
 SUITES = ("demo", "gerai", "dipsgnn", "dpvae", "privsr", "dpcrosue", "dpcrosue-weibo-twin")
 
 

@@ -22,7 +22,7 @@ from tasks.evaluation.ranking import Seen
 from tasks.models.base import SILENT, Progress
 from tasks.models.ranking.bpr import BPR, BPRConfig
 from tasks.models.sampling import NegativeSampler
-from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.privacy.accounting.ledger import Event, LedgerEntry, unbounded_entry
 from tasks.training_data import TrainingData
 
 UNKNOWN = -1
@@ -95,16 +95,11 @@ class Blurm(BPR):
     def ledger(self) -> list[LedgerEntry]:
         """An obfuscation without any bound on what it lets through."""
         return [
-            LedgerEntry(
-                protects="feature",
-                neighbouring=f"the {self.config.attribute} of one user replaced",
-                mechanism="BlurMe's extra interactions",
-                accounting="published",
-                claimed_epsilon=None,
-                claimed_delta=0.0,
-                accounted_epsilon=None,
-                accounted_delta=0.0,
-                reason="The extra interactions are a heuristic against one classifier of one attribute, chosen without "
+            unbounded_entry(
+                "feature",
+                f"the {self.config.attribute} of one user replaced",
+                "BlurMe's extra interactions",
+                "The extra interactions are a heuristic against one classifier of one attribute, chosen without "
                 "randomness: replacing the attribute changes them with certainty, which no epsilon bounds.",
                 gaps=(
                     "The classifier that ranks the items is fitted on all users' true profiles and attributes.",

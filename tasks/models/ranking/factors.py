@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from tasks.errors import ConfigurationError
 from tasks.models.base import ModelConfig, Recommender
-from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.privacy.accounting.ledger import Event, LedgerEntry, unbounded_entry
 from tasks.privacy.mechanisms import objective
 from tasks.training_data import TrainingData
 
@@ -125,16 +125,12 @@ def published_entry(
     """The ledger of a perturbed factorisation with user vectors that no noise protects: a claim, and no finite ε."""
     infinite = math.isinf(epsilon)
     perturbed = () if infinite else (Event(kind="laplace", parameters={"noise_multiplier": 1 / epsilon}),)
-    return LedgerEntry(
-        protects="interaction",
-        neighbouring=neighbouring,
-        mechanism=mechanism,
-        accounting="published",
-        claimed_epsilon=None if infinite else epsilon,
-        claimed_delta=0.0,
-        accounted_epsilon=None,
-        accounted_delta=0.0,
-        reason=reason,
+    return unbounded_entry(
+        "interaction",
+        neighbouring,
+        mechanism,
+        reason,
+        claimed=(None if infinite else epsilon, 0.0),
         gaps=gaps,
         events=(*perturbed, NON_PRIVATE),
     )

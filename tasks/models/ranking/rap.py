@@ -24,7 +24,7 @@ from tasks.errors import DataError
 from tasks.evaluation.ranking import Seen
 from tasks.models.ranking.bpr import BPR, BPRConfig, BPRNetwork
 from tasks.models.training import PairwiseModel, draw_weights
-from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.privacy.accounting.ledger import LedgerEntry, unbounded_entry
 from tasks.training_data import TrainingData
 
 UNKNOWN = -1  # class of a user whose attribute nobody knows
@@ -164,16 +164,11 @@ class RAP(BPR):
     def ledger(self) -> list[LedgerEntry]:
         """RAP claims no differential privacy, and none follows (docs/methods.md §9; GERAI §1 on RAP)."""
         return [
-            LedgerEntry(
-                protects="feature",
-                neighbouring="one user's private attributes replaced",
-                mechanism="adversarial training against one recurrent adversary",
-                accounting="published",
-                claimed_epsilon=None,
-                claimed_delta=0.0,
-                accounted_epsilon=None,
-                accounted_delta=0.0,
-                reason="Training reads the true attributes as labels and adds no noise, so no finite ε follows: how "
+            unbounded_entry(
+                "feature",
+                "one user's private attributes replaced",
+                "adversarial training against one recurrent adversary",
+                "Training reads the true attributes as labels and adds no noise, so no finite ε follows: how "
                 "well they are hidden is an empirical matter, and only as good as the one adversary trained against.",
                 gaps=(
                     "An attacker of another kind, with other inputs (the ratings) or longer training may infer what "
@@ -183,7 +178,6 @@ class RAP(BPR):
                     "The user and item vectors are optimised against these labels and so depend on them; lists alone "
                     "are meant to be seen.",
                 ),
-                events=(Event(kind="non-private"),),
             )
         ]
 

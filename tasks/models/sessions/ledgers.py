@@ -11,7 +11,7 @@ from typing import Literal
 
 from tasks.privacy.accounting.account import account, accounted_entry
 from tasks.privacy.accounting.gaps import BY_EPOCHS, EPOCH, FLOATS, GIVEN, GIVEN_EPOCH, ONCE
-from tasks.privacy.accounting.ledger import Accounting, Event, LedgerEntry
+from tasks.privacy.accounting.ledger import Accounting, Event, LedgerEntry, unbounded_entry
 from tasks.privacy.mechanisms import aggregation
 
 Kind = Literal["published", "released", "rigorous", "cached"]
@@ -36,17 +36,11 @@ IN_CLEAR = (
     "Lists are computed from the items of a prefix, their order and the last of them, which are read without noise: "
     "the list after an event tells that event."
 )
-LABELS = LedgerEntry(
-    protects="label",
-    neighbouring="one interaction of one user replaced",
-    mechanism="none",
-    accounting="published",
-    claimed_epsilon=None,
-    claimed_delta=0.0,
-    accounted_epsilon=None,
-    accounted_delta=0.0,
-    reason="The next item of every training prefix is itself an interaction, and the loss reads it without noise.",
-    events=(Event(kind="non-private"),),
+LABELS = unbounded_entry(
+    "label",
+    "one interaction of one user replaced",
+    "none",
+    "The next item of every training prefix is itself an interaction, and the loss reads it without noise.",
 )
 
 
@@ -59,19 +53,8 @@ def lists_entry(
         claimed: (ε, δ) that the paper claims for the system; None where nobody claims any.
         reason: why none follows.
     """
-    epsilon, delta = claimed or (None, 0.0)
-    return LedgerEntry(
-        protects="edge",
-        neighbouring=LISTS,
-        mechanism=mechanism,
-        accounting=accounting,
-        claimed_epsilon=epsilon,
-        claimed_delta=delta,
-        accounted_epsilon=None,
-        accounted_delta=delta,
-        reason=reason,
-        gaps=READ,
-        events=(Event(kind="non-private"),),
+    return unbounded_entry(
+        "edge", LISTS, mechanism, reason, accounting=accounting, claimed=claimed or (None, 0.0), gaps=READ
     )
 
 
@@ -186,16 +169,12 @@ def _released_aggregates(
 
 def _published_aggregates(steps: int, noise_ratio: float, epsilon: float, delta: float, releases: int) -> LedgerEntry:
     """The paper's claim for the whole system; noise_ratio: σ / C."""
-    return LedgerEntry(
-        protects="edge",
-        neighbouring="one entry of one adjacency matrix of one user",
-        mechanism="Gaussian noise on aggregates, in training",
-        accounting="published",
-        claimed_epsilon=epsilon,
-        claimed_delta=delta,
-        accounted_epsilon=None,
-        accounted_delta=delta,
-        reason="Recommendations are computed from the true graph, without noise.",
+    return unbounded_entry(
+        "edge",
+        "one entry of one adjacency matrix of one user",
+        "Gaussian noise on aggregates, in training",
+        "Recommendations are computed from the true graph, without noise.",
+        claimed=(epsilon, delta),
         gaps=(
             f"Theorem 4.2 covers one aggregation of one matrix; a run releases both matrices, in {releases} epochs "
             "and for every state of a node.",

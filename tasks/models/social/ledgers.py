@@ -6,7 +6,7 @@ from typing import Literal
 
 from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import CONFIGURATION, EPOCH, FLOATS, GIVEN_EPOCH, METRICS, ONCE, OWN_FILE, PREPARED
-from tasks.privacy.accounting.ledger import Accounting, Event, LedgerEntry
+from tasks.privacy.accounting.ledger import Accounting, Event, LedgerEntry, unbounded_entry
 
 VALUE = "the value of one sensitive rating replaced"
 RIGOROUS = "Gaussian noise on submissions computed with vectors of published ratings"
@@ -41,18 +41,8 @@ def unused_entry() -> LedgerEntry:
 
 def without_noise(accounting: Accounting) -> LedgerEntry:
     """Of a run with an infinite budget."""
-    return LedgerEntry(
-        protects="rating",
-        neighbouring=VALUE,
-        mechanism="none",
-        accounting=accounting,
-        claimed_epsilon=None,
-        claimed_delta=0.0,
-        accounted_epsilon=None,
-        accounted_delta=0.0,
-        reason="An infinite budget trains without noise.",
-        gaps=(EPOCH, PRESENCE),
-    )
+    reason = "An infinite budget trains without noise."
+    return unbounded_entry("rating", VALUE, "none", reason, accounting=accounting, gaps=(EPOCH, PRESENCE), events=())
 
 
 def published_entry(epsilon: float, sensitive: float, friends: float | None, iterations: int) -> LedgerEntry:
@@ -82,18 +72,14 @@ def published_entry(epsilon: float, sensitive: float, friends: float | None, ite
     ]
     if friends is not None:
         gaps.insert(3, "A friend draws h as well, and receives each other friend's message.")
-    return LedgerEntry(
-        protects="rating",
-        neighbouring=VALUE,
-        mechanism=f"fresh Laplace noise of ε = {sensitive:g} shared among the senders of an item, in every iteration",
-        accounting="published",
-        claimed_epsilon=epsilon,
-        claimed_delta=0.0,
-        accounted_epsilon=None,
-        accounted_delta=0.0,
-        reason="A user's vector depends on all ratings of the user and is in all of the user's messages, those about "
+    return unbounded_entry(
+        "rating",
+        VALUE,
+        f"fresh Laplace noise of ε = {sensitive:g} shared among the senders of an item, in every iteration",
+        "A user's vector depends on all ratings of the user and is in all of the user's messages, those about "
         "other ratings included, which have noise for their own rating alone and no bound for this change; so not even "
         "one iteration after the first is covered by the claim.",
+        claimed=(epsilon, 0.0),
         gaps=tuple(gaps),
         events=(*events, Event(kind="messages-with-private-vectors", count=iterations)),
     )

@@ -22,7 +22,7 @@ from typing_extensions import override
 from tasks.errors import DataError
 from tasks.models.base import SILENT, Model, Progress
 from tasks.models.training import EpochModel
-from tasks.privacy.accounting.ledger import LedgerEntry, Protected
+from tasks.privacy.accounting.ledger import LedgerEntry, Protected, unbounded_entry
 
 NEIGHBOURING: dict[Protected, str] = {
     "feature": "one user's attributes replaced",
@@ -164,16 +164,8 @@ def raw_inputs(networks: Iterable[NetworkData], reads: frozenset[Protected]) -> 
     """An entry without a budget for each kind of data that a model read as it was; none for what was perturbed."""
     seen = {kind for network in networks for kind in network.kinds() - network.perturbed}
     return [
-        LedgerEntry(
-            protects=kind,
-            neighbouring=neighbouring,
-            mechanism="none",
-            accounting="published",
-            claimed_epsilon=None,
-            claimed_delta=0.0,
-            accounted_epsilon=None,
-            accounted_delta=0.0,
-            reason="the embeddings are learnt from the data themselves, without noise",
+        unbounded_entry(
+            kind, neighbouring, "none", "the embeddings are learnt from the data themselves, without noise", events=()
         )
         for kind, neighbouring in NEIGHBOURING.items()
         if kind in seen & reads

@@ -26,10 +26,9 @@ from pydantic import Field
 
 from tasks.errors import DataError
 from tasks.evaluation.splits import TEST, by_time, positions
-from tasks.papers.protocol import Options as BaseOptions
 from tasks.papers.protocol import (
     Prepared,
-    Range,
+    RangeOptions,
     as_text,
     count,
     encode,
@@ -42,11 +41,9 @@ from tasks.papers.protocol import (
 from tasks.raw import RawTables
 
 
-class Options(BaseOptions):
+class Options(RangeOptions):
     """Which events are kept and how sequences are split."""
 
-    keep: dict[str, Range]
-    """Column of the raw interactions -> lowest and highest value that is kept."""
     core: int = Field(ge=1)
     """Every user and every item that is kept has at least so many events."""
     last: int = Field(ge=1)

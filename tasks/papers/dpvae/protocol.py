@@ -38,7 +38,7 @@ from tasks.evaluation.splits import positions, within_users
 from tasks.papers.protocol import (
     Count,
     Prepared,
-    Range,
+    RangeOptions,
     as_text,
     encode,
     ordering,
@@ -47,15 +47,12 @@ from tasks.papers.protocol import (
     require_some,
     split_names,
 )
-from tasks.papers.protocol import Options as BaseOptions
 from tasks.raw import RawTables
 
 
-class Options(BaseOptions):
+class Options(RangeOptions):
     """Which interactions are kept, how much one user may contribute, and the split."""
 
-    keep: dict[str, Range]
-    """Column of the raw interactions -> lowest and highest value that is kept."""
     sample: int | None = Field(ge=1)
     """So many interactions are drawn at random; None: all."""
     omega: float | None = Field(gt=0, lt=1)

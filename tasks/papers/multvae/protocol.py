@@ -24,7 +24,7 @@ from tasks.evaluation.splits import TEST, TRAIN, VALID, positions
 from tasks.papers.protocol import (
     Count,
     Prepared,
-    Range,
+    RangeOptions,
     as_text,
     encode,
     keep_latest,
@@ -33,15 +33,12 @@ from tasks.papers.protocol import (
     require_some,
     split_names,
 )
-from tasks.papers.protocol import Options as BaseOptions
 from tasks.raw import RawTables
 
 
-class Options(BaseOptions):
+class Options(RangeOptions):
     """Which interactions are kept, and how many users are held out."""
 
-    keep: dict[str, Range]
-    """Column of the raw interactions -> lowest and highest value that is kept."""
     min_items: int = Field(ge=2)
     """Users with fewer are left out."""
     held_out: int = Field(ge=1)

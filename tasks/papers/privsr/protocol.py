@@ -34,7 +34,7 @@ from tasks.papers.protocol import (
     Count,
     NetworkCount,
     Prepared,
-    Range,
+    RangeOptions,
     as_text,
     average,
     count,
@@ -47,15 +47,12 @@ from tasks.papers.protocol import (
     require_some,
     split_names,
 )
-from tasks.papers.protocol import Options as BaseOptions
 from tasks.raw import RawTables
 
 
-class Options(BaseOptions):
+class Options(RangeOptions):
     """Which ratings are kept and how they are split."""
 
-    keep: dict[str, Range]
-    """Column of the raw interactions -> lowest and highest value that is kept."""
     min_item_raters: int = Field(ge=1)
     """A product needs so many users who rated it."""
     min_user_ratings: int = Field(ge=1)

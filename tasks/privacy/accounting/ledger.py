@@ -89,20 +89,42 @@ class LedgerEntry(BaseModel):
         return self
 
 
-def unprotected_entry(protects: Protected, reason: str) -> LedgerEntry:
-    """The entry of something that no mechanism protects."""
+def unbounded_entry(
+    protects: Protected,
+    neighbouring: str,
+    mechanism: str,
+    reason: str,
+    *,
+    accounting: Accounting = "published",
+    claimed: tuple[float | None, float] = (None, 0.0),
+    gaps: tuple[str, ...] = (),
+    events: tuple[Event, ...] = (Event(kind="non-private"),),
+) -> LedgerEntry:
+    """The entry of what no finite guarantee follows for.
+
+    Args:
+        reason: why none follows.
+        claimed: ε, or None where nobody claims any, and δ.
+    """
+    epsilon, delta = claimed
     return LedgerEntry(
         protects=protects,
-        neighbouring="any change",
-        mechanism="none",
-        accounting="published",
-        claimed_epsilon=None,
-        claimed_delta=0.0,
+        neighbouring=neighbouring,
+        mechanism=mechanism,
+        accounting=accounting,
+        claimed_epsilon=epsilon,
+        claimed_delta=delta,
         accounted_epsilon=None,
-        accounted_delta=0.0,
+        accounted_delta=delta,
         reason=reason,
-        events=(Event(kind="non-private"),),
+        gaps=gaps,
+        events=events,
     )
+
+
+def unprotected_entry(protects: Protected, reason: str) -> LedgerEntry:
+    """The entry of something that no mechanism protects."""
+    return unbounded_entry(protects, "any change", "none", reason)
 
 
 def left_out(protects: Protected, neighbouring: str, accounting: Accounting, reason: str) -> LedgerEntry:

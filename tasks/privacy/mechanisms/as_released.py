@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from tasks.contracts import Feature
 from tasks.privacy import noise
 from tasks.privacy.accounting.gaps import RECORDED, SEED_OF_RELEASE
-from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.privacy.accounting.ledger import Event, LedgerEntry, unbounded_entry
 from tasks.privacy.checks import check_epsilon, check_unit_interval
 from tasks.privacy.mechanisms import edges, multidimensional, piecewise, posts, words
 from tasks.privacy.mechanisms.posts import Vocabulary
@@ -132,18 +132,14 @@ def attributes_entry(features: Sequence[Feature], epsilon: float, n_releases: in
         f"in the {total} perturbed columns, whose noise the paper's theorem would give ε = {epsilon:g}, the outer "
         "pieces have each other's probabilities: a 1 becomes the largest value exactly, which nothing else does"
     )
-    return LedgerEntry(
-        protects="feature",
-        neighbouring=multidimensional.REPLACED,
-        mechanism="piecewise mechanism with exchanged outer pieces, on some columns",
+    return unbounded_entry(
+        "feature",
+        multidimensional.REPLACED,
+        "piecewise mechanism with exchanged outer pieces, on some columns",
+        (f"{passed} pass as they are; " if passed else "") + exchanged,
         accounting="released",
-        claimed_epsilon=epsilon,
-        claimed_delta=0.0,
-        accounted_epsilon=None,
-        accounted_delta=0.0,
-        reason=(f"{passed} pass as they are; " if passed else "") + exchanged,
+        claimed=(epsilon, 0.0),
         gaps=_gaps(n_releases),
-        events=(Event(kind="non-private"),),
     )
 
 
@@ -193,19 +189,14 @@ def follows(
 
 def follows_entry(epsilon: float, epsilon_count: float, n_releases: int) -> LedgerEntry:
     """What a release of `follows` is claimed to cost, and why nothing finite follows."""
-    return LedgerEntry(
-        protects="edge",
-        neighbouring="one undirected edge added or removed",
-        mechanism="top-m filter with exchanged branches",
+    return unbounded_entry(
+        "edge",
+        "one undirected edge added or removed",
+        "top-m filter with exchanged branches",
+        "the threshold lets nearly all true follows pass, and of the others no more than fill up the noisy number: "
+        "one follow can change the likelihood of a graph by about the number of pairs of users",
         accounting="released",
-        claimed_epsilon=epsilon,
-        claimed_delta=0.0,
-        accounted_epsilon=None,
-        accounted_delta=0.0,
-        reason=(
-            "the threshold lets nearly all true follows pass, and of the others no more than fill up the noisy number: "
-            "one follow can change the likelihood of a graph by about the number of pairs of users"
-        ),
+        claimed=(epsilon, 0.0),
         gaps=(
             "Follows are filtered each by itself: a friendship of two who follow one another is two of them.",
             f"The noisy number of follows costs epsilon = {epsilon_count:g} beside the one that is claimed.",

@@ -16,7 +16,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from tasks.models.ranking.gerai.gcn import GCN, GCNConfig, GCNNetwork
-from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.privacy.accounting.ledger import LedgerEntry, unbounded_entry
 from tasks.privacy.mechanisms import functional
 from tasks.training_data import TrainingData
 
@@ -108,19 +108,14 @@ class GERAI(GCN):
             gaps.append("Noise is drawn anew in every step, so that it averages out over the run.")
         infinite = math.isinf(self.config.epsilon)
         return [
-            LedgerEntry(
-                protects="interaction",
-                neighbouring="one training triple replaced",
-                mechanism="functional mechanism on the ranking loss",
-                accounting="published",
-                claimed_epsilon=None if infinite else self.config.epsilon,
-                claimed_delta=0.0,
-                accounted_epsilon=None,
-                accounted_delta=0.0,
-                reason="Only the loss coefficients in h are protected; the released model depends on the interactions "
+            unbounded_entry(
+                "interaction",
+                "one training triple replaced",
+                "functional mechanism on the ranking loss",
+                "Only the loss coefficients in h are protected; the released model depends on the interactions "
                 "through parameters that no noise protects, so no finite ε follows.",
+                claimed=(None if infinite else self.config.epsilon, 0.0),
                 gaps=tuple(gaps),
-                events=(Event(kind="non-private"),),
             )
         ]
 

@@ -1,0 +1,152 @@
+"""Commands that README.md shows: each is run, here or where the table below says, or takes longer than a minute."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+import yaml
+
+from flows.cli import app
+from tests.parameters import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md")
+RUN = {
+    "dprec data list": 0,
+    "dprec data verify tmall": 1,  # it is not there
+    "dprec check gerai": 0,
+    "dprec report gerai": 0,
+    "dprec coverage": 0,
+    "dprec composed": 0,
+    "dvc metrics diff HEAD~1": 0,
+}
+"""What is run here -> its exit status in a copy of the project where no data set was placed and no stage was run."""
+ELSEWHERE = {
+    "dprec compare gerai": ".ci/run: dprec compare demo",
+    "dprec run gerai": ".ci/run: make demo",
+    "make demo": ".ci/run: make demo",
+    "source .venv/bin/activate": ".ci/run: PATH=$PWD/.venv/bin:$PATH",
+    "umask 077": "Makefile: umask 077",
+    "mkdir -p -m 700 .dvc/tmp/site && export DVC_SITE_CACHE_DIR=$PWD/.dvc/tmp/site": "Makefile: -m 700 .dvc/tmp/site",
+    "dvc remote add --local --default store /path/to/store": 'tests/flows/test_remote.py: "remote", "add", "--default"',
+    "dvc push --with-deps report@gerai": 'tests/flows/test_remote.py: "push", "--with-deps"',
+    "dvc pull --with-deps report@gerai": 'tests/flows/test_remote.py: "pull", "--with-deps"',
+}  # fmt: skip
+"""What is tried elsewhere -> the file and what stands in it. DVC's views are what `make views` runs."""
+LONGER = {
+    "make site",  # the next one
+    "dprec site --out site/",
+    "dprec site --since HEAD~9",
+    "dvc repro report@gerai",
+    "dprec run dipsgnn",
+    "dprec audit-mechanisms",
+    "dprec tune gerai-bpr",
+    "DPREC_MIRROR=/path/to/mirror dprec run gerai",
+    "dprec schedule",  # until Ctrl-C
+    "dvc exp run -S 'suites/demo/params.yaml:experiments.demo-dp-popularity.config.epsilon=2.0' report@demo",
+    "dvc exp remove NAME && git checkout .",  # of the one before
+}
+"""What takes a minute or more."""
+
+
+def commands(text: str) -> Iterator[str]:
+    """Of all blocks without a language, one for each line or lines that a backslash joins; without remarks."""
+    for block in re.findall(r"^```\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE):
+        for line in re.sub(r"\\\n\s*", "", block).splitlines():
+            if command := re.sub(r"\s+# .*", "", line).strip():
+                yield command
+
+
+def views() -> set[str]:
+    """What `make views` runs, without what is done with its output."""
+    recipe = (ROOT / "Makefile").read_text(encoding="utf-8").partition("\nviews: ")[2].partition("\n\n")[0]
+    return {entry for entry in commands(README) if entry.replace("$", "$$") in recipe}
+
+
+def test_every_command_is_run_somewhere_or_takes_longer() -> None:
+    shown = set(commands(README))
+    assert len(shown) > 25
+    assert shown == {*RUN, *ELSEWHERE, *LONGER, *views()}
+    assert len(views()) == 5
+    for file, _, tried in (place.partition(": ") for place in ELSEWHERE.values()):
+        assert tried in (ROOT / file).read_text(encoding="utf-8"), (file, tried)
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project as it lies here, with a history in which a headline number changes."""
+    folder = tmp_path_factory.mktemp("clone")
+    for command in (
+        f"git -C {ROOT} ls-files -z | tar -C {ROOT} --null --ignore-failed-read -cf - -T - | tar -xf -",
+        "git init -q && git add -Af && git config user.name tests && git config user.email tests@localhost",
+        "git commit -qm first && sed -i '0,/: 0/s//: 1/' data/results/demo/summary.json && git commit -qam second",
+    ):
+        subprocess.run(command, shell=True, cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+@pytest.mark.parametrize(("command", "status"), RUN.items())
+def test_commands_under_a_minute_do_as_they_say(command: str, status: int, clone: Path) -> None:
+    program, *arguments = shlex.split(command)
+    environment = {key: value for key, value in os.environ.items() if key != "DPREC_MIRROR"}
+    environment |= {"PYTHONPATH": str(clone), "DVC_SITE_CACHE_DIR": str(clone / ".dvc/tmp/site")}
+    module = {"dprec": "flows", "dvc": "dvc"}[program]
+    done = subprocess.run(
+        [sys.executable, "-m", module, *arguments], cwd=clone, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == status, done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout or status
+
+
+def test_every_command_of_the_documentation_exists() -> None:
+    """Commands of `dprec` with their options, targets of make, and modules of Python."""
+    texts = [path.read_text(encoding="utf-8") for pattern in PAGES for path in sorted(ROOT.glob(pattern))]
+    shown = {entry for text in texts for entry in [*commands(text), *re.findall(r"`([^`\n]+)`", text)]}
+    called = [words for entry in sorted(shown) if (words := plain(entry)) and words[0] in ("dprec", "make", "python")]
+    assert len(called) > 80
+    assert [words for words in called if not exists(*words)] == []
+    for wrong in (
+        ["dprec", "run", "demo", "--no-such-option"],
+        ["dprec", "no-such-command"],
+        ["make", "no-such-target"],
+    ):
+        assert not exists(*wrong)
+
+
+def plain(entry: str) -> list[str]:
+    """The words of a command, without brackets and without variables before it."""
+    return re.sub(r"^([A-Z_]+=\S+ )+", "", re.sub(r"[\[\]]", "", entry)).split()
+
+
+def exists(program: str, *words: str) -> bool:
+    """Whether a program has such a command with such options."""
+    if program == "make":
+        targets = re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+        return {word for word in words if re.fullmatch(r"[a-z0-9-]+", word)} <= set(targets)
+    if program == "python":
+        return words[0] != "-m" or find_spec(words[1]) is not None
+    command: Any = typer.main.get_command(app)
+    while words and words[0] in getattr(command, "commands", {}):
+        command, words = command.commands[words[0]], words[1:]
+    options = {"--help", *(name for parameter in command.params for name in parameter.opts)}
+    complete = not words or not hasattr(command, "commands") or words[0].startswith("-")
+    return complete and {word for word in words if word.startswith("-")} <= options
+
+
+def test_the_experiment_changes_a_parameter_that_there_is() -> None:
+    (asked,) = re.findall(r"exp run -S '([^:]+):([^=]+)=", README)
+    value = yaml.safe_load((ROOT / asked[0]).read_text(encoding="utf-8"))
+    for key in asked[1].split("."):
+        value = value[key]
+    assert isinstance(value, float), asked
