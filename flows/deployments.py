@@ -50,7 +50,8 @@ def _data(suite: Suite) -> set[str]:
     """The processed data that a suite reads."""
     trained = {experiment.data for experiment in suite.experiments.values()}
     embedded = {embedding.data for embedding in suite.embeddings.values()}
-    return {suite.data, *trained, *embedded, *(alignment.data for alignment in suite.aligned.values())}
+    aligned = {alignment.data for alignment in suite.aligned.values()}
+    return {suite.data, *trained, *embedded, *aligned, *filter(None, [suite.counts])}
 
 
 def deployments() -> list[Any]:

@@ -1,8 +1,13 @@
-"""Which published data set the data of a suite stand for, as the root's params.yaml declares it."""
+"""Which published data set the data of a suite are or stand for, as the root's params.yaml declares it."""
 
 from __future__ import annotations
 
 from tasks.config.params import Data
+
+
+def publication(data: str, params: Data) -> str:
+    """The published data set that processed data were made from; of generated data the replica's own name."""
+    return params.datasets[params.processed[data].dataset].source.replace("_", "-")
 
 
 def stands_for(data: str, params: Data) -> str | None:

@@ -178,11 +178,12 @@ class Suite(Strict):
     """Whose tables, figures and claims the report has, and whose printed numbers stand beside the suite's (`paper` in
     data/reference/paper_tables.csv); null: none."""
     data: str
+    counts: Name | None = None
+    """All that `data` is a part or a replica of, by its protocol: counted beside the paper's, never learnt from."""
     splits: fields.DistinctNames = Field(default_factory=list)
     """The suite's data, split otherwise: every system is run on them, too, at setting `base`, and nothing else is."""
     task: Annotated[str, choice("task", lambda: list(TASKS))]
-    """What its systems are judged by: users' lists, the item after every prefix of a sequence, ratings, or what users'
-    embeddings tell of them."""
+    """What systems are judged by: users' lists, the next item of sequences, ratings, or what users' embeddings tell."""
     about: About
     evaluation: Evaluation
     training: Training
@@ -190,8 +191,7 @@ class Suite(Strict):
     attack: Annotated[Attack, Field(discriminator="kind")] | None
     """What an attacker tries on everything that the suite's systems release."""
     resources: dict[str, dict[Literal["memory_mb", "gpus"], int]] | None = None
-    """What one unit of a stage (`train@gerai-bpr`), or of all of its kind (`train`), needs of a worker of a cluster. It
-    decides no result, and no stage depends on it."""
+    """What a unit of a stage (`train@gerai-bpr`), or of its kind (`train`), needs of a worker; it decides no result."""
     training_audit: TrainingAudit | None
     """Which private training runs are audited as a whole; null for none."""
     defaults: Defaults = Field(default_factory=Defaults)

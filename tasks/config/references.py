@@ -14,6 +14,7 @@ from pathlib import Path
 from tasks.config.fields import BASE, Perturbed, PerturbedFeatures, model_config
 from tasks.config.messages import options
 from tasks.config.network_references import experiment_problems, makes_networks, network_problems, unknown_name
+from tasks.config.originals import publication, stands_for
 from tasks.config.params import PARAMS_FILE, Experiment, Params, Suite, Tuning, own_file
 from tasks.config.tasks import ATTACKS, TASKS
 from tasks.datasets import FORMATS, SOURCES
@@ -126,6 +127,7 @@ def root_problems(params: Params) -> Iterator[str]:
 def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterator[str]:
     """What is wrong with the file of a suite; taken: experiment -> suite, of the suites before this one."""
     yield from unknown_name("data", suite.data, params.processed, "processed data set")
+    yield from _counts_problems(suite, params)
     yield from _split_problems(suite, params)
     yield from _task_problems(suite)
     yield from _tuning_problems(suite.tuning, params)
@@ -163,6 +165,20 @@ def _perturbed_problems(where: str, perturbed: Perturbed, params: Params) -> Ite
         protocol = params.processed[perturbed.data].protocol
         if makes_networks(protocol) == isinstance(perturbed, PerturbedFeatures):
             yield f"{where}.mechanism: {perturbed.mechanism!r} is not for data whose protocol is {protocol!r}"
+
+
+def _counts_problems(suite: Suite, params: Params) -> Iterator[str]:
+    """Counts of anything but the whole of what the suite's data are a part or a replica of."""
+    if suite.counts is None:
+        return
+    if TASKS[suite.task].networks:
+        yield f"counts: there are none in a suite whose task is {suite.task}"
+    yield from unknown_name("counts", suite.counts, params.processed, "processed data set")
+    if {suite.counts, suite.data} <= params.processed.keys():
+        protocols = {params.processed[name].protocol for name in (suite.counts, suite.data)}
+        complete = not stands_for(suite.counts, params) and len(protocols) == 1
+        if not complete or publication(suite.counts, params) != stands_for(suite.data, params):
+            yield f"counts: {suite.counts} must be all of what {suite.data} is a part or a replica of, by its protocol"
 
 
 def _split_problems(suite: Suite, params: Params) -> Iterator[str]:

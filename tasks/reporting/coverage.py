@@ -34,10 +34,12 @@ class Evidence:
 
     suite: str
     kind: Kind
+    """Of what it measured and drew."""
     paper: str
     original: str
     """The published data set that the suite's data are or stand for."""
-    measured: frozenset[Number]
+    measured: Mapping[Number, Kind]
+    """With the data that each is of: what is counted may be of all of which the suite measures on a part."""
     near: frozenset[Number]
     """Those within 10 %; none of synthetic data, which are not compared."""
     reasons: Mapping[Number, str]
@@ -80,7 +82,7 @@ def evidence(results: Results, report: PaperReport, k: int) -> Evidence | None:
     if kind is None or original.reproduced is None:
         return None
     lacking = report.lacking(original) if report.lacking else {}
-    measured, near = set[Number](), set[Number]()
+    measured, near = dict[Number, Kind](), set[Number]()
     reasons, absent = dict[Number, str](), dict[Number, str]()
     for entry in comparison.entries(original):
         if entry.printed is None:
@@ -96,15 +98,17 @@ def evidence(results: Results, report: PaperReport, k: int) -> Evidence | None:
             continue
         if number not in measured and comparison.is_near(entry):  # of several scores of one number the first decides
             near.add(number)
-        measured.add(number)
-    for count in counts(original, report):
-        theirs = count.printed(original)
-        number = _number(original, count.artefact, count.data, count.method, count.setting, count.metric)
-        if theirs is not None and count.ours is None:
-            reasons[number] = f"{results.suite}: the data do not tell it."
-        elif theirs is not None and count.ours is not None:
-            measured.add(number)
-            near |= {number} if comparison.is_close(count.ours, theirs) else set()
+        measured[number] = kind
+    for whose in origins.counted(results):  # the best data last
+        kind_of, shown = origins.kind(whose), origins.as_original(whose)
+        for count in counts(shown, report):
+            theirs = count.printed(shown)
+            number = _number(shown, count.artefact, count.data, count.method, count.setting, count.metric)
+            if theirs is not None and count.ours is None:
+                reasons[number] = f"{results.suite}: the data do not tell it."
+            elif theirs is not None and count.ours is not None and kind_of is not None:
+                measured[number] = kind_of
+                (near.add if comparison.is_close(count.ours, theirs) else near.discard)(number)
     drawn = {
         figure.key
         for figure in results.layout.figures
@@ -115,8 +119,8 @@ def evidence(results: Results, report: PaperReport, k: int) -> Evidence | None:
         kind,
         original.reproduced.key,
         original.origin,
-        frozenset(measured),
-        frozenset() if kind == "synthetic" else frozenset(near),
+        measured,
+        frozenset(number for number in near if measured[number] != "synthetic"),
         reasons,
         absent,
         frozenset(drawn),
@@ -158,7 +162,7 @@ def lines(
     """
     best: dict[Number, Kind] = {}
     for kind in reversed(KINDS):
-        best |= {number: kind for of in collected if of.kind == kind for number in of.measured}
+        best |= {number: kind for of in collected for number, mine in of.measured.items() if mine == kind}
     originals = {number[2]: of.original for of in collected for number in (*of.measured, *of.reasons)}
     tables: dict[tuple[str, str, str], list[Number]] = {}
     for row in printed.select(pl.col(KEY).fill_null("")).iter_rows():
@@ -166,8 +170,8 @@ def lines(
     made = []
     for (paper, artefact, dataset), numbers in tables.items():
         counted = Counter[str](best.get(number, NONE) for number in numbers)
-        mine = [of for of in collected if any(best[number] == of.kind for number in of.measured.intersection(numbers))]
-        near = {number for of in mine for number in of.near}
+        mine = [of for of in collected if any(n in best and of.measured.get(n) == best[n] for n in numbers)]
+        near = {number for of in mine for number in of.near if of.measured[number] == best[number]}
         missing = [number for number in numbers if number not in best]
         causes = [_cause(of, number, planned) for number in missing for of in collected if number in of.reasons]
         reasons = causes or ([f"{NO_SUITE.format(dataset)}."] if missing else [])

@@ -186,7 +186,8 @@ def _other_fields(results: Results) -> dict[str, Any]:
         del system["spent"]
         system["model"] = system.pop("name")
     rest |= {name: [asdict(record) for record in rest[name]] for name in ("networks", "aligned")}
-    return rest | {"systems": systems, "processed": None if results.processed is None else asdict(results.processed)}
+    rest |= {name: None if rest[name] is None else asdict(rest[name]) for name in ("processed", "counted")}
+    return rest | {"systems": systems}
 
 
 def _ledger(systems: Iterable[System]) -> dict[str, list[Any]]:

@@ -19,8 +19,8 @@ import polars as pl
 from pydantic import BaseModel, ValidationError
 
 from tasks import contracts
-from tasks.config.originals import stands_for
-from tasks.config.params import Experiment, Params, entry, load, own_file
+from tasks.config.originals import publication, stands_for
+from tasks.config.params import Experiment, Params, Suite, entry, load, own_file
 from tasks.config.tasks import ATTACKS, TASKS, resolve
 from tasks.disk import rename
 from tasks.errors import ConfigurationError, DataError, PrivacyError
@@ -183,10 +183,11 @@ def read_results(suite: str, params: Params) -> Results:
         paper=own.paper,
         attack=None if own.attack is None else own.attack.model_dump(mode="json"),
         processed=_read_processed(data, params),
+        counted=_read_counted(own, params),
         one_run=tuple(_records(RUNS / suite / "one_run.json", one_run.FIELDS)) if own.training_audit else (),
         words=tuple(_words(params, suite)),
         validation=task.validation.format(k=own.training.validation_k),
-        fingerprints=data_fingerprints(data, params),
+        fingerprints=data_fingerprints(data, params) | (data_fingerprints(own.counts, params) if own.counts else {}),
         own_noise=True,
         stands_for=stands_for(data, params),
         part=own.about.part,
@@ -233,9 +234,16 @@ def _records(path: Path, fields: tuple[str, ...]) -> list[dict[str, Any]]:
 
 def _read_processed(data: str, params: Params) -> Processed:
     """What the protocol left of the suite's data, under the name of its publication, or that of its replica."""
-    schema = read_json(PROCESSED / data / "schema.json")
-    published = params.datasets[params.processed[data].dataset].source.replace("_", "-")
-    return Processed(published, len(schema["features"]), tuple(read_json(PROCESSED / data / "counts.json")))
+    schema, counts = (read_json(PROCESSED / data / file) for file in ("schema.json", "counts.json"))
+    return Processed(publication(data, params), len(schema["features"]), tuple(counts))
+
+
+def _read_counted(own: Suite, params: Params) -> Processed | None:
+    """The same of the data that are counted beside the suite's, which must have passed their check."""
+    if own.counts is None:
+        return None
+    require_passed("processed", own.counts)
+    return _read_processed(own.counts, params)
 
 
 def read_system(name: str, experiment: Experiment, params: Params) -> System:

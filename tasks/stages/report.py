@@ -95,8 +95,9 @@ def report_of(paper: str | None) -> PaperReport:
 
 def tables(results: Results, report: PaperReport, tested: list[Claim]) -> dict[str, pl.DataFrame]:
     """Name -> what follows from the results, as a table that says of which data; an empty text is no value."""
+    counted = [(of, count) for of in origins.counted(results) for count in data_statistics.counts(of, report)]
     frames = {
-        "comparison": comparison.frame(results, data_statistics.counts(results, report)),
+        "comparison": comparison.frame(results, counted),
         "ledger": ledger.frame(results),
         "claims": origins.with_kind(claims.frame(tested), results),
     }

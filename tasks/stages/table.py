@@ -324,7 +324,7 @@ def _layers_read(suite: Suite) -> list[str]:
 
 
 def _outputs_to_collect(runs: str, suite: Suite) -> Iterator[str]:
-    """What is kept of the runs beside their metrics."""
+    """What is kept of the runs beside their metrics, and what is counted beside them."""
     kind = None if suite.attack is None else ATTACKS[suite.attack.kind]
     parts = (*TASKS[suite.task].collected_from, "checked.json")
     yield from (f"{runs}/{key}/{part}" for key in suite.experiments for part in parts)
@@ -332,6 +332,8 @@ def _outputs_to_collect(runs: str, suite: Suite) -> Iterator[str]:
     yield from ([f"{runs}/{kind.writes}"] if kind is not None and kind.writes else [])
     yield f"{runs}/audit.json"
     yield from ([f"{runs}/one_run.json"] if suite.training_audit is not None else [])
+    if suite.counts is not None:
+        yield from (f"data/processed/{suite.counts}", f"data/quality/processed/{suite.counts}.json")
 
 
 def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
@@ -340,8 +342,8 @@ def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
     task, networks = TASKS[suite.task], TASKS[suite.task].networks
     kind = None if suite.attack is None else ATTACKS[suite.attack.kind]
     experiments = (*inherited_keys(suite, "experiments"), "experiments")
-    inherited = [(*inherited_keys(suite, key), key) for key in ("embeddings", "aligned")]
-    pairs = (*inherited[0], *inherited[1]) if networks else ()
+    pairs = [of for key in ("embeddings", "aligned") if networks for of in (*inherited_keys(suite, key), key)]
+    data = ("data", "counts") if suite.counts else ("data",)
     read = _layers_read(suite)
     released = sorted({layer.replace("/", ".") for layer in read if layer.startswith("perturbed/")})
     yield Stage(
@@ -384,7 +386,7 @@ def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         committed=tuple(f"data/results/${{key}}/{file}" for file in RESULTS),
         params={
             attack: ("attack",),
-            own: ("title", "paper", "data", "task", "about", "evaluation", "training", *experiments, *pairs),
+            own: ("title", "paper", *data, "task", "about", "evaluation", "training", *experiments, *pairs),
         },
         plugins=lambda _: [
             *_paper(suite, "PUBLISHED"),

@@ -1,5 +1,6 @@
 import zipfile
 from collections import Counter
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from tasks.contracts import Feature, RatingScale
 from tasks.errors import DataError
 from tasks.papers.dipsgnn.protocol import Options, k_core, prepare
 from tasks.papers.protocol import Prepared
+from tasks.reporting.core.results import Processed
+from tasks.reporting.sections.data_statistics import statistics
 from tests.protocols.tables import as_published, assert_same, interactions, shuffled, stored
 
 ALL = Options(keep={}, core=1, last=100, train_share=0.8, valid_share=0.1, split_seed=0, tie_seed=0)
@@ -230,3 +233,19 @@ def test_ml_1m_learns_from_four_fifths(ml_1m: Prepared) -> None:
     validating = rows.filter(pl.col("split") == "valid")["user"].n_unique()
     assert validating == 595
     assert set(rows["item"]) == set(first["item"])
+
+
+def test_what_the_papers_table_counts_does_not_depend_on_the_order_of_events(
+    tmp_path: Path, without_ties: dict[str, pl.DataFrame]
+) -> None:
+    """So a copy without time stamps can be counted, though the items that the cut leaves differ."""
+    counted, left = [], set()
+    for seed in range(5):
+        rows = without_ties["interactions"].with_columns(pl.col("timestamp").shuffle(seed=seed))
+        options = RANDOM.model_copy(update={"last": 3})
+        prepared = prepare(stored(tmp_path / str(seed), without_ties | {"interactions": rows}, **SCHEMA), options)
+        steps = tuple(asdict(step) for step in prepared.counts)
+        counted.append(statistics(Processed("random", 1, steps)))
+        left.add(next(step["items"] for step in steps if step["step"].startswith("last ")))
+    assert len(left) > 1
+    assert counted == counted[:1] * 5

@@ -94,7 +94,8 @@ def test_a_replica_and_a_part_count_for_what_they_stand_for(real: Results, print
     part = replace(real, stands_for="ml-100k", processed=replace(real.processed, dataset="ml-100k-part"))
     kinds = {origins.kind(results): evidence_of(results) for results in (complete, part, twin)}
     assert list(kinds) == list(origins.KINDS)
-    assert len({evidence.measured for evidence in kinds.values()}) == 1
+    assert len({frozenset(evidence.measured) for evidence in kinds.values()}) == 1
+    assert all(set(evidence.measured.values()) == {kind} for kind, evidence in kinds.items())
     assert kinds["real"].near == kinds["part"].near != frozenset()
     assert kinds["synthetic"].near == frozenset(), "synthetic numbers are compared with nothing"
     for best in ("synthetic", "part", "real"):
@@ -102,7 +103,7 @@ def test_a_replica_and_a_part_count_for_what_they_stand_for(real: Results, print
         for order in (of, of[::-1]):
             lines = coverage.lines(order, printed, {}, {})
             assert counted(lines, "gerai")[best] == len(kinds["real"].measured)
-    less = replace(kinds["synthetic"], measured=frozenset(list(kinds["synthetic"].measured)[:7]))
+    less = replace(kinds["synthetic"], measured=dict(list(kinds["synthetic"].measured.items())[:7]))
     assert counted(coverage.lines([less], printed, {}, {}), "gerai")["synthetic"] == 7
 
 
@@ -169,7 +170,7 @@ def test_networks_of_others_under_the_same_names_count_for_nothing() -> None:
     others = replace(
         of_paper, synthetic=False, stands_for="", processed=replace(of_paper.processed, dataset="weibo-by-others")
     )
-    assert evidence_of(others).measured == frozenset()
+    assert evidence_of(others).measured == {}
 
 
 def test_what_stands_for_what_is_declared_with_the_data(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -149,7 +149,7 @@ DIPSGNN = Paper(
         Mode("noisy visits, lists and all", "dipsgnn-released", BASE),
         Mode("no graph", "dipsgnn", "steps=0"),
     ),
-    counted="Counted after sequences are cut, as in the paper; the average length is before the cut.",
+    counted="Interactions are counted after sequences are cut, as in the paper; all else is before the cut.",
     statistics={
         "ml-1m": (
             "Two printed numbers disagree with the protocol that the paper describes. It prints 5,945 users; on all of "

@@ -90,7 +90,8 @@ def is_printed(results: Results, paper: published.Paper) -> bool:
 def statistics_title(results: Results) -> str:
     """What heads the statistics of the suite's data."""
     paper = results.reproduced
-    return f"{f'{published.table_title(paper.data_table)}, s' if paper else 'S'}tatistics of {results.origin}"
+    share = " (part)" if origins.kind(results) == "part" else ""
+    return f"{f'{published.table_title(paper.data_table)}, s' if paper else 'S'}tatistics of {results.origin}{share}"
 
 
 def methods(results: Results, table: published.Table) -> list[Method]:
@@ -200,15 +201,16 @@ def measured_by_seed(results: Results, method: Method, column: published.Column)
     return {seed: by_seed[0][seed] / totals[seed] for seed in seeds} if all(t > 0 for t in totals.values()) else {}
 
 
-def frame(results: Results, counts: Sequence[Count] = ()) -> pl.DataFrame:
+def frame(results: Results, counts: Sequence[tuple[Results, Count]] = ()) -> pl.DataFrame:
     """`comparison.csv`: one row per quantity that was printed, measured or counted, sorted.
 
     Columns `COLUMNS`: `published`, `ours_mean` and `ours_std` (sample standard deviation, from two seeds on) are
     text in a fixed format, empty where there is no such number; `seeds` counts the runs behind `ours_mean`, 0 where
     nothing ran.
+
+    counts: each with the results by the data that it was counted in (`origins.counted`).
     """
     paper, rows = results.reproduced, []
-    about = paper.key if paper else "", origins.kind(results)
     for entry in entries(results):
         if entry.printed is None and not len(entry.ours):
             continue
@@ -226,20 +228,21 @@ def frame(results: Results, counts: Sequence[Count] = ()) -> pl.DataFrame:
             f"{entry.ours.std(ddof=1):.6f}" if len(entry.ours) > 1 else "",
             len(entry.ours),
             column.protocol,
+            origins.kind(results),
         )
         rows.append((key, values))
-    for count in counts:
-        printed = count.printed(results)
+    for of, count in counts:
+        printed = count.printed(of)
         if printed is None and count.ours is None:
             continue
         key = (count.artefact, COUNTED, count.method, count.setting, count.metric, 0, count.data)
         ours = "" if count.ours is None else f"{count.ours:.6f}"
         theirs = "" if printed is None else f"{printed:.10g}"
-        of = _dataset(results, count.data), count.method, count.setting, count.metric
-        rows.append((key, (*of, theirs, ours, "", 0, COUNTED)))
+        what = _dataset(of, count.data), count.method, count.setting, count.metric
+        rows.append((key, (*what, theirs, ours, "", 0, COUNTED, origins.kind(of))))
     rows.sort(key=lambda row: row[0])
     types = {name: pl.Int64 if name == "seeds" else pl.String for name in COLUMNS}
-    filled = [(about[0], key[0], *values, about[1]) for key, values in rows]
+    filled = [(paper.key if paper else "", key[0], *values) for key, values in rows]
     return pl.DataFrame(filled, schema=types, orient="row")
 
 

@@ -37,6 +37,17 @@ def as_original(results: Results) -> Results:
     )
 
 
+def counted(results: Results) -> tuple[Results, ...]:
+    """The results by the data that are counted: as they are, and as if they were of all data that a suite counts, too.
+
+    The second stand for no measurement: these data have counts alone.
+    """
+    if results.counted is None:
+        return (results,)
+    name, processed = results.counted.dataset, results.counted
+    return results, replace(results, dataset=name, synthetic=False, stands_for="", processed=processed)
+
+
 def with_kind(table: pl.DataFrame, results: Results) -> pl.DataFrame:
     """A table with `COLUMN` behind its others, null where it was not recorded."""
     return table.with_columns(pl.lit(kind(results), dtype=pl.String).alias(COLUMN))

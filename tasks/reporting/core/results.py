@@ -180,6 +180,8 @@ class Results:
     """Parameters of the suite's attack; None in a suite without."""
     processed: Processed | None = None
     """What the protocol left of the data; None where a report does not tell it."""
+    counted: Processed | None = None
+    """The same of all real data that these are a part or a replica of; None where only the suite's own were counted."""
     edges: pl.DataFrame | None = None
     """What the attack on single interactions found (`edges.COLUMNS`); None in a suite without that attack."""
     membership: pl.DataFrame | None = None

@@ -139,16 +139,16 @@ def note(results: Results) -> str:
 
 
 def statistics(processed: Processed) -> dict[str, float]:
-    """What the paper's table counts: everything after the cut of sequences, but their length before it.
+    """What the paper's table counts: everything before sequences are cut, but their events after it.
 
-    That is how its printed numbers are explained (docs/methods.md §10): where a protocol does not cut sequences, both
-    are what its last step left.
+    That is how its printed numbers are explained (docs/methods.md §10), and none of it depends on the order of events:
+    where a protocol does not cut sequences, both are what its last step left.
     """
     after = _last_state(processed, lambda step: step.startswith("last "))
     before = _last_state(processed, lambda step: step.endswith("-core"))
     return {
-        "users": after["users"],
-        "items": after["items"],
+        "users": before["users"],
+        "items": before["items"],
         "interactions": after["interactions"],
         "avg_length": before["interactions"] / before["users"],
         "user_features": processed.features,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from tasks.reporting.core import comparison, figures
+from tasks.reporting.core import comparison, figures, origins
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.published import table_title
@@ -104,10 +104,11 @@ def _testing(results: Results) -> Markup:
 def _preparation(results: Results, report: PaperReport, claims: Sequence[Claim]) -> list[Blocks]:
     """Statistics of the data, settings of the method and embeddings of words."""
     layout, blocks = results.layout, list[Blocks]()
-    if statistics := (report.statistics or data_statistics.table)(results):
+    tables_of = [(report.statistics or data_statistics.table)(of) for of in origins.counted(results)]
+    if statistics := [table for table in tables_of if table]:
         note, steps = data_statistics.note(results), data_statistics.steps(results)
         about = paragraph("{}", note or layout.counted)
-        blocks += [_heading(results, layout.data_table, "Statistics of the data"), [about], statistics]
+        blocks += [_heading(results, layout.data_table, "Statistics of the data"), [about], *statistics]
         if results.networks:
             blocks += optional(steps)
         elif steps:
