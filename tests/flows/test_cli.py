@@ -49,7 +49,7 @@ def test_dvc_unpickles_nothing_from_a_folder_of_everybodys(tmp_path: Path, monke
 
 
 def test_a_run_ends_with_the_report_and_a_second_one_has_nothing_to_do(project: Project, prefect_home: str) -> None:
-    first = project.dprec("run", "demo", PREFECT_HOME=prefect_home)
+    first = project.run("demo", PREFECT_HOME=prefect_home)
     assert (first.returncode, first.stdout.splitlines()[-1]) == (0, "report: data/reports/demo/index.html")
     assert first.stderr == ""
     assert len(project.ran()) == 4
@@ -68,7 +68,7 @@ def test_a_run_ends_with_the_report_and_a_second_one_has_nothing_to_do(project: 
 def test_a_failing_stage_ends_the_run_with_one_line(finished: Project, address: str) -> None:
     finished.write("code/a.py", "# changed\n")
     finished.write("fail.train@a", "")
-    failed = finished.dprec("run", "demo", PREFECT_API_URL=address)
+    failed = finished.run("demo", PREFECT_API_URL=address)
     assert failed.returncode == 1
     assert failed.stderr == "dprec: train@a failed: u.data:7: rating 6 is not in 1..5\n"
 
@@ -93,7 +93,7 @@ def test_an_interrupted_run_leaves_nothing_behind_and_the_next_completes(
     assert not left_of(finished.root)
     (finished.root / "slow.train@a").unlink()
     finished.ran()
-    assert finished.call("dvc", "repro", "-q").returncode == 0
+    assert finished.dvc("repro", "-q") == 0
     assert finished.ran() == ["train@a"]
 
 
@@ -125,7 +125,7 @@ def test_mistakes_are_one_line(project: Project, arguments: list[str], message: 
 
 
 def test_debug_shows_the_traceback(project: Project) -> None:
-    result = project.dprec("--debug", "run", "nope")
+    result = project.call(sys.executable, "-m", "flows", "--debug", "run", "nope")
     assert result.returncode == 1
     assert "Traceback" in result.stderr
 
