@@ -13,6 +13,7 @@ import pytest
 
 from flows import settings
 from flows.tables import show_audits
+from tests.command import dprec
 from tests.flows.conftest import Project
 from tests.flows.test_execution import wait_for
 
@@ -179,18 +180,16 @@ def test_audits_run_by_themselves_and_end_with_a_table() -> None:
     """Two cheap ones, a sound one and a claim that is refuted; an unknown one is named."""
     root = Path(__file__).resolve().parents[2]
 
-    def dprec(*names: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "flows.cli", "audit-mechanisms", "--jobs", "2", *names]
-        return subprocess.run(command, capture_output=True, text=True, cwd=root)
-
-    done = dprec("features/numbers", "dpmf-ratings")
+    command = [sys.executable, "-m", "flows.cli", "audit-mechanisms", "--jobs", "2", "features/numbers", "dpmf-ratings"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=root)
     assert done.returncode == 0
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in done.stdout.splitlines() if "│" in line]
     assert [row[0] for row in rows] == ["dpmf-ratings", "features/numbers"]
     assert [row[-1] for row in rows] == ["published claim refuted", "consistent"]
     assert [row[1:3] for row in rows] == [["0.1", "-"], ["2.5", "2.5"]]
     assert "2/2" in done.stderr
-    assert dprec("nothing").stderr.startswith("dprec: audits: there is no 'nothing'; known: ae, dipsgnn, ")
+    unknown = dprec(root, "audit-mechanisms", "nothing")
+    assert unknown.stderr.startswith("dprec: audits: there is no 'nothing'; known: ae, dipsgnn, ")
 
 
 def test_a_fault_is_told_by_the_table() -> None:
