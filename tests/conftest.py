@@ -26,7 +26,10 @@ SAMPLE = 64
 """Of so many of them about one is computed in every run, too, and compared."""
 WRITE = bool(os.environ.get("DPREC_WRITE_ACCOUNTED"))
 """Whether this run computes all of them and writes ACCOUNTED anew."""
-LONG = ("tests/test_additions.py", "tests/test_library.py", "tests/flows/test_cluster.py", "tests/flows/test_units.py")
+LONG = (
+    *("tests/test_additions.py", "tests/test_library.py", "tests/test_readme.py"),
+    *("tests/flows/test_cluster.py", "tests/flows/test_units.py"),
+)
 """Files whose tests take long: they come first, so that no process is left with one at the end."""
 _compose = account._compose
 

@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,8 +14,10 @@ from typing import Any
 import pytest
 import typer
 import yaml
+from dvc.cli import main as dvc
 
 from flows.cli import app
+from tests.command import dprec
 from tests.parameters import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -28,9 +29,10 @@ RUN = {
     "dprec report gerai": 0,
     "dprec coverage": 0,
     "dprec composed": 0,
-    "dvc metrics diff HEAD~1": 0,
 }
 """What is run here -> its exit status in a copy of the project where no data set was placed and no stage was run."""
+DIFFERENCE = "dvc metrics diff HEAD~1"
+"""Run here, too."""
 ELSEWHERE = {
     "dprec compare gerai": ".ci/run: dprec compare demo",
     "dprec run gerai": ".ci/run: make demo",
@@ -76,37 +78,52 @@ def views() -> set[str]:
 def test_every_command_is_run_somewhere_or_takes_longer() -> None:
     shown = set(commands(README))
     assert len(shown) > 25
-    assert shown == {*RUN, *ELSEWHERE, *LONGER, *views()}
+    assert shown == {*RUN, DIFFERENCE, *ELSEWHERE, *LONGER, *views()}
     assert len(views()) == 5
     for file, _, tried in (place.partition(": ") for place in ELSEWHERE.values()):
         assert tried in (ROOT / file).read_text(encoding="utf-8"), (file, tried)
 
 
-@pytest.fixture(scope="module")
-def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project as it lies here, with a history in which a headline number changes."""
-    folder = tmp_path_factory.mktemp("clone")
+def copy(folder: Path, *of: str) -> Path:
+    """The project's files as they lie here, or some of them, below a folder and under git."""
+    files = f"git -C {ROOT} ls-files -z -- {shlex.join(of)}"
     for command in (
-        f"git -C {ROOT} ls-files -z | tar -C {ROOT} --null --ignore-failed-read -cf - -T - | tar -xf -",
+        f"{files} | tar -C {ROOT} --null --ignore-failed-read -cf - -T - | tar -xf -",
         "git init -q && git add -Af && git config user.name tests && git config user.email tests@localhost",
-        "git commit -qm first && sed -i '0,/: 0/s//: 1/' data/results/demo/summary.json && git commit -qam second",
+        "git commit -qm first",
     ):
         subprocess.run(command, shell=True, cwd=folder, check=True, capture_output=True)
     return folder
 
 
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project as it lies here."""
+    return copy(tmp_path_factory.mktemp("clone"), ".")
+
+
 @pytest.mark.parametrize(("command", "status"), RUN.items())
 def test_commands_under_a_minute_do_as_they_say(command: str, status: int, clone: Path) -> None:
     program, *arguments = shlex.split(command)
+    assert program == "dprec"
     environment = {key: value for key, value in os.environ.items() if key != "DPREC_MIRROR"}
-    environment |= {"PYTHONPATH": str(clone), "DVC_SITE_CACHE_DIR": str(clone / ".dvc/tmp/site")}
-    module = {"dprec": "flows", "dvc": "dvc"}[program]
-    done = subprocess.run(
-        [sys.executable, "-m", module, *arguments], cwd=clone, env=environment, capture_output=True, text=True
-    )
+    environment |= {"DVC_SITE_CACHE_DIR": str(clone / ".dvc/tmp/site")}
+    done = dprec(clone, *arguments, environment=environment)
     assert done.returncode == status, done.stderr
-    assert "Traceback" not in done.stderr
     assert done.stdout or status
+
+
+def test_dvc_says_what_a_change_did_to_headline_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a project with one suite: DVC reads all files of stages in each revision."""
+    suite = "suites/demo", "data/results/demo"
+    monkeypatch.chdir(copy(tmp_path, ".dvc", ".dvcignore", "dvc.yaml", "dvc.lock", "params.yaml", *suite))
+    monkeypatch.setenv("DVC_SITE_CACHE_DIR", str(tmp_path / ".dvc/tmp/site"))
+    change = "sed -i '0,/: 0/s//: 1/' data/results/demo/summary.json && git commit -qam second"
+    subprocess.run(change, shell=True, check=True)
+    assert dvc(shlex.split(DIFFERENCE)[1:]) == 0
+    assert "data/results/demo/summary.json" in capsys.readouterr().out
 
 
 def test_every_command_of_the_documentation_exists() -> None:

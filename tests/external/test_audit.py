@@ -201,11 +201,13 @@ def test_false_alarms_are_as_rare_as_stated(tmp_path: Path) -> None:
     assert len(alarms(range(20), tmp_path, small=True, labels=False)) <= most(20)
 
 
-def test_bad_input_is_one_line_and_nothing_is_written(tmp_path: Path) -> None:
+def test_bad_input_is_one_line_and_nothing_is_written(
+    tmp_path: Path, here: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
     worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0)))
     with (tmp_path / "train.csv").open("a") as file:
         file.write("u1,i1,five\n")
-    done = dprec(tmp_path, "--train", "train.csv", "--recommendations", "lists.parquet", "--out", "new")
+    done = here(tmp_path, "--train", "train.csv", "--recommendations", "lists.parquet", "--out", "new")
     assert (done.returncode, done.stdout) == (1, "")
     rows = len((tmp_path / "train.csv").read_text().splitlines())
     assert done.stderr == f"dprec: train.csv:{rows}: rating is 'five', not a number\n"

@@ -21,7 +21,7 @@ from tasks.external.reading import Names
 from tasks.external.run import Asked, run
 from tasks.external.splits import HELD_BACK, Splits
 from tests.external import worlds
-from tests.external.test_audit import answer, dprec
+from tests.external.test_audit import answer
 from tests.external.worlds import quiet
 
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -95,11 +95,13 @@ def test_coins_decide_who_is_in_and_the_files_agree_with_them(tmp_path: Path) ->
     assert (tmp_path / "0" / "train.csv").read_text().splitlines()[0] == "user,item,stars,note"
 
 
-def test_lists_of_own_items_leak_and_popular_ones_do_not_with_the_standard_library_alone(tmp_path: Path) -> None:
+def test_lists_of_own_items_leak_and_popular_ones_do_not_with_the_standard_library_alone(
+    tmp_path: Path, here: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
     ratings(tmp_path)
     options = ["--train", "ratings.csv", "--runs", "6", "--canary-count", "20"]
     leaking = command("plain.py", "own", "{train}", "{histories}", "{out}")
-    done = dprec(tmp_path, "--command", leaking, *options, "--out", "a")
+    done = here(tmp_path, "--command", leaking, *options, "--out", "a")
     assert done.returncode == 3, done.stderr
     assert "The lists show what their users were trained on" in done.stdout
     assert "Membership of interactions is revealed" in done.stdout

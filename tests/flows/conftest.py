@@ -7,14 +7,17 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
+from dvc.cli import main as dvc
 from filelock import FileLock
 
 from flows import server
-from tests import parameters
+from tests import command, parameters
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -108,9 +111,18 @@ class Project:
             check=False,
         )
 
-    def dprec(self, *arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
-        """Run the command line under test."""
-        return self.call(sys.executable, "-m", "flows", *arguments, **extra)
+    def dprec(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run the command line under test in this process."""
+        return command.dprec(self.root, *arguments, environment=self.environment)
+
+    def run(self, suite: str, **extra: str) -> subprocess.CompletedProcess[str]:
+        """Run a suite by the command line under test, in a process of its own."""
+        return self.call(sys.executable, "-m", "flows", "run", suite, **extra)
+
+    def dvc(self, *arguments: str) -> int:
+        """Run DVC in this process; its exit status."""
+        with chdir(self.root), patch.dict(os.environ, self.environment, clear=True):
+            return int(dvc(list(arguments)))
 
     def start(self, *arguments: str, **extra: str) -> subprocess.Popen[str]:
         """Start the command line under test, in a process group of its own."""
@@ -163,9 +175,9 @@ def prefect_home(prefect_database: Path, tmp_path: Path) -> str:
 def address(prefect_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A Prefect server with an empty database."""
     home = shutil.copytree(prefect_database, tmp_path_factory.mktemp("server") / "prefect")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PREFECT_HOME", str(home))
-        patch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setenv("PREFECT_HOME", str(home))
+        monkeypatch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
         started = server.start(pages=True)
     yield started.address
     started.end()
@@ -188,7 +200,7 @@ def project(template: Path, tmp_path: Path) -> Project:
 def finished_template(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tiny project after a run."""
     ready = Project(shutil.copytree(template, tmp_path_factory.mktemp("finished") / "project"))
-    assert ready.call("dvc", "repro", "-q").returncode == 0
+    assert ready.dvc("repro", "-q") == 0
     ready.ran()
     return ready.root
 

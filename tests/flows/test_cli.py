@@ -13,6 +13,7 @@ import pytest
 
 from flows import settings
 from flows.tables import show_audits
+from tests.command import dprec
 from tests.flows.conftest import Project
 from tests.flows.test_execution import wait_for
 
@@ -49,7 +50,7 @@ def test_dvc_unpickles_nothing_from_a_folder_of_everybodys(tmp_path: Path, monke
 
 
 def test_a_run_ends_with_the_report_and_a_second_one_has_nothing_to_do(project: Project, prefect_home: str) -> None:
-    first = project.dprec("run", "demo", PREFECT_HOME=prefect_home)
+    first = project.run("demo", PREFECT_HOME=prefect_home)
     assert (first.returncode, first.stdout.splitlines()[-1]) == (0, "report: data/reports/demo/index.html")
     assert first.stderr == ""
     assert len(project.ran()) == 4
@@ -68,7 +69,7 @@ def test_a_run_ends_with_the_report_and_a_second_one_has_nothing_to_do(project: 
 def test_a_failing_stage_ends_the_run_with_one_line(finished: Project, address: str) -> None:
     finished.write("code/a.py", "# changed\n")
     finished.write("fail.train@a", "")
-    failed = finished.dprec("run", "demo", PREFECT_API_URL=address)
+    failed = finished.run("demo", PREFECT_API_URL=address)
     assert failed.returncode == 1
     assert failed.stderr == "dprec: train@a failed: u.data:7: rating 6 is not in 1..5\n"
 
@@ -93,7 +94,7 @@ def test_an_interrupted_run_leaves_nothing_behind_and_the_next_completes(
     assert not left_of(finished.root)
     (finished.root / "slow.train@a").unlink()
     finished.ran()
-    assert finished.call("dvc", "repro", "-q").returncode == 0
+    assert finished.dvc("repro", "-q") == 0
     assert finished.ran() == ["train@a"]
 
 
@@ -125,7 +126,7 @@ def test_mistakes_are_one_line(project: Project, arguments: list[str], message: 
 
 
 def test_debug_shows_the_traceback(project: Project) -> None:
-    result = project.dprec("--debug", "run", "nope")
+    result = project.call(sys.executable, "-m", "flows", "--debug", "run", "nope")
     assert result.returncode == 1
     assert "Traceback" in result.stderr
 
@@ -179,18 +180,16 @@ def test_audits_run_by_themselves_and_end_with_a_table() -> None:
     """Two cheap ones, a sound one and a claim that is refuted; an unknown one is named."""
     root = Path(__file__).resolve().parents[2]
 
-    def dprec(*names: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "flows.cli", "audit-mechanisms", "--jobs", "2", *names]
-        return subprocess.run(command, capture_output=True, text=True, cwd=root)
-
-    done = dprec("features/numbers", "dpmf-ratings")
+    command = [sys.executable, "-m", "flows.cli", "audit-mechanisms", "--jobs", "2", "features/numbers", "dpmf-ratings"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=root)
     assert done.returncode == 0
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in done.stdout.splitlines() if "│" in line]
     assert [row[0] for row in rows] == ["dpmf-ratings", "features/numbers"]
     assert [row[-1] for row in rows] == ["published claim refuted", "consistent"]
     assert [row[1:3] for row in rows] == [["0.1", "-"], ["2.5", "2.5"]]
     assert "2/2" in done.stderr
-    assert dprec("nothing").stderr.startswith("dprec: audits: there is no 'nothing'; known: ae, dipsgnn, ")
+    unknown = dprec(root, "audit-mechanisms", "nothing")
+    assert unknown.stderr.startswith("dprec: audits: there is no 'nothing'; known: ae, dipsgnn, ")
 
 
 def test_a_fault_is_told_by_the_table() -> None:

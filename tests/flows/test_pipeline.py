@@ -189,7 +189,8 @@ def test_the_headline_of_a_suite_is_a_table_of_its_run(address: str, monkeypatch
 def test_scheduled_runs_end_like_any_other_and_with_what_serves_them(
     inside: Project, address: str, number: signal.Signals
 ) -> None:
-    serving = inside.start("schedule", PREFECT_API_URL=address, **{CREDENTIAL: os.environ[CREDENTIAL]})
+    variables = {"PREFECT_API_URL": address, "PREFECT_RUNNER_POLL_FREQUENCY": "1", CREDENTIAL: os.environ[CREDENTIAL]}
+    serving = inside.start("schedule", **variables)
     try:
         if number == signal.SIGHUP:
             created = start_scheduled_run(address)

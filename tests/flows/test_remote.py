@@ -23,7 +23,7 @@ def test_a_second_clone_with_the_remote_runs_nothing_again(finished: Project, tm
     dvc(clone, "pull", "--with-deps", "report@demo")
     assert (clone.root / "data/reports/demo/index.html").read_text() == "report@demo"
     assert "up to date" in dvc(clone, "repro")
-    result = clone.dprec("run", "demo", PREFECT_API_URL=address)
+    result = clone.run("demo", PREFECT_API_URL=address)
     assert result.returncode == 0
     assert all(line.endswith("cached") for line in result.stdout.splitlines()[:-1])
     assert clone.ran() == []

@@ -8,9 +8,8 @@ from subprocess import PIPE
 
 import pytest
 import yaml
-from dvc.cli import main as dvc
 
-from flows import plan
+from flows import lockfiles, plan
 from flows.lockfiles import is_cut
 from flows.locks import Busy
 from flows.project import open_project
@@ -26,7 +25,7 @@ DOWNLOADED = "data/raw/demo/index.html"
 def seen(finished: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     """The finished project whose files DVC has read: from now on it goes by their times."""
     monkeypatch.setenv("DVC_SITE_CACHE_DIR", finished.environment["DVC_SITE_CACHE_DIR"])
-    assert finished.call("dvc", "status", "-q").returncode == 0
+    assert finished.dvc("status", "-q") == 0
     return finished
 
 
@@ -70,7 +69,7 @@ def test_a_damaged_list_of_files_is_not_checked_out(finished: Project, listing: 
 
 def test_a_run_removes_damaged_inputs_before_a_stage_reads_them(seen: Project) -> None:
     rot(seen.root / DOWNLOADED)
-    assert seen.call("dvc", "status", "-q").returncode == 0  # DVC does not see it
+    assert seen.dvc("status", "-q") == 0  # DVC does not see it
     seen.write("code/a.py", "# changed\n")
     with open_project() as project:
         assert plan.discard_damaged(plan.read("report@demo", project), project) == ["data/raw/demo"]
@@ -183,20 +182,20 @@ def test_the_remedy_for_a_file_that_is_not_the_one_that_was_checked_works(finish
     finished.write("checked.py", CHECKED)
     finished.write("data/dvc.yaml", CHECKED_PIPELINE)
     train = ["repro", "-q", "data/dvc.yaml:train@demo"]
-    assert dvc(train) == 0
+    assert finished.dvc(*train) == 0
     finished.write("code/a.py", "# changed\n")
     if how == "somebody wrote into it":
         finished.write("data/processed/demo", "other data")
     else:
         rot(finished.root / "data/processed/demo")
         rot(cached(finished, "the data"))
-        assert dvc(train) != 0
+        assert finished.dvc(*train) != 0
     refused = finished.call("python", "checked.py", "train@demo", "data/model")
     assert refused.stderr.startswith("data/processed/demo: not the file that was checked; run ")
     verify, repro = refused.stderr.split("`")[1::2]
     finished.dprec(*verify.split()[1:])
-    assert dvc(repro.split()[1:]) == 0
-    assert dvc(train) == 0
+    assert finished.dvc(*repro.split()[1:]) == 0
+    assert finished.dvc(*train) == 0
     assert (finished.root / "data/model").read_text() == "the data"
 
 
@@ -286,8 +285,11 @@ def test_a_lock_that_was_cut_is_not_believed_wherever_the_cut_is(finished: Proje
 
 
 @pytest.mark.parametrize("content", ["cut", "unreadable"])
-def test_a_lock_that_dvc_is_writing_is_not_set_aside(finished: Project, content: str) -> None:
+def test_a_lock_that_dvc_is_writing_is_not_set_aside(
+    finished: Project, content: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """DVC writes it in place, for a moment it is cut: it was renamed then, and DVC wrote the rest to another file."""
+    monkeypatch.setattr(lockfiles, "WRITING_SECONDS", 0.3)
     path = finished.root / "suites/demo/dvc.lock"
     complete = path.read_text()
     path.write_text(complete[:-3] if content == "cut" else "schema: [")

@@ -5,7 +5,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from multiprocessing import forkserver
@@ -19,10 +18,10 @@ from flows.execution import Processes, StageFailed, environment
 
 JOB = """
 import os, sys, time
-print("hello", sys.argv[1:], os.environ["WORD"], os.getcwd(), sys.argv[0].rpartition("/")[2], __name__)
+print("hello", sys.argv[1:], os.environ["WORD"], os.getcwd(), sys.argv[0].rpartition("/")[2], __name__, flush=True)
 print("and", "json" in sys.modules, file=sys.stderr)
 if "slow" in sys.argv:
-    time.sleep(5)
+    time.sleep(2)
 raise SystemExit(int(sys.argv[1]))
 """
 
@@ -74,13 +73,12 @@ def test_a_fork_server_that_was_killed_is_said_so(monkeypatch: pytest.MonkeyPatc
     """Python then says 255 of the stage, which is no reason."""
     monkeypatch.setenv("WORD", "w")
 
-    def killed() -> None:
-        time.sleep(0.5)
-        os.kill(forkserver._forkserver._forkserver_pid, signal.SIGKILL)  # type: ignore[attr-defined]
+    def kill(line: str) -> None:
+        if line.startswith("hello"):
+            os.kill(forkserver._forkserver._forkserver_pid, signal.SIGKILL)  # type: ignore[attr-defined]
 
-    threading.Thread(target=killed).start()
     with pytest.raises(StageFailed, match="killed by SIGKILL"):
-        Processes().run("python -m job 0 slow", print)
+        Processes().run("python -m job 0 slow", kill)
 
 
 STARTS = """

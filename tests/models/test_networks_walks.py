@@ -144,7 +144,7 @@ def test_skipgram_is_the_same_whatever_python_hashes_by():
             text=True,
             check=True,
         ).stdout
-        for seed in ("0", "1", "2")
+        for seed in ("0", "1")
     }
     assert len(seen) == 1
 
