@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 PYTHON ?= python3.11
 VENV := .venv
-JOBS ?= 2
+JOBS ?= 3
 SUITE ?= demo
 TESTS ?=
 YES ?=
