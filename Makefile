@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 PYTHON ?= python3.11
 VENV := .venv
-JOBS ?= 3
+JOBS ?= 2
 SUITE ?= demo
 TESTS ?=
 YES ?=

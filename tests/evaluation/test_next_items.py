@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.metrics import label_ranking_average_precision_score, top_k_accuracy_score
 
-from tasks.errors import DataError
+from tasks.errors import DivergenceError
 from tasks.evaluation.next_items import BATCH, NextItems, Scorer, next_items, next_metrics
 from tasks.evaluation.ranking import Seen, tie_order
 from tasks.sequences import Sequences
@@ -137,5 +137,5 @@ def test_a_scorer_without_an_opinion_is_as_good_as_chance() -> None:
 
 def test_scores_that_are_not_finite_are_refused() -> None:
     nothing: Scorer = lambda sequences: torch.full((sequences.n_events, N_ITEMS), float("nan"))  # noqa: E731
-    with pytest.raises(DataError, match="finite"):
+    with pytest.raises(DivergenceError, match="finite"):
         next_items(nothing, random_sequences(np.random.default_rng(0), 3), 2, tie_order(N_ITEMS, 0))
