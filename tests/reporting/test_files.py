@@ -172,3 +172,12 @@ def test_means_stand_beside_their_deviation_and_count() -> None:
         "experiment,setting,full/ndcg,2,,,0.500000,0.353553,,",
         "experiment,setting,iterations,1,7.000000,,,,,",
     ]
+
+
+def test_training_without_validation_has_a_curve_of_its_loss_alone(real: Results) -> None:
+    system = real.systems[0]
+    records = [{"epoch": 1, "loss": 0.5}, {"epoch": 2, "loss": 0.25}]  # what networks' embedders record
+    results = replace(real, systems=(replace(system, history={"base": {"0": records}}), *real.systems[1:]))
+    written = plots.tables(results, 10)
+    assert written[f"metrics/{system.experiment}/loss.tsv"]["loss"].to_list() == [0.5, 0.25]
+    assert f"metrics/{system.experiment}/valid.tsv" not in written

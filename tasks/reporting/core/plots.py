@@ -75,7 +75,7 @@ def attacks(results: Results) -> pl.DataFrame:
 def curves(results: Results) -> pl.DataFrame:
     """Columns system, step, loss, valid: of every epoch at setting `base`, mean over the seeds that reached it."""
     points = [
-        (system.label, record["epoch"], record["loss"], record["valid"])
+        (system.label, record["epoch"], record["loss"], record.get("valid"))  # networks are embedded without validation
         for system in results.systems
         for records in (system.history or {}).get(BASE, {}).values()
         for record in records
