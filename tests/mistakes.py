@@ -165,6 +165,11 @@ MISTAKES: list[tuple[Change, str]] = [
         put(*DEMO, "experiments", "demo-bpr", "seeds", value=[ORIGINAL["suites"]["demo"]["tuning"]["seed"]]),
         "suites/demo/params.yaml: experiments.demo-bpr.seeds: .* is the tuning seed",
     ),
+    (put(*DEMO, "tuning", "of", value="gerei"), "suites/demo/tuning.yaml: tuning.of: unknown suite 'gerei'"),
+    (
+        put(*DEMO, "tuning", "of", value="membership"),
+        "suites/demo/tuning.yaml: tuning.of: membership has none of its own",
+    ),
     (
         put(*DEMO, "experiments", "demo-bpr", "config", "epoch", value=3),
         "suites/demo/params.yaml: experiments.demo-bpr.config.epoch: unknown key",

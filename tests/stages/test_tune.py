@@ -120,3 +120,9 @@ def test_a_model_without_a_grid_is_refused_with_the_key_to_add(tmp_path, monkeyp
     grid(tmp_path, "    bpr: {learning_rate: [0.01]}\n")
     with pytest.raises(ConfigurationError, match=r"suites/tiny/tuning\.yaml: tuning\.grid: nothing to try for 'gerai'"):
         tune.main("tiny-gerai")
+    path = tmp_path / "suites/tiny/tuning.yaml"
+    own = yaml.safe_load(path.read_text(encoding="utf-8"))
+    own["tuning"] |= {"untried": {"gerai": "as in another suite"}}
+    path.write_text(yaml.safe_dump(own), encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=r"'gerai' \(as in another suite\); add its keys"):
+        tune.main("tiny-gerai")
