@@ -7,7 +7,10 @@ from tasks.config.params import Params
 from tasks.config.tasks import TASKS
 
 OF_FEATURES = ("features", "features/categories", "features/numbers")
-OF_NETWORKS = ("edges", "edges/cells", "edges/filled", "edges/number", "features", "texts")
+OF_NETWORKS = (
+    *("edges", "edges/cells", "edges/filled", "edges/number", "edges/released"),
+    *("features", "features/released", "texts"),
+)
 
 
 def names(name: str, params: Params) -> list[str]:
