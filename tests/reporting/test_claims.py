@@ -143,6 +143,27 @@ def test_a_trend_follows_the_swept_key(every: Results) -> None:
     assert claim_of(few, trend).verdict == "not run"
 
 
+def test_curves_of_two_methods_are_compared_where_both_were_run(every: Results) -> None:
+    """... at three values or more: each may have been run at others, too."""
+    trend = Trend("figure2", "", "epsilon", ("GERAI",), (HIT,), rises=False, below="DPMF")
+    other = {("dpmf", f"epsilon={x:g}", 5): 0.4 for x in (0.1, 0.2, 0.3, 0.8)}
+    results = with_values(every, swept({0.1: 0.2, 0.2: 0.25, 0.4: 0.3, 0.8: 0.35}) | other)
+    actual = claim_of(results, trend)
+    assert actual.verdict == "supported"
+    assert "0.200 at ε = 0.1, 0.050 at 0.8" in actual.evidence
+    apart = {("dpmf", f"epsilon={x:g}", 5): 0.4 for x in (0.1, 0.3, 0.5)}
+    nothing = claim_of(with_values(every, swept({0.1: 0.2, 0.2: 0.25, 0.4: 0.3}) | apart), trend)
+    assert nothing.verdict == "not run"
+
+
+def test_a_value_that_setting_base_alone_has_was_run(every: Results) -> None:
+    at_base, unswept = Side("GERAI", "epsilon", 0.4), {("gerai", "base", 5): 0.5, ("bpr", "base", 5): 0.4}
+    claim = Order("figure2", "", ((at_base, Side("BPR")),), (HIT,))
+    assert claim_of(with_values(every, unswept), claim).verdict == "supported"
+    other = Order("figure2", "", ((replace(at_base, value=0.3), Side("BPR")),), (HIT,))
+    assert claim_of(with_values(every, unswept), other).verdict == "not run"
+
+
 def test_a_trend_over_the_cut_off_and_of_a_gap(every: Results) -> None:
     measure = replace(HIT, ks=(5, 10, 15))
     levels = {("gerai", "base", k): 0.3 + k / 100 for k in measure.ks}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tasks.reporting.core.layout import join_words, number
 from tasks.reporting.core.results import BASE, Results, System, unique
-from tasks.reporting.core.sweeps import NAMES, find_setting, settings_along, swept
+from tasks.reporting.core.sweeps import NAMES, base_value, find_setting, settings_along, swept
 
 Verdict = Literal["supported", "contradicted", "not decided", "not run"]
 
@@ -183,24 +183,25 @@ class Trend(Statement):
         """One per measure: the slopes against zero."""
         made, absent = [], []
         for measure in self.measures:
+            xs = self._shared(results, measure)
             curves: list[dict[int, NDArray[np.float64]]] = []
             for method in self.methods:
-                curve, xs = self._curve(results, method, measure)
+                curve = self._curve(results, method, measure, xs)
                 absent += [] if curve else [f"{method} at three values of {NAMES.get(self.key, self.key)}"]
                 curves += [curve] if curve else []
             if self.below and curves:
-                top, xs = self._curve(results, self.below, measure)
+                top = self._curve(results, self.below, measure, xs)
                 absent += [] if top else [self.below]
                 curves = [{seed: top[seed] - curve[seed] for seed in curve.keys() & top.keys()} for curve in curves]
             if self.minus and curves:
                 subtrahend = replace(self, at=self.minus, minus=())
-                less = [subtrahend._curve(results, method, measure) for method in self.methods]
-                if len(less) != len(curves) or any(other != xs for _, other in less):
+                less = [subtrahend._curve(results, method, measure, xs) for method in self.methods]
+                if len(less) != len(curves) or not all(less):
                     absent.append(f"{join_words(self.methods)} at the same values")
                     continue
                 curves = [
                     {seed: curve[seed] - off[seed] for seed in curve.keys() & off.keys()}
-                    for curve, (off, _) in zip(curves, less, strict=True)
+                    for curve, off in zip(curves, less, strict=True)
                 ]
             seeds = sorted(set.intersection(*(set(curve) for curve in curves))) if curves else []
             if not seeds:
@@ -216,32 +217,43 @@ class Trend(Statement):
             made.append(Comparison(measure.name, text, slopes if self.rises else -slopes, np.zeros(len(slopes))))
         return made, unique(absent)
 
-    def _curve(
-        self, results: Results, method: str, measure: Measure
-    ) -> tuple[dict[int, NDArray[np.float64]], list[float]]:
-        """Seed -> (n_x,) values, and the x; empty where fewer than three values were run."""
+    def _settings(self, results: Results, method: str) -> dict[float, str]:
+        """Value of the swept key -> setting, of a method."""
+        system = system_of(results, method)
+        if system is None:
+            return {}
+        if self.at:
+            settings = settings_along(results, system, self.key, dict(self.at))
+        else:
+            settings = swept(results, system).get(self.key, {})
+        return {x: setting for x, setting in settings.items() if not self.values or x in self.values}
+
+    def _shared(self, results: Results, measure: Measure) -> list[float]:
+        """The x at which all methods were run that were run at three or more, and the one above them."""
         if self.key == "K":
-            xs = [float(k) for k in measure.ks]
+            return [float(k) for k in measure.ks]
+        runs = [self._settings(results, method) for method in (*self.methods, self.below) if method]
+        enough = [set(settings) for settings in runs if len(settings) >= 3]
+        return sorted(set.intersection(*enough)) if enough else []
+
+    def _curve(
+        self, results: Results, method: str, measure: Measure, xs: list[float]
+    ) -> dict[int, NDArray[np.float64]]:
+        """Seed -> (n_x,) values; empty where there are fewer than three, or one of them was not run."""
+        if self.key == "K":
             columns = [
                 by_seed(results, Side(method), Measure(measure.name, measure.metric, (k,), measure.better))
                 for k in measure.ks
             ]
         else:
-            system = system_of(results, method)
-            if system is None:
-                settings = {}
-            else:
-                settings = (
-                    settings_along(results, system, self.key, dict(self.at))
-                    if self.at
-                    else swept(results, system).get(self.key, {})
-                )
-            xs = [x for x in settings if not self.values or x in self.values]
-            columns = [by_seed(results, Side(method, setting=settings[x]), measure) for x in xs]
+            settings = self._settings(results, method)
+            columns = [
+                by_seed(results, Side(method, setting=settings[x]), measure) if x in settings else {} for x in xs
+            ]
         if len(xs) < 3 or not all(columns):
-            return {}, xs
+            return {}
         seeds = sorted(set.intersection(*(set(column) for column in columns)))
-        return {seed: np.array([column[seed] for column in columns]) for seed in seeds}, xs
+        return {seed: np.array([column[seed] for column in columns]) for seed in seeds}
 
 
 def system_of(results: Results, method: str) -> System | None:
@@ -258,10 +270,16 @@ def by_seed(results: Results, side: Side, measure: Measure) -> dict[int, float]:
     if side.at:
         setting = find_setting(results, system, dict(side.at))
     else:
-        wanted = swept(results, system).get(side.key, {}).get(side.value) if side.key else side.setting or BASE
+        wanted = _swept_setting(results, system, side) if side.key else side.setting or BASE
         setting = None if wanted is None else results.find_setting(system, wanted)
     if setting is None:
         return {}
     columns = [results.by_seed(system, measure.metric, k, setting) for k in measure.ks]
     seeds = set.intersection(*(set(column) for column in columns))
     return {seed: float(np.mean([column[seed] for column in columns])) for seed in sorted(seeds)}
+
+
+def _swept_setting(results: Results, system: System, side: Side) -> str | None:
+    """The setting that has the value of a key: `base`, too, where nothing else varies that key."""
+    setting = swept(results, system).get(side.key, {}).get(side.value)
+    return BASE if setting is None and base_value(system, side.key) == side.value else setting
