@@ -31,11 +31,12 @@ def adjacency(items: list[int], *, normalised: bool = False) -> tuple[list[int],
 
 
 def user_vector(network, user: int) -> Tensor | None:
-    """e_u: of a user's features (Eq. 5), of the id, or none."""
+    """e_u: of a user's features (Eq. 5), of the id (the mean of all who trained, where this one did not), or none."""
     if network.user is None:
         return None
     if isinstance(network.user, torch.nn.Embedding):
-        return network.user.weight[user]
+        weight, trained = network.user.weight, network.user.trained
+        return weight[user] if trained[user] else weight[trained].mean(dim=0)
     return network.user.weight @ network.profiles[user]
 
 

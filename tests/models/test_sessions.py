@@ -166,6 +166,7 @@ def test_a_users_vector_is_found_by_the_id(name):
     expected = model.score_next(data().sequences)
     weight = model.network.user.weight.data
     weight[number] = weight.clone()
+    model.network.user.trained[number] = model.network.user.trained.clone()
     actual = model.score_next(ragged(PARTS, users=number[OWNERS].tolist()))
     torch.testing.assert_close(actual, expected, rtol=0, atol=1e-6)
 
@@ -197,6 +198,22 @@ def test_a_setting_that_means_nothing_is_refused_in_one_line_that_names_it(name,
     line = first_error(error.value)
     assert key in line
     assert "\n" not in line
+
+
+def test_a_user_without_training_events_is_an_average_one():
+    """Those who validate have none: a vector that no step has moved would be chance."""
+    of = data()
+    known = replace(of, sequences=of.sequences.take(np.arange(1, len(of.sequences))))
+    stranger = int(of.sequences.users[0])
+    cls = system_class("priv-u")
+    model = cls(cls.Config.model_validate(SCALED | {"steps": 1, "epsilon": 4.0, "epochs": 2})).fit(
+        known, rng=np.random.default_rng(0)
+    )
+    with torch.no_grad():
+        vectors = model.user_vectors(torch.arange(of.n_users))
+        others = np.unique(known.sequences.users)
+        torch.testing.assert_close(vectors[stranger], model.network.user.weight[others].mean(dim=0))
+        assert torch.equal(vectors[others], model.network.user.weight[others])
 
 
 def test_the_padded_batches_that_speed_is_compared_with_have_the_same_loss():

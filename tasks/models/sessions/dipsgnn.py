@@ -250,7 +250,26 @@ class PrivU(DIPSGNN):
 
     def user_module(self, data: TrainingData) -> nn.Module | None:
         """One vector for each user id."""
-        return nn.Embedding(data.n_users, self.config.user_dimension)
+        assert data.sequences is not None
+        return UserVectors(data.n_users, self.config.user_dimension, data.sequences.users)
+
+
+class UserVectors(nn.Embedding):
+    """A vector for every user: that of one who did not train, as those who validate, is the mean of those who did."""
+
+    trained: Tensor
+
+    def __init__(self, n_users: int, dimension: int, users: NDArray[np.integer]) -> None:
+        super().__init__(n_users, dimension)
+        trained = torch.zeros(n_users, dtype=torch.bool)
+        trained[torch.from_numpy(users).long()] = True
+        self.register_buffer("trained", trained, persistent=False)  # nobody else is asked about after training
+
+    def forward(self, users: Tensor) -> Tensor:
+        """(n,) ids -> (n, dimension)."""
+        known = self.trained[users]
+        vectors = super().forward(users)
+        return vectors if known.all() else torch.where(known[:, None], vectors, self.weight[self.trained].mean(dim=0))
 
 
 def prefixes(asked: Asked) -> NDArray[np.uint64]:
