@@ -87,7 +87,8 @@ def plan(name: str, attack: EdgeAttack, params: Params) -> list[Unit]:
         ]
         for setting, file in [*models, (None, model_file(attack.control, control, BASE))]:
             label = f"{system}-{setting or 'control'}"
-            folder = runs.folder_of(KEPT / name, label, file_digest(file), setting is None, *seen, code)
+            epochs = epochs_of(*trained_of(system, setting, attack), params)
+            folder = runs.folder_of(KEPT / name, label, file_digest(file), epochs, setting is None, *seen, code)
             units.append(Unit(label, folder, system, setting))
     return units
 
@@ -100,10 +101,11 @@ def complete(
     model = model_of(unit, attack, params)
     seed = params.suites[params.experiments[unit.system].suite].evaluation.seed
     order = ranking.tie_order(model.network.items.num_embeddings, seed)
+    epochs = epochs_of(*trained_of(unit.system, unit.setting, attack), params)
     rows = [
         {"system": unit.system, "setting": BASE, "epsilon": model.config.epsilon} | row
         for row in edge_worlds.attack(
-            released_model(model, attack, order), targets, edge_worlds.Trials(attack.trials, attack.seed)
+            released_model(model, attack, order, epochs), targets, edge_worlds.Trials(attack.trials, attack.seed)
         )
     ]
     write_json(place / RESULT, rows)
@@ -127,13 +129,25 @@ def model_file(name: str, experiment: Experiment, setting: str) -> Path:
     return folder / f"seed-{experiment.seeds[0]}.safetensors"
 
 
+def trained_of(system: str, setting: str | None, attack: EdgeAttack) -> tuple[str, str]:
+    """The experiment and the setting whose model is attacked. setting: None for the control."""
+    return (attack.control, BASE) if setting is None else (system, setting)
+
+
+def epochs_of(name: str, setting: str, params: Params) -> int:
+    """How many epochs the training of a setting's first seed had, validation and all."""
+    experiment = params.experiments[name]
+    history = read_json(RUNS / experiment.suite / name / "train" / "history.json")
+    return len(history[setting][str(experiment.seeds[0])])
+
+
 def model_of(unit: Unit, attack: EdgeAttack, params: Params) -> DIPSGNN:
     """The model that a unit attacks.
 
     Raises:
         ConfigurationError: a system has no noise, the control has some, or it aggregates no graph.
     """
-    name, setting = (attack.control, BASE) if unit.setting is None else (unit.system, unit.setting)
+    name, setting = trained_of(unit.system, unit.setting, attack)
     model = read_model(name, params.experiments[name], setting)
     if unit.setting is None and model.config.epsilon is not None:
         raise ConfigurationError(f"attack.control: {name} has noise; name a system without")
@@ -172,12 +186,17 @@ def choose_targets(experiment: Experiment, attack: EdgeAttack) -> list[edge_worl
     return targets
 
 
-def released_model(model: DIPSGNN, attack: EdgeAttack, order: NDArray[np.int64]) -> edge_worlds.Released:
-    """What an attacker sees of a model. order: of items with equal scores."""
+def released_model(model: DIPSGNN, attack: EdgeAttack, order: NDArray[np.int64], epochs: int) -> edge_worlds.Released:
+    """What an attacker sees of a model. Aggregates are those of a sequence that was learnt from.
+
+    Args:
+        order: of items with equal scores.
+        epochs: of training, each of which released noisy aggregates, unless those of all are one release.
+    """
     return edge_worlds.Released(
         states=lambda user: model.aggregated_states(user).double().cpu().numpy(),
         sigma=model.sigma,
-        releases=model.releases,
+        releases=min(model.releases, epochs),
         lists=lambda user, items, first: recommended_lists(model, user, items, attack, order, first),
         n_items=len(order),
     )

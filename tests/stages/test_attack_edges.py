@@ -134,6 +134,19 @@ def test_theory_is_that_of_the_matrices_with_the_models_noise(inside: Params) ->
         assert row["theory"] == pytest.approx(np.mean(expected), rel=1e-9)
 
 
+def test_aggregates_were_released_in_the_epochs_that_ran(inside: Params, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cap on epochs is no release."""
+    attack, epochs = attack_of(inside), attack_edges.epochs_of("tiny-dipsgnn", "base", inside)
+    assert epochs == tiny_next.EPOCHS  # nothing ended it before
+    short = {"base": {"3": [{"epoch": 1}]}}
+    monkeypatch.setattr(attack_edges, "read_json", lambda _: short)
+    assert attack_edges.epochs_of("tiny-dipsgnn", "base", inside) == 1
+    for system, releases in (("tiny-dipsgnn", 1), ("tiny-edgerand", 1)):
+        model = read_model(system, inside.experiments[system], "base")
+        assert released_model(model, attack, order(model), 1).releases == releases
+        assert released_model(model, attack, order(model), epochs).releases <= epochs
+
+
 @pytest.mark.usefixtures("inside")
 def test_more_noise_is_less_advantage_and_sound_noise_hides_what_published_noise_does_not() -> None:
     """Of the best attacker, so without chance."""
@@ -184,7 +197,7 @@ def test_each_inference_has_noise_of_its_own(system: str, inside: Params, monkey
     monkeypatch.setattr(edge_worlds, "WORLDS", {"removed": edges.remove_visit})
     targets = choose_targets(inside.experiments["tiny-nonp"], attack)
     how = edge_worlds.Trials(attack.trials, attack.seed)
-    list(edge_worlds.attack(released_model(model, attack, order(model)), targets, how))
+    list(edge_worlds.attack(released_model(model, attack, order(model), tiny_next.EPOCHS), targets, how))
     drawn = np.concatenate(asked)
     assert len(drawn) == len(np.unique(drawn)) == 2 * attack.targets * attack.trials
 

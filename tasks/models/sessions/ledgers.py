@@ -176,8 +176,8 @@ def _published_aggregates(steps: int, noise_ratio: float, epsilon: float, delta:
         "Recommendations are computed from the true graph, without noise.",
         claimed=(epsilon, delta),
         gaps=(
-            f"Theorem 4.2 covers one aggregation of one matrix; a run releases both matrices, in {releases} epochs "
-            "and for every state of a node.",
+            f"Theorem 4.2 covers one aggregation of one matrix; a run releases both matrices, in at most {releases} "
+            "epochs and for every state of a node.",
             "Removing one interaction changes three entries of each matrix: √10 C, not C.",
             *READ,
         ),

@@ -91,7 +91,8 @@ def section(results: Results) -> Section:
             "An attacker who knows everything else tells two worlds apart: the true one, and one where an interaction "
             "is removed or two are in the opposite order. Advantage is its true positive rate minus its false positive "
             "rate: 0 is chance, and an interval above 0 is bold. Without noise the same attack shows what it can do at "
-            "all."
+            "all. Noisy aggregates are what the events of a tested sequence would have released in training: once in "
+            "each epoch that ran, or once for all where they are cached."
         ),
     )
 
