@@ -206,14 +206,16 @@ def list_advantage(
         ValueError: the shapes differ or are not (8 or more, 1 or more), an item is out of range, or a list holds an
             item twice.
     """
-    if lists0.ndim == lists1.ndim == 3 and lists0.shape == lists1.shape:
-        return _lists_advantage(np.stack([lists0, lists1]), n_items, rng)
-    _check_worlds(lists0, lists1)
-    both = np.sort(np.concatenate([lists0, lists1]), axis=1)
+    several = lists0.ndim == lists1.ndim == 3 and lists0.shape == lists1.shape
+    if not several:
+        _check_worlds(lists0, lists1)
+    both = np.sort(np.concatenate([lists.reshape(-1, lists.shape[-1]) for lists in (lists0, lists1)]), axis=1)
     if both[:, 0].min() < 0 or both[:, -1].max() >= n_items:
         raise ValueError(f"lists must hold items 0 to {n_items - 1} (hold {both.min()} to {both.max()})")
     if repeated := int((both[:, 1:] == both[:, :-1]).any(axis=1).sum()):
         raise ValueError(f"{repeated} of {len(both)} lists hold an item twice")
+    if several:
+        return _lists_advantage(np.stack([lists0, lists1]), n_items, rng)
     length = lists0.shape[1]
 
     def by_item(first: NDArray[Any], second: NDArray[Any]) -> Score:

@@ -171,6 +171,14 @@ def test_lists_that_never_vary_and_differ_are_told_apart_always() -> None:
     assert list_advantage(first, first, 10, rng).value == 0
 
 
+@pytest.mark.parametrize("wrong", [np.full(5, 3), np.arange(5) + 50, np.arange(5) - 20])
+def test_lists_that_are_none_are_refused_at_one_time_and_at_several(wrong: np.ndarray) -> None:
+    for shape in ((20, 5), (20, 3, 5)):
+        lists = np.broadcast_to(wrong, shape)
+        with pytest.raises(ValueError, match=r"items 0 to 9|an item twice"):
+            list_advantage(lists, lists, 10, np.random.default_rng(0))
+
+
 def test_lists_of_the_same_law_are_told_apart_by_chance_alone() -> None:
     """Shuffled worlds: lists of both are dealt to either. Intervals hold 0 at 95 % or more: fewer than 45 of 50 do
     with probability 4 %, were it 95 % exactly."""

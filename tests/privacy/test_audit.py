@@ -71,6 +71,12 @@ def test_cells_and_words_are_consistent(epsilon: float) -> None:
         assert 0.5 * epsilon < audit(*samples, CONFIDENCE).epsilon <= epsilon
 
 
+@pytest.mark.parametrize("epsilon", [60.0, 100.0, 800.0])
+def test_a_graph_that_no_64_bits_can_name_is_refused(epsilon: float) -> None:
+    with pytest.raises(ValueError, match="64-bit"):
+        worst_cases.cells_samples(epsilon, 1000, np.random.default_rng(0))
+
+
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.5, 5.0])
 def test_noise_that_is_off_is_caught(epsilon: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """The positive control, for each mechanism: an audit that cannot catch this catches nothing."""

@@ -20,8 +20,7 @@ REASONS: dict[str, str] = {
     "no aggregation": "nothing is aggregated",
     "sensitive ratings are not used": "nothing that is released depends on them",
     "sensitive ratings stay with their users": "nothing that is released depends on them",
-    "user-level SGD with noise of each user's budget": "the worst case is of equal budgets under a constant bound, "
-    "and was built after version 0.1",
+    "user-level SGD with noise of each user's budget": "the worst case is of equal budgets under a constant bound",
     "within the users' gradients": "one guarantee with that of interactions, whose line says what was audited",
 }
 """Mechanism as a ledger names it, or mechanism and observer of a line that claims nothing, which is of noise that was

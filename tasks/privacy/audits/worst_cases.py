@@ -86,6 +86,9 @@ def cells_samples(epsilon: float, n: int, rng: np.random.Generator) -> Samples:
         ValueError: epsilon is not a positive finite number, or so large that no graph of 64-bit pairs is sparse enough.
     """
     check_epsilon(epsilon)
+    log_pairs = np.log(2 * n) + np.logaddexp(epsilon, np.log(2))
+    if log_pairs > np.log(2.0**62):
+        raise ValueError(f"epsilon: no graph of 64-bit pairs is sparse enough for {epsilon:g}")
     n_nodes = int(np.ceil(np.sqrt(2 * n * (np.exp(epsilon) + 2)))) + 1
     step, first = np.divmod(np.arange(2 * n, dtype=np.int64), n_nodes)
     second = (first + step + 1) % n_nodes
