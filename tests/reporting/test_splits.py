@@ -13,7 +13,7 @@ from tasks.evaluation import statistics
 from tasks.evaluation.run_numbers import APART
 from tasks.reporting import page
 from tasks.reporting.core import comparison, findings
-from tasks.reporting.core.figures import point_of
+from tasks.reporting.core.figures import crossing_levels, point_of, yardstick_levels
 from tasks.reporting.core.results import BASE, Results, Spent, System
 from tasks.reporting.sections import composition, details
 from tasks.stages.report import report_of
@@ -98,6 +98,15 @@ def test_a_point_of_a_sweep_is_of_the_first_split(real: Results, crossed: Result
     assert alone is not None
     assert every is not None
     assert every.y == pytest.approx(alone.y + SHIFT)  # the mean of 0, 1 and 2 shifts
+
+
+def test_levels_beside_a_sweep_are_of_the_first_split(real: Results, crossed: Results) -> None:
+    alone, swept, every = (
+        [level.y for level in yardstick_levels(results, 10, swept=swept)]
+        for results, swept in ((real, False), (crossed, True), (crossed, False))
+    )
+    assert swept == alone != every
+    assert [level.y for level in crossing_levels(crossed, 10)] == [level.y for level in crossing_levels(real, 10)]
 
 
 def test_perturbed_features_are_released_once_for_all_splits(crossed: Results) -> None:

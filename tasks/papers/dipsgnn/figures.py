@@ -48,7 +48,7 @@ def swept_figure(results: Results, figure: published.Figure, k: int) -> Chart:
     series = [curve for curve in series if curve.points]
     shown = any(curve.name.endswith(PAPER) for curve in series)
     note = " The paper's points are those it prints, of which Table 2 has the one at its default." if shown else ""
-    title, levels = f"{utility.at(k)}, {utility.spoken}", yardstick_levels(results, k)
+    title, levels = f"{utility.at(k)}, {utility.spoken}", yardstick_levels(results, k, swept=True)
     log = logarithmic(key, values)
     panel = Panel(title, name_of(key), utility.at(k), series, levels, values, log=log)
     return Chart(

@@ -292,6 +292,7 @@ def of_networks(networks: tuple[Network, ...]) -> Paper:
                 ("as released", f"{label}-released"),
                 ("rigorous", f"{label}-rigorous"),
             )
+            if system != "dp-crosue-released"  # the code that was released has no such run of both
         )
         if labelled
         else (),

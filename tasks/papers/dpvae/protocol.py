@@ -294,6 +294,6 @@ def _is_repeated(rows: pl.DataFrame) -> NDArray[np.bool_]:
 
 
 def _count(step: str, rows: pl.DataFrame) -> Count:
-    """`base.counted` without a hash table: ids are small numbers."""
+    """`count` without a hash table: ids are small numbers."""
     users, items = (int(np.count_nonzero(np.bincount(rows[name]))) for name in ("user", "item"))
     return Count(step, users, items, rows.height)

@@ -81,7 +81,7 @@ def swept_figure(results: Results, figure: published.Figure, k: int) -> Chart:
     rival = results.find_compared(RIVAL)
     hit = "sampled-100/hit"
     above = []
-    if rival is not None and len(values := results.values(rival, hit, k)):
+    if rival is not None and len(values := results.values(rival, hit, k, first_split=True)):
         above = [Level(f"level of {rival.label}", float(values.mean()), "dashdot")]
     panels: list[Panel] = []
     if system is None:

@@ -292,26 +292,26 @@ def marks_of(
     return [series for series in drawn if series.points]
 
 
-def yardstick_levels(results: Results, k: int) -> list[Level]:
-    """How well the popularity lists rank."""
+def yardstick_levels(results: Results, k: int, *, swept: bool = False) -> list[Level]:
+    """How well the popularity lists rank. swept: beside curves, which are of the first split alone."""
     layout = results.layout
     metric = layout.utility.metric
     named = [system for name in layout.floor if (system := results.find(name)) is not None]
     return [
         Level(f"level of {system.label}", float(values.mean()), kind)
         for system, kind in zip(named or results.yardsticks, ("dashed", "dotted"), strict=False)
-        if len(values := results.values(system, metric, k))
+        if len(values := results.values(system, metric, k, first_split=swept))
     ]
 
 
 def crossing_levels(results: Results, k: int) -> list[Level]:
-    """How well the systems do that a budget is measured by."""
+    """How well the systems do that a budget is measured by, on the first split, which curves are of."""
     layout = results.layout
     return [
         Level(f"level of {system.label}", float(values.mean()), kind)
         for name, kind in zip(layout.levels, ("dashed", "dashdot", "dotted"), strict=False)
         if (system := results.find(name)) is not None
-        and len(values := results.values(system, layout.utility.metric, k))
+        and len(values := results.values(system, layout.utility.metric, k, first_split=True))
     ]
 
 

@@ -106,7 +106,7 @@ def table(results: Results) -> list[Table]:
         shown.append(
             Table(
                 f"Link stealing on {network.title}: mean over seeds; below the AUC its gain over each control with its "
-                "95 % interval; ✓ marks a gain, bold one over all controls",
+                "uncorrected 95 % interval; ✓ marks a gain, bold one over all controls",
                 [Heading("System", ""), *map(Heading, headings)],
                 rows,
                 groups=[("AUC", len(SCORERS)), ("True positive rate at 1 % false ones", len(SCORERS))],
