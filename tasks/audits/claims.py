@@ -27,16 +27,16 @@ FOLLOWS = 41
 """Follows, all of them of one user."""
 
 
-@worst_case("a visit between two others, seen in their rows of all epochs' aggregates")
+@worst_case("a visit between two others, seen in their rows of ten epochs' aggregates")
 def aggregates(
     seed: int, n_samples: int = 4_000, epsilon: float = 5.0, delta: float = 1e-5, epochs: int = 10
 ) -> Samples:
-    """DIPSGNN's claim for one aggregation of one matrix, of all epochs of training."""
+    """DIPSGNN's claim for one aggregation of one matrix, of all of `epochs`."""
     model, (with_visit, without) = sessions.aggregates("published", seed, n_samples, epsilon, delta, epochs)
     return Samples(without, with_visit, model.ledger()[0])
 
 
-@worst_case("a visit between two others, seen in their rows of all epochs' aggregates")
+@worst_case("a visit between two others, seen in their rows of ten epochs' aggregates")
 def aggregates_as_released(
     seed: int,
     n_samples: int = 4_000,
@@ -45,7 +45,7 @@ def aggregates_as_released(
     clip: float = 1.0,
     epochs: int = 10,
 ) -> Samples:
-    """What Theorem 4.2 gives at the noise of the authors' code, for one aggregation of one matrix; of all epochs.
+    """What Theorem 4.2 gives at the noise of the authors' code, for one aggregation of one matrix; of all of `epochs`.
 
     epsilon: ε2 of the configuration, not what is claimed at that noise.
     """

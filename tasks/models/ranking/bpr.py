@@ -17,7 +17,7 @@ from tasks.training_data import TrainingData
 
 
 class BPRConfig(EpochConfig):
-    """Configuration of `BPR`; `regularization` weighs the rows a batch touches, as in the paper."""
+    """Configuration of `BPR`; `regularization` weighs all rows in every step, the paper's those of a triple."""
 
     dimension: int
     """Length of user and item vectors."""
