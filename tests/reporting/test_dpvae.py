@@ -311,6 +311,8 @@ def test_claims_of_ml_100k_are_not_tested_elsewhere(known: Results, large: Resul
     assert there["The network has 5,384,804 parameters"].verdict == "contradicted"  # made up: ours has fewer items
     assert len(there) < len(shown.claims(known, K))
     assert shown.claims(replica, K) == []
+    unprinted = shown.claims(replace(large, processed=replace(large.processed, dataset="ml-1m")), K)
+    assert {claim.claim for claim in unprinted} == there.keys() - {"The network has 5,384,804 parameters"}
 
 
 def test_the_papers_own_numbers_support_what_it_says_of_ml_100k(known: Results) -> None:

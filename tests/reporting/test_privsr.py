@@ -260,6 +260,15 @@ def test_validation_is_an_error_again(known: Results) -> None:
     assert panel.y_label == "MAE"
 
 
+def test_claims_are_tested_on_data_of_which_nothing_is_printed_but_on_no_replica(
+    known: Results, replica: Results
+) -> None:
+    elsewhere = replace(known, processed=replace(known.processed, dataset="yelp-hin"))
+    assert not comparison.is_printed(elsewhere, PRIVSR)
+    assert {claim.artefact for claim in shown.claims(elsewhere, 0)} == {"figure3", "figure4", "figure5"}
+    assert shown.claims(replica, 0) == []
+
+
 def test_printed_statistics_stand_beside_ours(known: Results, replica: Results) -> None:
     table = data_statistics.network(known)
     assert table is not None

@@ -22,4 +22,5 @@ REPORT = PaperReport(
     counts=preparation.counts,
     settings=preparation.settings,
     lacking=preparation.missing_artefacts,
+    elsewhere=True,
 )

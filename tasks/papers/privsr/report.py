@@ -16,4 +16,5 @@ REPORT = PaperReport(
     claims=claims.claims,
     statistics=data_statistics.network,
     counts=data_statistics.network_counts,
+    elsewhere=True,
 )
