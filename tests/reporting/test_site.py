@@ -268,7 +268,11 @@ def _lists(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
 @pytest.mark.parametrize("folder", sorted((ROOT / "data/results").glob("*/")), ids=lambda folder: folder.name)
 def test_committed_results_hold_aggregates_and_no_ids_of_users_or_items(folder: Path) -> None:
     for file in (*folder.glob("*.parquet"), *folder.glob("*.csv")):
-        read = pl.read_parquet_schema(file) if file.suffix == ".parquet" else pl.read_csv(file, infer_schema_length=None).schema
+        read = (
+            pl.read_parquet_schema(file)
+            if file.suffix == ".parquet"
+            else pl.read_csv(file, infer_schema_length=None).schema
+        )
         for name, kind in read.items():
             assert name not in PERSONAL or (name == "target" and kind == pl.String) or kind == pl.Int64, (file, name)
             assert not isinstance(kind, pl.List | pl.Struct) or name in CURVES, (file, name)
