@@ -28,6 +28,7 @@ PACKAGES = {
     "great_expectations": "great-expectations",
     "implicit": "implicit",
     "jinja2": "jinja2",
+    "numba": "numba",
     "numpy": "numpy",
     "polars": "polars",
     "pyarrow": "pyarrow",

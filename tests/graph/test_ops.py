@@ -14,11 +14,11 @@ def kernels(request, monkeypatch):
         monkeypatch.setattr(ops, "_on_cpu", lambda _: False)
 
 
-def random_graph(seed: int, n_users: int = 7, n_items: int = 11, n_edges: int = 30) -> ops.Neighbourhoods:
-    rng = np.random.default_rng(seed)
-    codes = rng.choice(n_users * n_items, n_edges, replace=False)
+def random_graph(seed: int, n_edges: int = 30, *, loops: bool = True) -> ops.Neighbourhoods:
+    """Of 7 users and 11 items."""
+    codes = np.random.default_rng(seed).choice(77, n_edges, replace=False)
     return ops.Neighbourhoods.bipartite(
-        (codes // n_items).astype(np.int32), (codes % n_items).astype(np.int32), n_users, n_items
+        (codes // 11).astype(np.int32), (codes % 11).astype(np.int32), 7, 11, loops=loops
     )
 
 
@@ -29,10 +29,7 @@ def test_every_node_hears_its_neighbours_and_itself():
 
 
 def test_without_loops_no_node_hears_itself():
-    with_loops = random_graph(0)
-    codes = np.random.default_rng(0).choice(77, 30, replace=False)
-    users, items = (codes // 11).astype(np.int32), (codes % 11).astype(np.int32)
-    graph = ops.Neighbourhoods.bipartite(users, items, 7, 11, loops=False)
+    with_loops, graph = random_graph(0), random_graph(0, loops=False)
     for node in range(18):
         heard = graph.sources[graph.indptr[node] : graph.indptr[node + 1]].tolist()
         before = with_loops.sources[with_loops.indptr[node] : with_loops.indptr[node + 1]].tolist()

@@ -12,6 +12,7 @@ from torch.nn.functional import softplus
 from typing_extensions import override
 
 from tasks.graph import ops
+from tasks.graph.attention import attend
 from tasks.models.training import DerivedModel, EpochConfig, PairwiseModel, draw_weights
 from tasks.training_data import TrainingData
 
@@ -62,11 +63,8 @@ class GCNNetwork(nn.Module):
         """z* (Eq. 5, 9) of the block's centres: (n_centres, d)."""
         nodes = torch.cat([self.embed_users(self.features), self.embed_items])
         messages = self.message(nodes)
-        scores = ops.additive_scores(
-            block, self.attend_message(messages), self.attend_centre(nodes[centres]), self.attention.weight[0]
-        )
-        attention = ops.softmax(block, scores)
-        return torch.relu(self.aggregate(ops.weighted_sum(block, attention, messages)))
+        rows = self.attend_message(messages), self.attend_centre(nodes[centres])
+        return torch.relu(self.aggregate(attend(block, *rows, self.attention.weight[0], messages)))
 
 
 class GCN(DerivedModel, PairwiseModel):

@@ -1,0 +1,148 @@
+"""Additive attention on CPU tensors as one compiled pass over the edges: scores, softmax and weighted sum together.
+
+`attend` is what `ops.additive_scores`, `ops.softmax` and `ops.weighted_sum` say one after another, and is that on every
+other device. Nothing of size (n_edges, d) exists, forth or back, and no edge needs an exponential per number:
+sigmoid(a + b) is 1 / (1 + exp(-a) exp(-b)), whose exponentials are of nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tasks.graph import ops
+from tasks.graph.ops import Block
+
+LARGEST = 40.0  # exp(2 * 40) is a float32
+
+
+def attend(block: Block, sources: Tensor, centres: Tensor, weight: Tensor, messages: Tensor) -> Tensor:
+    """For each centre the mean of its sources' messages, weighted by additive attention: (n_centres, k).
+
+    Args:
+        sources: (n_sources, d); centres: (n_centres, d); weight: (d,): an edge's score is weightᵀ sigmoid(its
+            source's row + its centre's row), and its weight the softmax of that over the edges of its centre.
+        messages: (n_sources, k). A centre without edges gets zeros.
+    """
+    tensors = sources, centres, weight, messages
+    if any(t.device.type != "cpu" for t in tensors) or not _bounded(sources, centres):
+        attention = ops.softmax(block, ops.additive_scores(block, sources, centres, weight))
+        return ops.weighted_sum(block, attention, messages)
+    return _Attend.apply(*tensors, block)
+
+
+def _bounded(*tensors: Tensor) -> bool:
+    """Whether exponentials of two entries can be multiplied; not so where an entry is not a number."""
+    return all(t.numel() == 0 or bool(t.detach().abs().amax() <= LARGEST) for t in tensors)
+
+
+class _Attend(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, sources: Tensor, centres: Tensor, weight: Tensor, messages: Tensor, block: Block) -> Tensor:
+        grown = [torch.exp(-t).contiguous() for t in (sources, centres)]
+        out = messages.new_zeros(len(block.indptr) - 1, messages.shape[1])
+        attention = messages.new_empty(len(block.sources))
+        ctx.save_for_backward(*grown, weight.contiguous(), messages.contiguous(), attention)
+        ctx.block = block
+        arrays = (t.detach().numpy() for t in (*ctx.to_save, out))
+        _kernels()[0](block.indptr.numpy(), block.sources.numpy(), *arrays)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        sources, centres, weight, messages, _ = saved = ctx.saved_tensors
+        of = [torch.zeros_like(t) for t in (sources, centres, weight, messages)]
+        arrays = (t.detach().numpy() for t in (*saved, gradients[0].contiguous(), *of))
+        _kernels()[1](ctx.block.indptr.numpy(), ctx.block.sources.numpy(), *arrays)
+        return of[0] * weight, of[1] * weight, of[2], of[3], None
+
+
+@cache
+def _kernels() -> tuple[Callable[..., None], Callable[..., None]]:
+    """The two passes, compiled for the types that they are first called with."""
+    import numba
+
+    compiled = numba.njit(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+    return compiled(_forward), compiled(_backward)
+
+
+def _forward(
+    indptr: Any,
+    edges: Any,
+    sources: Any,
+    centres: Any,
+    weight: Any,
+    messages: Any,
+    attention: Any,
+    out: Any,
+) -> None:
+    """Fill `attention` (n_edges,) and `out` (n_centres, k). sources, centres: exponentials of minus the rows."""
+    one = weight.dtype.type(1)
+    for c in range(len(indptr) - 1):
+        first, end = indptr[c], indptr[c + 1]
+        centre = centres[c]
+        highest = weight.dtype.type(-np.inf)
+        for e in range(first, end):
+            source = sources[edges[e]]
+            score = weight.dtype.type(0)
+            for j in range(len(weight)):
+                score += weight[j] / (one + source[j] * centre[j])
+            attention[e] = score
+            highest = max(highest, score)
+        total = weight.dtype.type(0)
+        for e in range(first, end):
+            attention[e] = np.exp(attention[e] - highest)
+            total += attention[e]
+        for e in range(first, end):
+            attention[e] /= total
+            message = messages[edges[e]]
+            for j in range(out.shape[1]):
+                out[c, j] += attention[e] * message[j]
+
+
+def _backward(
+    indptr: Any,
+    edges: Any,
+    sources: Any,
+    centres: Any,
+    weight: Any,
+    messages: Any,
+    attention: Any,
+    outer: Any,
+    of_sources: Any,
+    of_centres: Any,
+    of_weight: Any,
+    of_messages: Any,
+) -> None:
+    """Add up gradients from `outer` (n_centres, k). Those of sources and centres still lack the factor `weight`."""
+    one = weight.dtype.type(1)
+    widest = 0
+    for c in range(len(indptr) - 1):
+        widest = max(widest, indptr[c + 1] - indptr[c])
+    slopes = np.empty(widest, weight.dtype)
+    for c in range(len(indptr) - 1):
+        first, end = indptr[c], indptr[c + 1]
+        centre, received = centres[c], outer[c]
+        mean = weight.dtype.type(0)
+        for e in range(first, end):
+            s = edges[e]
+            slope = weight.dtype.type(0)
+            for j in range(len(received)):
+                slope += received[j] * messages[s, j]
+                of_messages[s, j] += attention[e] * received[j]
+            slopes[e - first] = slope
+            mean += attention[e] * slope
+        for e in range(first, end):
+            s = edges[e]
+            slope = attention[e] * (slopes[e - first] - mean)
+            for j in range(len(weight)):
+                hidden = one / (one + sources[s, j] * centre[j])
+                of_weight[j] += slope * hidden
+                change = slope * hidden * (one - hidden)
+                of_sources[s, j] += change
+                of_centres[c, j] += change

@@ -1,0 +1,76 @@
+"""Attention in one compiled pass is what its three steps are, one after another, and what a loop over centres is."""
+
+import numpy as np
+import pytest
+import torch
+
+from tasks.graph import attention, ops
+from tests.graph.test_ops import random_graph
+
+
+def inputs(n_centres: int, scale: float = 1.0, dtype: torch.dtype = torch.float64) -> list[torch.Tensor]:
+    """Rows of sources, rows of centres, the weight, messages of another width than the rows."""
+    generator = torch.Generator().manual_seed(n_centres)
+    shapes = (18, 5), (n_centres, 5), (5,), (18, 3)
+    drawn = (torch.randn(shape, generator=generator, dtype=dtype) for shape in shapes)
+    return [(t * scale if t.shape[-1] == 5 and t.ndim == 2 else t).requires_grad_() for t in drawn]
+
+
+def gradients(out: torch.Tensor, of: list[torch.Tensor]) -> list[torch.Tensor]:
+    weights = torch.from_numpy(np.random.default_rng(9).normal(size=out.shape)).to(out.dtype)
+    return list(torch.autograd.grad((out * weights).sum(), of))
+
+
+@pytest.mark.parametrize("loops", [True, False])  # without them some centres have no edges
+@pytest.mark.parametrize("seed", range(3))
+def test_attention_equals_a_loop_over_centres_in_value_and_gradient(seed, loops):
+    graph = random_graph(seed, n_edges=12 if not loops else 30, loops=loops)
+    centres = torch.tensor([3, 9, 17, 0, 4])
+    given = inputs(len(centres))
+    out = attention.attend(graph.block(centres), *given)
+
+    sources, rows, weight, messages = given
+    slow = []
+    for position, centre in enumerate(centres.tolist()):
+        heard = graph.sources[graph.indptr[centre] : graph.indptr[centre + 1]]
+        scores = torch.sigmoid(sources[heard] + rows[position]) @ weight
+        slow.append(torch.softmax(scores, 0) @ messages[heard])
+    torch.testing.assert_close(out, torch.stack(slow))
+    for fast, expected in zip(gradients(out, given), gradients(torch.stack(slow), given), strict=True):
+        torch.testing.assert_close(fast, expected)
+
+
+@pytest.mark.parametrize("scale", [1.0, 30.0, 300.0])  # rows beyond what exponentials can be multiplied of
+def test_attention_of_float32_equals_its_steps_however_large_the_rows(scale):
+    block = random_graph(2).all()
+    given = inputs(18, scale, torch.float32)
+    out = attention.attend(block, *given)
+    scores = ops.additive_scores(block, *given[:3])
+    steps = ops.weighted_sum(block, ops.softmax(block, scores), given[3])
+    torch.testing.assert_close(out, steps)
+    for one, other in zip(gradients(out, given), gradients(steps, given), strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
+
+
+def test_a_row_that_is_not_a_number_is_not_hidden():
+    given = inputs(18)
+    with torch.no_grad():
+        given[0][3, 1] = torch.nan
+    out = attention.attend(random_graph(2).all(), *given)
+    assert torch.isnan(out).any()
+
+
+def test_a_graph_without_edges_gives_zeros():
+    block = ops.Block(torch.zeros(5, dtype=torch.int64), torch.zeros(0, dtype=torch.int64), 18)
+    given = inputs(4)
+    out = attention.attend(block, *given)
+    assert torch.equal(out, torch.zeros(4, 3, dtype=torch.float64))
+    assert all(torch.equal(g, torch.zeros_like(g)) for g in gradients(out, given))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA not run")
+def test_cuda_agrees_with_cpu():
+    graph, given = random_graph(4), inputs(18, dtype=torch.float32)
+    moved = [t.detach().cuda() for t in given]
+    there = attention.attend(graph.to("cuda").all(), *moved)
+    torch.testing.assert_close(there.cpu(), attention.attend(graph.all(), *given))
