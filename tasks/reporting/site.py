@@ -114,6 +114,8 @@ class Suite:
 
     page: str
     report: Report
+    name: str
+    """Of the method of its paper."""
     reference: str
     licence: str
     origin: str
@@ -144,6 +146,7 @@ def suite(results: Results, report: PaperReport, claims: Sequence[Claim]) -> Sui
     return Suite(
         render(results, report, claims, docs="", home="../../index.html", why=reversals.link(results, "../../")),
         record(results, claims, k),
+        results.layout.name,
         results.layout.reference,
         results.licence or "",
         results.origin,
@@ -270,8 +273,9 @@ def _page(title: str, about: str, sections: Sequence[Section], up: str = "", rev
 
 
 def _index(suites: Sequence[Suite]) -> Table:
+    """A line for each suite, those on real data first."""
     rows = []
-    for entry in suites:
+    for entry in sorted(suites, key=lambda entry: [*origins.KINDS, None].index(entry.report.data)):
         report, verdict = entry.report, [claim.verdict for claim in entry.report.claims]
         alarm = next((line for line in report.verdicts if line.alarm), report.verdicts[0])
         rows.append(
@@ -285,7 +289,7 @@ def _index(suites: Sequence[Suite]) -> Table:
                     Cell(f"{entry.near} of {entry.known}") if entry.known else missing_cell(),
                     Cell(f"{verdict.count('supported')} of {len(verdict)}") if verdict else missing_cell(),
                     Cell(entry.state, kind=""),
-                    missing_cell() if report.paper is None else Cell(entry.reference, kind="wide"),
+                    missing_cell() if report.paper is None else Cell(entry.name, kind=""),
                 ],
             )
         )
