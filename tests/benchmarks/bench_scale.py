@@ -89,7 +89,7 @@ def _own(name: str) -> str:
         table |= {"title": "Own data", "paper": None, "data": "own", "defaults": {"experiments": experiments}}
         table |= {"experiments": {f"own-{system}": setting for system, setting in SETTINGS.items()}}
     if "tuning" in table:
-        table["tuning"]["grid"] = {}
+        table["tuning"] = {"seed": table["tuning"]["seed"], "grid": {}}
     return yaml.safe_dump(table)
 
 
