@@ -214,6 +214,7 @@ def pages(
         documents: name without suffix -> Markdown.
         changes: what changed since a revision; None where none was asked for.
     """
+    suites = real_first(suites)
     chosen = [text for name, text in documents.items() if name.startswith("choices")]
     articles = [part for text in chosen for part in parts(text, "docs/") if part.title.startswith(FINDINGS)]
     differences = [entry.difference for entry in suites if entry.difference is not None]
@@ -259,6 +260,11 @@ def pages(
     return made
 
 
+def real_first(suites: Sequence[Suite]) -> list[Suite]:
+    """Suites on real data, then those on a part of them, then on synthetic ones."""
+    return sorted(suites, key=lambda entry: [*origins.KINDS, None].index(entry.report.data))
+
+
 def _page(title: str, about: str, sections: Sequence[Section], up: str = "", revisions: Sequence[str] = ()) -> str:
     """A page; `revisions` are those of the results that it shows, which stand in what is exported from it."""
     templates = environment()
@@ -273,9 +279,8 @@ def _page(title: str, about: str, sections: Sequence[Section], up: str = "", rev
 
 
 def _index(suites: Sequence[Suite]) -> Table:
-    """A line for each suite, those on real data first."""
     rows = []
-    for entry in sorted(suites, key=lambda entry: [*origins.KINDS, None].index(entry.report.data)):
+    for entry in suites:
         report, verdict = entry.report, [claim.verdict for claim in entry.report.claims]
         alarm = next((line for line in report.verdicts if line.alarm), report.verdicts[0])
         rows.append(

@@ -55,7 +55,7 @@ def counted(suites: list[site.Suite]) -> list[coverage.Line]:
 
 @pytest.fixture(scope="module")
 def pages(suites: list[site.Suite], counted: list[coverage.Line]) -> dict[str, str]:
-    made = site.pages(suites, counted, DOCUMENTS)
+    made = site.pages(suites[::-1], counted, DOCUMENTS)
     return made | {f"suites/{suite.report.suite}/index.html": suite.page for suite in suites}
 
 
@@ -80,7 +80,7 @@ def _joined(file: str, link: str) -> str:
 
 
 def test_the_index_says_of_every_suite_what_it_is_and_its_headline(suites: list[site.Suite]) -> None:
-    table = site._index(suites[::-1])  # whose first is of synthetic data
+    table = site._index(suites)
     assert [row.cells[0].href for row in table.rows] == ["suites/gerai/index.html", "suites/demo/index.html"]
     assert [row.cells[2].text for row in table.rows] == ["real", "synthetic"]
     assert table.rows[1].cells[4].kind == "missing number", "synthetic data are set beside no paper"
@@ -88,6 +88,12 @@ def test_the_index_says_of_every_suite_what_it_is_and_its_headline(suites: list[
     assert table.rows[0].cells[7].text == "GERAI"
     for row, suite in zip(table.rows, suites, strict=True):
         assert row.cells[1].text.partition(": ")[2] in {line.text for line in suite.report.verdicts}
+
+
+@pytest.mark.parametrize("file", ["index.html", "leaderboards.html", "cards.html"])
+def test_real_data_come_before_synthetic_ones(pages: Mapping[str, str], file: str) -> None:
+    named = re.findall(r"(?:suites/|frontier-|cards-)(gerai|demo)\b", pages[file])
+    assert list(dict.fromkeys(named)) == ["gerai", "demo"]
 
 
 def test_a_part_of_the_data_is_no_data_set(real: Results) -> None:
