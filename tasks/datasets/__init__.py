@@ -20,6 +20,7 @@ FORMATS = {
 SOURCES = {
     **FORMATS,
     "demo": "tasks.datasets.synthetic.demo",
+    "ml_latest_small": "tasks.datasets.ml_latest_small",
     "twin_foursquare_twitter": "tasks.datasets.synthetic.foursquare_twitter",
     "twin_movielens": "tasks.datasets.synthetic.movielens",
     "twin_netflix": "tasks.datasets.synthetic.netflix",

@@ -3,12 +3,16 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import yaml
 
-from tasks.datasets import ml_20m
+from tasks.config.originals import publication
+from tasks.config.params import load
+from tasks.datasets import ml_20m, ml_latest_small
 from tasks.datasets.fetch import NoOptions, Places
 from tasks.datasets.ml_20m import RELEASES, ObtainOptions, convert, obtain
 from tasks.errors import DataError
 from tasks.raw import RawTables, read_raw
+from tests.parameters import ROOT
 
 SMALL = {
     "ratings.csv": "userId,movieId,rating,timestamp\n1,10,4.5,964982703\n1,20,0.5,964982704\n2,10,5.0,964982705\n",
@@ -131,7 +135,10 @@ def obtained(root: Path, mirror: Path | None, archive: str) -> Path:
 
 
 def test_the_real_files_of_the_small_data_set(mirror: Path, tmp_path: Path) -> None:
-    folder = obtained(tmp_path, mirror, "ml-latest-small")
+    folder = tmp_path / "ml-latest-small"
+    folder.mkdir()
+    places = Places(str(mirror), tmp_path / "placed", tmp_path / "downloads")
+    ml_latest_small.obtain(folder, places, ml_latest_small.ObtainOptions())
     assert sorted(file.name for file in folder.iterdir()) == ["README.txt", "movies.csv", "ratings.csv"]
     tables = converted(folder)
     ratings = tables.scan("interactions").collect()
@@ -166,3 +173,12 @@ def test_both_data_sets_are_described_as_what_they_are() -> None:
     assert "archive: ml-latest-small" in small.entry
     for source in (ml_20m.SOURCE, small):
         assert "Harper" in source.licence
+
+
+def test_the_small_data_set_is_no_other_one_beside_printed_numbers() -> None:
+    params = load(ROOT / "params.yaml")
+    assert publication("dpvae-ml-latest-small", params) == ml_latest_small.SOURCE.name == "ml-latest-small"
+    assert publication("dpvae-ml-20m", params) == ml_20m.SOURCE.name == "ml-20m"
+    assert params.datasets["ml-latest-small"].model_dump(exclude_none=True) == yaml.safe_load(
+        ml_latest_small.SOURCE.entry
+    )
