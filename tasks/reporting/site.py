@@ -35,7 +35,7 @@ PAGES = {
 """File -> its name in every page."""
 ABOUT = {
     "index.html": "Differentially private recommenders, reproduced from their papers, attacked and audited. A row is a "
-    "suite: the systems of a paper on one data set.",
+    "suite: systems, mostly of one paper, on one data set.",
     "leaderboards.html": "Systems of one data set, one measure and one unit of protection, by the ε that follows from "
     "what they ran. Compare within a table: protocols differ between suites.",
     "cards.html": "What each private system protects, from whom, and what its guarantee is worth.",
@@ -282,6 +282,8 @@ def _index(suites: Sequence[Suite]) -> Table:
     rows = []
     for entry in suites:
         report, verdict = entry.report, [claim.verdict for claim in entry.report.claims]
+        untested = verdict.count("not run")
+        tested = len(verdict) - untested
         alarm = next((line for line in report.verdicts if line.alarm), report.verdicts[0])
         rows.append(
             Row(
@@ -292,7 +294,9 @@ def _index(suites: Sequence[Suite]) -> Table:
                     Cell(report.data or "not recorded", (report.dataset,), ""),
                     Cell(str(len(report.systems))),
                     Cell(f"{entry.near} of {entry.known}") if entry.known else missing_cell(),
-                    Cell(f"{verdict.count('supported')} of {len(verdict)}") if verdict else missing_cell(),
+                    Cell(f"{verdict.count('supported')} of {tested}", (f"{untested} not run",) if untested else ())
+                    if tested
+                    else missing_cell(),
                     Cell(entry.state, kind=""),
                     missing_cell() if report.paper is None else Cell(entry.name, kind=""),
                 ],
