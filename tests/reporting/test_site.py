@@ -19,7 +19,7 @@ import pytest
 from tasks.errors import ConfigurationError
 from tasks.reporting import coverage, files, site
 from tasks.reporting.core.chart import ALARM, Panel
-from tasks.reporting.core.layout import Table
+from tasks.reporting.core.layout import Table, missing_cell
 from tasks.reporting.core.results import Results
 from tasks.reporting.core.section import Fold
 from tasks.reporting.documents import parts
@@ -94,6 +94,20 @@ def test_the_index_says_of_every_suite_what_it_is_and_its_headline(suites: list[
 def test_real_data_come_before_synthetic_ones(pages: Mapping[str, str], file: str) -> None:
     named = re.findall(r"(?:suites/|frontier-|cards-)(gerai|demo)\b", pages[file])
     assert list(dict.fromkeys(named)) == ["gerai", "demo"]
+
+
+def test_claims_that_were_not_run_do_not_count_as_tested(suites: list[site.Suite]) -> None:
+    verdicts = ("supported", "not run", "contradicted", "not run", "supported")
+    claims = [site.ClaimRecord(artefact="t", claim="c", verdict=verdict, evidence="") for verdict in verdicts]
+
+    def cell(claims: list[site.ClaimRecord]) -> tuple[str, tuple[str, ...]]:
+        report = suites[0].report.model_copy(update={"claims": claims})
+        of = site._index([replace(suites[0], report=report)]).rows[0].cells[5]
+        return of.text, of.lines
+
+    assert cell(claims) == ("2 of 3", ("2 not run",))
+    assert cell(claims[:1]) == ("1 of 1", ())
+    assert cell(claims[1:2]) == (missing_cell().text, ())
 
 
 def test_a_part_of_the_data_is_no_data_set(real: Results) -> None:
