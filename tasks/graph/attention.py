@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from tasks.graph import ops
 from tasks.graph.ops import Block
@@ -28,12 +29,35 @@ def attend(block: Block, sources: Tensor, centres: Tensor, weight: Tensor, messa
         sources: (n_sources, d); centres: (n_centres, d); weight: (d,): an edge's score is weightᵀ sigmoid(its
             source's row + its centre's row), and its weight the softmax of that over the edges of its centre.
         messages: (n_sources, k). A centre without edges gets zeros.
+
+    Raises:
+        ValueError: where shapes or types differ, or an edge leads out of the block. The compiled pass would read there.
     """
     tensors = sources, centres, weight, messages
+    _check(block, *tensors)
     if any(t.device.type != "cpu" for t in tensors) or not _bounded(sources, centres):
         attention = ops.softmax(block, ops.additive_scores(block, sources, centres, weight))
         return ops.weighted_sum(block, attention, messages)
+    _check_edges(block)
     return _Attend.apply(*tensors, block)
+
+
+def _check(block: Block, sources: Tensor, centres: Tensor, weight: Tensor, messages: Tensor) -> None:
+    d, k = len(weight), messages.shape[-1]
+    expected = (block.n_sources, d), (len(block.indptr) - 1, d), (d,), (block.n_sources, k)
+    tensors = sources, centres, weight, messages
+    if tuple(tuple(t.shape) for t in tensors) != expected or len({t.dtype for t in tensors}) > 1:
+        given = ", ".join(f"{tuple(t.shape)} of {t.dtype}" for t in tensors)
+        raise ValueError(f"attention over a block of {expected[0][0]} sources and {expected[1][0]} centres got {given}")
+
+
+def _check_edges(block: Block) -> None:
+    first, end = int(block.indptr[0]), int(block.indptr[-1])
+    sorted_by_centre = first == 0 and end == len(block.sources) and bool((block.indptr.diff() >= 0).all())
+    if not sorted_by_centre or (
+        end and not 0 <= int(block.sources.min()) <= int(block.sources.max()) < block.n_sources
+    ):
+        raise ValueError(f"attention over a block whose edges lead out of its {block.n_sources} sources")
 
 
 def _bounded(*tensors: Tensor) -> bool:
@@ -47,13 +71,15 @@ class _Attend(torch.autograd.Function):
         grown = [torch.exp(-t).contiguous() for t in (sources, centres)]
         out = messages.new_zeros(len(block.indptr) - 1, messages.shape[1])
         attention = messages.new_empty(len(block.sources))
-        ctx.save_for_backward(*grown, weight.contiguous(), messages.contiguous(), attention)
+        saved = (*grown, weight.contiguous(), messages.contiguous(), attention)
+        ctx.save_for_backward(*saved)
         ctx.block = block
-        arrays = (t.detach().numpy() for t in (*ctx.to_save, out))
+        arrays = (t.detach().numpy() for t in (*saved, out))
         _kernels()[0](block.indptr.numpy(), block.sources.numpy(), *arrays)
         return out
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         sources, centres, weight, messages, _ = saved = ctx.saved_tensors
         of = [torch.zeros_like(t) for t in (sources, centres, weight, messages)]
@@ -82,7 +108,7 @@ def _forward(
     out: Any,
 ) -> None:
     """Fill `attention` (n_edges,) and `out` (n_centres, k). sources, centres: exponentials of minus the rows."""
-    one = weight.dtype.type(1)
+    unit = weight.dtype.type(1)
     for c in range(len(indptr) - 1):
         first, end = indptr[c], indptr[c + 1]
         centre = centres[c]
@@ -91,7 +117,7 @@ def _forward(
             source = sources[edges[e]]
             score = weight.dtype.type(0)
             for j in range(len(weight)):
-                score += weight[j] / (one + source[j] * centre[j])
+                score += weight[j] / (unit + source[j] * centre[j])
             attention[e] = score
             highest = max(highest, score)
         total = weight.dtype.type(0)
@@ -120,7 +146,7 @@ def _backward(
     of_messages: Any,
 ) -> None:
     """Add up gradients from `outer` (n_centres, k). Those of sources and centres still lack the factor `weight`."""
-    one = weight.dtype.type(1)
+    unit = weight.dtype.type(1)
     widest = 0
     for c in range(len(indptr) - 1):
         widest = max(widest, indptr[c + 1] - indptr[c])
@@ -141,8 +167,8 @@ def _backward(
             s = edges[e]
             slope = attention[e] * (slopes[e - first] - mean)
             for j in range(len(weight)):
-                hidden = one / (one + sources[s, j] * centre[j])
+                hidden = unit / (unit + sources[s, j] * centre[j])
                 of_weight[j] += slope * hidden
-                change = slope * hidden * (one - hidden)
+                change = slope * hidden * (unit - hidden)
                 of_sources[s, j] += change
                 of_centres[c, j] += change

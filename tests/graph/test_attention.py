@@ -50,8 +50,8 @@ def test_attention_of_float32_equals_its_steps_however_large_the_rows(largest):
     assert (out.grad_fn.name() == "_AttendBackward") == (largest <= attention.LARGEST)
     steps = ops.weighted_sum(block, ops.softmax(block, ops.additive_scores(block, *given[:3])), given[3])
     torch.testing.assert_close(out, steps)
-    for one, other in zip(gradients(out, given), gradients(steps, given), strict=True):
-        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
+    for fast, expected in zip(gradients(out, given), gradients(steps, given), strict=True):
+        torch.testing.assert_close(fast, expected, atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("place", range(4))
@@ -70,6 +70,38 @@ def test_a_graph_without_edges_gives_zeros():
     out = attention.attend(block, *given)
     assert torch.equal(out, torch.zeros(4, 3, dtype=torch.float64))
     assert all(torch.equal(g, torch.zeros_like(g)) for g in gradients(out, given))
+
+
+@pytest.mark.parametrize(
+    ("place", "shape"), [(0, (17, 5)), (0, (18, 4)), (1, (17, 5)), (1, (18, 6)), (2, (4,)), (3, (17, 3)), (3, (19, 3))]
+)
+def test_other_shapes_are_refused_before_anything_is_read(place, shape):
+    given = inputs(18)
+    given[place] = torch.zeros(shape, dtype=torch.float64)
+    with pytest.raises(ValueError, match="a block of 18 sources and 18 centres got"):
+        attention.attend(random_graph(2).all(), *given)
+
+
+def test_numbers_of_two_types_are_refused():
+    given = inputs(18)
+    with pytest.raises(ValueError, match="float32"):
+        attention.attend(random_graph(2).all(), *given[:3], given[3].float())
+
+
+@pytest.mark.parametrize(("indptr", "sources"), [([0, 1, 2], [0, 18]), ([0, 1, 2], [-1, 0]), ([0, 3, 2], [0, 1]),
+                                             ([0, 1, 3], [0, 1]), ([1, 1, 2], [0, 1])])  # fmt: skip
+def test_an_edge_that_leads_out_of_the_block_is_refused(indptr, sources):
+    block = ops.Block(torch.tensor(indptr), torch.tensor(sources), 18)
+    with pytest.raises(ValueError, match="lead out of its 18 sources"):
+        attention.attend(block, *inputs(2))
+
+
+def test_a_second_derivative_is_refused():
+    given = inputs(18)
+    out = attention.attend(random_graph(2).all(), *given)
+    (first,) = torch.autograd.grad(out.square().sum(), given[0], create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        first.sum().backward()
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA not run")
