@@ -1,9 +1,10 @@
-"""What suites took to run: CPU time and memory, from the provenance of their stages."""
+"""What suites took to run: time and memory, from the provenance of their stages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, missing_cell, number
 from tasks.reporting.core.results import Run
@@ -18,13 +19,15 @@ class Cost:
     suite: str
     cpu_hours: float
     """Of all stages that train, attack and audit, in all processes."""
+    hours: float | None
+    """By the clock, from the first of these stages to the end of the last; None where not all ran at one revision."""
     longest: str
     """The stage that took most of it, `train@gerai-gcn`."""
     longest_hours: float
     peak_memory_mb: int
 
 
-def cost(suite: str, runs: Iterable[Run]) -> Cost | None:
+def cost(suite: str, runs: Sequence[Run]) -> Cost | None:
     """What a suite took; None unless CPU time was recorded for all of its stages."""
     known = {f"{run.stage}@{run.name}": (run.cpu_seconds, run.peak_memory_mb) for run in runs}
     seconds = {name: taken for name, (taken, _) in known.items() if taken is not None}
@@ -32,7 +35,15 @@ def cost(suite: str, runs: Iterable[Run]) -> Cost | None:
         return None
     longest = max(seconds, key=seconds.__getitem__)
     memory = max(peak for _, peak in known.values())
-    return Cost(suite, sum(seconds.values()) / HOUR, longest, seconds[longest] / HOUR, memory)
+    return Cost(suite, sum(seconds.values()) / HOUR, _clock(runs), longest, seconds[longest] / HOUR, memory)
+
+
+def _clock(runs: Sequence[Run]) -> float | None:
+    if len({run.revision for run in runs}) > 1:
+        return None
+    began = [datetime.fromisoformat(run.started) for run in runs]
+    ended = [start + timedelta(seconds=run.seconds) for start, run in zip(began, runs, strict=True)]
+    return (max(ended) - min(began)).total_seconds() / HOUR
 
 
 def table(costs: Sequence[tuple[str, Cost | None]]) -> Table:
@@ -43,17 +54,24 @@ def table(costs: Sequence[tuple[str, Cost | None]]) -> Table:
         together = number(sum(cost.cpu_hours for cost in known), 2)
         most = max(cost.peak_memory_mb for cost in known)
         of = f"{len(known)} of {len(costs)} suites"
-        rows.append(Row("Together", [Cell(together), Cell(of, kind=""), missing_cell(), Cell(str(most))]))
-    headings = ["Suite", "CPU hours", "longest stage", "its CPU hours", "peak memory (MB)"]
-    kinds = [Heading(text, "" if place in (0, 2) else "number") for place, text in enumerate(headings)]
-    return Table("What suites took: CPU time of all processes and peak memory of one", kinds, rows)
+        rows.append(
+            Row("Together", [Cell(together), missing_cell(), Cell(of, kind=""), missing_cell(), Cell(str(most))])
+        )
+    headings = ["Suite", "CPU hours", "hours by the clock", "longest stage", "its CPU hours", "peak memory (MB)"]
+    kinds = [Heading(text, "" if place in (0, 3) else "number") for place, text in enumerate(headings)]
+    return Table(
+        "What suites took on two cores: CPU time of all processes, time by the clock, and peak memory of a process",
+        kinds,
+        rows,
+    )
 
 
 def _cells(cost: Cost | None) -> list[Cell]:
     if cost is None:
-        return [missing_cell("not recorded"), Cell("", kind=""), missing_cell(), missing_cell()]
+        return [missing_cell("not recorded"), missing_cell(), Cell("", kind=""), missing_cell(), missing_cell()]
     return [
         Cell(number(cost.cpu_hours, 2)),
+        missing_cell() if cost.hours is None else Cell(number(cost.hours, 2)),
         Cell(cost.longest, kind=""),
         Cell(number(cost.longest_hours, 2)),
         Cell(str(cost.peak_memory_mb)),

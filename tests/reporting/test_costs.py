@@ -1,0 +1,51 @@
+"""What suites took: computed from provenance, on the site and in docs/suites.md alike."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tasks.reporting import costs, files
+from tasks.reporting.core.results import Run
+
+ROOT = Path(__file__).resolve().parents[2]
+FIRST = Run("train", "a-bpr", "1f62b14", "2026-11-24T09:00:00+00:00", 600.0, 500, "CPU", 2, {}, cpu_seconds=1_200.0)
+SECOND = replace(
+    FIRST, stage="attack", started="2026-11-24T09:05:00+00:00", seconds=1_500.0, peak_memory_mb=400, cpu_seconds=900.0
+)
+
+
+def test_hours_are_of_all_processes_and_by_the_clock() -> None:
+    assert costs.cost("a", (FIRST, SECOND)) == costs.Cost("a", 2_100 / 3_600, 0.5, "train@a-bpr", 1 / 3, 500)
+
+
+def test_runs_at_two_revisions_have_no_hours_by_the_clock() -> None:
+    of_two = costs.cost("a", (FIRST, replace(SECOND, revision="f0fface")))
+    assert of_two is not None
+    assert of_two.hours is None
+
+
+@pytest.mark.parametrize("runs", [(), (FIRST, replace(SECOND, cpu_seconds=None))])
+def test_what_was_not_recorded_has_no_cost(runs: tuple[Run, ...]) -> None:
+    assert costs.cost("a", runs) is None
+
+
+def test_the_documentation_has_what_provenance_says() -> None:
+    """Lines that differ are printed as they should be."""
+    text = (ROOT / "docs/suites.md").read_text(encoding="utf-8").partition("## What they take")[2]
+    expected, total = [], 0.0
+    for folder in sorted(path.parent for path in (ROOT / "data/results").glob("*/results.json")):
+        suite, record = folder.name, folder / "provenance.json"
+        of = costs.cost(suite, files.read_runs(record)) if record.exists() else None
+        if of is None:
+            expected.append(f"| `{suite}` | not recorded | – | – | – |")
+            continue
+        total += of.cpu_hours
+        clock = "–" if of.hours is None else f"{of.hours:.2f}"
+        longest = f"`{of.longest}`, {of.longest_hours:.2f}"
+        expected.append(f"| `{suite}` | {of.cpu_hours:.2f} | {clock} | {longest} | {of.peak_memory_mb:,} |")
+    expected.append(f"| together | {total:.2f} | | | |")
+    assert [line for line in text.splitlines() if re.match(r"\| (`|together)", line)] == expected
