@@ -44,7 +44,9 @@ class ClusterUnits:
     """
 
     elsewhere = True
+    """Whether other machines work on them."""
     asking = 0
+    """Processes of this machine that list units; none that a stage would wait for."""
 
     def __init__(
         self,
@@ -61,6 +63,8 @@ class ClusterUnits:
         self._sent: dict[str, _Sent] = {}
         self._queue: SimpleQueue[Unit] = SimpleQueue()
         self._lock = threading.Lock()
+        self._stopped = ""
+        """Why no unit is sent any more."""
         self.waiting: set[str] = set()
         """Stages whose units are away."""
 
@@ -117,15 +121,21 @@ class ClusterUnits:
 
     def stop(self) -> None:
         """Whoever waits for units that are away hears that the run was stopped."""
-        for sent in self._sent.values():
-            sent.reason = sent.reason or "not run: the run was stopped"
-            sent.back.set()
+        with self._lock:
+            self._stopped = "not run: the run was stopped"
+            for sent in self._sent.values():
+                sent.reason = sent.reason or self._stopped
+                sent.back.set()
         self._cluster.stop()
 
     def _send(self, stage: str, units: list[Unit]) -> None:
         configuration = [PARAMS_FILE, *(path for own in OWN_FILES for path in sorted(SUITES.glob(f"*/{own}")))]
         inputs = self._cluster.store.put_files([*configuration, *self._reads(stage)])
-        self._sent[stage] = sent = _Sent(inputs, self._needs(stage), {unit.label for unit in units})
+        sent = _Sent(inputs, self._needs(stage), {unit.label for unit in units})
+        with self._lock:
+            if self._stopped:
+                raise StageFailed(self._stopped)
+            self._sent[stage] = sent
         say(stage, f"has {len(units)} units for the cluster")
         self.waiting.add(stage)
         try:

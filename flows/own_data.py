@@ -108,13 +108,14 @@ def _require_usable(path: Path) -> None:
         raise ConfigurationError(f"{path}: the path is not UTF-8, as params.yaml is; rename it") from None
     if path.suffix.lower() not in SUFFIXES:
         raise ConfigurationError(f"{path}: is none of {', '.join(SUFFIXES)}; save it as CSV or Parquet")
-    if path.is_absolute() or not path.is_file():
+    if not path.is_file():
         return
     try:
-        taken = subprocess.run(["git", "check-ignore", "-q", f"./{path}"], capture_output=True, check=False)
+        asked = path if path.is_absolute() else f"./{path}"
+        taken = subprocess.run(["git", "check-ignore", "-q", asked], capture_output=True, check=False)
     except FileNotFoundError:
         return
-    if taken.returncode == 1:  # 0: git ignores it; 128: nothing here is under git
+    if taken.returncode == 1:  # 0: git ignores it; 128: it is not under git, or nothing here is
         raise ConfigurationError(
             f"{path}: git would take it, with all that it says of people; move it to own/, which git and images leave "
             "out, or out of the project"

@@ -306,6 +306,8 @@ def columns_of(path: Path) -> list[str]:
     """
     if not path.is_file():
         raise DataError(f"{path}: no such file")
+    if path.suffix != PARQUET and path.suffix.lower() == PARQUET:
+        raise DataError(f"{path}: would be read as text; rename it to {path.stem}{PARQUET}")
     if path.suffix == PARQUET:
         try:
             return list(pq.read_schema(path).names)

@@ -45,9 +45,12 @@ def test_options_name_columns_and_separators_are_seen(tmp_path: Path) -> None:
 def test_parquet_reads_as_csv_does(tmp_path: Path) -> None:
     table = pl.read_csv(written(tmp_path, RATINGS))
     table.write_parquet(tmp_path / "ratings.parquet")
+    table.write_parquet(tmp_path / "RATINGS.PARQUET")
     from_csv = reading.interactions(tmp_path / "ratings.csv", "train", Names())
     from_parquet = reading.interactions(tmp_path / "ratings.parquet", "train", Names())
     assert from_csv.rows.equals(from_parquet.rows)
+    with pytest.raises(DataError, match=r"RATINGS.PARQUET: would be read as text; rename it to RATINGS\.parquet$"):
+        reading.interactions(tmp_path / "RATINGS.PARQUET", "train", Names())
 
 
 @pytest.mark.parametrize(

@@ -13,20 +13,23 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
 import pytest
 from fsspec.core import url_to_fs
 
-from flows import cluster, remote, warm
+from flows import cluster, cluster_units, remote, warm
 from flows.cluster import Cluster, Needs, connect, write_certificate
 from flows.execution import StageFailed
 from flows.pipeline import needs_of
 from flows.plan import Plan, Step
 from flows.store import Store
+from flows.units import Unit
 from tasks.errors import ConfigurationError, DataError
 from tasks.stages import runs
 from tests.flows.conftest import ROOT, Project
@@ -223,6 +226,40 @@ def test_a_cluster_of_the_runs_own_talks_tls_and_ends_with_it(
     assert "True" not in (driver.root / "units.log").read_text(), "nothing of Prefect's, credential or address"
     assert not [child for child in psutil.Process().children(recursive=True) if child not in before]
     assert not (driver.root / "data/checkpoints/.store").exists()
+
+
+def test_a_stage_that_is_about_to_send_units_when_the_run_is_stopped_hears_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        cluster_units, "list_units", lambda *_: [Unit("train@a-b", "train", "a-b", "base seed 0", ROOT)]
+    )
+    uploading, stopped = threading.Event(), threading.Event()
+
+    def put_files(_paths: list[Path]) -> str:
+        uploading.set()
+        stopped.wait(10)
+        return "inputs"
+
+    units = cluster_units.ClusterUnits(
+        SimpleNamespace(store=SimpleNamespace(put_files=put_files), stop=stopped.set),  # type: ignore[arg-type]
+        SimpleNamespace(),  # type: ignore[arg-type]
+        lambda: None,
+        reads=lambda _: [],
+        needs=lambda _: Needs(),
+        force=True,
+    )
+
+    def work() -> None:
+        with units.of("train@a-b", "python -m tasks.stages.train a-b"):
+            raise AssertionError("nothing was sent")
+
+    with ThreadPoolExecutor() as pool:
+        waits = pool.submit(work)
+        assert uploading.wait(10)
+        units.stop()
+        with pytest.raises(StageFailed, match="the run was stopped"):
+            waits.result(10)
 
 
 def test_a_process_that_does_not_end_when_it_is_asked_to_is_killed(

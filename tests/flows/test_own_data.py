@@ -358,10 +358,15 @@ def test_a_name_that_yaml_could_take_for_something_else_is_a_name(name: str) -> 
 def test_a_file_that_git_would_take_is_refused_until_git_ignores_it() -> None:
     subprocess.run(["git", "init", "-q"], check=True)
     before = {path.name for path in Path().iterdir()}
-    with pytest.raises(
-        ConfigurationError, match=r"^people\.csv: git would take it, .*; move it to own/, which git and"
-    ):
-        begin("shop", Path("ratings.csv").resolve(), Path("people.csv"), USUAL)
+    for ratings, people in (("ratings.csv", "people.csv"), (Path("ratings.csv").resolve(), "people.csv")):
+        with pytest.raises(
+            ConfigurationError, match=r"ratings\.csv: git would take it, .*; move it to own/, which git"
+        ):
+            begin("shop", Path(ratings), Path(people), USUAL)
+    outside = Path("ratings.csv").rename(Path("..") / "ratings.csv")
+    with pytest.raises(ConfigurationError, match=r"^people\.csv: git would take it"):
+        begin("shop", outside.resolve(), Path("people.csv"), USUAL)
+    outside.rename("ratings.csv")
     assert {path.name for path in Path().iterdir()} == before | {"data"}
     shutil.copyfile(ROOT / ".gitignore", ".gitignore")
     Path("own").mkdir()
