@@ -306,15 +306,14 @@ def columns_of(path: Path) -> list[str]:
     """
     if not path.is_file():
         raise DataError(f"{path}: no such file")
-    if path.suffix != PARQUET and path.suffix.lower() == PARQUET:
-        raise DataError(f"{path}: would be read as text; rename it to {path.stem}{PARQUET}")
-    if path.suffix == PARQUET:
+    if path.suffix.lower() == PARQUET:
+        if path.suffix != PARQUET:
+            raise DataError(f"{path}: would be read as text; rename it to {path.stem}{PARQUET}")
         try:
             return list(pq.read_schema(path).names)
         except (pa.ArrowException, OSError, ValueError) as error:
             raise _not_parquet(path, error) from None
-    line = _first_line(path)
-    if line.count('"') % 2:
+    if (line := _first_line(path)).count('"') % 2:
         raise DataError(f"{path}:1: a quoted name does not end on its line")
     try:
         return next(csv.reader([line], delimiter=separator(path)), [])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.reporting.core import headline, ledger
+from tasks.reporting.core import headline, known_gaps, ledger
 from tasks.reporting.core.layout import DASH, Cell, Heading, Row, Table, count, join_words, missing_cell, number
 from tasks.reporting.core.ledger import Line
 from tasks.reporting.core.results import Results, System, unique
@@ -25,12 +25,12 @@ def card(results: Results, system: System, k: int) -> list[Blocks]:
         entry = line.entry
         cells = [Cell(ledger.claimed_budget(entry)), _accounted(entry), _audited(line)]
         cells += [Cell(entry.observer or ANYONE, kind=""), Cell(entry.neighbouring, kind="wide")]
-        rows.append(Row(line.protects, [*cells, Cell(str(len(entry.gaps)))]))
+        rows.append(Row(line.protects, [*cells, Cell(str(len(known_gaps.of(results, entry))))]))
     headings = ["Protects", "claimed ε", "accounted ε", "audited ε", "from", "neighbouring inputs", "known gaps"]
     reached = f"{utility.at(utility.cutoff(k))} {number(float(values.mean()))}" if len(values) else "not measured"
     seconds = None if run is None else run.seconds if run.training_seconds is None else run.training_seconds
     cost = "; its cost was not recorded" if seconds is None else f"; {seconds:.0f} s of training"
-    named = _gaps(lines)
+    named = _gaps(results, lines)
     return [
         heading("{}", system.label, anchor=f"card-{system.experiment}"),
         paragraph("Utility: {}{}.", reached, cost),
@@ -105,11 +105,11 @@ def _audited(line: Line) -> Cell:
     )
 
 
-def _gaps(lines: list[Line]) -> list[str]:
+def _gaps(results: Results, lines: list[Line]) -> list[str]:
     """Every known gap once; one that not all lines have says whose it is."""
     of: dict[str, list[Line]] = {}
     for line in lines:
-        for gap in unique(ledger.gaps(line.entry)):
+        for gap in unique(known_gaps.of(results, line.entry)):
             of.setdefault(gap, []).append(line)
     return [
         gap if len(mine) == len(lines) else f"{join_words(unique([line.protects for line in mine]))}: {gap}"

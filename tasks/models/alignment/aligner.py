@@ -38,7 +38,7 @@ class Aligner:
         """Take the embeddings, (n_sources, d) and (n_targets, d), as they were learnt.
 
         Raises:
-            DataError: see `normalised`; the widths differ.
+            DataError: see `normalise`; the widths differ.
         """
         self.config = config
         self.source, self.target = (normalise(side, config.normalise) for side in (source, target))

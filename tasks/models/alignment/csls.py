@@ -64,7 +64,7 @@ class Csls:
             neighbours: k; in a network of fewer users all of them.
 
         Raises:
-            DataError: see `normalised`; the widths differ.
+            DataError: see `normalise`; the widths differ.
             ValueError: k is below 1.
         """
         if neighbours < 1:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from tasks.evaluation.run_numbers import seed_of, split_of
-from tasks.reporting.core import audits, ledger
+from tasks.reporting.core import audits, known_gaps, ledger
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, join_words, missing_cell, words
 from tasks.reporting.core.results import BASE, Results, unique
 from tasks.reporting.core.section import Blocks, Fold, Section, bullets, heading, optional, paragraph, subsection
@@ -135,7 +135,7 @@ def gaps(results: Results) -> list[tuple[str, tuple[str, ...]]]:
     """Known gaps between guarantee and run, each once, headed by what it concerns; what concerns most comes first."""
     concerned: dict[str, dict[tuple[str, str, str], None]] = {}
     for line in ledger.lines(results):
-        for gap in ledger.gaps(line.entry):
+        for gap in known_gaps.of(results, line.entry):
             concerned.setdefault(gap, {})[line.system.label, line.network, line.entry.protects] = None
     by_owners: dict[tuple[tuple[str, str, str], ...], list[str]] = {}
     for gap, owners in concerned.items():
