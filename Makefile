@@ -83,11 +83,13 @@ accounted: env  ## run the test suite, compose every privacy loss anew and write
 
 .PHONY: views
 views: env  ## DVC's own views, as the README has them: a line per suite, plots, curves, experiments of one suite, its stages
-	dvc metrics show
-	dvc plots show gerai-utility gerai-attacks gerai-curves --out .dvc/tmp/plots
-	dvc plots show data/results/demo/plots/metrics --out .dvc/tmp/plots
-	test "$$(dvc exp show --drop '^(?!.*demo/summary)' --csv | head -1 | tr ',' '\n' | wc -l)" -le 60
-	test "$$(dvc dag --mermaid --collapse-foreach-matrix report@demo | wc -l)" -le 100
+	@mkdir -p .dvc/tmp
+	dvc metrics show | tee .dvc/tmp/view; test "$$(wc -l < .dvc/tmp/view)" -ge 15
+	dvc plots show demo-utility demo-attacks demo-curves --out .dvc/tmp/plots; ! grep 'spec = {}' .dvc/tmp/plots/index.html
+	dvc plots show data/results/demo/plots/metrics --out .dvc/tmp/plots; ! grep 'spec = {}' .dvc/tmp/plots/index.html
+	dvc exp show --drop '^(?!Experiment$$|rev$$|.*demo/summary|.*demo-dp-popularity.config.epsilon)' --csv | tee .dvc/tmp/view
+	head -1 .dvc/tmp/view | grep '^Experiment,rev,.*epsilon' | tr ',' '\n' | wc -l | awk '{ exit !($$1 >= 10 && $$1 <= 60) }'
+	dvc dag --mermaid --collapse-foreach-matrix report@demo | tee .dvc/tmp/view; wc -l < .dvc/tmp/view | awk '{ exit !($$1 >= 20 && $$1 <= 100) }'
 
 .PHONY: lint
 lint: env  ## format and lint
@@ -150,11 +152,11 @@ regenerate: env  ## SUITE=gerai (or any other) from nothing, then compare with t
 .PHONY: nightly
 nightly: env  ## SUITE from what the DVC remote at DVC_REMOTE has: work out the rest, compare, and put there what is new
 	@[ -n "$(DVC_REMOTE)" ] || { echo "DVC_REMOTE names no remote, such as s3://BUCKET/dprec or a folder" >&2; exit 1; }
-	@dvc remote add --quiet --local --default --force nightly "$(DVC_REMOTE)"
+	@umask 077; dvc remote add --quiet --local --default --force nightly "$(DVC_REMOTE)"
 	umask 077; dvc pull --quiet --allow-missing --with-deps report@$(SUITE)  # of an empty remote nothing
 	@dprec run $(SUITE)
 	@dprec compare $(SUITE)
-	dvc push --quiet --with-deps report@$(SUITE)
+	umask 077; dvc push --quiet --with-deps report@$(SUITE)
 
 .PHONY: ci
 ci:  ## what CI runs

@@ -132,9 +132,11 @@ def run(
         from flows.current import current_project
         from flows.execution import hold_project, say
         from flows.server import server
+        from flows.store import require_no_password
         from tasks.config import params
 
         _require_known(suite, params.load())
+        require_no_password(store or "")
         with hold_project(f"suite {suite}", wait=wait):
             with current_project(suite) as project:
                 todo = plan.read(f"report@{suite}", project)

@@ -25,7 +25,7 @@ import psutil
 
 from flows import remote
 from flows.execution import StageFailed, say
-from flows.store import Store
+from flows.store import Store, line_of
 from tasks.errors import ConfigurationError
 from tasks.stages.common import CHECKPOINTS
 from tasks.stages.parent import end_with
@@ -67,6 +67,7 @@ class Cluster:
     def __init__(self, client: Any, name: str, store: str) -> None:
         self.store = Store(store)
         self._client, self._name, self._address = client, name, store
+        self._is_own = name.startswith(LOCAL)
         self._warned: set[str] = set()
         self._stopped = threading.Event()
 
@@ -103,9 +104,11 @@ class Cluster:
         except KilledWorker as error:
             reason = f"the worker that works on it was killed {error.allowed_failures + 1} times (out of memory?)"
             raise StageFailed(reason) from None
-        except (OSError, RuntimeError) as error:
+        except StageFailed:
+            raise
+        except Exception as error:  # of Dask, or of what it calls
             if self._client.status == "running":
-                raise StageFailed(" ".join(str(error).split())) from None
+                raise StageFailed(line_of(error)) from None
             raise self._lost() from None
         if "error" in answer:
             raise StageFailed(answer["error"])
@@ -131,6 +134,8 @@ class Cluster:
             return
         self._warned.add(stage)
         lacking = " ".join(f"{key}={value:g}" for key, value in wanted.items())
+        if lacking and self._is_own:
+            raise StageFailed(f"no worker of {self._name} offers {lacking}, and none will (`resources` of the suite)")
         say(stage, f"waits: no worker offers {lacking}" if lacking else "waits for a worker")
 
 

@@ -13,6 +13,7 @@ from filelock import FileLock
 
 from flows.cluster import Cluster, Needs
 from flows.execution import Processes, StageFailed, say
+from flows.store import line_of
 from flows.units import Unit, list_units, units_of
 from tasks.config.params import OWN_FILES, PARAMS_FILE, SUITES
 from tasks.errors import DataError
@@ -97,27 +98,34 @@ class ClusterUnits:
         Raises:
             StageFailed: with the unit's own last word.
         """
-        sent, reason = self._sent[unit.stage], ""
+        sent, reason = self._sent[unit.stage], "not finished"
         try:
             if sent.reason:
                 raise StageFailed("not run: another unit of its stage failed")
-            folder = unit.folder.as_posix()
-            if not self._force and self._fetch(unit):
-                on_line("was finished before, and is taken from the store")
-                return
-            own = (unit.module, unit.argument, unit.label, folder)
-            on_line(self._cluster.run(unit.stage, own, sent.inputs, sent.needs, force=self._force))
-            if not self._fetch(unit):
-                raise StageFailed("its results in the store are not those that it wrote; run it again")
-        except (StageFailed, OSError) as error:
+            on_line(self._have_worked_on(unit, sent))
+            reason = ""
+        except StageFailed as error:
             reason = str(error)
             raise
+        except Exception as error:  # stores have errors of their own kinds
+            reason = line_of(error)
+            raise StageFailed(reason) from error
         finally:
             with self._lock:
                 sent.reason = sent.reason or reason
                 sent.left.discard(unit.label)
                 if sent.reason or not sent.left:
                     sent.back.set()
+
+    def _have_worked_on(self, unit: Unit, sent: _Sent) -> str:
+        """Who did."""
+        if not self._force and self._fetch(unit):
+            return "was finished before, and is taken from the store"
+        own = (unit.module, unit.argument, unit.label, unit.folder.as_posix())
+        said = self._cluster.run(unit.stage, own, sent.inputs, sent.needs, force=self._force)
+        if not self._fetch(unit):
+            raise StageFailed("its results in the store are not those that it wrote; run it again")
+        return said
 
     def stop(self) -> None:
         """Whoever waits for units that are away hears that the run was stopped."""
@@ -130,7 +138,10 @@ class ClusterUnits:
 
     def _send(self, stage: str, units: list[Unit]) -> None:
         configuration = [PARAMS_FILE, *(path for own in OWN_FILES for path in sorted(SUITES.glob(f"*/{own}")))]
-        inputs = self._cluster.store.put_files([*configuration, *self._reads(stage)])
+        try:
+            inputs = self._cluster.store.put_files([*configuration, *self._reads(stage)])
+        except Exception as error:  # stores have errors of their own kinds
+            raise StageFailed(f"its inputs cannot be put into the store ({line_of(error)})") from error
         sent = _Sent(inputs, self._needs(stage), {unit.label for unit in units})
         with self._lock:
             if self._stopped:

@@ -49,7 +49,7 @@ def notify(url: str) -> None:
 
     webhook = Webhook(url=SecretStr(url), method="POST", headers=SecretDict({"Content-Type": "application/json"}))
     trigger = EventTrigger(
-        expect={"prefect.flow-run.Failed", "prefect.flow-run.Crashed", "prefect.flow-run.TimedOut"},
+        expect={"prefect.flow-run.Failed", "prefect.flow-run.Crashed"},
         match_related={"prefect.resource.role": "flow", "prefect.resource.name": "regenerate"},
         posture=Posture.Reactive,
         threshold=1,

@@ -39,7 +39,7 @@ from flows.reports import link
 from flows.units import Unit, Units
 from tasks.config import params
 from tasks.errors import ConfigurationError, DprecError
-from tasks.stages.common import REPORTS, RESULTS
+from tasks.stages.common import REPORTS, RESULTS, private
 from tasks.stages.parent import end_with_run
 
 WAKE_SECONDS = 0.5
@@ -156,6 +156,7 @@ def regenerate(
         DprecError: params.yaml is wrong (before anything runs), another run is going on, there is no such cluster, or
             a stage failed.
     """
+    private()  # also where a worker of Prefect calls it
     end_with_run()
     logger = get_run_logger()
     with ExitStack() as stack:

@@ -114,6 +114,10 @@ def _steps(project: Project, target: Any, done: dict[Any, Step]) -> Iterator[Ste
         yield done[stage]
 
 
+_CODE_OF = {"download": "code or the user's own file changed"}
+"""Stage -> what its fingerprint is of, beside code alone."""
+
+
 def _reasons(stage: Any, changes: list[Any]) -> tuple[str, ...]:
     """DVC's account of a stage's changes as short phrases; of many names the first few."""
     if changes and not any(out.hash_info for out in stage.outs):
@@ -130,7 +134,7 @@ def _reasons(stage: Any, changes: list[Any]) -> tuple[str, ...]:
             for path, how in entries.items():
                 if isinstance(how, dict):
                     by_code = Path(path).name == CODE
-                    reasons += ["code changed"] if by_code else []
+                    reasons += [_CODE_OF.get(stage.name.partition("@")[0], "code changed")] if by_code else []
                     parameters += [] if by_code else _parameters(stage, path, how)
                 elif kind == "changed deps" and how == "deleted":
                     absent = True

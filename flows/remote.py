@@ -16,9 +16,8 @@ import time
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from flows.store import Store
+from flows.store import Store, line_of
 from tasks.disk import rename
-from tasks.errors import DprecError
 from tasks.stages.parent import end_with
 
 CODE = Path(__file__).resolve().parents[1]
@@ -59,8 +58,8 @@ def work_on(store: str, inputs: str, module: str, argument: str, label: str, fol
         if done.returncode != 0:
             return answer | {"error": _reason(done.stdout, done.returncode)}
         shared.put_unit(project / folder / "done", folder)
-    except (DprecError, OSError) as error:
-        return answer | {"error": " ".join(str(error).split())}
+    except Exception as error:  # stores have errors of their own kinds
+        return answer | {"error": line_of(error)}
     return answer | {"seconds": f"{time.monotonic() - start:.1f}"}
 
 

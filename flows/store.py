@@ -5,8 +5,8 @@ A store is a folder or whatever else `fsspec` opens by an address: `s3://…`, `
     files/SHA-256             inputs of units, files of finished units, lists of inputs
     units/FOLDER.json         the manifest of a finished unit (`tasks.stages.runs`), written after its files
 
-Nothing is believed by its place: every file is hashed when it is read. So nobody needs to lock anything, and what is
-removed from a store is put there or computed again.
+Every file is hashed when it is read, which shows damage. It shows no forgery: who may write there decides what a unit's
+results are. Nobody needs to lock anything, and what is removed from a store is put there or computed again.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import secrets
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit
 
 from tasks.errors import ConfigurationError, DataError
 from tasks.stages import runs
@@ -31,18 +32,17 @@ class Store:
     """A store at an address.
 
     Raises:
-        ConfigurationError: `fsspec` cannot open it.
+        ConfigurationError: `fsspec` cannot open it, or it holds a password.
     """
 
     def __init__(self, address: str) -> None:
         from fsspec.core import url_to_fs
 
+        require_no_password(address)
         try:
             self._files, self._root = url_to_fs(address)
-        except (ImportError, ValueError, OSError) as error:
-            raise ConfigurationError(
-                f"{address}: no store that can be opened ({' '.join(str(error).split())})"
-            ) from None
+        except Exception as error:  # packages of stores have errors of their own kinds
+            raise ConfigurationError(f"{address}: no store that can be opened ({line_of(error)})") from None
         protocol = self._files.protocol
         self._renames = bool(RENAMED & ({protocol} if isinstance(protocol, str) else set(protocol)))
 
@@ -61,7 +61,7 @@ class Store:
         with TemporaryDirectory(dir=place) as folder:
             path = Path(folder) / "list"
             self._get(listed, path)
-            table = json.loads(path.read_text(encoding="utf-8"))
+            table = _table(path)
         for name, digest in table.items():
             self._get(digest, _path_within(place, name))
 
@@ -96,8 +96,13 @@ class Store:
 
     def _put(self, path: Path) -> str:
         digest = file_digest(path)
-        if not self._files.exists(f"{self._root}/files/{digest}"):
-            self._write(path, f"files/{digest}")
+        name = f"files/{digest}"
+        try:
+            is_there = self._files.info(f"{self._root}/{name}")["size"] == path.stat().st_size
+        except FileNotFoundError:
+            is_there = False
+        if not is_there:
+            self._write(path, name)
         return digest
 
     def _put_text(self, text: str) -> str:
@@ -129,6 +134,32 @@ class Store:
             path.unlink()
             self._files.rm_file(name)
             raise DataError(f"{name}: not what its name says, and removed; run it again")
+
+
+def require_no_password(address: str) -> None:
+    """Refuse an address that holds a password: it is a parameter of the run, and is shown.
+
+    Raises:
+        ConfigurationError: it does.
+    """
+    if "://" in address and urlsplit(address).password is not None:
+        raise ConfigurationError(
+            "the store's address holds a password, which a run would show and record; leave it to the settings of the "
+            "package that opens the store"
+        )
+
+
+def line_of(error: BaseException) -> str:
+    """An error as one line; its kind where it says nothing."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _table(path: Path) -> dict[str, str]:
+    """Paths and names of a list of inputs."""
+    try:
+        return {str(name): str(digest) for name, digest in json.loads(path.read_text(encoding="utf-8")).items()}
+    except (ValueError, AttributeError, RecursionError):
+        raise DataError(f"{path}: no list of inputs") from None
 
 
 def _manifest(path: Path) -> dict[str, str]:

@@ -55,8 +55,9 @@ LONGER = {
     "dprec tune gerai-bpr",
     "DPREC_MIRROR=/path/to/mirror dprec run gerai",
     "dprec schedule",  # until Ctrl-C
+    # on a small project in tests/flows/test_experiments.py
     "dvc exp run -S 'suites/demo/params.yaml:experiments.demo-dp-popularity.config.epsilon=2.0' report@demo",
-    "dvc exp remove NAME && git checkout .",  # of the one before
+    "dvc exp remove NAME && git checkout .",
 }
 """What takes a minute or more."""
 

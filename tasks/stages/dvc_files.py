@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from tasks.config.attacks import AttributeAttack
 from tasks.config.params import OWN_FILES, PARAMS_FILE, SUITES, Params
 from tasks.stages import table
 from tasks.stages.common import atomic_write
@@ -74,6 +75,7 @@ def _shown_by_dvc(params: Params) -> dict[str, Any]:
         {f"{name}-{table}": {"x": x, "y": {f"{folder}/plots/{table}.csv": y}, "template": table}}
         for name, folder in folders.items()
         for table, (x, y) in axes.items()
+        if table != "attacks" or isinstance(params.suites[name].attack, AttributeAttack)
     ]
     return {"metrics": [f"{folder}/summary.json" for folder in folders.values()], "plots": plots}
 

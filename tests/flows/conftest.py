@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import subprocess
 import sys
@@ -247,3 +248,10 @@ def make(root: Path) -> Project:
     run("git", "add", "-A")
     run("git", "commit", "-q", "-m", "a tiny project")
     return tiny
+
+
+@pytest.fixture
+def store_address(tmp_path: Path) -> str:
+    """Of an empty store: below DPREC_TEST_STORE where that names one, such as `s3://bucket/folder`, else a folder."""
+    above = os.environ.get("DPREC_TEST_STORE")
+    return f"{above}/{secrets.token_hex(8)}" if above else str(tmp_path / "store")

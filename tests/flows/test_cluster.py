@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import shutil
 import signal
 import socket
@@ -13,25 +12,21 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import psutil
 import pytest
 from fsspec.core import url_to_fs
 
-from flows import cluster, cluster_units, remote, warm
+from flows import cluster, remote, warm
 from flows.cluster import Cluster, Needs, connect, write_certificate
 from flows.execution import StageFailed
 from flows.pipeline import needs_of
 from flows.plan import Plan, Step
 from flows.store import Store
-from flows.units import Unit
-from tasks.errors import ConfigurationError, DataError
-from tasks.stages import runs
+from tasks.errors import ConfigurationError
 from tests.flows.conftest import ROOT, Project
 from tests.flows.shared import ALL, result, shared_template, worked
 from tests.flows.test_pipeline import ask, last_run, regenerate, wait_until
@@ -112,13 +107,6 @@ def by_hand(shared_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for key in made.variables:
         monkeypatch.delenv(key)
     dask.config.refresh()
-
-
-@pytest.fixture
-def store_address(tmp_path: Path) -> str:
-    """Of an empty store: below DPREC_TEST_STORE where that names one, such as `s3://bucket/folder`, else a folder."""
-    above = os.environ.get("DPREC_TEST_STORE")
-    return f"{above}/{secrets.token_hex(8)}" if above else str(tmp_path / "store")
 
 
 def in_background(call: Callable[[], Any]) -> Callable[[], None]:
@@ -228,40 +216,6 @@ def test_a_cluster_of_the_runs_own_talks_tls_and_ends_with_it(
     assert not (driver.root / "data/checkpoints/.store").exists()
 
 
-def test_a_stage_that_is_about_to_send_units_when_the_run_is_stopped_hears_of_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(
-        cluster_units, "list_units", lambda *_: [Unit("train@a-b", "train", "a-b", "base seed 0", ROOT)]
-    )
-    uploading, stopped = threading.Event(), threading.Event()
-
-    def put_files(_paths: list[Path]) -> str:
-        uploading.set()
-        stopped.wait(10)
-        return "inputs"
-
-    units = cluster_units.ClusterUnits(
-        SimpleNamespace(store=SimpleNamespace(put_files=put_files), stop=stopped.set),  # type: ignore[arg-type]
-        SimpleNamespace(),  # type: ignore[arg-type]
-        lambda: None,
-        reads=lambda _: [],
-        needs=lambda _: Needs(),
-        force=True,
-    )
-
-    def work() -> None:
-        with units.of("train@a-b", "python -m tasks.stages.train a-b"):
-            raise AssertionError("nothing was sent")
-
-    with ThreadPoolExecutor() as pool:
-        waits = pool.submit(work)
-        assert uploading.wait(10)
-        units.stop()
-        with pytest.raises(StageFailed, match="the run was stopped"):
-            waits.result(10)
-
-
 def test_a_process_that_does_not_end_when_it_is_asked_to_is_killed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -306,59 +260,3 @@ def test_what_a_unit_needs_stands_in_the_suites_parameters(driver: Project) -> N
 def test_what_a_unit_needs_are_resources_of_dask() -> None:
     assert Needs(memory_mb=4000, gpus=1).resources == {"MEMORY": 4e9, "GPU": 1}
     assert Needs().resources == {}
-
-
-@pytest.fixture(params=["folder", "memory"])
-def store(request: pytest.FixtureRequest, tmp_path: Path, store_address: str) -> Store:
-    return Store(store_address if request.param == "folder" else f"memory://{tmp_path}")
-
-
-def test_a_store_gives_back_what_was_put_there(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("data/below").mkdir(parents=True)
-    Path("data/below/one").write_text("one")
-    Path("two").write_text("two")
-    listed = store.put_files([Path("data"), Path("two")])
-    place = tmp_path / "place"
-    place.mkdir()
-    store.get_files(listed, place)
-    assert (place / "data/below/one").read_text() == "one"
-    assert (place / "two").read_text() == "two"
-    assert listed == store.put_files([Path("two"), Path("data")])
-
-
-def unit_in(tmp_path: Path) -> Path:
-    done = tmp_path / "unit-0123" / "done"
-    (done / "below").mkdir(parents=True)
-    (done / "below/value").write_text("v")
-    runs.seal(done, "unit-0123")
-    return done
-
-
-def test_a_units_results_are_believed_only_as_its_manifest_has_them(tmp_path: Path) -> None:
-    store, done = Store(str(tmp_path / "store")), unit_in(tmp_path)
-    assert not store.get_unit("kept/unit-0123", tmp_path / "back")
-    store.put_unit(done, "kept/unit-0123")
-    assert store.get_unit("kept/unit-0123", tmp_path / "back")
-    assert (tmp_path / "back/below/value").read_text() == "v"
-    [value] = [file for file in (tmp_path / "store/files").iterdir() if file.read_text() == "v"]
-    value.write_text("w")
-    assert not store.get_unit("kept/unit-0123", tmp_path / "again")
-    assert not (tmp_path / "again").exists()
-    assert not value.exists(), "it would be taken for what its name says"
-    (done / "below/value").write_text("edited")
-    with pytest.raises(DataError, match="not the file that was written"):
-        store.put_unit(done, "kept/unit-0123")
-
-
-@pytest.mark.parametrize("name", ["../out", "/out", "below/../../out"])
-def test_a_list_cannot_write_outside_its_folder(name: str, tmp_path: Path) -> None:
-    import json
-
-    store = Store(str(tmp_path / "store"))
-    (tmp_path / "file").write_text("x")
-    digest = store._put(tmp_path / "file")
-    (tmp_path / "place").mkdir()
-    with pytest.raises(DataError, match="leads out of its folder"):
-        store.get_files(store._put_text(json.dumps({name: digest})), tmp_path / "place")
-    assert not (tmp_path / "out").exists()

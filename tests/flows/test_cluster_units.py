@@ -1,0 +1,109 @@
+"""Units of stages that a cluster works on, beside a cluster that is made up: how stages hear of what became of them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from flows import cluster_units
+from flows.cluster import Cluster, Needs, write_certificate
+from flows.cluster_units import ClusterUnits
+from flows.execution import StageFailed
+from flows.units import Unit
+from tests.flows.conftest import ROOT
+
+STAGE = "train@a-b"
+UNIT = Unit(STAGE, "train", "a-b", "base seed 0", ROOT)
+
+
+class StrangeError(Exception):
+    """As libraries have them: neither an OSError nor a RuntimeError."""
+
+
+def fail() -> None:
+    raise StrangeError("no\ncredentials")
+
+
+def units_of(
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    put_files: Callable[[], object] = lambda: None,
+    run: Callable[[], object] = lambda: None,
+    changed: Callable[[ClusterUnits], None] = lambda _: None,
+) -> ClusterUnits:
+    """Of one stage with one unit, on a cluster that does as the functions say."""
+    monkeypatch.setattr(cluster_units, "list_units", lambda *_: [UNIT])
+    store = SimpleNamespace(put_files=lambda _: put_files())
+    made: Any = SimpleNamespace(store=store, run=lambda *_, **__: run(), stop=lambda: None)
+    nobody: Any = None
+    units = ClusterUnits(
+        made, nobody, lambda: changed(units), reads=lambda _: [], needs=lambda _: Needs(), force=True
+    )  # fmt: skip
+    return units
+
+
+def work(units: ClusterUnits) -> None:
+    """What the stage does: its own command would follow."""
+    with units.of(STAGE, "python -m tasks.stages.train a-b"):
+        raise AssertionError("the stage's command runs without its units")
+
+
+def take_one(units: ClusterUnits) -> None:
+    unit = units.take()
+    assert unit is not None
+    with pytest.raises(StageFailed):
+        units.work_on(unit, print)
+
+
+def test_a_stage_that_is_about_to_send_units_when_the_run_is_stopped_hears_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    uploading, stopped = threading.Event(), threading.Event()
+    units = units_of(monkeypatch, put_files=lambda: uploading.set() or stopped.wait(10))  # type: ignore[func-returns-value]
+    with ThreadPoolExecutor() as pool:
+        waits = pool.submit(work, units)
+        assert uploading.wait(10)
+        units.stop()
+        stopped.set()
+        with pytest.raises(StageFailed, match="the run was stopped"):
+            waits.result(10)
+
+
+def test_whatever_a_unit_fails_with_its_stage_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    units = units_of(monkeypatch, run=fail, changed=take_one)
+    with pytest.raises(StageFailed, match=r"^no credentials$"):
+        work(units)
+
+
+def test_a_store_that_takes_nothing_fails_the_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(StageFailed, match=r"cannot be put into the store \(no credentials\)"):
+        work(units_of(monkeypatch, put_files=fail))
+
+
+def test_a_cluster_of_the_runs_own_refuses_what_it_will_never_have(tmp_path: Path) -> None:
+    workers = {"workers": {"tcp://1": {"resources": {"MEMORY": 8e9}}}}
+    client: Any = SimpleNamespace(status="running", scheduler_info=lambda **_: workers)
+    made = Cluster(client, "local:1", str(tmp_path))
+    with pytest.raises(StageFailed, match=r"no worker of local:1 offers MEMORY=4e\+09 GPU=1, and none will"):
+        made.run(STAGE, ("train", "a-b", "base seed 0", "folder"), "inputs", Needs(4_000, 1), force=False)
+
+
+def test_the_documented_settings_of_tls_name_files_that_are_there(tmp_path: Path) -> None:
+    page = (ROOT / "docs/cluster.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^export DASK.*?^done$", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "dask-tls").mkdir()
+    write_certificate(tmp_path / "dask-tls")
+    shown = subprocess.run(
+        ["bash", "-c", f"{block}\nenv"], env={"HOME": str(tmp_path)}, capture_output=True, text=True, check=True
+    ).stdout
+    files = [Path(line.partition("=")[2]) for line in shown.splitlines() if line.startswith("DASK_")]
+    assert len(files) == 7
+    assert all(file.is_file() for file in files)

@@ -1,0 +1,91 @@
+"""What the machines of a cluster share: what is put into a store comes back, or is refused."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from pathlib import Path
+
+import pytest
+
+from flows.store import Store
+from tasks.errors import ConfigurationError, DataError
+from tasks.stages import runs
+
+
+@pytest.fixture(params=["folder", "memory"])
+def store(request: pytest.FixtureRequest, tmp_path: Path, store_address: str) -> Store:
+    return Store(store_address if request.param == "folder" else f"memory://{tmp_path}")
+
+
+def test_a_store_gives_back_what_was_put_there(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("data/below").mkdir(parents=True)
+    Path("data/below/one").write_text("one")
+    Path("two").write_text("two")
+    listed = store.put_files([Path("data"), Path("two")])
+    place = tmp_path / "place"
+    place.mkdir()
+    store.get_files(listed, place)
+    assert (place / "data/below/one").read_text() == "one"
+    assert (place / "two").read_text() == "two"
+    assert listed == store.put_files([Path("two"), Path("data")])
+
+
+def unit_in(tmp_path: Path) -> Path:
+    done = tmp_path / "unit-0123" / "done"
+    (done / "below").mkdir(parents=True)
+    (done / "below/value").write_text("v")
+    runs.seal(done, "unit-0123")
+    return done
+
+
+def test_a_units_results_are_believed_only_as_its_manifest_has_them(tmp_path: Path) -> None:
+    store, done = Store(str(tmp_path / "store")), unit_in(tmp_path)
+    assert not store.get_unit("kept/unit-0123", tmp_path / "back")
+    store.put_unit(done, "kept/unit-0123")
+    assert store.get_unit("kept/unit-0123", tmp_path / "back")
+    assert (tmp_path / "back/below/value").read_text() == "v"
+    [value] = [file for file in (tmp_path / "store/files").iterdir() if file.read_text() == "v"]
+    value.write_text("w")
+    assert not store.get_unit("kept/unit-0123", tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+    assert not value.exists(), "it would be taken for what its name says"
+    (done / "below/value").write_text("edited")
+    with pytest.raises(DataError, match="not the file that was written"):
+        store.put_unit(done, "kept/unit-0123")
+
+
+@pytest.mark.parametrize("name", ["../out", "/out", "below/../../out"])
+def test_a_list_cannot_write_outside_its_folder(name: str, tmp_path: Path) -> None:
+    store = Store(str(tmp_path / "store"))
+    (tmp_path / "file").write_text("x")
+    digest = store._put(tmp_path / "file")
+    (tmp_path / "place").mkdir()
+    with pytest.raises(DataError, match="leads out of its folder"):
+        store.get_files(store._put_text(json.dumps({name: digest})), tmp_path / "place")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_of_another_length_is_put_there_again(tmp_path: Path) -> None:
+    store = Store(str(tmp_path / "store"))
+    (tmp_path / "file").write_text("whole")
+    there = tmp_path / "store/files" / store._put(tmp_path / "file")
+    there.write_text("who")
+    store._put(tmp_path / "file")
+    assert there.read_text() == "whole"
+
+
+@pytest.mark.parametrize("text", ["[1]", "1", "{", "[" * 100_000])
+def test_what_is_no_list_is_refused(text: str, tmp_path: Path) -> None:
+    store = Store(str(tmp_path / "store"))
+    (tmp_path / "place").mkdir()
+    with pytest.raises(DataError, match="no list of inputs"):
+        store.get_files(store._put_text(text), tmp_path / "place")
+
+
+def test_a_password_in_an_address_is_refused_and_not_shown() -> None:
+    password = secrets.token_hex(4)
+    with pytest.raises(ConfigurationError, match="holds a password") as refused:
+        Store(f"ssh://somebody:{password}@localhost/dprec")
+    assert password not in str(refused.value)
