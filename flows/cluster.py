@@ -62,12 +62,13 @@ class Cluster:
         client: of `distributed`.
         name: what people call the cluster.
         store: the store's address, as workers and driver know it.
+        offers: what each worker has, where no other will ever join; None where they come and go.
     """
 
-    def __init__(self, client: Any, name: str, store: str) -> None:
+    def __init__(self, client: Any, name: str, store: str, offers: dict[str, float] | None = None) -> None:
         self.store = Store(store)
         self._client, self._name, self._address = client, name, store
-        self._is_own = name.startswith(LOCAL)
+        self._offers = offers
         self._warned: set[str] = set()
         self._stopped = threading.Event()
 
@@ -125,8 +126,13 @@ class Cluster:
         )
 
     def _warn(self, stage: str, needs: Needs) -> None:
-        """Say once of a stage that no worker has what it needs now."""
+        """Say once of a stage that no worker has what it needs now; refuse it where none will have that."""
         wanted = needs.resources
+        for key, value in wanted.items():
+            if self._offers is not None and value > (offered := self._offers.get(key, 0.0)):
+                raise StageFailed(
+                    f"needs {key}={value:g}, and workers of {self._name} have {offered:g} (`resources` of the suite)"
+                )
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
         if stage in self._warned or any(
             all(worker["resources"].get(key, 0) >= value for key, value in wanted.items()) for worker in workers
@@ -134,8 +140,6 @@ class Cluster:
             return
         self._warned.add(stage)
         lacking = " ".join(f"{key}={value:g}" for key, value in wanted.items())
-        if lacking and self._is_own:
-            raise StageFailed(f"no worker of {self._name} offers {lacking}, and none will (`resources` of the suite)")
         say(stage, f"waits: no worker offers {lacking}" if lacking else "waits for a worker")
 
 
@@ -187,16 +191,16 @@ def _start_local(address: str, store: str) -> Iterator[Cluster]:
         processes = [_begin("scheduler", files, "--port", "0", "--scheduler-file", f"{folder}/scheduler.json")]
         try:
             _wait_for(Path(folder) / "scheduler.json", processes[0])
-            offered = f"MEMORY={psutil.virtual_memory().total // int(count)}"
+            offers = {"MEMORY": float(psutil.virtual_memory().total // int(count))}
             processes.append(
                 _begin(
                     *("worker", files, "--scheduler-file", f"{folder}/scheduler.json", "--nworkers", count),
                     *("--nthreads", "1", "--memory-limit", "0", "--local-directory", f"{folder}/workers"),
-                    *("--resources", offered),
+                    *("--resources", " ".join(f"{key}={value:.0f}" for key, value in offers.items())),
                 )
             )
             security = Security(require_encryption=True, **files)
-            cluster = Cluster(_client(f"{folder}/scheduler.json", security), address, store)
+            cluster = Cluster(_client(f"{folder}/scheduler.json", security), address, store, offers)
             try:
                 yield cluster
             finally:

@@ -89,10 +89,9 @@ def test_a_store_that_takes_nothing_fails_the_stage(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_cluster_of_the_runs_own_refuses_what_it_will_never_have(tmp_path: Path) -> None:
-    workers = {"workers": {"tcp://1": {"resources": {"MEMORY": 8e9}}}}
-    client: Any = SimpleNamespace(status="running", scheduler_info=lambda **_: workers)
-    made = Cluster(client, "local:1", str(tmp_path))
-    with pytest.raises(StageFailed, match=r"no worker of local:1 offers MEMORY=4e\+09 GPU=1, and none will"):
+    client: Any = SimpleNamespace(status="running")
+    made = Cluster(client, "local:1", str(tmp_path), {"MEMORY": 8e9})
+    with pytest.raises(StageFailed, match=r"needs GPU=1, and workers of local:1 have 0"):
         made.run(STAGE, ("train", "a-b", "base seed 0", "folder"), "inputs", Needs(4_000, 1), force=False)
 
 
