@@ -108,3 +108,10 @@ def test_pages_use_the_words_of_the_field() -> None:
         for match in PRIVATE.finditer(text)
     ]
     assert private == []
+
+
+def test_every_module_that_a_document_names_is_there(documents: Mapping[str, str]) -> None:
+    known = [path.as_posix() for folder in ("tasks", "flows", "tests") for path in (ROOT / folder).rglob("*.py")]
+    for name, text in documents.items():
+        for module in re.findall(r"`([\w./]+/\w+\.py)`", text):
+            assert any(path.endswith(f"/{module}") for path in known), (name, module)
