@@ -11,7 +11,7 @@ import pytest
 
 from tasks.config.mechanisms import NETWORKS
 from tasks.config.params import load
-from tasks.config.references import check
+from tasks.config.references import check, unaccounted_anchors
 from tasks.papers import PROTOCOLS
 from tests import parameters
 from tests.mistakes import DEMO, ORIGINAL, Change, put
@@ -209,6 +209,22 @@ def test_an_alignment_of_attributes_alone_is_no_start_for_a_system(written: Call
     actual = refused(written(change))
     where = f"{FILE}: experiments.{WEIBO}-crosue-known.features"
     assert actual == f"{where}: aligned.{WEIBO}-known has no embeddings to start from"
+
+
+@pytest.mark.parametrize(
+    ("model", "anchors", "refused"),
+    [("deepwalk", "attributes", True), ("deepwalk", "attribute-start", True), ("deepwalk", "truth", False),
+     ("deepwalk", "adversarial", False), ("rgcn", "attributes", False)],
+)  # fmt: skip
+def test_anchors_found_by_attributes_that_no_ledger_would_have_are_refused(
+    written: Callable[[Change], Path], model: str, anchors: str, refused: bool
+) -> None:
+    params = load(written(lambda _: None))
+    pair = params.aligned[WEIBO].model_copy(update={"anchors": anchors})
+    embedded = params.embeddings[pair.embeddings or ""].model_copy(update={"model": model})
+    params = params.model_copy(update={"aligned": {WEIBO: pair}, "embeddings": {pair.embeddings: embedded}})
+    reason = unaccounted_anchors(WEIBO, params)
+    assert reason.startswith(f"aligned.{WEIBO} hands on anchors found by attributes") if refused else reason == ""
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from tasks.config.fields import BASE, Perturbed, PerturbedFeatures, model_config
 from tasks.config.messages import options
 from tasks.config.network_references import experiment_problems, makes_networks, network_problems, unknown_name
+from tasks.config.networks import OF_ATTRIBUTES
 from tasks.config.originals import publication, stands_for
 from tasks.config.params import PARAMS_FILE, Experiment, Params, Suite, Tuning, own_file
 from tasks.config.tasks import ATTACKS, TASKS
@@ -94,6 +96,8 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
             if of_networks and issubclass(cls, networks.PairEmbedder) != (layer == "aligned"):
                 wanted = "aligned" if issubclass(cls, networks.PairEmbedder) else "processed, perturbed or embeddings"
                 raise ConfigurationError(f"{file}: experiments.{name}.features: {experiment.model!r} reads {wanted}")
+            if layer == "aligned" and (reason := unaccounted_anchors(experiment.features.partition("/")[2], params)):
+                raise ConfigurationError(f"{file}: experiments.{name}.features: {reason}")
             epochs = import_module("tasks.models.training").EpochModel
             if experiment.chosen_on_test and not issubclass(cls, epochs):
                 where = f"experiments.{name}.chosen_on_test"
@@ -104,6 +108,20 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
                     if experiment.noise == "secure" and (reason := cls(own).insecure()):
                         where = suite.place(f"experiments.{name}.noise")
                         raise ConfigurationError(f"{file}: {where}: {experiment.model!r} at {setting}: {reason}")
+
+
+def unaccounted_anchors(aligned: str, params: Params) -> str:
+    """Why what found the anchors would be in no ledger; empty where it is in that of the embeddings."""
+    pair = params.aligned[aligned]
+    assert pair.embeddings is not None, "check_references lets no other pass"
+    model = params.embeddings[pair.embeddings].model
+    embedder: Any = model_class(model)
+    if pair.anchors not in OF_ATTRIBUTES or "feature" in embedder.reads:
+        return ""
+    return (
+        f"aligned.{aligned} hands on anchors found by attributes, which {model!r} does not read, so that no ledger "
+        "would have them; embed by a model that reads attributes, or set `anchors` to another way"
+    )
 
 
 def root_problems(params: Params) -> Iterator[str]:
