@@ -23,7 +23,7 @@ UNUSED = (CONFIGURATION, METRICS, PREPARED)
 
 
 def unused_entry() -> LedgerEntry:
-    """Of a model that reads published ratings alone."""
+    """The entry of a model that reads published ratings alone."""
     return LedgerEntry(
         protects="rating",
         neighbouring=VALUE,
@@ -40,13 +40,13 @@ def unused_entry() -> LedgerEntry:
 
 
 def without_noise(accounting: Accounting) -> LedgerEntry:
-    """Of a run with an infinite budget."""
+    """The entry of a run with an infinite budget."""
     reason = "An infinite budget trains without noise."
     return unbounded_entry("rating", VALUE, "none", reason, accounting=accounting, gaps=(EPOCH, PRESENCE), events=())
 
 
 def published_entry(epsilon: float, sensitive: float, friends: float | None, iterations: int) -> LedgerEntry:
-    """Of the published noise.
+    """The entry of the published noise.
 
     Args:
         epsilon: claimed.
@@ -93,7 +93,7 @@ def rigorous(
     iterations: int,
     most_raters: int,
 ) -> list[LedgerEntry]:
-    """Of noise calibrated to the total.
+    """The entries of noise calibrated to the total.
 
     Args:
         epsilon, delta: asked for, in all.
