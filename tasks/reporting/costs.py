@@ -20,7 +20,8 @@ class Cost:
     cpu_hours: float
     """Of all stages that train, attack and audit, in all processes."""
     hours: float | None
-    """By the clock, from the first of these stages to the end of the last; None where not all ran at one revision."""
+    """By the clock, from the first of these stages to the end of the last; None where not all ran at one revision, or
+    a record does not say when."""
     longest: str
     """The stage that took most of it, `train@gerai-gcn`."""
     longest_hours: float
@@ -41,7 +42,10 @@ def cost(suite: str, runs: Sequence[Run]) -> Cost | None:
 def _clock(runs: Sequence[Run]) -> float | None:
     if len({run.revision for run in runs}) > 1:
         return None
-    began = [datetime.fromisoformat(run.started) for run in runs]
+    try:
+        began = [datetime.fromisoformat(run.started) for run in runs]
+    except ValueError:
+        return None
     ended = [start + timedelta(seconds=run.seconds) for start, run in zip(began, runs, strict=True)]
     return (max(ended) - min(began)).total_seconds() / HOUR
 

@@ -13,6 +13,8 @@ import pytest
 import yaml
 from dvc.repo import Repo
 
+from tasks.config.attacks import AttributeAttack
+from tasks.config.params import load
 from tasks.reporting.core import comparison, headline, ledger, plots
 from tasks.reporting.core.results import Results
 from tasks.reporting.sections import tables
@@ -112,7 +114,9 @@ def test_dvc_shows_the_committed_summaries_and_plots(repo: Repo) -> None:
     drawn = repo.plots.show()["workspace"]
     sources = {path: drawn["sources"]["data"][path] for path in drawn["sources"]["data"] if (ROOT / path).is_file()}
     assert "error" not in json.dumps(sources, default=str)
-    assert len(sources) == 3 * len(with_results)
+    attacked = {suite for suite in with_results if isinstance(load().suites[suite].attack, AttributeAttack)}
+    assert attacked == {"demo", "gerai"}
+    assert len(sources) == 2 * len(with_results) + len(attacked)
     assert sources["data/results/demo/plots/curves.csv"]["data"]
 
 
