@@ -118,7 +118,7 @@ class ClusterUnits:
                     sent.back.set()
 
     def _have_worked_on(self, unit: Unit, sent: _Sent) -> str:
-        """Who did."""
+        """Have a unit worked on, unless the store has its results; which machine did, and for how long."""
         if not self._force and self._fetch(unit):
             return "was finished before, and is taken from the store"
         own = (unit.module, unit.argument, unit.label, unit.folder.as_posix())

@@ -142,7 +142,11 @@ def require_no_password(address: str) -> None:
     Raises:
         ConfigurationError: it does.
     """
-    if "://" in address and urlsplit(address).password is not None:
+    try:
+        password = urlsplit(address).password
+    except ValueError:  # it is no address, and will be refused as such
+        return
+    if password is not None:
         raise ConfigurationError(
             "the store's address holds a password, which a run would show and record; leave it to the settings of the "
             "package that opens the store"

@@ -89,3 +89,8 @@ def test_a_password_in_an_address_is_refused_and_not_shown() -> None:
     with pytest.raises(ConfigurationError, match="holds a password") as refused:
         Store(f"ssh://somebody:{password}@localhost/dprec")
     assert password not in str(refused.value)
+
+
+def test_what_is_no_address_is_refused_as_such() -> None:
+    with pytest.raises(ConfigurationError, match="no store that can be opened"):
+        Store("nosuch://[host/dprec")
