@@ -111,7 +111,7 @@ class Tuning(Strict):
     grid: dict[Name, dict[str, Annotated[list[Any], Field(min_length=1)]]] = Field(default_factory=dict)
     """System -> configuration key -> values; every combination is one trial."""
     untried: dict[Name, str] = Field(default_factory=dict)
-    """System that learns and is in no grid -> why: whose configuration it keeps, and for what reason."""
+    """System that learns and is in no grid, or experiment that keeps what another of its system had -> why."""
 
 
 class Experiment(Strict):

@@ -14,7 +14,8 @@ REASONS = (
         kind="their noise is smaller than claimed",
         evidence=(
             "The released code draws σ² N(0, 1) where the theorem has σ: at C = 0.2 noise that Theorem 4.2 itself "
-            "values at ε = 25.9 instead of 5. With it these pairs are ordered as printed."
+            "values at ε = 25.9 instead of 5. With it, and with that code's ten epochs, these pairs are ordered as "
+            "printed; what the noise alone makes of it stands with the authors' code in the report."
         ),
         sources=(
             FINDINGS,

@@ -118,7 +118,7 @@ def table(results: Results) -> Table | None:
                     _advantage(row),
                     missing_cell("not run") if without is None else _advantage(without),
                     Cell(number(0.0)),
-                    missing_cell("∞") if row["theory"] is None else Cell(number(row["theory"])),
+                    missing_cell() if row["theory"] is None else Cell(number(row["theory"])),
                     Cell(f"{row['targets']:,}", (f"{row['trials']:,} trials",)),
                 ],
             )
