@@ -112,7 +112,7 @@ def test_the_first_figure_names_the_best_with_a_finite_budget_baselines_among_th
     said = {suite: figures.frontier(read(suite)[0], 10).finding for suite in ("privsr", "dipsgnn", "gerai")}
     assert said["privsr"].startswith("baseline dp-bias is best with finite ε > 0, 0.1 for one sensitive rating (")
     assert said["dipsgnn"].startswith("baseline dp-popularity alone has finite ε, 1 for a user (")
-    assert said["gerai"].startswith("dpmf-rigorous is best with finite ε, 0.4 for one interaction (")
+    assert said["gerai"].startswith("dpae is best with finite ε, 1 for a user (")
 
 
 @pytest.mark.parametrize("suite", SUITES)
