@@ -27,7 +27,7 @@ VISIT_GIVEN = f"{VISIT}, given the item vectors of every epoch"
 """Of aggregates that every epoch computes anew from item vectors, which are learnt from labels without noise."""
 GIVEN_VECTORS = "the configuration, the epoch and the item vectors of every epoch"
 LISTS = "one visit of a user's sequence removed, towards whoever sees a list"
-GRAPH_ALONE = "Of {what} of the session graph alone, not of the lists: they have a line of their own, which says ∞."
+GRAPH_ALONE = "Of {what} of the session graph alone, not of the lists: they have a line of their own, which says none."
 MOVING = (
     " Item vectors are learnt from labels without noise: from the second epoch on, a visit also moves what aggregates "
     "of other users are computed from. Without these vectors no finite ε follows for the epochs together."
