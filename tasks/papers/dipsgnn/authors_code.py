@@ -21,7 +21,7 @@ from tasks.reporting.core.layout import (
     missing_cell,
     number,
 )
-from tasks.reporting.core.results import BASE, Results, System
+from tasks.reporting.core.results import Results, System
 from tasks.reporting.core.section import Blocks, Section, paragraph
 from tasks.reporting.core.sweeps import swept
 
