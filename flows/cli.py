@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -13,9 +13,6 @@ from flows import audit, data, settings
 from flows.stopping import as_usual, end_on_signal
 from tasks.errors import ByHandError, ConfigurationError, DataError, DprecError
 from tasks.stages.common import private
-
-if TYPE_CHECKING:
-    from tasks.config.params import Params
 
 app = typer.Typer(
     name="dprec",
@@ -75,7 +72,7 @@ def check(
 
     loaded = params.load()
     if suite:
-        _require_known(suite, loaded)
+        params.entry("suites", suite, loaded.suites)
     with current_project(suite, patient=False) as project:
         if suite:
             tables.show(plan.read(f"report@{suite}", project))
@@ -131,11 +128,13 @@ def run(
         from flows import plan
         from flows.current import current_project
         from flows.execution import hold_project, say
+        from flows.prepared import take_prepared
         from flows.server import server
         from flows.store import require_no_password
         from tasks.config import params
 
-        _require_known(suite, params.load())
+        take_prepared(suite, wait=wait)
+        params.entry("suites", suite, params.load().suites)
         require_no_password(store or "")
         with hold_project(f"suite {suite}", wait=wait):
             with current_project(suite) as project:
@@ -369,12 +368,6 @@ def _in_project(path: Path) -> Path:
     """A path as params.yaml has it: from the project's root, or absolute."""
     path = path.resolve()
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-
-
-def _require_known(suite: str, loaded: Params) -> None:
-    from tasks.config.params import entry
-
-    entry("suites", suite, loaded.suites)
 
 
 def _report(suite: str) -> Path:
