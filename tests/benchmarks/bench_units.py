@@ -3,7 +3,8 @@
 Both run the suite `own` of `tests.benchmarks.bench_scale` with one system, BPR with eight seeds, in the same project:
 `dprec run own --force`, in turns, with every epoch trained. What is compared are the seconds of the stage `train`, as
 it records them, and of the whole run. The ratio of the stage is to be at least 1.8. A unit elsewhere costs a process,
-one or two seconds, and the first two more: `--epochs` says how long a unit is.
+one or two seconds, and the first two more: `--epochs` says how long a unit is. What these cores can do at most is
+measured, too: two projects at once, each with `--jobs 1`, do twice the work of one and have nothing to share.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import yaml
@@ -34,7 +37,7 @@ def main() -> None:
     config = {"epochs": given.epochs, "batch_size": 256, "learning_rate": 0.005, "dimension": 32}
     bench_scale.SETTINGS["bpr"] = {"model": "bpr", "config": config | {"regularization": 0.00005}}
     with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder) / "project"
+        root, other = Path(folder) / "project", Path(folder) / "other"
         bench_scale.copy(root)
         bench_scale.write_ratings(root / "own.csv", 100_000, 1000, 1500)
         suite = root / "suites/own/params.yaml"
@@ -46,10 +49,18 @@ def main() -> None:
             suite.write_text(yaml.safe_dump(table), encoding="utf-8")
             if epochs == 1:
                 bench_scale.run(root, "own")
-        print(f"{'jobs':<6}{'train':>9}{'all':>9} seconds")
+        shutil.copytree(root, other, symlinks=True)
+        print(f"{'':<20}{'train':>9}{'all':>9} seconds")
         for _ in range(given.rounds):
             for jobs in (1, 2):
-                print(f"{jobs:<6}{''.join(f'{seconds:>9.1f}' for seconds in _timed(root, jobs))}")
+                _print(f"--jobs {jobs}", _timed(root, jobs))
+            with ThreadPoolExecutor() as pool:
+                both = list(pool.map(_timed, (root, other), (1, 1)))
+            _print("two projects at once", (max(first for first, _ in both), max(last for _, last in both)))
+
+
+def _print(what: str, seconds: tuple[float, float]) -> None:
+    print(f"{what:<20}{''.join(f'{each:>9.1f}' for each in seconds)}", flush=True)
 
 
 def _timed(root: Path, jobs: int) -> tuple[float, float]:
