@@ -68,11 +68,10 @@ def check(
     """
     from flows import plan, tables
     from flows.current import current_project
-    from tasks.config import params
+    from flows.prepared import require_known
 
-    loaded = params.load()
     if suite:
-        params.entry("suites", suite, loaded.suites)
+        require_known(suite)
     with current_project(suite, patient=False) as project:
         if suite:
             tables.show(plan.read(f"report@{suite}", project))
@@ -128,15 +127,14 @@ def run(
         from flows import plan
         from flows.current import current_project
         from flows.execution import hold_project, say
-        from flows.prepared import take_prepared
+        from flows.prepared import require_known, take_prepared
         from flows.server import server
         from flows.store import require_no_password
-        from tasks.config import params
 
-        take_prepared(suite, wait=wait)
-        params.entry("suites", suite, params.load().suites)
+        require_known(suite, to_run=True)
         require_no_password(store or "")
         with hold_project(f"suite {suite}", wait=wait):
+            take_prepared(suite)
             with current_project(suite) as project:
                 todo = plan.read(f"report@{suite}", project)
             if todo.pending or force:

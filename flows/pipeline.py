@@ -34,6 +34,7 @@ from flows.current import current_project
 from flows.execution import Killed, Processes, StageFailed, hold_project, say
 from flows.live import Lines, view
 from flows.plan import Plan, Step
+from flows.prepared import take_prepared
 from flows.project import Project
 from flows.reports import link
 from flows.units import Unit, Units
@@ -161,6 +162,7 @@ def regenerate(
     logger = get_run_logger()
     with ExitStack() as stack:
         stack.enter_context(hold_project(f"suite {suite}", wait=wait))
+        take_prepared(suite)
         project = stack.enter_context(current_project(suite))
         todo = plan.read(report_stage(suite), project)
         while discarded := plan.discard_damaged(todo, project):
@@ -228,6 +230,7 @@ class _Walk:
         self._jobs, self._force = jobs, force
         self._waiting = list(todo.steps)
         self._ended: SimpleQueue[str] = SimpleQueue()
+        needs = needs_of(suite, todo)  # without a cluster, too: a name that is misspelt is said at once
         self.units: AnyUnits = Units(self.processes, self._look, force=force)
         if cluster is not None:
             addresses = {step.name: step.address for step in todo.steps}
@@ -236,7 +239,7 @@ class _Walk:
                 self.processes,
                 self._look,
                 reads=lambda stage: project.input_files(addresses[stage]),
-                needs=needs_of(suite, todo),
+                needs=needs,
                 force=force,
             )
         self._futures: dict[str, PrefectFuture[Any]] = {}

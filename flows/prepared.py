@@ -3,38 +3,49 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
-from flows.execution import hold_project, say
-from tasks.config import params, references
+from flows import entries
+from flows.execution import say
+from tasks.config import params
 from tasks.config.fields import NAME
 from tasks.errors import ConfigurationError
-from tasks.stages.common import atomic_write, remove
 
 PREPARED = Path("docs")
 
 
-def take_prepared(suite: str, *, wait: bool) -> None:
-    """Copy a prepared suite to suites/; do nothing where it is there, or none is prepared under this name.
-
-    Args:
-        wait: whether to wait for a run that holds the project.
+def require_known(suite: str, *, to_run: bool = False) -> None:
+    """Refuse a suite that this project does not have, before anything is done; a prepared one will do `to_run`.
 
     Raises:
-        ConfigurationError: the project's parameters lack what the suite needs; nothing was copied.
+        ConfigurationError: the parameters are wrong, or there is no such suite.
     """
-    ready, place = PREPARED / suite, params.SUITES / suite
-    if not re.fullmatch(NAME, suite) or place.exists() or not (ready / "params.yaml").is_file():
+    known = params.load().suites
+    if suite not in known and _is_prepared(suite):
+        if not to_run:
+            raise ConfigurationError(f"{PREPARED / suite}: no suite yet; `dprec run {suite}` copies it to suites/")
         return
-    with hold_project(f"suite {suite}", wait=wait):
-        with atomic_write(place) as copy:
-            shutil.copytree(ready, copy)
-        try:
-            references.check_references(params.load())
-        except BaseException as error:
-            remove(place)
-            if isinstance(error, ConfigurationError):
-                raise ConfigurationError(f"{error}; docs/scale.md says what {suite} needs") from error
-            raise
-        say(f"suites/{suite}", f"copied from {ready}")
+    params.entry("suites", suite, known)
+
+
+def take_prepared(suite: str) -> None:
+    """Copy a prepared suite to suites/, whole or not at all, unless it is there. Whoever calls it holds the project.
+
+    Raises:
+        ConfigurationError: the project's parameters lack what it needs; nothing was copied.
+    """
+    if not _is_prepared(suite):
+        return
+    entries.take_back(suite)  # what a process that was killed has copied
+    if params.own_file(suite).is_file():
+        return
+    ready = PREPARED / suite
+    try:
+        entries.add(suite, {}, {file: (ready / file).read_text(encoding="utf-8") for file in params.OWN_FILES})
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{error}; docs/scale.md says what {suite} needs") from error
+    say(f"suites/{suite}", f"copied from {ready}")
+
+
+def _is_prepared(suite: str) -> bool:
+    return bool(re.fullmatch(NAME, suite)) and (PREPARED / suite / "params.yaml").is_file()

@@ -21,6 +21,7 @@ from flows import reports
 from flows.deployments import schedules
 from flows.execution import StageFailed
 from flows.notifications import NAME, forget, notify, require_webhook
+from flows.prepared import PREPARED
 from tasks.errors import ConfigurationError
 from tests.flows.conftest import ROOT, Project
 from tests.flows.test_pipeline import ask, regenerate, wait_until
@@ -54,7 +55,7 @@ def test_every_schedule_is_a_deployment_on_a_work_pool(pools: str, monkeypatch: 
     assert done.returncode == 0, done.stdout + done.stderr
     deployed = {row["name"]: row for row in ask(pools, "deployments") if row["work_pool_name"]}
     monkeypatch.chdir(ROOT)
-    table = schedules()
+    table = {name: row for name, row in schedules().items() if not (ROOT / PREPARED / row[0]).is_dir()}  # run by hand
     assert deployed.keys() == table.keys() | {"demo-docker"}
     for name, (suite, cron) in table.items():
         assert deployed[name]["parameters"] == {"suite": suite, "wait": True}

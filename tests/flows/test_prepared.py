@@ -1,47 +1,81 @@
 """Suites that docs/ holds ready: `dprec run` takes them, whole or not at all."""
 
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from flows.prepared import take_prepared
+from flows.prepared import PREPARED, require_known, take_prepared
 from tasks.config.params import load
 from tasks.errors import ConfigurationError
 from tests import parameters
 
+READY = ("ml-20m", "netflix")
+
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The project's parameters, and what docs/ holds ready."""
+    """The project's parameters, without what was run on this machine, and what docs/ holds ready."""
     parameters.copy(tmp_path)
-    for suite in ("ml-20m", "netflix"):
-        shutil.copytree(parameters.ROOT / "docs" / suite, tmp_path / "docs" / suite)
+    for suite in READY:
+        shutil.rmtree(tmp_path / "suites" / suite, ignore_errors=True)
+        shutil.copytree(parameters.ROOT / PREPARED / suite, tmp_path / PREPARED / suite)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 def test_a_prepared_suite_is_copied_once(place: Path) -> None:
     known = load().suites.keys()
-    take_prepared("ml-20m", wait=False)
+    require_known("ml-20m", to_run=True)
+    take_prepared("ml-20m")
     assert load().suites.keys() - known == {"ml-20m"}
+    require_known("ml-20m")
     own = place / "suites/ml-20m/params.yaml"
     own.write_text(own.read_text("utf-8").replace("title: ", "title: My "), encoding="utf-8")
-    take_prepared("ml-20m", wait=False)
+    (own.parent / "dvc.lock").write_text("{}", encoding="utf-8")
+    take_prepared("ml-20m")
     assert load().suites["ml-20m"].title.startswith("My ")
+    assert (own.parent / "dvc.lock").is_file()
+
+
+def test_other_commands_say_which_one_takes_it(place: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"^docs/ml-20m: no suite yet; `dprec run ml-20m` copies it"):
+        require_known("ml-20m")
+    (place / "suites/ml-20m").mkdir()
+    take_prepared("ml-20m")
+    require_known("ml-20m")
 
 
 def test_nothing_is_copied_before_its_data_are_named(place: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"multvae-netflix.*; docs/scale\.md says what netflix needs"):
-        take_prepared("netflix", wait=False)
-    assert not (place / "suites/netflix").exists()
+    before = sorted(place.rglob("*"))
+    with pytest.raises(
+        ConfigurationError, match=r"^nothing is written: .*multvae-netflix.*; docs/scale\.md says what netflix needs$"
+    ):
+        take_prepared("netflix")
+    assert sorted(place.rglob("*")) == before
     parameters.uncomment(place)
-    take_prepared("netflix", wait=False)
+    take_prepared("netflix")
     assert "netflix" in load().suites
+
+
+def test_a_run_that_was_killed_while_it_copied_is_taken_back(place: Path) -> None:
+    killed = (
+        "import os; from flows import entries, prepared; "
+        "entries.dvc_files.write = lambda _: os._exit(9); prepared.take_prepared('ml-20m')"
+    )
+    path = {"PYTHONPATH": str(parameters.ROOT)}
+    assert subprocess.run([sys.executable, "-c", killed], env=os.environ | path, check=False).returncode == 9
+    load()  # other suites can be used meanwhile
+    take_prepared("ml-20m")
+    assert (place / "suites/ml-20m/dvc.yaml").is_file()
+    assert not list(place.glob(".*.partial"))
 
 
 @pytest.mark.parametrize("name", ["demo", "nope", "../docs/ml-20m"])
 def test_of_other_names_nothing_is_made(place: Path, name: str) -> None:
     before = sorted(place.rglob("*"))
-    take_prepared(name, wait=False)
+    take_prepared(name)
     assert sorted(place.rglob("*")) == before
