@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -49,3 +51,15 @@ def test_the_documentation_has_what_provenance_says() -> None:
         expected.append(f"| `{suite}` | {of.cpu_hours:.2f} | {clock} | {longest} | {of.peak_memory_mb:,} |")
     expected.append(f"| together | {total:.2f} | | | |")
     assert [line for line in text.splitlines() if re.match(r"\| (`|together)", line)] == expected
+
+
+def test_every_run_is_of_a_committed_revision_in_the_history_of_this_one() -> None:
+    """A shallow clone, which knows no history, cannot say."""
+    git = partial(subprocess.run, cwd=ROOT, capture_output=True, text=True, check=True)
+    if git(["git", "rev-parse", "--is-shallow-repository"]).stdout.strip() == "true":
+        pytest.skip("a shallow clone")
+    history = set(git(["git", "rev-list", "HEAD"]).stdout.split())
+    records = sorted((ROOT / "data/results").glob("*/provenance.json"))
+    assert records
+    for record in records:
+        assert {run.revision for run in files.read_runs(record)} <= history, record.parent.name
