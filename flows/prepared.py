@@ -32,13 +32,14 @@ def take_prepared(suite: str) -> None:
     """Copy a prepared suite to suites/, whole or not at all, unless it is there. Whoever calls it holds the project.
 
     Raises:
-        ConfigurationError: the project's parameters lack what it needs; nothing was copied.
+        ConfigurationError: the project's parameters are wrong, or lack what it needs; nothing was copied.
     """
     if not _is_prepared(suite):
         return
     entries.take_back(suite)  # what a process that was killed has copied
     if params.own_file(suite).is_file():
         return
+    params.load()  # what is wrong with other suites is no fault of this one
     ready = PREPARED / suite
     try:
         entries.add(suite, {}, {file: (ready / file).read_text(encoding="utf-8") for file in params.OWN_FILES})

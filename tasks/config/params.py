@@ -130,8 +130,7 @@ class Experiment(Strict):
     sweep_seeds: Annotated[int, Field(ge=1)] | None = None
     """At sweep points so many of them, the first ones; null: all."""
     noise: Literal["secure"] | None = None
-    """Secure: from the operating system, and seeds decide initial weights and batches alone, so that results cannot be
-    repeated; null: from the seeds, for research."""
+    """Secure: from the operating system, so that results cannot be repeated; null: from the seeds, for research."""
     chosen_on_test: Literal[True] | None = None
     """Whether every epoch is run and tested, and each metric's best one is measured, too (`chosen-on-test/...`)."""
     config: dict[str, Any] = Field(default_factory=dict)

@@ -113,8 +113,7 @@ def scores(path: Path, names: Names) -> Given:
 def attributes(path: Path, names: Names, wanted: tuple[str, ...]) -> Given:
     """What users are: `user`, and a column of text classes (null: unknown) for every attribute.
 
-    Numbers of more than `MOST_CLASSES` values are grouped into quarters. Text of more values, and columns with one
-    value, are left out unless they are asked for.
+    Numbers of more than `MOST_CLASSES` values become quarters; text of more, or of one, is left out unless asked for.
 
     Args:
         wanted: the attributes that are audited; empty: every column that can be one.

@@ -125,6 +125,15 @@ def test_mistakes_are_one_line(project: Project, arguments: list[str], message: 
     assert project.ran() == []
 
 
+def test_a_misspelt_stage_that_needs_resources_is_one_line_without_a_cluster(project: Project, address: str) -> None:
+    own = (project.root / "suites/demo/params.yaml").read_text(encoding="utf-8")
+    project.write("suites/demo/params.yaml", own + "resources: {trian: {memory_mb: 1}}\n")
+    result = project.run("demo", PREFECT_API_URL=address)
+    assert result.returncode == 1
+    assert result.stderr == "dprec: suites/demo/params.yaml: resources.trian: demo has no such stage\n"
+    assert project.ran() == []
+
+
 def test_debug_shows_the_traceback(project: Project) -> None:
     result = project.call(sys.executable, "-m", "flows", "--debug", "run", "nope")
     assert result.returncode == 1

@@ -61,6 +61,13 @@ def test_nothing_is_copied_before_its_data_are_named(place: Path) -> None:
     assert "netflix" in load().suites
 
 
+def test_what_is_wrong_with_another_suite_is_not_put_down_to_this_one(place: Path) -> None:
+    other = place / "suites/demo/params.yaml"
+    other.write_text(other.read_text("utf-8").replace("title: ", "titel: "), encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=r"^suites/demo/params\.yaml: (?!.*docs/scale)"):
+        take_prepared("ml-20m")
+
+
 def test_a_run_that_was_killed_while_it_copied_is_taken_back(place: Path) -> None:
     killed = (
         "import os; from flows import entries, prepared; "

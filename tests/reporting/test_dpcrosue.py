@@ -395,6 +395,5 @@ def test_the_page_is_whole_and_says_what_it_cannot_show(published: Results, bare
 
 
 def test_interests_of_all_systems_are_in_the_example() -> None:
-    """The example covers every system of the paper's tables."""
     layout = example_dpcrosue.full().layout
     assert {layout.methods[name] for table in layout.tables for name in table.methods} <= set(INTERESTS)
