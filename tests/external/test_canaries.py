@@ -128,11 +128,17 @@ def test_coins_differ_from_time_to_time(tmp_path: Path) -> None:
     assert texts[0] != texts[1]
 
 
-def test_a_system_that_promises_what_it_does_not_keep_is_refuted(tmp_path: Path) -> None:
+def test_the_command_plants_canaries_and_says_what_to_do_with_them(tmp_path: Path) -> None:
     ratings(tmp_path)
     made = dprec(tmp_path, "canaries", "--train", "ratings.csv", "--count", "80", "--out", "c")
     assert made.returncode == 0
     assert "1. canaries.csv holds the coins." in made.stdout
+    assert (tmp_path / "c" / "train-with-canaries.csv").is_file()
+
+
+def test_a_system_that_promises_what_it_does_not_keep_is_refuted(tmp_path: Path) -> None:
+    """Of systems that keep it, one in twenty is refuted at this confidence: the coins are of a seed."""
+    plant(ratings(tmp_path), 80, 4, 1, tmp_path / "c", Names(), 5)
     table = tmp_path / "c" / "train-with-canaries.csv"
     asked = Asked(table, item_knn(table, tmp_path / "l.csv", 0), canaries=tmp_path / "c" / "canaries.csv")
     audit, _ = run(replace(asked, claimed_epsilon=0.5), quiet)
