@@ -71,8 +71,8 @@ def main(name: str) -> None:
     with Screen(name, len(overrides)) as screen:
         trials = [trial(name, params, experiment.config | override, screen) for override in overrides]
     synthetic = contracts.read_schema(PROCESSED / experiment.data / "schema.json").synthetic
-    of = {origins.COLUMN: origins.kind_of(stands_for(experiment.data, params), synthetic=synthetic)}
-    of |= {"revision": git_revision()}
+    kind = origins.kind_of(stands_for(experiment.data, params), synthetic=synthetic)
+    of = {origins.COLUMN: kind, "revision": git_revision()}
     table = pl.DataFrame([record | of for record in trials], schema=COLUMNS)
     path = RESULTS / experiment.suite / "tuning.csv"
     if path.exists():
