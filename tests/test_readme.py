@@ -17,6 +17,9 @@ import yaml
 from dvc.cli import main as dvc
 
 from flows.cli import app
+from tasks.config import references
+from tasks.config.params import load
+from tests import parameters
 from tests.command import dprec
 from tests.parameters import ROOT
 
@@ -160,6 +163,20 @@ def exists(program: str, *words: str) -> bool:
     options = {"--help", *(name for parameter in command.params for name in parameter.opts)}
     complete = not words or not hasattr(command, "commands") or words[0].startswith("-")
     return complete and {word for word in words if word.startswith("-")} <= options
+
+
+def test_all_of_movielens_1m_takes_no_more_than_its_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The names of the data are replaced as docs/dipsgnn.md shows, and its check accepts that."""
+    parameters.copy(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs/dipsgnn.md").read_text(encoding="utf-8")
+    section = page.partition("\n## MovieLens 1M\n")[2].partition("\n## ")[0]
+    changes = [command for command in commands(section) if command.startswith("sed ")]
+    for command in changes:
+        subprocess.run(command, shell=True, check=True)
+    params = load()
+    references.check(params)
+    assert (params.suites["dipsgnn-ml-1m"].data, len(changes)) == ("dipsgnn-ml-1m", 3)
 
 
 def test_the_experiment_changes_a_parameter_that_there_is() -> None:
