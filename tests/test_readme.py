@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -128,6 +129,16 @@ def test_dvc_says_what_a_change_did_to_headline_numbers(
     subprocess.run(change, shell=True, check=True)
     assert dvc(shlex.split(DIFFERENCE)[1:]) == 0
     assert "data/results/demo/summary.json" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [("README.md", r"about ([\d.]+) CPU minutes"), ("docs/cluster.md", r"CPU minutes in place of ([\d.]+):")],
+)
+def test_the_demo_takes_as_long_as_pages_say(page: str, said: str) -> None:
+    runs = json.loads((ROOT / "data/results/demo/provenance.json").read_text(encoding="utf-8"))["runs"]
+    (minutes,) = re.findall(said, (ROOT / page).read_text(encoding="utf-8"))
+    assert float(minutes) == pytest.approx(sum(run["cpu_seconds"] for run in runs) / 60, rel=0.15)
 
 
 def test_every_command_of_the_documentation_exists() -> None:
