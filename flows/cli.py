@@ -352,7 +352,7 @@ def main() -> None:
             raise
         if isinstance(error, ModuleNotFoundError):
             error = ConfigurationError(
-                f"{error.name} is not installed, which this command needs: pip install 'dprec[pipeline]'"
+                f"{error.name} is not installed, which this command needs: pip install '.[pipeline]' in a clone"
             )
         line = str(error) if isinstance(error, ByHandError) else " ".join(str(error).split())
         expected = isinstance(error, DprecError | OSError)
