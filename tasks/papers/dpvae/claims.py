@@ -1,8 +1,8 @@
 """What DP-VAE's paper says in its sections 3.2 and 4 that our numbers can test.
 
 Source: Fang, Du and Wu, Knowledge-Based Systems (2022). Ranking is read as NDCG@100, Recall@20 and Recall@50 (its
-section 4.1.2) unless a claim names another; settings are those of `published_dpvae`. A claim with a number of one data
-set is tested on that data set alone.
+section 4.1.2) unless a claim names another; settings are those of `published.py` beside this. A claim with a number
+of one data set is tested on that data set alone.
 """
 
 from __future__ import annotations
