@@ -165,7 +165,7 @@ def pairs(results: Results, reasons: Sequence[Reason]) -> list[Pair]:
     return [
         pair
         for column in comparison.printed_columns(results)
-        for pair in _with_reasons(results, _ordered(column), here)
+        for pair in _with_reasons(results, ordered_pairs(column), here)
     ]
 
 
@@ -181,8 +181,8 @@ def counts(every: Sequence[Pair]) -> Counter[str]:
     return Counter[str](pair.kind for pair in turned) + Counter(numbers)
 
 
-def _ordered(entries: Sequence[Entry]) -> list[Pair]:
-    """The pairs of a column that are not printed as equal."""
+def ordered_pairs(entries: Sequence[Entry]) -> list[Pair]:
+    """The pairs of a column that are not printed as equal, untested."""
     made = []
     for first, second in combinations(entries, 2):
         if first.printed is None or second.printed is None or first.printed == second.printed:
