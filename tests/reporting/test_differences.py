@@ -126,6 +126,7 @@ def test_the_first_reason_that_covers_a_pair_counts_and_none_is_not_decided() ->
     }
     for narrow in (
         reason(better=("BPR",)),
+        reason(better=("GCN",), not_worse=("BPR", "Blurm")),
         reason(rows=("RAP",)),
         reason(tables=("table2",)),
         reason(metrics=("ndcg@",)),
@@ -223,6 +224,7 @@ def test_every_reason_covers_a_pair_waits_for_a_system_or_was_measured(paper: st
             waiting |= {*given.absent(of)} if every else set()
             assert not every or {*given.absent(of)} <= labels, "what no suite runs is not waited for"
         assert covered or waiting or given.reading is not None, given.name
+        assert covered or waiting or "pairs are ordered as printed" not in given.evidence, "of no pair"
 
 
 @pytest.mark.parametrize("paper", REPORTS)
@@ -258,6 +260,8 @@ def test_the_noise_of_dp_vae_leaves_nothing_to_learn() -> None:
         assert ratio(numbers, system.config["batch_size"]) > 99
     covered = [p for p in committed("dpvae") if p.kind == "their noise is smaller than claimed"]
     assert {pair.better.method.name for pair in covered} <= {*NOISY}
+    assert not {pair.worse.method.name for pair in covered} & {*NOISY}, "noise of both explains no order"
+    assert {p.kind for p in committed("dpvae") if p.order == "reversed" and p.worse.method.name in NOISY} == {UNDECIDED}
     for pair in covered:
         assert pair.better.printed is not None
         assert pair.better.printed > 3 * float(pair.better.ours.mean()), pair.name

@@ -92,6 +92,8 @@ class Reason:
     """Keys of the tables whose pairs it may cover; empty for all."""
     better: tuple[str, ...] = ()
     """Rows of which one must be the better of the pair in print; empty for any."""
+    not_worse: tuple[str, ...] = ()
+    """Rows of which none may be the worse of the pair in print."""
     rows: tuple[str, ...] = ()
     """Rows of which one must be in the pair; empty for any."""
     metrics: tuple[str, ...] = ()
@@ -110,6 +112,7 @@ class Reason:
         return (
             (not self.tables or pair.table.key in self.tables)
             and (not self.better or better in self.better)
+            and worse not in self.not_worse
             and (not self.rows or bool({better, worse} & {*self.rows}))
             and (not self.metrics or pair.column.published.startswith(self.metrics))
             and (self.reading is None or self.reading.changes(pair))
