@@ -158,7 +158,7 @@ def suite(results: Results, report: PaperReport, claims: Sequence[Claim]) -> Sui
         "carried over from version 0.1" if results.runs is None else f"revision {join_words(revisions(results))}",
         audited_claims(results),
         coverage.evidence(results, report, k),
-        reversals.difference(results, report),
+        reversals.difference(results, report, claims),
         costs.cost(results.suite, results.runs or ()),
     )
 

@@ -109,7 +109,7 @@ class Spec(Protocol):
         """The comparisons that can be made, and what was not run."""
         ...
 
-    def beside_floor(self, results: Results) -> str:
+    def compared_with_floor(self, results: Results) -> str:
         """What no verdict says: how much of it is worse than a constant; empty where that is not asked."""
 
 
@@ -132,7 +132,7 @@ class Statement:
         """What is corrected together: this claim."""
         return f"{self.artefact}: {self.claim}"
 
-    def beside_floor(self, results: Results) -> str:
+    def compared_with_floor(self, results: Results) -> str:
         """How many settings have a worse mean than the floor, and the furthest of them; empty where none was run."""
         below = []
         for side, measure in self._praised(results) if self.floor else ():

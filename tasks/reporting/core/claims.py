@@ -68,7 +68,7 @@ def evaluate(results: Results, specs: Sequence[Spec]) -> list[Claim]:
             for place in range(len(comparisons))
         ]
         claim = _check_claim(spec, comparisons, both, absent, effect=effect)
-        claims.append(replace(claim, evidence=claim.evidence + spec.beside_floor(results)))
+        claims.append(replace(claim, evidence=claim.evidence + spec.compared_with_floor(results)))
     return claims
 
 

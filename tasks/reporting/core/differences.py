@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.reporting.core import comparison, origins
+from tasks.reporting.core.claim_specs import Claim, Spec
 from tasks.reporting.core.comparison import Entry, Method
 from tasks.reporting.core.findings import SIGNIFICANCE, paired_tests
 from tasks.reporting.core.published import Column, Table
@@ -98,6 +99,10 @@ class Reason:
     """Rows of which one must be in the pair; empty for any."""
     metrics: tuple[str, ...] = ()
     """How the printed names of its metrics begin; empty for all."""
+    claims: tuple[str, ...] = ()
+    """How the claims begin that it may cover, of a paper that prints no number of a method; it covers no pair then."""
+    measured: tuple[Spec, ...] = ()
+    """What of ours bears on these claims, as a claim of its own: its numbers stand with them."""
     reading: Reading | None = None
     """What must order a pair as printed; None where the evidence is of another sort."""
 
@@ -110,7 +115,8 @@ class Reason:
         """Whether it speaks of a pair, whatever its reading says of it."""
         better, worse = pair.better.method.name, pair.worse.method.name
         return (
-            (not self.tables or pair.table.key in self.tables)
+            not self.claims
+            and (not self.tables or pair.table.key in self.tables)
             and (not self.better or better in self.better)
             and worse not in self.not_worse
             and (not self.rows or bool({better, worse} & {*self.rows}))
@@ -175,6 +181,20 @@ def pairs(results: Results, reasons: Sequence[Reason]) -> list[Pair]:
 def reversed_pairs(every: Sequence[Pair]) -> list[Pair]:
     """Those that we order the other way."""
     return [pair for pair in every if pair.order == "reversed"]
+
+
+def contradicted(results: Results, claims: Sequence[Claim], reasons: Sequence[Reason]) -> dict[Claim, Reason | None]:
+    """Each claim that our numbers contradict, with the first reason that covers it; of papers without numbers alone.
+
+    claims: what the paper says, judged.
+    """
+    if results.reproduced is None or results.layout.tables:
+        return {}
+    wrong = [claim for claim in claims if claim.verdict == "contradicted"]
+    return {
+        claim: next((reason for reason in reasons if reason.claims and claim.claim.startswith(reason.claims)), None)
+        for claim in wrong
+    }
 
 
 def counts(every: Sequence[Pair]) -> Counter[str]:
