@@ -139,7 +139,7 @@ fuzz: env  ## spoil files of every format: each must load or be refused in one l
 	@python -m tests.fuzz --seconds $(or $(SECONDS),600)
 
 .PHONY: faults
-faults: env  ## kill, damage and fill up a small suite 150 times: the next run must recover; writes docs/faults.md
+faults: env  ## kill, damage and fill up a small suite again and again: the next run must recover; writes docs/faults.md
 	@python -m tests.faults --write
 
 .PHONY: regenerate

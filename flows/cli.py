@@ -22,9 +22,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Regenerates, checks and compares published differentially private recommenders.\n\n"
-    "A *suite* is one paper, or `demo`; `suites/SUITE/` says what belongs to it. `dprec run demo` computes what is "
-    "missing or out of date, and only that, and ends with an HTML report. `dvc repro report@demo` runs the same "
-    "stages.",
+    "A *suite* is the systems of a paper, or others, on one data set; `suites/SUITE/` says what belongs to it. "
+    "`dprec run demo` computes what is missing or out of date, and only that, and ends with an HTML report. "
+    "`dvc repro report@demo` runs the same stages.",
 )
 Suite = Annotated[str, typer.Argument(help="A folder of suites/, e.g. demo or gerai.", show_default=False)]
 
@@ -352,7 +352,7 @@ def main() -> None:
             raise
         if isinstance(error, ModuleNotFoundError):
             error = ConfigurationError(
-                f"{error.name} is not installed, which this command needs: pip install 'dprec[pipeline]'"
+                f"{error.name} is not installed, which this command needs: pip install '.[pipeline]' in a clone"
             )
         line = str(error) if isinstance(error, ByHandError) else " ".join(str(error).split())
         expected = isinstance(error, DprecError | OSError)

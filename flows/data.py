@@ -8,17 +8,19 @@ from typing import Annotated
 import typer
 
 from tasks.errors import DataError
+from tasks.stages.data_states import STATES
 
 app = typer.Typer(no_args_is_help=True, help="What data sets there are, and whether what you placed is right.")
 
 
-@app.command("list")
+@app.command(
+    "list",
+    help="List every data set: what it holds, its size and licence, its state here, and what to do next.\n\nStates: "
+    + "; ".join(f"*{state}* ({meaning})" for state, meaning in STATES.items())
+    + ".",
+)
 def data_list() -> None:
-    """List every data set: what it holds, its size and licence, its state here, and what to do next.
-
-    States: *present* (obtained), *generated* (synthetic, made when needed), *placed* (in data/placed), *in the mirror*
-    (DPREC_MIRROR), *downloadable*, *needs a form* (only its publisher gives it out), *yours* (files you name).
-    """
+    """List every data set."""
     from rich.markup import escape
     from rich.table import Column, Table
 
@@ -31,7 +33,8 @@ def data_list() -> None:
     for known in listing():
         source, colour = known.source, colours.get(known.state, "cyan")
         size = f"{source.size / 1e6:,.1f} MB" if source.size else ""
-        name = source.name + (f"\n({', '.join(known.names)})" if known.names and known.names != (source.name,) else "")
+        first, *others = known.names
+        name = first + (f"\n({', '.join(others)})" if others else "")
         sentence = re.split(r"(?<=[^A-Z])\.\s", source.licence)[0]  # initials are followed by full stops, too
         cells = (name, source.holds, size, sentence, known.next_step)
         name, holds, size, licence, step = (escape(cell) for cell in cells)

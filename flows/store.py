@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
+from flows.execution import say
 from tasks.errors import ConfigurationError, DataError
 from tasks.stages import runs
 from tasks.stages.common import atomic_write, file_digest, text_digest
@@ -78,7 +79,10 @@ class Store:
         self._write(done / runs.MANIFEST, f"units/{folder}.json")
 
     def get_unit(self, folder: str, done: Path) -> bool:
-        """Write the results of a unit to `done`; False where they are not there, or not as its manifest has them."""
+        """Write the results of a unit to `done`; False where they are not there, or not as its manifest has them.
+
+        The second says a line: the unit is worked on again.
+        """
         try:
             with atomic_write(done) as place:
                 place.mkdir()
@@ -90,7 +94,10 @@ class Store:
                     else:
                         self._get(kind, _path_within(place, name))
                 runs.verify(place, PurePosixPath(folder).name)
-        except (FileNotFoundError, DataError):
+        except FileNotFoundError:
+            return False
+        except DataError as error:
+            say(folder, f"not taken from the store ({error})")
             return False
         return True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -78,7 +79,13 @@ def test_a_command_of_the_pipeline_says_what_it_needs(tmp_path: Path) -> None:
     assert done.returncode == 1
     [line] = done.stderr.splitlines()
     assert line.startswith("dprec: ")
-    assert "pip install 'dprec[pipeline]'" in line
+    assert "pip install '.[pipeline]' in a clone" in line
+
+
+def test_nobody_is_sent_to_a_package_index_for_dprec() -> None:
+    pages = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/*.ipynb", "dprec/*.py", "flows/*.py")
+    texts = {path: path.read_text(encoding="utf-8") for pattern in pages for path in ROOT.glob(pattern)}
+    assert [path for path, text in texts.items() if re.search(r"pip install '?dprec", text)] == []
 
 
 def test_the_quickstart_runs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -17,6 +18,9 @@ import yaml
 from dvc.cli import main as dvc
 
 from flows.cli import app
+from tasks.config import references
+from tasks.config.params import load
+from tests import parameters
 from tests.command import dprec
 from tests.parameters import ROOT
 
@@ -127,6 +131,16 @@ def test_dvc_says_what_a_change_did_to_headline_numbers(
     assert "data/results/demo/summary.json" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [("README.md", r"about ([\d.]+) CPU minutes"), ("docs/cluster.md", r"CPU minutes in place of ([\d.]+):")],
+)
+def test_the_demo_takes_as_long_as_pages_say(page: str, said: str) -> None:
+    runs = json.loads((ROOT / "data/results/demo/provenance.json").read_text(encoding="utf-8"))["runs"]
+    (minutes,) = re.findall(said, (ROOT / page).read_text(encoding="utf-8"))
+    assert float(minutes) == pytest.approx(sum(run["cpu_seconds"] for run in runs) / 60, rel=0.15)
+
+
 def test_every_command_of_the_documentation_exists() -> None:
     """Commands of `dprec` with their options, targets of make, and modules of Python."""
     texts = [path.read_text(encoding="utf-8") for pattern in PAGES for path in sorted(ROOT.glob(pattern))]
@@ -160,6 +174,20 @@ def exists(program: str, *words: str) -> bool:
     options = {"--help", *(name for parameter in command.params for name in parameter.opts)}
     complete = not words or not hasattr(command, "commands") or words[0].startswith("-")
     return complete and {word for word in words if word.startswith("-")} <= options
+
+
+def test_all_of_movielens_1m_takes_no_more_than_its_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The names of the data are replaced as docs/dipsgnn.md shows, and its check accepts that."""
+    parameters.copy(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs/dipsgnn.md").read_text(encoding="utf-8")
+    section = page.partition("\n## MovieLens 1M\n")[2].partition("\n## ")[0]
+    changes = [command for command in commands(section) if command.startswith("sed ")]
+    for command in changes:
+        subprocess.run(command, shell=True, check=True)
+    params = load()
+    references.check(params)
+    assert (params.suites["dipsgnn-ml-1m"].data, len(changes)) == ("dipsgnn-ml-1m", 3)
 
 
 def test_the_experiment_changes_a_parameter_that_there_is() -> None:

@@ -146,7 +146,7 @@ ATTACKS = {
     ),
     "edges": AttackKind(
         stages="tasks.stages.table_attacks:edges",
-        table="tasks.reporting.sections.edges:frame",
+        table="tasks.reporting.core.edges:frame",
         module="attack_edges",
         what="interactions to attack",
         bands={},

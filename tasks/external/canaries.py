@@ -20,6 +20,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks.errors import ConfigurationError, DataError
+from tasks.external import folders
 from tasks.external.findings import Canaries
 from tasks.external.reading import Given, Names, TextTable, text_table
 from tasks.external.signals import Floats
@@ -54,7 +55,7 @@ def plant(train: Path, count: int, n_items: int, least: int, out: Path, names: N
     rng = np.random.default_rng(secrets.randbits(128) if seed is None else seed)
     planted = draw(train, table, count, n_items, least, rng)
     included = rng.random(count) < 0.5
-    out.mkdir(parents=True, exist_ok=True)
+    folders.make(out)
     path = out / "train-with-canaries.csv"
     write_rows(path, table, [*table.rows, *planted.rows(included, rng)])
     coins = out / "canaries.csv"

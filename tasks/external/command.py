@@ -27,7 +27,7 @@ from pathlib import Path
 
 from tasks.disk import rename
 from tasks.errors import ConfigurationError, DataError, DprecError
-from tasks.external import reading
+from tasks.external import folders, reading
 from tasks.external.canaries import write_secret
 from tasks.external.reading import Names
 from tasks.external.run import Asked, OtherRun, check
@@ -76,7 +76,7 @@ def repeat(of: Repeated, asked: Asked, say: Callable[[str], None]) -> Asked:
     if asked.users is not None:
         reading.attributes(asked.users, asked.names, asked.attributes)
     runner = _Runner(of, _absolute(of.command), asked.names, say)
-    of.work.mkdir(parents=True, exist_ok=True)
+    folders.make(of.work)
     with _locked(of.work):
         runner.splits = Splits(asked.train, asked.names, of.canaries, _plan(of, asked.train, asked.names))
         _side_by_side(runner, asked.jobs)

@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from tasks.errors import ConfigurationError
+from tasks.external import folders
 from tasks.external.findings import Answer, Audit, Canaries, Measure
 from tasks.reporting.core import roc
 from tasks.reporting.core.chart import Chart
@@ -47,7 +48,7 @@ def require_folder(out: Path) -> None:
 
 def write(audit: Audit, exposed: pl.DataFrame | None, out: Path) -> list[Path]:
     """Write all files; their paths. The same audit gives the same bytes."""
-    out.mkdir(parents=True, exist_ok=True)
+    folders.make(out)
     data, page, owner = out / "audit.json", out / "index.html", out / "exposed.csv"
     data.write_text(json.dumps(audit.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     page.write_text(render(audit), encoding="utf-8")

@@ -11,7 +11,7 @@ from types import MappingProxyType
 import polars as pl
 
 from tasks.reporting.core import comparison, origins
-from tasks.reporting.core.layout import Cell, Heading, Row, Table
+from tasks.reporting.core.layout import Cell, Heading, Row, Table, join_words
 from tasks.reporting.core.origins import KINDS, Kind
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.published import Figure, table_title
@@ -26,6 +26,7 @@ COLUMNS = (*KINDS, NONE)
 NO_SYSTEM, NO_RESULTS = "there is no {}.", "the suite has {} since these results were made; run it again."
 NO_SUITE = "no suite of the paper has results on {}, a part of it or a replica"
 NEAR = "within 10 %"
+DRAWN, DRAWN_OF, ELSEWHERE = "drawn", "of {}", "on other data"
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ class Evidence:
     """Why the suite has no value for others that are printed of its data."""
     absent: Mapping[Number, str]
     """Labels of the systems that it lacks for some of these."""
-    drawn: frozenset[str]
-    """Keys of the paper's figures that it has a chart for."""
+    drawn: Mapping[str, str]
+    """Key of each figure of the paper that it has a chart for -> `DRAWN`, with what of the figure it lacks."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,8 @@ class Line:
     """Why the others were not."""
     steps: tuple[str, ...] = ()
     """Commands for whoever has the official data, where not all is measured on them."""
-    drawn: tuple[Kind, ...] = ()
-    """Kinds of data that a figure is drawn on."""
+    drawn: Mapping[Kind, str] = field(default_factory=dict)
+    """Kinds of data that a figure is drawn on -> `DRAWN`, with what of the figure every suite on such data lacks."""
 
 
 def evidence(results: Results, report: PaperReport, k: int) -> Evidence | None:
@@ -110,7 +111,7 @@ def evidence(results: Results, report: PaperReport, k: int) -> Evidence | None:
                 measured[number] = kind_of
                 (near.add if comparison.is_close(count.ours, theirs) else near.discard)(number)
     drawn = {
-        figure.key
+        figure.key: _drawn(results, figure, elsewhere=not (measured or reasons))
         for figure in results.layout.figures
         if figure.key in report.figures and report.figures[figure.key](results, figure, k).panels
     }
@@ -123,8 +124,20 @@ def evidence(results: Results, report: PaperReport, k: int) -> Evidence | None:
         frozenset(number for number in near if measured[number] != "synthetic"),
         reasons,
         absent,
-        frozenset(drawn),
+        drawn,
     )
+
+
+def _drawn(results: Results, figure: Figure, *, elsewhere: bool) -> str:
+    """That a figure is drawn, of which of its methods where the suite lacks some, and whether on other data.
+
+    elsewhere: whether the paper prints nothing of the suite's data.
+    """
+    methods = results.layout.methods
+    here = [name for name in figure.drawn if results.find(methods.get(name, name)) is not None]
+    lacks = 0 < len(here) < len(figure.drawn)
+    said = [DRAWN_OF.format(join_words(here))] if lacks else []
+    return ", ".join([DRAWN, *said, *([ELSEWHERE] if elsewhere else [])])
 
 
 def _number(original: Results, artefact: str, data: str, method: str, setting: str, metric: str) -> Number:
@@ -198,7 +211,11 @@ def _cause(of: Evidence, number: Number, planned: Mapping[str, Collection[str]])
 
 def _figure(paper: str, figure: Figure, collected: Sequence[Evidence]) -> Line:
     mine = [of for of in collected if of.paper == paper and figure.key in of.drawn]
-    drawn = tuple(kind for kind in KINDS if any(of.kind == kind for of in mine))
+    drawn = {
+        kind: min((of.drawn[figure.key] for of in mine if of.kind == kind), key=len)
+        for kind in KINDS
+        if any(of.kind == kind for of in mine)
+    }
     reasons = () if drawn else ("no suite has run what it varies.",)
     return Line(paper, figure.key, figure.name, suites=tuple(of.suite for of in mine), reasons=reasons, drawn=drawn)
 
@@ -213,7 +230,7 @@ def by_artefact(counted: Sequence[Line]) -> list[tuple[str, ...]]:
         if numbers:
             rows.append((paper, name, *_count(numbers)))
         else:
-            rows.append((paper, name, "picture", *("drawn" if column in of[0].drawn else "" for column in COLUMNS)))
+            rows.append((paper, name, "picture", *(of[0].drawn.get(kind, "") for kind in KINDS), ""))
     return [*rows, ("all papers", "", *_count(totals))]
 
 

@@ -10,6 +10,7 @@ from itertools import groupby
 from markupsafe import Markup
 
 from tasks.reporting.core import differences, origins
+from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.differences import Reason
 from tasks.reporting.core.layout import Cell, Table, count, join_words
 from tasks.reporting.core.paper_report import PaperReport
@@ -17,13 +18,19 @@ from tasks.reporting.core.results import Results, unique
 from tasks.reporting.core.section import Blocks, Section, paragraph
 from tasks.reporting.sections import differences as pairs
 
-ABOUT = "Every two methods whose order in a printed column is the reverse of ours, and what is known of it. {}"
+ABOUT = (
+    "Every two methods whose order in a printed column is the reverse of ours, and what is known of it; of a paper "
+    "that prints no number of a method every claim in words that ours contradict. {}"
+)
 TITLE = "Why we differ: {}"
 REPLICAS = (
     "Suites on replicas are compared with nothing, since what is generated says nothing about the paper; none of their "
     "pairs is here: {}."
 )
-NOTHING = "Nothing is printed of methods side by side as numbers that this suite has, so no pair can be reversed."
+NOTHING = (
+    "Nothing is printed of methods side by side as numbers that this suite has, so no pair can be reversed, and no "
+    "claim in words that stands here in place of pairs is contradicted."
+)
 TURNS_NONE = "measured, turns none"
 REASON = '<li><span class="verdict">{}</span>: {} ({}). <span class="evidence">{} {}</span></li>\n'
 
@@ -43,9 +50,9 @@ class Difference:
     counts: Counter[str]
     """`differences.counts` of its pairs."""
     blocks: Sequence[Blocks]
-    """These counts by table, and all reversed pairs; none where no pair is printed."""
+    """These counts by table, and all reversed pairs, or contradicted claims of a paper that prints no pair."""
     reasons: Sequence[tuple[Reason, int, tuple[str, ...]]]
-    """Every reason of the paper, how many pairs it covers, and labels of systems that its reading waits for."""
+    """Every reason of the paper, how many pairs or claims it covers, and the systems that its reading waits for."""
 
 
 def page_of(paper: str) -> str:
@@ -62,14 +69,19 @@ def link(results: Results, up: str) -> tuple[str, str] | None:
     return None if paper is None else (f"{up}{page_of(paper.key)}", TITLE.format(paper.name))
 
 
-def difference(results: Results, report: PaperReport) -> Difference | None:
-    """What a suite adds; None where it reproduces no paper."""
+def difference(results: Results, report: PaperReport, claims: Sequence[Claim] = ()) -> Difference | None:
+    """What a suite adds; None where it reproduces no paper.
+
+    claims: what the paper says, judged.
+    """
     if results.paper is None:
         return None
     every = differences.pairs(results, report.differences)
     turned = differences.reversed_pairs(every)
-    blocks = pairs.blocks_of(results, report, every) if every else []
-    covered = [(reason, sum(pair.reason == reason for pair in turned)) for reason in report.differences]
+    blocks = pairs.blocks_of(results, report, every) if every else pairs.blocks_of_claims(results, report, claims)
+    whys = [pair.reason for pair in turned]
+    whys += differences.contradicted(results, claims, report.differences).values()
+    covered = [(reason, whys.count(reason)) for reason in report.differences]
     return Difference(
         results.suite,
         results.title,
@@ -95,8 +107,9 @@ def pages(collected: Sequence[Difference], documents: Collection[str]) -> dict[s
         real = [of for of in mine if not of.synthetic]
         replicas = [of.suite for of in mine if of.synthetic]
         sections = [Section(f"pairs-{of.suite}", of.title, _pairs(of)) for of in real]
+        about = pairs.ABOUT if any(of.counts for of in real) else pairs.IN_WORDS
         if reasons := _reasons(real, documents):
-            sections.insert(0, Section("reasons", "Known reasons", [reasons], about=pairs.ABOUT))
+            sections.insert(0, Section("reasons", "Known reasons", [reasons], about=about))
         if replicas:
             sections.append(Section("replicas", "Replicas", [paragraph("{}", REPLICAS.format(join_words(replicas)))]))
         made[page_of(paper)] = TITLE.format(real[0].name), ABOUT.format(real[0].reference), sections
@@ -124,7 +137,7 @@ def _reasons(real: Sequence[Difference], documents: Collection[str]) -> Markup:
     """Every reason of a paper: its kind, what it covers, its evidence, and where that stands; empty without any."""
     items = []
     for place, (reason, *_) in enumerate(real[0].reasons):
-        states = {of.suite: _state(*of.reasons[place][1:]) for of in real if of.counts}
+        states = {of.suite: _state(*of.reasons[place]) for of in real if of.counts or of.blocks}
         covers = join_words([f"{suite}: {said}" if len(states) > 1 else said for suite, said in states.items()])
         kind = f"{reason.kind[:1].upper()}{reason.kind[1:]}"
         at = Markup(", ").join(_source(source, documents) for source in reason.sources)
@@ -140,8 +153,8 @@ def _source(source: str, documents: Collection[str]) -> Markup:
     return Markup('<a href="docs/{}.html#{}">{}</a>').format(page, anchor, source)
 
 
-def _state(covered: int, waiting: Sequence[str]) -> str:
-    """What a reason comes to in a suite: the pairs that it covers, or what it waits for."""
-    if covered:
-        return count(covered, "pair")
+def _state(reason: Reason, covered: int, waiting: Sequence[str]) -> str:
+    """What a reason comes to in a suite: the pairs or claims that it covers, or what it waits for."""
+    if covered or reason.claims:
+        return count(covered, "claim" if reason.claims else "pair")
     return f"waits for results of {join_words(waiting)}" if waiting else TURNS_NONE

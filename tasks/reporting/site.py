@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from tasks.reporting import cards, costs, coverage, reversals
-from tasks.reporting.core import comparison, figures, headline, ledger, origins
+from tasks.reporting.core import figures, headline, ledger, origins
 from tasks.reporting.core.chart import Chart
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, join_words, missing_cell, number
@@ -141,7 +141,7 @@ class Suite:
 def suite(results: Results, report: PaperReport, claims: Sequence[Claim]) -> Suite:
     """Everything that is shown of one suite."""
     k = headline_cutoff(results)
-    numbers = headline.reproduction_counts(comparison.frame(results))
+    numbers = headline.reproduction_counts(results)
     frontier = figures.frontier(results, k)
     return Suite(
         render(results, report, claims, docs="", home="../../index.html", why=reversals.link(results, "../../")),
@@ -158,7 +158,7 @@ def suite(results: Results, report: PaperReport, claims: Sequence[Claim]) -> Sui
         "carried over from version 0.1" if results.runs is None else f"revision {join_words(revisions(results))}",
         audited_claims(results),
         coverage.evidence(results, report, k),
-        reversals.difference(results, report),
+        reversals.difference(results, report, claims),
         costs.cost(results.suite, results.runs or ()),
     )
 

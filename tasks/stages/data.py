@@ -27,6 +27,7 @@ from tasks.quality.rules import Table
 from tasks.raw import RawTables, read_raw
 from tasks.stages.common import CHECKPOINTS, RAW, remove
 from tasks.stages.convert import own_files_named
+from tasks.stages.data_states import State
 from tasks.stages.download import describe, places
 
 
@@ -36,9 +37,8 @@ class Known:
 
     source: Source
     names: tuple[str, ...]
-    """What params.yaml calls it, if it is there."""
-    state: str
-    """present, generated, placed, in the mirror, downloadable, or needs a form."""
+    """What commands call it: its names in params.yaml, or the source's own where it is not there."""
+    state: State
     next_step: str
 
 
@@ -60,7 +60,7 @@ def listing() -> list[Known]:
     listed = []
     for source, names in sources.values():
         state = _state(source, names, places())
-        listed.append(Known(source, tuple(names), state, _next_step(source, names, state)))
+        listed.append(Known(source, tuple(names or [source.name]), state, _next_step(source, names, state)))
     return sorted(listed, key=lambda known: known.source.synthetic)
 
 
@@ -75,7 +75,7 @@ def are_obtainable(names: Iterable[str], datasets: dict[str, Dataset]) -> bool:
     return True
 
 
-def _state(source: Source, names: Sequence[str], where: Places) -> str:
+def _state(source: Source, names: Sequence[str], where: Places) -> State:
     if any((RAW / name / "source.json").is_file() for name in names):
         return "present"
     if source.synthetic:
@@ -92,11 +92,11 @@ def _state(source: Source, names: Sequence[str], where: Places) -> str:
     return "needs a form" if any(isinstance(file, FormFile) for file in source.files) else "downloadable"
 
 
-def _next_step(source: Source, names: Sequence[str], state: str) -> str:
+def _next_step(source: Source, names: Sequence[str], state: State) -> str:
     if state == "present":
         return "nothing"
     if state == "needs a form":
-        return f"`dprec data verify {source.name}` says where, what, and where to put it"
+        return f"`dprec data verify {[*names, source.name][0]}` says where, what, and where to put it"
     if state == "yours":
         return "docs/custom-data.md"
     if not names:

@@ -150,17 +150,17 @@ def leading_to(name: str, known: dict[str, Step]) -> set[str]:
     return reached
 
 
-def read_allowed(path: Path = ALLOWED) -> dict[str, Reason]:
+def read_allowed() -> dict[str, Reason]:
     """What may be stale.
 
     Raises:
         ConfigurationError: one line that names the first wrong key.
     """
-    given = strict_yaml.read(path, "it names what may be stale, `{}` for nothing")
+    given = strict_yaml.read(ALLOWED, "it names what may be stale, `{}` for nothing")
     try:
         return TypeAdapter(dict[str, Reason]).validate_python(given)
     except ValidationError as error:
-        raise ConfigurationError(f"{path}: {first_error(error)}") from error
+        raise ConfigurationError(f"{ALLOWED}: {first_error(error)}") from error
 
 
 def problems(params: Params, excused: dict[str, Reason]) -> list[str]:

@@ -3,7 +3,8 @@
 Not part of the DVC graph: it proposes what a person then writes into the suite's params.yaml.
 `dprec tune EXPERIMENT` (or `python -m tasks.stages.tune EXPERIMENT`) tries every combination of `tuning.grid.<model>`,
 each with the one tuning seed, which no result uses, and adds all of them to data/results/<suite>/tuning.csv: what was
-tried before stays there, but for the same configuration and seed.
+tried before stays there. The same configuration has a row for every other result that it had; the last of them is of
+the latest code.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from tasks.stages.common import CHECKPOINTS, PROCESSED, RESULTS, atomic_write, r
 from tasks.stages.evaluators.base import evaluator_class
 from tasks.stages.inputs import read_inputs
 from tasks.stages.monitor import Monitor
+from tasks.stages.provenance import git_revision
 from tasks.stages.screen import Screen
 
 DRAWS = 10  # fits of a model without epochs that are averaged: its result is mostly its own noise
@@ -45,7 +47,10 @@ COLUMNS = {
     "valid": pl.Float64,  # -inf where training diverged
     "seconds": pl.Float64,  # of training; of models without epochs all draws
     origins.COLUMN: pl.String,
+    "revision": pl.String,  # of the code that had this result first
 }
+OUTCOME = ["experiment", "config", "seed", "best_epoch", "epochs", "valid"]
+DIGITS = 6  # of what is recorded
 
 
 def main(name: str) -> None:
@@ -66,17 +71,16 @@ def main(name: str) -> None:
     with Screen(name, len(overrides)) as screen:
         trials = [trial(name, params, experiment.config | override, screen) for override in overrides]
     synthetic = contracts.read_schema(PROCESSED / experiment.data / "schema.json").synthetic
-    of = {origins.COLUMN: origins.kind_of(stands_for(experiment.data, params), synthetic=synthetic)}
+    kind = origins.kind_of(stands_for(experiment.data, params), synthetic=synthetic)
+    of = {origins.COLUMN: kind, "revision": git_revision()}
     table = pl.DataFrame([record | of for record in trials], schema=COLUMNS)
     path = RESULTS / experiment.suite / "tuning.csv"
     if path.exists():
-        before = pl.read_csv(path, schema_overrides=COLUMNS)
-        if origins.COLUMN not in before.columns:  # from before it was recorded; all data of a suite are of one kind
-            before = before.with_columns(pl.lit(of[origins.COLUMN], dtype=pl.String).alias(origins.COLUMN))
-        before = before.select(COLUMNS.keys()).join(table, on=["experiment", "config", "seed"], how="anti")
-        table = pl.concat([before, table])
+        table = pl.concat([pl.read_csv(path, schema=COLUMNS), table.with_columns(pl.col("valid").round(DIGITS))])
+        first = pl.col("seconds", "revision").first().over(OUTCOME)
+        table = table.with_columns(first).unique(OUTCOME, keep="last", maintain_order=True)
     with atomic_write(path) as place:
-        table.sort("experiment", maintain_order=True).write_csv(place, float_precision=6)
+        table.sort("experiment", maintain_order=True).write_csv(place, float_precision=DIGITS)
     best = max(trials, key=lambda row: row["valid"])
     validation = f"{best['metric']} {best['valid']:.4f}"
     print(f"{len(trials)} trials in {path}; best on validation: {best['config']} ({validation})")

@@ -40,7 +40,9 @@ def unit_in(tmp_path: Path) -> Path:
     return done
 
 
-def test_a_units_results_are_believed_only_as_its_manifest_has_them(tmp_path: Path) -> None:
+def test_a_units_results_are_believed_only_as_its_manifest_has_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     store, done = Store(str(tmp_path / "store")), unit_in(tmp_path)
     assert not store.get_unit("kept/unit-0123", tmp_path / "back")
     store.put_unit(done, "kept/unit-0123")
@@ -48,7 +50,13 @@ def test_a_units_results_are_believed_only_as_its_manifest_has_them(tmp_path: Pa
     assert (tmp_path / "back/below/value").read_text() == "v"
     [value] = [file for file in (tmp_path / "store/files").iterdir() if file.read_text() == "v"]
     value.write_text("w")
+    capsys.readouterr()
     assert not store.get_unit("kept/unit-0123", tmp_path / "again")
+    [line] = [line for said in capsys.readouterr() for line in said.splitlines()]
+    assert "kept/unit-0123" in line
+    assert f"files/{value.name}: not what its name says, and removed" in line
+    assert not store.get_unit("kept/unit-0456", tmp_path / "again")
+    assert not any(capsys.readouterr()), "one that nobody put there is no damage"
     assert not (tmp_path / "again").exists()
     assert not value.exists(), "it would be taken for what its name says"
     (done / "below/value").write_text("edited")

@@ -17,6 +17,7 @@ from tasks.papers import REPORTS
 from tasks.papers.dpvae.differences import NOISY
 from tasks.reporting import reversals, site
 from tasks.reporting.core import differences
+from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.differences import KINDS, PART, UNDECIDED, UNSHOWN, Pair, Reading, Reason
 from tasks.reporting.core.results import Results, System
 from tasks.reporting.documents import parts
@@ -66,6 +67,12 @@ def committed(suite: str) -> list[Pair]:
     """The pairs of a suite's committed results."""
     of, report, _ = read(suite)
     return differences.pairs(of, report.differences)
+
+
+def contradictions(suite: str) -> tuple[Results, list[Claim], tuple[Reason, ...]]:
+    """What `differences.contradicted` reads of a suite's committed results."""
+    of, report, claims = read(suite)
+    return of, claims, report.differences
 
 
 def kinds(every: list[Pair]) -> dict[str, str]:
@@ -126,6 +133,7 @@ def test_the_first_reason_that_covers_a_pair_counts_and_none_is_not_decided() ->
     }
     for narrow in (
         reason(better=("BPR",)),
+        reason(better=("GCN",), not_worse=("BPR", "Blurm")),
         reason(rows=("RAP",)),
         reason(tables=("table2",)),
         reason(metrics=("ndcg@",)),
@@ -217,12 +225,14 @@ def test_every_reason_covers_a_pair_waits_for_a_system_or_was_measured(paper: st
         for of in mine:
             every = committed(of.suite)
             covered += sum(pair.reason is given for pair in every)
+            covered += [*differences.contradicted(*contradictions(of.suite)).values()].count(given)
             labels = {
                 name.removeprefix(f"{of.suite}-") for name in load(ROOT / "params.yaml").suites[of.suite].experiments
             }
             waiting |= {*given.absent(of)} if every else set()
             assert not every or {*given.absent(of)} <= labels, "what no suite runs is not waited for"
         assert covered or waiting or given.reading is not None, given.name
+        assert covered or waiting or "pairs are ordered as printed" not in given.evidence, "of no pair"
 
 
 @pytest.mark.parametrize("paper", REPORTS)
@@ -258,6 +268,8 @@ def test_the_noise_of_dp_vae_leaves_nothing_to_learn() -> None:
         assert ratio(numbers, system.config["batch_size"]) > 99
     covered = [p for p in committed("dpvae") if p.kind == "their noise is smaller than claimed"]
     assert {pair.better.method.name for pair in covered} <= {*NOISY}
+    assert not {pair.worse.method.name for pair in covered} & {*NOISY}, "noise of both explains no order"
+    assert {p.kind for p in committed("dpvae") if p.order == "reversed" and p.worse.method.name in NOISY} == {UNDECIDED}
     for pair in covered:
         assert pair.better.printed is not None
         assert pair.better.printed > 3 * float(pair.better.ours.mean()), pair.name
@@ -284,9 +296,30 @@ def test_each_paper_has_a_page_that_its_suites_and_the_index_lead_to() -> None:
     page = pages["why-dpvae.html"]
     assert "Why we differ: DP-VAE" in page
     assert 'href="docs/choices-dpvae.html#what-dp-vae-leaves-open"' in page
-    assert "no pair can be reversed" in pages["why-privsr.html"]
+    assert pages["why-privsr.html"].count("PrivSR (ε = 0.1) outperforms MF at every share of sensitive ratings") == 1
     for given in report_of("dpvae").differences:
         assert given.name in page
+
+
+def test_contradicted_claims_stand_in_place_of_pairs_where_no_number_is_printed() -> None:
+    of, report, claims = read("privsr")
+    wrong = differences.contradicted(of, claims, report.differences)
+    assert {claim.claim for claim in wrong} == {claim.claim for claim in claims if claim.verdict == "contradicted"}
+    covered = {claim.claim.partition(" (read as")[0]: why.name for claim, why in wrong.items() if why is not None}
+    noise = report.differences[0].name
+    assert covered["PrivSR (ε = 0.1) outperforms MF at every share of sensitive ratings"] == noise
+    assert len(covered) >= 4
+    text = str(section.section(of, report, claims).blocks)
+    for said in (  # computed from results
+        "a third of the printed step PrivSR is better than MF: contradicted. MAE: PrivSR (γ = 0.00003) 0.790, MF 0.756",
+        "Without noise PrivSR is better than MF: supported. MAE: nonoise 0.751, MF 0.756",
+        "PrivSR ends earlier at the smaller budget: supported. iterations: PrivSR (ε = 0.05) 120,",
+    ):
+        assert said in text
+    for other in ("dpvae", "privsr"):
+        of, report, claims = read(other)
+        assert differences.contradicted(replace(of, synthetic=True), claims, report.differences) == {}
+    assert differences.contradicted(*contradictions("dpvae")) == {}, "pairs are printed"
 
 
 def test_replicas_are_named_and_enter_nothing() -> None:

@@ -51,6 +51,15 @@ def test_the_chart_has_chance_budgets_and_no_noise(attack_results: Results) -> N
         assert [point.x for point in line.points] == sorted(point.x for point in line.points)
 
 
+def test_the_number_of_systems_counts_no_settings_and_no_controls(attack_results: Results) -> None:
+    assert attack_results.edges is not None
+    lists = attack_results.edges.head(1).with_columns(system=pl.lit("popular lists"))
+    deeper = attack_results.edges.with_columns(setting=pl.lit("steps=2"))
+    more = replace(attack_results, edges=pl.concat([attack_results.edges, lists, deeper]))
+    for results in (attack_results, more):
+        assert edges.chart(results).sample.startswith("n = 2 systems, ")
+
+
 def test_a_budget_is_not_told_twice(attack_results: Results) -> None:
     assert attack_results.edges is not None
     name = pl.when(pl.col("epsilon") == 3.0).then(pl.lit("epsilon=3.0")).otherwise(pl.col("setting"))

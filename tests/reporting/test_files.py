@@ -12,10 +12,10 @@ import pytest
 
 from tasks.errors import DataError
 from tasks.reporting import files
-from tasks.reporting.core import plots
+from tasks.reporting.core import edges, plots
 from tasks.reporting.core.results import GAIN_ORDER, METRIC_ORDER, Results
 from tasks.reporting.page import headline_cutoff
-from tasks.reporting.sections import edges, leaks, reconstruction
+from tasks.reporting.sections import leaks, reconstruction
 from tasks.stages import report
 from tasks.stages.papers import describe
 from tests.reporting import example_dpcrosue, example_dpvae, example_next, example_privsr, shown

@@ -300,6 +300,26 @@ def test_claims_follow_the_numbers(known: Results, random: Results, replica: Res
     assert shown.claims(replica, 0) == []
 
 
+def test_good_effectiveness_is_read_beside_a_constant_too(known: Results) -> None:
+    """Whatever is within 5 % of itself may be worse than the mean of all ratings: both verdicts are shown."""
+    effective = "It retains a good effectiveness (read as: its MAE is {})"
+    same = effective.format("at most 5 % above that of ε = 0.1")
+    constant = effective.format("below that of the global mean")
+    means = known.metrics.filter(pl.col("experiment") == "privsr-mf", pl.col("metric") == "mae")
+    means = means.with_columns(experiment=pl.lit("privsr-global-mean"), value=0.85 + 0.0 * pl.col("value"))
+    others = known.metrics.filter(pl.col("experiment") != "privsr-global-mean")
+    mine = (pl.col("experiment") == "privsr-privsr") & (pl.col("metric") == "mae")
+    for level, verdict, said in ((0.90, "contradicted", "5 of 5; furthest, MAE"), (0.70, "supported", "0 of 5.")):
+        value = pl.when(mine).then(level + 0.001 * pl.col("seed")).otherwise(pl.col("value"))
+        changed = replace(known, metrics=pl.concat([others.with_columns(value=value), means]))
+        actual = {claim.claim: claim for claim in shown.claims(changed, 0)}
+        assert (actual[same].verdict, actual[constant].verdict) == ("supported", verdict)
+        (flat,) = [claim for text, claim in actual.items() if "recommendation stays the same whatever β" in text]
+        assert flat.verdict == "supported"
+        for claim in (actual[same], flat, actual["A larger ε gives better recommendation (β = 1)"]):
+            assert f"Means worse than that of global-mean: {said}" in claim.evidence
+
+
 def test_what_holds_in_most_cases_counts_each_share(known: Results) -> None:
     """Two of six shares the other way leave it supported, three contradict it."""
     for flipped, verdict in ((2, "supported"), (3, "contradicted")):

@@ -12,6 +12,7 @@ from tasks.reporting.core.layout import format_difference
 from tasks.reporting.core.results import Results
 from tasks.reporting.sections import attacks, summary
 from tasks.reporting.sections.lead import lead
+from tests.reporting.committed import ROOT
 
 K = 10
 
@@ -135,6 +136,15 @@ def test_budgets_name_what_is_covered_by_a_finite_one(real: Results) -> None:
     assert cells["gerai"][1].lines == ("feature: 20",)
     assert "bpr" not in cells
     assert any(block == table for block in summary.section(real, [], K).blocks)
+
+
+def test_what_another_processor_moved_is_named_as_the_findings_have_it() -> None:
+    for page, moved in (("gerai", ("0.044", "graph systems")), ("dpcrosue", ("0.054", "NetMF and UDMF"))):
+        findings_ = (ROOT / f"docs/choices-{page}.md").read_text(encoding="utf-8")
+        for said in (*moved, "another processor"):
+            assert said in findings_
+        assert all(said in summary.VARIATION for said in (*moved, f"docs/choices-{page}.md"))
+    assert "nothing else" not in summary.VARIATION
 
 
 def test_synthetic_data_are_called_so_in_the_first_paragraph(demo: Results, real: Results) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from tasks.evaluation.gains import Gain
 from tasks.reporting import page
-from tasks.reporting.core import comparison, figures, findings, headline
+from tasks.reporting.core import figures, findings, headline
 from tasks.reporting.core.chart import ALARM
 from tasks.reporting.core.findings import refutations
 from tasks.reporting.core.results import Results
@@ -61,7 +61,7 @@ def test_every_comparison_has_its_row_and_every_printed_number_its_mark(real: Re
         assert {row.name for row in panel.rows} == {system.label for system in real.compared if not system.is_yardstick}
         means = [row.mean for row in panel.rows]
         assert means == sorted(means, reverse=True)
-    numbers = headline.reproduction_counts(comparison.frame(real))
+    numbers = headline.reproduction_counts(real)
     drawn = figures.agreement(real)
     assert sum(len(series.points) for panel in drawn.panels for series in panel.series) == numbers["run"] > 100
     assert drawn.finding == f"{numbers['within_10_percent']} of {numbers['run']} numbers within 10 %"

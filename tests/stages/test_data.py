@@ -1,18 +1,22 @@
 """`dprec data`: what there is, what to do next, and whether what was placed is right."""
 
+import re
 import shutil
 import zipfile
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import yaml
 
+from flows.data import app
 from tasks.config.messages import options
 from tasks.config.params import Dataset
 from tasks.datasets import FORMATS, SOURCES, ml_100k
 from tasks.errors import ByHandError, ConfigurationError, DataError
 from tasks.stages import data, download
 from tasks.stages.common import CHECKPOINTS, PLACED
+from tasks.stages.data_states import STATES, State
 from tests import parameters
 
 
@@ -58,6 +62,20 @@ def test_states_follow_what_is_there(mirror: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("DPREC_MIRROR", str(mirror))
     assert known()["ml-100k"].state == "in the mirror"
     assert known()["ml-100k"].next_step == "`dvc repro data/dvc.yaml:check-raw@ml-100k`"
+
+
+def test_commands_know_every_name_that_is_listed() -> None:
+    listed = data.listing()
+    for entry in listed:
+        for name in (*entry.names, *re.findall(r"`dprec data verify (\S+)`", entry.next_step)):
+            assert data._dataset(name), entry.source.name
+    assert ("ml-1m-part",) in {entry.names for entry in listed}, "its source has another name"
+
+
+def test_every_state_is_explained() -> None:
+    assert tuple(STATES) == get_args(State)
+    (shown,) = [command.help or "" for command in app.registered_commands if command.name == "list"]
+    assert [state for state, meaning in STATES.items() if f"*{state}* ({meaning})" not in shown] == []
 
 
 def place(file: Path, name: str) -> None:

@@ -41,7 +41,6 @@ def test_every_combination_is_tried_and_recorded(tmp_path, monkeypatch):
     assert table["metric"].unique().to_list() == ["ndcg"]
     assert table["valid"].is_between(0, 1).all()
     assert set(table["data"]) == {"synthetic"}
-    table.drop("data").write_csv(RESULTS / "tiny" / "tuning.csv")  # as trials were recorded before
     tune.main("tiny-bpr")  # again: it goes on from the end of each trial, whose seconds are those of its training
     assert pl.read_csv(RESULTS / "tiny" / "tuning.csv").equals(table)
     grid(tmp_path, "    bpr: {learning_rate: [0.02, 0.04]}\n")
@@ -49,6 +48,14 @@ def test_every_combination_is_tried_and_recorded(tmp_path, monkeypatch):
     more = pl.read_csv(RESULTS / "tiny" / "tuning.csv")
     assert more.height == table.height + 1  # another grid forgets no trial; one of its two is known
     assert more.join(table, on=["experiment", "config"], how="semi").sort("config").equals(table.sort("config"))
+    earlier = more.with_columns(pl.lit("earlier").alias("revision"), pl.col("valid") / 2)  # as if other code had had it
+    earlier.write_csv(RESULTS / "tiny" / "tuning.csv", float_precision=tune.DIGITS)
+    tune.main("tiny-bpr")
+    both = pl.read_csv(RESULTS / "tiny" / "tuning.csv")
+    assert both.filter(revision="earlier").drop("valid").equals(earlier.drop("valid"))
+    late = both.filter(pl.col("revision") != "earlier")
+    assert late.join(more, on=both.columns, how="semi").height == late.height == 2
+    assert both.filter(experiment="tiny-bpr")[-2:].equals(late)
 
 
 def test_a_trial_that_diverges_is_recorded_and_never_the_best(tmp_path, monkeypatch, capsys):

@@ -173,7 +173,7 @@ class PostVectors:
     def from_data(cls, data: NetworkData) -> PostVectors | None:
         """The posts of a network; None where it has no texts.
 
-        Vectors are scaled (`scaled`): how long they are only says how they were learnt.
+        Vectors are scaled (`scale`): how long they are only says how they were learnt.
 
         Raises:
             DataError: there are posts, but no vectors of their words.

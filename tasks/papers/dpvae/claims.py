@@ -1,8 +1,8 @@
 """What DP-VAE's paper says in its sections 3.2 and 4 that our numbers can test.
 
 Source: Fang, Du and Wu, Knowledge-Based Systems (2022). Ranking is read as NDCG@100, Recall@20 and Recall@50 (its
-section 4.1.2) unless a claim names another; settings are those of `published_dpvae`. A claim with a number of one data
-set is tested on that data set alone.
+section 4.1.2) unless a claim names another; settings are those of `published.py` beside this. A claim with a number
+of one data set is tested on that data set alone.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ LENGTHS = (5, 10, *range(20, 101, 10))
 """The R of Figure 3."""
 FROM = 20
 """From this R on, the paper says that DP-VAE has the better NDCG on ML-20M and Netflix; read so on ML-100K too."""
+SLIGHTLY = 0.1
+"""What "slightly higher" leaves above, as a share; the paper says no number."""
 BOUND = "3 to 1,772"
 SMALL = "ml-100k"
 MEASURES = tuple(Measure(column.label, column.metric, (column.k,), "higher") for column in COLUMNS)
@@ -168,14 +170,17 @@ def _comparison_claims(*, small: bool) -> list[Spec]:
 
 def _lengths() -> list[Spec]:
     ours, neighbours = Side("DP-VAE"), ("KNN", "SVD")
+    slightly = "KNN and SVD have a slightly higher NDCG@10 than DP-VAE"
     at_ten = (Measure("NDCG@10", NDCG, (10,), "higher"),)
     long = tuple(Measure(f"NDCG@{k}", NDCG, (k,), "higher") for k in LENGTHS if k >= FROM)
     recalls = tuple(Measure(f"Recall@{k}", RECALL, (k,), "higher") for k in LENGTHS)
     return [
         Order("figure3", "DP-VAE has a higher Recall@R than the baselines at every R",
               tuple((ours, Side(other)) for other in BASELINES), recalls),
-        Order("figure3", "KNN and SVD have a slightly higher NDCG@10 than DP-VAE",
-              tuple((Side(other), ours) for other in neighbours), at_ten),
+        Order("figure3", f"{slightly} (read as: higher)", tuple((Side(other), ours) for other in neighbours), at_ten),
+        Order("figure3", f"{slightly} (read as: at most {100 * SLIGHTLY:g} % higher)",
+              tuple((ours, Side(other)) for other in neighbours),
+              tuple(replace(measure, factor=1 / (1 + SLIGHTLY)) for measure in at_ten)),
         Order("figure3", "They have a lower NDCG@10 than VAE",
               tuple((Side("VAE"), Side(other)) for other in neighbours), at_ten),
         Trend("figure3", "KNN and SVD fall behind DP-VAE in NDCG@R as R grows", "K", neighbours,

@@ -3,7 +3,9 @@
 Source: Meng et al., AAAI 2018, "Experimental Evaluation". Error is MAE on the test fold (lower is better), privacy the
 error of the paper's own attack on sensitive ratings (higher is safer). What the paper says without a number is read so:
 "almost as good", "stays the same" and "retaining" as within 1 %, 1 % and 5 % of the other error, "similar" privacy as
-within 5 %. Its t-test has plain folds; ours is corrected for their overlap.
+within 5 %. Its t-test has plain folds; ours is corrected for their overlap. A method that loses to a constant can be
+within 5 % of itself: "good effectiveness" is read as below the error of the global mean, too, and where a claim sets
+PrivSR beside itself or has it at a small budget, its evidence says how often PrivSR is above that mean.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ PRIVACY = Measure("the attacker's MAE", ATTACK, (0,), "higher")
 ALIKE, SIMILAR = 1.01, 0.95
 RETAINED = 1.05
 """Margins of what the paper says without a number; below 1 where higher is better."""
+FLOOR = "global-mean"
+"""Label of the constant that whatever learns anything is below."""
 SENSITIVE = tuple(share for share in SHARES if share > 0)
 
 
@@ -62,7 +66,7 @@ def _recommendation() -> list[Spec]:
         ),
         Order("figure3", "PrivSR with ε = 0.05 is better than DPMF with ε = 0.1 in most cases",
               tuple((_our_side(share, SMALLER), _side("DPMF", share, EPSILON)) for share in SHARES), (ERROR,),
-              most=True, apart=True),
+              most=True, apart=True, floor=FLOOR),
     ]  # fmt: skip
 
 
@@ -83,12 +87,14 @@ def _privacy() -> list[Spec]:
               (alike,)),
         Order("figure4", "At the same budget PrivSR is significantly better than DPMF",
               tuple((_our_side(share, epsilon), _side("DPMF", share, epsilon))
-                    for share in SENSITIVE for epsilon in (EPSILON, SMALLER)), (ERROR,)),
+                    for share in SENSITIVE for epsilon in (EPSILON, SMALLER)), (ERROR,), floor=FLOOR),
         Order("figure4", "A lower budget of PrivSR significantly increases protection (ε = 0.05 against 0.1)",
               tuple((_our_side(share, SMALLER), _our_side(share)) for share in SENSITIVE), (PRIVACY,)),
         Order("figure4", "It retains a good effectiveness (read as: its MAE is at most 5 % above that of ε = 0.1)",
               tuple((_our_side(share, SMALLER), _our_side(share)) for share in SENSITIVE),
-              (replace(ERROR, factor=RETAINED),)),
+              (replace(ERROR, factor=RETAINED),), floor=FLOOR),
+        Order("figure4", "It retains a good effectiveness (read as: its MAE is below that of the global mean)",
+              tuple((_our_side(share, SMALLER), _side(FLOOR, share)) for share in SENSITIVE), (ERROR,)),
         Trend("figure4", "That holds especially where few ratings are sensitive (read as: what the lower budget costs "
               "rises with x)", SHARE, ("PrivSR",), (ERROR,), rises=True, values=SENSITIVE,
               at=(("epsilon", SMALLER),), minus=(("epsilon", EPSILON),)),
@@ -100,13 +106,13 @@ def _parameters() -> list[Spec]:
     at = {value: Side("PrivSR", at=(*epsilon, ("beta", value)), version=f"β = {value:g}") for value in VALUES}
     return [
         Trend("figure5", "A larger ε gives better recommendation (β = 1)", "epsilon", ("PrivSR",), (ERROR,),
-              rises=False, values=VALUES, at=beta),
+              rises=False, values=VALUES, at=beta, floor=FLOOR),
         Trend("figure5", "A larger ε gives worse protection (β = 1)", "epsilon", ("PrivSR",), (PRIVACY,),
               rises=False, values=VALUES, at=beta),
         Order("figure5", "At fixed ε recommendation stays the same whatever β (read as: MAE of any two β within 1 % "
               "of each other)",
               tuple((at[beta_a], at[other]) for beta_a, other in permutations(VALUES, 2)),
-              (replace(ERROR, factor=ALIKE),)),
+              (replace(ERROR, factor=ALIKE),), floor=FLOOR),
         Trend("figure5", "At fixed ε protection of sensitive ratings falls with β", "beta", ("PrivSR",), (PRIVACY,),
               rises=False, values=VALUES, at=epsilon),
     ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasks.papers.privsr import claims, figures
+from tasks.papers.privsr import claims, differences, figures
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.sections import data_statistics
 
@@ -17,4 +17,5 @@ REPORT = PaperReport(
     statistics=data_statistics.network,
     counts=data_statistics.network_counts,
     elsewhere=True,
+    differences=differences.REASONS,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 import numpy as np
@@ -107,6 +107,10 @@ class Spec(Protocol):
 
     def comparisons(self, results: Results) -> tuple[list[Comparison], list[str]]:
         """The comparisons that can be made, and what was not run."""
+        ...
+
+    def compared_with_floor(self, results: Results) -> str:
+        """What no verdict says: how much of it is worse than a constant; empty where that is not asked."""
 
 
 def pairs_of(method: str, others: Iterable[str]) -> tuple[tuple[Side, Side], ...]:
@@ -120,11 +124,35 @@ class Statement:
 
     artefact: str
     claim: str
+    floor: str = field(default="", kw_only=True)
+    """Label of a system beside which all that the claim calls better is set; empty for none."""
 
     @property
     def family(self) -> str:
         """What is corrected together: this claim."""
         return f"{self.artefact}: {self.claim}"
+
+    def compared_with_floor(self, results: Results) -> str:
+        """How many settings have a worse mean than the floor, and the furthest of them; empty where none was run."""
+        below = []
+        for side, measure in self._praised(results) if self.floor else ():
+            ours = by_seed(results, side, measure)
+            floor = by_seed(results, Side(self.floor, at=side.at), measure)
+            if seeds := sorted(ours.keys() & floor.keys()):
+                means = [float(np.mean([values[seed] for seed in seeds])) for values in (ours, floor)]
+                below.append((measure.sign * (means[0] - means[1]), side, measure, means))
+        if not below:
+            return ""
+        _, side, measure, means = min(below, key=lambda of: of[0])
+        worse = sum(gap < 0 for gap, *_ in below)
+        mine, theirs = (number(mean, measure.digits) for mean in means)
+        furthest = f"; furthest, {measure.name} {mine} of {side.name} against {theirs}" if worse else ""
+        return f" Means worse than that of {self.floor}: {worse} of {len(below)}{furthest}."
+
+    def _praised(self, results: Results) -> list[tuple[Side, Measure]]:
+        """What it calls better, or compares with itself, and by what."""
+        del results
+        return []
 
 
 @dataclass(frozen=True)
@@ -151,6 +179,10 @@ class Order(Statement):
                     group = text if self.apart else measure.name
                     made.append(Comparison(group, text, measure.sign * left, measure.sign * measure.factor * right))
         return made, unique(absent)
+
+    def _praised(self, results: Results) -> list[tuple[Side, Measure]]:
+        del results
+        return [(side, measure) for measure in self.measures for side in unique([first for first, _ in self.pairs])]
 
 
 @dataclass(frozen=True)
@@ -216,6 +248,15 @@ class Trend(Statement):
             text = f"{what}: {first} at {name} = {xs[0]:g}, {last} at {xs[-1]:g}"
             made.append(Comparison(measure.name, text, slopes if self.rises else -slopes, np.zeros(len(slopes))))
         return made, unique(absent)
+
+    def _praised(self, results: Results) -> list[tuple[Side, Measure]]:
+        name = NAMES.get(self.key, self.key)
+        return [
+            (Side(method, at=(*self.at, (self.key, x)), version=f"{name} = {x:g}"), measure)
+            for measure in self.measures
+            for method in self.methods
+            for x in self._settings(results, method)
+        ]
 
     def _settings(self, results: Results, method: str) -> dict[float, str]:
         """Value of the swept key -> setting, of a method."""

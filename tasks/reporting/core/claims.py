@@ -10,6 +10,7 @@ by half of them. Tests over seeds speak of the same attacked users and held-out 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -66,7 +67,8 @@ def evaluate(results: Results, specs: Sequence[Spec]) -> list[Claim]:
             (tested.get(f"{index} {place} as claimed"), tested.get(f"{index} {place} reversed"))
             for place in range(len(comparisons))
         ]
-        claims.append(_check_claim(spec, comparisons, both, absent, effect=effect))
+        claim = _check_claim(spec, comparisons, both, absent, effect=effect)
+        claims.append(replace(claim, evidence=claim.evidence + spec.compared_with_floor(results)))
     return claims
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.reporting.core import comparison, origins
+from tasks.reporting.core.claim_specs import Claim, Spec
 from tasks.reporting.core.comparison import Entry, Method
 from tasks.reporting.core.findings import SIGNIFICANCE, paired_tests
 from tasks.reporting.core.published import Column, Table
@@ -92,10 +93,16 @@ class Reason:
     """Keys of the tables whose pairs it may cover; empty for all."""
     better: tuple[str, ...] = ()
     """Rows of which one must be the better of the pair in print; empty for any."""
+    not_worse: tuple[str, ...] = ()
+    """Rows of which none may be the worse of the pair in print."""
     rows: tuple[str, ...] = ()
     """Rows of which one must be in the pair; empty for any."""
     metrics: tuple[str, ...] = ()
     """How the printed names of its metrics begin; empty for all."""
+    claims: tuple[str, ...] = ()
+    """How the claims begin that it may cover, of a paper that prints no number of a method; it covers no pair then."""
+    measured: tuple[Spec, ...] = ()
+    """What of ours bears on these claims, as a claim of its own: its numbers stand with them."""
     reading: Reading | None = None
     """What must order a pair as printed; None where the evidence is of another sort."""
 
@@ -108,8 +115,10 @@ class Reason:
         """Whether it speaks of a pair, whatever its reading says of it."""
         better, worse = pair.better.method.name, pair.worse.method.name
         return (
-            (not self.tables or pair.table.key in self.tables)
+            not self.claims
+            and (not self.tables or pair.table.key in self.tables)
             and (not self.better or better in self.better)
+            and worse not in self.not_worse
             and (not self.rows or bool({better, worse} & {*self.rows}))
             and (not self.metrics or pair.column.published.startswith(self.metrics))
             and (self.reading is None or self.reading.changes(pair))
@@ -165,13 +174,27 @@ def pairs(results: Results, reasons: Sequence[Reason]) -> list[Pair]:
     return [
         pair
         for column in comparison.printed_columns(results)
-        for pair in _with_reasons(results, _ordered(column), here)
+        for pair in _with_reasons(results, ordered_pairs(column), here)
     ]
 
 
 def reversed_pairs(every: Sequence[Pair]) -> list[Pair]:
     """Those that we order the other way."""
     return [pair for pair in every if pair.order == "reversed"]
+
+
+def contradicted(results: Results, claims: Sequence[Claim], reasons: Sequence[Reason]) -> dict[Claim, Reason | None]:
+    """Each claim that our numbers contradict, with the first reason that covers it; of papers without numbers alone.
+
+    claims: what the paper says, judged.
+    """
+    if results.reproduced is None or results.layout.tables:
+        return {}
+    wrong = [claim for claim in claims if claim.verdict == "contradicted"]
+    return {
+        claim: next((reason for reason in reasons if reason.claims and claim.claim.startswith(reason.claims)), None)
+        for claim in wrong
+    }
 
 
 def counts(every: Sequence[Pair]) -> Counter[str]:
@@ -181,8 +204,8 @@ def counts(every: Sequence[Pair]) -> Counter[str]:
     return Counter[str](pair.kind for pair in turned) + Counter(numbers)
 
 
-def _ordered(entries: Sequence[Entry]) -> list[Pair]:
-    """The pairs of a column that are not printed as equal."""
+def ordered_pairs(entries: Sequence[Entry]) -> list[Pair]:
+    """The pairs of a column that are not printed as equal, untested."""
     made = []
     for first, second in combinations(entries, 2):
         if first.printed is None or second.printed is None or first.printed == second.printed:

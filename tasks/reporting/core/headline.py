@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-import polars as pl
-
-from tasks.evaluation.statistics import ordering_agreement
-from tasks.reporting.core import comparison, findings, ledger
+from tasks.reporting.core import comparison, differences, findings, ledger
 from tasks.reporting.core.claim_specs import Claim, Verdict
+from tasks.reporting.core.published import Column, Part, Table
 from tasks.reporting.core.results import Results, System
 
 LINES = 10
@@ -143,7 +141,7 @@ def summary(results: Results, claims: Sequence[Claim], k: int) -> dict[str, Any]
             "refuted": sum(line.audit is not None and line.audit["verdict"] == REFUTED for line in lines),
         },
         "claims": {verdict.replace(" ", "_"): verdicts.count(verdict) for verdict in get_args(Verdict)},
-        "published": reproduction_counts(comparison.frame(results)) | {"ordering_agreement": agreement(results)},
+        "published": reproduction_counts(results) | {"ordering_agreement": agreement(results)},
     }
 
 
@@ -157,34 +155,47 @@ def _round(value: float | None) -> float | None:
     return None if value is None else round(value, 6)
 
 
-def reproduction_counts(table: pl.DataFrame) -> dict[str, Any]:
-    """How many printed numbers were run, and how many of these are near.
+def first_scores(results: Results) -> Results:
+    """The results with each printed number once: of several scores of it the first that any row of it has.
+
+    A column that the paper does not print stays.
+    """
+    known = comparison.entries(results)
+    measured = {(entry.table.key, entry.column) for entry in known if entry.printed is not None and len(entry.ours)}
+    first: dict[tuple[str, str, str, str], Column] = {}
+    for entry in sorted(known, key=lambda entry: (entry.table.key, entry.column) not in measured):
+        if entry.printed is not None:
+            column = entry.column
+            first.setdefault((entry.table.key, column.data, column.published, column.setting), column)
+
+    def part(table: Table, of: Part) -> Part:
+        kept = [c for c in of.columns if first.get((table.key, c.data, c.published, c.setting), c) == c]
+        return replace(of, columns=tuple(kept))
+
+    tables = tuple(replace(of, parts=tuple(part(of, each) for each in of.parts)) for of in results.layout.tables)
+    return replace(results, layout=replace(results.layout, tables=tables))
+
+
+def reproduction_counts(results: Results) -> dict[str, Any]:
+    """How many numbers are printed, how many of them were run, and how many of these are near; each counts once.
 
     What is counted or set and not measured, such as statistics of the data, is left out.
-
-    table: `comparison.csv`.
     """
-    measured = table.filter(pl.col("protocol").ne_missing(comparison.COUNTED))
-    printed = measured.with_columns(pl.col("published", "ours_mean").replace("", None).cast(pl.Float64)).drop_nulls(
-        "published"
-    )
-    run = printed.drop_nulls("ours_mean")
-    near = (run["ours_mean"] - run["published"]).abs() <= comparison.NEAR * run["published"].abs()
+    printed = [entry for entry in comparison.entries(first_scores(results)) if entry.printed is not None]
     return {
         "cells": len(printed),
-        "run": len(run),
-        "within_10_percent": int(near.sum()),
+        "run": sum(len(entry.ours) > 0 for entry in printed),
+        "within_10_percent": sum(map(comparison.is_near, printed)),
     }
 
 
 def agreement(results: Results) -> float | None:
-    """Share of pairs of methods that our means order as printed, a mean over printed columns; None without pairs.
+    """Share of the pairs of methods of all printed columns that our means order as printed; None without pairs.
 
-    Versions of methods are methods, and of several scores of one printed number the first counts.
+    It is of the same pairs as why we differ (`differences`): versions of methods are methods, and of several scores of
+    a printed number the first counts. A pair that is equal here counts one half, as below a column.
     """
-    columns = [
-        ordering_agreement([entry.printed or 0.0 for entry in column], [float(entry.ours.mean()) for entry in column])
-        for column in comparison.printed_columns(results)
+    orders = [
+        pair.order for column in comparison.printed_columns(results) for pair in differences.ordered_pairs(column)
     ]
-    shares = [share for share in columns if share is not None]
-    return round(sum(shares) / len(shares), 6) if shares else None
+    return round((orders.count("as printed") + orders.count("equal") / 2) / len(orders), 6) if orders else None

@@ -1,8 +1,8 @@
 """How tables and figures of a paper are described, and which of our metrics each printed number answers to.
 
 The numbers themselves are rows of `data/reference/paper_tables.csv` (columns paper, artefact, dataset, method,
-setting, metric, value, std). Here are the words in which a paper is described; `published_<paper>` describes it, and
-`papers` lists them all.
+setting, metric, value, std). Here are the words in which a paper is described; `tasks/papers/<paper>/published.py`
+describes it, and `PUBLISHED` of `tasks.papers` lists them all.
 """
 
 from __future__ import annotations

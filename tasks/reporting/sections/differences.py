@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from tasks.reporting.core import differences, origins
+from tasks.reporting.core.claim_specs import Claim
+from tasks.reporting.core.claims import evaluate
 from tasks.reporting.core.differences import KINDS, PART, REVERSED, UNDECIDED, UNSHOWN, Pair, Reason
 from tasks.reporting.core.layout import (
     NUMBER,
@@ -22,7 +24,7 @@ from tasks.reporting.core.layout import (
 )
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.results import Results, unique
-from tasks.reporting.core.section import Blocks, Fold, Section, optional, paragraph
+from tasks.reporting.core.section import Blocks, Fold, Section, bullets, optional, paragraph
 
 ABOUT = (
     "A pair is two methods of one printed column, as far as it prints them apart and both were run; of several scores "
@@ -39,17 +41,43 @@ NO_PART = (
     "These data are a part of the printed ones, and any of these pairs may be reversed by that. No run with more of "
     "them tells which, so none is put down to it."
 )
+IN_WORDS = (
+    "The paper prints no number of a method, so no pair of methods can be reversed. These are the claims in words that "
+    "our numbers contradict, each put down to the first of the known reasons that speaks of it."
+)
 NO_REASON = "no known reason"
 NOTHING_KNOWN = "No reading that was measured covers these, and no fact that is known."
+OURS = "Measured here: {}. {}"
+NOT_RUN = "not run"
 
 
-def section(results: Results, report: PaperReport) -> Section:
-    """Counts by kind, and the pairs folded by reason; nothing without printed pairs, or of replicas."""
+def section(results: Results, report: PaperReport, claims: Sequence[Claim] = ()) -> Section:
+    """Counts by kind, and the pairs folded by reason; where none is printed, claims; nothing of replicas.
+
+    claims: what the suite's paper says, judged.
+    """
     every = differences.pairs(results, report.differences)
-    blocks: list[Blocks] = []
-    if every:
-        blocks = blocks_of(results, report, every)
-    return Section("differences", "Why we differ", blocks, about=ABOUT, link="Reversed pairs")
+    blocks = blocks_of(results, report, every) if every else blocks_of_claims(results, report, claims)
+    return Section("differences", "Why we differ", blocks, about=ABOUT if every else IN_WORDS, link="Reversed pairs")
+
+
+def blocks_of_claims(results: Results, report: PaperReport, claims: Sequence[Claim]) -> list[Blocks]:
+    """The contradicted claims of a paper without printed numbers, by reason, with their evidence."""
+    wrong = differences.contradicted(results, claims, report.differences)
+    made: list[Blocks] = []
+    for reason in (*report.differences, None):
+        if mine := [claim for claim, why in wrong.items() if why == reason]:
+            kind, name = (UNDECIDED, NO_REASON) if reason is None else (reason.kind, reason.name)
+            title = f"{kind[:1].upper()}{kind[1:]}: {name} ({count(len(mine), 'claim')})"
+            tested = evaluate(results, reason.measured) if reason is not None else []
+            said = [paragraph("{}", NOTHING_KNOWN if reason is None else reason.evidence)]
+            said += [
+                paragraph("{}", OURS.format(f"{of.claim}: {of.verdict}", of.evidence))
+                for of in tested
+                if of.verdict != NOT_RUN
+            ]
+            made.append(Fold(title, [*said, bullets([f"{of.claim}. {of.evidence}" for of in mine])]))
+    return [paragraph("{}", IN_WORDS), *made] if made else []
 
 
 def blocks_of(results: Results, report: PaperReport, every: Sequence[Pair]) -> list[Blocks]:

@@ -69,17 +69,6 @@ def check_columns(attacks: pl.DataFrame) -> pl.DataFrame:
     return rows
 
 
-def frame(results: Results) -> pl.DataFrame:
-    """`attacks.parquet` of a suite with this attack, with `COLUMNS`, sorted.
-
-    Raises:
-        DataError: the results have no such attack.
-    """
-    if results.edges is None:
-        raise DataError(f"{results.suite}: single interactions were not attacked")
-    return results.edges.sort("system", "setting", "target", "world", "epsilon")
-
-
 def section(results: Results) -> Section:
     """The attack on single interactions."""
     return Section(
@@ -169,6 +158,7 @@ def chart(results: Results) -> Chart:
             if series:
                 title = f"{SEEN[target].capitalize()}; {WORLDS[world]}"
                 panels.append(Panel(title, "ε", "advantage", series, [Level("chance", 0.0, "dashed")], ticks, log=True))
+    systems = {system for system, _ in names if system not in CONTROLS}
     return Chart(
         "chart-edges",
         "Can one interaction be detected?",
@@ -176,7 +166,7 @@ def chart(results: Results) -> Chart:
         "do at all. Bars: 95 % intervals over targets and trials.",
         panels,
         finding=f"{sum(row['low'] > 0 for row in noisy)} of {len(noisy)} attacks on noisy releases beat chance",
-        sample=f"n = {len(names)} systems, {_range(rows, 'targets')} targets, {_range(rows, 'trials')} trials each",
+        sample=f"n = {len(systems)} systems, {_range(rows, 'targets')} targets, {_range(rows, 'trials')} trials each",
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from tasks.reporting.core import comparison, figures, origins
+from tasks.reporting.core import comparison, figures, headline, origins
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.published import table_title
@@ -53,7 +53,7 @@ def section(results: Results, report: PaperReport, claims: Sequence[Claim], k: i
         k: the cut-off of what the paper names none for.
     """
     blocks = [
-        optional(figures.agreement(results)),
+        optional(figures.agreement(headline.first_scores(results))),
         *_introduction(results, claims),
         *_preparation(results, report, claims),
         *_tables(results, report, claims, k),

@@ -35,8 +35,9 @@ CROSSED = (
     "metric. Sweep points and attacks are of the first split alone."
 )
 VARIATION = (
-    "An interval covers {}, neither other data nor another kind of processor. That moved means of graph systems of the "
-    "suite gerai by up to 0.044, and nothing else (docs/choices-gerai.md)."
+    "An interval covers {}, neither other data nor another kind of processor. Where a suite was run on two, that moved "
+    "means of graph systems of gerai by up to 0.044 (docs/choices-gerai.md), and of dpcrosue NetMF and UDMF, a single "
+    "seed of these by up to 0.054 (docs/choices-dpcrosue.md)."
 )
 ATTACKED = (
     "An attack beats a control where the 95 % interval of its gain lies above zero, over the {}attacked users and the "

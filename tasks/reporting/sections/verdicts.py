@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tasks.evaluation.gains import Gain
-from tasks.reporting.core import comparison, findings, headline, ledger
+from tasks.reporting.core import findings, headline, ledger
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.claims import verdict_counts
 from tasks.reporting.core.findings import refutations
@@ -157,7 +157,7 @@ def _reproduction(results: Results, claims: Sequence[Claim]) -> Line | None:
     """How many published numbers and claims hold here."""
     if results.reproduced is None:
         return None
-    numbers, parts = headline.reproduction_counts(comparison.frame(results)), []
+    numbers, parts = headline.reproduction_counts(results), []
     if numbers["run"]:
         share = headline.agreement(results)
         order = "" if share is None else f"; {100 * share:.0f} % of pairs of methods are ordered alike"

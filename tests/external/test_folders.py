@@ -1,0 +1,38 @@
+"""Git takes nothing of what an audit writes, wherever that is; a folder that was there is left as it is."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tasks.errors import DataError
+from tasks.external import folders, writing
+from tasks.external.canaries import plant
+from tasks.external.command import Repeated, repeat
+from tasks.external.findings import Audit
+from tasks.external.reading import Names
+from tasks.external.run import Asked
+from tests.external.test_canaries import ratings
+from tests.external.worlds import quiet
+
+
+def untracked(folder: Path) -> str:
+    listed = ["git", "ls-files", "--others", "--exclude-standard"]
+    return subprocess.run(listed, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def test_git_takes_no_folder_that_an_audit_makes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    table = ratings(tmp_path)
+    plant(table, 10, 3, 1, tmp_path / "below/planted", Names(), 5)
+    with pytest.raises(DataError):
+        repeat(Repeated("false {train} {out}", 2, tmp_path / "audit-runs"), Asked(table, table), quiet)
+    monkeypatch.setattr(writing, "render", lambda _: "")
+    writing.write(Audit.model_construct(), None, tmp_path / "audit")
+    assert all((tmp_path / name).is_dir() for name in ("below/planted", "audit-runs", "audit"))
+    assert untracked(tmp_path).split() == [table.name]
+
+
+def test_a_folder_that_was_there_is_left_as_it_is(tmp_path: Path) -> None:
+    folders.make(tmp_path)
+    assert not list(tmp_path.iterdir())

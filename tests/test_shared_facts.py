@@ -1,0 +1,38 @@
+"""What packages that do not import one another both say: the same, to the letter."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from tasks.attacks import edges as attacked
+from tasks.papers.dpvae import published as dpvae
+from tasks.papers.multvae import published as multvae
+from tasks.privacy import noise
+from tasks.privacy.accounting import ledger
+from tasks.privacy.mechanisms import multidimensional
+from tasks.reporting import files
+from tasks.reporting.core import units
+from tasks.reporting.sections import edges as shown
+from tasks.stages import table
+
+
+def test_reports_read_the_files_that_the_table_of_stages_names() -> None:
+    assert table.RESULTS == files.WRITTEN
+
+
+def test_the_attack_on_interactions_and_its_section_name_the_same_controls() -> None:
+    assert attacked.CONTROLS == shown.CONTROLS
+
+
+def test_noise_is_drawn_in_the_ways_that_ledgers_record() -> None:
+    assert get_args(noise.Mode) == get_args(ledger.Noise)
+
+
+def test_perturbed_features_are_a_unit_by_the_words_of_their_mechanism() -> None:
+    assert multidimensional.REPLACED == units.FEATURES
+    assert multidimensional.GIVEN_BOUNDS == units.FEATURES_GIVEN
+
+
+def test_papers_that_print_the_same_columns_measure_them_alike() -> None:
+    assert multvae.COLUMNS == dpvae.COLUMNS
+    assert multvae.MULTVAE.utility == dpvae.DPVAE.utility
