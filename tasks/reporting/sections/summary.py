@@ -36,8 +36,9 @@ CROSSED = (
 )
 VARIATION = (
     "An interval covers {}, neither other data nor another kind of processor. Where a suite was run on two, that moved "
-    "means of graph systems of gerai by up to 0.044 (docs/choices-gerai.md), and of dpcrosue NetMF and UDMF, a single "
-    "seed of these by up to 0.054 (docs/choices-dpcrosue.md)."
+    "means of graph systems of gerai by up to 0.044 (docs/choices-gerai.md), of DIPSGNN on the replica of Tmall by up "
+    "to 0.025 (docs/choices-dipsgnn.md), and of dpcrosue NetMF and UDMF, a single seed of these by up to 0.054 "
+    "(docs/choices-dpcrosue.md)."
 )
 ATTACKED = (
     "An attack beats a control where the 95 % interval of its gain lies above zero, over the {}attacked users and the "
