@@ -111,7 +111,7 @@ def test_at_most_seven_colours_are_drawn() -> None:
 def test_the_first_figure_names_the_best_with_a_finite_budget_baselines_among_them() -> None:
     said = {suite: figures.frontier(read(suite)[0], 10).finding for suite in ("privsr", "dipsgnn", "gerai")}
     assert said["privsr"].startswith("baseline dp-bias is best with finite ε > 0, 0.1 for one sensitive rating (")
-    assert said["dipsgnn"].startswith("baseline dp-popularity alone has finite ε, 1 for a user (")
+    assert said["dipsgnn"].startswith("dipsgnn-released is best with finite ε, 25 for several units (")
     assert said["gerai"].startswith("dpae is best with finite ε, 1 for a user (")
 
 

@@ -36,8 +36,8 @@ CROSSED = (
 )
 VARIATION = (
     "An interval covers {}, neither other data nor another kind of processor. Where a suite was run on two, that moved "
-    "means of graph systems of gerai by up to 0.044 (docs/choices-gerai.md), of DIPSGNN on the replica of Tmall by up "
-    "to 0.025 (docs/choices-dipsgnn.md), and of dpcrosue NetMF and UDMF, a single seed of these by up to 0.054 "
+    "means of graph systems of gerai by up to 0.044 (docs/choices-gerai.md). Means of DIPSGNN on the replica of Tmall "
+    "moved by up to 0.025 (docs/choices-dipsgnn.md). Single seeds of NetMF and UDMF in dpcrosue moved by up to 0.054 "
     "(docs/choices-dpcrosue.md)."
 )
 ATTACKED = (
