@@ -38,8 +38,8 @@ ABOUT = (
     "The code that the authors released multiplies N(0, 1) by σ², not by σ, and evaluates on the test after every "
     "epoch, without noise. Of each metric it keeps the best epoch. Columns “chosen on test” repeat that: they are what "
     "that code would print, and no estimate of how well the system ranks. Beside them are the same runs at the epoch "
-    "that validation chose. At the paper's C the same system has the noise of the theorem, too, with as many epochs and "
-    "the same δ. All means are over the seeds that every C has."
+    "that validation chose. At the paper's C the same system has the noise of the theorem, too, with as many epochs "
+    "and the same δ. All means are over the seeds that every C has."
 )
 
 
