@@ -76,7 +76,8 @@ def main(name: str) -> None:
     table = pl.DataFrame([record | of for record in trials], schema=COLUMNS)
     path = RESULTS / experiment.suite / "tuning.csv"
     if path.exists():
-        table = pl.concat([pl.read_csv(path, schema=COLUMNS), table.with_columns(pl.col("valid").round(DIGITS))])
+        before = pl.read_csv(path, schema=COLUMNS, missing_columns="insert")  # of a time when it had fewer
+        table = pl.concat([before, table.with_columns(pl.col("valid").round(DIGITS))])
         first = pl.col("seconds", "revision").first().over(OUTCOME)
         table = table.with_columns(first).unique(OUTCOME, keep="last", maintain_order=True)
     with atomic_write(path) as place:

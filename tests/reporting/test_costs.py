@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tasks.reporting import costs, files
@@ -63,3 +64,5 @@ def test_every_run_is_of_a_committed_revision_in_the_history_of_this_one() -> No
     assert records
     for record in records:
         assert {run.revision for run in files.read_runs(record)} <= history, record.parent.name
+    for trials in (ROOT / "data/results").glob("*/tuning.csv"):
+        assert {*pl.read_csv(trials)["revision"]} <= history, trials.parent.name

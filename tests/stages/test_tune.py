@@ -41,6 +41,10 @@ def test_every_combination_is_tried_and_recorded(tmp_path, monkeypatch):
     assert table["metric"].unique().to_list() == ["ndcg"]
     assert table["valid"].is_between(0, 1).all()
     assert set(table["data"]) == {"synthetic"}
+    table.drop("revision").write_csv(RESULTS / "tiny" / "tuning.csv")  # as trials were recorded before
+    tune.main("tiny-bpr")
+    assert pl.read_csv(RESULTS / "tiny" / "tuning.csv").drop("revision").equals(table.drop("revision"))
+    table.write_csv(RESULTS / "tiny" / "tuning.csv")
     tune.main("tiny-bpr")  # again: it goes on from the end of each trial, whose seconds are those of its training
     assert pl.read_csv(RESULTS / "tiny" / "tuning.csv").equals(table)
     grid(tmp_path, "    bpr: {learning_rate: [0.02, 0.04]}\n")
