@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from tasks.reporting import page, site
+from tasks.reporting import files, page, site
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.paper_report import PaperReport
-from tasks.reporting.core.results import Results
+from tasks.reporting.core.results import Results, Run
 from tasks.reporting.core.section import Section
 from tasks.stages import report
 
@@ -23,6 +24,19 @@ def read(suite: str) -> tuple[Results, PaperReport, list[Claim]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
         return report.read(suite)
+
+
+def runs(suite: str, folder: Path) -> tuple[Run, ...] | None:
+    """What git has of the runs of a suite, by way of a file in `folder`; None where that is nothing.
+
+    `make demo` on another kind of processor leaves a record of its own in the tree.
+    """
+    shown = subprocess.run(["git", "show", f":data/results/{suite}/provenance.json"], cwd=ROOT, capture_output=True)
+    if shown.returncode != 0:
+        return None
+    record = folder / f"{suite}.json"
+    record.write_bytes(shown.stdout)
+    return files.read_runs(record)
 
 
 @cache

@@ -13,6 +13,7 @@ import pytest
 
 from tasks.reporting import costs, files
 from tasks.reporting.core.results import Run
+from tests.reporting import committed
 
 ROOT = Path(__file__).resolve().parents[2]
 FIRST = Run("train", "a-bpr", "1f62b14", "2026-11-24T09:00:00+00:00", 600.0, 500, "CPU", 2, {}, cpu_seconds=1_200.0)
@@ -36,13 +37,14 @@ def test_what_was_not_recorded_has_no_cost(runs: tuple[Run, ...]) -> None:
     assert costs.cost("a", runs) is None
 
 
-def test_the_documentation_has_what_provenance_says() -> None:
+def test_the_documentation_has_what_provenance_says(tmp_path: Path) -> None:
     """Lines that differ are printed as they should be."""
     text = (ROOT / "docs/suites.md").read_text(encoding="utf-8").partition("## What they take")[2]
     expected, total = [], 0.0
     for folder in sorted(path.parent for path in (ROOT / "data/results").glob("*/results.json")):
-        suite, record = folder.name, folder / "provenance.json"
-        of = costs.cost(suite, files.read_runs(record)) if record.exists() else None
+        suite = folder.name
+        known = committed.runs(suite, tmp_path)
+        of = None if known is None else costs.cost(suite, known)
         if of is None:
             expected.append(f"| `{suite}` | not recorded | – | – | – |")
             continue
