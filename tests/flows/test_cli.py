@@ -17,6 +17,8 @@ from tests.command import dprec
 from tests.flows.conftest import Project
 from tests.flows.test_execution import wait_for
 
+pytestmark = pytest.mark.slow
+
 
 def test_help_answers_without_loading_what_commands_need() -> None:
     loaded = (
