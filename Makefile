@@ -6,6 +6,7 @@ SHELL := /bin/bash
 PYTHON ?= python3.11
 VENV := .venv
 JOBS ?= 2
+PYTEST = OMP_NUM_THREADS=1 python -m pytest -n $(JOBS) --dist worksteal --durations 40 --durations-min 2
 SUITE ?= demo
 TESTS ?=
 YES ?=
@@ -74,12 +75,16 @@ dipsgnn-ml-1m: env  ## the same on MovieLens 1M
 	@dprec run dipsgnn-ml-1m
 
 .PHONY: test
-test: env  ## the test suite; TESTS=tests/privacy for a part of it
-	OMP_NUM_THREADS=1 python -m pytest -n $(JOBS) --dist worksteal --durations 40 --durations-min 2 $(TESTS)
+test: env  ## the test suite, but for test-slow; TESTS=tests/privacy for a part of it, slow ones too
+	$(PYTEST) -m "$(if $(TESTS),,not slow)" $(TESTS)
+
+.PHONY: test-slow
+test-slow: env  ## runs of whole projects, kills, clusters, statistical audits
+	$(PYTEST) -m slow
 
 .PHONY: accounted
 accounted: env  ## run the test suite, compose every privacy loss anew and write tests/accounted.json
-	DPREC_WRITE_ACCOUNTED=1 $(MAKE) test
+	DPREC_WRITE_ACCOUNTED=1 $(MAKE) test TESTS=tests
 
 .PHONY: views
 views: env  ## DVC's own views, as the README has them: a line per suite, plots, curves, experiments of one suite, its stages

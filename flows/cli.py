@@ -96,6 +96,7 @@ def pipeline(
 
 @app.command()
 def run(
+    context: typer.Context,
     suite: Suite,
     jobs: Annotated[
         int | None,
@@ -133,6 +134,8 @@ def run(
 
         require_known(suite, to_run=True)
         require_no_password(store or "")
+        if store and "://" not in store:
+            store = str(context.obj / store)
         with hold_project(f"suite {suite}", wait=wait):
             take_prepared(suite)
             with current_project(suite) as project:
@@ -188,6 +191,7 @@ def report(
 
 @app.command()
 def site(
+    context: typer.Context,
     out: Annotated[Path, typer.Option("--out", help="Folder to write; what lies there is replaced.")] = Path("site"),
     since: Annotated[
         str | None, typer.Option("--since", help="Git revision: the index then begins with what changed since.")
@@ -199,7 +203,7 @@ def site(
     """
     from tasks.stages.site import write
 
-    write(out, os.cpu_count() or 1, since)
+    write(context.obj / out, os.cpu_count() or 1, since)
     print(out / "index.html")
 
 

@@ -13,15 +13,19 @@ from tasks.errors import ConfigurationError
 
 
 def project(start: Path) -> Path:
-    """The project that `start` lies in: the nearest folder with a dvc.yaml.
+    """The project that `start` lies in: the nearest folder with a dvc.yaml and DVC's own folder.
+
+    Suites and data have a dvc.yaml, too, and lie within it.
 
     Raises:
         ConfigurationError: there is none.
     """
     for folder in (start, *start.parents):
-        if (folder / "dvc.yaml").is_file():
+        if (folder / "dvc.yaml").is_file() and (folder / ".dvc").is_dir():
             return folder
-    raise ConfigurationError(f"{start}: neither this folder nor one above it has a dvc.yaml; run this in the project")
+    raise ConfigurationError(
+        f"{start}: neither this folder nor one above it has a dvc.yaml and .dvc; run this in the project"
+    )
 
 
 def apply(root: Path) -> None:

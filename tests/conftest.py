@@ -26,11 +26,6 @@ SAMPLE = 64
 """Of so many of them about one is computed in every run, too, and compared."""
 WRITE = bool(os.environ.get("DPREC_WRITE_ACCOUNTED"))
 """Whether this run computes all of them and writes ACCOUNTED anew."""
-LONG = (
-    *("tests/test_additions.py", "tests/test_library.py", "tests/test_readme.py"),
-    *("tests/flows/test_cluster.py", "tests/flows/test_units.py"),
-)
-"""Files whose tests take long: they come first, so that no process is left with one at the end."""
 _compose = account._compose
 
 
@@ -60,8 +55,8 @@ def pytest_collection() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """LONG ones first; all others stay in their order."""
-    items.sort(key=lambda item: item.location[0] not in LONG)
+    """Slow ones first, so that no process is left with one at the end; all others stay in their order."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 def pytest_report_header() -> str | None:

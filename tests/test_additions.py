@@ -24,6 +24,8 @@ from tasks.stages import code
 from tests.additions.tasks.papers.toy.claims import RANKS
 from tests.additions.tasks.papers.toy.published import TOY
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "tests" / "additions"
 TREE = ("data/reference", "suites", "tasks", "tests", "params.yaml", "pyproject.toml", "requirements.lock")

@@ -51,6 +51,7 @@ def test_every_name_is_documented(name: str) -> None:
         assert f"`{exported}`" in page, f"docs/library.md does not name {name}.{exported}"
 
 
+@pytest.mark.slow
 def test_the_wheel_serves_the_library_and_the_audit_without_the_pipeline(tmp_path: Path) -> None:
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     copy = tmp_path / "copy"

@@ -107,6 +107,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy(tmp_path_factory.mktemp("clone"), ".")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "status"), RUN.items())
 def test_commands_under_a_minute_do_as_they_say(command: str, status: int, clone: Path) -> None:
     program, *arguments = shlex.split(command)

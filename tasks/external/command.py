@@ -234,7 +234,7 @@ def _absolute(command: str) -> list[str]:
     for name in ("{train}", "{out}"):
         if not any(name in argument for argument in arguments):
             raise ConfigurationError(f"--command must have {name}; `dprec audit --help` says what it stands for")
-    return [str(Path(argument).absolute()) if Path(argument).is_file() else argument for argument in arguments]
+    return [os.path.abspath(argument) if os.path.isfile(argument) else argument for argument in arguments]
 
 
 def _replace(argument: str, values: dict[str, str]) -> str:
@@ -287,7 +287,7 @@ def _is_done(folder: Path, command: str) -> bool:
 
 def _digest_of_command(command: str, arguments: list[str]) -> str:
     """Of its words and of the files that it names."""
-    files = [_digest(Path(argument)) for argument in arguments if Path(argument).is_file()]
+    files = [_digest(Path(argument)) for argument in arguments if os.path.isfile(argument)]  # names may be too long
     return hashlib.sha256(json.dumps([command, files]).encode()).hexdigest()
 
 

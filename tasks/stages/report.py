@@ -19,7 +19,7 @@ from tasks.config.originals import stands_for
 from tasks.config.params import load
 from tasks.errors import DataError
 from tasks.reporting import files
-from tasks.reporting.core import claims, comparison, headline, ledger, origins, plots
+from tasks.reporting.core import claims, comparison, corrections, headline, ledger, origins, plots
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.results import Results
@@ -83,7 +83,7 @@ def _results(name: str) -> Results:
     results = files.read(RESULTS / name, REFERENCE / "paper_tables.csv", describe)
     if results.stands_for is None:  # collected before it was recorded
         results = replace(results, stands_for=stands_for(results.dataset, load()))
-    return results
+    return corrections.correct(results)
 
 
 def report_of(paper: str | None) -> PaperReport:

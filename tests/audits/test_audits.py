@@ -34,6 +34,7 @@ def fewer(name: str) -> dict[str, int]:
     return {"n_samples": FEWER[name]} if name in FEWER else {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SOUND)
 def test_what_is_released_keeps_what_its_ledger_says(name: str) -> None:
     """Each audit accuses a sound model once in a thousand tries."""
@@ -42,6 +43,7 @@ def test_what_is_released_keeps_what_its_ledger_says(name: str) -> None:
     assert verdict(lower_bound(samples), samples.entry.accounted_epsilon) == "consistent"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLAIMS)
 def test_published_claims_are_refuted_by_the_shipped_models(name: str) -> None:
     recorded = record(name, auditor(name)(1, **fewer(name)), corrected_confidence(len(AUDITS)))
@@ -59,6 +61,7 @@ def test_coins_for_three_times_the_budget_are_refuted(name: str) -> None:
     assert verdict(lower_bound(auditor(name)(2, epsilon=3 * epsilon, **fewer(name))), epsilon) == "refuted"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in SOUND if name not in COINS])
 def test_a_third_of_the_noise_is_refuted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The positive control: whatever the model draws through the door is three times smaller than it says."""

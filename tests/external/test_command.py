@@ -248,6 +248,8 @@ def test_commands_that_cannot_be_run_are_refused(
     ):
         with pytest.raises(ConfigurationError, match=complaint):
             repeated(tmp_path, text)
+    with pytest.raises(DprecError, match="exit code 7"):  # a word may be longer than any file's name
+        run(repeated(tmp_path, f"sh -c 'exit 7 # {'x' * 300}' {{train}} {{out}}"), quiet)
     done = here(tmp_path, "--train", "ratings.csv", "--command", "x {train} {out}", "--public", "p.csv")
     assert done.returncode == 1
     assert "give --train alone" in done.stderr

@@ -8,14 +8,19 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from flows import settings
+from flows.cli import app
 from flows.tables import show_audits
 from tests.command import dprec
 from tests.flows.conftest import Project
 from tests.flows.test_execution import wait_for
+
+pytestmark = pytest.mark.slow
 
 
 def test_help_answers_without_loading_what_commands_need() -> None:
@@ -155,20 +160,38 @@ def test_check_names_the_first_wrong_key_and_otherwise_shows_the_plan(finished: 
     assert "report@demo: 0 of 4 stages to run" in finished.dprec("check", "demo").stdout
     finished.write("code/b.py", "# changed\n")
     shutil.copytree(finished.root / "code", finished.root / "below/here")
-    below = subprocess.run(
-        [sys.executable, "-m", "flows.cli", "check", "demo"],
-        cwd=finished.root / "below/here",
-        env=finished.environment,
-        capture_output=True,
-        text=True,
-    )
-    assert "code/b.py changed" in below.stdout
+    for folder in ("below/here", "suites/demo"):  # that of a suite has a dvc.yaml of its own
+        below = subprocess.run(
+            [sys.executable, "-m", "flows.cli", "check", "demo"],
+            cwd=finished.root / folder,
+            env=finished.environment,
+            capture_output=True,
+            text=True,
+        )
+        assert "code/b.py changed" in below.stdout
     params = (finished.root / "params.yaml").read_text()
     finished.write("params.yaml", params.replace("test_share: 0.2", "test_share: 2"))
     wrong = finished.dprec("check")
     assert wrong.returncode == 1
     assert wrong.stderr.startswith("dprec: params.yaml: processed.demo.options.test_share: ")
     assert wrong.stderr.count("\n") == 1
+
+
+def test_paths_count_from_where_a_command_is_given(finished: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not from the project's root, to which it goes."""
+    called: dict[str, Any] = {}
+    monkeypatch.setattr("tasks.stages.site.write", lambda out, *_: called.update(out=out))
+    monkeypatch.setattr("flows.server.server", lambda: None)
+    monkeypatch.setattr("flows.pipeline.regenerate", lambda *_, **options: called.update(options))
+    here = finished.root / "suites/demo"
+    for arguments in (
+        ["site", "--out", "../pages"],
+        ["run", "demo", "--force", "--cluster", "tls://a:1", "--store", "s"],
+    ):
+        monkeypatch.chdir(here)
+        result = CliRunner().invoke(app, arguments, env=finished.environment)
+        assert result.exit_code == 0, result.output
+    assert (called["out"], called["store"]) == (here / "../pages", str(here / "s"))
 
 
 def left_of(root: Path) -> list[str]:

@@ -31,6 +31,8 @@ from tests.flows.conftest import ROOT, Project
 from tests.flows.shared import ALL, result, shared_template, worked
 from tests.flows.test_pipeline import ask, last_run, regenerate, wait_until
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["regenerate", "shared_template"]
 
 

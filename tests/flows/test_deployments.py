@@ -26,6 +26,8 @@ from tasks.errors import ConfigurationError
 from tests.flows.conftest import ROOT, Project
 from tests.flows.test_pipeline import ask, regenerate, wait_until
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["regenerate"]
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import csv
 import io
 
+import pytest
+
 from tests.flows.conftest import Project
 
 
+@pytest.mark.slow
 def test_an_experiment_changes_a_parameter_runs_what_that_touches_and_can_be_taken_back(project: Project) -> None:
     assert project.dvc("repro", "-q", "report@demo") == 0
     for command in ("add -A", "commit -qm first"):

@@ -40,6 +40,7 @@ def in_terminal(project: Project, *arguments: str, **extra: str) -> tuple[int, s
     return process.wait(timeout=60), received.decode()
 
 
+@pytest.mark.slow
 def test_in_a_terminal_a_run_is_one_view_that_leaves_its_sum_and_the_report(finished: Project, address: str) -> None:
     finished.write("code/a.py", "# changed\n")
     finished.write("slow.train@a", "1.5")

@@ -21,6 +21,8 @@ from flows.project import open_project
 from tests.flows.conftest import Project
 from tests.flows.test_execution import wait_for
 
+pytestmark = pytest.mark.slow
+
 TRAIN = "suites/demo/dvc.yaml:train@a"
 
 

@@ -136,6 +136,7 @@ def test_a_damaged_record_of_runs_is_set_aside(tmp_path: Path, capfd: pytest.Cap
         assert not database.exists()
 
 
+@pytest.mark.slow
 def test_a_server_that_ends_says_why_and_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "prefect.db").mkdir()
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path))

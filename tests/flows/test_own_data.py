@@ -158,6 +158,7 @@ def test_parameters_that_are_refused_are_taken_back(shop: Path, monkeypatch: pyt
     assert not (shop / "suites" / "shop").exists()
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_write_leaves_every_other_suite_alone_and_is_made_good_by_the_same_command(shop: Path) -> None:
     project = shop / "step-0"
     project.mkdir()

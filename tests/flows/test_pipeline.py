@@ -19,6 +19,8 @@ from tests.flows.conftest import ROOT, Project, credential
 from tests.flows.test_cli import left_of
 from tests.flows.test_execution import wait_for
 
+pytestmark = pytest.mark.slow
+
 STAGES = {"download@demo", "train@a", "train@b", "report@demo"}
 
 

@@ -68,6 +68,7 @@ def test_what_is_wrong_with_another_suite_is_not_put_down_to_this_one(place: Pat
         take_prepared("ml-20m")
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_while_it_copied_is_taken_back(place: Path) -> None:
     killed = (
         "import os; from flows import entries, prepared; "

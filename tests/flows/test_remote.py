@@ -4,9 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.flows.conftest import Project
 
 
+@pytest.mark.slow
 def test_a_second_clone_with_the_remote_runs_nothing_again(finished: Project, tmp_path: Path, address: str) -> None:
     def dvc(project: Project, *arguments: str) -> str:
         result = project.call(sys.executable, "-m", "dvc", *arguments)

@@ -19,6 +19,8 @@ from flows.deployments import _asked_for
 from flows.server import CREDENTIAL
 from tests.flows.conftest import credential
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

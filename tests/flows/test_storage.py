@@ -284,6 +284,7 @@ def test_a_lock_that_was_cut_is_not_believed_wherever_the_cut_is(finished: Proje
         assert all(seen), text[:end][-80:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", ["cut", "unreadable"])
 def test_a_lock_that_dvc_is_writing_is_not_set_aside(
     finished: Project, content: str, monkeypatch: pytest.MonkeyPatch

@@ -19,6 +19,8 @@ from tests.flows.conftest import ROOT, Project
 from tests.flows.shared import ALL, go_when, result, shared_template, worked
 from tests.flows.test_pipeline import regenerate, task_runs, wait_until
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["regenerate", "shared_template"]
 
 

@@ -307,6 +307,7 @@ def test_without_propagation_a_list_tells_the_last_visit_for_certain():
     assert (lists[last] != lists[last - 1]).any(dim=1).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [0.01, 0.1, 1.0])
 @pytest.mark.parametrize("accounting", PER_VISIT)
 def test_no_finite_budget_is_accounted_that_the_lists_refute(accounting, budget):

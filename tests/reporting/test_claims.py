@@ -123,6 +123,8 @@ def test_most_cases_are_more_than_half(every: Results, better: int, verdict: str
     results = with_values(every, levels | {("bpr", "base", k): 0.4 for k in (5, 10, 15)}, 1e-5)
     spec = Order("table5", "in most cases", ((Side("GERAI"), Side("BPR")),), cases, most=True)
     assert claim_of(results, spec).verdict == verdict
+    more = tuple(replace(HIT, name=f"at {k}", ks=(k,)) for k in (20, 25, 30, 35))
+    assert claim_of(results, replace(spec, measures=(*cases, *more))).verdict == "not decided"
 
 
 def swept(levels: dict[float, float], key: str = "epsilon", base: float = 0.4) -> dict[tuple[str, str, int], float]:

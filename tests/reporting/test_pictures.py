@@ -47,6 +47,7 @@ def walked(block: Any) -> Iterator[Chart]:
             yield from walked(part)
 
 
+@pytest.mark.slow
 def test_a_page_with_every_history_is_small_enough() -> None:
     """The suite with most epochs, seeds and systems, its histories as long as they are configured."""
     results, report, claims = read("gerai")
@@ -124,6 +125,7 @@ def test_headings_use_the_words_of_the_field(suite: str) -> None:
     assert [text for text in texts if STUMBLES.search(text)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suite", SUITES)
 def test_figures_say_what_they_show_and_can_be_read(suite: str) -> None:
     problems = []

@@ -18,6 +18,8 @@ from tasks.stages.common import QUALITY, REPORTS, RESULTS, RUNS, digest, require
 from tests.reporting import example
 from tests.stages import tiny
 
+pytestmark = pytest.mark.slow
+
 
 def interrupted(call: Callable[[], None], target: object, name: str, nth: int) -> None:
     """Run `call`, pressing Ctrl-C when it calls `target.name` for the nth time."""

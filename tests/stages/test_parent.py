@@ -9,6 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+pytestmark = pytest.mark.slow
+
 GIVES_WORK = """
 import time
 from tasks.stages.parent import workers

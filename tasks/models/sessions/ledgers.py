@@ -23,6 +23,8 @@ READ = (
     EPOCH,
 )
 VISIT = "one visit of a user's sequence, with its transitions, the items being known"
+# Too little is given here: of every step, and the map of users' features, too. Pages say so by
+# `tasks.reporting.core.corrections`; say it here when these systems are trained again.
 VISIT_GIVEN = f"{VISIT}, given the item vectors of every epoch"
 """Of aggregates that every epoch computes anew from item vectors, which are learnt from labels without noise."""
 GIVEN_VECTORS = "the configuration, the epoch and the item vectors of every epoch"

@@ -101,6 +101,11 @@ class Spec(Protocol):
         ...
 
     @property
+    def cases(self) -> int:
+        """How many groups there are where everything was run, if most of them are enough."""
+        ...
+
+    @property
     def family(self) -> str:
         """Claims of one family are corrected together."""
         ...
@@ -149,6 +154,11 @@ class Statement:
         furthest = f"; furthest, {measure.name} {mine} of {side.name} against {theirs}" if worse else ""
         return f" Means worse than that of {self.floor}: {worse} of {len(below)}{furthest}."
 
+    @property
+    def cases(self) -> int:
+        """How many there are of which it speaks, run or not; 0 where all must hold."""
+        return 0
+
     def _praised(self, results: Results) -> list[tuple[Side, Measure]]:
         """What it calls better, or compares with itself, and by what."""
         del results
@@ -164,6 +174,11 @@ class Order(Statement):
     most: bool = False
     apart: bool = False
     """Whether each pair is a case of its own, not each measure."""
+
+    @property
+    def cases(self) -> int:
+        """Measures, or pairs by each of them."""
+        return len(self.measures) * (len(self.pairs) if self.apart else 1)
 
     def comparisons(self, results: Results) -> tuple[list[Comparison], list[str]]:
         """One per pair and measure."""
@@ -210,6 +225,11 @@ class Trend(Statement):
     def family(self) -> str:
         """What is corrected together: the trends of one table or figure."""
         return f"{self.artefact}: trends"
+
+    @property
+    def cases(self) -> int:
+        """Measures."""
+        return len(self.measures)
 
     def comparisons(self, results: Results) -> tuple[list[Comparison], list[str]]:
         """One per measure: the slopes against zero."""

@@ -1,0 +1,35 @@
+"""Sentences of committed results that are corrected as they are read, and no others."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tasks.reporting.core.corrections import SENTENCES
+from tests.reporting.committed import read
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("sentence", SENTENCES, ids=lambda sentence: sentence[:30])
+def test_a_sentence_that_no_results_have_is_not_corrected_any_more(sentence: str) -> None:
+    files = [path for name in ("results", "ledger") for path in (ROOT / "data/results").glob(f"*/{name}.json")]
+    assert any(json.dumps(sentence, ensure_ascii=False)[1:-1] in path.read_text(encoding="utf-8") for path in files)
+
+
+def test_rigorous_noise_of_every_epoch_holds_given_all_that_is_learnt_without_noise() -> None:
+    """States that are aggregated come from item vectors and from the map of users' features, new after every step."""
+    results, _, _ = read("dipsgnn")
+    (system,) = (system for system in results.systems if system.name == "dipsgnn-rigorous")
+    finite = [entry for spent in system.spent if (entry := spent.entry).protects == "session graph"]
+    assert {round(entry.accounted_epsilon or 0.0, 2) for entry in finite} == {1.0, 3.0, 5.0}
+    assert all("of every step, the item vectors and the map of users' features" in entry.given for entry in finite)
+    assert all("from the second step on" in entry.reason for entry in finite)
+
+
+def test_what_a_suite_says_of_its_data_is_corrected_and_numbers_stay() -> None:
+    results, _, _ = read("dpvae")
+    assert "Table 9 a claim in words alone" in results.limits
+    assert "settings of its package" not in results.limits
