@@ -155,7 +155,7 @@ def suite(results: Results, report: PaperReport, claims: Sequence[Claim]) -> Sui
         cards.summary_rows(results, k),
         numbers["within_10_percent"],
         numbers["run"],
-        "carried over from version 0.1" if results.runs is None else f"revision {join_words(revisions(results))}",
+        "revision not recorded" if results.runs is None else f"revision {join_words(revisions(results))}",
         audited_claims(results),
         coverage.evidence(results, report, k),
         reversals.difference(results, report, claims),
