@@ -188,7 +188,6 @@ def read_results(suite: str, params: Params) -> Results:
         words=tuple(_words(params, suite)),
         validation=task.validation.format(k=own.training.validation_k),
         fingerprints=data_fingerprints(data, params) | (data_fingerprints(own.counts, params) if own.counts else {}),
-        own_noise=True,
         stands_for=stands_for(data, params),
         part=own.about.part,
         limits=own.about.limits,

@@ -359,9 +359,9 @@ def test_accounted_noise_spends_its_budget_and_no_more(accounting, epochs):
     assert "in clear" in lists.reason or "read without noise" in lists.reason
     assert edges.protects == "session graph"
     assert "not of the lists" in edges.reason
-    moving = "given the item vectors of every epoch"  # these are learnt without noise, and other users' sums with them
+    moving = "given, of every step, the item vectors"  # these are learnt without noise, and other users' sums with them
     assert (moving in edges.neighbouring) == ("learnt from labels" in edges.reason) == (accounting == "rigorous")
-    assert ("item vectors of every epoch" in edges.given) == (accounting == "rigorous")
+    assert ("of every step, the item vectors" in edges.given) == (accounting == "rigorous")
     assert (edges.accounting, edges.claimed_epsilon, edges.claimed_delta) == ("rigorous", 4.0, 1e-5)
     assert 0.99 * 4.0 < edges.accounted_epsilon <= 4.0
     spent = account(edges.events, edges.accounted_delta)

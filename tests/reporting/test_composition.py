@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from tasks.privacy.mechanisms import multidimensional
 from tasks.reporting.core import sweeps, units
 from tasks.reporting.core.results import Results, Spent
 from tasks.reporting.sections import composition
+from tests.reporting import committed
 
 USER = "all interactions of one user added or removed"
 FEATURES = "all features of one user replaced"
@@ -39,9 +39,9 @@ def entry(epsilon: float, protects: str = "interaction", neighbouring: str = "")
     )
 
 
-def spending(results: Results, *spent: tuple[Spent, ...], own_noise: bool = True) -> Results:
+def spending(results: Results, *spent: tuple[Spent, ...]) -> Results:
     systems = tuple(replace(system, spent=of) for system, of in zip(results.systems, spent, strict=False))
-    return replace(results, systems=systems, own_noise=own_noise)
+    return replace(results, systems=systems)
 
 
 def perturbed(results: Results, name: str = "features") -> Results:
@@ -62,15 +62,6 @@ def test_data_that_were_perturbed_once_are_counted_once(real: Results) -> None:
     shared = (Spent("base", 0, entry(3.0, "feature")), Spent("base", 1, entry(3.0, "feature")))
     (group,) = composition.compose_releases(perturbed(spending(real, shared, shared)))
     assert (group.releases, group.epsilon) == (2, pytest.approx(6.0))
-
-
-def test_fits_that_shared_their_noise_have_no_finite_epsilon_together(real: Results) -> None:
-    same = (Spent("base", 0, entry(1.0)), Spent("epsilon=2", 0, entry(2.0)))
-    (group,) = composition.compose_releases(spending(real, same, own_noise=False))
-    assert group.epsilon is None
-    apart = (Spent("base", 0, entry(1.0)), Spent("base", 1, entry(1.0)))
-    (group,) = composition.compose_releases(spending(real, apart, own_noise=False))
-    assert group.epsilon == pytest.approx(2.0)
 
 
 def test_what_has_no_finite_epsilon_is_said_beside_it(real: Results) -> None:
@@ -96,13 +87,6 @@ def test_features_that_are_protected_within_a_fit_are_released_by_each_fit(real:
     own = (Spent("base", 0, entry(3.0, "feature")),)
     (group,) = composition.compose_releases(spending(real, own, own))
     assert (group.releases, group.epsilon) == (2, pytest.approx(6.0))
-
-
-def test_one_suite_that_shared_its_noise_leaves_no_finite_epsilon(real: Results) -> None:
-    first = spending(real, (Spent("base", 0, entry(1.0)),))
-    second = replace(first, systems=(replace(first.systems[0], experiment="other"),), own_noise=False)
-    (group,) = composition.compose_releases(first, second)
-    assert group.epsilon is None
 
 
 def test_perturbed_data_of_other_names_are_other_releases_though_their_entries_are_equal(real: Results) -> None:
@@ -163,18 +147,6 @@ def test_a_rigorous_release_of_a_network_counts_beside_one_given_the_bounds(real
     ]
 
 
-def test_fits_that_shared_noise_with_one_of_another_unit_or_without_epsilon_have_none(real: Results) -> None:
-    """In version 0.1 every fit of one seed drew the same stream, whatever it protected."""
-    users = (Spent("base", 0, entry(1.0)),)
-    noisy = entry(0.5, "interaction", SINGLE)
-    open_one = noisy.model_copy(update={"accounted_epsilon": None, "reason": "No proof holds."})
-    for other in (noisy, open_one):
-        groups = composition.compose_releases(spending(real, users, (Spent("base", 0, other),), own_noise=False))
-        assert [group.epsilon for group in groups] == [None] * len(groups)
-        groups = composition.compose_releases(spending(real, users, (Spent("base", 1, other),), own_noise=False))
-        assert groups[0].epsilon == pytest.approx(1.0)
-
-
 def test_an_entry_towards_everybody_counts_towards_each_observer(real: Results) -> None:
     towards = entry(1.0, "rating", f"{units.SENSITIVE}, towards a recommender")
     towards = towards.model_copy(update={"observer": "a recommender"})
@@ -194,12 +166,12 @@ def test_ratings_that_another_share_publishes_have_no_finite_epsilon_together(re
     )
     other = replace(second, parameters={**second.parameters, "config": {"sensitive_share": 0.0}})
     for systems, epsilon in (((first, second), pytest.approx(0.5)), ((first, other), None)):
-        together = replace(real, systems=systems, own_noise=True)
+        together = replace(real, systems=systems)
         (group,) = composition.compose_releases(together)
         assert group.epsilon == epsilon
         assert (composition.SHARES in str(composition.blocks(together))) == (epsilon is None)
     elsewhere = replace(second, dataset="other folds")
-    (group,) = composition.compose_releases(replace(real, systems=(first, elsewhere), own_noise=True))
+    (group,) = composition.compose_releases(replace(real, systems=(first, elsewhere)))
     assert group.epsilon is None
 
 
@@ -218,12 +190,12 @@ def test_a_relation_that_no_unit_is_known_of_is_never_composed(real: Results) ->
 
 
 def test_every_relation_of_committed_ledgers_with_a_finite_epsilon_has_a_unit() -> None:
-    texts = [json.loads(path.read_text()) for path in Path("data/results").glob("*/ledger.json")]
     finite = {
-        entry["neighbouring"].removesuffix(f", towards {entry.get('observer')}")
-        for ledger in texts
-        for entry in ledger["entries"]
-        if entry["accounted_epsilon"] is not None and entry.get("events")
+        entry.neighbouring.removesuffix(f", towards {entry.observer}")
+        for folder in Path("data/results").glob("*/ledger.json")
+        for system in committed.read(folder.parent.name)[0].systems
+        for entry in (spent.entry for spent in system.spent)
+        if entry.accounted_epsilon is not None and entry.events
     }
     assert len(finite) > 8
     assert finite <= set(units.RELATIONS)

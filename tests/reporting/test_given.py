@@ -40,7 +40,7 @@ def given(every: Results) -> Results:
         )
         for system in every.systems
     ]
-    return replace(every, systems=tuple(systems), own_noise=True)
+    return replace(every, systems=tuple(systems))
 
 
 PLACES: dict[str, Callable[[Results], str]] = {

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import polars as pl
 
@@ -104,24 +102,6 @@ def test_a_private_line_without_audit_or_reason_is_named(real: Results) -> None:
     assert audits.unexplained_lines(without) == ["dp-popularity, base: noisy counts made-up"]
     (line,) = ledger.lines_at(without, system)
     assert (line.unjoined, line.audited_note) == ("not audited", "This was not audited.")
-
-
-def of_version_01(suite: str) -> Results:
-    """The committed results of a suite, with the audits that they had in version 0.1."""
-    results, _, _ = committed.read(suite)
-    records = json.loads((Path(__file__).parent / f"audits-0.1-{suite}.json").read_text())
-    return replace(results, audit=tuple(records))
-
-
-def test_no_system_inherits_the_audit_of_another() -> None:
-    """PrivSR and DPMF had that of noisy means, 0.077 at ε = 0.1, since they, too, protect the value of a rating."""
-    results = of_version_01("privsr-epinions")
-    lines = [line for line in ledger.lines(results) if line.entry.claimed_epsilon == 0.1]
-    means = [line for line in lines if line.system.name == "dp-rating-means"]
-    others = [line for line in lines if line.system.name in ("privsr", "privsr-rigorous", "dpmf-ratings")]
-    assert {line.audit["audited_epsilon"] if line.audit else None for line in means} == {0.07665927993842514}
-    assert len(others) > 10
-    assert [line for line in others if line.audit is not None or not line.unaudited] == []
 
 
 def test_a_reason_of_noise_for_another_observer_is_not_one_of_a_claim() -> None:

@@ -23,16 +23,16 @@ READ = (
     EPOCH,
 )
 VISIT = "one visit of a user's sequence, with its transitions, the items being known"
-# Too little is given here: of every step, and the map of users' features, too. Pages say so by
-# `tasks.reporting.core.corrections`; say it here when these systems are trained again.
-VISIT_GIVEN = f"{VISIT}, given the item vectors of every epoch"
-"""Of aggregates that every epoch computes anew from item vectors, which are learnt from labels without noise."""
-GIVEN_VECTORS = "the configuration, the epoch and the item vectors of every epoch"
+LEARNT = "of every step, the item vectors and the map of users' features"
+"""What states are computed from, and labels teach without noise: aggregates of every epoch hold given this alone."""
+VISIT_GIVEN = f"{VISIT}, given, {LEARNT}"
+GIVEN_LEARNT = f"the configuration, the epoch and, {LEARNT}"
 LISTS = "one visit of a user's sequence removed, towards whoever sees a list"
 GRAPH_ALONE = "Of {what} of the session graph alone, not of the lists: they have a line of their own, which says none."
 MOVING = (
-    " Item vectors are learnt from labels without noise: from the second epoch on, a visit also moves what aggregates "
-    "of other users are computed from. Without these vectors no finite ε follows for the epochs together."
+    " Item vectors and the map of users' features are learnt from labels without noise: from the second step on, a "
+    "visit also moves what aggregates of other users are computed from. Unless both are given, of every step, no "
+    "finite ε follows for the epochs together."
 )
 IN_CLEAR = (
     "Lists are computed from the items of a prefix, their order and the last of them, which are read without noise: "
@@ -137,7 +137,7 @@ def _graph_entry(
         claimed_delta=claimed[1],
         accounted_epsilon=accounted.epsilon,
         accounted_delta=accounted.delta,
-        given=GIVEN_VECTORS if moving else GIVEN_EPOCH,
+        given=GIVEN_LEARNT if moving else GIVEN_EPOCH,
         reason=accounted.reason or GRAPH_ALONE.format(what=what) + MOVING * moving,
         gaps=tuple(dict.fromkeys((*gaps, *READ, *BY_EPOCHS, FLOATS))),
         events=events,

@@ -1,9 +1,7 @@
 """Which audit is of which line of a ledger: the one that says that it audited this line, and no other.
 
 A record of audit.json names the experiments and settings that it covers, what is protected, the mechanism, the network,
-the observer and the budget; all of them must be those of the line. Records of version 0.1 name a mechanism, a
-neighbouring relation and a budget alone, and are joined only where all three are the line's, the line holds nobody in
-particular off, and no other system of the suite has such a line.
+the observer and the budget; all of them must be those of the line.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ from tasks.privacy.audits import unaudited
 from tasks.reporting.core.results import Results, System
 
 Record = Mapping[str, Any]
-UNSAID = "audit of version 0.1 did not say what it audited"
 SATURATED = 1e-3
 """Relative distance from the largest provable bound up to which a bound is shown as that."""
 
@@ -30,11 +27,8 @@ def audit_of(
         record
         for record in results.audit or ()
         if _is_same(record, entry)
-        and (
-            setting in record["covers"].get(system.experiment, ()) and record["network"] in ("", network)
-            if "covers" in record
-            else _is_alone(results, record)
-        )
+        and setting in record["covers"].get(system.experiment, ())
+        and record["network"] in ("", network)
     ]
     return max(own, key=lambda record: float(record["audited_epsilon"]), default=None)
 
@@ -47,7 +41,7 @@ def reason(results: Results, entry: LedgerEntry) -> str:
         return stated
     if results.audit is None:
         return "audits were not recorded with these results"
-    return UNSAID if any("covers" not in record for record in results.audit) else ""
+    return ""
 
 
 def is_private(entry: LedgerEntry) -> bool:
@@ -101,12 +95,4 @@ def _is_same(record: Record, entry: LedgerEntry) -> bool:
         and (record["protects"], record["mechanism"], record.get("observer", ""))
         == (entry.protects, entry.mechanism, entry.observer)
         and math.isclose(record["epsilon_claimed"], budget)
-        and ("covers" in record or (entry.claimed_epsilon is not None and record["neighbouring"] == entry.neighbouring))
-    )
-
-
-def _is_alone(results: Results, record: Record) -> bool:
-    """Whether the lines that a record of version 0.1 may be of are of one system."""
-    return (
-        len({system.name for system in results.systems for spent in system.spent if _is_same(record, spent.entry)}) == 1
     )

@@ -15,6 +15,9 @@ SENTENCES = {
     "the configuration, the epoch and the item vectors of every epoch": (
         "the configuration, the epoch and, of every step, the item vectors and the map of users' features"
     ),
+    "the items being known, given the item vectors of every epoch": (
+        "the items being known, given, of every step, the item vectors and the map of users' features"
+    ),
     (
         "Item vectors are learnt from labels without noise: from the second epoch on, a visit also moves what "
         "aggregates of other users are computed from. Without these vectors no finite ε follows for the epochs "
@@ -41,7 +44,9 @@ def correct(results: Results) -> Results:
                 replace(
                     spent,
                     entry=spent.entry.model_copy(
-                        update={"given": _corrected(spent.entry.given), "reason": _corrected(spent.entry.reason)}
+                        update={
+                            name: _corrected(getattr(spent.entry, name)) for name in ("neighbouring", "given", "reason")
+                        }
                     ),
                 )
                 for spent in system.spent

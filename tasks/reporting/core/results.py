@@ -207,8 +207,6 @@ class Results:
     """Processed data set -> SHA-256 of its files as `tasks.stages.common.digest` has it; none where not recorded."""
     spreads: tuple[dict[str, Any], ...] = ()
     """Records {experiment, metric, k, bins} of (low, high, users), ten users a bin or more; none where not recorded."""
-    own_noise: bool = False
-    """Whether every fit drew its noise from a stream of its own; those of version 0.1 did not."""
     runs: tuple[Run, ...] | None = None
     """When, where and how the stages ran; None where it was not recorded."""
     stands_for: str | None = None

@@ -15,10 +15,6 @@ from tasks.reporting.core.results import BASE, Results, Spent, System, unique
 from tasks.reporting.core.section import Blocks, heading, paragraph
 from tasks.reporting.core.sweeps import PERTURBED, value_at
 
-SHARED_NOISE = (
-    "In these results, of version 0.1, all fits of one seed shared their noise: the difference of two releases shows "
-    "the data without any. So no finite ε holds for several of them together."
-)
 SHARES = (
     "Settings differ in which ratings are sensitive: what one keeps with its user another publishes, or learns from "
     "without noise. So no finite ε holds for a sensitive rating over all of them."
@@ -93,7 +89,6 @@ class _Release:
     """The same for all entries of one kind of data in one fit, or in what it reads, whatever unit they are for."""
     network: str
     unit: str
-    fitted: bool
     entry: LedgerEntry
 
 
@@ -119,7 +114,6 @@ def compose_releases(*suites: Results) -> list[Together]:
     ]
     releases = [release for release, finite in every if finite]
     unbounded = [release for release, finite in every if not finite]
-    own_noise = all(results.own_noise for results in suites) or _have_distinct_seeds(suites)
     same = have_same_sensitive(*suites)
     observers = _observers(releases)
     groups = dict.fromkeys(
@@ -127,10 +121,7 @@ def compose_releases(*suites: Results) -> list[Together]:
         for release in releases
         for observer in ([release.entry.observer] if release.entry.observer else observers[release.network])
     )
-    return [
-        _compose(releases, unbounded, group, own_noise=own_noise, same=same or group[1] != units.SENSITIVE)
-        for group in groups
-    ]
+    return [_compose(releases, unbounded, group, same=same or group[1] != units.SENSITIVE) for group in groups]
 
 
 def have_same_sensitive(*suites: Results) -> bool:
@@ -169,22 +160,7 @@ def _release(results: Results, system: System, spent: Spent) -> _Release:
     what = ledger.releases_of(entry) if fitted else entry.model_dump_json()
     source = (str(spent.seed), system.experiment, spent.setting, spent.network, entry.protects)
     seed = spent.seed if fitted else seed_of(spent.seed)  # what several splits read is released once
-    return _Release((str(seed), *of, what), source, spent.network, units.unit(entry), fitted, entry)
-
-
-def _have_distinct_seeds(suites: Iterable[Results]) -> bool:
-    """Whether no two fits with noise on these data had the same seed, whatever they protect and with what ε.
-
-    Perturbed data always had noise of their own.
-    """
-    fits = {
-        (str(spent.seed), system.experiment, spent.setting)
-        for results in suites
-        for system in results.systems
-        for spent in system.spent
-        if any(event.kind != "non-private" for event in spent.entry.events) and _release(results, system, spent).fitted
-    }
-    return len(fits) == len({seed for seed, *_ in fits})
+    return _Release((str(seed), *of, what), source, spent.network, units.unit(entry), entry)
 
 
 def _compose(
@@ -192,7 +168,6 @@ def _compose(
     unbounded: Sequence[_Release],
     group: tuple[str, str, str],
     *,
-    own_noise: bool,
     same: bool,
 ) -> Together:
     """same: whether all releases mean the same by the unit."""
@@ -210,7 +185,7 @@ def _compose(
     events = [Event.model_validate_json(text).model_copy(update={"count": count}) for text, count in counts.items()]
     delta = max(release.entry.accounted_delta for release in bounding)
     own = [release for release in near if release.unit == unit]
-    known = same and bool(units.steps(unit, unit)) and (own_noise or not any(release.fitted for release in bounding))
+    known = same and bool(units.steps(unit, unit))
     kinds = unique([release.entry.protects for release in own])
     unbound = [release for release in near if units.steps(release.unit, unit)] + [
         release
@@ -301,7 +276,6 @@ def blocks(results: Results) -> list[Blocks]:
     return [
         heading("All releases together", anchor="together"),
         paragraph("{}", ALL + _noise(results) + (also if open_systems else "")),
-        *([] if results.own_noise else [paragraph("{}", SHARED_NOISE)]),
         *([paragraph("{}", SHARES)] if mixed else []),
         paragraph("{}", bounded),
         Table("All private releases together", kinds, rows),
