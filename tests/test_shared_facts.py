@@ -30,7 +30,7 @@ def test_noise_is_drawn_in_the_ways_that_ledgers_record() -> None:
 
 def test_perturbed_features_are_a_unit_by_the_words_of_their_mechanism() -> None:
     assert multidimensional.REPLACED == units.FEATURES
-    assert multidimensional.GIVEN_BOUNDS == units.FEATURES_GIVEN
+    assert f"{multidimensional.REPLACED}, given {multidimensional.BOUNDS}" == units.FEATURES_GIVEN
 
 
 def test_papers_that_print_the_same_columns_measure_them_alike() -> None:

@@ -121,10 +121,12 @@ def insert(data: TrainingData, canaries: Canaries, rng: np.random.Generator) -> 
         rng: chooses real users whose features are copied; draws the same whoever is in.
 
     Raises:
-        DataError: the data have sequences, which canaries have not.
+        DataError: the data have sequences or sensitive ratings, which canaries have not.
     """
     if data.sequences is not None:
         raise DataError("canaries: their items have no order; audit models that read no sequences")
+    if data.sensitive is not None:
+        raise DataError("canaries: none of their ratings are sensitive; audit models that do not tell ratings apart")
     m, each = canaries.items.shape
     copied = rng.integers(data.n_users, size=m)
     users = np.repeat(np.arange(data.n_users, data.n_users + m, dtype=np.int32), each)

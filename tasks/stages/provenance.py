@@ -88,7 +88,7 @@ def git_revision() -> str:
         revision = git("rev-parse", "HEAD")
         if revision.returncode != 0:
             return "unknown"
-        code = ("tasks", "flows", "suites", "params.yaml", "dvc.yaml", ":!*.lock")
+        code = ("tasks", "flows", "suites", "params.yaml", "dvc.yaml", ":!*.lock", ":!*code.json")
         changed = git("diff", "--quiet", "HEAD", "--", *code).returncode != 0
     except FileNotFoundError:
         return "unknown"

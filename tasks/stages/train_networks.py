@@ -202,7 +202,7 @@ def embed_jointly(unit: Unit, experiment: Experiment, params: Params, screen: Sc
     pair = PairData((first_network, second_network), anchors, (start[first], start[second]))
     model = cls(cls.Config.model_validate(unit.config))
     label = f"{unit.setting} seed {unit.seed}"
-    rng = np.random.default_rng(unit.seed)
+    rng = np.random.default_rng([unit.seed, *b"pair"])  # apart from those of the networks alone
     trained.histories["both"], trained.seconds = fit(model, pair, rng, unit.progress, screen, label)
     trained.vectors = dict(zip((first, second), model.embed(), strict=True))
     return trained

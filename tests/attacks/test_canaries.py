@@ -147,6 +147,8 @@ def test_what_cannot_be_audited_is_refused() -> None:
     order = Sequences.from_events(data.users, data.items)
     with pytest.raises(DataError, match="no order"):
         insert(replace(data, sequences=order), made_up, rng)
+    with pytest.raises(DataError, match="sensitive"):
+        insert(replace(data, sensitive=np.zeros(len(data.users), np.bool_)), made_up, rng)
 
 
 def test_canaries_rate_as_high_as_anybody() -> None:

@@ -201,9 +201,9 @@ def test_every_relation_of_committed_ledgers_with_a_finite_epsilon_has_a_unit() 
     assert finite <= set(units.RELATIONS)
     of_code = (
         multidimensional.REPLACED,
-        multidimensional.GIVEN_BOUNDS,
+        f"{multidimensional.REPLACED}, given {multidimensional.BOUNDS}",
         f"{multidimensional.REPLACED}, given {multidimensional.CATEGORIES}",
-        f"{multidimensional.GIVEN_BOUNDS} and {multidimensional.CATEGORIES}",
+        f"{multidimensional.REPLACED}, given {multidimensional.BOUNDS} and {multidimensional.CATEGORIES}",
         sessions.VISIT,
         sessions.VISIT_GIVEN,
         sessions.released_entry(multipliers=(3.0, 3.0), epsilon=5.0, delta=1e-3).neighbouring,

@@ -171,7 +171,7 @@ class UserModel(DerivedModel, Recommender):
         """What the examples of `users` draw in a private step; rng: of the model, before the step.
 
         Of Poisson samples every user draws alone, so that who is in the step changes nobody else's gradient. Where
-        users are dealt out, whoever is taken out keeps a row, and all others their draws.
+        batches partition the users, whoever is taken out keeps a row, and all others their draws.
         """
         if isinstance(self.network.private, user_sgd.Rigorous):
             return OwnDraws([int(rng.integers(2**63))], users, self.config.examples)

@@ -109,7 +109,7 @@ def _gaps(config: UserConfig, private: UserSGD, budgets: NDArray[np.float64]) ->
             )
     else:
         yield (
-            "Users are dealt out into batches, so an absent user is one whose place in the batches is kept. "
+            "Batches partition the users, so an absent user is one whose place in the batches is kept. "
             "Budgets ε_k are taken as public."
         )
     if config.budgets == "uniform":

@@ -36,10 +36,10 @@ from pydantic import Field, model_validator
 from tasks.errors import DataError
 from tasks.evaluation.splits import positions, within_users
 from tasks.papers.protocol import (
-    Count,
     Prepared,
     RangeOptions,
     as_text,
+    count_coded,
     encode,
     ordering,
     profiles,
@@ -109,20 +109,20 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     columns = start.rows.rename({time: "time"} if time else {}).to_dict()
     del start  # so that `in_order` can let go of them
     rows = in_order(columns)
-    counts = [published, _count("in the ranges kept", rows)]
+    counts = [published, count_coded("in the ranges kept", rows)]
     if options.sample is not None:
         rows = sample(rows, options.sample, of_sample)
-        counts.append(_count("sampled", rows))
+        counts.append(count_coded("sampled", rows))
     rows = merge(rows)
-    counts.append(_count("one row per user and item", rows))
+    counts.append(count_coded("one row per user and item", rows))
 
     if bound := options.bounds():
         lower, upper = bound
         rows = rows.filter(pl.Series(frequent(rows, lower, options.omit)))
         require_some(rows, f"of {counts[-1].interactions}, nobody has {lower} or more")
-        counts.append(_count(f"{' and '.join(options.omit) or 'nobody'} omitted below {lower}", rows))
+        counts.append(count_coded(f"{' and '.join(options.omit) or 'nobody'} omitted below {lower}", rows))
         rows = most_recent(rows, upper)
-        counts.append(_count(f"most recent {upper} of each user", rows))
+        counts.append(count_coded(f"most recent {upper} of each user", rows))
 
     users, user_ids = renumber_survivors(rows["user"].to_numpy(), user_ids)
     items, item_ids = renumber_survivors(rows["item"].to_numpy(), item_ids)
@@ -291,9 +291,3 @@ def _is_repeated(rows: pl.DataFrame) -> NDArray[np.bool_]:
     result = _as_before(rows)
     result[:-1] |= result[1:]
     return result
-
-
-def _count(step: str, rows: pl.DataFrame) -> Count:
-    """`count` without a hash table: ids are small numbers."""
-    users, items = (int(np.count_nonzero(np.bincount(rows[name]))) for name in ("user", "item"))
-    return Count(step, users, items, rows.height)

@@ -22,10 +22,10 @@ from pydantic import Field, model_validator
 from tasks.errors import DataError
 from tasks.evaluation.splits import TEST, TRAIN, VALID, positions
 from tasks.papers.protocol import (
-    Count,
     Prepared,
     RangeOptions,
     as_text,
+    count_coded,
     encode,
     keep_latest,
     profiles,
@@ -63,16 +63,16 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     rng = np.random.default_rng(options.split_seed)
     columns = ["rating", "timestamp", *(["position"] if raw.schema.time == "order" else [])]
     coded = encode(raw, options.keep, columns)
-    rows, counts = coded.rows, [coded.published, _count("in the ranges kept", coded.rows)]
+    rows, counts = coded.rows, [coded.published, count_coded("in the ranges kept", coded.rows)]
     if not raw.schema.unique_pairs:
         rows = keep_latest(rows)
-        counts.append(_count("one row per user and item", rows))
+        counts.append(count_coded("one row per user and item", rows))
     rows = rows.select("user", "item", "rating", "timestamp")
 
     sizes = np.bincount(rows["user"].to_numpy(), minlength=len(coded.user_ids))
     rows = rows.filter(pl.Series((sizes >= options.min_items)[rows["user"].to_numpy()]))
     require_some(rows, f"of {counts[-1].interactions}, no user has {options.min_items} or more")
-    counts.append(_count(f"users with {options.min_items} or more", rows))
+    counts.append(count_coded(f"users with {options.min_items} or more", rows))
 
     test, valid, training = draw_users(np.flatnonzero(sizes >= options.min_items), options, rng)
     rows = _known_items(rows, training, len(coded.user_ids), len(coded.item_ids))
@@ -84,7 +84,7 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     items, item_ids = renumber_survivors(rows["item"].to_numpy(), coded.item_ids)
     rows = rows.with_columns(pl.Series("user", numbers[rows["user"].to_numpy()]), pl.Series("item", items))
     rows = rows.filter(pl.col("user") >= 0).sort("user", "item")
-    counts.append(_count("items of training users, and held-out users who have enough of them", rows))
+    counts.append(count_coded("items of training users, and held-out users who have enough of them", rows))
 
     originals = coded.user_ids["original"].gather(order)
     user_ids = pl.DataFrame([pl.Series("id", np.arange(len(order), dtype=np.int32)), originals])
@@ -157,9 +157,3 @@ def _known_items(rows: pl.DataFrame, training: NDArray[np.integer], n_users: int
     trained[training] = True
     known[items[trained[users]]] = True
     return rows.filter(pl.Series(known[items]))
-
-
-def _count(step: str, rows: pl.DataFrame) -> Count:
-    """`tasks.papers.protocol.count` without a hash table: ids are small numbers."""
-    users, items = (int(np.count_nonzero(np.bincount(rows[name]))) for name in ("user", "item"))
-    return Count(step, users, items, rows.height)

@@ -26,7 +26,6 @@ CHUNK = 1 << 14
 REPLACED = "all features of one user replaced"
 BOUNDS = "the bounds of numeric features"
 CATEGORIES = "the categories"
-GIVEN_BOUNDS = f"{REPLACED}, given {BOUNDS}"
 """What neighbours differ in, of the whole release and of what the noise covers where bounds are fitted."""
 ROUNDING = 1e-6
 """Relative error, or more, of an output after its rounding to float32."""

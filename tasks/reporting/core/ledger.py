@@ -167,14 +167,14 @@ def _spent(results: Results, system: System, setting: str) -> list[tuple[float, 
     return max(every, key=lambda spent: sum(epsilon for epsilon, _ in spent), default=None)
 
 
-def units_of(results: Results, system: System, setting: str = BASE) -> str:
+def units_of(results: Results, system: System) -> str:
     """The units that `total_epsilon` is for, as text: "a user"; empty where it is not finite."""
-    return join_words(unique([unit for _, unit in _spent(results, system, setting) or []]))
+    return join_words(unique([unit for _, unit in _spent(results, system, BASE) or []]))
 
 
-def of_units(results: Results, system: System, setting: str = BASE) -> str:
+def of_units(results: Results, system: System) -> str:
     """`total_epsilon` as text, with its unit: "1 for a user"; of several units, with what is spent on each."""
-    spent = _spent(results, system, setting)
+    spent = _spent(results, system, BASE)
     if spent is None:
         return format_budget(None)
     by_unit: dict[str, float] = {}
@@ -275,9 +275,9 @@ def accounted_budget(entry: LedgerEntry) -> str:
     return format_budget(entry.accounted_epsilon, entry.accounted_delta) + condition(entry)
 
 
-def fixed_conditions(results: Results, system: System, setting: str = BASE) -> str:
+def fixed_conditions(results: Results, system: System) -> str:
     """What the guarantees of a system take as fixed, as text: "given the configuration"; empty for nothing."""
-    named = conditions([line.entry for line in lines_at(results, system, setting)])
+    named = conditions([line.entry for line in lines_at(results, system)])
     return f"given {named}" if named else ""
 
 
@@ -287,15 +287,15 @@ def conditions(entries: Iterable[LedgerEntry]) -> str:
     return join_words([text for text in named if not any(text in other for other in named if other != text)])
 
 
-def total(results: Results, system: System, setting: str = BASE) -> str:
+def total(results: Results, system: System) -> str:
     """`total_epsilon` as text, with its unit and what it takes as fixed where it is finite."""
-    epsilon = total_epsilon(results, system, setting)
+    epsilon = total_epsilon(results, system)
     return ", ".join(
         filter(
             None,
             (
-                of_units(results, system, setting),
-                fixed_conditions(results, system, setting) if epsilon is not None else "",
+                of_units(results, system),
+                fixed_conditions(results, system) if epsilon is not None else "",
             ),
         )
     )
