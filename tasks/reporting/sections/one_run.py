@@ -47,7 +47,7 @@ def table(results: Results) -> Table | None:
                         ledger.format_budget(accounted),
                         ()
                         if system is None or accounted is None
-                        else tuple(filter(None, [ledger.fixed_conditions(results, system, setting)])),
+                        else tuple(filter(None, [ledger.fixed_conditions(results, system)])),
                     ),
                     Cell(
                         number(proved, 2),
