@@ -129,6 +129,8 @@ class Experiment(Strict):
     """Where ratings are predicted, these are also the folds that are tested, counted from 0."""
     sweep_seeds: Annotated[int, Field(ge=1)] | None = None
     """At sweep points so many of them, the first ones; null: all."""
+    patience: Annotated[int, Field(ge=1)] | None = None
+    """Of this experiment; null: that of the suite."""
     noise: Literal["secure"] | None = None
     """Secure: from the operating system, so that results cannot be repeated; null: from the seeds, for research."""
     chosen_on_test: Literal[True] | None = None
@@ -208,6 +210,10 @@ class Suite(Strict):
         if setting == BASE and experiment.data == self.data:
             data += self.splits
         return {split * APART + seed: of for split, of in enumerate(data) for seed in experiment.seeds_at(setting)}
+
+    def training_of(self, experiment: Experiment) -> Training:
+        """How validation ends the runs of an experiment."""
+        return self.training.model_copy(update={"patience": experiment.patience or self.training.patience})
 
     def locate(self, problem: str) -> str:
         """A problem `key: what is wrong` under the key that the file has."""

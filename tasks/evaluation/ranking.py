@@ -100,7 +100,7 @@ class Seen:
 
 def tie_order(n_items: int, seed: int) -> NDArray[np.int64]:
     """(n_items,) a fixed random permutation: of two items with equal scores, the lower value goes first."""
-    return np.random.default_rng(seed).permutation(n_items)
+    return np.random.default_rng([seed, *b"order"]).permutation(n_items)
 
 
 def top_k(
@@ -220,7 +220,7 @@ def sampled_negatives(
             "lower evaluation.negatives in params.yaml"
         )
     order = np.lexsort((items, users))
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng([seed, *b"negatives"])
     chosen = np.empty((len(users), n_negatives), np.int64)
     for step in range(n_negatives):
         last = free[order] - n_negatives + step
@@ -278,8 +278,8 @@ def sampled_ranks(
             )
         above[first:last] = (own[:, 1:] > own[:, :1]).sum(1).cpu().numpy()
         equal[first:last] = (own[:, 1:] == own[:, :1]).sum(1).cpu().numpy()
-    ranks = np.empty(len(users), np.int64)
-    ranks[order] = above + np.floor(np.random.default_rng(tie_seed).random(len(users)) * (equal + 1)).astype(np.int64)
+    ranks, rng = np.empty(len(users), np.int64), np.random.default_rng([tie_seed, *b"ranks"])
+    ranks[order] = above + np.floor(rng.random(len(users)) * (equal + 1)).astype(np.int64)
     return ranks
 
 

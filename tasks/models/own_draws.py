@@ -25,7 +25,7 @@ class OwnDraws:
             rows: how many each has, one user's after another's: (n,), or one number for all.
         """
         self._rows = np.broadcast_to(np.asarray(rows), len(users)).tolist()
-        self._generators = [np.random.default_rng([*key, user]) for user in users.tolist()]
+        self._generators = [np.random.default_rng([*key, user, 1]) for user in users.tolist()]
 
     def random(self, shape: tuple[int, ...]) -> NDArray[np.float64]:
         """Uniform in [0, 1): `shape`, of which the first number is that of all rows."""

@@ -106,7 +106,9 @@ def complete(unit: Unit, suite: str, attack: MembershipAttack, params: Params, p
     cls, data, targets = read_targets(suite, unit.system, attack, params)
     experiment = params.suites[suite].experiments[unit.system]
     config = cls.Config.model_validate(model_config(experiment.config))
-    thrown = [shadows.throw(targets, np.random.default_rng([attack.seed, number])) for number in unit.numbers]
+    thrown = [
+        shadows.throw(targets, np.random.default_rng([attack.seed, number, *b"coins"])) for number in unit.numbers
+    ]
     models = fit_many(
         cls,
         config,

@@ -82,7 +82,11 @@ def plan(name: str, params: Params) -> list[Unit]:
     experiment = params.experiments[name]
     suite, code = params.suites[experiment.suite], fingerprint("train", name, params)
     shared = [experiment.data, experiment.model, code]
-    evaluation: list[Any] = [suite.evaluation.model_dump(), suite.training.model_dump(), experiment.noise]
+    evaluation: list[Any] = [
+        suite.evaluation.model_dump(),
+        suite.training_of(experiment).model_dump(),
+        experiment.noise,
+    ]
     evaluation += ["chosen on test"] * bool(experiment.chosen_on_test)
     units = []
     for setting, config in experiment.settings().items():
@@ -105,7 +109,8 @@ def complete(unit: Unit, name: str, params: Params, place: Path, screen: Screen)
     cls = model_class(experiment.model)
     inputs = unit.inputs.for_seed(unit.seed)
     suite = params.suites[experiment.suite]
-    evaluator = evaluator_class(suite.task)(inputs, suite.evaluation, suite.training)
+    training = suite.training_of(experiment)
+    evaluator = evaluator_class(suite.task)(inputs, suite.evaluation, training)
     data = evaluator.training_data(cls, unit.seed)
     model = cls(cls.Config.model_validate(unit.config))
     model.named = (experiment.data, name, unit.setting)
@@ -116,7 +121,7 @@ def complete(unit: Unit, name: str, params: Params, place: Path, screen: Screen)
     if isinstance(model, EpochModel):
         screen.begin(f"{unit.setting} seed {unit.seed}", model.config.epochs)
         test = evaluator.test if experiment.chosen_on_test else None
-        monitor = Monitor(unit.progress, evaluator.validate, screen, suite.training.patience, evaluator.metric, test)
+        monitor = Monitor(unit.progress, evaluator.validate, screen, training.patience, evaluator.metric, test)
         model.fit(data, rng=np.random.default_rng(unit.seed), progress=monitor)
         history, seconds, best = monitor.history, monitor.seconds, monitor.best_tested()
         if history:

@@ -76,7 +76,7 @@ def main(name: str) -> None:
     table = pl.DataFrame([record | of for record in trials], schema=COLUMNS)
     path = RESULTS / experiment.suite / "tuning.csv"
     if path.exists():
-        before = pl.read_csv(path, schema=COLUMNS, missing_columns="insert")  # of a time when it had fewer
+        before = pl.read_csv(path, schema=COLUMNS)
         table = pl.concat([before, table.with_columns(pl.col("valid").round(DIGITS))])
         first = pl.col("seconds", "revision").first().over(OUTCOME)
         table = table.with_columns(first).unique(OUTCOME, keep="last", maintain_order=True)
@@ -94,7 +94,8 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
     suite = params.suites[experiment.suite]
     chosen = params.features_epsilon(experiment, config), config.get("sensitive_share")
     inputs = read_inputs(experiment, *chosen).for_seed(experiment.seeds[0])
-    evaluator = evaluator_class(suite.task)(inputs, suite.evaluation, suite.training)
+    training = suite.training_of(experiment)
+    evaluator = evaluator_class(suite.task)(inputs, suite.evaluation, training)
     seed = suite.tuning.seed
     data = evaluator.training_data(cls, experiment.seeds[0])
     model = cls(cls.Config.model_validate(model_config(config)))
@@ -106,10 +107,10 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
             inputs.digest,
             fingerprint("train", name, params),
             suite.evaluation.seed,
-            suite.training.model_dump(),
+            training.model_dump(),
         ]
         folder: Path = CHECKPOINTS / "tuning" / name / text_digest(json.dumps(decides, sort_keys=True))[:16]
-        monitor = Monitor(folder, evaluator.validate, screen, suite.training.patience, evaluator.metric)
+        monitor = Monitor(folder, evaluator.validate, screen, training.patience, evaluator.metric)
         try:
             model.fit(data, rng=np.random.default_rng(seed), progress=monitor)
             best: dict[str, Any] = max(monitor.history, key=lambda record: record["valid"])

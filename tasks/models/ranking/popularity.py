@@ -85,8 +85,8 @@ class PrivatePopularity(Popularity):
                 given=GIVEN,
                 gaps=(
                     *ONCE,
-                    "A user's own list leaves out what that user has rated, so the guarantee is towards everyone else "
-                    "(joint differential privacy), not towards somebody who sees that user's list.",
+                    "A list that leaves out what its user had is no function of the counts alone: there the guarantee "
+                    "is towards everyone else (joint differential privacy), not towards somebody who sees that list.",
                 ),
             )
         ]

@@ -83,15 +83,9 @@ class DIPSGNN(ScaledSessions):
     key: int | None = None
     """The secret that noise is drawn by, with which it can be taken off: the trainer's, in no saved model."""
 
-    @override
-    def train_epoch(self) -> float:
-        self._rng.integers(2**62)  # results of systems without noise were made with a number drawn here
-        return super().train_epoch()
-
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
         """The network and, where aggregates are cached, the vectors that they are made of."""
         network = super().build(data, rng)
-        rng.integers(2**62)  # as in `train_epoch`
         self.key = noise.key(self.noise_rng)
         if self.config.accounting == "cached":
             for name, part in (("public_items", network.items), ("public_user", network.user)):

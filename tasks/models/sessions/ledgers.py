@@ -18,15 +18,20 @@ Kind = Literal["published", "released", "rigorous", "cached"]
 """Accountings of DIPSGNN: see `tasks.models.sessions.dipsgnn`."""
 READ = (
     "Which items a prefix holds, which of them is the last, and which one comes next are read without noise, and "
-    "successive prefixes tell the whole order of a sequence: noise covers the aggregates alone.",
-    "Item vectors are learnt from all interactions without noise, and the states that are aggregated come from them.",
-    EPOCH,
+    "successive prefixes tell the whole order of a sequence."
 )
+LEARNT = (
+    "Noise covers the aggregates alone.",
+    "Item vectors are learnt from all interactions without noise, and the states that are aggregated come from them.",
+)
+"""Where aggregates of learnt vectors are noisy."""
+INITIAL = ("Noise covers the aggregates alone, of initial vectors; all that is learnt later is learnt without noise.",)
+MATRICES = ("Noise covers the adjacency matrices alone; vectors of items are learnt from all interactions without it.",)
 VISIT = "one visit of a user's sequence, with its transitions, the items being known"
-LEARNT = "of every step, the item vectors and the map of users' features"
+OF_STEPS = "of every step, the item vectors and the map of users' features"
 """What states are computed from, and labels teach without noise: aggregates of every epoch hold given this alone."""
-VISIT_GIVEN = f"{VISIT}, given, {LEARNT}"
-GIVEN_LEARNT = f"the configuration, the epoch and, {LEARNT}"
+VISIT_GIVEN = f"{VISIT}, given, {OF_STEPS}"
+GIVEN_LEARNT = f"the configuration, the epoch and, {OF_STEPS}"
 LISTS = "one visit of a user's sequence removed, towards whoever sees a list"
 GRAPH_ALONE = "Of {what} of the session graph alone, not of the lists: they have a line of their own, which says none."
 MOVING = (
@@ -47,16 +52,23 @@ LABELS = unbounded_entry(
 
 
 def lists_entry(
-    *, mechanism: str, accounting: Accounting, claimed: tuple[float, float] | None, reason: str
+    *,
+    mechanism: str,
+    accounting: Accounting,
+    claimed: tuple[float, float] | None,
+    reason: str,
+    covered: tuple[str, ...] = (),
 ) -> LedgerEntry:
     """The lists that a system releases: no finite ε follows.
 
     Args:
         claimed: (ε, δ) that the paper claims for the system; None where nobody claims any.
         reason: why none follows.
+        covered: what noise does cover, and what it does not.
     """
+    gaps = (READ, *covered, EPOCH)
     return unbounded_entry(
-        "edge", LISTS, mechanism, reason, accounting=accounting, claimed=claimed or (None, 0.0), gaps=READ
+        "edge", LISTS, mechanism, reason, accounting=accounting, claimed=claimed or (None, 0.0), gaps=gaps
     )
 
 
@@ -85,11 +97,14 @@ def aggregates_entries(
     if kind == "released":
         return _released_aggregates(steps, clip, sigma, epsilon, delta, releases)
     how = "one for all epochs, of initial vectors" if accounting == "cached" else "one per user and epoch"
-    events = (aggregation.release_event(sigma, clip, releases),)
+    events, covered = (aggregation.release_event(sigma, clip, releases),), INITIAL if accounting == "cached" else LEARNT
     mechanism = f"Gaussian noise on aggregates, {how}, and for recommendations"
+    lists = f"lists beside {mechanism}"
     return [
-        lists_entry(mechanism=f"lists beside {mechanism}", accounting=kind, claimed=None, reason=IN_CLEAR),
-        _graph_entry("the aggregates", mechanism, kind, (epsilon, delta), events, moving=accounting != "cached"),
+        lists_entry(mechanism=lists, accounting=kind, claimed=None, reason=IN_CLEAR, covered=covered),
+        _graph_entry(
+            "the aggregates", mechanism, kind, (epsilon, delta), events, covered, moving=accounting != "cached"
+        ),
     ]
 
 
@@ -102,9 +117,10 @@ def matrices_entries(*, sigma: float, epsilon: float, delta: float, repeats: boo
     )
     growing = "Items are repeated, so an entry grows from prefix to prefix under the same noise, which cancels."
     claimed, mechanism = (epsilon, delta), "Gaussian noise on adjacency matrices, once"
+    lists, gaps = f"lists beside {mechanism}", (entries, *MATRICES)
     return [
-        lists_entry(mechanism=f"lists beside {mechanism}", accounting="published", claimed=claimed, reason=IN_CLEAR),
-        _graph_entry("the matrices", mechanism, "published", claimed, events, (entries,), growing if repeats else ""),
+        lists_entry(mechanism=lists, accounting="published", claimed=claimed, reason=IN_CLEAR, covered=MATRICES),
+        _graph_entry("the matrices", mechanism, "published", claimed, events, gaps, growing if repeats else ""),
     ]
 
 
@@ -114,7 +130,7 @@ def _graph_entry(
     accounting: Literal["published", "rigorous"],
     claimed: tuple[float, float],
     events: tuple[Event, ...],
-    gaps: tuple[str, ...] = (),
+    gaps: tuple[str, ...],
     refusal: str = "",
     *,
     moving: bool = False,
@@ -139,7 +155,7 @@ def _graph_entry(
         accounted_delta=accounted.delta,
         given=GIVEN_LEARNT if moving else GIVEN_EPOCH,
         reason=accounted.reason or GRAPH_ALONE.format(what=what) + MOVING * moving,
-        gaps=tuple(dict.fromkeys((*gaps, *READ, *BY_EPOCHS, FLOATS))),
+        gaps=(*gaps, READ, *BY_EPOCHS, FLOATS),
         events=events,
     )
 
@@ -153,7 +169,11 @@ def _released_aggregates(
     published = _published_aggregates(steps, sigma / clip, epsilon, delta, releases)
     return [
         lists_entry(
-            mechanism=f"lists beside {mechanism}", accounting="released", claimed=(epsilon, delta), reason=lists
+            mechanism=f"lists beside {mechanism}",
+            accounting="released",
+            claimed=(epsilon, delta),
+            reason=lists,
+            covered=LEARNT,
         ),
         published.model_copy(
             update={
@@ -181,7 +201,9 @@ def _published_aggregates(steps: int, noise_ratio: float, epsilon: float, delta:
             f"Theorem 4.2 covers one aggregation of one matrix; a run releases both matrices, in at most {releases} "
             "epochs and for every state of a node.",
             "Removing one interaction changes three entries of each matrix: √10 C, not C.",
-            *READ,
+            READ,
+            *LEARNT,
+            EPOCH,
         ),
         events=(
             Event(kind="gaussian", parameters={"noise_multiplier": noise_ratio}, count=2 * releases * steps),

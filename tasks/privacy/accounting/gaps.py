@@ -13,7 +13,10 @@ CONFIGURATION = (
     "The configuration, with its bounds of norms and contributions, was chosen by validation without noise: ε is one "
     "given the configuration, and nothing covers the choice."
 )
-EPOCH = "Validation interactions choose the epoch without noise: the budget does not cover them, and nothing does."
+EPOCH = (
+    "Validation chooses the epoch without noise: neither validation interactions nor the users' own training records, "
+    "from which validated predictions are computed, are covered there."
+)
 LOSSES = (
     "Losses and shares of clipped gradients are written down after every epoch without noise and published with the "
     "results: the budget does not cover them."
@@ -24,8 +27,7 @@ RECORDED = (
     "each file: they tell two versions of the data apart, and the budget does not cover them."
 )
 PREPARED = (
-    "Which items there are, and how many users, was read off all interactions, a k-core among other things, and is "
-    f"taken as public. {RECORDED}"
+    f"Which items there are, and how many users, was read off all interactions and is taken as public. {RECORDED}"
 )
 PLACE = (
     "A user who is taken out keeps an empty place: the number of users is public, and with it the sampling probability "

@@ -38,7 +38,8 @@ BITS = 2
 RAW = "gender"
 """The attribute that passes as it is."""
 SIDE_BY_SIDE = (
-    "{} releases of the same data lie side by side, so that results can be averaged; a deployment releases one of them."
+    "At least {} releases of the same data lie side by side, so that results can be averaged; a deployment releases "
+    "one of them."
 )
 
 

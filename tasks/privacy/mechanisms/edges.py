@@ -207,7 +207,7 @@ def ledger(epsilon: float, epsilon_count: float, mode: Accounting, n_releases: i
 
     Args:
         epsilon, epsilon_count, mode: as in `top_m_filter`.
-        n_releases: how many releases of the same graph lie side by side (budgets of a sweep × seeds).
+        n_releases: how many releases an entry of `perturbed` makes of the same graph (budgets of a sweep × seeds).
 
     Raises:
         ValueError: as `events`.
@@ -228,8 +228,8 @@ def ledger(epsilon: float, epsilon_count: float, mode: Accounting, n_releases: i
         gaps.append(f"The noisy number of edges costs epsilon = {epsilon_count:g} beside the one that is claimed.")
     if n_releases > 1:
         gaps.append(
-            f"{n_releases} releases of the same graph lie side by side, so that results can be averaged; their budgets "
-            "add up. The accounted budget is that of one of them, which is what a deployment releases."
+            f"At least {n_releases} releases of the same graph lie side by side, so that results can be averaged; "
+            "their budgets add up. The accounted budget is that of one of them, which is what a deployment releases."
         )
     gaps += [
         RECORDED,

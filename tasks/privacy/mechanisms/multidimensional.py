@@ -189,7 +189,7 @@ def ledger(features: Sequence[Feature], epsilon: float, n_releases: int) -> Ledg
     Args:
         features: the features released.
         epsilon: budget of each user.
-        n_releases: how many releases of the same users lie side by side (budgets of a sweep × seeds).
+        n_releases: how many releases an entry of `perturbed` makes of the same users (budgets of a sweep × seeds).
 
     Raises:
         ValueError: as `sampled_features`.
@@ -207,8 +207,8 @@ def ledger(features: Sequence[Feature], epsilon: float, n_releases: int) -> Ledg
         gaps.append(f"Of these features the categories that occur in the data are released: {', '.join(classes)}.")
     if n_releases > 1:
         gaps.append(
-            f"{n_releases} releases of the same users lie side by side, so that results can be averaged; their budgets "
-            "add up. The accounted budget is that of one of them, which is what a deployment releases."
+            f"At least {n_releases} releases of the same users lie side by side, so that results can be averaged; "
+            "their budgets add up. The accounted budget is that of one of them, which is what a deployment releases."
         )
     gaps += [
         "Features alone are covered: whoever sees a user's interactions can recompute features that are statistics "

@@ -128,7 +128,7 @@ def ledger(
         n_words: most words that one user has, in all its texts together.
         diameter: of the vectors.
         vectors: `fitted`: nothing finite follows.
-        n_releases: how many releases of the same texts lie side by side (budgets of a sweep × seeds).
+        n_releases: how many releases an entry of `perturbed` makes of the same texts (budgets of a sweep × seeds).
 
     Raises:
         ValueError: as `epsilon_total`, or there is nothing to hide: no words, or no two that differ.
@@ -151,8 +151,8 @@ def ledger(
     gaps = ["How many texts a user has, and how many words of the vocabulary they have, shows."]
     if n_releases > 1:
         gaps.append(
-            f"{n_releases} releases of the same texts lie side by side, so that results can be averaged; their budgets "
-            "add up. The accounted budget is that of one of them, which is what a deployment releases."
+            f"At least {n_releases} releases of the same texts lie side by side, so that results can be averaged; "
+            "their budgets add up. The accounted budget is that of one of them, which is what a deployment releases."
         )
     gaps += [
         RECORDED,

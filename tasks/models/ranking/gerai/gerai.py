@@ -16,6 +16,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from tasks.models.ranking.gerai.gcn import GCN, GCNConfig, GCNNetwork
+from tasks.privacy.accounting.gaps import EPOCH
 from tasks.privacy.accounting.ledger import LedgerEntry, unbounded_entry
 from tasks.privacy.mechanisms import functional
 from tasks.training_data import TrainingData
@@ -102,7 +103,7 @@ class GERAI(GCN):
             "are trained on the same interactions without noise.",
             "A triple's items also reach other triples through aggregation over the graph, which the sensitivity "
             "d + d²/4 leaves out.",
-            "Validation interactions choose the epoch without noise.",
+            EPOCH,
         ]
         if self.config.redraw == "step":
             gaps.append("Noise is drawn anew in every step, so that it averages out over the run.")
