@@ -160,18 +160,17 @@ def controls(targets: Targets, kind: Kind) -> dict[str, Floats]:
     }
 
 
-def attack(signals: Floats, shadows: Floats, included: Bools, is_member: Bools) -> dict[str, Floats]:
-    """Attack -> (n,) scores, from one signal.
+def attack(signals: Floats, shadows: Floats, included: Bools) -> dict[str, Floats]:
+    """Attack -> (n,) scores, from one signal; none depends on the coins of the attacked run.
 
     Args:
         signals: (n,) of the attacked run; shadows: (n_runs, n) of the shadow runs; included: (n_runs, n) their coins.
-        is_member: (n,) of the attacked run; those outside are the population of RMIA.
     """
     values = {"threshold": loss_threshold(-signals)}
     both = included.any(axis=0) & ~included.all(axis=0)
     if both.any() and np.ptp(shadows) > 0:
         values["LiRA"] = lira_online(signals, shadows, included)
-        values["RMIA"] = rmia(as_likelihoods(signals), as_likelihoods(shadows), included, ~is_member)
+        values["RMIA"] = rmia(as_likelihoods(signals), as_likelihoods(shadows), included, np.ones(len(signals), bool))
     return values
 
 
@@ -247,7 +246,7 @@ def records(
             (seen, name): scores
             for seen, signals in own.items()
             for name, scores in attack(
-                of_kind(targets, kind, signals), of_kind(targets, kind, shadows[seen]), included[1:], is_member
+                of_kind(targets, kind, signals), of_kind(targets, kind, shadows[seen]), included[1:]
             ).items()
         }
         for (seen, name), scores in tries.items():

@@ -71,7 +71,7 @@ def users(inputs: Inputs, similarity: Weights, seed: int) -> Answer:
     }
     shadow_users = [np.unique(shadow.keys // inputs.n_items) for shadow in inputs.shadows]
     included = np.array([np.isin(targets, known) for known in shadow_users]).reshape(-1, len(targets))
-    values = _values(inputs, of_lists, included, is_member)
+    values = _values(inputs, of_lists, included)
     if inputs.scores is not None:
         values |= _of_scores(_mean_scores(inputs.scores, histories, targets))
     notes = [f"{len(members):,} members, {len(others):,} non-members, {len(inputs.shadows)} shadow runs"]
@@ -122,7 +122,7 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> tuple[Answer
     }
     keys = pairs.users * inputs.n_items + pairs.items
     included = np.array([np.isin(keys, shadow.keys) for shadow in inputs.shadows]).reshape(-1, len(keys))
-    values = _values(inputs, of_lists, included, is_member)
+    values = _values(inputs, of_lists, included)
     if inputs.scores is not None:
         values |= _of_scores(inputs.scores.lookup(keys))
     answer = _measured("interactions", notes, values, controls, is_member, pairs.users, seed)
@@ -250,9 +250,7 @@ def _own_over_chance(inputs: Inputs, histories: csr_array, users: Ints) -> float
     return own / chance if chance >= FEWEST_BY_CHANCE else float("nan")
 
 
-def _values(
-    inputs: Inputs, of_lists: Mapping[str, Signal], included: NDArray[np.bool_], is_member: NDArray[np.bool_]
-) -> dict[str, Floats]:
+def _values(inputs: Inputs, of_lists: Mapping[str, Signal], included: NDArray[np.bool_]) -> dict[str, Floats]:
     """Attack -> scores: the threshold, and where there are shadow runs LiRA and RMIA, on every signal."""
     values = {}
     for name, signal in of_lists.items():
@@ -266,7 +264,7 @@ def _values(
         values[f"LiRA ({'online' if online else 'offline'}) on {name}"] = lira(own, runs, included)
         likelihoods, in_runs = as_likelihoods(own), as_likelihoods(runs)
         values[f"RMIA on {name}"] = rmia(
-            likelihoods, in_runs, included, ~is_member, offline=None if online else OFFLINE_RMIA
+            likelihoods, in_runs, included, np.ones(len(own), bool), offline=None if online else OFFLINE_RMIA
         )
     return values
 

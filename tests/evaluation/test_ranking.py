@@ -147,6 +147,17 @@ def test_negatives_are_uniform_over_the_unobserved_items() -> None:
     assert stats.chi2.sf(statistic, 19) > 1e-4
 
 
+def test_the_order_of_equals_the_negatives_and_the_ranks_among_equals_have_streams_of_their_own(monkeypatch) -> None:
+    """All three began one stream: a tie's number was the negative of another row."""
+    keys, rng_of = [], np.random.default_rng
+    monkeypatch.setattr(np.random, "default_rng", lambda key: keys.append(key) or rng_of(key))
+    users, items = np.zeros(2, np.int32), np.array([0, 1], np.int32)
+    negatives = sampled_negatives(users, items, Seen.from_pairs(users, items, 1), 9, 3, seed=5)
+    sampled_ranks(constant(9), users, items, negatives, tie_seed=5)
+    tie_order(9, 5)
+    assert len({tuple(rng_of(key).integers(2**62, size=2)) for key in (*keys, 5)}) == 4
+
+
 def test_negatives_are_refused_when_too_few_items_are_left() -> None:
     seen = Seen.from_pairs(np.zeros(8, int), np.arange(8), 1)
     with pytest.raises(DataError, match="user 0 has only 2 unobserved items, fewer than 3"):

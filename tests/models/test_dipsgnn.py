@@ -368,6 +368,8 @@ def test_accounted_noise_spends_its_budget_and_no_more(accounting, epochs):
     assert spent.epsilon == edges.accounted_epsilon
     assert sum(event.count for event in edges.events) == (1 if accounting == "cached" else epochs)
     assert labels.accounted_epsilon is None
+    assert ("of initial vectors" in " ".join(edges.gaps)) == (accounting == "cached")
+    assert ("the states that are aggregated come from them" in " ".join(edges.gaps)) == (accounting == "rigorous")
     assert any("labels" in gap or "next" in gap for gap in edges.gaps)
 
 

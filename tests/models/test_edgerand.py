@@ -142,6 +142,8 @@ def test_a_claim_for_one_entry_is_worth_less_for_a_visit():
     assert "read without noise" in lists.reason
     assert (edges.protects, edges.claimed_epsilon, edges.claimed_delta) == ("session graph", 4.0, 1e-5)
     assert "not of the lists" in edges.reason
+    assert any("covers the adjacency matrices alone" in gap for gap in edges.gaps)
+    assert not any("aggregate" in gap for gap in (*lists.gaps, *edges.gaps))
     assert 4.0 < edges.accounted_epsilon < np.inf
     assert account(edges.events, 1e-5).epsilon == edges.accounted_epsilon
     assert edges.events[0].parameters["noise_multiplier"] == pytest.approx(model.sigma / 6**0.5)

@@ -106,6 +106,14 @@ def test_folding_in_what_was_trained_on_gives_the_models_own_scores(name: str, c
     np.testing.assert_allclose(folded, model.score(users), rtol=1e-4, atol=1e-5)
 
 
+def test_a_model_that_reads_ratings_is_refused() -> None:
+    """A history holds items alone: encoded as rows of 1 it gave other scores than the row that was trained on."""
+    cls = model_class("vae")
+    model = cls(cls.Config.model_validate(SYSTEMS["vae"] | {"values": "ratings"}))
+    with pytest.raises(ValueError, match="reads ratings"):
+        fold_in(model, Seen.from_pairs(np.empty(0, int), np.empty(0, int), 1), 1)
+
+
 def test_a_model_of_which_nobody_knows_how_is_refused() -> None:
     with pytest.raises(ValueError, match="users cannot be folded in"):
         fold_in(object(), Seen.from_pairs(np.empty(0, int), np.empty(0, int), 1), 1)  # type: ignore[arg-type]

@@ -1,6 +1,7 @@
 """The train stage: what it writes, what it protects, and that an interrupted run ends as an undisturbed one."""
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from tasks.errors import DataError
 from tasks.models.ranking.dpmf import DPMF
 from tasks.privacy.accounting import gaps
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.stages import monitor, perturb, train
+from tasks.stages import monitor, perturb, provenance, train
 from tasks.stages.common import CHECKPOINTS, PROCESSED, QUALITY, RUNS, digest, read_json, write_json
 from tests.stages import tiny
 
@@ -218,6 +219,29 @@ def test_finished_units_are_not_trained_again_and_stale_ones_are_cleared_away(tm
     file.write_text(text.replace("learning_rate: 0.01", "learning_rate: 0.02"), encoding="utf-8")
     train.main("tiny-bpr")
     assert kept.isdisjoint({folder.name for folder in (CHECKPOINTS / "tiny" / "tiny-bpr").iterdir()})
+
+
+def test_an_experiment_may_wait_longer_than_its_suite(tmp_path, monkeypatch):
+    build(tmp_path, monkeypatch)
+    params = load()
+    before, suite = [unit.folder for unit in train.plan("tiny-bpr", params)], params.suites["tiny"]
+    patient = params.experiments["tiny-bpr"].model_copy(update={"patience": 7})
+    monkeypatch.setitem(params.experiments, "tiny-bpr", patient)
+    assert (suite.training.patience, suite.training_of(patient).patience) == (1, 7)
+    assert {unit.folder for unit in train.plan("tiny-bpr", params)}.isdisjoint(before)
+
+
+def test_a_revision_is_changed_by_code_and_not_by_what_is_derived_from_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "suites").mkdir()
+    for name in ("code.json", "params.yaml"):
+        (tmp_path / "suites" / name).write_text("1")
+    for words in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"]):
+        subprocess.run(["git", *words], check=True)
+    (tmp_path / "suites/code.json").write_text("2")
+    assert "changes" not in provenance.git_revision()
+    (tmp_path / "suites/params.yaml").write_text("2")
+    assert provenance.git_revision().endswith("+changes")
 
 
 def test_a_unit_is_named_by_its_data_and_by_all_tables_that_it_reads(tmp_path, monkeypatch):

@@ -14,7 +14,6 @@ Intervals are for other pairs of the same network, as if pairs were independent;
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,7 +26,6 @@ from sklearn.preprocessing import StandardScaler, normalize
 
 from tasks.errors import DataError
 from tasks.evaluation.classification import Vectors, check_vectors
-from tasks.evaluation.gains import Gain
 from tasks.evaluation.statistics import clopper_pearson
 
 FALSE_POSITIVES = 0.01
@@ -68,8 +66,6 @@ class Theft(NamedTuple):
     auc: Estimate
     tpr: Estimate
     """At a false positive rate of 1 %."""
-    gains: dict[str, Gain]
-    """Control -> AUC less that of the same attacker on the control's vectors, on the same pairs."""
 
 
 def steal(
@@ -79,7 +75,6 @@ def steal(
     pairs: int,
     known_share: float,
     seed: int,
-    controls: Mapping[str, Vectors] | None = None,
 ) -> list[Theft]:
     """Attack a release by similarity, and by what can be learnt from known pairs.
 
@@ -89,29 +84,17 @@ def steal(
         pairs: how many links are drawn, and as many non-links (fewer where there are fewer).
         known_share: of both, what the attacker knows; with 0 nothing is learnt and there is no `hadamard`.
         seed: of pairs and of breaking ties. Equal seeds draw equal pairs, whatever the vectors.
-        controls: name -> (n_users, any) what the attacker could have without the release.
 
     Raises:
         DataError: there are fewer than two links or non-links to test; vectors are not finite; a link names a user
-            without a vector; a control has another number of users.
+            without a vector.
     """
-    given = {"vectors": vectors} | dict(controls or {})
-    for name, rows in given.items():
-        check_vectors(rows, name)
-        if len(rows) != len(vectors):
-            raise DataError(f"{name}: {len(rows)} users, not the {len(vectors)} of the release")
+    check_vectors(vectors, "vectors")
     drawn = draw(links, len(vectors), pairs, known_share, np.random.default_rng([seed, *b"pairs"]))
     ties = np.random.default_rng([seed, *b"ties"])
-    seen = {name: similarities(rows, drawn) for name, rows in given.items()}
-    own = seen.pop("vectors")
     return [
-        Theft(
-            attacker,
-            auc(similarity),
-            tpr(similarity, ties),
-            {name: auc_gain(similarity, control[attacker]) for name, control in seen.items()},
-        )
-        for attacker, similarity in own.items()
+        Theft(attacker, auc(similarity), tpr(similarity, ties))
+        for attacker, similarity in similarities(vectors, drawn).items()
     ]
 
 
@@ -173,14 +156,6 @@ def auc(similarity: Similarity) -> Estimate:
         return Estimate(value, *clopper_pearson(round(value * n), n))
     error = _error(of_links, of_others)
     return Estimate(value, max(value - Z * error, 0.0), min(value + Z * error, 1.0))
-
-
-def auc_gain(similarity: Similarity, control: Similarity) -> Gain:
-    """Difference of two AUC on the same pairs, with DeLong's interval, which knows that they go together."""
-    own, other = _placements(similarity), _placements(control)
-    of_links, of_others = own[0] - other[0], own[1] - other[1]
-    value, error = float(of_links.mean()), _error(of_links, of_others)
-    return Gain(value, max(value - Z * error, -1.0), min(value + Z * error, 1.0))
 
 
 def tpr(similarity: Similarity, rng: np.random.Generator, fpr: float = FALSE_POSITIVES) -> Estimate:
