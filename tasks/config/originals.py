@@ -10,11 +10,7 @@ def publication(data: str, params: Data) -> str:
     return params.datasets[params.processed[data].dataset].source.replace("_", "-")
 
 
-def stands_for(data: str, params: Data) -> str | None:
-    """The published data set that processed data are a replica or a part of; empty where they are no other's.
-
-    None where params.yaml has no such data (any more).
-    """
-    processed = params.processed.get(data)
-    dataset = None if processed is None else params.datasets.get(processed.dataset)
-    return None if dataset is None else dataset.replica_of or dataset.part_of or ""
+def stands_for(data: str, params: Data) -> str:
+    """The published data set that processed data are a replica or a part of; empty where they are no other's."""
+    dataset = params.datasets[params.processed[data].dataset]
+    return dataset.replica_of or dataset.part_of or ""

@@ -20,8 +20,7 @@ class Cost:
     cpu_hours: float
     """Of all stages that train, attack and audit, in all processes."""
     hours: float | None
-    """By the clock, from the first of these stages to the end of the last; None where not all ran at one revision, or
-    a record does not say when."""
+    """By the clock, from the first of these stages to the end of the last; None where not all ran at one revision."""
     longest: str
     """The stage that took most of it, `train@gerai-gcn`."""
     longest_hours: float
@@ -29,29 +28,30 @@ class Cost:
 
 
 def cost(suite: str, runs: Sequence[Run]) -> Cost | None:
-    """What a suite took; None unless CPU time was recorded for all of its stages."""
-    known = {f"{run.stage}@{run.name}": (run.cpu_seconds, run.peak_memory_mb) for run in runs}
-    seconds = {name: taken for name, (taken, _) in known.items() if taken is not None}
-    if not seconds or len(seconds) < len(known):
+    """What a suite took; None without a record of its stages."""
+    if not runs:
         return None
-    longest = max(seconds, key=seconds.__getitem__)
-    memory = max(peak for _, peak in known.values())
-    return Cost(suite, sum(seconds.values()) / HOUR, _clock(runs), longest, seconds[longest] / HOUR, memory)
+    longest = max(runs, key=lambda run: run.cpu_seconds)
+    return Cost(
+        suite,
+        sum(run.cpu_seconds for run in runs) / HOUR,
+        _clock(runs),
+        f"{longest.stage}@{longest.name}",
+        longest.cpu_seconds / HOUR,
+        max(run.peak_memory_mb for run in runs),
+    )
 
 
 def _clock(runs: Sequence[Run]) -> float | None:
     if len({run.revision for run in runs}) > 1:
         return None
-    try:
-        began = [datetime.fromisoformat(run.started) for run in runs]
-    except ValueError:
-        return None
+    began = [datetime.fromisoformat(run.started) for run in runs]
     ended = [start + timedelta(seconds=run.seconds) for start, run in zip(began, runs, strict=True)]
     return (max(ended) - min(began)).total_seconds() / HOUR
 
 
 def table(costs: Sequence[tuple[str, Cost | None]]) -> Table:
-    """A row per suite, its name given, and one of all of them together; dashes where it was not recorded."""
+    """A row per suite, its name given, and one of all of them together; dashes without a record of its stages."""
     known = [cost for _, cost in costs if cost is not None]
     rows = [Row(title, _cells(cost)) for title, cost in costs]
     if len(known) > 1:

@@ -80,7 +80,7 @@ def evidence(results: Results, report: PaperReport, k: int) -> Evidence | None:
     k: the cut-off of a figure for which the paper names none.
     """
     kind, original = origins.kind(results), origins.as_original(results)
-    if kind is None or original.reproduced is None:
+    if original.reproduced is None:
         return None
     lacking = report.lacking(original) if report.lacking else {}
     measured, near = dict[Number, Kind](), set[Number]()
@@ -107,7 +107,7 @@ def evidence(results: Results, report: PaperReport, k: int) -> Evidence | None:
             number = _number(shown, count.artefact, count.data, count.method, count.setting, count.metric)
             if theirs is not None and count.ours is None:
                 reasons[number] = f"{results.suite}: the data do not tell it."
-            elif theirs is not None and count.ours is not None and kind_of is not None:
+            elif theirs is not None and count.ours is not None:
                 measured[number] = kind_of
                 (near.add if comparison.is_close(count.ours, theirs) else near.discard)(number)
     drawn = {

@@ -10,11 +10,10 @@
 | ledger.json | every ledger entry with its events; entries that seeds have in common stand there once |
 | provenance.json | when, where and how the stages ran |
 
-Every table says in a column `data` what it is of: `real`, `part` or `synthetic` (`tasks.reporting.core.origins`); files
-from before that was recorded lack it and read as well. Whatever has a `model` there means by it the experiment's
-system. The same results always give the same bytes, and reading gives back what was written. What follows from these
-alone (the page, the ledger, the comparison with the published figures, the judged claims) is computed by whoever reads
-them.
+Every table says in a column `data` what it is of: `real`, `part` or `synthetic` (`tasks.reporting.core.origins`).
+Whatever has a `model` there means by it the experiment's system. The same results always give the same bytes, and
+reading gives back what was written. What follows from these alone (the page, the ledger, the comparison with the
+published figures, the judged claims) is computed by whoever reads them.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from tasks.errors import DataError
 from tasks.evaluation.gains import GAINS
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.reporting.core import origins
-from tasks.reporting.core.published import Paper, as_recorded
+from tasks.reporting.core.published import Paper
 from tasks.reporting.core.results import BASE, GAIN_ORDER, METRIC_ORDER, Network, Results, Run, Spent, System, unique
 
 WRITTEN = ("attacks.parquet", "history.parquet", "ledger.json", "metrics.csv", "metrics.parquet", "results.json")
@@ -95,19 +94,17 @@ def read(folder: Path, reference: Path, describe: Describe) -> Results:
         for system in rest["systems"]:
             system["name"] = system.pop("model")
             system["spent"] = _read_spent(entries, spent["spent"], system)
-            if system["history"] is not None:
-                system["history"] = history.get(system["experiment"], {})
+            system["history"] = history.get(system["experiment"], {})
         given = {name: TypeAdapter(hints[name]).validate_python(value) for name, value in rest.items()}
-        metrics = _parquet(folder / "metrics.parquet")
         return Results(
             **given,
-            layout=as_recorded(describe(given["paper"], given["networks"]), metrics["metric"].unique().to_list()),
-            metrics=metrics,
+            layout=describe(given["paper"], given["networks"]),
+            metrics=_parquet(folder / "metrics.parquet"),
             gains=attacks if "gain" in attacks.columns else no_gains(),
             edges=attacks if "world" in attacks.columns else None,
             membership=attacks if "shadows" in attacks.columns else None,
             published=read_published(reference),
-            runs=read_runs(runs) if runs.exists() else None,
+            runs=read_runs(runs) if runs.exists() else (),
         )
     except (IndexError, KeyError, TypeError, ValueError) as error:
         problem = " ".join(str(error).split())
@@ -181,12 +178,12 @@ def read_runs(path: Path) -> tuple[Run, ...]:
 
 def _other_fields(results: Results) -> dict[str, Any]:
     rest = {field.name: getattr(results, field.name) for field in fields(results) if field.name not in ELSEWHERE}
-    systems = [asdict(system) | {"history": None if system.history is None else {}} for system in results.systems]
+    systems = [asdict(system) | {"history": {}} for system in results.systems]
     for system in systems:
         del system["spent"]
         system["model"] = system.pop("name")
     rest |= {name: [asdict(record) for record in rest[name]] for name in ("networks", "aligned")}
-    rest |= {name: None if rest[name] is None else asdict(rest[name]) for name in ("processed", "counted")}
+    rest |= {"processed": asdict(results.processed), "counted": results.counted and asdict(results.counted)}
     return rest | {"systems": systems}
 
 
@@ -267,7 +264,7 @@ def _history(systems: Iterable[System]) -> pl.DataFrame:
     rows = [
         {"experiment": system.experiment, "seed": int(seed)} | epoch
         for system in systems
-        for seed, epochs in (system.history or {}).get(BASE, {}).items()
+        for seed, epochs in system.history.get(BASE, {}).items()
         for epoch in epochs
     ]
     return pl.DataFrame(rows, schema=HISTORY)
@@ -315,11 +312,11 @@ def _json(path: Path) -> Any:
 
 def _parquet(path: Path) -> pl.DataFrame:
     try:
-        table = pl.from_arrow(pq.read_table(path))
-    except (OSError, pa.ArrowInvalid) as error:
+        table = pl.from_arrow(pq.read_table(path).drop_columns(origins.COLUMN))  # results.json says it
+    except (OSError, KeyError, pa.ArrowInvalid) as error:
         raise DataError(f"{path}: not a readable table ({error}); {AGAIN}") from error
     assert isinstance(table, pl.DataFrame)
-    return table.drop(origins.COLUMN, strict=False)  # results.json says it, and so do older files alone
+    return table
 
 
 def _write_parquet(table: pl.DataFrame, path: Path) -> None:

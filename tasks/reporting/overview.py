@@ -37,7 +37,7 @@ class Audited:
 def audited_claims(results: Results) -> list[Audited]:
     """Every audited claim of a suite."""
     made = []
-    for audit in results.audit or ():
+    for audit in results.audit:
         claimed, proved = float(audit["epsilon_claimed"]), float(audit["audited_epsilon"])
         of = f"{audit['mechanism']}, {audit['neighbouring']}: claimed ε = {claimed:.3g}, proved ≥ {proved:.3g}"
         made.append(Audited(of, claimed, proved, audit["verdict"] == headline.REFUTED, results.suite))

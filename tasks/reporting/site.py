@@ -99,8 +99,8 @@ class Report(BaseModel):
     paper: str | None
     dataset: str
     synthetic: bool
-    data: origins.Kind | None
-    """Whether they are all of the real data; null: not recorded."""
+    data: origins.Kind
+    """Whether they are all of the real data."""
     utility: str
     systems: list[SystemRecord]
     """Best utility first."""
@@ -135,7 +135,7 @@ class Suite:
     difference: reversals.Difference | None
     """What it adds to its paper's page of reversed pairs; None where it reproduces no paper."""
     cost: costs.Cost | None
-    """What it took; None where that was not recorded."""
+    """What it took; None without a record of its stages."""
 
 
 def suite(results: Results, report: PaperReport, claims: Sequence[Claim]) -> Suite:
@@ -148,18 +148,18 @@ def suite(results: Results, report: PaperReport, claims: Sequence[Claim]) -> Sui
         record(results, claims, k),
         results.layout.name,
         results.layout.reference,
-        results.licence or "",
+        results.licence,
         results.origin,
         replace(frontier, anchor=f"frontier-{results.suite}", title=f"{results.suite}, {results.layout.utility.at(k)}"),
         [block for system in results.compared for block in cards.card(results, system, k)],
         cards.summary_rows(results, k),
         numbers["within_10_percent"],
         numbers["run"],
-        "revision not recorded" if results.runs is None else f"revision {join_words(revisions(results))}",
+        f"revision {join_words(revisions(results)) or 'not recorded'}",
         audited_claims(results),
         coverage.evidence(results, report, k),
         reversals.difference(results, report, claims),
-        costs.cost(results.suite, results.runs or ()),
+        costs.cost(results.suite, results.runs),
     )
 
 
@@ -291,7 +291,7 @@ def _index(suites: Sequence[Suite]) -> Table:
                 [
                     Cell(report.suite, href=f"suites/{report.suite}/index.html", kind=""),
                     Cell(f"{alarm.topic}: {alarm.text}", kind="reasons"),
-                    Cell(report.data or "not recorded", (report.dataset,), ""),
+                    Cell(report.data, (report.dataset,), ""),
                     Cell(str(len(report.systems))),
                     Cell(f"{entry.near} of {entry.known}") if entry.known else missing_cell(),
                     Cell(f"{verdict.count('supported')} of {tested}", (f"{untested} not run",) if untested else ())
@@ -319,8 +319,7 @@ def _leaderboards(suites: Sequence[Suite]) -> list[Section]:
         for entry in suites:
             if entry.origin != origin:
                 continue
-            blocks += [optional(entry.frontier), _boards(entry)]
-            blocks += [paragraph("Data: {}", entry.licence, kind="soft")] if entry.licence else []
+            blocks += [optional(entry.frontier), _boards(entry), paragraph("Data: {}", entry.licence, kind="soft")]
         kind = " (synthetic)" if all(e.report.synthetic for e in suites if e.origin == origin) else ""
         made.append(Section(f"data-{origin}", f"{origin}{kind}", blocks))
     return made

@@ -135,7 +135,7 @@ def _cost(record: dict[str, Any], units: dict[str, dict[str, float]]) -> dict[st
     every = [Cost(**of_unit) for of_unit in units.values()]  # type: ignore[arg-type]  # as `cost` wrote it
     together = reduce(Cost.plus, every)
     return {
-        "cpu_seconds": round(max(together.cpu_seconds, record.get("cpu_seconds", 0.0)), 1),
+        "cpu_seconds": round(max(together.cpu_seconds, record["cpu_seconds"]), 1),
         "peak_memory_mb": max(together.peak_memory_mb, record["peak_memory_mb"]),
     }
 
@@ -220,9 +220,7 @@ def _words(params: Params, suite: str) -> list[dict[str, Any]]:
 
 
 def _records(path: Path, fields: tuple[str, ...]) -> list[dict[str, Any]]:
-    """The records of a file, or its only one, each with all fields; empty where there is no such file."""
-    if not path.exists():
-        return []
+    """The records of a file, or its only one, each with all fields."""
     content = read_json(path)
     records = content if isinstance(content, list) else [content]
     for index, record in enumerate(records):

@@ -9,14 +9,11 @@ anything is written, and the same results always give the same bytes.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from importlib import import_module
 
 import polars as pl
 
 from tasks import papers
-from tasks.config.originals import stands_for
-from tasks.config.params import load
 from tasks.errors import DataError
 from tasks.reporting import files
 from tasks.reporting.core import claims, comparison, corrections, headline, ledger, origins, plots
@@ -80,10 +77,7 @@ def _results(name: str) -> Results:
     if not (RESULTS / name / "results.json").is_file():
         known = ", ".join(sorted(path.parent.name for path in RESULTS.glob("*/results.json"))) or "none"
         raise DataError(f"{RESULTS / name}: no results; collect them with `dprec run {name}`. There are: {known}")
-    results = files.read(RESULTS / name, REFERENCE / "paper_tables.csv", describe)
-    if results.stands_for is None:  # collected before it was recorded
-        results = replace(results, stands_for=stands_for(results.dataset, load()))
-    return corrections.correct(results)
+    return corrections.correct(files.read(RESULTS / name, REFERENCE / "paper_tables.csv", describe))
 
 
 def report_of(paper: str | None) -> PaperReport:

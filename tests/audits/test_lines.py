@@ -55,7 +55,7 @@ def test_every_private_line_has_an_audit_or_a_reason(suite: str) -> None:
                 *((name, tuple(sorted((own[name] | SHORT).items())) if name in SHARED else ()) for name in own),
             ]
             audited = {(entry.mechanism, entry.observer) for entry in (entry_of(*job) for job in jobs)}
-            reason = audits.reason(results, entry)
+            reason = audits.reason(entry)
             assert (entry.mechanism, entry.observer) in audited or reason, (
                 f"{system.name}, {setting}: {entry.mechanism}, {entry.observer}"
             )

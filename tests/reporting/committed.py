@@ -26,14 +26,13 @@ def read(suite: str) -> tuple[Results, PaperReport, list[Claim]]:
         return report.read(suite)
 
 
-def runs(suite: str, folder: Path) -> tuple[Run, ...] | None:
-    """What git has of the runs of a suite, by way of a file in `folder`; None where that is nothing.
+def runs(suite: str, folder: Path) -> tuple[Run, ...]:
+    """What git has of the runs of a suite, by way of a file in `folder`.
 
     `make demo` on another kind of processor leaves a record of its own in the tree.
     """
-    shown = subprocess.run(["git", "show", f":data/results/{suite}/provenance.json"], cwd=ROOT, capture_output=True)
-    if shown.returncode != 0:
-        return None
+    command = ["git", "show", f":data/results/{suite}/provenance.json"]
+    shown = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
     record = folder / f"{suite}.json"
     record.write_bytes(shown.stdout)
     return files.read_runs(record)

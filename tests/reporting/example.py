@@ -176,8 +176,9 @@ def run(
             "stage": stage,
             "name": name,
             "revision": f"0123456789abcdef+{word}",
-            "started": f"2026-01-01T00:00:00 {word}",
+            "started": "2026-01-01T00:00:00+00:00",
             "seconds": 12.3,
+            "cpu_seconds": 4.0,
             "peak_memory_mb": 456,
             "processor": word,
             "cores": 2,
@@ -205,6 +206,7 @@ def audits(systems: dict[str, str], word: str) -> list[dict[str, Any]]:
         covers = {name: [*settings(system)] for name, system in systems.items() if metric in SPENT.get(system, ())}
         about = {key: marked(metric, word)[key] for key in ("protects", "mechanism", "neighbouring", "observer")}
         proved = {"audited_epsilon": PROVED, "confidence": 0.999, "samples": 1000, "provable": 5.5, "power": 1.25}
+        proved |= {"delta": 0.0, "worst_case": word}
         named = {"audit": "made up", "covers": covers, "network": "", "epsilon_claimed": metric.claimed_epsilon}
         result.append(about | proved | named | {"verdict": word})
     return [record for record in result if record["covers"]]

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from tasks.evaluation.gains import GAINS
-from tasks.reporting.core.results import Run, System
+from tasks.reporting.core.results import Processed, Run, System
 from tests.reporting.example import ROOT
 
 
@@ -31,12 +31,17 @@ HERE = "the suite's own"
 
 def about(config: dict[str, Any], seeds: Sequence[int]) -> dict[str, Any]:
     """The fields of `System` that say how it was run."""
-    return {"dataset": HERE, "seeds": tuple(seeds), "parameters": {"config": config}}
+    return {"dataset": HERE, "seeds": tuple(seeds), "parameters": {"config": config}, "cut_off": {}}
 
 
 def run(stage: str, name: str, **changes: Any) -> Run:
     """The provenance of a stage."""
-    fields = {"revision": "0123456789abcdef", "started": "2026-01-01T00:00:00+00:00", "seconds": 1.0}
+    fields = {
+        "revision": "0123456789abcdef",
+        "started": "2026-01-01T00:00:00+00:00",
+        "seconds": 1.0,
+        "cpu_seconds": 1.0,
+    }
     machine = {"peak_memory_mb": 1, "processor": "made up", "cores": 2, "packages": {"numpy": "0"}}
     return Run(stage, name, **fields | machine | changes)
 
@@ -50,6 +55,7 @@ def shell(suite: str, dataset: str, systems: tuple[System, ...]) -> dict[str, An
         "paper": dataset.partition("-")[0],
         "dataset": dataset,
         "synthetic": False,
+        "stands_for": "",
         "licence": "made up",
         "systems": tuple(replace(system, dataset=dataset) if system.dataset == HERE else system for system in systems),
         "runs": tuple(run("train", system.experiment, **(trained if system.history else {})) for system in systems),
@@ -60,4 +66,13 @@ def shell(suite: str, dataset: str, systems: tuple[System, ...]) -> dict[str, An
         "checks": ({"contract": "metrics", "name": suite, "success": True, "evaluated": 1, "failed": 0},),
         "published": pl.read_csv(ROOT / "data/reference/paper_tables.csv", schema_overrides={"value": pl.Float64}),
         "n_targets": 0,
+        "attack": None,
+        "processed": Processed(dataset, 0, ({"step": "made up", "users": 1, "items": 1, "interactions": 1},)),
+        "counted": None,
+        "limits": "",
+        "validation": "",
+        "one_run": (),
+        "words": (),
+        "part": "",
+        "fingerprints": {},
     }

@@ -42,7 +42,7 @@ def results(
 ) -> Results:
     """A suite of made-up numbers of one printed column; other: (system, setting, metric, values by seed) besides."""
     systems = tuple(
-        System(f"gerai-{name}", name, name, made.HERE, (0, 1, 2), {"config": {}}, None, ())
+        System(f"gerai-{name}", name, name, made.HERE, (0, 1, 2), {"config": {}}, {}, {}, ())
         for name in {**ours, **{name: () for name, *_ in other}}
     )
     given = made.shell("gerai", "gerai-ml-100k", systems)
@@ -55,7 +55,7 @@ def results(
     ]
     numbers = [("gerai", "table3", "gerai-ml-100k", name, "", "hit@5", value, None) for name, value in printed.items()]
     table = pl.DataFrame(numbers, schema=given["published"].schema, orient="row")
-    return shown.results(given | {"metrics": pl.concat(frames), "published": table, "stands_for": ""})
+    return shown.results(given | {"metrics": pl.concat(frames), "published": table})
 
 
 def reason(name: str = "made up", **changes: object) -> Reason:

@@ -214,7 +214,6 @@ def test_statistics_stand_before_and_after_beside_the_printed_ones(large: Result
         {"step": "most recent 1772 of each user", "users": 4, "items": 8, "interactions": 24},
     )
     table = preparation.statistics(replace(large, processed=Processed("netflix", 0, counts)))
-    assert table is not None
     cells = {row.name: [cell.text for cell in row.cells] for row in table.rows}
     assert cells["Users"] == ["5", "311,266", "−311,261", "4", "279,128", "−279,124"]
     assert cells["Sparsity (%)"] == ["25.00", "98.71", "−73.71", "25.00", "98.58", "−73.58"]

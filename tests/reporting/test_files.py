@@ -1,4 +1,4 @@
-"""Results as files: what was written reads back, and says so where something was not recorded."""
+"""Results as files: what was written reads back, and a file that is not what was written is refused."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from tasks.errors import DataError
 from tasks.reporting import files
 from tasks.reporting.core import edges, plots
 from tasks.reporting.core.results import GAIN_ORDER, METRIC_ORDER, Results
-from tasks.reporting.page import headline_cutoff
 from tasks.reporting.sections import leaks, reconstruction
 from tasks.stages import report
 from tasks.stages.papers import describe
-from tests.reporting import example_dpcrosue, example_dpvae, example_next, example_privsr, shown
+from tests.reporting import example_dpcrosue, example_dpvae, example_next, example_privsr
 from tests.reporting.example import ROOT
 
 REFERENCE = ROOT / "data/reference/paper_tables.csv"
@@ -33,7 +32,7 @@ MADE = {
 
 def recorded(results: Results) -> Results:
     """The same as it is collected: sorted, and of the histories what is shown."""
-    systems = tuple(replace(system, history=files.shown_history(system.history or {})) for system in results.systems)
+    systems = tuple(replace(system, history=files.shown_history(system.history)) for system in results.systems)
     metrics = results.metrics.select(files.contracts.METRICS.names).sort(METRIC_ORDER)
     attacked = None if results.edges is None else edges.frame(results)
     return replace(results, systems=systems, metrics=metrics, gains=results.gains.sort(GAIN_ORDER), edges=attacked)
@@ -85,48 +84,9 @@ def test_every_table_says_of_what_kind_of_data_it_is(
     assert "data" not in again.metrics.columns
 
 
-def test_results_from_before_that_was_recorded_read_as_well(
-    real: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As the committed ones were: no column in any table, nothing of it in results.json."""
-    folder = tmp_path / "data/results" / real.suite
-    folder.mkdir(parents=True)
-    files.write(real, folder, files.gains(real))
-    content = json.loads((folder / "results.json").read_text())
-    del content["stands_for"]
-    (folder / "results.json").write_text(json.dumps(content | {"dataset": "dipsgnn-ml-1m-part"}))
-    for file in folder.glob("*.parquet"):
-        pl.read_parquet(file).drop("data").write_parquet(file)
-    assert files.read(folder, REFERENCE, describe).stands_for is None
-    (tmp_path / "params.yaml").symlink_to(ROOT / "params.yaml")
-    (tmp_path / "data/reference").symlink_to(REFERENCE.parent)
-    monkeypatch.chdir(tmp_path)
-    assert report.read(real.suite)[0].stands_for == "ml-1m"
-
-
 def test_gains_read_back_equal(every: Results, tmp_path: Path) -> None:
     files.write(every, tmp_path, files.gains(every))
     assert files.read(tmp_path, REFERENCE, describe).gains.equals(every.gains.sort(GAIN_ORDER))
-
-
-def test_a_page_says_what_was_not_recorded(real: Results, tmp_path: Path) -> None:
-    systems = tuple(replace(system, history=None) for system in real.systems)
-    nothing = {"licence": None, "audit": None, "checks": None, "one_run": None, "n_targets": None, "processed": None}
-    files.write(replace(real, systems=systems, runs=None, **nothing), tmp_path, files.gains(real))
-    actual = files.read(tmp_path, REFERENCE, describe)
-    assert {getattr(actual, name) for name in nothing} == {None}
-    assert actual.runs is None
-    text = shown.page(actual, shown.claims(actual, headline_cutoff(actual)), docs="docs")
-    for sentence in (
-        "revision not recorded",
-        "How training went was not recorded",
-        "The audits of the mechanisms were not recorded",
-        "The audit by one training run was not recorded",
-        "The verdicts of the checks that these results passed were not recorded",
-        "Source and licence of the data were not recorded",
-        "Revision, time and machine were not recorded",
-    ):
-        assert text.count(sentence) == 1, sentence
 
 
 @pytest.mark.parametrize(

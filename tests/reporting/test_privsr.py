@@ -271,7 +271,6 @@ def test_claims_are_tested_on_data_of_which_nothing_is_printed_but_on_no_replica
 
 def test_printed_statistics_stand_beside_ours(known: Results, replica: Results) -> None:
     table = data_statistics.network(known)
-    assert table is not None
     cells = {row.name: [cell.text for cell in row.cells] for row in table.rows}
     assert cells["Relationships"] == ["111,527", "28,513", "+83,014"]
     assert cells["Items"] == ["21,880", "21,889", "−9"]
@@ -280,7 +279,6 @@ def test_printed_statistics_stand_beside_ours(known: Results, replica: Results) 
     assert steps is not None
     assert [row.cells[-1].text for row in steps.rows] == ["–", "–", "111,527"]
     alone = data_statistics.network(replica)
-    assert alone is not None
     assert [heading.text for heading in alone.headings] == ["count", "ours"]
 
 

@@ -21,7 +21,7 @@ def drawn(table: Table) -> str:
 
 def test_a_row_opens_to_its_command_parameters_commit_and_data(real: Results) -> None:
     fingerprint = "ab" * 32
-    known = replace(real, fingerprints={real.dataset: fingerprint}, runs=None)
+    known = replace(real, fingerprints={real.dataset: fingerprint}, runs=())
     system = known.compared[1]
     about = dict(tables.system_terms(known, system))
     assert about["Command"] == f"dvc repro suites/gerai/dvc.yaml:train@{system.experiment}"

@@ -25,9 +25,9 @@ K = 10
 
 def refuted(results: Results, proved: float, **changes: Any) -> Results:
     """Results in which an audit proves more of noisy popularity than it claims."""
-    (record,) = [audit for audit in results.audit or () if "counts" in audit["mechanism"]]
+    (record,) = [audit for audit in results.audit if "counts" in audit["mechanism"]]
     more = record | {"audited_epsilon": proved, "verdict": "refuted"} | changes
-    return replace(results, audit=(*(audit for audit in results.audit or () if audit is not record), more))
+    return replace(results, audit=(*(audit for audit in results.audit if audit is not record), more))
 
 
 def test_the_claim_that_is_furthest_exceeded_leads(real: Results) -> None:

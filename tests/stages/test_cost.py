@@ -56,7 +56,6 @@ def test_suites_have_a_row_each_and_one_together():
     ]
     first, second = costs.cost("a", long), costs.cost("b", [provenance("train", "b-ease", cpu_seconds=3600.0)])
     assert first == costs.Cost("a", 2.5, 1 / 3_600, "train@a-bpr", 2.0, 900)
-    assert costs.cost("c", [provenance("train", "c-ease")]) is None
     assert costs.cost("d", []) is None
     rows = costs.table([("A", first), ("B", second), ("C", None)]).rows
     assert [row.name for row in rows] == ["A", "B", "C", "Together"]

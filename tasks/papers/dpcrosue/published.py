@@ -8,7 +8,6 @@ stands beside the precision in which classes count by their users, which is what
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 
 from tasks.reporting.core.published import (
@@ -102,11 +101,11 @@ def _scores(network: Network, task: str, printed: str, *, controls: tuple[str, .
     if task != "occupation":
         return Part(title, (plain, swapped, f1))
     weighted = column(WEIGHTED, WEIGHTED_LABEL, PRINTED["precision"], WEIGHTED_LABEL)
-    return Part(title, (replace(weighted, older=plain), f1))
+    return Part(title, (weighted, f1))
 
 
 def _tmr(network: Network) -> Part:
-    def column(score: str, of_occupation: str) -> Column:
+    def column(score: str) -> Column:
         return Column(
             group=network.title,
             label=f"TMR by {SCORES[score]}",
@@ -118,17 +117,12 @@ def _tmr(network: Network) -> Part:
             better="higher",
             data=network.name,
             ratio_to=tuple(
-                inference(network.name, attribute, of_occupation if attribute == "occupation" else score)
+                inference(network.name, attribute, WEIGHTED if attribute == "occupation" else score)
                 for attribute in network.sensitive
             ),
         )
 
-    return Part(
-        network.title,
-        tuple(
-            replace(column(score, WEIGHTED), older=column(score, score)) for score in ("precision", "precision-swapped")
-        ),
-    )
+    return Part(network.title, tuple(map(column, ("precision", "precision-swapped"))))
 
 
 def _ablation(network: Network) -> Part:

@@ -70,7 +70,7 @@ def claims(results: Results, _: int) -> tuple[list[Spec], list[Claim]]:
 
 def _preservation_claims(results: Results) -> list[Claim]:
     """Section 4.2.1 of ML-100K: no run is needed."""
-    if results.origin != SMALL or results.processed is None:
+    if results.origin != SMALL:
         return []
     ours = preparation.our_counts(results.processed)
     (first, last), same = ours.values(), ours["original"] == ours["preprocessed"]

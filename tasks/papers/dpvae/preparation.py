@@ -30,10 +30,8 @@ WITH_PRIORS = ("table6", "table9")
 """Tables that have user-level priors."""
 
 
-def statistics(results: Results) -> Table | None:
-    """Table 2: users, items, ratings and sparsity before and after; None where the data's counts are not known."""
-    if results.processed is None:
-        return None
+def statistics(results: Results) -> Table:
+    """Table 2: users, items, ratings and sparsity before and after."""
     paper = results.reproduced
     printed = {} if paper is None else comparison.printed_values(results, paper)
     ours = our_counts(results.processed)
@@ -88,8 +86,6 @@ def settings(results: Results) -> Table | None:
 
 def counts(results: Results) -> list[comparison.Count]:
     """Tables 2 and 3 as numbers: of the data before and after, and of the network of the first of `SHOWN`."""
-    if results.processed is None:
-        return []
     counted = [
         comparison.Count("table2", name, value, setting=stage)
         for stage, of_stage in our_counts(results.processed).items()
@@ -105,7 +101,7 @@ def counts(results: Results) -> list[comparison.Count]:
 
 def missing_artefacts(results: Results) -> dict[str, list[str]]:
     """Key of a table -> why these data cannot give a part of it."""
-    if results.reproduced is None or results.processed is None or results.processed.features:
+    if results.reproduced is None or results.processed.features:
         return {}
     return {key: [NO_METADATA] for key in WITH_PRIORS}
 
@@ -136,7 +132,7 @@ def parameters(results: Results, system: System) -> int | None:
     """Of a system's network, by its configuration; None where that does not say its sizes."""
     config = system.config
     hidden, latent = config.get("hidden"), config.get("dimension")
-    if results.processed is None or hidden is None or latent is None:
+    if hidden is None or latent is None:
         return None
     return n_parameters(int(results.processed.counts[-1]["items"]), int(hidden), int(latent))
 

@@ -25,7 +25,7 @@ def audit_of(
     """The audit of what an entry says of a system at a setting; where there are several, the one that proves most."""
     own = [
         record
-        for record in results.audit or ()
+        for record in results.audit
         if _is_same(record, entry)
         and setting in record["covers"].get(system.experiment, ())
         and record["network"] in ("", network)
@@ -33,15 +33,11 @@ def audit_of(
     return max(own, key=lambda record: float(record["audited_epsilon"]), default=None)
 
 
-def reason(results: Results, entry: LedgerEntry) -> str:
+def reason(entry: LedgerEntry) -> str:
     """Why there is no audit of an entry; empty where no reason is known."""
     if entry.accounted_epsilon == 0:
         return "nothing that is released depends on it"
-    if stated := unaudited.reason(entry):
-        return stated
-    if results.audit is None:
-        return "audits were not recorded with these results"
-    return ""
+    return unaudited.reason(entry)
 
 
 def is_private(entry: LedgerEntry) -> bool:
@@ -56,7 +52,7 @@ def unexplained_lines(results: Results) -> list[str]:
         for spent in system.spent:
             entry = spent.entry
             if is_private(entry) and not (
-                audit_of(results, system, spent.setting, entry, spent.network) or reason(results, entry)
+                audit_of(results, system, spent.setting, entry, spent.network) or reason(entry)
             ):
                 towards = f", towards {entry.observer}" if entry.observer else ""
                 lines.add(f"{system.name}, {spent.setting}: {entry.mechanism}{towards}")
@@ -76,15 +72,8 @@ def saturation_note(record: Record) -> str:
 
 
 def detectable_epsilon(record: Record) -> str:
-    """The smallest ε that the audit would have refuted, as text; empty where it was not recorded."""
-    if "power" not in record:
-        return ""
+    """The smallest ε that the audit would have refuted, as text."""
     return "–" if record["power"] is None else f"{record['power']:.3g}"
-
-
-def case(record: Record) -> str:
-    """The small case that an audit ran, as text; empty where it was not recorded."""
-    return f"worst case: {record['worst_case']}" if "worst_case" in record else ""
 
 
 def _is_same(record: Record, entry: LedgerEntry) -> bool:
@@ -92,7 +81,7 @@ def _is_same(record: Record, entry: LedgerEntry) -> bool:
     budget = entry.accounted_epsilon if entry.claimed_epsilon is None else entry.claimed_epsilon
     return (
         budget is not None
-        and (record["protects"], record["mechanism"], record.get("observer", ""))
+        and (record["protects"], record["mechanism"], record["observer"])
         == (entry.protects, entry.mechanism, entry.observer)
         and math.isclose(record["epsilon_claimed"], budget)
     )

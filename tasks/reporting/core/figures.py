@@ -218,7 +218,7 @@ def training(results: Results) -> Chart:
     run = results.word_for_run
     panels, seeds, epochs = [], list[int](), 0
     for system in results.systems:
-        known = {int(seed): records for seed, records in (system.history or {}).get(BASE, {}).items() if records}
+        known = {int(seed): records for seed, records in system.history.get(BASE, {}).items() if records}
         history = {seed: records for seed, records in known.items() if not split_of(seed)}
         for key, title in (("loss", "loss"), ("valid", validation)):
             series = [

@@ -200,7 +200,7 @@ def refutations(results: Results) -> list[Refutation]:
     """Every refuted claim, the one that is furthest exceeded first; audits of several systems' lines once."""
     lines = [line for line in ledger.lines(results) if line.audit is not None]
     known = []
-    for record in results.audit or ():
+    for record in results.audit:
         if record["verdict"] != "refuted":
             continue
         labels = {line.system.experiment: line.system.label for line in lines if line.audit is record}

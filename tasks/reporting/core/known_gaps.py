@@ -33,4 +33,4 @@ def worth_of_delta(entry: LedgerEntry, n_users: int) -> tuple[str, ...]:
 
 
 def _n_users(results: Results) -> int:
-    return 0 if results.processed is None else int(results.processed.counts[-1]["users"])
+    return int(results.processed.counts[-1]["users"])

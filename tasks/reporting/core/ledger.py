@@ -95,12 +95,11 @@ class Line:
                 return "There is no mechanism to audit."
             return f"Not audited: {self.unaudited}." if self.unaudited else "This was not audited."
         samples = audits.saturation_note(self.audit) or f"{self.audit['samples']:,} samples"
-        delta = self.audit.get("delta", 0.0)
+        delta = self.audit["delta"]
         if delta and delta != self.entry.accounted_delta:
             samples = f"at δ = {delta:g}; {samples}"
         about = f"{samples}; {100 * self.audit['confidence']:.6g} % confidence; {self.audit['verdict']}"
-        power = audits.detectable_epsilon(self.audit)
-        return f"{about}; smallest ε that it detects: {power}" if power else about
+        return f"{about}; smallest ε that it detects: {audits.detectable_epsilon(self.audit)}"
 
 
 def lines(results: Results) -> list[Line]:
@@ -122,7 +121,7 @@ def lines_of(results: Results, system: System) -> list[Line]:
             entry,
             audits.audit_of(results, system, setting, entry, network),
             network,
-            audits.reason(results, entry) if audits.is_private(entry) else "",
+            audits.reason(entry) if audits.is_private(entry) else "",
         )
         for (setting, network, _), (entry, seeds) in grouped.items()
     ]

@@ -16,21 +16,21 @@ COLUMN = "data"
 """What every table of results has of it."""
 
 
-def kind(results: Results) -> Kind | None:
-    """What the numbers are of; None where it was not recorded whether these data are whole."""
+def kind(results: Results) -> Kind:
+    """What the numbers are of."""
     return kind_of(results.stands_for, synthetic=results.synthetic)
 
 
-def kind_of(stands_for: str | None, *, synthetic: bool) -> Kind | None:
+def kind_of(stands_for: str, *, synthetic: bool) -> Kind:
     """The same of data, by what they stand for (`Results.stands_for`)."""
     if synthetic:
         return "synthetic"
-    return None if stands_for is None else "part" if stands_for else "real"
+    return "part" if stands_for else "real"
 
 
 def as_original(results: Results) -> Results:
     """The results as they stand beside the paper if their data were those that they stand for."""
-    if not results.stands_for or results.processed is None:
+    if not results.stands_for:
         return results
     return replace(
         results, synthetic=False, processed=replace(results.processed, dataset=results.stands_for), stands_for=""
@@ -49,5 +49,5 @@ def counted(results: Results) -> tuple[Results, ...]:
 
 
 def with_kind(table: pl.DataFrame, results: Results) -> pl.DataFrame:
-    """A table with `COLUMN` behind its others, null where it was not recorded."""
-    return table.with_columns(pl.lit(kind(results), dtype=pl.String).alias(COLUMN))
+    """A table with `COLUMN` behind its others."""
+    return table.with_columns(pl.lit(kind(results)).alias(COLUMN))

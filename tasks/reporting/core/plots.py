@@ -77,7 +77,7 @@ def curves(results: Results) -> pl.DataFrame:
     points = [
         (system.label, record["epoch"], record["loss"], record.get("valid"))  # networks are embedded without validation
         for system in results.systems
-        for records in (system.history or {}).get(BASE, {}).values()
+        for records in system.history.get(BASE, {}).values()
         for record in records
     ]
     types = {"system": pl.String, "step": pl.Int64, "loss": pl.Float64, "valid": pl.Float64}

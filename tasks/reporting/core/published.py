@@ -7,8 +7,7 @@ describes it, and `PUBLISHED` of `tasks.papers` lists them all.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 SAMPLED = "sampled-100"
@@ -60,8 +59,6 @@ class Column:
     """What stands above the methods: name -> metric in METRICS of what needs no method, averaged over systems."""
     ratio_to: tuple[str, ...] = ()
     """Metrics in METRICS by whose sum `metric` is divided; empty for `metric` as it is."""
-    older: Column | None = None
-    """What stands in its place in results from before its metrics were measured."""
 
 
 @dataclass(frozen=True)
@@ -306,18 +303,6 @@ class Paper:
     """Label of the system that sees everything but attributes, a control of attacks on them; empty for none."""
     unprotected: str = ""
     """Label of the paper's method without its noise, which shows what an attack can do at all; empty for none."""
-
-
-def as_recorded(paper: Paper, metrics: Collection[str]) -> Paper:
-    """The paper, in whose tables every column whose metrics are not among these is the `older` one, if it has one."""
-
-    def column(of: Column) -> Column:
-        return of.older if of.older is not None and not {of.metric, *of.ratio_to} <= set(metrics) else of
-
-    def part(of: Part) -> Part:
-        return replace(of, columns=tuple(map(column, of.columns)))
-
-    return replace(paper, tables=tuple(replace(of, parts=tuple(map(part, of.parts))) for of in paper.tables))
 
 
 def table_title(key: str) -> str:

@@ -1,12 +1,9 @@
-"""What a suite's runs produced, in the form the report asks for it: values by seed of one system and metric.
-
-Results that were carried over from before a part of them was recorded have None there, and the page says so.
-"""
+"""What a suite's runs produced, in the form the report asks for it: values by seed of one system and metric."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -55,12 +52,12 @@ class Run:
     """ISO 8601, UTC."""
     seconds: float
     """Of the last part, where a run was resumed."""
+    cpu_seconds: float
+    """Of all processes that worked on it, also before an interruption."""
     peak_memory_mb: int
     processor: str
     cores: int
     packages: dict[str, str]
-    cpu_seconds: float | None = None
-    """Of all processes that worked on it, also before an interruption; None where it was not recorded."""
     epoch_seconds: float | None = None
     """Median over epochs and seeds at setting `base`; None without epochs."""
     training_seconds: float | None = None
@@ -82,12 +79,12 @@ class System:
     """Of its runs at setting `base`: seeds, on further splits as `tasks.evaluation.run_numbers` counts them."""
     parameters: dict[str, Any]
     """Its entry in the suite's params.yaml."""
-    history: dict[str, dict[str, list[dict[str, Any]]]] | None
-    """Setting -> seed -> records {epoch, loss, valid}; empty without epochs, None where it was not recorded."""
+    history: dict[str, dict[str, list[dict[str, Any]]]]
+    """Setting -> seed -> records {epoch, loss, valid}; empty without epochs."""
+    cut_off: dict[str, tuple[int, ...]]
+    """Setting -> seeds whose training the cap on epochs ended, not validation."""
     spent: tuple[Spent, ...]
     """What its runs spent; empty for a model without privacy."""
-    cut_off: dict[str, tuple[int, ...]] | None = None
-    """Setting -> seeds whose training the cap on epochs ended, not validation; None where it was not recorded."""
 
     @property
     def config(self) -> dict[str, Any]:
@@ -160,64 +157,63 @@ class Results:
     """Whose tables, figures and claims the report has (a key of `tasks.papers.REPORTS`); None: of no paper."""
     dataset: str
     synthetic: bool
-    licence: str | None
-    """Where the data are from and under which licence; None where it was not recorded."""
+    stands_for: str
+    """Published data set that these are a replica or a part of; empty for themselves."""
+    licence: str
+    """Where the data are from and under which licence."""
     systems: tuple[System, ...]
     """In the order of params.yaml, be it on other data than the suite's or not: `compared` and `elsewhere`."""
     metrics: pl.DataFrame
     """METRICS of every experiment, train and attack."""
     gains: pl.DataFrame
     """GAINS of every experiment, with the columns experiment and model before them."""
-    audit: tuple[dict[str, Any], ...] | None
-    """Records of `audit.json`; None where they were not recorded."""
-    checks: tuple[dict[str, Any], ...] | None
-    """Checks {contract, name, success, evaluated, failed} that runs and metrics passed; None where not recorded."""
+    audit: tuple[dict[str, Any], ...]
+    """Records of `audit.json`."""
+    checks: tuple[dict[str, Any], ...]
+    """Checks {contract, name, success, evaluated, failed} that runs and metrics passed."""
     published: pl.DataFrame
     """paper_tables.csv (paper, artefact, dataset, method, setting, metric, value, std), values as float."""
-    n_targets: int | None
-    """Users whose attributes attackers had to guess; 0 where nothing was attacked, None where not recorded."""
-    attack: dict[str, Any] | None = None
+    n_targets: int
+    """Users whose attributes attackers had to guess; 0 where nothing was attacked."""
+    attack: dict[str, Any] | None
     """Parameters of the suite's attack; None in a suite without."""
-    processed: Processed | None = None
-    """What the protocol left of the data; None where a report does not tell it."""
-    counted: Processed | None = None
+    processed: Processed
+    """What the protocol left of the data."""
+    counted: Processed | None
     """The same of all real data that these are a part or a replica of; None where only the suite's own were counted."""
+    limits: str
+    """What these data can and cannot show, as paragraphs with an empty line between them; told as it is."""
+    validation: str
+    """The metric that chose epochs, with its cut-off ("Recall@20"); empty for what the suite's layout calls it."""
+    one_run: tuple[dict[str, Any], ...]
+    """What one training run with canaries proves (`one_run.FIELDS`), one record per audited setting."""
+    words: tuple[dict[str, Any], ...]
+    """Where word vectors of users' metadata come from (`word_vectors.FIELDS`), with the `name` of each set of them."""
+    part: str
+    """What part of the data set this is, as a sentence; empty where it is whole."""
+    fingerprints: dict[str, str]
+    """Processed data set -> SHA-256 of its files as `tasks.stages.common.digest` has it; none of somebody's own."""
     edges: pl.DataFrame | None = None
     """What the attack on single interactions found (`edges.COLUMNS`); None in a suite without that attack."""
     membership: pl.DataFrame | None = None
     """What the attack on membership found (`membership.COLUMNS`); None in a suite without that attack."""
-    limits: str = ""
-    """What these data can and cannot show, as paragraphs with an empty line between them; told as it is."""
-    validation: str = ""
-    """The metric that chose epochs, with its cut-off ("Recall@20"); empty for what the suite's layout calls it."""
-    one_run: tuple[dict[str, Any], ...] | None = ()
-    """What one training run with canaries proves (`one_run.FIELDS`), one record per audited setting; None where there
-    was such an audit and it was not recorded."""
-    words: tuple[dict[str, Any], ...] = ()
-    """Where word vectors of users' metadata come from (`word_vectors.FIELDS`), with the `name` of each set of them."""
-    part: str = ""
-    """What part of the data set this is, as a sentence; empty where it is whole."""
     networks: tuple[Network, ...] = ()
     """The two networks, where the data are a pair."""
     anchors: int = 0
     """People who are known to be in both."""
     aligned: tuple[Aligned, ...] = ()
     """Entries of `aligned` whose data are the suite's; their metrics are among the others, under their own names."""
-    fingerprints: dict[str, str] = field(default_factory=dict)
-    """Processed data set -> SHA-256 of its files as `tasks.stages.common.digest` has it; none where not recorded."""
     spreads: tuple[dict[str, Any], ...] = ()
-    """Records {experiment, metric, k, bins} of (low, high, users), ten users a bin or more; none where not recorded."""
-    runs: tuple[Run, ...] | None = None
-    """When, where and how the stages ran; None where it was not recorded."""
-    stands_for: str | None = None
-    """Published data set that these are a replica or a part of; empty for themselves, None where not recorded."""
+    """Records {experiment, metric, k, bins} of (low, high, users), ten users a bin or more; of ranked lists alone."""
+    runs: tuple[Run, ...] = ()
+    """When, where and how the stages ran; empty where their outputs were pulled without a record."""
 
     @property
     def reproduced(self) -> Paper | None:
         """The paper that the suite is set beside, on real data. Synthetic data are never compared."""
         return None if self.synthetic or self.paper is None else self.layout
 
-    @property
+    @cached_property
     def n_splits(self) -> int:
         """On how many splits of the data systems were run at setting `base`."""
         return 1 + max((split_of(seed) for system in self.compared for seed in system.seeds), default=0)
@@ -228,8 +224,8 @@ class Results:
         return self.layout.words.run if self.n_splits == 1 else "run"
 
     def run(self, stage: str, name: str) -> Run | None:
-        """The provenance of a stage; None where it was not recorded."""
-        return next((run for run in self.runs or () if (run.stage, run.name) == (stage, name)), None)
+        """The provenance of a stage; None where there is no record of it."""
+        return next((run for run in self.runs if (run.stage, run.name) == (stage, name)), None)
 
     @cached_property
     def compared(self) -> tuple[System, ...]:
@@ -377,7 +373,7 @@ class Results:
     @property
     def origin(self) -> str:
         """The data set as the published tables name it."""
-        return self.dataset if self.processed is None else self.processed.dataset
+        return self.processed.dataset
 
     @property
     def yardsticks(self) -> list[System]:

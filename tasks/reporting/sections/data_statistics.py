@@ -41,7 +41,7 @@ def limits_section(results: Results) -> Section:
 
 def table(results: Results) -> Table | None:
     """Users, items, interactions, average length and user features; None where the paper prints none of any data."""
-    if results.processed is None or not results.layout.statistics:
+    if not results.layout.statistics:
         return None
     paper = results.reproduced
     printed = {} if paper is None else comparison.printed_statistics(results, paper)
@@ -68,10 +68,8 @@ def table(results: Results) -> Table | None:
     )
 
 
-def network(results: Results) -> Table | None:
-    """Users, items, ratings and relationships, the last as links that are left; None where they were not counted."""
-    if results.processed is None:
-        return None
+def network(results: Results) -> Table:
+    """Users, items, ratings and relationships, the last as links that are left."""
     counted = [(count, count.printed(results)) for count in network_counts(results) if count.ours is not None]
     compared = any(printed is not None for _, printed in counted)
     rows = [
@@ -87,8 +85,6 @@ def network(results: Results) -> Table | None:
 
 def network_counts(results: Results) -> list[comparison.Count]:
     """What `network` counts; without links there are no relationships."""
-    if results.processed is None:
-        return []
     last = results.processed.counts[-1]
     links = next((count["links"] for count in reversed(results.processed.counts) if "links" in count), None)
     ours = {"users": last["users"], "items": last["items"], "ratings": last["interactions"], "relationships": links}
@@ -99,7 +95,7 @@ def counts(results: Results, report: PaperReport) -> list[comparison.Count]:
     """What the paper's reports count of its data and set in its method; nothing where it prints none of any data."""
     if report.counts is not None:
         return report.counts(results)
-    if results.processed is None or not results.layout.statistics:
+    if not results.layout.statistics:
         return []
     ours = statistics(results.processed)
     return [comparison.Count(results.layout.data_table, name, value) for name, value in ours.items()]
@@ -109,7 +105,7 @@ def steps(results: Results) -> Table | None:
     """What each step of the protocol left; None where the paper prints none of any data."""
     if results.networks:
         return networks.steps(results)
-    if results.processed is None or not results.layout.statistics:
+    if not results.layout.statistics:
         return None
     linked = any("links" in count for count in results.processed.counts)
     rows = [

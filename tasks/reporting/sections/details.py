@@ -33,13 +33,6 @@ NATURE = {
 
 def ledger_section(results: Results) -> Section:
     """Budgets with their gaps, and the audits."""
-    audited = audit_table(results)
-    unaudited = (
-        "The audits of the mechanisms were not recorded with these results."
-        if results.audit is None
-        else "No mechanism of this suite was audited."
-    )
-    unrecorded = paragraph("The audit by one training run was not recorded with these results.")
     known = gaps(results)
     about = paragraph(
         "The method is Steinke, Nasr and Jagielski's (2023). Audited is a lower bound: a low one does not show "
@@ -57,7 +50,7 @@ def ledger_section(results: Results) -> Section:
         *([heading("Known gaps between guarantee and run")] if known else []),
         *(block for name, each in known for block in (paragraph("<strong>{}</strong>", name), bullets(each))),
         heading("Audits"),
-        optional(audited or paragraph(unaudited), unrecorded if results.one_run is None else None),
+        [audit_table(results) or paragraph("No mechanism of this suite was audited.")],
         *subsection("one-run", "Audited by one training run", about, one_run.table(results)),
     ]
     return Section("ledger", "Privacy ledger", blocks)
@@ -65,16 +58,12 @@ def ledger_section(results: Results) -> Section:
 
 def quality_section(results: Results, docs: str) -> Section:
     """The checks that the results passed."""
-    checks = quality_table(results, docs)
     where = paragraph("Data docs lie where the checks ran; they are not in git.", kind="soft")
-    unrecorded = paragraph("The verdicts of the checks that these results passed were not recorded with them.")
-    return Section("quality", "Data quality", [[checks, where] if checks else [unrecorded]])
+    return Section("quality", "Data quality", [[quality_table(results, docs), where]])
 
 
 def provenance_section(results: Results) -> Section:
     """Where the data are from, how the results were made and with which parameters."""
-    licence = results.licence
-    unknown = "Source and licence of the data were not recorded with these results."
     runs = optional(runs_table(results), packages_table(results))
     blocks: list[Blocks] = [
         paragraph(
@@ -83,7 +72,7 @@ def provenance_section(results: Results) -> Section:
             results.suite,
         ),
         heading("Data"),
-        paragraph("{}", unknown if licence is None else licence),
+        paragraph("{}", results.licence),
         *(runs or [paragraph("Revision, time and machine were not recorded with these results.")]),
         heading("Parameters"),
         *(Fold(name, Markup("<pre>{}</pre>").format(text)) for name, text in parameters(results)),
@@ -172,16 +161,16 @@ def audit_table(results: Results) -> Table | None:
         Row(
             record["mechanism"],
             [
-                Cell(record["protects"], (record["neighbouring"], *filter(None, [audits.case(record)])), "wide short"),
-                Cell(ledger.format_budget(record["epsilon_claimed"], record.get("delta", 0.0))),
+                Cell(record["protects"], (record["neighbouring"], f"worst case: {record['worst_case']}"), "wide short"),
+                Cell(ledger.format_budget(record["epsilon_claimed"], record["delta"])),
                 Cell(audits.format_bound(record), (audits.saturation_note(record),)),
                 Cell(ledger.format_budget(record["provable"])),
-                Cell(power) if (power := audits.detectable_epsilon(record)) else missing_cell(),
+                Cell(audits.detectable_epsilon(record)),
                 Cell(f"{100 * record['confidence']:.6g} %", (f"{record['samples']:,} samples",)),
                 Cell(record["verdict"], kind="bad" if record["verdict"] == "refuted" else ""),
             ],
         )
-        for record in results.audit or ()
+        for record in results.audit
     ]
     if not rows:
         return None
@@ -195,13 +184,11 @@ def audit_table(results: Results) -> Table | None:
     )
 
 
-def quality_table(results: Results, docs: str) -> Table | None:
-    """Every check that the runs of this suite passed; None where it was not recorded.
+def quality_table(results: Results, docs: str) -> Table:
+    """Every check that the runs of this suite passed.
 
     docs: where the data docs lie, seen from the page; empty where they are not published with it.
     """
-    if results.checks is None:
-        return None
     rows = []
     for check in results.checks:
         contract, name = check["contract"], check["name"]
@@ -227,7 +214,7 @@ def quality_table(results: Results, docs: str) -> Table | None:
 
 
 def runs_table(results: Results) -> Table | None:
-    """Revision, processor, time and memory of every stage; None where none was recorded."""
+    """Revision, processor, time and memory of every stage; None without a record of them."""
     if not results.runs:
         return None
     known = {system.experiment: system for system in results.systems}
@@ -243,7 +230,7 @@ def runs_table(results: Results) -> Table | None:
                     Cell(run.started, kind=""),
                     Cell(f"{run.processor}, {run.cores} cores", kind=""),
                     Cell(f"{run.seconds:.0f}"),
-                    missing_cell() if run.cpu_seconds is None else Cell(f"{run.cpu_seconds:.0f}"),
+                    Cell(f"{run.cpu_seconds:.0f}"),
                     Cell(f"{run.peak_memory_mb}"),
                 ],
             )
@@ -257,9 +244,9 @@ def runs_table(results: Results) -> Table | None:
 
 
 def packages_table(results: Results) -> Table | None:
-    """Versions of the packages that the runs used, more than one where runs differ; None where none was recorded."""
+    """Versions of the packages that the runs used, more than one where runs differ; None without a record of them."""
     versions: dict[str, set[str]] = {}
-    for run in results.runs or ():
+    for run in results.runs:
         for package, version in run.packages.items():
             versions.setdefault(package, set()).add(version)
     if not versions:
@@ -269,8 +256,8 @@ def packages_table(results: Results) -> Table | None:
 
 
 def revisions(results: Results) -> list[str]:
-    """Distinct git revisions of the runs, shortened; empty where none was recorded."""
-    return sorted({short_revision(run.revision) for run in results.runs or ()})
+    """Distinct git revisions of the runs, shortened; empty without a record of them."""
+    return sorted({short_revision(run.revision) for run in results.runs})
 
 
 def parameters(results: Results) -> list[tuple[str, str]]:

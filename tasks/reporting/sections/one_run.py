@@ -31,7 +31,7 @@ def table(results: Results) -> Table | None:
     """One row per audited setting; None where nothing was audited."""
     known = {system.experiment: system for system in results.systems}
     rows = []
-    for record in results.one_run or ():
+    for record in results.one_run:
         system, setting = known.get(record["experiment"]), record["setting"]
         name = record["experiment"] if system is None else system.label
         accounted, proved = record["accounted"], record["epsilon"]

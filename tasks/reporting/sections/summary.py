@@ -41,7 +41,7 @@ VARIATION = (
     "(docs/choices-dpcrosue.md)."
 )
 ATTACKED = (
-    "An attack beats a control where the 95 % interval of its gain lies above zero, over the {}attacked users and the "
+    "An attack beats a control where the 95 % interval of its gain lies above zero, over the {} attacked users and the "
     "seeds. Nothing is corrected: naming one leak too many is the safer error. Gain is the share of users guessed "
     "right, minus the control's. All for the top {} recommendations."
 )
@@ -68,8 +68,8 @@ def section(results: Results, claims: Sequence[Claim], k: int) -> Section:
     blocks: list[Blocks] = [paragraph("{}", lead.lead(results, k), kind="lead")]
     blocks += _vectors(results) if results.networks else _quality(results, k)
     if tried := attempts(results, k):
-        users = "" if results.n_targets is None else f"{results.n_targets} "
-        blocks += [heading("Attribute inference"), paragraph(ATTACKED, users, k, kind="soft"), bullets(tried)]
+        about = paragraph(ATTACKED, results.n_targets, k, kind="soft")
+        blocks += [heading("Attribute inference"), about, bullets(tried)]
     if claims:
         where = 'Of {} claims, {}; each stands below <a href="#published">its table or figure</a>.'
         blocks += [heading("The paper's claims"), paragraph(where, len(claims), verdict_counts(claims))]

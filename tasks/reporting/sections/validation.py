@@ -13,12 +13,9 @@ from tasks.reporting.core.sweeps import as_number
 
 def section(results: Results, k: int) -> Section:
     """Training, and the figures that stand beside no table."""
-    unrecorded = "How training went was not recorded with these results: neither its curves nor its seconds are shown."
     charts = [Fold(drawn.title, drawn) if drawn.folded else drawn for drawn in figures.charts(results, k)]
-    recorded = all(system.history is not None for system in results.compared)
-    missed = None if recorded else paragraph(unrecorded)
     about = paragraph("Point at a mark to read its value.", kind="soft")
-    parts = optional(chart(results), *charts, seconds(results), ended(results), missed)
+    parts = optional(chart(results), *charts, seconds(results), ended(results))
     return Section("figures", "Figures", [about, parts])
 
 
@@ -82,15 +79,15 @@ def seconds(results: Results) -> Table | None:
 
 
 def ended(results: Results) -> Block | None:
-    """Which runs the cap on epochs ended and not validation; None where nothing has epochs or it was not recorded."""
+    """Which runs the cap on epochs ended and not validation; None where nothing has epochs."""
     run = results.word_for_run
-    trained = [system for system in results.systems if system.history and system.cut_off is not None]
+    trained = [system for system in results.systems if system.history]
     if not trained:
         return None
     cut = [
         f"{results.full_label(system)} ({setting}: {len(seeds)} of {_n_runs(system, setting)} {run}s)"
         for system in trained
-        for setting, seeds in (system.cut_off or {}).items()
+        for setting, seeds in system.cut_off.items()
     ]
     if not cut:
         return paragraph("Validation ended every training run whose number of epochs is not a part of its noise.")
@@ -107,9 +104,7 @@ def _n_runs(system: System, setting: str) -> int:
 def _histories(system: System) -> list[list[dict]]:
     """The epochs of every seed that has any."""
     return [
-        epochs
-        for _, epochs in sorted((system.history or {}).get(BASE, {}).items(), key=lambda item: int(item[0]))
-        if epochs
+        epochs for _, epochs in sorted(system.history.get(BASE, {}).items(), key=lambda item: int(item[0])) if epochs
     ]
 
 

@@ -44,8 +44,6 @@ def verdicts(results: Results, claims: Sequence[Claim], k: int) -> list[Line]:
 
 def _privacy(results: Results) -> Line:
     """Which claimed budgets an audit refutes."""
-    if results.audit is None:
-        return Line("Privacy", "No audit was recorded with these results.", "#ledger")
     refuted, n = refutations(results), count(len(results.audit), "audited claim")
     if not refuted:
         return Line("Privacy", f"No audit refutes a claim ({n}). That is no proof of privacy.", "#ledger")

@@ -60,10 +60,8 @@ def _sentence(vectors: dict[str, Any]) -> str:
             f"{vectors['name']}: {about}; no GloVe, but hashed vectors ({size}), which carry no meaning of the words."
         )
     source = vectors["vocabulary"]
-    kept = f"{100 * source['variance_kept']:.0f} % of their variance" if source.get("variance_kept") is not None else ""
-    known = f"{source['name']} ({source['words']:,} words), reduced to {size}" + (
-        f", which keep {kept}" if kept else ""
-    )
+    known = f"{source['name']} ({source['words']:,} words), reduced to {size}"
+    kept = f"{100 * source['variance_kept']:.0f} % of their variance"
     absent = sum(counted["words"] for how, counted in vectors["origins"].items() if how != "vocabulary")
     fallback = "every word has its own vector" if not absent else f"{count(absent, 'word')} not in it"
-    return f"{vectors['name']}: {about}; {known}; {fallback}."
+    return f"{vectors['name']}: {about}; {known}, which keep {kept}; {fallback}."
