@@ -73,7 +73,9 @@ def versions(results: Results, figure: published.Figure, k: int) -> Chart:
         ]
         if series:
             panels.append(Panel(quality.at(k), "", quality.at(k), series, (), ticks))
-    return Chart(f"chart-{figure.key}", figure.title, "Higher is better. Bars: 95 % intervals over seeds.", panels)
+    run = results.word_for_run
+    text = f"Higher is better. Bars: 95 % intervals over {run}s."
+    return Chart(f"chart-{figure.key}", figure.title, text, panels, run=run)
 
 
 def _share(

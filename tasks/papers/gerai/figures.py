@@ -55,8 +55,9 @@ def ablation(results: Results, table: published.Table, _: int) -> Chart:
     return Chart(
         f"chart-{table.anchor}",
         "What each noise does",
-        "Hit and NDCG: higher is better; F1: lower is safer. Bars: 95 % intervals over seeds.",
+        f"Hit and NDCG: higher is better; F1: lower is safer. Bars: 95 % intervals over {results.word_for_run}s.",
         panels,
+        run=results.word_for_run,
     )
 
 
@@ -70,9 +71,9 @@ def attackers(results: Results, table: published.Table, _: int) -> Chart:
         majority = _levels(results, part.columns[0].group)[:1]
         if series:
             panels.append(Panel(part.title, "attacker", "F1", series, majority, ticks, size=WIDE))
-    return Chart(
-        f"chart-{table.anchor}", "F1 of other attackers", "Lower is safer. Bars: 95 % intervals over seeds.", panels
-    )
+    run = results.word_for_run
+    text = f"Lower is safer. Bars: 95 % intervals over {run}s."
+    return Chart(f"chart-{table.anchor}", "F1 of other attackers", text, panels, run=run)
 
 
 def swept_figure(results: Results, figure: published.Figure, k: int) -> Chart:

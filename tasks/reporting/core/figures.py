@@ -259,8 +259,9 @@ def ranking_by_length(results: Results, table: published.Table, _: int) -> Chart
     return Chart(
         f"chart-{table.anchor}",
         "Ranking by length of the list",
-        "Higher is better. Bars: 95 % intervals over seeds.",
+        f"Higher is better. Bars: 95 % intervals over {results.word_for_run}s.",
         [panel for panel in panels if panel.series],
+        run=results.word_for_run,
     )
 
 
