@@ -44,8 +44,6 @@ ALLOWED = {
     "tasks/models/ranking/dpmf.py: rng.permutation",
     "tasks/models/ranking/factors.py: rng.uniform",
     "tasks/models/ranking/rap.py: self._rng.choice",
-    "tasks/models/sessions/dipsgnn.py: rng.integers",
-    "tasks/models/sessions/dipsgnn.py: self._rng.integers",
     "tasks/models/training.py: self._rng.permutation",
     "tasks/models/user_networks/sne.py: rng.integers",
     "tasks/models/user_networks/sne.py: rng.permutation",

@@ -172,5 +172,3 @@ def test_networks_without_links_or_without_others_and_nonsense_are_refused() -> 
         steal(vectors, np.array([[0, 6]]), pairs=10, known_share=0, seed=0)
     with pytest.raises(DataError, match="leaves nothing to test"):
         steal(vectors, every[:5], pairs=10, known_share=1, seed=0)
-    with pytest.raises(DataError, match="not the 6 of the release"):
-        steal(vectors, every[:5], pairs=10, known_share=0, seed=0, controls={"attributes": vectors[:4]})

@@ -35,8 +35,8 @@ MUTATIONS = (
         "users draw by their place in the step, which others decide, not by who they are",
         "§11",
         MODELS + "own_draws.py",
-        "np.random.default_rng([*key, user]) for user in users.tolist()",
-        "np.random.default_rng([*key, place]) for place in range(len(users))",
+        "np.random.default_rng([*key, user, 1]) for user in users.tolist()",
+        "np.random.default_rng([*key, place, 1]) for place in range(len(users))",
         tests=(
             f"{DPSGD_TESTS}::test_a_user_moves_nobody_elses_gradient_where_values_are_dropped",
             "tests/models/test_userwise.py::test_who_is_in_a_rigorous_step_changes_nobody_elses_gradient",
