@@ -1,9 +1,6 @@
-"""DP-CroSUE's printed precision on occupation stands beside the one that it fits; results without that still read."""
+"""DP-CroSUE's printed precision on occupation stands beside the one that it fits."""
 
 from __future__ import annotations
-
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -12,7 +9,6 @@ import pytest
 from tasks.reporting import files
 from tasks.reporting.core import comparison
 from tasks.reporting.core.results import Results
-from tasks.stages.papers import describe
 from tests.reporting import example_dpcrosue, shown
 from tests.reporting.example import ROOT
 
@@ -70,19 +66,3 @@ def test_a_printed_precision_on_occupation_stands_beside_the_weighted_one(full: 
     }
     evidence = " ".join(claim.evidence for claim in shown.claims(full, 0) if claim.artefact == "table4")
     assert "weighted precision on occupation" in evidence
-
-
-def test_results_without_weighted_precision_read_as_they_did(full: Results, tmp_path: Path) -> None:
-    """Those from before it was measured: the mean over classes is in its place, and claims say so."""
-    old = replace(full, metrics=full.metrics.filter(~pl.col("metric").str.ends_with("weighted")))
-    files.write(old, tmp_path, files.gains(old))
-    again = files.read(tmp_path, ROOT / "data/reference/paper_tables.csv", describe)
-    of_rgcn = comparison.frame(again).filter((pl.col("method") == "R-GCN") & (pl.col("dataset") == "twitter"))
-    (row,) = of_rgcn.filter(pl.col("metric") == "occupation_precision").iter_rows(named=True)
-    assert row["protocol"] == "precision"
-    assert row["ours_mean"] == f"{values(old, 'twitter/occupation/precision').mean():.6f}"
-    tmr = [entry for entry in comparison.entries(again) if entry.table.key == "table2"]
-    assert all(len(entry.ours) for entry in tmr)
-    evidence = " ".join(claim.evidence for claim in shown.claims(again, 0) if claim.artefact == "table4")
-    assert "precision (mean over classes) on occupation" in evidence
-    assert "weighted" not in evidence

@@ -30,13 +30,12 @@ def claims(results: Results, _: int) -> tuple[list[Spec], list[Claim]]:
         for candidate in results.networks
         if candidate.friendships and candidate.labelled and candidate.sensitive
     ]
-    weighted = results.metrics["metric"].str.ends_with(f"/occupation/{WEIGHTED}").any()
     specs: list[Spec] = []
     for network in networks:
-        guesses = _guesses(network, weighted=weighted)
+        guesses = _guesses(network)
         specs += [*_ratios(network), *_interests(network), *_attacks(network, guesses), *_budgets(network, guesses)]
         specs += _ablation(network)
-    return specs + (_majority_claims(networks, weighted=weighted) if networks else []), []
+    return specs + (_majority_claims(networks) if networks else []), []
 
 
 @dataclass(frozen=True)
@@ -76,11 +75,9 @@ def _scores(network: Network) -> tuple[Measure, ...]:
     )
 
 
-def _guesses(network: Network, *, weighted: bool) -> tuple[Measure, ...]:
+def _guesses(network: Network) -> tuple[Measure, ...]:
     """The attacks on gender and occupation."""
-    macro = "precision (mean over classes)", "precision"
-    scores = {"gender": ("precision", "precision")}
-    scores["occupation"] = ("weighted precision", WEIGHTED) if weighted else macro
+    scores = {"gender": ("precision", "precision"), "occupation": ("weighted precision", WEIGHTED)}
     return tuple(
         Measure(f"{label} on {name}", inference(network.name, name, score), (0,), "lower")
         for name, (label, score) in scores.items()
@@ -166,7 +163,7 @@ def _ablation(network: Network) -> list[Spec]:
     ]  # fmt: skip
 
 
-def _majority_claims(networks: list[Network], *, weighted: bool) -> list[Spec]:
+def _majority_claims(networks: list[Network]) -> list[Spec]:
     """What the paper says of most data sets."""
     scores = tuple(
         replace(measure, name=f"{measure.name} on {network.title}")
@@ -176,7 +173,7 @@ def _majority_claims(networks: list[Network], *, weighted: bool) -> list[Spec]:
     attacks = tuple(
         replace(measure, name=f"{measure.name}, {network.title}")
         for network in networks
-        for measure in _guesses(network, weighted=weighted)
+        for measure in _guesses(network)
     )
     prefix = f"On most data sets (here {join_words([network.title for network in networks])})"
     return [
