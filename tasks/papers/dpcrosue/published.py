@@ -77,7 +77,7 @@ _BOTH = (
     "A printed precision stands beside ours in the usual sense and swapped: the released code exchanges guess and "
     "truth, so that of interests it prints the micro recall. That on occupation stands beside ours with classes "
     "weighted by their users: printed ones are within 1.8 % of micro-F1 (median of 36 pairs), as weighted means are "
-    "and means over the classes are not. Results from before this was measured have the mean over the classes there."
+    "and means over the classes are not."
 )
 
 
