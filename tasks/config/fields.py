@@ -60,6 +60,19 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
+class Tuning(Strict):
+    """What `dprec tune` tries, on validation data alone."""
+
+    seed: Annotated[int, Field(ge=0)]
+    """Seed of every trial; no experiment may use it for a result."""
+    of: Name | None = None
+    """Suite whose trials chose the configurations; null: this one's."""
+    grid: dict[Name, dict[str, Annotated[list[Any], Field(min_length=1)]]] = Field(default_factory=dict)
+    """System -> configuration key -> values; every combination is one trial."""
+    untried: dict[Name, str] = Field(default_factory=dict)
+    """System that learns and is in no grid, or experiment that keeps what another of its system had -> why."""
+
+
 class PerturbedFeatures(Strict):
     """A processed data set whose user features went through a local mechanism, once per budget and seed."""
 

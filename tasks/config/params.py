@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from tasks.config import fields, strict_yaml
 from tasks.config.attacks import Attack, TrainingAudit
-from tasks.config.fields import BASE, NAME, Cutoffs, Name, Perturbed, PerturbedFeatures, Seeds, Strict, choice
+from tasks.config.fields import BASE, NAME, Cutoffs, Name, Perturbed, PerturbedFeatures, Seeds, Strict, Tuning, choice
 from tasks.config.messages import PARAMS_FILE as PARAMS_FILE
 from tasks.config.messages import first_error
 from tasks.config.networks import Alignment, NetworkEmbeddings
@@ -99,19 +99,6 @@ class Training(Strict):
     """Epochs without a new best on validation after which training stops."""
     validation_k: Annotated[int, Field(ge=1)] | None
     """Cut-off of validation's metric (NDCG of lists, recall of next items); null where it has none (ratings)."""
-
-
-class Tuning(Strict):
-    """What `dprec tune` tries, on validation data alone."""
-
-    seed: Annotated[int, Field(ge=0)]
-    """Seed of every trial; no experiment may use it for a result."""
-    of: Name | None = None
-    """Suite whose trials chose the configurations; null: this one's."""
-    grid: dict[Name, dict[str, Annotated[list[Any], Field(min_length=1)]]] = Field(default_factory=dict)
-    """System -> configuration key -> values; every combination is one trial."""
-    untried: dict[Name, str] = Field(default_factory=dict)
-    """System that learns and is in no grid, or experiment that keeps what another of its system had -> why."""
 
 
 class Experiment(Strict):

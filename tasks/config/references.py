@@ -12,12 +12,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tasks.config.fields import BASE, Perturbed, PerturbedFeatures, model_config
+from tasks.config.fields import BASE, Perturbed, PerturbedFeatures, Tuning, model_config
 from tasks.config.messages import options
 from tasks.config.network_references import experiment_problems, makes_networks, network_problems, unknown_name
 from tasks.config.networks import OF_ATTRIBUTES
 from tasks.config.originals import publication, stands_for
-from tasks.config.params import PARAMS_FILE, Experiment, Params, Suite, Tuning, own_file
+from tasks.config.params import PARAMS_FILE, Experiment, Params, Suite, own_file
 from tasks.config.tasks import ATTACKS, TASKS
 from tasks.datasets import FORMATS, SOURCES
 from tasks.errors import ConfigurationError

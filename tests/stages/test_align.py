@@ -73,12 +73,15 @@ def test_known_anchors_and_attributes_find_everybody_who_judges() -> None:
 
 
 def test_unrelated_vectors_align_by_chance() -> None:
-    """24 people are among 10 of 70: 0.14, and four standard errors (0.07) above it are 0.43."""
+    """24 people are among 10 of 70: 0.14, and four standard errors (0.07) above it are 0.43.
+
+    Of a start from attributes not: these alone name people, to whose vectors the map is fitted.
+    """
     rng = np.random.default_rng(0)
     for seed in (0, 1):
         tiny.write_vectors("right", seed, rng.standard_normal((tiny.N_RIGHT, tiny.WIDTH)).astype(np.float32))
     align.main("tiny")
-    for way in MAPS:
+    for way in set(MAPS) - {"attribute-start"}:
         assert max(metrics(f"alignment/{way}/precision", 10)) < 0.43
 
 

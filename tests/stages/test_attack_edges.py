@@ -99,7 +99,9 @@ def test_the_last_visit_shows_in_the_lists_at_every_budget_and_in_no_control() -
     """... of inference without noise, though sequences repeat items. Lists that no event has changed tell none."""
     last = rows(system="tiny-dipsgnn", world="last", target="every list")
     assert [row["epsilon"] for row in last] == [5.0, 1.0, None]
-    assert all(row["low"] > 0.3 for row in last), last
+    assert all(row["low"] > 0 and row["advantage"] >= 0.5 for row in last), [
+        (row["advantage"], row["low"], row["high"]) for row in last
+    ]
     assert {row["advantage"] for row in rows(system="popular lists")} == {0.0}
     # a mean over six targets of eight measured trials in either world has a standard deviation of 0.15
     assert all(abs(row["advantage"]) < 0.6 for row in rows(system="random lists"))

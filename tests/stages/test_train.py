@@ -227,7 +227,8 @@ def test_an_experiment_may_wait_longer_than_its_suite(tmp_path, monkeypatch):
     before, suite = [unit.folder for unit in train.plan("tiny-bpr", params)], params.suites["tiny"]
     patient = params.experiments["tiny-bpr"].model_copy(update={"patience": 7})
     monkeypatch.setitem(params.experiments, "tiny-bpr", patient)
-    assert (suite.training.patience, suite.training_of(patient).patience) == (1, 7)
+
+    assert suite.training_of(patient).patience == 7 != suite.training.patience
     assert {unit.folder for unit in train.plan("tiny-bpr", params)}.isdisjoint(before)
 
 
