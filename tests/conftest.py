@@ -5,12 +5,16 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from hypothesis import HealthCheck, settings
 
+from tasks.config import strict_yaml
 from tasks.disk import rename
 from tasks.privacy.accounting import account
 from tasks.privacy.accounting.ledger import Event
@@ -51,6 +55,7 @@ def pytest_collection() -> Iterator[None]:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(20_000, 20, 20)  # tests have memory enough, and trees of code are many objects
         gc.enable()
 
 
@@ -89,6 +94,23 @@ def accounted_once(request: pytest.FixtureRequest, tmp_path_factory: pytest.Temp
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(account, "_compose", composed)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def parsed_once() -> Iterator[None]:
+    """The same text of YAML is parsed once: most tests of stages read all suites. Every reader gets its own copy."""
+    load, known = yaml.load, dict[str, Any]()
+
+    def parsed(text: Any, Loader: type) -> Any:
+        if Loader is not strict_yaml._Loader or not isinstance(text, str):
+            return load(text, Loader=Loader)
+        if text not in known:
+            known[text] = load(text, Loader=Loader)
+        return deepcopy(known[text])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(yaml, "load", parsed)
         yield
 
 

@@ -27,10 +27,13 @@ OWN = (
 """What stands in the files of a suite's folder."""
 
 
-def read() -> dict[str, Any]:
-    """The project's params.yaml, and under `suites` what the files of every suite say; no `defaults`, but all keys in
-    every entry."""
-    return copying.deepcopy(_read())
+def read(*suites: str) -> dict[str, Any]:
+    """The project's params.yaml, and under `suites` what the files of every suite say, or of these alone.
+
+    No `defaults`, but all keys in every entry.
+    """
+    raw = _read()
+    return copying.deepcopy(raw | {"suites": {name: raw["suites"][name] for name in suites or raw["suites"]}})
 
 
 @cache

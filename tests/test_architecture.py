@@ -4,6 +4,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -76,6 +77,7 @@ def test_words_are_seen_in_parts_of_names() -> None:
     assert not any(map(stumbles, ("one_hot", "initial_spread", "foundation", "test_nobody_is_told")))
 
 
+@cache
 def stumbles(name: str) -> bool:
     """Whether a name is, or has in it, a word that readers stumbled over."""
     parts = {

@@ -6,7 +6,8 @@ import ast
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib.metadata import packages_distributions
 
 import pytest
@@ -45,12 +46,18 @@ def used(folder: str) -> Iterator[tuple[str, str]]:
             yield path.relative_to(ROOT).as_posix(), package
 
 
+@cache
+def installed() -> Mapping[str, list[str]]:
+    """Package -> the distributions that have it."""
+    return packages_distributions()
+
+
 @pytest.mark.parametrize(
     ("folder", "extras"),
     [("dprec", []), ("flows", ["pipeline"]), ("tasks", ["pipeline"]), ("tests", ["pipeline", "dev"])],
 )
 def test_whatever_is_imported_or_started_is_declared(folder: str, extras: list[str]) -> None:
-    known, distributions = declared(*extras), packages_distributions()
+    known, distributions = declared(*extras), installed()
     undeclared = {
         (file, package)
         for file, package in used(folder)

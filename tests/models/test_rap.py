@@ -37,6 +37,18 @@ def fitted(data: TrainingData, alpha: float, **override) -> RAP:
     return RAP(config).fit(data, rng=np.random.default_rng(0))
 
 
+@pytest.fixture(scope="module")
+def careless() -> RAP:
+    """Trained as if nothing were to hide."""
+    return fitted(planted(), alpha=0.0)
+
+
+@pytest.fixture(scope="module")
+def revealed(careless: RAP) -> tuple[float, float]:
+    """What a fresh adversary makes of its lists."""
+    return fresh_adversary(careless)
+
+
 def gradients(model: BPR, loss: torch.Tensor) -> dict[str, torch.Tensor]:
     """Of user vectors, item vectors and biases."""
     names = ("users", "items", "biases")
@@ -73,21 +85,18 @@ def fresh_adversary(model: RAP, steps: int = 80) -> tuple[float, float]:
     return cross_entropy(logits, gender[others]).item(), (logits.argmax(1) == gender[others]).float().mean().item()
 
 
-def test_the_adversary_alone_learns_what_lists_reveal():
-    data = planted()
-    model = fitted(data, alpha=0.0)
-    gender = data.attributes["gender"]
+def test_the_adversary_alone_learns_what_lists_reveal(revealed):
+    gender = planted().attributes["gender"]
     counts = np.bincount(gender[gender >= 0])
-    loss, accuracy = fresh_adversary(model)
+    loss, accuracy = revealed
     assert loss < 0.5 * entropy(counts)
     assert accuracy > counts.max() / counts.sum() + 0.1
 
 
-def test_the_adversary_of_training_learns_while_the_recommender_does():
-    model = fitted(planted(), alpha=0.0)
+def test_the_adversary_of_training_learns_while_the_recommender_does(careless):
     with torch.no_grad():
-        lists = model.lists(model._labelled)
-        trained = model.adversary_loss(model._labelled, model.network.adversary(lists))
+        lists = careless.lists(careless._labelled)
+        trained = careless.adversary_loss(careless._labelled, careless.network.adversary(lists))
     assert trained.item() < 0.8  # of the entropy of the classes, `age` included
 
 
@@ -122,10 +131,9 @@ def test_the_recommender_goes_against_the_adversary_and_the_adversary_its_own_wa
     assert all(torch.equal(left, right) for left, right in zip(of_total, alone, strict=True))
 
 
-def test_what_training_hid_an_adversary_trained_afresh_finds_harder():
-    data = planted()
-    open_loss, open_accuracy = fresh_adversary(fitted(data, alpha=0.0))
-    hidden_loss, hidden_accuracy = fresh_adversary(fitted(data, alpha=10.0))
+def test_what_training_hid_an_adversary_trained_afresh_finds_harder(revealed):
+    open_loss, open_accuracy = revealed
+    hidden_loss, hidden_accuracy = fresh_adversary(fitted(planted(), alpha=10.0))
     assert hidden_loss > 2 * open_loss
     assert hidden_accuracy < open_accuracy - 0.15
 

@@ -10,6 +10,7 @@ import pytest
 
 from tasks.reporting.core.results import Results
 from tasks.stages import collect, report
+from tests.drawn import drawn_once  # noqa: F401
 from tests.reporting import example
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")

@@ -110,7 +110,7 @@ def build(
     attributes: tuple[str, ...] = ("gender", "age", "occupation"),
 ) -> Path:
     """Fill `place` with the inputs of `report` for `suite`; `word` goes into every text that a run may hold."""
-    params = parameters.read()
+    params = parameters.read(suite)
     dataset = params["suites"][suite]["data"]
     params["suites"][suite] |= {"title": f"Example {word}", "splits": []}
     experiments = params["suites"][suite]["experiments"] = {

@@ -92,6 +92,7 @@ def test_a_row_opens_by_keyboard_and_a_filter_does_not_read_what_is_folded(brows
     tab.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suite", ["privsr", "dpcrosue-weibo-twin"])
 def test_the_widest_tables_fit_a_printed_page(browser: Any, tmp_path: Path, suite: str) -> None:
     file = tmp_path / "index.html"
@@ -113,6 +114,7 @@ def test_tables_of_few_rows_are_exported_and_not_filtered(browser: Any, folder: 
     tab.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suite", ["dpcrosue", "dpcrosue-ione"])
 def test_the_first_figure_of_the_longest_first_screen_is_whole_on_a_phone(
     browser: Any, tmp_path: Path, suite: str

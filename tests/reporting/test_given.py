@@ -76,4 +76,4 @@ def test_systems_that_were_chosen_on_validation_data_say_so() -> None:
     for entry in social.rigorous(1.0, 1e-5, "sums", 5.0, 10, 3):
         assert entry.given == GIVEN_EPOCH
     assert sessions.released_entry(multipliers=(3.0, 3.0), epsilon=5.0, delta=1e-3).given == GIVEN
-    assert sessions._graph_entry("the matrices", "noise", "published", (1.0, 1e-3), (event,)).given == GIVEN_EPOCH
+    assert sessions._graph_entry("the matrices", "noise", "published", (1.0, 1e-3), (event,), ()).given == GIVEN_EPOCH

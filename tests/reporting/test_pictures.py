@@ -21,6 +21,7 @@ from tests.reporting.pictures import picture
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITES = sorted(folder.name for folder in (ROOT / "data/results").iterdir() if folder.is_dir())
+OF_EACH_PAPER = ("demo", "gerai", "dipsgnn", "dpvae", "privsr", "dpcrosue-weibo-twin")
 WORDS = 20
 STUMBLES = re.compile(r"\b(yardsticks?|beside|told|tells?|fare|buys|say of|dealt)\b", re.IGNORECASE)
 """Words that readers stumble over in headings."""
@@ -77,7 +78,7 @@ def history(epochs: int, seed: int) -> list[dict[str, float]]:
     ]
 
 
-@pytest.mark.parametrize("suite", ["demo", "gerai", "dipsgnn", "dpvae", "privsr", "dpcrosue-weibo-twin"])
+@pytest.mark.parametrize("suite", OF_EACH_PAPER)
 def test_pictures_stand_before_tables_and_tables_before_prose(suite: str) -> None:
     parts = sections(suite)
     anchors = [section.anchor for section in parts if any(section.blocks)]
@@ -116,7 +117,9 @@ def test_the_first_figure_names_the_best_with_a_finite_budget_baselines_among_th
     assert said["gerai"].startswith("dpae is best with finite ε, 1 for a user (")
 
 
-@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize(
+    "suite", [pytest.param(suite, marks=[pytest.mark.slow] * (suite not in OF_EACH_PAPER)) for suite in SUITES]
+)
 def test_headings_use_the_words_of_the_field(suite: str) -> None:
     texts = [section.heading for section in sections(suite)]
     for part in sections(suite):

@@ -6,10 +6,12 @@ import json
 import re
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from html import unescape
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
+from types import SimpleNamespace
 from typing import Any
 
 import jsonschema
@@ -28,6 +30,7 @@ from tasks.reporting.sections import details, word_vectors
 from tasks.stages import site as stage
 from tasks.stages.report import report_of
 from tests.reporting import shown
+from tests.reporting.committed import drawn
 
 ROOT = Path(__file__).resolve().parents[2]
 K = 10
@@ -269,7 +272,13 @@ def test_the_command_writes_the_site_from_committed_results_alone(
         stage.write(out, 1)
     (out / "thesis.txt").unlink()
     assert stage.write(out, 1) == 1
+    first = (out / "suites/dpcrosue-ione/index.html").read_text(encoding="utf-8")
+    (out / "index.html").write_text("of an older site")
+    known = SimpleNamespace(map=lambda _, names: list(map(drawn, names)))  # as the process of the first time drew it
+    monkeypatch.setattr(stage, "workers", lambda _: nullcontext(known))
     assert stage.write(out, 1) == 1, "a site is replaced"
+    assert (out / "index.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert (out / "suites/dpcrosue-ione/index.html").read_text(encoding="utf-8") == first
     files = {file.relative_to(out).as_posix() for file in out.rglob("*") if file.is_file()}
     assert {*site.PAGES, "report.schema.json", "suites/dpcrosue-ione/report.json"} <= files
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from functools import cache
 from importlib import import_module
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -87,11 +88,16 @@ def test_an_unknown_name_has_no_plug_in() -> None:
             find("embedding")
 
 
+@cache
+def installed() -> set[str]:
+    """Names of all packages, and of our modules."""
+    return {*packages_distributions(), *(".".join(path.relative_to(ROOT).with_suffix("").parts) for path in OURS)}
+
+
 @pytest.mark.parametrize("module", UNNAMED)
 def test_no_plug_in_is_loaded_that_nobody_named(module: str) -> None:
     code = f"import sys, {module}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    known = {*packages_distributions(), *(".".join(path.relative_to(ROOT).with_suffix("").parts) for path in OURS)}
     for prefix in UNNAMED[module]:
-        assert any(name.startswith(prefix) for name in known), f"{prefix}: no module is called so"
+        assert any(name.startswith(prefix) for name in installed()), f"{prefix}: no module is called so"
         assert [name for name in loaded.split() if name.startswith(prefix) and name != module] == []

@@ -362,10 +362,11 @@ def test_published_figures_that_are_none_are_refused(tmp_path: Path) -> None:
 
 def test_an_unknown_suite_is_refused(tmp_path: Path) -> None:
     place = example.build(tmp_path, models=("popularity",))
-    with pytest.raises(ConfigurationError, match="there is no 'nothing'; known: demo, "):
+    with pytest.raises(ConfigurationError, match="there is no 'nothing'; known: gerai"):
         run(place, "nothing")
-    with pytest.raises(DataError, match=r"metrics/demo\.json: not found"):
-        run(place, "demo")
+    (place / "data/quality/metrics/gerai.json").unlink()
+    with pytest.raises(DataError, match=r"metrics/gerai\.json: not found"):
+        run(place, "gerai")
 
 
 def test_a_suite_without_private_systems_or_training_is_reported(tmp_path: Path) -> None:

@@ -24,9 +24,7 @@ EXCUSE = Reason(since=date(2026, 11, 22), reason="made up")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo alone, as if everything had run: made-up locks without hashes."""
     folder = tmp_path_factory.mktemp("template")
-    raw = parameters.read()
-    raw["suites"] = {"demo": raw["suites"]["demo"]}
-    parameters.write(raw, folder)
+    parameters.write(parameters.read("demo"), folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         params = load()

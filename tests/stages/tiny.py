@@ -35,7 +35,7 @@ def parameters(**changes: Any) -> dict[str, Any]:
     What stands in a suite's own file is the same for all of them, so it is given once, the entries of all
     together: their key `suite` says whose they are.
     """
-    raw = parameters_.read()
+    raw = parameters_.read("demo")
     raw |= {key: value for key, value in raw["suites"]["demo"].items() if key in parameters_.OWN and key not in ENTRY}
     raw |= {key: {} for key in parameters_.OF_ENTRIES}
     entry = {"paper": None, "data": "tiny", "task": "top-k"}

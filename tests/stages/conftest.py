@@ -1,0 +1,3 @@
+"""Stages render pages, too."""
+
+from tests.drawn import drawn_once  # noqa: F401
