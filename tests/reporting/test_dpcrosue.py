@@ -391,6 +391,7 @@ def test_the_page_is_whole_and_says_what_it_cannot_show(published: Results, bare
     assert "The paper has no results on these data" in pages["bare"]
     assert "Interests on Weibo2" in pages["weibo"]
     assert "Foursquare" not in pages["weibo"]
+    assert pages["replica"] == shown.page(example_dpcrosue.replica(), [])
 
 
 def test_interests_of_all_systems_are_in_the_example() -> None:

@@ -75,14 +75,15 @@ def test_known_anchors_and_attributes_find_everybody_who_judges() -> None:
 def test_unrelated_vectors_align_by_chance() -> None:
     """24 people are among 10 of 70: 0.14, and four standard errors (0.07) above it are 0.43.
 
-    Of a start from attributes not: these alone name people, to whose vectors the map is fitted.
+    A start from attributes is no chance: these alone name people, to whose vectors the map is fitted. Twelve such runs
+    have 0.38, with a standard deviation of 0.08; four above it are 0.7.
     """
     rng = np.random.default_rng(0)
     for seed in (0, 1):
         tiny.write_vectors("right", seed, rng.standard_normal((tiny.N_RIGHT, tiny.WIDTH)).astype(np.float32))
     align.main("tiny")
-    for way in set(MAPS) - {"attribute-start"}:
-        assert max(metrics(f"alignment/{way}/precision", 10)) < 0.43
+    for way in MAPS:
+        assert max(metrics(f"alignment/{way}/precision", 10)) < (0.7 if way == "attribute-start" else 0.43)
 
 
 def test_judging_anchors_change_no_map_and_no_found_pair() -> None:

@@ -97,6 +97,19 @@ def test_ease_is_found_out_private_counts_are_not_and_finished_runs_stay() -> No
 
 
 @pytest.mark.usefixtures("workspace")
+def test_the_coins_of_the_attacked_run_have_a_stream_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They were drawn from the seed itself, a zero at the end of a key being nothing."""
+    states, throw = [], shadows.throw
+    monkeypatch.setattr(
+        shadows, "throw", lambda of, rng: states.append(rng.bit_generator.state["state"]) or throw(of, rng)
+    )
+    attack_membership.main("tiny")
+    seed = load().suites["tiny"].attack.seed
+    assert states
+    assert np.random.default_rng(seed).bit_generator.state["state"] not in states
+
+
+@pytest.mark.usefixtures("workspace")
 def test_shadow_models_stay_where_they_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
     devices = []
 

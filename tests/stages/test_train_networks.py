@@ -183,6 +183,18 @@ def test_systems_are_judged_on_the_same_splits() -> None:
     assert control[0][0] != control[0][1]
 
 
+def test_a_pair_starts_from_a_stream_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was that of the first network alone, whose key differed by a zero at its end."""
+    joint()
+    keys, rng_of = [], np.random.default_rng
+    monkeypatch.setattr(np.random, "default_rng", lambda key: keys.append(key) or rng_of(key))
+    train_networks.main("tiny-crosue")
+    alone = {int(rng_of([seed, number]).integers(2**62)) for seed in (0, 1) for number in (0, 1)}
+    drawn = {int(rng_of(key).integers(2**62)) for key in keys}
+    assert drawn
+    assert drawn.isdisjoint(alone)
+
+
 def test_both_networks_are_embedded_together_in_one_space() -> None:
     joint()
     train_networks.main("tiny-crosue")
