@@ -183,21 +183,13 @@ def test_systems_are_judged_on_the_same_splits() -> None:
     assert control[0][0] != control[0][1]
 
 
-def test_a_pair_starts_from_a_stream_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was that of the first network alone, whose key differed by a zero at its end."""
+def test_both_networks_are_embedded_together_in_one_space_from_a_stream_of_their_own(monkeypatch: Any) -> None:
     joint()
     keys, rng_of = [], np.random.default_rng
     monkeypatch.setattr(np.random, "default_rng", lambda key: keys.append(key) or rng_of(key))
     train_networks.main("tiny-crosue")
-    alone = {int(rng_of([seed, number]).integers(2**62)) for seed in (0, 1) for number in (0, 1)}
-    drawn = {int(rng_of(key).integers(2**62)) for key in keys}
-    assert drawn
-    assert drawn.isdisjoint(alone)
-
-
-def test_both_networks_are_embedded_together_in_one_space() -> None:
-    joint()
-    train_networks.main("tiny-crosue")
+    alone = {rng_of([seed, number]).random() for seed in (0, 1) for number in (0, 1)}
+    assert alone.isdisjoint(rng_of(key).random() for key in keys), "a zero at the end of a key is nothing"
     actual = all_vectors("crosue", ["base"])
     assert all(rows.shape[1] == tiny.WIDTH and np.isfinite(rows).all() for rows in actual.values())
     before = read_vectors(embedding_file(EMBEDDINGS / "raw", "base", "left", 0), tiny.SIZES["left"])
