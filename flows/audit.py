@@ -13,7 +13,7 @@ from flows.stopping import end_on_signal
 from tasks.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from tasks.external.command import Repeated
     from tasks.external.findings import Audit
@@ -71,6 +71,7 @@ def audit(
     Exit code 0: no leak is shown. 3: a leak is shown or a claim is refuted. 1: bad input, and nothing is written.
     """
     if context.invoked_subcommand is not None:
+        _refuse_before_subcommand(context, context.invoked_subcommand)
         return
     if command is None:
         _require_command(context)
@@ -97,10 +98,25 @@ def audit(
 
 def _require_command(context: typer.Context) -> None:
     """Refuse options that only --command heeds."""
-    for name in ("runs", "work", "time_limit", "canary_count"):
+    for option in _given(context, ("runs", "work", "time_limit", "canary_count")):
+        raise ConfigurationError(f"{option} needs --command")
+
+
+def _refuse_before_subcommand(context: typer.Context, name: str) -> None:
+    """Refuse options that stand before a subcommand, which has its own."""
+    if given := list(_given(context, context.params)):
+        raise ConfigurationError(
+            f"{', '.join(given)} before `{name}` would be dropped; write `dprec audit {name}` first and its own "
+            f"options after it, which `dprec audit {name} --help` lists"
+        )
+
+
+def _given(context: typer.Context, names: Iterable[str]) -> Iterator[str]:
+    """Those of some options that the command line has."""
+    for name in names:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
-            raise ConfigurationError(f"--{name.replace('_', '-')} needs --command")
+            yield f"--{name.replace('_', '-')}"
 
 
 def _run(asked: Asked, repeated: Repeated | None, out: Path) -> None:

@@ -234,6 +234,22 @@ def test_options_that_nothing_could_heed_are_refused(
     assert not (tmp_path / "audit").exists()
 
 
+def test_options_before_a_subcommand_are_refused(
+    tmp_path: Path, here: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    """They were dropped without a word."""
+    worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0)))
+    own = ("canaries", "--train", "train.csv", "--out", "planted")
+    done = here(tmp_path, "--seed", "1", "--user-column", "user", *own)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "dprec: --seed, --user-column before `canaries` would be dropped; write `dprec audit canaries` first and its "
+        "own options after it, which `dprec audit canaries --help` lists\n"
+    )
+    assert not (tmp_path / "planted").exists()
+    assert here(tmp_path, *own, "--user-column", "user").returncode == 0
+
+
 def test_a_value_out_of_its_range_ends_as_an_unknown_option_does(
     tmp_path: Path, here: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
