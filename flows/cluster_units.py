@@ -147,7 +147,7 @@ class ClusterUnits:
             if self._stopped:
                 raise StageFailed(self._stopped)
             self._sent[stage] = sent
-        say(stage, f"has {len(units)} units for the cluster")
+        say(stage, f"has {len(units)} unit{'' if len(units) == 1 else 's'} for the cluster")
         self.waiting.add(stage)
         try:
             for unit in units:
