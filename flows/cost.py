@@ -87,7 +87,7 @@ def suites(root: Path) -> Iterator[Suite]:
             else:
                 suite.others += 1
             kind, _, name = stage.partition("@")
-            if (took := seconds.get((_kind(kind), name))) is not None:
+            if (took := seconds.get(kind_and_name(kind, name))) is not None:
                 suite.seconds += took
                 suite.timed += 1
         if suite.experiments or suite.others:
@@ -95,19 +95,26 @@ def suites(root: Path) -> Iterator[Suite]:
 
 
 def recorded_seconds(root: Path, suite: str) -> dict[tuple[str, str], float]:
-    """(kind of stage, name) -> seconds: of the runs in data/provenance, else of those whose results git keeps."""
+    """`kind_and_name` -> seconds: of the runs in data/provenance, else of those whose results git keeps."""
     seconds: dict[tuple[str, str], float] = {}
     committed = root / "data/results" / suite / "provenance.json"
     runs = json.loads(committed.read_text(encoding="utf-8"))["runs"] if committed.is_file() else []
-    own = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(root.glob("data/provenance/*/*.json"))]
+    own = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(root.glob("data/provenance/**/*.json"))]
     for run in (*runs, *own):
-        seconds[_kind(run["stage"]), run["name"]] = float(run["seconds"])
+        seconds[kind_and_name(run["stage"], run["name"])] = float(run["seconds"])
     return seconds
 
 
-def _kind(stage: str) -> str:
-    # Records name modules: `train-networks` is what trains where others have `train`.
-    return re.sub(r"^(train|attack)-(networks|embeddings|ratings)$", r"\1", stage)
+def kind_and_name(stage: str, name: str) -> tuple[str, str]:
+    """The kind of a stage and its name, the same for what DVC calls it and for what its records do.
+
+    Records have a module and its argument: `train-networks` is what trains where others have `train`, and `check` of
+    `raw/demo` is `check-raw@demo`.
+    """
+    if stage == "check":
+        layer, _, name = name.partition("/")
+        return f"check-{layer}", name
+    return re.sub(r"^(train|attack)-(networks|embeddings|ratings)$", r"\1", stage), name
 
 
 def _exists(root: Path, path: str, md5: str) -> bool:

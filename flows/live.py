@@ -19,6 +19,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, Tex
 from rich.table import Column
 from rich.text import Text
 
+from flows.cost import kind_and_name
 from flows.execution import say
 from flows.plan import Plan, Step
 
@@ -207,7 +208,7 @@ def view(todo: Plan, recorded: Mapping[tuple[str, str], float], jobs: int, force
 
     Args:
         todo: what is to be run.
-        recorded: (kind of stage, name) -> seconds of earlier runs.
+        recorded: `flows.cost.kind_and_name` -> seconds of earlier runs.
         jobs: stages that run at the same time.
         force: whether all of them run.
     """
@@ -221,15 +222,16 @@ def view(todo: Plan, recorded: Mapping[tuple[str, str], float], jobs: int, force
 
 def expected_seconds(names: Mapping[str, object], recorded: Mapping[tuple[str, str], float]) -> dict[str, float]:
     """Seconds of stages: as they took before, or as stages of their kind did."""
-    kinds: dict[str, list[float]] = {}
+    by_kind: dict[str, list[float]] = {}
     for (kind, _), seconds in recorded.items():
-        kinds.setdefault(kind, []).append(seconds)
-    typical = {kind: statistics.median(values) for kind, values in kinds.items()}
-    expected_seconds = {}
+        by_kind.setdefault(kind, []).append(seconds)
+    medians = {kind: statistics.median(values) for kind, values in by_kind.items()}
+    expected = {}
     for stage in names:
         kind, _, name = stage.partition("@")
-        expected_seconds[stage] = recorded.get((kind, name), typical.get(kind, UNKNOWN_SECONDS))
-    return expected_seconds
+        kind, name = kind_and_name(kind, name)
+        expected[stage] = recorded.get((kind, name), medians.get(kind, UNKNOWN_SECONDS))
+    return expected
 
 
 def fraction(text: str) -> float | None:

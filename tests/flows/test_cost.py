@@ -117,6 +117,25 @@ def test_distclean_says_what_it_costs_and_keeps_what_was_placed(
     assert left(project) == set(KEPT)
 
 
+def test_checks_count_by_their_records_which_lie_deeper(project: Path) -> None:
+    check = """  check-recommendations@demo-bpr:
+    cmd: python -m tasks.stages.check recommendations/demo-bpr
+    outs:
+    - path: data/quality/recommendations/demo-bpr.json
+      hash: md5
+      md5: ee555555555555555555555555555555
+"""
+    (project / "suites/demo/dvc.lock").write_text(LOCK + check)
+    for folder, content in (
+        ("quality", {}),
+        ("provenance/check", {"stage": "check", "name": "recommendations/demo-bpr", "seconds": 1800.0}),
+    ):
+        place = project / "data" / folder / "recommendations/demo-bpr.json"
+        place.parent.mkdir(parents=True)
+        place.write_text(json.dumps(content))
+    assert "  demo: 2 experiments, 1 other stage; at least 2.7 hours\n" in make(project, "distclean").stdout
+
+
 def test_what_is_not_on_record_is_said_to_be_unknown(project: Path) -> None:
     (project / "data/results/demo/provenance.json").unlink()
     assert "at least 0.2 hours for the 1 of them whose time is on record" in make(project, "distclean").stdout

@@ -1,6 +1,7 @@
 """What people see of a run: one view in a terminal, lines elsewhere, and how long it says that a run takes."""
 
 import io
+import json
 import os
 import pty
 import re
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from flows import live, plan
+from flows.cost import recorded_seconds
 from flows.plan import Plan, Step
 from flows.project import open_project
 from tests.flows.conftest import Project
@@ -96,6 +98,29 @@ def test_stages_take_as_long_as_before_or_as_their_kind() -> None:
     recorded = {("train", "a"): 10.0, ("train", "b"): 30.0, ("train", "c"): 20.0}
     expected = live.expected_seconds({"train@b": 0, "train@new": 0, "attack@b": 0}, recorded)
     assert expected == {"train@b": 30.0, "train@new": 20.0, "attack@b": live.UNKNOWN_SECONDS}
+
+
+@pytest.mark.parametrize(
+    ("stage", "record"),
+    [
+        ("attack-embeddings@a", ("attack-embeddings", "a")),
+        ("attack-embeddings@a", ("attack", "a")),  # as results have it
+        ("attack-ratings@a", ("attack-ratings", "a")),
+        ("attack-edges@s", ("attack-edges", "s")),
+        ("train@a", ("train-networks", "a")),
+        ("check-raw@a", ("check", "raw/a")),
+    ],
+)
+def test_a_stage_takes_as_long_as_the_record_of_its_module_says(
+    tmp_path: Path, stage: str, record: tuple[str, str]
+) -> None:
+    """Records have a module and its argument, where DVC has other names."""
+    place = tmp_path / "data/provenance" / record[0] / f"{record[1]}.json"
+    place.parent.mkdir(parents=True)
+    place.write_text(json.dumps({"stage": record[0], "name": record[1], "seconds": 7.0}))
+    other = stage.partition("@")[0] + "@other"
+    seconds = live.expected_seconds({stage: 0, other: 0}, recorded_seconds(tmp_path, "s"))
+    assert seconds == {stage: 7.0, other: 7.0}
 
 
 def test_a_stage_that_is_tried_again_counts_once_and_failures_stay(capsys: pytest.CaptureFixture[str]) -> None:
