@@ -108,6 +108,8 @@ class Live(Lines):
     def starts(self, name: str, why: str) -> None:
         """A row with a bar that moves without an end until the stage says how far it is."""
         self._clock.starts(name)
+        self._ended.pop(name, None)  # it is tried again
+        self._show_counts()
         self._rows[name] = self._progress.add_task(name, total=None, text=why)
 
     def line(self, name: str, text: str) -> None:
@@ -135,7 +137,10 @@ class Live(Lines):
         self._clock.ends(name)
         if name in self._rows:
             self._progress.remove_task(self._rows.pop(name))
-        self._ended[name] = how  # one that is tried again ends again
+        self._ended[name] = how
+        self._show_counts()
+
+    def _show_counts(self) -> None:
         self._progress.update(self._all, completed=len(self._ended), text=self._counts())
 
     def _counts(self) -> str:
@@ -159,8 +164,10 @@ class Clock:
     _ended: set[str] = field(default_factory=set)
 
     def starts(self, name: str) -> None:
-        """A stage begins."""
+        """A stage begins, perhaps again."""
         self._started[name] = self.now()
+        self._shares.pop(name, None)
+        self._ended.discard(name)
 
     def reaches(self, name: str, share: float) -> None:
         """A stage is so far, in [0, 1]."""

@@ -94,6 +94,26 @@ def test_time_left_is_the_longest_chain_or_the_work_shared() -> None:
     assert clock.remaining() == 0.0
 
 
+def test_a_stage_that_is_tried_again_has_everything_before_it() -> None:
+    now = [0.0]
+    clock = live.Clock({step.name: step for step in TODO.steps}, {"download@x": 10.0}, 2, lambda: now[0])
+    with live.Live(TODO, clock, live.Console(file=io.StringIO())) as screen:
+        screen.starts("download@x", "first run")
+        screen.line("download@x", "1/2 parts")
+        screen.failed("download@x", "no answer")
+        assert clock.remaining() == live.UNKNOWN_SECONDS
+        assert screen._counts() == "1 of 3 stages (1 failed)"
+        now[0] = 30.0
+        screen.starts("download@x", "first run")
+        assert clock.remaining() == 10.0 + live.UNKNOWN_SECONDS
+        assert screen._counts() == "0 of 3 stages"
+        [row] = [task for task in screen._progress.tasks if task.id == screen._all]
+        assert (row.completed, row.fields["text"]) == (0, "0 of 3 stages")
+        screen.done("download@x", 1.0)
+        assert clock.remaining() == live.UNKNOWN_SECONDS
+        assert screen._counts() == "1 of 3 stages (1 run)"
+
+
 def test_stages_take_as_long_as_before_or_as_their_kind() -> None:
     recorded = {("train", "a"): 10.0, ("train", "b"): 30.0, ("train", "c"): 20.0}
     expected = live.expected_seconds({"train@b": 0, "train@new": 0, "attack@b": 0}, recorded)
