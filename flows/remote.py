@@ -51,7 +51,8 @@ def work_on(store: str, inputs: str, module: str, argument: str, label: str, fol
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             check=False,
             preexec_fn=partial(end_with, os.getpid()),
         )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from flows import cluster_units
+from flows import cluster_units, remote
 from flows.cluster import Cluster, Needs, write_certificate
 from flows.cluster_units import ClusterUnits
 from flows.execution import StageFailed
@@ -100,6 +102,21 @@ def test_it_is_said_how_many_units_are_sent(
 def test_a_store_that_takes_nothing_fails_the_stage(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(StageFailed, match=r"cannot be put into the store \(no credentials\)"):
         work(units_of(monkeypatch, put_files=fail))
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_unit_may_print_bytes_that_are_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    python, put = tmp_path / "python", list[str]()
+    python.write_text(f"#!/bin/sh\nprintf 'caf\\351\\n'\nexit {code}\n")
+    python.chmod(0o755)
+    store = SimpleNamespace(put_unit=lambda _, folder: put.append(folder))
+    monkeypatch.setattr(remote, "Store", lambda _: store)
+    monkeypatch.setattr(remote, "_project", lambda *_: tmp_path)
+    monkeypatch.setattr(sys, "executable", str(python))
+    monkeypatch.setattr(os, "umask", lambda _: 0)
+    answer = remote.work_on("store", "inputs", "train", "a-b", "base seed 0", "units/key", "")
+    assert put == ([] if code else ["units/key"])
+    assert answer.get("error") == ("caf\N{REPLACEMENT CHARACTER}" if code else None)
 
 
 def test_a_cluster_of_the_runs_own_refuses_what_it_will_never_have(tmp_path: Path) -> None:
