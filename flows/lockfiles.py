@@ -6,13 +6,13 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
 from flows import locks
 from flows.execution import say
 from flows.locks import Busy
-from tasks.disk import rename
 from tasks.stages.common import atomic_write
 
 WRITING_SECONDS = 5.0
@@ -37,6 +37,8 @@ def is_cut(lock: Path) -> bool:
 def recover(repo: Any, lock: Path, *, patient: bool) -> bool:
     """Set a damaged dvc.lock aside and take the committed one; what it does not know comes from DVC's cache.
 
+    On any error the damaged one is still in its place, so that this can be tried again.
+
     Args:
         patient: wait for whoever holds DVC's lock of the project, who may be writing it.
 
@@ -49,17 +51,29 @@ def recover(repo: Any, lock: Path, *, patient: bool) -> bool:
     with _alone(repo, patient=patient):
         if not is_cut(lock) and _is_readable(repo, lock):
             return False
-        aside = lock.with_name(f"{lock.name}.damaged")
-        rename(lock, aside)
         committed = subprocess.run(["git", "show", f"HEAD:./{lock.as_posix()}"], capture_output=True, check=False)
+        aside = _keep(lock)
         if known := committed.returncode == 0:
             with atomic_write(lock) as place:
                 place.write_bytes(committed.stdout)
+        else:
+            lock.unlink()
         say(
             lock.as_posix(),
             f"damaged, kept as {aside.name}; " + ("the committed one is used" if known else "begun anew"),
         )
         return True
+
+
+def _keep(lock: Path) -> Path:
+    """Copy a damaged dvc.lock beside it, under a name that no other damaged one has; where the copy is."""
+    content = lock.read_bytes()
+    first = lock.with_name(f"{lock.name}.damaged")
+    places = chain([first], (first.with_name(f"{first.name}-{number}") for number in count(2)))
+    place = next(place for place in places if not place.exists() or place.read_bytes() == content)
+    with atomic_write(place) as new:
+        new.write_bytes(content)
+    return place
 
 
 @contextmanager

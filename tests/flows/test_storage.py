@@ -5,6 +5,8 @@ import sys
 import time
 from pathlib import Path
 from subprocess import PIPE
+from types import SimpleNamespace
+from typing import NoReturn
 
 import pytest
 import yaml
@@ -15,6 +17,7 @@ from flows.locks import Busy
 from flows.project import open_project
 from flows.storage import KNOWN
 from tasks.errors import ConfigurationError
+from tasks.stages.common import atomic_write
 from tests.faults.corruptions import rot
 from tests.flows.conftest import Project
 
@@ -214,6 +217,45 @@ def test_a_damaged_lock_file_is_set_aside_and_nothing_is_computed_again(finished
     assert [yaml.safe_load(lock.read_text()) for lock in locks] == right
     if content:
         assert (finished.root / "suites/demo/dvc.lock.damaged").read_text() == content
+
+
+def test_every_damaged_lock_file_is_kept(finished: Project) -> None:
+    """An earlier one was overwritten."""
+    lock = finished.root / "suites/demo/dvc.lock"
+    for content in ("stages: [1", "stages: [2", "stages: [1"):
+        lock.write_text(content)
+        with open_project():
+            assert not lock.exists()  # it is committed nowhere
+    kept = {path.name: path.read_text() for path in lock.parent.glob("dvc.lock.*")}
+    assert kept == {"dvc.lock.damaged": "stages: [1", "dvc.lock.damaged-2": "stages: [2"}
+
+
+@pytest.mark.parametrize("fails", ["git", "writing"])
+def test_a_damaged_lock_file_stays_where_the_committed_one_cannot_be_had(
+    finished: Project, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    """It was renamed first, and then a later run began anew, although one is committed."""
+    lock = finished.root / "suites/demo/dvc.lock"
+    finished.call("git", "add", "-f", "suites/demo/dvc.lock")
+    finished.call("git", "commit", "-q", "-m", "results")
+    right = lock.read_text()
+    lock.write_text("stages: [")
+    with monkeypatch.context() as patched:
+        if fails == "git":
+            patched.setattr(lockfiles, "subprocess", SimpleNamespace(run=_raise))
+        else:
+            write = lambda path: _raise() if path.name == lock.name else atomic_write(path)  # noqa: E731
+            patched.setattr(lockfiles, "atomic_write", write)
+        with pytest.raises(OSError, match="made up"), open_project():
+            pytest.fail("it was read")
+    assert lock.read_text() == "stages: ["
+    with open_project():
+        assert lock.read_text() == right
+    assert lock.with_name("dvc.lock.damaged").read_text() == "stages: ["
+
+
+def _raise(*_: object, **__: object) -> NoReturn:
+    raise OSError("made up")
 
 
 @pytest.mark.parametrize("content", [b"", b"\0\xff{", b"cmd: [", b"cmd: x\n"])
