@@ -52,11 +52,12 @@ def data_verify(
     pipeline is touched. Large files take as long as they take to read.
     """
     from rich.console import Console
+    from rich.markup import escape
 
     from tasks.stages.data import inspect
 
     console, right = Console(soft_wrap=True, highlight=False), True
-    with console.status(f"reading {name}"):
+    with console.status(f"reading {escape(name)}"):
         for finding in inspect(name):
             console.print(f"{'ok   ' if finding.right else 'WRONG'} {finding.what}: {finding.verdict}", markup=False)
             right &= finding.right

@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 import yaml
 
-from flows.data import app
+from flows.data import app, data_verify
 from tasks.config.messages import options
 from tasks.config.params import Dataset
 from tasks.datasets import FORMATS, SOURCES, ml_100k
@@ -121,3 +121,14 @@ def test_a_placed_file_of_another_size_is_wrong() -> None:
 def test_an_unknown_name_is_one_line() -> None:
     with pytest.raises(ConfigurationError, match="unknown data set 'ml-2k'; `dprec data list` shows all"):
         list(data.inspect("ml-2k"))
+
+
+@pytest.mark.parametrize("name", ["[red]tmall", "[/x]", "tm[bold]all"])
+def test_a_name_is_shown_as_it_is_while_it_is_read(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    with pytest.raises(ConfigurationError, match=rf"^unknown data set '{re.escape(name)}'"):
+        data_verify(name)
+    assert f"reading {name}" in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().out)
