@@ -23,7 +23,16 @@ from tasks.stages.common import write_json
 
 
 def perturb(name: str, options: PerturbedFeatures, source: Path, place: Path) -> list[dict[str, Any]]:
-    """Write the perturbed features of the table of users in `source` below `place`; the ledger of each release."""
+    """Write the perturbed features of the table of users in `source` below `place`.
+
+    Returns:
+        The ledger: epsilon, seed and the fields of an entry, for every release.
+
+    Raises:
+        DataError: the schema or the table of users is not there or not what its contract says, or cannot be encoded
+            (`tasks.datasets.encoding.encode`).
+        ValueError: the mechanism refuses what it is given.
+    """
     schema = contracts.read_schema(source / "schema.json")
     users = contracts.read(source / "users.parquet", contracts.users_schema(schema.features))
     matrix = encode(users, schema.features)
