@@ -10,7 +10,7 @@ import pytest
 
 from tasks.reporting.core import comparison
 from tasks.reporting.core.results import Results
-from tasks.reporting.sections import tables
+from tasks.reporting.sections import networks, tables
 from tests.reporting import shown
 
 
@@ -100,3 +100,17 @@ def test_tables_say_not_run_beside_the_printed_number(real: Results) -> None:
     shown = {table.anchor: parts for table, parts in tables.published_tables(real)}
     row = next(row for row in shown["table3"][0].rows if row.name == "RAP")
     assert (row.cells[0].text, row.cells[0].lines) == ("not run", ("paper 0.319",))
+
+
+def test_a_count_that_is_not_public_is_missing_and_no_zero() -> None:
+    """Nothing differs by −100 % from what is printed where nothing of ours is known."""
+    texts = {
+        (ours, theirs): [cell.text for cell in networks.count_row("posts", ours, theirs, compared=True).cells]
+        for ours in (None, 0.0, 50.0)
+        for theirs in (None, 100.0)
+    }
+    assert texts[None, 100.0] == ["–", "100", "–"]
+    assert texts[None, None] == ["–", "–", "–"]
+    assert texts[0.0, 100.0] == ["0", "100", "−100"]
+    assert texts[50.0, None] == ["50", "–", "–"]
+    assert [cell.text for cell in networks.count_row("posts", None, None, compared=False).cells] == ["–"]

@@ -127,7 +127,7 @@ def test_what_needs_no_method_stands_above_the_methods(full: Results) -> None:
 def test_table_1_stands_beside_the_paper_where_the_data_are_its_own(published: Results, bare: Results) -> None:
     actual = rows(networks.statistics(published))
     assert [cell.text for cell in actual["Foursquare: friendships"].cells] == ["76,972", "76,972", "+0"]
-    assert [cell.text for cell in actual["Twitter: friendships"].cells] == ["0", "164,920", "−164,920"]
+    assert [cell.text for cell in actual["Twitter: friendships"].cells] == ["–", "164,920", "–"]
     assert [cell.text for cell in actual["Anchors"].cells] == ["3,282", "3,388", "−106"]
     assert all(len(row.cells) == 1 for row in rows(networks.statistics(bare)).values())
     assert networks.statistics(example_privsr.results()) is None

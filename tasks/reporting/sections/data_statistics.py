@@ -72,9 +72,7 @@ def network(results: Results) -> Table:
     """Users, items, ratings and relationships, the last as links that are left."""
     counted = [(count, count.printed(results)) for count in network_counts(results) if count.ours is not None]
     compared = any(printed is not None for _, printed in counted)
-    rows = [
-        networks.count_row(count.metric.capitalize(), count.ours or 0, printed, compared) for count, printed in counted
-    ]
+    rows = [networks.count_row(count.metric.capitalize(), count.ours, printed, compared) for count, printed in counted]
     headings = ["count", "ours", *(["paper", "difference"] if compared else [])]
     return Table(
         f"{comparison.statistics_title(results)} after preprocessing",

@@ -21,7 +21,7 @@ def statistics(results: Results) -> Table | None:
     *counted, anchors = [count for count in counts(results) if count.metric != WRITES]
     titles = {network.name: network.title for network in results.networks}
     rows = [
-        count_row(f"{titles[count.data]}: {count.metric}", count.ours or 0, count.printed(results), compared)
+        count_row(f"{titles[count.data]}: {count.metric}", count.ours, count.printed(results), compared)
         for count in counted
     ]
     rows.append(count_row("Anchors", results.anchors, anchors.printed(results), compared))
@@ -118,12 +118,17 @@ def _known_cell(there: bool) -> Cell:
     return Cell("yes" if there else "no", kind="")
 
 
-def count_row(name: str, ours: float, theirs: float | None, compared: bool) -> Row:
-    """A count beside the printed one; `compared`: whether any of the table's counts is printed."""
-    cells = [Cell(f"{ours:,.0f}")]
-    if theirs is not None:
-        share = f"{format_difference(100 * (ours / theirs - 1), 1)} %"
-        cells += [Cell(f"{theirs:,.0f}"), Cell(f"{ours - theirs:+,.0f}".replace("-", "−"), (share,))]
-    elif compared:
-        cells += [missing_cell(), missing_cell()]
+def count_row(name: str, ours: float | None, theirs: float | None, compared: bool) -> Row:
+    """A count beside the printed one, None where it is not known; `compared`: whether any of the table is printed."""
+    cells = [_count_cell(ours)]
+    if compared or theirs is not None:
+        difference = missing_cell()
+        if ours is not None and theirs is not None:
+            share = f"{format_difference(100 * (ours / theirs - 1), 1)} %"
+            difference = Cell(f"{ours - theirs:+,.0f}".replace("-", "−"), (share,))
+        cells += [_count_cell(theirs), difference]
     return Row(name, cells)
+
+
+def _count_cell(value: float | None) -> Cell:
+    return missing_cell() if value is None else Cell(f"{value:,.0f}")
