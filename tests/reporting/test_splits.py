@@ -13,9 +13,9 @@ from tasks.evaluation import statistics
 from tasks.evaluation.run_numbers import APART
 from tasks.reporting import page
 from tasks.reporting.core import comparison, findings
-from tasks.reporting.core.figures import crossing_levels, point_of, yardstick_levels
+from tasks.reporting.core.figures import crossing_levels, point_of, sample_of, yardstick_levels
 from tasks.reporting.core.results import BASE, Results, Spent, System
-from tasks.reporting.sections import composition, details
+from tasks.reporting.sections import attacks, composition, details, users
 from tasks.stages.report import report_of
 from tests.reporting.test_composition import entry, perturbed, spending
 
@@ -107,6 +107,18 @@ def test_levels_beside_a_sweep_are_of_the_first_split(real: Results, crossed: Re
     )
     assert swept == alone != every
     assert [level.y for level in crossing_levels(crossed, 10)] == [level.y for level in crossing_levels(real, 10)]
+
+
+def test_samples_of_lists_and_attacks_are_of_the_first_split(real: Results, crossed: Results) -> None:
+    """Both are made of runs of the first split alone, so runs of others are no part of what is drawn."""
+    names, bins = [system.experiment for system in real.compared], [[0.0, 0.1, 30]]
+    records = tuple({"experiment": name, "metric": "ndcg", "k": 10, "bins": bins} for name in names)
+    alone, every = (users.chart(replace(results, spreads=records)) for results in (real, crossed))
+    seeds = len(real.compared[0].seeds)
+    assert every.sample == alone.sample == f"n = {len(names)} systems, {seeds} seeds each, 30 users"
+    assert attacks.chart(crossed, 10).sample == attacks.chart(real, 10).sample
+    both = sample_of(crossed, [system.label for system in crossed.compared])
+    assert both == f"n = {len(names)} systems, {SPLITS * seeds} runs each"
 
 
 def test_perturbed_features_are_released_once_for_all_splits(crossed: Results) -> None:

@@ -348,11 +348,18 @@ def point_of(
     return Point(x, y.mean, text, y_interval=(y.low, y.high), n=len(values))
 
 
-def sample_of(results: Results, names: Iterable[str], *, attacked: bool = False) -> str:
-    """How many systems of these names are drawn, with their seeds, and how many users were attacked."""
+def sample_of(results: Results, names: Iterable[str], *, attacked: bool = False, first_split: bool = False) -> str:
+    """How many systems of these names are drawn, with their runs, and how many users were attacked.
+
+    first_split: what is drawn is of that split alone, as attacks and released lists are.
+    """
     drawn = {*names}
-    seeds = [len(system.seeds) for system in results.compared if system.label in drawn]
-    sample = sample_size(len(seeds), seeds, results.word_for_run)
+    runs = [
+        sum(not (first_split and split_of(seed)) for seed in system.seeds)
+        for system in results.compared
+        if system.label in drawn
+    ]
+    sample = sample_size(len(runs), runs, results.layout.words.run if first_split else results.word_for_run)
     return f"{sample}, {results.n_targets} attacked users" if attacked and results.n_targets else sample
 
 

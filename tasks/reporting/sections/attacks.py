@@ -93,7 +93,9 @@ def chart(results: Results, k: int) -> Chart:
         "interval over attacked users and seeds lies above zero, uncorrected.",
         share_scale(panels),
         finding=f"{won} of {n} attacks leak beyond the ratings",
-        sample=sample_of(results, [cell.row for panel in panels for cell in panel.cells], attacked=True),
+        sample=sample_of(
+            results, [cell.row for panel in panels for cell in panel.cells], attacked=True, first_split=True
+        ),
     )
 
 

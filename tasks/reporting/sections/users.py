@@ -50,7 +50,8 @@ def chart(results: Results) -> Chart:
 def _sample(results: Results) -> str:
     """How many systems, seeds and users are drawn."""
     of = {row["experiment"]: sum(users for *_, users in row["bins"]) for row in results.spreads}
-    drawn = sample_of(results, [system.label for system in results.compared if system.experiment in of])
+    labels = [system.label for system in results.compared if system.experiment in of]
+    drawn = sample_of(results, labels, first_split=True)
     return f"{drawn}, {max(of.values(), default=0):g} users"
 
 
