@@ -15,7 +15,7 @@ from tasks.reporting import page
 from tasks.reporting.core import comparison, findings
 from tasks.reporting.core.figures import crossing_levels, point_of, sample_of, yardstick_levels
 from tasks.reporting.core.results import BASE, Results, Spent, System
-from tasks.reporting.sections import attacks, composition, details, users
+from tasks.reporting.sections import attacks, composition, details, tables, users
 from tasks.stages.report import report_of
 from tests.reporting.test_composition import entry, perturbed, spending
 
@@ -119,6 +119,14 @@ def test_samples_of_lists_and_attacks_are_of_the_first_split(real: Results, cros
     assert attacks.chart(crossed, 10).sample == attacks.chart(real, 10).sample
     both = sample_of(crossed, [system.label for system in crossed.compared])
     assert both == f"n = {len(names)} systems, {SPLITS * seeds} runs each"
+
+
+def test_tables_without_printed_numbers_name_what_their_means_are_over(real: Results, crossed: Results) -> None:
+    for results, run in ((real, "seed"), (crossed, "run")):
+        own = replace(results, paper=None)
+        captions = [part.caption for _, parts in tables.published_tables(own) for part in parts]
+        assert captions
+        assert all(caption.endswith(f"(mean ± standard deviation over {run}s)") for caption in captions)
 
 
 def test_perturbed_features_are_released_once_for_all_splits(crossed: Results) -> None:

@@ -146,7 +146,7 @@ def _part(results: Results, table: published.Table, part: published.Part, entrie
         rows.append(
             Row(method.name, [_comparison_cell(entry, marks.get((method.name, entry.column), "")) for entry in cells])
         )
-    name, what = "", "mean ± standard deviation over seeds"
+    name, what = "", f"mean ± standard deviation over {results.word_for_run}s"
     if results.reproduced:
         name = f"{table.name}, "
     if any(entry.printed is not None for entry in entries):
