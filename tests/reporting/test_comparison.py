@@ -96,6 +96,14 @@ def test_agreement_counts_pairs_that_both_were_printed_and_run(real: Results) ->
     assert all(row.name != "ordering agreement" for part in shown["table3-full"] for row in part.rows)
 
 
+def test_agreement_is_of_the_pairs_that_are_ordered_in_print(real: Results) -> None:
+    """Of three methods with two printed as equal, two pairs have an order."""
+    printed = pl.when((pl.col("artefact") == "table4") & (pl.col("method") != "GERAI")).then(0.9).otherwise("value")
+    tied = replace(real, published=real.published.with_columns(value=printed))
+    (ablation,) = next(parts for table, parts in tables.published_tables(tied) if table.anchor == "table4")
+    assert {cell.lines for cell in ablation.rows[-1].cells} == {("of 2 pairs",)}
+
+
 def test_tables_say_not_run_beside_the_printed_number(real: Results) -> None:
     shown = {table.anchor: parts for table, parts in tables.published_tables(real)}
     row = next(row for row in shown["table3"][0].rows if row.name == "RAP")

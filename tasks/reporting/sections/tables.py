@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -221,18 +222,19 @@ def _best_marks(results: Results, entries: Sequence[Entry]) -> dict[tuple[str, p
 
 
 def _agreement(results: Results, entries: Sequence[Entry], column: published.Column) -> Cell:
-    pairs = [
+    rows = [
         (entry.printed, float(entry.ours.mean()))
         for entry in _run(results, entries, column)
         if entry.printed is not None
     ]
-    if len(pairs) < 2:
+    if len(rows) < 2:
         return missing_cell("too few run")
-    printed, ours = zip(*pairs, strict=True)
+    printed, ours = zip(*rows, strict=True)
     share = ordering_agreement(list(printed), list(ours))
     if share is None:
         return missing_cell(DASH)
-    return Cell(f"{100 * share:.0f} %", (f"of {count(len(pairs) * (len(pairs) - 1) // 2, 'pair')}",))
+    ordered = sum(first != second for first, second in combinations(printed, 2))  # others have no order to agree with
+    return Cell(f"{100 * share:.0f} %", (f"of {count(ordered, 'pair')}",))
 
 
 def _measured_cells(results: Results, system: System, setting: str, k: int) -> list[Cell]:
