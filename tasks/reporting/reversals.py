@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from markupsafe import Markup
@@ -109,7 +109,8 @@ def pages(collected: Sequence[Difference], documents: Collection[str]) -> dict[s
         sections = [Section(f"pairs-{of.suite}", of.title, _pairs(of)) for of in real]
         about = pairs.ABOUT if any(of.counts for of in real) else pairs.IN_WORDS
         if reasons := _reasons(real, documents):
-            sections.insert(0, Section("reasons", "Known reasons", [reasons], about=about))
+            sections.insert(0, Section("reasons", "Known reasons", [reasons]))
+        sections[0] = replace(sections[0], about=about)
         if replicas:
             sections.append(Section("replicas", "Replicas", [paragraph("{}", REPLICAS.format(join_words(replicas)))]))
         made[page_of(paper)] = TITLE.format(real[0].name), ABOUT.format(real[0].reference), sections

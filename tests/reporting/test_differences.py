@@ -11,6 +11,7 @@ from functools import cache
 
 import polars as pl
 import pytest
+from markupsafe import escape
 
 from tasks.config.params import load
 from tasks.papers import REPORTS
@@ -320,6 +321,16 @@ def test_contradicted_claims_stand_in_place_of_pairs_where_no_number_is_printed(
         of, report, claims = read(other)
         assert differences.contradicted(replace(of, synthetic=True), claims, report.differences) == {}
     assert differences.contradicted(*contradictions("dpvae")) == {}, "pairs are printed"
+
+
+def test_what_stands_above_the_pairs_or_claims_stands_there_once() -> None:
+    suite, said = drawn("privsr"), escape(section.IN_WORDS)
+    pages = site.pages([suite], [], {})
+    assert suite.page.count(said) == pages["why-privsr.html"].count(said) == 1
+    known = reversals.difference(*read("privsr"))
+    assert known is not None
+    ((_, _, sections),) = reversals.pages([replace(known, reasons=())], ()).values()
+    assert [(of.anchor, of.about) for of in sections] == [("pairs-privsr", section.IN_WORDS)], "without known reasons"
 
 
 def test_replicas_are_named_and_enter_nothing() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import TypeVar
 
 from markupsafe import Markup
 
@@ -45,10 +46,13 @@ IN_WORDS = (
     "The paper prints no number of a method, so no pair of methods can be reversed. These are the claims in words that "
     "our numbers contradict, each put down to the first of the known reasons that speaks of it."
 )
-NO_REASON = "no known reason"
-NOTHING_KNOWN = "No reading that was measured covers these, and no fact that is known."
+UNKNOWN = Reason(
+    "no known reason", UNDECIDED, "No reading that was measured covers these, and no fact that is known.", sources=()
+)
+"""Stands for what no reason covers."""
 OURS = "Measured here: {}. {}"
 NOT_RUN = "not run"
+Item = TypeVar("Item", Pair, Claim)
 
 
 def section(results: Results, report: PaperReport, claims: Sequence[Claim] = ()) -> Section:
@@ -65,19 +69,12 @@ def blocks_of_claims(results: Results, report: PaperReport, claims: Sequence[Cla
     """The contradicted claims of a paper without printed numbers, by reason, with their evidence."""
     wrong = differences.contradicted(results, claims, report.differences)
     made: list[Blocks] = []
-    for reason in (*report.differences, None):
-        if mine := [claim for claim, why in wrong.items() if why == reason]:
-            kind, name = (UNDECIDED, NO_REASON) if reason is None else (reason.kind, reason.name)
-            title = f"{kind[:1].upper()}{kind[1:]}: {name} ({count(len(mine), 'claim')})"
-            tested = evaluate(results, reason.measured) if reason is not None else []
-            said = [paragraph("{}", NOTHING_KNOWN if reason is None else reason.evidence)]
-            said += [
-                paragraph("{}", OURS.format(f"{of.claim}: {of.verdict}", of.evidence))
-                for of in tested
-                if of.verdict != NOT_RUN
-            ]
-            made.append(Fold(title, [*said, bullets([f"{of.claim}. {of.evidence}" for of in mine])]))
-    return [paragraph("{}", IN_WORDS), *made] if made else []
+    for reason, mine in _by_reason(report.differences, [*wrong.items()]):
+        tested = [of for of in evaluate(results, reason.measured) if of.verdict != NOT_RUN]
+        said = [paragraph("{}", OURS.format(f"{of.claim}: {of.verdict}", of.evidence)) for of in tested]
+        said.append(bullets([f"{of.claim}. {of.evidence}" for of in mine]))
+        made.append(_fold(reason, count(len(mine), "claim"), said))
+    return made
 
 
 def blocks_of(results: Results, report: PaperReport, every: Sequence[Pair]) -> list[Blocks]:
@@ -146,16 +143,27 @@ def _number(n: int) -> Cell:
 
 def folds(results: Results, reasons: Sequence[Reason], every: Sequence[Pair]) -> list[Fold]:
     """The reversed pairs of each of the paper's reasons with its evidence, those without one last."""
-    turned = differences.reversed_pairs(every)
     made = []
-    for reason in (*reasons, None):
-        mine = [pair for pair in turned if pair.reason == reason]
-        if mine:
-            kind, name = (UNDECIDED, NO_REASON) if reason is None else (reason.kind, reason.name)
-            of = f"{count(len(mine), 'pair')}, {sum(not pair.shown for pair in mine)} {UNSHOWN}"
-            said = paragraph("{}", NOTHING_KNOWN if reason is None else reason.evidence)
-            made.append(Fold(f"{kind[:1].upper()}{kind[1:]}: {name} ({of})", [said, pair_table(results, mine, name)]))
+    for reason, mine in _by_reason(reasons, [(pair, pair.reason) for pair in differences.reversed_pairs(every)]):
+        of = f"{count(len(mine), 'pair')}, {sum(not pair.shown for pair in mine)} {UNSHOWN}"
+        made.append(_fold(reason, of, [pair_table(results, mine, reason.name)]))
     return made
+
+
+def _by_reason(
+    reasons: Sequence[Reason], covered: Sequence[tuple[Item, Reason | None]]
+) -> list[tuple[Reason, list[Item]]]:
+    """Each reason with what it covers, where that is anything; what none covers stands last, under `UNKNOWN`."""
+    by_reason = [
+        (reason, [item for item, why in covered if (why or UNKNOWN) == reason]) for reason in (*reasons, UNKNOWN)
+    ]
+    return [(reason, mine) for reason, mine in by_reason if mine]
+
+
+def _fold(reason: Reason, of: str, content: Sequence[Blocks]) -> Fold:
+    """What a reason covers, below its evidence. of: how much that is."""
+    title = f"{reason.kind[:1].upper()}{reason.kind[1:]}: {reason.name} ({of})"
+    return Fold(title, [paragraph("{}", reason.evidence), *content])
 
 
 def pair_table(results: Results, reversed_: Sequence[Pair], name: str) -> Table:
