@@ -382,7 +382,7 @@ def test_the_page_is_whole_and_its_links_lead_somewhere(
         assert len(ids) == len(set(ids))
         assert set(re.findall(r'href="#([^"]+)"', text)) <= set(ids)
         assert "<healthcare>" not in text
-        assert {"ladder", "accounting", "table2", "table3", "table6", "figure3", "embeddings"} <= set(ids)
+        assert {"tradeoff", "accounting", "table2", "table3", "table6", "figure3", "embeddings"} <= set(ids)
     assert shown.page(replica, []) == page_of_replica
     assert page.headline_cutoff(known) == DPVAE.headline_k
 

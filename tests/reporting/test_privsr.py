@@ -344,7 +344,7 @@ def test_the_page_is_whole_and_says_what_it_cannot_show(known: Results, random: 
         ids = re.findall(r'\bid="([^"]+)"', text)
         assert len(ids) == len(set(ids))
         assert set(re.findall(r'href="#([^"]+)"', text)) <= set(ids)
-        assert {"reconstruction", "ladder", "accounting", "chart-iterations", "figure3", "figure5"} <= set(ids)
+        assert {"reconstruction", "tradeoff", "accounting", "chart-iterations", "figure3", "figure5"} <= set(ids)
         assert "Any two of them share three quarters of what they learn from" in text
         assert not re.search(r"MAE@|best-sellers|popularity|over seeds|rank(s|ing)? (better|worse)", text)
         assert ("is fed random links" in text) == (results is random)

@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 
 from tasks.reporting import page
+from tasks.reporting.core.published import BudgetSweep
 from tasks.reporting.core.results import Results
 from tasks.reporting.core.section import Fold, Section, bullets, heading, paragraph
 from tasks.stages.report import report_of
@@ -36,6 +37,16 @@ def test_a_papers_own_section_stands_before_what_is_published(real: Results) -> 
     assert f"<h2>{ESCAPED}</h2>" in text
     assert f"<details><summary>{ESCAPED}</summary><p>gerai, {page.headline_cutoff(real)}</p></details>" in text
     assert HOSTILE not in text
+
+
+def test_utility_by_budget_and_by_what_attacks_gain_stand_on_the_same_page(every: Results) -> None:
+    """A suite may have both: each has an anchor of its own."""
+    layout = replace(every.layout, budget_sweeps=(BudgetSweep("gerai", "epsilon"),))
+    text = page.render(replace(every, layout=layout), report_of(every.paper), [], docs="..")
+    anchors = re.findall(r'\bid="([^"]+)"', text)
+    assert len(anchors) == len(set(anchors))
+    assert {"tradeoff", "chart-tradeoff", "chart-gains"} <= set(anchors)
+    assert '<li><a href="#tradeoff">Utility by ε</a></li>' in text
 
 
 def test_what_does_not_apply_has_neither_section_nor_link(real: Results) -> None:

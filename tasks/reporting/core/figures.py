@@ -59,7 +59,7 @@ def tradeoff(results: Results, k: int) -> Chart:
     )
     words = results.layout.words
     return Chart(
-        "tradeoff",
+        "chart-gains",
         "Utility and what attacks gain",
         f"{words.direction}; left is safer. {gain} {words.verdict}",
         panels,

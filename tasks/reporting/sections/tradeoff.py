@@ -22,7 +22,7 @@ from tasks.reporting.core.sweeps import settings_along
 def section(results: Results, k: int) -> Section:
     """Utility against ε."""
     return Section(
-        "ladder",
+        "tradeoff",
         "Utility by ε",
         [chart(results, k), numbers] if (numbers := table(results, k)) else [],
         about=paragraph(
@@ -57,7 +57,7 @@ def chart(results: Results, k: int) -> Chart:
     title, levels = f"{utility.at(k)}, {utility.spoken}", crossing_levels(results, k)
     panel = Panel(title, "ε", utility.at(k), series, levels, values, named=True, size=WIDE, log=True)
     return Chart(
-        "chart-ladder",
+        "chart-tradeoff",
         f"{utility.at(k)} by ε",
         f"ε on a log scale. Bars: 95 % intervals over {run}s.{note}",
         [panel] if series else [],
