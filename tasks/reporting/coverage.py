@@ -30,6 +30,29 @@ DRAWN, DRAWN_OF, ELSEWHERE = "drawn", "of {}", "on other data"
 
 
 @dataclass(frozen=True)
+class Drawing:
+    """What one suite draws of a figure of its paper."""
+
+    methods: tuple[str, ...]
+    """The figure's methods that it has."""
+    complete: bool
+    """Whether these are all of them."""
+    elsewhere: bool
+    """Whether it is on data of which the paper prints nothing."""
+
+    @property
+    def text(self) -> str:
+        """`DRAWN`, of which methods where others lack, and whether on other data."""
+        of = [] if self.complete else [DRAWN_OF.format(join_words(self.methods))]
+        return ", ".join([DRAWN, *of, *([ELSEWHERE] if self.elsewhere else [])])
+
+    @property
+    def rank(self) -> tuple[bool, int]:
+        """More is better: on the paper's data first, as numbers on other data do not count at all; then by methods."""
+        return not self.elsewhere, len(self.methods)
+
+
+@dataclass(frozen=True)
 class Evidence:
     """What one suite has of the numbers that its paper prints of the data that the suite's stand for."""
 
@@ -47,8 +70,8 @@ class Evidence:
     """Why the suite has no value for others that are printed of its data."""
     absent: Mapping[Number, str]
     """Labels of the systems that it lacks for some of these."""
-    drawn: Mapping[str, str]
-    """Key of each figure of the paper that it has a chart for -> `DRAWN`, with what of the figure it lacks."""
+    drawn: Mapping[str, Drawing]
+    """Key of each figure of the paper that it has a chart for -> what that chart has of it."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +94,7 @@ class Line:
     steps: tuple[str, ...] = ()
     """Commands for whoever has the official data, where not all is measured on them."""
     drawn: Mapping[Kind, str] = field(default_factory=dict)
-    """Kinds of data that a figure is drawn on -> `DRAWN`, with what of the figure every suite on such data lacks."""
+    """Kinds of data that a figure is drawn on -> what the suite draws that has most of it on such data."""
 
 
 def evidence(results: Results, report: PaperReport, k: int) -> Evidence | None:
@@ -128,16 +151,14 @@ def evidence(results: Results, report: PaperReport, k: int) -> Evidence | None:
     )
 
 
-def _drawn(results: Results, figure: Figure, *, elsewhere: bool) -> str:
-    """That a figure is drawn, of which of its methods where the suite lacks some, and whether on other data.
+def _drawn(results: Results, figure: Figure, *, elsewhere: bool) -> Drawing:
+    """What a suite draws of a figure that it has a chart for; of one without named methods that is all.
 
     elsewhere: whether the paper prints nothing of the suite's data.
     """
     methods = results.layout.methods
-    here = [name for name in figure.drawn if results.find(methods.get(name, name)) is not None]
-    lacks = 0 < len(here) < len(figure.drawn)
-    said = [DRAWN_OF.format(join_words(here))] if lacks else []
-    return ", ".join([DRAWN, *said, *([ELSEWHERE] if elsewhere else [])])
+    here = tuple(name for name in figure.drawn if results.find(methods.get(name, name)) is not None) or figure.drawn
+    return Drawing(here, here == figure.drawn, elsewhere)
 
 
 def _number(original: Results, artefact: str, data: str, method: str, setting: str, metric: str) -> Number:
@@ -212,7 +233,7 @@ def _cause(of: Evidence, number: Number, planned: Mapping[str, Collection[str]])
 def _figure(paper: str, figure: Figure, collected: Sequence[Evidence]) -> Line:
     mine = [of for of in collected if of.paper == paper and figure.key in of.drawn]
     drawn = {
-        kind: min((of.drawn[figure.key] for of in mine if of.kind == kind), key=len)
+        kind: max((of.drawn[figure.key] for of in mine if of.kind == kind), key=lambda drawing: drawing.rank).text
         for kind in KINDS
         if any(of.kind == kind for of in mine)
     }
