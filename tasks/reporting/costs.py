@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from tasks.reporting.core.layout import Cell, Heading, Row, Table, missing_cell, number
+from tasks.reporting.core.layout import Cell, Heading, Row, Table, count, missing_cell, number
 from tasks.reporting.core.results import Run
 
 HOUR = 3600.0
@@ -50,8 +50,11 @@ def _clock(runs: Sequence[Run]) -> float | None:
     return (max(ended) - min(began)).total_seconds() / HOUR
 
 
-def table(costs: Sequence[tuple[str, Cost | None]]) -> Table:
-    """A row per suite, its name given, and one of all of them together; dashes without a record of its stages."""
+def table(costs: Sequence[tuple[str, Cost | None]], cores: Collection[int] = ()) -> Table:
+    """A row per suite, its name given, and one of all of them together; dashes without a record of its stages.
+
+    cores: of the machines that they ran on; nothing is said of them where none are known.
+    """
     known = [cost for _, cost in costs if cost is not None]
     rows = [Row(title, _cells(cost)) for title, cost in costs]
     if len(known) > 1:
@@ -63,11 +66,16 @@ def table(costs: Sequence[tuple[str, Cost | None]]) -> Table:
         )
     headings = ["Suite", "CPU hours", "hours by the clock", "longest stage", "its CPU hours", "peak memory (MB)"]
     kinds = [Heading(text, "" if place in (0, 3) else "number") for place, text in enumerate(headings)]
-    return Table(
-        "What suites took on two cores: CPU time of all processes, time by the clock, and peak memory of a process",
-        kinds,
-        rows,
-    )
+    what = "CPU time of all processes, time by the clock, and peak memory of a process"
+    return Table(f"What suites took{_machines(cores)}: {what}", kinds, rows)
+
+
+def _machines(cores: Collection[int]) -> str:
+    """How many cores they ran on, after a space."""
+    if not cores:
+        return ""
+    least, most = min(cores), max(cores)
+    return f" on {count(most, 'core')}" if least == most else f" on {least} to {most} cores"
 
 
 def _cells(cost: Cost | None) -> list[Cell]:

@@ -136,6 +136,8 @@ class Suite:
     """What it adds to its paper's page of reversed pairs; None where it reproduces no paper."""
     cost: costs.Cost | None
     """What it took; None without a record of its stages."""
+    cores: frozenset[int]
+    """Of the machines that its stages ran on."""
 
 
 def suite(results: Results, report: PaperReport, claims: Sequence[Claim]) -> Suite:
@@ -160,6 +162,7 @@ def suite(results: Results, report: PaperReport, claims: Sequence[Claim]) -> Sui
         coverage.evidence(results, report, k),
         reversals.difference(results, report, claims),
         costs.cost(results.suite, results.runs),
+        frozenset(run.cores for run in results.runs),
     )
 
 
@@ -218,6 +221,7 @@ def pages(
     chosen = [text for name, text in documents.items() if name.startswith("choices")]
     articles = [part for text in chosen for part in parts(text, "docs/") if part.title.startswith(FINDINGS)]
     differences = [entry.difference for entry in suites if entry.difference is not None]
+    took = [(entry.report.suite, entry.cost) for entry in suites]
     changed = [] if changes is None else [Section("changes", "What changed", [changes])]
     content: dict[str, list[Section]] = {
         "index.html": [
@@ -226,7 +230,7 @@ def pages(
             Section("suites", "All suites", [_index(suites)]),
             Section("differences", "Why we differ", optional(reversals.overview(differences)), about=pairs.ABOUT),
             Section("artefacts", "Tables and figures of the papers", [coverage.artefacts(counted)]),
-            Section("costs", "What it takes", [costs.table([(of.report.suite, of.cost) for of in suites])]),
+            Section("costs", "What it takes", [costs.table(took, {n for entry in suites for n in entry.cores})]),
         ],
         "leaderboards.html": _leaderboards(suites),
         "cards.html": [

@@ -11,8 +11,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tasks.reporting import costs, files
-from tasks.reporting.core.results import Run
+from tasks.reporting import costs, files, site
+from tasks.reporting.core.results import Results, Run
+from tasks.stages.report import report_of
 from tests.reporting import committed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,6 +35,20 @@ def test_runs_at_two_revisions_have_no_hours_by_the_clock() -> None:
 
 def test_without_a_record_of_its_stages_a_suite_has_no_cost() -> None:
     assert costs.cost("a", ()) is None
+
+
+@pytest.mark.parametrize(
+    ("cores", "said"), [((), ""), ((1,), " on 1 core"), ((2, 2), " on 2 cores"), ((16, 2), " on 2 to 16 cores")]
+)
+def test_the_table_says_of_the_machines_what_is_recorded(cores: tuple[int, ...], said: str) -> None:
+    table = costs.table([("a", costs.cost("a", (FIRST,)))], cores)
+    assert table.caption.startswith(f"What suites took{said}: CPU time")
+
+
+def test_the_site_has_the_cores_of_its_suites(demo: Results) -> None:
+    runs = [replace(run, cores=cores) for run, cores in zip(demo.runs, (4, 8), strict=False)]
+    suite = site.suite(replace(demo, runs=tuple(runs)), report_of(demo.paper), [])
+    assert "What suites took on 4 to 8 cores: " in site.pages([suite], [], {})["index.html"]
 
 
 def test_the_documentation_has_what_provenance_says(tmp_path: Path) -> None:
