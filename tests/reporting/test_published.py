@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import polars as pl
@@ -17,7 +18,7 @@ from tasks.reporting.core.published import ATTACKERS, FULL, SAMPLED, Table
 from tasks.reporting.sections.data_statistics import STATISTICS
 from tasks.stages.papers import describe
 from tasks.stages.report import report_of
-from tests.reporting import example_privsr, shown
+from tests.reporting import example_dpcrosue, example_privsr, shown
 from tests.reporting.example import ROOT
 from tests.systems import systems
 
@@ -133,6 +134,22 @@ def test_protocols_never_share_a_table() -> None:
     assert all(table.comparable != (FULL in _protocols(table)) for table in GERAI.tables)
     assert [_protocols(table) for table in DIPSGNN.tables] == [{"next"}, {"next-new"}]
     assert [table.comparable for table in DIPSGNN.tables] == [True, False]
+
+
+def test_a_figure_without_a_chart_says_whether_it_was_not_run_or_cannot_be() -> None:
+    bare, public = example_dpcrosue.ione(), example_privsr.results()
+    base = replace(public, metrics=public.metrics.filter(pl.col("setting") == "base"))
+    unable, idle = (_about(shown.page(results, []), "figure3") for results in (bare, base))
+    assert "has not been run" not in unable
+    assert "Not reproducible here:" in unable
+    assert "because the data lack its users&#39; interests" in unable
+    assert "Its sweep has not been run." in idle
+    assert "Not reproducible here:" not in idle
+
+
+def _about(page: str, anchor: str) -> str:
+    """What stands below the heading of an artefact, up to the next heading or section."""
+    return re.split(r"<h[234]|</section>", page.partition(f'<h3 id="{anchor}">')[2])[0]
 
 
 def _protocols(table: Table) -> set[str]:

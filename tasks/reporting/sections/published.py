@@ -145,7 +145,7 @@ def _tables(results: Results, report: PaperReport, claims: Sequence[Claim], k: i
         ]
     for figure in results.layout.figures:
         if paper or figure.key in charts:
-            drawn = "" if figure.key in charts else " Its sweep has not been run."
+            drawn = "" if figure.key in charts or figure.key in lacking else " Its sweep has not been run."
             about = paragraph(DRAWN, figure.method, drawn) if paper else None
             note = paragraph("{}", figure.note) if figure.note else None
             blocks += [
