@@ -1,9 +1,9 @@
-"""The attack on single interactions: whether somebody who sees noisy releases can tell that one edge is there.
+"""The attack on single interactions: whether somebody who sees what is released can tell that one of them is there.
 
 Advantage is the attacker's true positive rate minus its false positive rate: 0 is chance and 1 is certainty. The other
-world lacks one interaction ("removed"), or has it and the next one in the opposite order ("swapped"). Theory is the
-advantage of the best attacker there is, where it is known in closed form. Settings that vary the budget alone belong to
-setting `base`: their budget is told beside them.
+world lacks an earlier interaction ("removed") or the last one ("last"), or has two neighbouring ones in the opposite
+order ("swapped"). Theory is the advantage of the best attacker there is, where it is known in closed form. Settings in
+which nothing but the budget varies are shown as setting `base`, each with its budget beside it.
 """
 
 from __future__ import annotations
