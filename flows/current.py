@@ -19,7 +19,7 @@ def current_project(suite: str | None = None, *, patient: bool = True) -> Iterat
     """The project, all of it or what leads to a suite's report, with every dvc.yaml and code.json up to date.
 
     Args:
-        suite, patient: as `opened` has them.
+        suite, patient: as of `flows.project.open_project`.
 
     Raises:
         Busy: another process holds something that is needed, and nothing is to be waited for.
