@@ -11,12 +11,10 @@ from __future__ import annotations
 import csv
 import io
 import subprocess
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from math import sqrt
-from statistics import fmean, variance
 
 from flows import plan
 from flows.current import current_project
@@ -138,19 +136,19 @@ def compare(
 
 
 def means(text: str, where: str) -> dict[Key, Mean]:
-    """Every number of a metrics table: means over seeds, or a value per seed, as earlier revisions have it.
+    """Every number of a metrics table.
 
     Raises:
-        DataError: the table has the columns of neither.
+        DataError: it is none, or has no means over seeds, as those of version 0.1 have none.
     """
     table = csv.DictReader(io.StringIO(text))
     columns = table.fieldnames or []
     try:
-        values = _by_seed(table) if "value" in columns else _means(table, columns)
+        values = _means(table, columns)
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(f"{where}:{table.line_num}: not a row of a metrics table ({error!r})") from error
     if not values:
-        raise DataError(f"{where}: has no numbers")
+        raise DataError(f"{where}: has no means over seeds")
     return values
 
 
@@ -158,6 +156,8 @@ def _means(rows: Iterable[dict[str, str]], columns: Sequence[str]) -> dict[Key, 
     """Of a row per metric: `mean` and `std` over `n` seeds by cut-off, as in `mean@5` and `std@5`."""
     values = {}
     for row in rows:
+        if None in row or None in row.values():
+            raise ValueError("not as many columns as the first line has")
         for column in columns:
             name, _, k = column.partition("@")
             if name == "mean" and row[column]:
@@ -165,17 +165,6 @@ def _means(rows: Iterable[dict[str, str]], columns: Sequence[str]) -> dict[Key, 
                 error = float(deviation) ** 2 / int(row["n"]) if deviation else 0.0
                 values[row["experiment"], row["setting"], row["metric"], k] = Mean(float(row[column]), error)
     return values
-
-
-def _by_seed(rows: Iterable[dict[str, str]]) -> dict[Key, Mean]:
-    values: dict[Key, list[float]] = defaultdict(list)
-    for row in rows:
-        key = (row["experiment"], row["setting"], row["metric"], row["k"])
-        values[key].append(float(row["value"]))
-    return {
-        key: Mean(fmean(column), variance(column) / len(column) if len(column) > 1 else 0.0)
-        for key, column in values.items()
-    }
 
 
 def _is_within(difference: Difference) -> bool:

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 from pathlib import Path
+from statistics import fmean, stdev
 
 import pytest
 
@@ -13,13 +14,13 @@ from tests.flows.conftest import Project
 
 ROOT = Path(__file__).resolve().parents[2]
 BANDS = {"sampled-*": 0.03, "full/*": 0.03, "attribute/*": 0.1, "iterations": 100}
-HEADER = "suite,experiment,dataset,model,setting,seed,metric,k,value\n"
+HEADER = "experiment,setting,metric,n,mean,std,mean@10,std@10\n"
 
 
-def table(*values: float, metric: str = "full/hit", k: str = "10") -> str:
+def table(*values: float, metric: str = "full/hit") -> str:
     """A metrics table with one number, one seed per value."""
-    rows = (f"demo,demo-bpr,demo,bpr,base,{seed},{metric},{k},{value}\n" for seed, value in enumerate(values))
-    return HEADER + "".join(rows)
+    deviation = str(stdev(values)) if len(values) > 1 else ""
+    return f"{HEADER}demo-bpr,base,{metric},{len(values)},,,{fmean(values)},{deviation}\n"
 
 
 @pytest.mark.parametrize("metric", ["sampled-100/hit", "full/ndcg", "attribute/gender/knn/f1"])
@@ -106,20 +107,18 @@ def test_the_command_compares_with_a_revision(finished: Project) -> None:
     assert not written.exists()
 
 
-def test_means_and_values_per_seed_give_the_same_numbers() -> None:
-    by_seed = compare.means(table(0.4, 0.6) + table(7.0, metric="iterations", k="").removeprefix(HEADER), "by seed")
-    means = compare.means(
-        "experiment,setting,metric,n,mean,std,mean@10,std@10\n"
-        "demo-bpr,base,full/hit,2,,,0.500000,0.141421\n"
-        "demo-bpr,base,iterations,1,7.000000,,,\n",
-        "means",
-    )
-    assert means.keys() == by_seed.keys()
-    assert compare.compare(by_seed, means, BANDS) == (2, [])
-    for key, mean in means.items():
-        assert (mean.value, mean.squared_error) == pytest.approx(
-            (by_seed[key].value, by_seed[key].squared_error), abs=1e-6
-        )
+def test_means_have_their_cut_off_and_their_error() -> None:
+    means = compare.means(table(0.4, 0.6) + "demo-bpr,base,iterations,1,7.000000,,,\n", "means")
+    assert means == {
+        ("demo-bpr", "base", "full/hit", "10"): compare.Mean(0.5, pytest.approx(0.01)),
+        ("demo-bpr", "base", "iterations", ""): compare.Mean(7.0, 0.0),
+    }
+
+
+def test_a_table_of_values_by_seed_is_refused() -> None:
+    """Version 0.1 had such."""
+    with pytest.raises(DataError, match="has no means over seeds"):
+        compare.means("experiment,setting,seed,metric,k,value\ndemo-bpr,base,0,full/hit,10,0.5\n", "metrics.csv")
 
 
 @pytest.mark.parametrize("state", ["nothing was run", "outputs were pulled", "a stage changed since"])
