@@ -10,6 +10,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import yaml
 
 from tasks.reporting import costs, files, site
 from tasks.reporting.core.results import Results, Run
@@ -65,6 +66,16 @@ def test_the_documentation_has_what_provenance_says(tmp_path: Path) -> None:
         expected.append(f"| `{suite}` | {of.cpu_hours:.2f} | {clock} | {longest} | {of.peak_memory_mb:,} |")
     expected.append(f"| together | {total:.2f} | | | |")
     assert [line for line in text.splitlines() if re.match(r"\| (`|together)", line)] == expected
+
+
+def test_every_suite_that_is_not_stale_is_of_the_revision_that_the_documentation_names(tmp_path: Path) -> None:
+    text = (ROOT / "docs/suites.md").read_text(encoding="utf-8")
+    revision = re.findall(r"from\s+revision\s+`([0-9a-f]{40})`", text)
+    stale = set(yaml.safe_load((ROOT / ".ci/stale.yaml").read_text(encoding="utf-8")) or {})
+    suites = {path.parent.name for path in (ROOT / "data/results").glob("*/results.json")} - stale
+    assert {
+        suite: sorted({run.revision for run in committed.runs(suite, tmp_path)}) for suite in suites
+    } == dict.fromkeys(suites, revision)
 
 
 def test_every_run_is_of_a_committed_revision_in_the_history_of_this_one() -> None:
