@@ -148,7 +148,7 @@ def means(text: str, where: str) -> dict[Key, Mean]:
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(f"{where}:{table.line_num}: not a row of a metrics table ({error!r})") from error
     if not values:
-        raise DataError(f"{where}: has no means over seeds")
+        raise DataError(f"{where}: has no means over seeds, as in 0.1; see `dprec site --since REV`")
     return values
 
 

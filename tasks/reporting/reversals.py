@@ -110,7 +110,7 @@ def pages(collected: Sequence[Difference], documents: Collection[str]) -> dict[s
         about = pairs.ABOUT if any(of.counts for of in real) else pairs.IN_WORDS
         if reasons := _reasons(real, documents):
             sections.insert(0, Section("reasons", "Known reasons", [reasons]))
-        sections[0] = replace(sections[0], about=about)
+        sections[0] = replace(sections[0], about=paragraph(about))
         if replicas:
             sections.append(Section("replicas", "Replicas", [paragraph("{}", REPLICAS.format(join_words(replicas)))]))
         made[page_of(paper)] = TITLE.format(real[0].name), ABOUT.format(real[0].reference), sections

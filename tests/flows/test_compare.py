@@ -117,7 +117,7 @@ def test_means_have_their_cut_off_and_their_error() -> None:
 
 def test_a_table_of_values_by_seed_is_refused() -> None:
     """Version 0.1 had such."""
-    with pytest.raises(DataError, match="has no means over seeds"):
+    with pytest.raises(DataError, match=r"has no means over seeds, as in 0\.1; see `dprec site --since REV`"):
         compare.means("experiment,setting,seed,metric,k,value\ndemo-bpr,base,0,full/hit,10,0.5\n", "metrics.csv")
 
 

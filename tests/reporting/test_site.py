@@ -82,6 +82,11 @@ def _joined(file: str, link: str) -> str:
     return "/".join(parts)
 
 
+def test_no_section_has_text_outside_a_paragraph(pages: Mapping[str, str]) -> None:
+    for file, text in pages.items():
+        assert not re.findall(r"</h2>\s*([^<\s][^<]{,40})", text), file
+
+
 def test_the_index_says_of_every_suite_what_it_is_and_its_headline(suites: list[site.Suite]) -> None:
     table = site._index(suites)
     assert [row.cells[0].href for row in table.rows] == ["suites/gerai/index.html", "suites/demo/index.html"]

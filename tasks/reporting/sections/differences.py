@@ -62,7 +62,9 @@ def section(results: Results, report: PaperReport, claims: Sequence[Claim] = ())
     """
     every = differences.pairs(results, report.differences)
     blocks = blocks_of(results, report, every) if every else blocks_of_claims(results, report, claims)
-    return Section("differences", "Why we differ", blocks, about=ABOUT if every else IN_WORDS, link="Reversed pairs")
+    return Section(
+        "differences", "Why we differ", blocks, about=paragraph(ABOUT if every else IN_WORDS), link="Reversed pairs"
+    )
 
 
 def blocks_of_claims(results: Results, report: PaperReport, claims: Sequence[Claim]) -> list[Blocks]:
