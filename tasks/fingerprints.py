@@ -23,8 +23,10 @@ from tasks.errors import ConfigurationError
 from tasks.syntax import Reader
 
 PACKAGES = {
+    "altair": "altair",
     "dgl": "dgl",
     "dp_accounting": "dp-accounting",
+    "gensim": "gensim",
     "great_expectations": "great-expectations",
     "implicit": "implicit",
     "jinja2": "jinja2",
@@ -36,6 +38,7 @@ PACKAGES = {
     "scipy": "scipy",
     "sklearn": "scikit-learn",
     "torch": "torch",
+    "vl_convert": "vl-convert-python",
 }
 """Packages that decide numbers or bytes of outputs: name in imports -> name in requirements.lock."""
 APART = frozenset(

@@ -17,6 +17,7 @@ from tasks.models.user_networks.rgcn import RGCN
 from tasks.models.user_networks.sne import SNE
 from tasks.models.user_networks.udmf import UDMF
 from tasks.models.user_networks.word2vec import Word2Vec
+from tasks.models.user_networks.words import TrainedWord2Vec
 from tests.models.naive_networks import network
 
 STEPS = {"epochs": 3, "batch_size": 7, "learning_rate": 0.01, "dimension": 5}
@@ -25,7 +26,8 @@ CONFIGS = {
     "rgcn": (RGCN, STEPS | {"hidden": 6, "free": 4}),
     "sne": (SNE, STEPS | {"ids": 4, "attributes": 3, "batch_size": 50}),
     "udmf": (UDMF, STEPS | {"walk": WALK, "text": {"dimension": 5}}),
-    "word2vec": (Word2Vec, {"dimension": 5}),
+    "word2vec": (TrainedWord2Vec, {"dimension": 5}),
+    "word2vec-closed": (Word2Vec, {"dimension": 5}),
     "deepwalk": (DeepWalk, WALK),
     "netmf": (NetMF, WALK),
     "attributes": (Attributes, {}),
@@ -36,7 +38,7 @@ CONFIGS = {
     "crogcn-na": (CroGCN, STEPS | {"anchor_weight": 0.0}),
 }
 PAIRS = [name for name, (cls, _) in CONFIGS.items() if issubclass(cls, PairEmbedder)]
-WIDTHS = {"word2vec": 4, "attributes": 3, "degree": 1}
+WIDTHS = {"word2vec-closed": 4, "attributes": 3, "degree": 1}
 """Of vectors that have a length of their own."""
 BY_EPOCHS = [name for name, (cls, _) in CONFIGS.items() if issubclass(cls, EpochModel)]
 
@@ -151,6 +153,8 @@ def test_who_must_know_something_says_what_is_missing():
     bare = NetworkData(3, np.array([[0, 1]], np.int32))
     with pytest.raises(DataError, match="no texts"):
         fitted("word2vec", bare)
+    with pytest.raises(DataError, match="no texts"):
+        fitted("word2vec-closed", bare)
     with pytest.raises(DataError, match="vectors of their words"):
         fitted("rgcn", replace(network(), word_vectors=None))
     with pytest.raises(DataError, match="nothing to fuse"):
@@ -193,6 +197,7 @@ def test_anchors_and_embeddings_of_other_networks_are_refused():
         ("deepwalk", ["edge"]),
         ("netmf", ["edge"]),
         ("word2vec", ["text"]),
+        ("word2vec-closed", ["text"]),
         ("attributes", ["feature"]),
         ("degree", ["edge"]),
         ("random", []),

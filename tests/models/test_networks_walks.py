@@ -18,6 +18,7 @@ from tasks.models.user_networks.sgns import SkipgramConfig, skipgram
 from tasks.models.user_networks.skipgram import factorise, shifted_ppmi
 from tasks.models.user_networks.walks import cooccurrences, nearby_pairs, random_walks, walks_of
 from tasks.models.user_networks.word2vec import Word2Vec, Word2VecConfig, mean_of_words, word_vectors
+from tasks.models.user_networks.words import TrainedWord2Vec, TrainedWord2VecConfig
 from tests.models.naive_networks import friends_of, network
 
 FALSE_ALARM = 1e-3
@@ -175,6 +176,21 @@ def test_words_of_the_same_posts_are_closer_than_words_of_others():
     assert (units[:4] @ units[:4].T).min() > 0.5 > (units[:4] @ units[4:].T).max()
 
 
+@pytest.mark.parametrize("model", [TrainedWord2Vec(TrainedWord2VecConfig(dimension=4, passes=20)),
+                                   Word2Vec(Word2VecConfig(dimension=4, negatives=1.0))])  # fmt: skip
+def test_users_who_write_of_the_same_are_close_and_silent_users_are_zero(model):
+    """Thirty posts each of six users, of one topic of two; user 6 wrote nothing."""
+    rng = np.random.default_rng(0)
+    topics = np.repeat([0, 0, 0, 1, 1, 1], 30)
+    tokens = (topics[:, None] * 5 + rng.integers(0, 5, (180, 6))).ravel().astype(np.int32)
+    posts = Posts(np.repeat(np.arange(6, dtype=np.int32), 30), np.arange(181) * 6, tokens, 10)
+    rows = model.fit(NetworkData(7, np.empty((0, 2), np.int32), posts=posts), rng=rng).embed()
+    assert not rows[6].any()
+    units = rows[:6] / np.linalg.norm(rows[:6], axis=1, keepdims=True)
+    same = units @ units.T
+    assert min(same[:3, :3].min(), same[3:, 3:].min()) > same[:3, 3:].max() + 0.1
+
+
 def test_a_user_is_the_mean_of_all_words_and_zero_without_any():
     data = network()
     expected = np.zeros((9, 4))
@@ -190,5 +206,5 @@ def test_vectors_of_whole_texts_are_taken_as_they_are():
     vectors, known = np.full((3, 2), np.nan, np.float32), np.array([True, False, True])
     vectors[known] = [[1, 2], [3, 4]]
     data = NetworkData(3, np.empty((0, 2), np.int32), text_vectors=vectors, has_text=known)
-    rows = Word2Vec(Word2VecConfig()).fit(data, rng=np.random.default_rng(0)).embed()
-    assert rows.tolist() == [[1, 2], [0, 0], [3, 4]]
+    for model in (Word2Vec(Word2VecConfig()), TrainedWord2Vec(TrainedWord2VecConfig())):
+        assert model.fit(data, rng=np.random.default_rng(0)).embed().tolist() == [[1, 2], [0, 0], [3, 4]]
