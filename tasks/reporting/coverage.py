@@ -116,7 +116,7 @@ def evidence(results: Results, report: PaperReport, k: int) -> Evidence | None:
         if not len(entry.ours):
             label = _absent(results, entry.method)
             cause = NO_SYSTEM.format(label) if label else _reason(entry.method)
-            impossible = [f"Not possible there: {text.rstrip('.')}." for text in lacking.get(entry.table.key, ())]
+            impossible = [f"Not there: {text.rstrip('.')}." for text in lacking.get(entry.table.key, ())]
             reasons[number] = " ".join([f"{results.suite}: {cause}", *impossible])
             absent |= {number: label} if label else {}
             continue

@@ -31,7 +31,7 @@ NOTHING = (
     "Nothing is printed of methods side by side as numbers that this suite has, so no pair can be reversed, and no "
     "claim in words that stands here in place of pairs is contradicted."
 )
-TURNS_NONE = "measured, turns none"
+TURNS_NONE = "measured, shown to turn none"
 REASON = '<li><span class="verdict">{}</span>: {} ({}). <span class="evidence">{} {}</span></li>\n'
 
 
@@ -81,7 +81,7 @@ def difference(results: Results, report: PaperReport, claims: Sequence[Claim] = 
     blocks = pairs.blocks_of(results, report, every) if every else pairs.blocks_of_claims(results, report, claims)
     whys = [pair.reason for pair in turned]
     whys += differences.contradicted(results, claims, report.differences).values()
-    covered = [(reason, whys.count(reason)) for reason in report.differences]
+    covered = [(reason, whys.count(reason)) for reason in differences.weighed(results, report.differences)]
     return Difference(
         results.suite,
         results.title,
@@ -138,11 +138,13 @@ def _reasons(real: Sequence[Difference], documents: Collection[str]) -> Markup:
     """Every reason of a paper: its kind, what it covers, its evidence, and where that stands; empty without any."""
     items = []
     for place, (reason, *_) in enumerate(real[0].reasons):
-        states = {of.suite: _state(*of.reasons[place]) for of in real if of.counts or of.blocks}
-        covers = join_words([f"{suite}: {said}" if len(states) > 1 else said for suite, said in states.items()])
-        kind = f"{reason.kind[:1].upper()}{reason.kind[1:]}"
+        suites = {of.suite: of.reasons[place] for of in real if of.counts or of.blocks}
+        said = [f"{suite}: {_state(*of)}" if len(suites) > 1 else _state(*of) for suite, of in suites.items()]
+        moved = unique([of.kind for of, *_ in suites.values() if of.turned or of.broken])
+        kind = join_words(moved or [reason.kind])
+        kind = f"{kind[:1].upper()}{kind[1:]}"
         at = Markup(", ").join(_source(source, documents) for source in reason.sources)
-        items.append(Markup(REASON).format(kind, reason.name, covers, reason.evidence, at))
+        items.append(Markup(REASON).format(kind, reason.name, join_words(said), reason.evidence, at))
     return Markup('<ul class="claims">\n{}</ul>\n').format(Markup().join(items)) if items else Markup()
 
 
@@ -156,6 +158,7 @@ def _source(source: str, documents: Collection[str]) -> Markup:
 
 def _state(reason: Reason, covered: int, waiting: Sequence[str]) -> str:
     """What a reason comes to in a suite: the pairs or claims that it covers, or what it waits for."""
+    moves = f", turns {reason.turned} and reverses {reason.broken} of all" if reason.turned or reason.broken else ""
     if covered or reason.claims:
-        return count(covered, "claim" if reason.claims else "pair")
-    return f"waits for results of {join_words(waiting)}" if waiting else TURNS_NONE
+        return f"{count(covered, 'claim' if reason.claims else 'pair')}{moves}"
+    return f"waits for results of {join_words(waiting)}" if waiting else f"{TURNS_NONE}{moves}"

@@ -173,7 +173,7 @@ def test_committed_reasons_are_those_of_their_suites(committed: list[coverage.Li
                 label = said.removeprefix("there is no ").partition(".")[0]
                 assert f"{suite}-{label}" not in suites[suite].experiments, reason
             if "prior=user" in said:
-                assert "Not possible there: user-level priors, since these data have no metadata" in said
+                assert "Not there: user-level priors: nothing is known of these users" in said
 
 
 def test_what_was_not_run_is_a_reason(real: Results, printed: pl.DataFrame) -> None:

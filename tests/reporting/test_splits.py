@@ -12,7 +12,7 @@ from tasks.errors import DataError
 from tasks.evaluation import statistics
 from tasks.evaluation.run_numbers import APART
 from tasks.reporting import page
-from tasks.reporting.core import comparison, findings
+from tasks.reporting.core import comparison, figures, findings
 from tasks.reporting.core.figures import crossing_levels, point_of, sample_of, yardstick_levels
 from tasks.reporting.core.results import BASE, Results, Spent, System
 from tasks.reporting.sections import attacks, composition, details, tables, users
@@ -127,6 +127,11 @@ def test_tables_without_printed_numbers_name_what_their_means_are_over(real: Res
         captions = [part.caption for _, parts in tables.published_tables(own) for part in parts]
         assert captions
         assert all(caption.endswith(f"(mean ± standard deviation over {run}s)") for caption in captions)
+
+
+def test_gains_are_of_the_first_split_and_ranking_of_all(real: Results, crossed: Results) -> None:
+    assert "attacked users and seeds; that of ranking is over seeds." in figures.tradeoff(real, 10).caption
+    assert "the seeds of the first split; that of ranking is over runs." in figures.tradeoff(crossed, 10).caption
 
 
 def test_perturbed_features_are_released_once_for_all_splits(crossed: Results) -> None:

@@ -50,7 +50,7 @@ def section(results: Results, _: int) -> Section:
     blocks: list[Blocks] = []
     if system is not None and settings:
         blocks = [_sentence(results, system, settings), _table(results, system, settings)]
-    return Section("authors-code", "As the authors' code computes it", blocks, link="Authors' code", about=ABOUT)
+    return Section("authors-code", "As the authors' code computes it", blocks, paragraph(ABOUT), "Authors' code")
 
 
 def _values(results: Results, system: System | None, metric: str, k: int, setting: str | None) -> NDArray[np.float64]:

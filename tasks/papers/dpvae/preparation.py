@@ -24,7 +24,8 @@ SHOWN = ("dpvae", "dpvae-rigorous", "dpvae-compact")
 """Labels of the systems whose settings are shown; the first answers to the printed ones."""
 PARAMETERS = "parameters"
 NO_METADATA = (
-    "user-level priors, since these data have no metadata of their users; the paper does not say what it took there"
+    "user-level priors: nothing is known of these users, and priors by categories of what a user has seen, which the "
+    "paper names among its examples of metadata, are not built; it does not say what it took there"
 )
 WITH_PRIORS = ("table6", "table9")
 """Tables that have user-level priors."""

@@ -39,8 +39,8 @@ REASONS = (
         kind="not decided",
         evidence=(
             "Validation keeps the best epoch and ends after five without a new best. At this budget the best is the "
-            "first or near it where a tenth of the ratings or more is sensitive. The paper does not say how its "
-            "training ends, and no run of ours ends otherwise."
+            "first or near it where a tenth of the ratings or more is sensitive. The paper names no "
+            "criterion of convergence, and no run of ours ends otherwise."
         ),
         sources=(OPEN, FINDINGS),
         claims=("PrivSR with ε = 0.05 is better than DPMF",),

@@ -3,7 +3,8 @@
 A pair is two methods of one printed column. What is known is declared by a paper as a few reasons; which pairs each
 covers is computed, so that no pair is listed by hand. A reversed pair has the kind of the first reason that covers it,
 and of none "not decided". A reason that names a reading, that is what we measured besides, covers a pair only where
-this reading orders it as printed and the paired test shows so.
+this reading orders it as printed and the paired test shows so; and a reading that reverses as many pairs as it turns
+to the printed order decides nothing.
 """
 
 from __future__ import annotations
@@ -105,6 +106,10 @@ class Reason:
     """What of ours bears on these claims, as a claim of its own: its numbers stand with them."""
     reading: Reading | None = None
     """What must order a pair as printed; None where the evidence is of another sort."""
+    turned: int = 0
+    """Pairs of a suite that we reverse and that its reading orders as printed, by means; see `weighed`."""
+    broken: int = 0
+    """Pairs that we order as printed and its reading reverses."""
 
     def absent(self, results: Results) -> list[str]:
         """Labels of systems that its reading needs and that the suite has no results of."""
@@ -171,11 +176,32 @@ def pairs(results: Results, reasons: Sequence[Reason]) -> list[Pair]:
     if results.reproduced is None:
         return []
     here = [reason for reason in reasons if reason.kind != PART or origins.kind(results) == "part"]
+    here = weighed(results, here)
     return [
         pair
         for column in comparison.printed_columns(results)
         for pair in _with_reasons(results, ordered_pairs(column), here)
     ]
+
+
+def weighed(results: Results, reasons: Sequence[Reason]) -> list[Reason]:
+    """The reasons with what their readings do to all pairs of a suite; one that breaks what it turns is not decided."""
+    if results.reproduced is None:
+        return [*reasons]
+    every = [pair for column in comparison.printed_columns(results) for pair in ordered_pairs(column)]
+    made = []
+    for reason in reasons:
+        turned = broken = 0
+        for pair in every:
+            if reason.reading is None or not reason.reading.changes(pair):
+                continue
+            first, second = _values(results, pair, reason.reading)
+            difference = first.mean() - second.mean() if len(first) else 0.0
+            turned += int(pair.order == "reversed" and difference > 0)
+            broken += int(pair.order == "as printed" and difference < 0)
+        kind = UNDECIDED if broken >= turned and broken else reason.kind
+        made.append(replace(reason, kind=kind, turned=turned, broken=broken))
+    return made
 
 
 def reversed_pairs(every: Sequence[Pair]) -> list[Pair]:

@@ -53,9 +53,10 @@ def tradeoff(results: Results, k: int) -> Chart:
         label = f"gain of the {results.shown_attacker} attacker at K = {k}"
         title = f"{utility.at(k)}, {utility.spoken}"
         panels.append(Panel(f"Attribute: {attribute}", label, title, series, levels, named=True))
+    seeds = "seeds" if results.n_splits == 1 else "the seeds of the first split"
     gain = (
-        "Gain is over always guessing the most frequent class, with its 95 % interval over attacked users and seeds; "
-        "that of ranking is over seeds."
+        "Gain is over always guessing the most frequent class, with its 95 % interval over attacked users and "
+        f"{seeds}; that of ranking is over {results.word_for_run}s."
     )
     words = results.layout.words
     return Chart(

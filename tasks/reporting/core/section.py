@@ -32,7 +32,7 @@ class Section:
     heading: str
     blocks: Sequence[Blocks]
     """A section without any does not apply to the results, and is left out."""
-    about: str = ""
+    about: Markup | None = None
     """A paragraph above them."""
     link: str | None = None
     """What the contents call it; None: as its heading, empty: they leave it out."""

@@ -31,7 +31,8 @@ ABOUT = (
     "A pair is two methods of one printed column, as far as it prints them apart and both were run; of several scores "
     "of one printed number the first counts. A reversed pair is put down to the first of the paper's known reasons "
     "that covers it. A reason that stands on another reading covers a pair only where the paired test shows that "
-    "reading to order it as printed."
+    "reading to order it as printed; where it reverses at least as many other pairs, by their means, nothing is "
+    "decided."
 )
 WITHIN = (
     "“Within our spread”: the paired test over {}s, in both directions, does not show our order; a single run shows "
@@ -82,7 +83,7 @@ def blocks_of_claims(results: Results, report: PaperReport, claims: Sequence[Cla
 def blocks_of(results: Results, report: PaperReport, every: Sequence[Pair]) -> list[Blocks]:
     """The counts of pairs, what they do not say, and the reversed ones."""
     lead = optional(paragraph("{}", summary(every)), notes(results, every))
-    return [*lead, by_table(every), folds(results, report.differences, every)]
+    return [*lead, by_table(every), folds(results, differences.weighed(results, report.differences), every)]
 
 
 def summary(every: Sequence[Pair]) -> str:
@@ -165,7 +166,16 @@ def _by_reason(
 def _fold(reason: Reason, of: str, content: Sequence[Blocks]) -> Fold:
     """What a reason covers, below its evidence. of: how much that is."""
     title = f"{reason.kind[:1].upper()}{reason.kind[1:]}: {reason.name} ({of})"
-    return Fold(title, [paragraph("{}", reason.evidence), *content])
+    said = " ".join(filter(None, [reason.evidence, weight(reason)]))
+    return Fold(title, [paragraph("{}", said), *content])
+
+
+def weight(reason: Reason) -> str:
+    """What its reading does to all pairs of the suite; empty where it moves none, or there is none."""
+    if not reason.turned and not reason.broken:
+        return ""
+    said = f"Of all pairs it turns {reason.turned} to the printed order and reverses {reason.broken} that ours has so"
+    return f"{said}{'.' if reason.broken < reason.turned else ': a reading that breaks what it mends decides nothing.'}"
 
 
 def pair_table(results: Results, reversed_: Sequence[Pair], name: str) -> Table:

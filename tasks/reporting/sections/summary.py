@@ -82,7 +82,8 @@ def section(results: Results, claims: Sequence[Claim], k: int) -> Section:
 def _vectors(results: Results) -> list[Blocks]:
     """Of users' vectors: what they tell."""
     texts = [*controls.sentences(results), *links.sentences(results)]
-    return [heading("What the vectors reveal"), *([paragraph(VECTORS, kind="soft")] if texts else []), bullets(texts)]
+    about = paragraph("{}", f"{VECTORS} {VARIATION.format(_variation(results))}", kind="soft")
+    return [heading("What the vectors reveal"), *([about] if texts else []), bullets(texts)]
 
 
 def _quality(results: Results, k: int) -> list[Blocks]:
@@ -105,6 +106,8 @@ def _about(results: Results) -> str:
 
 def _variation(results: Results) -> str:
     """What varies between the runs of a system."""
+    if results.networks:
+        return "other seeds, and with them other splits of the users and of pairs"
     if results.layout.overlap is not None:
         return f"the {results.word_for_run}s of one cross-validation"
     return f"other seeds and {results.layout.words.splits}" if results.n_splits > 1 else "other seeds on this split"
