@@ -17,6 +17,7 @@ from flows.deployments import schedules
 from tasks.config.originals import stands_for
 from tasks.config.params import load
 from tasks.config.references import check, check_references
+from tasks.datasets.foursquare_twitter_text import SOURCE as TEXTS
 from tasks.datasets.weibo import SOURCE as WEIBO
 from tasks.errors import ConfigurationError
 from tests import parameters
@@ -62,6 +63,7 @@ def test_the_projects_own_parameters_are_valid() -> None:
         ("dpvae", "dpvae-netflix-twin", "dpvae-netflix"),
         ("dpvae", "dpvae-ml-20m-twin", "dpvae-ml-20m"),
         ("dpcrosue", "dpcrosue-weibo-twin", "dpcrosue-weibo"),
+        ("dpcrosue", "dpcrosue-foursquare-twitter-twin", "dpcrosue-foursquare-twitter-text"),
     ],
 )
 def test_the_commands_for_official_data_make_a_suite_of_them(
@@ -72,12 +74,14 @@ def test_the_commands_for_official_data_make_a_suite_of_them(
     parameters.uncomment(tmp_path)
     path, text = tmp_path / "params.yaml", (ROOT / f"docs/{page}.md").read_text(encoding="utf-8")
     (tmp_path / "suites" / replica / "dvc.lock").touch()
-    (block,) = [block for block in re.findall(r"^```\n(.*?)^```", text, re.MULTILINE | re.DOTALL) if "cp -r" in block]
-    named = re.findall(r"cp -r suites/(\S+)-twin", block)[0]
-    lines = [line.replace(named, suite) for line in block.splitlines() if not line.startswith("dprec ")]
+    blocks = [block for block in re.findall(r"^```\n(.*?)^```", text, re.MULTILINE | re.DOTALL) if "cp -r" in block]
+    own = [block for block in blocks if f"suites/{replica} " in block]
+    (block,) = own or [block.replace(re.findall(r"cp -r suites/(\S+)-twin", block)[0], suite) for block in blocks]
+    lines = [line for line in block.splitlines() if not line.startswith("dprec ")]
     subprocess.run(["bash", "-ec", "\n".join(lines)], cwd=tmp_path, check=True)
     if page == "dpcrosue":  # the line that `dprec data verify` shows
-        path.write_text(path.read_text().replace("datasets: ", f"datasets:\n  weibo: {WEIBO.entry} "))
+        source = {"dpcrosue-weibo": WEIBO}.get(suite, TEXTS)
+        path.write_text(path.read_text().replace("datasets: ", f"datasets:\n  {source.name}: {source.entry} "))
     params = load(path)
     check(params, path)
     assert stands_for(params.suites[suite].data, params) == ""

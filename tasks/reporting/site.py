@@ -228,9 +228,7 @@ def pages(
             Section("audits", "Claims and audits", optional(audit_chart([entry.audits for entry in suites]))),
             *changed,
             Section("suites", "All suites", [_index(suites)]),
-            Section(
-                "differences", "Why we differ", optional(reversals.overview(differences)), about=paragraph(pairs.ABOUT)
-            ),
+            Section("differences", "Why we differ", optional(reversals.overview(differences)), paragraph(pairs.ABOUT)),
             Section("artefacts", "Tables and figures of the papers", [coverage.artefacts(counted)]),
             Section("costs", "What it takes", [costs.table(took, {n for entry in suites for n in entry.cores})]),
         ],

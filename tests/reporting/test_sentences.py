@@ -45,7 +45,9 @@ def test_no_sentence_of_a_summary_has_more_than_thirty_words(suite: str) -> None
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_no_sentence_that_introduces_a_section_has_more_than_thirty_words(suite: str) -> None:
-    abouts = [unescape(re.sub(r"<[^>]+>", "", section.about or "")) for section in sections(suite) if any(section.blocks)]
+    abouts = [
+        unescape(re.sub(r"<[^>]+>", "", section.about or "")) for section in sections(suite) if any(section.blocks)
+    ]
     sentences = [sentence for text in abouts for sentence in re.split(r"(?<=[.!?])\s+", text)]
     assert [sentence for sentence in sentences if len(sentence.split()) > 30] == []
 
