@@ -28,8 +28,8 @@ REPLICAS = (
     "pairs is here: {}."
 )
 NOTHING = (
-    "Nothing is printed of methods side by side as numbers that this suite has, so no pair can be reversed, and no "
-    "claim in words that stands here in place of pairs is contradicted."
+    "Nothing is printed of methods side by side as numbers that this suite has, so no pair can be reversed. Of its "
+    "paper's claims in words our numbers contradict {}{}."
 )
 TURNS_NONE = "measured, shown to turn none"
 REASON = '<li><span class="verdict">{}</span>: {} ({}). <span class="evidence">{} {}</span></li>\n'
@@ -53,6 +53,8 @@ class Difference:
     """These counts by table, and all reversed pairs, or contradicted claims of a paper that prints no pair."""
     reasons: Sequence[tuple[Reason, int, tuple[str, ...]]]
     """Every reason of the paper, how many pairs or claims it covers, and the systems that its reading waits for."""
+    contradicted: int = 0
+    """How many of the paper's claims our numbers contradict."""
 
 
 def page_of(paper: str) -> str:
@@ -92,6 +94,7 @@ def difference(results: Results, report: PaperReport, claims: Sequence[Claim] = 
         differences.counts(every),
         blocks,
         [(reason, n, tuple(reason.absent(results))) for reason, n in covered],
+        sum(claim.verdict == "contradicted" for claim in claims),
     )
 
 
@@ -131,7 +134,8 @@ def overview(collected: Sequence[Difference]) -> Table | None:
 def _pairs(of: Difference) -> list[Blocks]:
     """The counts of one suite and its pairs, with a link to its report."""
     link = Markup('<p><a href="suites/{0}/index.html">Report of {0}</a></p>').format(of.suite)
-    return [link, *(of.blocks or [paragraph("{}", NOTHING)])]
+    where = "; they stand in its report" if of.contradicted else ""
+    return [link, *(of.blocks or [paragraph("{}", NOTHING.format(of.contradicted or "none", where))])]
 
 
 def _reasons(real: Sequence[Difference], documents: Collection[str]) -> Markup:

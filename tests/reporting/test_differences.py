@@ -359,6 +359,20 @@ def test_what_stands_above_the_pairs_or_claims_stands_there_once() -> None:
     assert [(of.anchor, of.about) for of in sections] == [("pairs-privsr", f"<p>{said}</p>")], "without known reasons"
 
 
+def test_where_nothing_is_printed_of_the_data_contradicted_claims_are_counted() -> None:
+    known = reversals.difference(*read("dpvae-ml-1m"))
+    assert known is not None
+    assert not known.counts["pairs"]
+    wrong = sum(claim.verdict == "contradicted" for claim in read("dpvae-ml-1m")[2])
+    for of, said in (
+        (known, f"contradict {wrong}; they stand in its report."),
+        (replace(known, contradicted=0), "our numbers contradict none."),
+    ):
+        ((_, _, sections),) = reversals.pages([of], ()).values()
+        assert said in str(sections[-1].blocks)
+    assert wrong
+
+
 def test_replicas_are_named_and_enter_nothing() -> None:
     collected = [reversals.difference(*read(suite)[:2]) for suite in ("dpvae", "dpvae-netflix-twin")]
     known = [of for of in collected if of is not None]
