@@ -205,9 +205,12 @@ class Embedder(Model):
                 self._embeddings = {name: rows.contiguous() for name, rows in self.compute().items()}
         return self._embeddings
 
-    @abstractmethod
     def compute(self) -> dict[str, Tensor]:
-        """The embeddings as the fitted weights give them: name -> (n_users, d) float32."""
+        """The embeddings as the fitted weights give them: name -> (n_users, d) float32.
+
+        A model whose `fit` makes the embeddings themselves has no others.
+        """
+        raise RuntimeError("embed called before fit")
 
     @override
     def restore_released(self, tensors: dict[str, Tensor]) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import Field
-from torch import Tensor
 from typing_extensions import override
 
 from tasks.errors import DataError
@@ -37,10 +36,6 @@ class Control(UserEmbedder):
         self._entries = tuple(raw_inputs([data], self.reads))
         self._embeddings = {"users": torch.from_numpy(self.vectors(data, rng))}
         return self
-
-    def compute(self) -> dict[str, Tensor]:
-        """See `Embedder.compute`: nothing but what `fit` made."""
-        raise RuntimeError("embed called before fit")
 
 
 class Attributes(Control):

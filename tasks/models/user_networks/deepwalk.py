@@ -11,7 +11,6 @@ from typing import ClassVar, Self
 import numpy as np
 import torch
 from pydantic import Field
-from torch import Tensor
 from typing_extensions import override
 
 from tasks.models.base import SILENT, Progress
@@ -43,7 +42,3 @@ class DeepWalk(UserEmbedder):
         walks = np.concatenate(blocks) if blocks else np.empty((0, self.config.length), np.int32)
         self._embeddings = {"users": torch.from_numpy(skipgram(walks, data.n_users, self.config, rng))}
         return self
-
-    def compute(self) -> dict[str, Tensor]:
-        """See `Embedder.compute`: nothing but what `fit` made."""
-        raise RuntimeError("embed called before fit")

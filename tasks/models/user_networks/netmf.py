@@ -13,7 +13,6 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field
 from scipy.sparse import csr_array
-from torch import Tensor
 from typing_extensions import override
 
 from tasks.models.base import SILENT, ModelConfig, Progress
@@ -58,7 +57,3 @@ class NetMF(UserEmbedder):
         self._entries = tuple(raw_inputs([data], self.reads))
         self._embeddings = {"users": torch.from_numpy(netmf_vectors(data, self.config, rng))}
         return self
-
-    def compute(self) -> dict[str, Tensor]:
-        """See `Embedder.compute`: nothing but what `fit` made."""
-        raise RuntimeError("embed called before fit")

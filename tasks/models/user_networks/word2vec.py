@@ -5,6 +5,7 @@ Skip-gram is solved in closed form (`skipgram`). Where a network has only vector
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
 from typing import ClassVar, Self
 
@@ -12,7 +13,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import Field
-from torch import Tensor
 from typing_extensions import override
 
 from tasks.errors import DataError
@@ -69,10 +69,9 @@ def text_of_users(data: NetworkData, config: Word2VecConfig, rng: np.random.Gene
     return np.where(data.has_text[:, None], data.text_vectors, np.float32(0))
 
 
-class Word2Vec(UserEmbedder):
-    """The mean of a user's words."""
+class MeanOfWords(UserEmbedder):
+    """The mean of a user's words, whose vectors are learnt from the posts."""
 
-    config: Word2VecConfig
     reads: ClassVar[frozenset[Protected]] = frozenset({"text"})
 
     @override
@@ -83,12 +82,22 @@ class Word2Vec(UserEmbedder):
             DataError: the network has no texts.
         """
         self._entries = tuple(raw_inputs([data], self.reads))
-        users = text_of_users(data, self.config, rng)
+        users = self.users(data, rng)
         if users is None:
             raise DataError("network: no texts and no vectors of texts; choose a model that needs none")
         self._embeddings = {"users": torch.from_numpy(users)}
         return self
 
-    def compute(self) -> dict[str, Tensor]:
-        """See `Embedder.compute`: nothing but what `fit` made."""
-        raise RuntimeError("embed called before fit")
+    @abstractmethod
+    def users(self, data: NetworkData, rng: np.random.Generator) -> NDArray[np.float32] | None:
+        """(n_users, d): what each user wrote; None without any text."""
+
+
+class Word2Vec(MeanOfWords):
+    """The mean of a user's words, which are learnt in closed form."""
+
+    config: Word2VecConfig
+
+    def users(self, data: NetworkData, rng: np.random.Generator) -> NDArray[np.float32] | None:
+        """See `text_of_users`."""
+        return text_of_users(data, self.config, rng)
