@@ -71,7 +71,7 @@ dpcrosue: env  ## regenerate DP-CroSUE on Foursquare and on IONE's networks (whi
 	@dprec run dpcrosue-ione
 
 .PHONY: dipsgnn-ml-1m
-dipsgnn-ml-1m: env  ## the same on MovieLens 1M
+dipsgnn-ml-1m: env  ## regenerate DIPSGNN on half of MovieLens 1M (which you place, or which DPREC_MIRROR has)
 	@dprec run dipsgnn-ml-1m
 
 .PHONY: test

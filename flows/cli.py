@@ -336,7 +336,7 @@ def schedule(
         typer.Option(metavar="URL", envvar="DPREC_NOTIFY", help="A webhook that is told of every run that fails."),
     ] = None,
 ) -> None:
-    """Serve the schedules until Ctrl-C: the demo every night, every suite whose data need no form every week.
+    """Serve the schedules until Ctrl-C: the demo every night, every suite that needs nothing placed by hand every week.
 
     Runs are recorded by the Prefect server at PREFECT_API_URL; without one, a local server is started and ends with
     this command, as a run does that is going on. Its pages show the runs, their logs and the report.
