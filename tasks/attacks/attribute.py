@@ -90,11 +90,11 @@ def attack(
     labels: Mapping[str, Labels],
     is_target: NDArray[np.bool_],
     attackers: Sequence[str],
-    seed: int,
+    seeds: Sequence[int],
 ) -> list[Score]:
     """Let every attacker guess every attribute of the targets.
 
-    An attacker's randomness depends on `seed`, attribute and attacker alone: two releases, or two cut-offs of one,
+    An attacker's randomness depends on `seeds`, attribute and attacker alone: two releases, or two cut-offs of one,
     meet the same attacker, and equal inputs give equal scores.
 
     Args:
@@ -116,7 +116,7 @@ def attack(
         known, truth = classes[is_train], classes[is_test]
         majority = majority_f1(classes, is_target)
         for name in attackers:
-            rng = np.random.default_rng([seed, *f"{attribute}/{name}".encode()])
+            rng = np.random.default_rng([*seeds, *f"{attribute}/{name}".encode()])
             if (known == known[0]).all():
                 guess = np.full(len(truth), known[0])  # one class is nothing to learn from
             else:

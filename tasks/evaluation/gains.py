@@ -44,7 +44,8 @@ def gain(right: NDArray[np.bool_], control: NDArray[np.bool_]) -> Gain:
 
     Args:
         right: (n_seeds, n_targets) whether the attack guessed a target right.
-        control: (n_seeds, n_targets) or (1, n_targets) the same of the control, for the same targets in the same order.
+        control: (n_seeds, n_targets) the same of the control, for the same seeds and targets in the same order; or
+            (1, n_targets) where nothing in it is drawn.
     """
     difference = right.astype(np.float64) - control
     return Gain(float(difference.mean()), *crossed_interval(difference))

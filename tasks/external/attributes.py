@@ -146,7 +146,7 @@ def _guesses(
             truth = truth.copy()
             truth[labelled[np.argsort(rank[labelled])][FEWER[task.attacker] :]] = UNKNOWN
         features = ratings if task.kind == "ratings" else both
-        return attack(features, {task.attribute: truth}, is_target, [task.attacker], seed)[0].right
+        return attack(features, {task.attribute: truth}, is_target, [task.attacker], (seed,))[0].right
 
     right = {}
     with ThreadPoolExecutor(jobs) as pool:

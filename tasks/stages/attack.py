@@ -2,9 +2,9 @@
 
 Reads only what an attacker may see: data/runs/<suite>/<experiment>/released/, the rated items (train and valid), and
 the users' labels, of which the targets' (data/targets/) are used to score. Writes metrics, and what each attack gains
-over its controls, to data/runs/<suite>/<experiment>/attack/. Every distinct release is attacked once and kept under
+over its controls, to data/runs/<suite>/<experiment>/attack/. Every distinct release is attacked once by the attacker of each seed, who also attacks the ratings alone, and kept under
 data/checkpoints/attack/, named by everything that decides the result: a rerun goes on where it stopped, and equal
-releases (or the ratings alone) are not attacked again.
+releases of one seed (or its ratings alone) are not attacked again.
 """
 
 from __future__ import annotations
@@ -77,6 +77,7 @@ class Unit(runs.Unit):
     recommended: NDArray[np.int32]
     ks: tuple[int, ...]
     attackers: tuple[str, ...]
+    seed: int
 
     @property
     def scores(self) -> pl.DataFrame:
@@ -95,7 +96,7 @@ def work(name: str) -> runs.Work[Unit]:
     alone, units = plan(name, experiment, known, attack)
     return runs.Work(
         title=f"attack {name}",
-        units=[alone, *units.values()],
+        units=[*alone.values(), *units.values()],
         run=lambda unit, place, screen: complete(unit, attack, place, screen),
         assemble=lambda: assemble(name, experiment, attack, known, alone, units, checks),
     )
@@ -106,7 +107,7 @@ def assemble(
     experiment: Experiment,
     attack: AttributeAttack,
     known: Known,
-    alone: Unit,
+    alone: dict[int, Unit],
     units: Units,
     checks: list[dict[str, Any]],
 ) -> None:
@@ -117,12 +118,10 @@ def assemble(
     ]
     for setting in experiment.settings():
         attackers = attack.attackers_at(setting).attackers
-        shared = as_metrics(TRUE, alone.scores.filter(pl.col("attacker").is_in(attackers)), known)
-        shared = pl.concat([shared, majority_metrics(known)])
-        tables += [
-            shared.with_columns(setting=pl.lit(setting), seed=pl.lit(seed, pl.Int64))
-            for seed in experiment.seeds_at(setting)
-        ]
+        for seed in experiment.seeds_at(setting):
+            shared = as_metrics(TRUE, alone[seed].scores.filter(pl.col("attacker").is_in(attackers)), known)
+            shared = pl.concat([shared, majority_metrics(known)])
+            tables.append(shared.with_columns(setting=pl.lit(setting), seed=pl.lit(seed, pl.Int64)))
     tables += [detection(units, setting, seed, known, attack) for kind, setting, seed in units if kind == BLURRED]
     metrics = pl.concat(tables).to_dicts()
     with atomic_write(RUNS / experiment.suite / name / "attack") as place:
@@ -152,27 +151,28 @@ Units = dict[tuple[str, str, int], Unit]
 """(kind, setting, seed) -> unit."""
 
 
-def plan(name: str, experiment: Experiment, known: Known, attack: AttributeAttack) -> tuple[Unit, Units]:
-    """The ratings alone, and every release with its controls."""
+def plan(name: str, experiment: Experiment, known: Known, attack: AttributeAttack) -> tuple[dict[int, Unit], Units]:
+    """The ratings alone by seed of the attacker, who has that of the run; and every release with its controls."""
     nothing = np.empty((known.schema.n_users, 0), np.int32)
-    alone = unit("ratings alone", known, nothing, (0,), attack.attackers)
+    seeds = dict.fromkeys(seed for setting in experiment.settings() for seed in experiment.seeds_at(setting))
+    alone = {seed: unit(f"ratings alone seed {seed}", known, nothing, (0,), attack.attackers, seed) for seed in seeds}
     units: Units = {}
     for setting in experiment.settings():
         attacker = attack.attackers_at(setting)
         for seed in experiment.seeds_at(setting):
             title = f"{setting} seed {seed}"
             lists = released_lists(name, experiment, setting, seed, known, max(attack.k))
-            units[TRUE, setting, seed] = unit(title, known, lists, attacker.k, attacker.attackers)
+            units[TRUE, setting, seed] = unit(title, known, lists, attacker.k, attacker.attackers, seed)
             if setting != BASE:
                 continue
             chance = replace(known, labels=attribute.shuffle_labels(known.labels, seed))
             title += ", random attributes"
-            units[RANDOM, setting, seed] = unit(title, chance, lists, attack.control_k, attack.attackers, seed)
+            units[RANDOM, setting, seed] = unit(title, chance, lists, attack.control_k, attack.attackers, seed, RANDOM)
             blurred = released_profiles(name, experiment, setting, seed, known)
             if blurred is not None:
                 title = f"{setting} seed {seed}, blurred profiles"
                 ks, shown = (0, *attack.control_k), replace(known, users=blurred[:, 0], items=blurred[:, 1])
-                units[BLURRED, setting, seed] = unit(title, shown, lists, ks, attack.attackers)
+                units[BLURRED, setting, seed] = unit(title, shown, lists, ks, attack.attackers, seed)
     return alone, units
 
 
@@ -208,14 +208,15 @@ def unit(
     recommended: NDArray[np.int32],
     ks: tuple[int, ...] | list[int],
     attackers: list[str],
-    shuffle: int | None = None,
+    seed: int,
+    labels: str = TRUE,
 ) -> Unit:
-    """A release, which is attacked once wherever it was released; `shuffle`: seed of its random attributes."""
+    """A release, which the attacker of one seed attacks once wherever it was released; labels: `TRUE` or `RANDOM`."""
     shown = recommended[:, : max(ks)]
     rated = text_digest(np.stack([known.users, known.items]).tobytes().hex())
-    decides = [known.digest, rated, list(ks), list(attackers), shuffle, shown.tolist()]
+    decides = [known.digest, rated, list(ks), list(attackers), seed, labels, shown.tolist()]
     folder = runs.folder_of(CHECKPOINTS / "attack", "release", *decides)
-    return Unit(re.sub(r",? ", "-", title), folder, title, known, recommended, tuple(ks), tuple(attackers))
+    return Unit(re.sub(r",? ", "-", title), folder, title, known, recommended, tuple(ks), tuple(attackers), seed)
 
 
 def complete(unit: Unit, attack: AttributeAttack, place: Path, screen: Screen) -> None:
@@ -224,7 +225,8 @@ def complete(unit: Unit, attack: AttributeAttack, place: Path, screen: Screen) -
     rows, known = [], unit.known
     for number, k in enumerate(unit.ks, start=1):
         seen = attribute.profiles(known.users, known.items, unit.recommended[:, :k], known.schema.n_items)
-        scores = attribute.attack(seen, known.labels, known.is_target, unit.attackers, attack.split_seed)
+        seeds = attack.split_seed, unit.seed
+        scores = attribute.attack(seen, known.labels, known.is_target, unit.attackers, seeds)
         rows += [(score.attribute, score.attacker, k, score.right.tolist()) for score in scores]
         screen.step(number * len(unit.attackers))
     contracts.write(pl.DataFrame(rows, SCORES.names, orient="row"), place / "scores.parquet", SCORES)
@@ -268,8 +270,8 @@ def detection(units: Units, setting: str, seed: int, known: Known, attack: Attri
     return table.with_columns(setting=pl.lit(setting), seed=pl.lit(seed, pl.Int64))
 
 
-def gains(alone: Unit, units: Units, known: Known) -> pl.DataFrame:
-    """What every attack on true attributes gains over each of its controls (`GAINS`)."""
+def gains(alone: dict[int, Unit], units: Units, known: Known) -> pl.DataFrame:
+    """What every attack on true attributes gains over each of its controls (`GAINS`), seed by seed of the attacker."""
 
     def right(parts: list[Unit]) -> dict[tuple[Any, ...], NDArray[np.bool_]]:
         """(attribute, attacker, k) -> (n_seeds, n_targets)."""
@@ -278,8 +280,8 @@ def gains(alone: Unit, units: Units, known: Known) -> pl.DataFrame:
 
     rows = []
     guess = {name: attribute.majority_right(labels, known.is_target) for name, labels in known.labels.items()}
-    without = right([alone])
     for setting in dict.fromkeys(setting for _, setting, _ in units):
+        without = right([alone[seed] for kind, where, seed in units if (kind, where) == (TRUE, setting)])
         by_kind = {
             kind: right([part for (which, where, _), part in units.items() if (which, where) == (kind, setting)])
             for kind in (TRUE, RANDOM)

@@ -35,7 +35,7 @@ def planted(n_users: int, strength: float, seed: int) -> tuple[Profiles, Labels]
 def test_every_attacker_finds_a_planted_attribute(name: str) -> None:
     features, labels = planted(400, 0.5, seed=1)
     is_target = split_users(400, 0.25, 0)
-    (score,) = attack(features, {"taste": labels}, is_target, [name], seed=3)
+    (score,) = attack(features, {"taste": labels}, is_target, [name], seeds=(3,))
     assert (score.attribute, score.attacker) == ("taste", name)
     assert score.advantage == pytest.approx(score.f1 - majority_f1(labels, is_target))
     assert score.advantage > 0.2
@@ -47,7 +47,7 @@ def test_an_attacker_gains_nothing_from_labels_that_are_random(name: str) -> Non
     of 1/2 with standard error 0.0125, so their difference has one of at most 0.025; within 4 of these (6e-5)."""
     features, _ = planted(1750, 0.0, seed=2)
     labels = np.random.default_rng(7).integers(0, 2, 1750)
-    (score,) = attack(features, {"coin": labels}, split_users(1750, 1600 / 1750, 0), [name], seed=3)
+    (score,) = attack(features, {"coin": labels}, split_users(1750, 1600 / 1750, 0), [name], seeds=(3,))
     assert abs(score.advantage) < 4 * 0.025
 
 
@@ -56,8 +56,8 @@ def test_users_of_unknown_class_change_nothing(name: str) -> None:
     features, labels = planted(300, 0.5, seed=1)
     is_target = split_users(300, 0.25, 0)
     unknown = np.random.default_rng(2).random(300) < 0.3
-    expected = attack(features[~unknown], {"taste": labels[~unknown]}, is_target[~unknown], [name], seed=3)
-    actual = attack(features, {"taste": np.where(unknown, UNKNOWN, labels)}, is_target, [name], seed=3)
+    expected = attack(features[~unknown], {"taste": labels[~unknown]}, is_target[~unknown], [name], seeds=(3,))
+    actual = attack(features, {"taste": np.where(unknown, UNKNOWN, labels)}, is_target, [name], seeds=(3,))
     assert actual == expected
 
 
@@ -66,7 +66,7 @@ def test_an_attribute_that_is_hardly_known_is_refused() -> None:
     is_target = split_users(100, 0.25, 0)
     labels[np.flatnonzero(~is_target)[9:]] = UNKNOWN
     with pytest.raises(DataError, match="'taste' is known of 9 labelled users and 25 targets"):
-        attack(features, {"taste": labels}, is_target, ["knn"], seed=3)
+        attack(features, {"taste": labels}, is_target, ["knn"], seeds=(3,))
 
 
 def spy(train: Profiles, labels: Labels, test: Profiles, rng: np.random.Generator) -> Labels:
@@ -81,7 +81,7 @@ def test_attackers_get_the_labels_of_labelled_users_only(monkeypatch: pytest.Mon
     monkeypatch.setitem(ATTACKERS, "spy", f"{__name__}:spy")
     features, labels = planted(80, 0.3, seed=1)
     features[:, 0] = labels
-    scores = attack(features, {"taste": labels}, split_users(80, 0.25, 0), ["spy"], seed=0)
+    scores = attack(features, {"taste": labels}, split_users(80, 0.25, 0), ["spy"], seeds=(0,))
     assert [score.attacker for score in scores] == ["spy"], "it was called, and its own assertions held"
 
 
@@ -91,10 +91,10 @@ def test_scores_do_not_depend_on_what_else_is_attacked(monkeypatch: pytest.Monke
     features[:, 0] = labels
     is_target = split_users(80, 0.25, 0)
     names = ["neural", "decision_tree", "spy"]
-    together = attack(features, {"taste": labels, "same": labels}, is_target, names, seed=5)
-    alone = [attack(features, {"taste": labels}, is_target, [name], seed=5)[0] for name in names]
+    together = attack(features, {"taste": labels, "same": labels}, is_target, names, seeds=(5,))
+    alone = [attack(features, {"taste": labels}, is_target, [name], seeds=(5,))[0] for name in names]
     assert together[:3] == alone
-    assert attack(features, {"taste": labels}, is_target, names, seed=6) != alone
+    assert attack(features, {"taste": labels}, is_target, names, seeds=(6,)) != alone
 
 
 def test_profiles_count_rated_and_recommended_items() -> None:
@@ -117,7 +117,7 @@ def test_the_split_is_fixed_by_its_seed_and_has_the_stated_size() -> None:
 
 def test_targets_resemble_all_users_where_labels_are_given_and_each_user_may_be_one() -> None:
     rng = np.random.default_rng(0)
-    labels = {"a": rng.choice(21, 943, p=np.arange(1, 22) / 231), "b": rng.choice(3, 943), "c": rng.choice(2, 943)}
+    labels = {"c": rng.choice(2, 943), "b": rng.choice(3, 943), "a": rng.choice(21, 943, p=np.arange(1, 22) / 231)}
     counts = np.zeros(943)
     for seed in range(40):
         is_target = split_users(943, 0.2, seed, labels)
@@ -133,7 +133,7 @@ def test_labels_of_one_class_are_guessed_without_an_attacker() -> None:
     features, labels = planted(80, 0.3, seed=1)
     is_target = split_users(80, 0.25, 0)
     labels = np.where(is_target, labels, 1)
-    scores = attack(features, {"taste": labels}, is_target, list(ATTACKERS), seed=0)
+    scores = attack(features, {"taste": labels}, is_target, list(ATTACKERS), seeds=(0,))
     assert [score.advantage for score in scores] == [0.0] * len(ATTACKERS)
 
 
@@ -144,7 +144,7 @@ def test_a_class_that_only_targets_have_or_that_one_user_has_is_no_obstacle(name
     labels[np.flatnonzero(is_target)[0]] = 5
     labels[np.flatnonzero(~is_target)[0]] = 4
     features[3] = 0  # nor is a user without any item
-    (score,) = attack(features, {"taste": labels}, is_target, [name], seed=0)
+    (score,) = attack(features, {"taste": labels}, is_target, [name], seeds=(0,))
     assert 0 <= score.f1 < 1
 
 
@@ -212,6 +212,7 @@ def test_ratings_of_ml_100k_reveal_gender_and_age(mirror: Path) -> None:
     is_target = split_users(len(people), 0.2, 2021, labels)
     known = {name: labels[name] for name in ("gender", "age")}
     features = profiles(ratings[:, 0], ratings[:, 1], np.empty((len(people), 0), np.int32), 1682)
-    scores = attack(features, known, is_target, ["neural", "gaussian_process"], seed=2021)
-    assert [majority_f1(classes, is_target) for classes in labels.values()] == pytest.approx(shares, abs=0.02)
+    scores = attack(features, known, is_target, ["neural", "gaussian_process"], seeds=(2021,))
+    majority = [majority_f1(classes, is_target) for classes in labels.values()]
+    assert np.abs(np.subtract(majority, shares)).max() < 0.01 and abs(majority[0] - shares[0]) < 0.005
     assert all(score.advantage > 0.02 for score in scores)

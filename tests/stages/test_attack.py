@@ -152,7 +152,7 @@ def test_equal_releases_and_the_ratings_alone_are_attacked_once(monkeypatch: pyt
     counted = Counted()
     monkeypatch.setattr(attribute, "attack", counted)
     attack.main("tiny-counts")
-    first = 1 + 2 + 2  # ratings alone; k = 1, 2 of the one list that both seeds released; random attributes per seed
+    first = 2 * (1 + 2 + 1)  # by each seed's attacker: ratings alone; k = 1, 2 of the lists; random attributes
     assert counted.calls == first
     attack.main("tiny-features")
     assert counted.calls == first + 2 * (2 + 1) + 2 * 1  # ratings alone are known
@@ -175,8 +175,8 @@ def test_an_interrupted_attack_leaves_nothing_half_written_and_ends_the_same(
     with monkeypatch.context() as patch:
         patch.setattr(attribute, "attack", resumed)
         attack.main("tiny-features")
-    assert resumed.calls == 1 + 8 - 4  # the ratings alone, one release of two cut-offs and its control were kept
-    assert "base seed 1 (4/7)" in capsys.readouterr().err
+    assert resumed.calls == 2 + 8 - 5  # the ratings alone, one release of two cut-offs and its control were kept
+    assert "base seed 1 (5/8)" in capsys.readouterr().err
     after = (out / "metrics.parquet").read_bytes()
     shutil.rmtree("data/checkpoints")
     attack.main("tiny-features")
@@ -193,7 +193,7 @@ def test_changed_labels_are_attacked_again(monkeypatch: pytest.MonkeyPatch) -> N
     people = contracts.read(path, schema)
     contracts.write(people.with_columns(colour=people["colour"].reverse()), path, schema)
     attack.main("tiny-counts")
-    assert counted.calls == 5
+    assert counted.calls == 8
 
 
 @pytest.mark.usefixtures("workspace")
@@ -252,6 +252,19 @@ def test_gains_over_every_control_tell_lists_that_reveal_from_ratings_that_do_no
     actual = gains("tiny-features")
     assert not [key for key, (_, low, _) in actual.items() if key[3] == "ratings" and low > 0.1]
     assert {key[1:] for key in actual if key[0] != "base"} == {("knn", 1, "majority"), ("knn", 1, "ratings")}
+
+
+@pytest.mark.usefixtures("workspace")
+def test_the_luck_of_an_attacker_is_no_gain_over_the_ratings_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def coin(train: np.ndarray, labels: np.ndarray, test: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return rng.choice(labels, len(test))
+
+    monkeypatch.setattr(attribute, "attacker", lambda name: coin)
+    attack.main("tiny-counts")
+    alone = values("attribute/colour/knn/f1", 0)
+    assert alone[0] != alone[1]  # a draw of its own for each seed
+    over = [gain for (_, _, _, control), gain in gains().items() if control == "ratings"]
+    assert over == [(0.0, 0.0, 0.0)] * 4
 
 
 @pytest.mark.usefixtures("workspace")
