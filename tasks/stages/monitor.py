@@ -22,7 +22,8 @@ from tasks.stages.screen import Screen
 class Monitor:
     """The `Progress` of one training run: resumable, and ending at the epoch that validation likes best.
 
-    Where nothing validates, every epoch is run and the last one is the end.
+    Where nothing validates, every epoch is run and the last one is the end. Where noise is made for a planned number of
+    epochs, all of them are run, too, since all are paid for; the best one is kept.
 
     What is kept after every epoch is the model's state, the best weights so far, and the history. A run that was cut
     off goes on from there and ends with the same numbers as an unbroken one.
@@ -117,7 +118,8 @@ class Monitor:
         return [max(values, key=lambda tested: float(tested["value"])) for values in by_metric]
 
     def _going(self, model: Resumable) -> bool:
-        return self._test is not None or model.epochs_done - self._best_epoch < self._patience
+        every = self._test is not None or model.config.plans_epochs
+        return every or model.epochs_done - self._best_epoch < self._patience
 
     def _write(self, model: Resumable) -> None:
         tensors, rest = model.state()

@@ -35,17 +35,19 @@ def state_of(folder: Path) -> str | None:
     return state
 
 
-@pytest.mark.parametrize(("name", "epochs", "cut"), [("bpr", 4, True), ("bpr", 9, False), ("dpae", 4, False)])
+@pytest.mark.parametrize(("name", "epochs", "cut"), [("bpr", 4, True), ("bpr", 9, False), ("dpae", 9, False)])
 def test_a_run_is_cut_off_where_its_cap_ends_it_before_validation(
     name: str, epochs: int, cut: bool, tmp_path: Path
 ) -> None:
-    """Noise of dpae is made for a planned number of epochs, which is no cap."""
+    """Noise of dpae is made for a planned number of epochs, which is no cap, and patience saves none of them."""
     data, _ = checkerboard(n_users=24, n_items=16)
     monitor = Monitor(tmp_path, lambda model: -model.epochs_done, Screen("test", 1), 5, "ndcg")
     monitor._screen.begin("run", epochs)
     model = make(name, epochs=epochs).fit(data, rng=np.random.default_rng(5), progress=monitor)
     assert monitor.cut_off(model) is cut
-    assert len(monitor.history) == min(epochs, 6)
+    assert len(monitor.history) == (epochs if name == "dpae" else min(epochs, 6))
+    monitor.finish(model)
+    assert monitor._best_epoch == 1
 
 
 @pytest.mark.parametrize("name", [".", runs.LAST, runs.BEFORE])
