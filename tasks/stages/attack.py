@@ -2,9 +2,9 @@
 
 Reads only what an attacker may see: data/runs/<suite>/<experiment>/released/, the rated items (train and valid), and
 the users' labels, of which the targets' (data/targets/) are used to score. Writes metrics, and what each attack gains
-over its controls, to data/runs/<suite>/<experiment>/attack/. Every distinct release is attacked once by the attacker of each seed, who also attacks the ratings alone, and kept under
-data/checkpoints/attack/, named by everything that decides the result: a rerun goes on where it stopped, and equal
-releases of one seed (or its ratings alone) are not attacked again.
+over its controls, to data/runs/<suite>/<experiment>/attack/. The attacker of each seed attacks every distinct release
+of it once, and the ratings alone. That is kept under data/checkpoints/attack/, named by everything that decides the
+result: a rerun goes on where it stopped, and what was attacked before is not attacked again.
 """
 
 from __future__ import annotations

@@ -256,10 +256,10 @@ def test_gains_over_every_control_tell_lists_that_reveal_from_ratings_that_do_no
 
 @pytest.mark.usefixtures("workspace")
 def test_the_luck_of_an_attacker_is_no_gain_over_the_ratings_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    def coin(train: np.ndarray, labels: np.ndarray, test: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def coin(_: np.ndarray, labels: np.ndarray, test: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return rng.choice(labels, len(test))
 
-    monkeypatch.setattr(attribute, "attacker", lambda name: coin)
+    monkeypatch.setattr(attribute, "attacker", lambda _: coin)
     attack.main("tiny-counts")
     alone = values("attribute/colour/knn/f1", 0)
     assert alone[0] != alone[1]  # a draw of its own for each seed
