@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tasks.external.command import Repeated
     from tasks.external.findings import Audit
     from tasks.external.reading import Names, Role
-    from tasks.external.run import Asked
+    from tasks.external.run import AuditRequest
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode="markdown")
 
@@ -85,14 +85,14 @@ def audit(
             "audit needs --train, and --recommendations or --command; `dprec audit --help` says what they are"
         )
     from tasks.external.command import Repeated
-    from tasks.external.run import Asked
+    from tasks.external.run import AuditRequest
 
     chosen = tuple(name.strip() for name in attributes.split(",") if name.strip())
     names = names_of(
         {"user": user_column, "item": item_column, "rating": rating_column, "score": score_column, "rank": rank_column}
     )
     files = (train, recommendations or train, public, users, scores, canaries, shadows)
-    asked = Asked(*files, chosen, claimed_epsilon, delta, seed, jobs, names)
+    asked = AuditRequest(*files, chosen, claimed_epsilon, delta, seed, jobs, names)
     _run(asked, None if command is None else Repeated(command, runs, work, time_limit, canary_count), out)
 
 
@@ -119,7 +119,7 @@ def _given(context: typer.Context, names: Iterable[str]) -> Iterator[str]:
             yield f"--{name.replace('_', '-')}"
 
 
-def _run(asked: Asked, repeated: Repeated | None, out: Path) -> None:
+def _run(asked: AuditRequest, repeated: Repeated | None, out: Path) -> None:
     """Audit what is asked, after running a command again and again if there is one."""
     from tasks.external.command import repeat
     from tasks.external.run import run
@@ -182,12 +182,12 @@ def graphs(
 
     Exit codes are those of `dprec audit`.
     """
-    from tasks.external.graphs import Asked, run
+    from tasks.external.graphs import GraphAuditRequest, run
     from tasks.external.writing import require_folder, write
 
     require_folder(out)
     names = names_of({"user": user_column, "source": source_column, "target": target_column})
-    asked = Asked(embeddings, edges, other_embeddings, anchors, users, other_users, seed, names)
+    asked = GraphAuditRequest(embeddings, edges, other_embeddings, anchors, users, other_users, seed, names)
     result = run(asked, lambda line: print(line, file=sys.stderr))
     _report(result, write(result, None, out))
 

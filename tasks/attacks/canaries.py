@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -32,7 +32,7 @@ from tasks.training_data import TrainingData
 
 
 @runtime_checkable
-class Loses(Protocol):
+class HasUserLosses(Protocol):
     """A model that says how badly its released network fits users."""
 
     def losses(self, rows: Tensor) -> Tensor:
@@ -53,7 +53,7 @@ class PerUser(Protocol):
 
 
 @runtime_checkable
-class Watched(Protocol):
+class AuditableSteps(Protocol):
     """A model trained by noisy sums of clipped gradients that lets an auditor watch."""
 
     watch: Callable[[Sequence[Tensor], float], None] | None
@@ -91,11 +91,21 @@ class Canaries:
         return replace(self, included=np.zeros_like(self.included))
 
 
+def shuffled_groups(pool: NDArray[Any], n_groups: int, size: int, rng: np.random.Generator) -> NDArray[Any]:
+    """(n_groups, size): groups of a shuffled pool that have nothing in common until it is used up, and shuffled again.
+
+    pool: (n,), n at least `size`.
+    """
+    at_once = len(pool) // size
+    shuffles = [rng.permutation(pool)[: at_once * size] for _ in range(-(-n_groups // at_once))]
+    return np.concatenate(shuffles).reshape(-1, size)[:n_groups]
+
+
 def draw(data: TrainingData, m: int, n_items_each: int, rng: np.random.Generator) -> Canaries:
     """m canaries of rare items, and who is in.
 
-    The m × n_items_each rarest items of the training data (all items if there are fewer) are dealt out at random: no
-    two canaries share one while items last, then they are dealt again.
+    The m × n_items_each rarest items of the training data (all items if there are fewer) are shuffled and cut into
+    canaries (`shuffled_groups`).
 
     Raises:
         ConfigurationError: m or n_items_each is below 1, or there are fewer than n_items_each items.
@@ -107,9 +117,7 @@ def draw(data: TrainingData, m: int, n_items_each: int, rng: np.random.Generator
         )
     counts = np.bincount(data.items, minlength=data.n_items)
     rare = np.lexsort((rng.random(data.n_items), counts))[: m * n_items_each]
-    hands = len(rare) // n_items_each  # of one deal
-    deals = [rng.permutation(rare)[: hands * n_items_each] for _ in range(-(-m // hands))]
-    items = np.concatenate(deals).reshape(-1, n_items_each)[:m].astype(np.int32)
+    items = shuffled_groups(rare, m, n_items_each, rng).astype(np.int32)
     value = 1.0 if data.ratings is None else float(data.ratings.max())
     return Canaries(items, rng.random(m) < 0.5, value)
 
@@ -144,7 +152,9 @@ def insert(data: TrainingData, canaries: Canaries, rng: np.random.Generator) -> 
     )
 
 
-def loss_scores(model: Loses, reference: Loses, canaries: Canaries, n_items: int) -> NDArray[np.float64]:
+def loss_scores(
+    model: HasUserLosses, reference: HasUserLosses, canaries: Canaries, n_items: int
+) -> NDArray[np.float64]:
     """How much better the released network fits each canary than one that was trained without any of them: (m,).
 
     Args:
@@ -164,7 +174,7 @@ class Watcher:
     likelihood ratio test, but for the small inner products of canaries with each other.
     """
 
-    def __init__(self, model: Watched, canaries: Canaries, data: TrainingData) -> None:
+    def __init__(self, model: AuditableSteps, canaries: Canaries, data: TrainingData) -> None:
         """data: the real users, without canaries."""
         self._model = model
         m = len(canaries.items)
@@ -178,7 +188,7 @@ class Watcher:
         """(m,) sums over the steps so far."""
 
     def __call__(self, released: Sequence[Tensor], probability: float) -> None:
-        """Take in one step; see `Watched.watch`."""
+        """Take in one step; see `AuditableSteps.watch`."""
         weights = (probability * self._expected).to(released[0].device)
         known = self._model.clipped_gradients(self._known).weighted_sum(weights)
         left = [total - share for total, share in zip(released, known, strict=True)]

@@ -34,7 +34,7 @@ AUDITS: dict[str, str] = {
     "dp-rating-means": "tasks.audits.social:means",
     "dpae": "tasks.audits.sgd:autoencoder",
     "dpae/sampled": "tasks.audits.sgd:autoencoder_sampled",
-    "dpals": "tasks.audits.statistics:alternating",
+    "dpals": "tasks.audits.dpals:dpals",
     "dpmf": "tasks.audits.claims:factorisation",
     "dpmf-explicit": "tasks.audits.claims:explicit",
     "dpmf-implicit": "tasks.audits.claims:implicit",
@@ -73,7 +73,7 @@ CLAIMS = (
 )  # fmt: skip
 """Audits of published claims for which no finite ε follows: that one is refuted is a finding, not a fault."""
 _EQUAL = {"privacy": "dpsgd", "accounting": (None, "published"), "budgets": (None, "equal")}
-SET: dict[str, dict[str, Any]] = {
+AUDITED_SETTINGS: dict[str, dict[str, Any]] = {
     "ae": {"model": "ae"} | _EQUAL, "mf": {"model": "mf"} | _EQUAL, "svd": {"model": "svd"} | _EQUAL,
     "dipsgnn": {"model": ("dipsgnn", "priv-u"), "accounting": "published", "steps": 1},
     "dipsgnn-authors-code": {"model": ("dipsgnn", "priv-u"), "accounting": "released", "steps": 1},
@@ -96,7 +96,7 @@ SET: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 """Name of an audit -> the model and the keys of its configuration that it is of: a value, several, or `...` for any but
 none. What is not here is of the model whose name it has; what is empty is of perturbed data."""
-TAKES: dict[str, tuple[str, ...]] = {
+COPIED_KEYS: dict[str, tuple[str, ...]] = {
     "dipsgnn": ("delta",),
     "dipsgnn-authors-code": ("delta", "clip"),
     "dp-popularity": ("contribution",),
@@ -171,10 +171,10 @@ def of_model(model: str, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]
         return {}
     audits = {}
     for name in AUDITS:
-        conditions = SET.get(name, {"model": name.partition("/")[0]})
+        conditions = AUDITED_SETTINGS.get(name, {"model": name.partition("/")[0]})
         own = {"model": model, **config}
         if conditions and all(_meets(own.get(key), wanted) for key, wanted in conditions.items()):
-            taken = {key: config[key] for key in TAKES.get(name, ()) if key in config}
+            taken = {key: config[key] for key in COPIED_KEYS.get(name, ()) if key in config}
             audits[name] = {"epsilon": float(budget)} | taken
     return audits
 

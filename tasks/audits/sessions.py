@@ -20,7 +20,7 @@ from torch import Tensor
 from tasks.audits import Samples, worst_case
 from tasks.models.sessions.dipsgnn import DIPSGNN, DIPSGNNConfig
 from tasks.models.sessions.edgerand import EdgeRand, EdgeRandConfig
-from tasks.models.sessions.gated import Asked
+from tasks.models.sessions.gated import Queries
 from tasks.models.sessions.ledgers import Kind
 from tasks.models.sessions.released import Released, ReleasedConfig
 from tasks.sequences import Sequences
@@ -127,7 +127,7 @@ def _statistic(
     return CERTAIN * (shown == tested) - shown
 
 
-def _common_rows(model: DIPSGNN, joint: Tensor, asked: Asked, coordinates: tuple[int, int]) -> Rows:
+def _common_rows(model: DIPSGNN, joint: Tensor, asked: Queries, coordinates: tuple[int, int]) -> Rows:
     """What follows the first node of whole sequences and what precedes their last one, added up: (n,)."""
     graphs, width = asked.graphs, joint.shape[1]
     last = torch.from_numpy(asked.sequences.indptr[1:] - 1)
@@ -141,12 +141,12 @@ def _common_rows(model: DIPSGNN, joint: Tensor, asked: Asked, coordinates: tuple
     return total.double().numpy()
 
 
-def _asked(model: DIPSGNN, items: tuple[int, ...], n: int, first: int, *, tested: bool) -> Asked:
-    """n independent inferences for the same user with the same items. tested: see `Asked`."""
+def _asked(model: DIPSGNN, items: tuple[int, ...], n: int, first: int, *, tested: bool) -> Queries:
+    """n independent inferences for the same user with the same items. tested: see `Queries`."""
     sequences = Sequences(
         np.zeros(n, np.int32), np.arange(n + 1, dtype=np.int64) * len(items), np.tile(items, n).astype(np.int32)
     )
-    return Asked(sequences, model.graphs(sequences), first + np.arange(n), tested)
+    return Queries(sequences, model.graphs(sequences), first + np.arange(n), tested)
 
 
 def _graph(epsilon: float, delta: float, epochs: int) -> dict[str, Any]:

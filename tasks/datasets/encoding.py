@@ -68,8 +68,8 @@ def _order(users: pl.DataFrame) -> NDArray[np.intp]:
     """(n_users,) row of each user, in order of id."""
     ids = users["user"].to_numpy()
     order = np.argsort(ids, kind="stable")
-    if wrong := int((ids[order] != np.arange(len(ids))).sum()):
-        raise DataError(f"users: column 'user': ids are not 0..{len(ids) - 1} ({wrong} are missing or repeated)")
+    if missing := len(ids) - len(np.intersect1d(ids, np.arange(len(ids)))):
+        raise DataError(f"users: column 'user': ids are not 0..{len(ids) - 1} ({missing} of these are missing)")
     return order
 
 

@@ -10,7 +10,7 @@ import polars as pl
 from tasks.contracts import Feature, RatingScale
 from tasks.datasets.archive import unpack
 from tasks.datasets.fetch import NoOptions, Places, RemoteFile, Source, local_file
-from tasks.datasets.text import allow, content, read_table, require_unique
+from tasks.datasets.text import allow, allow_seconds, content, read_table, require_unique
 from tasks.raw import RawSchema, write_raw_schema
 
 ADDRESS = "https://files.grouplens.org/datasets/movielens/ml-100k.zip"
@@ -113,7 +113,7 @@ def read(folder: Path) -> Published:
 
     ratings = read_table(folder / "u.data", "\t", _DATA, encoding="latin-1")
     allow(folder / "u.data", ratings, "rating", pl.col("rating").is_between(1, 5), "1 to 5")
-    allow(folder / "u.data", ratings, "timestamp", pl.col("timestamp") >= 0, "0 or more")
+    allow_seconds(folder / "u.data", ratings, "timestamp")
     for column, table in (("user", users), ("item", items)):
         known = pl.col(column).is_in(table[column].implode())
         allow(folder / "u.data", ratings, column, known, f"listed in u.{column}")
@@ -122,7 +122,7 @@ def read(folder: Path) -> Published:
 
 
 def convert(folder: Path, place: Path, _: NoOptions) -> None:
-    """Write the raw tables (`tasks.contracts.RAW_COLUMNS`) into `place`; users have `years` and `age`, their group.
+    """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `place`; users have `years` and `age`, their group.
 
     Raises:
         DataError: as `read`.

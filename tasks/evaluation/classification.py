@@ -42,6 +42,7 @@ Classifier = Callable[[Vectors, NDArray[np.integer], Vectors, np.random.Generato
 UNKNOWN = -1
 """Class of a user of whom nobody knows it: neither taught nor tested."""
 TEST_SHARE, REPEATS = 0.2, 5
+"""Share of the labelled users on whom a classifier is tested, and how often."""
 
 
 class Scores(NamedTuple):
@@ -85,7 +86,6 @@ def predict_labels(
     labels: NDArray[np.integer] | NDArray[np.bool_],
     *,
     seed: int,
-    test_share: float = TEST_SHARE,
     repeats: int = REPEATS,
 ) -> Prediction:
     """Multi-label prediction by a decision tree (DP-CroSUE, Table 3); also of occupations, if they are to be several.
@@ -96,7 +96,6 @@ def predict_labels(
         labels: (n_labelled, n_labels) 0 or 1.
         seed: of splits and trees. Equal seeds give equal splits, whatever the vectors: other vectors of the same users,
             such as random ones or such as were learnt without attributes, are controls if they get the same seed.
-        test_share: of the labelled users.
 
     Raises:
         DataError: fewer than two users are labelled, a user is unknown or twice there, a label is not 0 or 1, or a
@@ -115,7 +114,7 @@ def predict_labels(
         return {"majority": majority.astype(np.int8), "everything": np.ones((n, truth.shape[1]), np.int8)}
 
     rows = _of_labelled(vectors, known)
-    return _predict(rows, truth, decision_tree, label_scores, constant, seed, test_share, repeats)
+    return _predict(rows, truth, decision_tree, label_scores, constant, seed, repeats)
 
 
 def predict_classes(
@@ -124,14 +123,13 @@ def predict_classes(
     classifier: Classifier,
     *,
     seed: int,
-    test_share: float = TEST_SHARE,
     repeats: int = REPEATS,
 ) -> Prediction:
     """One class for each user (DP-CroSUE, Table 4): gender by `logistic_regression`, occupation by `decision_tree`.
 
     Args:
         classes: (n_users,) from 0, or `UNKNOWN`. Users of several occupations have a class of their own.
-        vectors, seed, test_share, repeats: as in `predict_labels`.
+        vectors, seed, repeats: as in `predict_labels`.
 
     Raises:
         DataError: as there.
@@ -145,7 +143,7 @@ def predict_classes(
         return {"majority": np.full(n, np.bincount(train).argmax())}
 
     rows = _of_labelled(vectors, known)
-    return _predict(rows, truth, classifier, class_scores, constant, seed, test_share, repeats)
+    return _predict(rows, truth, classifier, class_scores, constant, seed, repeats)
 
 
 def interests(network: str, vectors: Vectors, labels: pl.DataFrame, *, seed: int) -> list[Record]:
@@ -270,13 +268,12 @@ def _predict(
     score: Callable[[NDArray[np.integer], NDArray[np.integer]], Scores | ClassScores],
     constant: Callable[[NDArray[np.integer], int], Mapping[str, NDArray[np.integer]]],
     seed: int,
-    test_share: float,
     repeats: int,
 ) -> Prediction:
     """The vectors, and every guess that needs none, on the same splits."""
     scores: list[Scores | ClassScores] = []
     controls: dict[str, list[Scores | ClassScores]] = {}
-    for repeat, tested in enumerate(held_out(len(truth), test_share, repeats, seed)):
+    for repeat, tested in enumerate(held_out(len(truth), TEST_SHARE, repeats, seed)):
         train_labels = truth[~tested]
         rng = np.random.default_rng([seed, repeat, *b"classifier"])
         # Scikit-learn forgets that a single label was a column.

@@ -77,29 +77,24 @@ def _draw_counts(counts: tuple[int, ...], resamples: int, seed: int) -> NDArray[
     return np.random.default_rng(seed).multinomial(n, np.array(counts) / n, size=resamples)
 
 
-def crossed_interval(
-    values: ArrayLike, *, seed: int = 0, level: float = 0.95, resamples: int = 2_000
-) -> tuple[float, float]:
-    """Bootstrap interval of the mean of (n_seeds, n_users) values over both: for other seeds, and for other users.
+def crossed_interval(values: ArrayLike, *, seed: int = 0, resamples: int = 2_000) -> tuple[float, float]:
+    """95 % bootstrap interval of the mean of (n_seeds, n_users) values over both: for other seeds, and for other users.
 
     Seeds and users are resampled independently and a resampled table holds every drawn seed for every drawn user
     (Owen, "The pigeonhole bootstrap", Annals of Applied Statistics 2007), which never understates the variance much.
 
     Raises:
-        ValueError: not a table of finite values, or a level outside (0, 1).
+        ValueError: not a table of finite values.
     """
     table = np.asarray(values, np.float64)
     if table.ndim != 2 or not table.size or not np.isfinite(table).all():
         raise ValueError(f"expected a table of finite values, seeds by users, not one of shape {table.shape}")
-    if not 0 < level < 1:
-        raise ValueError(f"the level must lie in (0, 1), not {level}")
     rng = np.random.default_rng(seed)
     n_seeds, n_users = table.shape
     seeds = rng.multinomial(n_seeds, np.full(n_seeds, 1 / n_seeds), size=resamples)
     users = rng.multinomial(n_users, np.full(n_users, 1 / n_users), size=resamples)
     means = ((seeds @ table) * users).sum(axis=1) / table.size
-    tail = (1 - level) / 2
-    low, high = np.quantile(means, [tail, 1 - tail])
+    low, high = np.quantile(means, [0.025, 0.975])
     return float(low), float(high)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tasks.attacks.canaries import shuffled_groups
 from tasks.errors import ConfigurationError, DataError
 from tasks.external import folders
 from tasks.external.findings import Canaries
@@ -98,9 +99,7 @@ def draw(path: Path, table: TextTable, count: int, n_items: int, least: int, rng
     rare = _rare_items([row[item] for row in table.rows], least, count * (n_items + 1), rng)
     if len(rare) < n_items + 1:
         raise DataError(f"{path}: {len(rare)} items have {least} interactions or more; {n_items + 1} are needed")
-    hands = len(rare) // (n_items + 1)  # of one deal; once more where there are too few items
-    deals = [rng.permutation(rare)[: hands * (n_items + 1)] for _ in range(-(-count // hands))]
-    chosen = np.concatenate(deals).reshape(-1, n_items + 1)[:count]
+    chosen = shuffled_groups(rare, count, n_items + 1, rng)
     ids = _new_ids([row[user] for row in table.rows], 2 * count, rng)
     high = "" if rating is None else max((row[rating] for row in table.rows), key=float)
 

@@ -30,7 +30,7 @@ from tasks.errors import ConfigurationError, DataError, DprecError
 from tasks.external import folders, reading
 from tasks.external.canaries import write_secret
 from tasks.external.reading import Names
-from tasks.external.run import Asked, OtherRun, check
+from tasks.external.run import AuditRequest, OtherRun, check
 from tasks.external.splits import CANARIES, HISTORIES, PUBLIC, TRAIN, Splits
 
 LISTS, DONE, PLAN = "lists.csv", "done.json", "plan.json"
@@ -61,7 +61,7 @@ class Repeated:
     canaries: int = 50
 
 
-def repeat(of: Repeated, asked: Asked, say: Callable[[str], None]) -> Asked:
+def repeat(of: Repeated, asked: AuditRequest, say: Callable[[str], None]) -> AuditRequest:
     """Run the command on every split; what is to be audited then.
 
     Args:

@@ -41,7 +41,7 @@ ATTACKERS = {"cosine": "cosine", "dot": "dot product", "hadamard": "learnt from 
 
 
 @dataclass(frozen=True)
-class Asked:
+class GraphAuditRequest:
     """The files of an audit of embeddings; None where none is given."""
 
     embeddings: Path
@@ -54,7 +54,7 @@ class Asked:
     names: Names = field(default_factory=Names)
 
 
-def run(asked: Asked, say: Callable[[str], None]) -> Audit:
+def run(asked: GraphAuditRequest, say: Callable[[str], None]) -> Audit:
     """What the embeddings were found to tell.
 
     Args:

@@ -32,7 +32,7 @@ class OtherRun(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Asked:
+class AuditRequest:
     """The files and options of an audit; None where none is given."""
 
     train: Path
@@ -50,7 +50,7 @@ class Asked:
     names: Names = field(default_factory=Names)
 
 
-def check(asked: Asked, *, has_canaries: bool, has_lists: bool = True) -> None:
+def check(asked: AuditRequest, *, has_canaries: bool, has_lists: bool = True) -> None:
     """Refuse options that nothing could heed, before anything long begins.
 
     Args:
@@ -68,7 +68,7 @@ def check(asked: Asked, *, has_canaries: bool, has_lists: bool = True) -> None:
     asked.names.require([path for path in files if path is not None], () if has_lists else ("rank", "score"))
 
 
-def run(asked: Asked, say: Callable[[str], None]) -> tuple[Audit, pl.DataFrame]:
+def run(asked: AuditRequest, say: Callable[[str], None]) -> tuple[Audit, pl.DataFrame]:
     """What the audit found, and the most exposed users and items, for their owner.
 
     Args:

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tasks.attacks.canaries import Canaries, Loses, Watched, Watcher, draw, insert, loss_scores
+from tasks.attacks.canaries import AuditableSteps, Canaries, HasUserLosses, Watcher, draw, insert, loss_scores
 from tasks.config.attacks import TrainingAudit
 from tasks.config.messages import options
 from tasks.config.params import Params, entry, load, own_file
@@ -170,10 +170,10 @@ class Audited:
         """The model that was trained once with canaries; auditor -> its scores of the canaries, (m,)."""
         model = self._model(config)
         watcher = None
-        if isinstance(model, Watched):
+        if isinstance(model, AuditableSteps):
             model.watch = watcher = Watcher(model, self._canaries, self._data)
         self._fit(model, self._canaries, self._rng(1))
-        assert isinstance(model, Loses)
+        assert isinstance(model, HasUserLosses)
         scores = {"network": loss_scores(model, self._reference, self._canaries, self._data.n_items)}
         return model, scores | ({} if watcher is None else {"steps": watcher.scores})
 
@@ -183,10 +183,10 @@ class Audited:
         return one_run.audit(scores, self._canaries.included, audit.guesses, delta, corrected_confidence(audit))
 
     @cached_property
-    def _reference(self) -> Loses:
+    def _reference(self) -> HasUserLosses:
         """What an auditor trains who knows the real users: without noise, and without any canary."""
         model = self._fit(self._model(self._control), self._canaries.all_out(), self._rng(2))
-        assert isinstance(model, Loses)
+        assert isinstance(model, HasUserLosses)
         return model
 
     def _model(self, config: dict[str, Any]) -> Model:

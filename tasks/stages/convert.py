@@ -1,6 +1,6 @@
 """Stage `convert`: raw files as tables with one meaning for all formats, read once however many protocols follow.
 
-Writes data/interim/<name>/: the tables of `tasks.contracts.RAW_COLUMNS` with the published ids, schema.json, and
+Writes data/interim/<name>/: the tables of `tasks.raw.RAW_COLUMNS` with the published ids, schema.json, and
 source.json with what later stages say about the origin.
 """
 

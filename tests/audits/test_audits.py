@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.audits import AUDITS, CLAIMS, SET, auditor, of_model
+from tasks.audits import AUDITED_SETTINGS, AUDITS, CLAIMS, auditor, of_model
 from tasks.audits.user_counts import combine
 from tasks.audits.verdicts import CONFIDENCE, corrected_confidence, lower_bound, record
 from tasks.privacy import noise
@@ -25,7 +25,7 @@ FEWER = {
 with which each positive control below is refuted for every seed that was tried."""
 UNCLIPPED = 1_600
 """Samples with which gradients that nothing clips are refuted."""
-COINS = [name for name, conditions in SET.items() if not conditions and name not in CLAIMS]
+COINS = [name for name, conditions in AUDITED_SETTINGS.items() if not conditions and name not in CLAIMS]
 """Audits of mechanisms that toss coins: these have no scale that a test could make smaller."""
 
 

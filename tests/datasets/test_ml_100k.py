@@ -67,7 +67,7 @@ def test_windows_line_ends_and_a_missing_last_one_change_nothing(folder: Path) -
         ("u.data", 2, "2\t99999999999\t3\t881250950", "u.data:2: item is '99999999999', not an integer up to"),
         ("u.data", 3, "1\t20\t6\t881250951", "u.data:3: rating is 6, not 1 to 5"),
         ("u.data", 3, "1\t20\t0\t881250951", "u.data:3: rating is 0, not 1 to 5"),
-        ("u.data", 3, "1\t20\t4\t-1", "u.data:3: timestamp is -1, not 0 or more"),
+        ("u.data", 3, "1\t20\t4\t-1", "u.data:3: timestamp is -1, not seconds between 1970 and 2100"),
         ("u.data", 3, "1\t10\t4\t881250951", r"u.data:3: user 1, item 10 is repeated \(first on line 1\)"),
         ("u.data", 2, "7\t10\t3\t881250950", "u.data:2: user is 7, not listed in u.user"),
         ("u.data", 2, "2\t77\t3\t881250950", "u.data:2: item is 77, not listed in u.item"),

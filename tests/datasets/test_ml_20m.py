@@ -9,7 +9,7 @@ from tasks.config.originals import publication
 from tasks.config.params import load
 from tasks.datasets import ml_20m, ml_latest_small
 from tasks.datasets.fetch import NoOptions, Places
-from tasks.datasets.ml_20m import RELEASES, ObtainOptions, convert, obtain
+from tasks.datasets.ml_20m import convert
 from tasks.errors import DataError
 from tasks.raw import RawTables, read_raw
 from tests.parameters import ROOT
@@ -126,14 +126,6 @@ def test_titles_that_are_not_utf_8_are_refused(folder: Path) -> None:
     refused(folder, "movies.csv:2: byte 0xe9 is not utf-8")
 
 
-def obtained(root: Path, mirror: Path | None, archive: str) -> Path:
-    folder = root / archive
-    folder.mkdir()
-    places = Places(None if mirror is None else str(mirror), root / "placed", root / "downloads")
-    obtain(folder, places, ObtainOptions(archive=archive))
-    return folder
-
-
 def test_the_real_files_of_the_small_data_set(mirror: Path, tmp_path: Path) -> None:
     folder = tmp_path / "ml-latest-small"
     folder.mkdir()
@@ -156,23 +148,20 @@ def placed(root: Path, ratings: str) -> None:
     path = root / "placed" / "ml-20m.zip"
     path.parent.mkdir()
     with zipfile.ZipFile(path, "w") as archive:
-        for name in RELEASES["ml-20m"].members:
+        for name in ml_20m.RELEASE.members:
             archive.writestr(name, ratings)
 
 
 def test_an_archive_with_fewer_ratings_than_published_is_refused(tmp_path: Path) -> None:
     placed(tmp_path, SMALL["ratings.csv"])
     with pytest.raises(DataError, match=r"ml-20m.zip: ratings.csv has 3 ratings, published are 20,000,263"):
-        obtained(tmp_path, None, "ml-20m")
+        ml_20m.obtain(tmp_path, Places(None, tmp_path / "placed", tmp_path / "downloads"), ml_20m.ObtainOptions())
 
 
 def test_both_data_sets_are_described_as_what_they_are() -> None:
-    assert ml_20m.source(ObtainOptions(archive="ml-20m")) == ml_20m.SOURCE
-    small = ml_20m.source(ObtainOptions(archive="ml-latest-small"))
-    assert small.address.endswith("ml-latest-small.zip")
-    assert "archive: ml-latest-small" in small.entry
-    for source in (ml_20m.SOURCE, small):
-        assert "Harper" in source.licence
+    for module, name in ((ml_20m, "ml-20m"), (ml_latest_small, "ml-latest-small")):
+        assert module.SOURCE.address.endswith(f"/{name}.zip")
+        assert "Harper" in module.SOURCE.licence
 
 
 def test_the_small_data_set_is_no_other_one_beside_printed_numbers() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from tasks.errors import DataError
 from tasks.external.findings import Answer, Audit
-from tasks.external.run import Asked, run
+from tasks.external.run import AuditRequest, run
 from tasks.external.writing import SCHEMA, render, schema, write
 from tests.external import worlds
 from tests.external.false_alarms import alarms, most
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 WORLD = worlds.world(1)
 
 
-def audited(asked: Asked) -> Audit:
+def audited(asked: AuditRequest) -> Audit:
     return run(asked, quiet)[0]
 
 

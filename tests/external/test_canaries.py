@@ -13,7 +13,7 @@ from tasks.external import canaries, reading
 from tasks.external.canaries import bound, plant
 from tasks.external.command import Repeated, repeat
 from tasks.external.reading import Names
-from tasks.external.run import Asked, run
+from tasks.external.run import AuditRequest, run
 from tasks.privacy.audits.one_run import lower_bound
 from tests.external.test_audit import dprec
 from tests.external.worlds import K, quiet
@@ -74,7 +74,7 @@ def test_a_bad_row_is_named_before_anything_is_written(tmp_path: Path, row: str,
     with pytest.raises(DataError, match=f"ratings.csv:{place}: {complaint}"):
         plant(path, 10, 3, 1, tmp_path / "new", Names(), 5)
     with pytest.raises(DataError, match=f"ratings.csv:{place}: {complaint}"):
-        repeat(Repeated("true {train} {out}", 2, tmp_path / "work", canaries=0), Asked(path, path), quiet)
+        repeat(Repeated("true {train} {out}", 2, tmp_path / "work", canaries=0), AuditRequest(path, path), quiet)
     assert not (tmp_path / "new").exists()
 
 
@@ -83,7 +83,7 @@ def test_a_witness_that_is_a_canary_is_refused(planted: Path) -> None:
     coins = pl.read_csv(planted / "canaries.csv")
     coins.with_columns(witness=pl.col("canary").filter(included=1).first()).write_csv(planted / "canaries.csv")
     with pytest.raises(DataError, match=r"canaries.csv:\d+: witness \d+ is a canary"):
-        run(Asked(planted / "train-with-canaries.csv", lists, canaries=planted / "canaries.csv"), quiet)
+        run(AuditRequest(planted / "train-with-canaries.csv", lists, canaries=planted / "canaries.csv"), quiet)
 
 
 def test_a_canary_that_is_out_leaves_no_row_and_its_witness_is_always_in(planted: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_system_that_promises_what_it_does_not_keep_is_refuted(tmp_path: Path)
     """Of systems that keep it, one in twenty is refuted at this confidence: the coins are of a seed."""
     plant(ratings(tmp_path), 80, 4, 1, tmp_path / "c", Names(), 5)
     table = tmp_path / "c" / "train-with-canaries.csv"
-    asked = Asked(table, item_knn(table, tmp_path / "l.csv", 0), canaries=tmp_path / "c" / "canaries.csv")
+    asked = AuditRequest(table, item_knn(table, tmp_path / "l.csv", 0), canaries=tmp_path / "c" / "canaries.csv")
     audit, _ = run(replace(asked, claimed_epsilon=0.5), quiet)
     assert audit.canaries is not None
     assert audit.canaries.claim == "refuted"
@@ -166,17 +166,17 @@ def test_what_canaries_cannot_decide_is_refused_before_anything_is_read(
     options: dict[str, float], complaint: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=complaint):
-        run(replace(Asked(Path("nothing"), Path("nothing")), **options), quiet)
+        run(replace(AuditRequest(Path("nothing"), Path("nothing")), **options), quiet)
 
 
 def test_training_data_that_the_canaries_are_not_in_are_refused(planted: Path) -> None:
     lists = item_knn(planted / "train-with-canaries.csv", planted / "l.csv", 0)
     coins = planted / "canaries.csv"
     with pytest.raises(DataError, match=r"canaries.csv:\d+: .* has no row in .*ratings.csv"):
-        run(Asked(planted / "ratings.csv", lists, canaries=coins), quiet)
+        run(AuditRequest(planted / "ratings.csv", lists, canaries=coins), quiet)
     table = pl.read_csv(lists)
     witnesses = pl.read_csv(coins)["witness"]
-    asked = Asked(planted / "train-with-canaries.csv", lists, canaries=coins)
+    asked = AuditRequest(planted / "train-with-canaries.csv", lists, canaries=coins)
     table.filter(pl.col("user") != witnesses[0]).write_csv(lists)
     assert run(asked, quiet)[0].canaries is not None  # a system may find nothing for somebody
     table.filter(~pl.col("user").is_in(witnesses.implode())).write_csv(lists)

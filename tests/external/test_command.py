@@ -18,7 +18,7 @@ import pytest
 from tasks.errors import ConfigurationError, DataError, DprecError
 from tasks.external.command import OF_RUN, Repeated, _kill, repeat
 from tasks.external.reading import Names
-from tasks.external.run import Asked, run
+from tasks.external.run import AuditRequest, run
 from tasks.external.splits import HELD_BACK, Splits
 from tests.external import worlds
 from tests.external.test_audit import answer
@@ -54,9 +54,9 @@ def popular(*more: str) -> str:
     return command("plain.py", "popular", "{train}", "{histories}", "{out}", *more)
 
 
-def repeated(folder: Path, text: str, runs: int = 3, canaries: int = 10, limit: float = 60.0) -> Asked:
+def repeated(folder: Path, text: str, runs: int = 3, canaries: int = 10, limit: float = 60.0) -> AuditRequest:
     train = folder / "ratings.csv"
-    return repeat(Repeated(text, runs, folder / "work", limit, canaries), Asked(train, train), quiet)
+    return repeat(Repeated(text, runs, folder / "work", limit, canaries), AuditRequest(train, train), quiet)
 
 
 def rows(path: Path) -> set[tuple[str, str]]:
@@ -153,7 +153,7 @@ def test_a_killed_audit_goes_on_and_repeats_no_finished_run(tmp_path: Path) -> N
     assert all(path.stat().st_mtime_ns > last for path, last in zip(done, after, strict=True))
     with pytest.raises(ConfigurationError, match="has runs on other data, columns or canaries"):
         repeated(tmp_path, text, canaries=11)
-    named = replace(Asked(tmp_path / "ratings.csv", tmp_path / "ratings.csv"), names=Names({"item": "stars"}))
+    named = replace(AuditRequest(tmp_path / "ratings.csv", tmp_path / "ratings.csv"), names=Names({"item": "stars"}))
     with pytest.raises(ConfigurationError, match="has runs on other data, columns or canaries"):
         repeat(Repeated(text, 3, tmp_path / "work", 60.0, 10), named, quiet)
 
@@ -233,7 +233,7 @@ def test_bad_options_are_refused_before_anything_runs(
 ) -> None:
     train = ratings(tmp_path)
     with pytest.raises(DprecError, match=complaint):
-        repeat(Repeated(popular(), 2, tmp_path / "work"), replace(Asked(train, train), **options), quiet)  # type: ignore[arg-type]
+        repeat(Repeated(popular(), 2, tmp_path / "work"), replace(AuditRequest(train, train), **options), quiet)  # type: ignore[arg-type]
     assert not (tmp_path / "work").exists()
 
 

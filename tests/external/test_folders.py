@@ -11,7 +11,7 @@ from tasks.external.canaries import plant
 from tasks.external.command import Repeated, repeat
 from tasks.external.findings import Audit
 from tasks.external.reading import Names
-from tasks.external.run import Asked
+from tasks.external.run import AuditRequest
 from tests.external.test_canaries import ratings
 from tests.external.worlds import quiet
 
@@ -26,7 +26,7 @@ def test_git_takes_no_folder_that_an_audit_makes(tmp_path: Path, monkeypatch: py
     table = ratings(tmp_path)
     plant(table, 10, 3, 1, tmp_path / "below/planted", Names(), 5)
     with pytest.raises(DataError):
-        repeat(Repeated("false {train} {out}", 2, tmp_path / "audit-runs"), Asked(table, table), quiet)
+        repeat(Repeated("false {train} {out}", 2, tmp_path / "audit-runs"), AuditRequest(table, table), quiet)
     monkeypatch.setattr(writing, "render", lambda _: "")
     writing.write(Audit.model_construct(), None, tmp_path / "audit")
     assert all((tmp_path / name).is_dir() for name in ("below/planted", "audit-runs", "audit"))

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.external.run import Asked
+from tasks.external.run import AuditRequest
 
 K = 15
 
@@ -94,7 +94,7 @@ def recommended_sequels(made: World, rng: np.random.Generator) -> NDArray[np.int
 
 def asked(
     folder: Path, made: World, lists: NDArray[np.int64], labels: dict[str, NDArray[np.int64]] | None = None
-) -> Asked:
+) -> AuditRequest:
     """The files of an audit in `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(0)
@@ -112,7 +112,7 @@ def asked(
         people = folder / "users.csv"
         texts = {name: [f"class {value}" for value in of] for name, of in labels.items()}
         pl.DataFrame({"user": names("u", np.arange(len(lists)))} | texts).write_csv(people)
-    return Asked(folder / "train.csv", folder / "lists.parquet", folder / "public.csv", people)
+    return AuditRequest(folder / "train.csv", folder / "lists.parquet", folder / "public.csv", people)
 
 
 def quiet(line: str) -> None:
@@ -124,7 +124,7 @@ def names(prefix: str, ids: NDArray[np.int64]) -> list[str]:
     return [f"{prefix}{i}" for i in ids]
 
 
-def random_drags(folder: Path, made: World, every: NDArray[np.bool_], shadow_runs: int) -> Asked:
+def random_drags(folder: Path, made: World, every: NDArray[np.bool_], shadow_runs: int) -> AuditRequest:
     """A system in which each item drags three random ones into lists, with shadow runs on other draws of the data."""
     n_items = every.shape[1]
     drags = np.zeros((n_items, n_items))

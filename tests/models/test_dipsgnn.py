@@ -9,7 +9,7 @@ from scipy.stats import kstest
 
 from tasks.errors import PrivacyError
 from tasks.models.sessions.dipsgnn import DIPSGNN, prefixes
-from tasks.models.sessions.gated import Asked, GatedSessions
+from tasks.models.sessions.gated import GatedSessions, Queries
 from tasks.models.sessions.sequential import NO_DROPOUT
 from tasks.privacy.accounting.account import account
 from tasks.privacy.audits.audit import audit
@@ -39,8 +39,8 @@ def many(n_users: int = 60, length: int = 20, n_items: int = 15):
     return learning(ragged(rng.integers(0, n_items, (n_users, length)).tolist()), n_users, n_items)
 
 
-def asking(model: DIPSGNN, sequences: Sequences, *, tested: bool = False) -> Asked:
-    return Asked(sequences, model.graphs(sequences), np.zeros(len(sequences), np.int64), tested)
+def asking(model: DIPSGNN, sequences: Sequences, *, tested: bool = False) -> Queries:
+    return Queries(sequences, model.graphs(sequences), np.zeros(len(sequences), np.int64), tested)
 
 
 def noise_on(model: DIPSGNN, sequences: Sequences, *, tested: bool = False) -> tuple[torch.Tensor, ...]:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tasks.models.sessions.dipsgnn import DIPSGNN
-from tasks.models.sessions.gated import Asked
+from tasks.models.sessions.gated import Queries
 from tasks.models.sessions.sequential import NO_DROPOUT
 from tests.models.test_dipsgnn import PER_VISIT, independent, many, noise_on, trained
 from tests.models.test_next_item_contract import learning, ragged
@@ -76,7 +76,7 @@ def test_what_is_scored_is_asked_for_as_tested_and_what_is_learnt_from_is_not(na
     model, sequences, parts = trained(name=name), data().sequences, []
     receive = type(model).receive
 
-    def noted(self, step, joint, through, asked: Asked):
+    def noted(self, step, joint, through, asked: Queries):
         parts.append(asked.tested)
         return receive(self, step, joint, through, asked)
 

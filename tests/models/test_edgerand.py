@@ -8,7 +8,7 @@ import torch
 from scipy.stats import kstest
 
 from tasks.models.sessions.edgerand import EdgeRand, propagate_first, propagate_later
-from tasks.models.sessions.gated import Asked
+from tasks.models.sessions.gated import Queries
 from tasks.models.sessions.sequential import NO_DROPOUT
 from tasks.privacy.accounting.account import account
 from tasks.privacy.mechanisms import aggregation
@@ -30,7 +30,7 @@ def matrices(
     model: EdgeRand, sequences: Sequences, *, tested: bool = False
 ) -> dict[int, tuple[torch.Tensor, torch.Tensor]]:
     """User -> the noise on A_out and on A_in, each (n_nodes, n_nodes)."""
-    asked = Asked(sequences, model.graphs(sequences), np.zeros(len(sequences), np.int64), tested)
+    asked = Queries(sequences, model.graphs(sequences), np.zeros(len(sequences), np.int64), tested)
     graphs = asked.graphs
     result = {}
     tables = [model.matrices(asked, direction) for direction in range(2)]

@@ -33,7 +33,7 @@ from typing_extensions import override
 from tasks.errors import PrivacyError
 from tasks.graph.ops import Block, weighted_sum
 from tasks.graph.prefixes import Step
-from tasks.models.sessions.gated import BATCH, Asked, ScaledSessions
+from tasks.models.sessions.gated import BATCH, Queries, ScaledSessions
 from tasks.models.sessions.ledgers import LABELS, Kind, aggregates_entries
 from tasks.models.sessions.srgnn import APGNNConfig
 from tasks.privacy import keyed, noise
@@ -143,7 +143,7 @@ class DIPSGNN(ScaledSessions):
             assert users is not None
             return self.scale_states(torch.cat([items, users.expand(len(items), -1)], dim=1))
 
-    def receive(self, step: Step, joint: Tensor, through: tuple[Tensor, Tensor], asked: Asked) -> Tensor:
+    def receive(self, step: Step, joint: Tensor, through: tuple[Tensor, Tensor], asked: Queries) -> Tensor:
         """What the public network receives, and noise (Eq. 7)."""
         if self.config.accounting == "cached":
             joint = self._cached_states(asked)
@@ -152,7 +152,7 @@ class DIPSGNN(ScaledSessions):
             received = received + added @ matrix.T
         return received
 
-    def _cached_states(self, asked: Asked) -> Tensor:
+    def _cached_states(self, asked: Queries) -> Tensor:
         """The initial joint states of all nodes."""
         users = self._initial_users(torch.from_numpy(asked.sequences.users).long())
         items = self._buffer("public_items")[asked.graphs.node_items]
@@ -163,7 +163,7 @@ class DIPSGNN(ScaledSessions):
         table = self._buffer("public_user")
         return self._buffer("profiles")[users] @ table.T if self.uses_features else table[users]
 
-    def noise(self, step: Step, width: int, asked: Asked) -> tuple[Tensor, ...]:
+    def noise(self, step: Step, width: int, asked: Queries) -> tuple[Tensor, ...]:
         """The noise on the aggregates of successors and of predecessors, each (n_versions, width); none without any.
 
         It is a function of the secret, the vectors that are aggregated, the user, whether the sequence was learnt from
@@ -266,7 +266,7 @@ class UserVectors(nn.Embedding):
         return vectors if known.all() else torch.where(known[:, None], vectors, self.weight[self.trained].mean(dim=0))
 
 
-def prefixes(asked: Asked) -> NDArray[np.uint64]:
+def prefixes(asked: Queries) -> NDArray[np.uint64]:
     """(n_events,) an id of each prefix: of its user, its draw, its part (learnt from or asked about) and its items."""
     sequences = asked.sequences
     return prefix_ids(head_ids(sequences, asked.draws, tested=asked.tested), sequences.items, sequences.indptr)

@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from tasks.graph.prefixes import PrefixGraphs, Step, prefix_graphs
 from tasks.models.sessions.dipsgnn import DIPSGNN, DIPSGNNConfig, prefixes
-from tasks.models.sessions.gated import Asked, GatedSessions
+from tasks.models.sessions.gated import GatedSessions, Queries
 from tasks.models.sessions.ledgers import LABELS, matrices_entries
 from tasks.privacy import noise
 from tasks.privacy.accounting.ledger import LedgerEntry
@@ -60,7 +60,7 @@ class EdgeRand(DIPSGNN):
         config = self.config
         return 0.0 if config.epsilon is None else aggregation.sigma(1, 1.0, config.epsilon, config.delta)
 
-    def receive(self, step: Step, joint: Tensor, through: tuple[Tensor, Tensor], asked: Asked) -> Tensor:
+    def receive(self, step: Step, joint: Tensor, through: tuple[Tensor, Tensor], asked: Queries) -> Tensor:
         """What the public network receives, and the states of all nodes of the prefix, weighted by noise."""
         received = GatedSessions.receive(self, step, joint, through, asked)
         if not self.sigma:
@@ -70,7 +70,7 @@ class EdgeRand(DIPSGNN):
         matrices = tuple(self.matrices(asked, direction) for direction in range(2))
         return received + propagate(matrices, tuple(joint @ matrix.T for matrix in through), graphs)
 
-    def matrices(self, asked: Asked, direction: int) -> Tensor:
+    def matrices(self, asked: Queries, direction: int) -> Tensor:
         """The noise on the matrices of successors (0) or predecessors (1): (n_nodes, most nodes of a sequence).
 
         Row i holds, for the node i, an entry for each node of its sequence, in order of first visit. An entry is named

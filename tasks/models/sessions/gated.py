@@ -66,7 +66,7 @@ def user_width(user: nn.Module) -> int:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Queries:
     """What scores are computed of.
 
     graphs: of all prefixes of the sequences. draws: (n_sequences,) int64, which of the independent draws of a user's
@@ -124,9 +124,9 @@ class GatedSessions(SequenceModel):
         *,
         tested: bool = False,
     ) -> Tensor:
-        """Scores of all items after every event: (n_events, n_items). draws, tested: see `Asked`."""
+        """Scores of all items after every event: (n_events, n_items). draws, tested: see `Queries`."""
         graphs = self.graphs(sequences)
-        asked = Asked(sequences, graphs, np.zeros(len(sequences), np.int64) if draws is None else draws, tested)
+        asked = Queries(sequences, graphs, np.zeros(len(sequences), np.int64) if draws is None else draws, tested)
         users = self.user_vectors(torch.from_numpy(sequences.users).long().to(self.device))
         states = dropout(self.network.items(graphs.node_items))
         owners = graphs.node_owners
@@ -146,7 +146,7 @@ class GatedSessions(SequenceModel):
             return None
         return module(users) if isinstance(module, nn.Embedding) else module(self.network.get_buffer("profiles")[users])
 
-    def propagate(self, step: Step, states: Tensor, owners: Tensor, users: Tensor | None, asked: Asked) -> Tensor:
+    def propagate(self, step: Step, states: Tensor, owners: Tensor, users: Tensor | None, asked: Queries) -> Tensor:
         """The states after one step: (n_versions, d), from those before it and the sequence that each is of.
 
         Between the aggregate and the gates of the recurrent unit there are linear maps only, which are applied as one
@@ -166,7 +166,7 @@ class GatedSessions(SequenceModel):
         """What is done to the states before they are aggregated: nothing here."""
         return joint
 
-    def receive(self, step: Step, joint: Tensor, through: tuple[Tensor, Tensor], asked: Asked) -> Tensor:  # noqa: ARG002
+    def receive(self, step: Step, joint: Tensor, through: tuple[Tensor, Tensor], asked: Queries) -> Tensor:  # noqa: ARG002
         """What the gates of every version receive, (n_versions, 3d): aggregates of successors and of predecessors.
 
         Args:

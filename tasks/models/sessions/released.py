@@ -119,7 +119,7 @@ class Released(NextItemRecommender):
         """What is released of every event: (n_events, dimension).
 
         It is a function of the secret, the user, the part and the items so far. draws: (n_sequences,); tested: which
-        part, see `tasks.models.sessions.gated.Asked`.
+        part, see `tasks.models.sessions.gated.Queries`.
 
         Raises:
             PrivacyError: the model was loaded, and nobody gave it a key.

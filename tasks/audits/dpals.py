@@ -26,7 +26,7 @@ CONFIG = {
 
 
 @worst_case("the only user, who has all four items")
-def alternating(seed: int, n_samples: int = 10_000, epsilon: float = 2.0) -> Samples:
+def dpals(seed: int, n_samples: int = 10_000, epsilon: float = 2.0) -> Samples:
     """A user with all items, or nobody; what the auditor knows are the items' vectors that training starts from.
 
     The statistic is the inner product of the released items' vectors with what the user adds to right-hand sides.
