@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import math
 import os
+import re
 import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError
@@ -17,6 +18,9 @@ from tasks.errors import ByHandError, DprecError
 from tasks.stages.code import require_current
 from tasks.stages.common import private
 from tasks.stages.provenance import record
+
+DAMAGED = ": `dprec verify` removes what is damaged, and `dprec run SUITE` has it computed again"
+"""What follows a message that ends with which stage must run again: its output is not as it was written."""
 
 
 def run_stage(main: Callable[..., dict[str, Any] | None], *, units: bool = False) -> None:
@@ -76,4 +80,5 @@ def _one_line(error: Exception) -> str:
         return str(error)
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return f"no space left on the disk while writing {error.filename or 'an output'}; free some and run it again"
-    return " ".join(str(error).split())
+    line = " ".join(str(error).split())
+    return line + DAMAGED if re.search(r"\brun (?!it )[^;]*again$", line) else line
