@@ -58,6 +58,26 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
     Raises:
         ConfigurationError: one line that names the first wrong key.
     """
+    _check_datasets(params, path)
+    for name, suite in params.suites.items():
+        if suite.paper is not None:
+            for problem in unknown_name("paper", suite.paper, REPORTS, "paper"):
+                raise ConfigurationError(f"{own_file(name, path)}: {problem}")
+    for name, alone in params.embeddings.items():
+        where = params.suites[alone.suite].place(f"embeddings.{name}.config")
+        options(model_class(alone.model).Config, alone.config, where, own_file(alone.suite, path))
+    for name, pair in params.aligned.items():
+        aligner = import_module("tasks.models.alignment.aligner")
+        where = params.suites[pair.suite].place(f"aligned.{name}.config")
+        options(aligner.AlignmentConfig, pair.config, where, own_file(pair.suite, path))
+    for name, experiment in params.experiments.items():
+        file = own_file(experiment.suite, path)
+        for key, reason in _model_problems(experiment, params):
+            raise ConfigurationError(f"{file}: experiments.{name}.{key}: {reason}")
+        _check_settings(name, experiment, params.suites[experiment.suite], file)
+
+
+def _check_datasets(params: Params, path: Path) -> None:
     for name, dataset in params.datasets.items():
         source, format_ = import_module(SOURCES[dataset.source]), import_module(FORMATS[dataset.format])
         options(source.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain", path)
@@ -69,45 +89,37 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
     for name, processed in params.processed.items():
         protocol = import_module(PROTOCOLS[processed.protocol])
         options(protocol.Options, processed.options, f"processed.{name}.options", path)
-    for name, suite in params.suites.items():
-        if suite.paper is not None:
-            for problem in unknown_name("paper", suite.paper, REPORTS, "paper"):
-                raise ConfigurationError(f"{own_file(name, path)}: {problem}")
 
-    for name, alone in params.embeddings.items():
-        where = params.suites[alone.suite].place(f"embeddings.{name}.config")
-        options(model_class(alone.model).Config, alone.config, where, own_file(alone.suite, path))
-    for name, pair in params.aligned.items():
-        aligner = import_module("tasks.models.alignment.aligner")
-        where = params.suites[pair.suite].place(f"aligned.{name}.config")
-        options(aligner.AlignmentConfig, pair.config, where, own_file(pair.suite, path))
 
-    for suite_name, suite in params.suites.items():
-        for name, experiment in suite.experiments.items():
-            cls, file = model_class(experiment.model), own_file(suite_name, path)
-            networks = import_module("tasks.models.user_networks.base")
-            layer = experiment.features.partition("/")[0]
-            of_networks = TASKS[suite.task].networks
-            if issubclass(cls, networks.Embedder) != of_networks:
-                reason = "does not embed users"
-                if not of_networks:
-                    reason = "embeds users, which is for suites whose task is embedding"
-                raise ConfigurationError(f"{file}: experiments.{name}.model: {experiment.model!r} {reason}")
-            if of_networks and issubclass(cls, networks.PairEmbedder) != (layer == "aligned"):
-                wanted = "aligned" if issubclass(cls, networks.PairEmbedder) else "processed, perturbed or embeddings"
-                raise ConfigurationError(f"{file}: experiments.{name}.features: {experiment.model!r} reads {wanted}")
-            if layer == "aligned" and (reason := unaccounted_anchors(experiment.features.partition("/")[2], params)):
-                raise ConfigurationError(f"{file}: experiments.{name}.features: {reason}")
-            epochs = import_module("tasks.models.training").EpochModel
-            if experiment.chosen_on_test and not issubclass(cls, epochs):
-                where = f"experiments.{name}.chosen_on_test"
-                raise ConfigurationError(f"{file}: {where}: {experiment.model!r} has no epochs to choose from")
-            for setting, config in experiment.settings().items():
-                if layer != "embeddings":
-                    own = options(cls.Config, model_config(config), suite.place(f"experiments.{name}.config"), file)
-                    if experiment.noise == "secure" and (reason := cls(own).insecure()):
-                        where = suite.place(f"experiments.{name}.noise")
-                        raise ConfigurationError(f"{file}: {where}: {experiment.model!r} at {setting}: {reason}")
+def _model_problems(experiment: Experiment, params: Params) -> Iterator[tuple[str, str]]:
+    """(key, reason) of what the model cannot do."""
+    cls, model = model_class(experiment.model), repr(experiment.model)
+    networks = import_module("tasks.models.user_networks.base")
+    layer, _, read = experiment.features.partition("/")
+    of_networks = TASKS[params.suites[experiment.suite].task].networks
+    if of_networks and not issubclass(cls, networks.Embedder):
+        yield "model", f"{model} does not embed users"
+    if not of_networks and issubclass(cls, networks.Embedder):
+        yield "model", f"{model} embeds users, which is for suites whose task is embedding"
+    if of_networks and issubclass(cls, networks.PairEmbedder) != (layer == "aligned"):
+        wanted = "aligned" if issubclass(cls, networks.PairEmbedder) else "processed, perturbed or embeddings"
+        yield "features", f"{model} reads {wanted}"
+    if layer == "aligned" and (reason := unaccounted_anchors(read, params)):
+        yield "features", reason
+    if experiment.chosen_on_test and not issubclass(cls, import_module("tasks.models.training").EpochModel):
+        yield "chosen_on_test", f"{model} has no epochs to choose from"
+
+
+def _check_settings(name: str, experiment: Experiment, suite: Suite, file: Path) -> None:
+    """Of the configuration at every setting; what only takes over embeddings has none."""
+    if experiment.features.startswith("embeddings/"):
+        return
+    cls = model_class(experiment.model)
+    for setting, config in experiment.settings().items():
+        own = options(cls.Config, model_config(config), suite.place(f"experiments.{name}.config"), file)
+        if experiment.noise == "secure" and (reason := cls(own).insecure()):
+            where = suite.place(f"experiments.{name}.noise")
+            raise ConfigurationError(f"{file}: {where}: {experiment.model!r} at {setting}: {reason}")
 
 
 def unaccounted_anchors(aligned: str, params: Params) -> str:

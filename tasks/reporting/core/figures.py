@@ -118,9 +118,12 @@ def comparisons(results: Results, k: int) -> Chart:
     utility = results.layout.utility
     cutoff, run = utility.cutoff(k), results.word_for_run
     differences = findings.yardstick_differences(results, utility.metric, cutoff, lower=utility.lower)
+    by_yardstick = {
+        name: [difference for difference in differences if difference.other == name]
+        for name in unique([difference.other for difference in differences])
+    }
     panels = []
-    for yardstick in unique([difference.other for difference in differences]):
-        mine = [difference for difference in differences if difference.other == yardstick]
+    for yardstick, mine in by_yardstick.items():
         rows = [
             Estimate(difference.system.label, difference.mean, difference.low, difference.high,
                      f"{difference.system.label} minus {yardstick}: "
@@ -130,10 +133,7 @@ def comparisons(results: Results, k: int) -> Chart:
         ]  # fmt: skip
         panels.append(Forest(f"minus {yardstick}", f"difference in {utility.at(cutoff)}", rows))
     side = "Left" if utility.lower else "Right"
-    by_yardstick = {
-        name: _outcomes([d for d in differences if d.other == name]) for name in unique([d.other for d in differences])
-    }
-    each = "; ".join(f"{name}: {outcomes}" for name, outcomes in by_yardstick.items())
+    each = "; ".join(f"{name}: {_outcomes(mine)}" for name, mine in by_yardstick.items())
     return Chart(
         "chart-comparisons",
         f"{utility.at(cutoff)} against the baselines",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tasks.reporting.core import comparison
@@ -60,6 +61,11 @@ def table(results: Results) -> Table | None:
                 else [Cell(group_digits(theirs, digits)), Cell(format_difference(value - theirs, digits))]
             )
         rows.append(Row(label, cells))
+    return _compared(results, rows, compared)
+
+
+def _compared(results: Results, rows: list[Row], compared: bool) -> Table:
+    """Counts beside what the paper prints, where it prints any."""
     headings = ["count", "ours", *(["paper", "difference"] if compared else [])]
     return Table(
         f"{comparison.statistics_title(results)} after preprocessing",
@@ -73,12 +79,7 @@ def network(results: Results) -> Table:
     counted = [(count, count.printed(results)) for count in network_counts(results) if count.ours is not None]
     compared = any(printed is not None for _, printed in counted)
     rows = [networks.count_row(count.metric.capitalize(), count.ours, printed, compared) for count, printed in counted]
-    headings = ["count", "ours", *(["paper", "difference"] if compared else [])]
-    return Table(
-        f"{comparison.statistics_title(results)} after preprocessing",
-        [Heading(text, NUMBER if place else "") for place, text in enumerate(headings)],
-        rows,
-    )
+    return _compared(results, rows, compared)
 
 
 def network_counts(results: Results) -> list[comparison.Count]:
@@ -149,6 +150,6 @@ def statistics(processed: Processed) -> dict[str, float]:
     }
 
 
-def _last_state(processed: Processed, which: Any) -> dict[str, Any]:
+def _last_state(processed: Processed, which: Callable[[str], bool]) -> dict[str, Any]:
     counts = [count for count in processed.counts if which(count["step"])]
     return (counts or list(processed.counts))[-1]
