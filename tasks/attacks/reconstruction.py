@@ -12,6 +12,7 @@ attacker knows all that the ones before know:
 - `averaged`: the untrusted recommender, who averages what a user submits about a sensitive rating, 2 (uᵀv - r) u and
   noise, over iterations. Noise drawn afresh every time goes away in the average.
 - `weighted`: the same, weighing iterations by the variance of their noise, which the recommender knows as it drew h.
+- `first` and `replayed` (`tasks.attacks.replay`): the same, who recalls the V that submissions answer.
 - `friend`: instead, the noisy vector u that one friend has averaged.
 
 The paper does not say what becomes of predictions beyond the scale: all are cut off at its ends.
@@ -26,11 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-Floats = NDArray[np.float64]
+from tasks.attacks.measurements import DRIFTS, Floats, likeliest, weigh
+
 RIDGES = (0.1, 1.0, 10.0, 100.0, 1000.0)
 """What `tuned` chooses from."""
-DRIFT = 0.03
-"""Variance of what an averaged submission is off even without noise, because vectors move during training."""
 OFFS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, np.inf)
 """Variances of what a friend's averaged vector is off even without noise: what `friend` chooses from."""
 ROUNDS = 5
@@ -212,7 +212,7 @@ def from_submissions(
     messages: Floats,
     variances: Floats,
     *,
-    drift: float = DRIFT,
+    drifts: tuple[float, ...] = DRIFTS,
     rounds: int = ROUNDS,
 ) -> Floats:
     """What averaged submissions tell of the targets: (n_targets,).
@@ -225,35 +225,36 @@ def from_submissions(
         mean_items: (n_items, K) item vectors, averaged over the iterations whose submissions are.
         messages: (n_targets, K) the average submission about each target.
         variances: (n_targets, K) of the noise in it; may be infinite.
-        drift: added to the variances.
+        drifts: variances of what it is off besides, because vectors move during training. The one is added with which
+            what was submitted is likeliest, given û of the published ratings.
         rounds: estimates of the ratings; the first one uses û of the published ratings.
 
     Raises:
-        ValueError: the drift is not positive, or there are no rounds.
+        ValueError: a drift is not positive, or there is none, or there are no rounds.
     """
-    if not drift > 0 or rounds < 1:
-        raise ValueError(f"the drift must be positive, not {drift}, and there must be a round, not {rounds}")
+    if rounds < 1:
+        raise ValueError(f"there must be a round, not {rounds}")
     targets, published, profiles = tuned.targets, tuned.published, tuned.profiles
-    precisions = 1 / (variances + drift)
     items = mean_items[targets.items]
     of_user = _user_matrix(targets.users, published.n_users)
     vectors = profiles.vectors
-    guess = tuned.guess(vectors)
+    guess, slopes = tuned.guess(vectors), -2 * vectors[targets.users]
+    off = messages + _dot(vectors[targets.users], items)[:, None] * slopes
+    precisions = 1 / (variances + likeliest(off, slopes, guess, tuned.variance, variances, drifts))
     for done in range(1, rounds + 1):
         user_vectors = vectors[targets.users]
         expected = _dot(user_vectors, items)
         # The error e = uᵀv - r is submitted as 2 e u: its precision, and precision times its estimate
         precision = 4 * (user_vectors**2 * precisions).sum(axis=1)
-        weighted = 2 * (user_vectors * messages * precisions).sum(axis=1)
-        change = precision * (expected - guess) - weighted
-        ratings = guess + tuned.variance * change / (1 + tuned.variance * precision)
+        weighted = precision * expected - 2 * (user_vectors * messages * precisions).sum(axis=1)
+        ratings = weigh(guess, tuned.variance, precision, weighted)[0]
         if done < rounds:
             normal = tuned.precision
             pull = (normal @ (profiles.vectors - vectors)[..., None])[..., 0]
             for start in range(0, len(user_vectors), BLOCK):
                 rows = slice(start, start + BLOCK)
-                off = (expected - ratings)[rows], messages[rows], precisions[rows]
-                gradient, matrix = gauss_newton(user_vectors[rows], items[rows], *off, tuned.variance)
+                given = (expected - ratings)[rows], messages[rows], precisions[rows]
+                gradient, matrix = gauss_newton(user_vectors[rows], items[rows], *given, tuned.variance)
                 pull += of_user[:, rows] @ gradient
                 normal += (of_user[:, rows] @ matrix.reshape(len(matrix), -1)).reshape(normal.shape)
             vectors = vectors + np.linalg.solve(normal, pull[..., None])[..., 0]

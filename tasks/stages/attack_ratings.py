@@ -20,14 +20,15 @@ import pyarrow.parquet as pq
 from pydantic import BaseModel, Field
 
 from tasks import contracts
-from tasks.attacks import reconstruction
-from tasks.attacks.reconstruction import Floats, Published, Targets
+from tasks.attacks import reconstruction, replay
+from tasks.attacks.measurements import Floats
+from tasks.attacks.reconstruction import Published, Targets, TunedAttacker
 from tasks.config.attacks import ReconstructionAttack
 from tasks.config.params import Experiment, attack_of, entry, load
 from tasks.contracts import Schema
 from tasks.errors import DataError
 from tasks.evaluation.rating import mae
-from tasks.stages import runs
+from tasks.stages import replayed, runs
 from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
 from tasks.stages.common import (
@@ -82,6 +83,22 @@ class Release:
         """Averaged messages, sorted by sender and subject."""
         return contracts.read(self.path(kind), contracts.received_schema(self.size())).sort("sender", "subject")
 
+    def about(self, hidden: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Averaged submissions, and what their receiver has beside; both in the order of the hidden ratings.
+
+        Raises:
+            DataError: what was submitted is not about these.
+        """
+        recalled = contracts.read(self.path("replayed"), replayed.schema(self.size())).sort("sender", "subject")
+        tables = self.averages("submissions"), recalled
+        for kind, table in zip(("submissions", "replayed"), tables, strict=True):
+            if not table.select(user="sender", item="subject").equals(hidden.select("user", "item")):
+                raise DataError(
+                    f"{self.path(kind)}: is not about the {len(hidden)} sensitive training ratings, each once; run "
+                    "train again"
+                )
+        return tables
+
 
 class AttackErrors(BaseModel):
     """Attacker -> error, and how much there was to attack."""
@@ -116,7 +133,8 @@ def plan(name: str, experiment: Experiment, attack: ReconstructionAttack, code: 
         released = RUNS / experiment.suite / name / "released" / setting
         for seed in experiment.seeds_at(setting):
             seen = {str(file): file_digest(file) for file in sorted(released.rglob(f"seed-{seed}.parquet"))}
-            decides = [inputs.digest, config["sensitive_share"], seen, attack.model_dump(mode="json"), seed, code]
+            asked = config["sensitive_share"], config.get("initial_spread")
+            decides = [inputs.digest, *asked, seen, attack.model_dump(mode="json"), seed, code]
             label = f"{setting}-seed-{seed}"
             units.append(runs.SeedUnit(label, runs.folder_of(KEPT / name, label, *decides), setting, seed))
     return units
@@ -127,10 +145,12 @@ def complete(
 ) -> None:
     """Attack one setting and seed, and write what was found below `place`."""
     screen.begin(f"{unit.setting} seed {unit.seed}", 1)
-    inputs = read_inputs(experiment, None, experiment.settings()[unit.setting]["sensitive_share"]).for_seed(unit.seed)
+    config = experiment.settings()[unit.setting]
+    inputs = read_inputs(experiment, None, config["sensitive_share"]).for_seed(unit.seed)
     learnt = inputs.interactions.filter(pl.col("split") == "train").sort("user", "item")
     release = Release(RUNS / experiment.suite / name / "released" / unit.setting, unit.seed)
-    write_json(place / RESULT, attack_release(learnt, inputs.schema, release, attack).model_dump())
+    deviation = config.get("initial_spread", 0.0)
+    write_json(place / RESULT, attack_release(learnt, inputs.schema, release, attack, deviation).model_dump())
     screen.step(1)
 
 
@@ -151,12 +171,13 @@ def assemble(name: str, experiment: Experiment, units: list[runs.SeedUnit], chec
 
 
 def attack_release(
-    learnt: pl.DataFrame, schema: Schema, release: Release, attack: ReconstructionAttack
+    learnt: pl.DataFrame, schema: Schema, release: Release, attack: ReconstructionAttack, deviation: float
 ) -> AttackErrors:
     """Every attacker that has something to look at.
 
     Args:
         learnt: training ratings, sorted by user and item, with columns user, item, rating and sensitive.
+        deviation: of coordinates of users' vectors at their common start, where the system has any (`initial_spread`).
 
     Raises:
         DataError: what was submitted is not about the sensitive ratings.
@@ -179,15 +200,8 @@ def attack_release(
         tuned = reconstruction.tune(published, targets, items, attack.damping)
         guesses["tuned"] = tuned.guess(tuned.profiles.vectors)
         if release.has("submissions"):
-            submitted = release.averages("submissions")
-            if not submitted.select(user="sender", item="subject").equals(hidden.select("user", "item")):
-                raise DataError(
-                    f"{release.path('submissions')}: is not about the {len(hidden)} sensitive training ratings, each "
-                    "once; run train again"
-                )
             mean_items = release.vectors("mean-items", schema.n_items)
-            for attacker, messages in averages(submitted).items():
-                guesses[attacker] = reconstruction.from_submissions(tuned, mean_items, *messages)
+            guesses |= listen(tuned, mean_items, *release.about(hidden), deviation)
         if release.has("friends"):
             received = release.averages("friends")
             senders = received["sender"].to_numpy()
@@ -195,6 +209,22 @@ def attack_release(
     truth = hidden["rating"].to_numpy()
     errors = {attacker: mae(truth, guess, low, high) for attacker, guess in guesses.items()}
     return AttackErrors(errors=errors, targets=len(truth), known_to_friends=friends)
+
+
+def listen(
+    tuned: TunedAttacker, mean_items: Floats, submitted: pl.DataFrame, recalled: pl.DataFrame, deviation: float
+) -> dict[str, Floats]:
+    """What attackers guess who get submissions; the tables are those of `Release.about`."""
+    messages = averages(submitted)
+    guesses = {name: reconstruction.from_submissions(tuned, mean_items, *given) for name, given in messages.items()}
+    items, first, variances, expected, along = (
+        recalled[column].to_numpy().astype(np.float64)
+        for column in ("first_items", "first", "first_variance", "expected", "along")
+    )
+    guess = replay.from_first(tuned, items, first, variances, deviation)
+    guesses["first"] = tuned.published.clip(guess[0])
+    guesses["replayed"] = replay.from_replay(tuned, guess, (expected, along), *messages["weighted"])
+    return guesses
 
 
 def averages(received: pl.DataFrame) -> dict[str, tuple[Floats, Floats]]:

@@ -27,10 +27,11 @@ from tasks.evaluation.metrics import Record
 from tasks.evaluation.run_numbers import seed_of
 from tasks.models import model_class
 from tasks.models.base import SILENT, Model, RatingPredictor, own_file
+from tasks.models.replayed import Replaying
 from tasks.models.training import EpochModel
 from tasks.privacy.accounting.gaps import secure_entry
 from tasks.privacy.accounting.ledger import LedgerEntry, Protected, unprotected_entry
-from tasks.stages import runs
+from tasks.stages import replayed, runs
 from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
 from tasks.stages.common import (
@@ -160,6 +161,8 @@ def released_tables(model: Model) -> dict[str, tuple[pl.DataFrame, pa.Schema]]:
             columns = vars(received)
             table = pl.DataFrame({"sender": columns.pop("senders"), "subject": columns.pop("subjects")} | columns)
             tables[kind] = table, contracts.received_schema(size)
+    if isinstance(model, Replaying) and (recalled := model.replayed()):
+        tables["replayed"] = replayed.table(recalled)
     return tables
 
 

@@ -201,9 +201,9 @@ def test_without_noise_submissions_give_ratings_away() -> None:
     its = world(n_items=600)
     informed, silence = its.informed(), np.zeros_like(its.exact)
     knowing = replace(informed, profiles=replace(informed.profiles, vectors=its.users))
-    actual = reconstruction.from_submissions(knowing, its.items, its.exact, silence, drift=1e-9, rounds=1)
+    actual = reconstruction.from_submissions(knowing, its.items, its.exact, silence, drifts=(1e-9,), rounds=1)
     assert error(actual, its) < 1e-6
-    actual = reconstruction.from_submissions(informed, its.items, its.exact, silence, drift=1e-6)
+    actual = reconstruction.from_submissions(informed, its.items, its.exact, silence, drifts=(1e-6,))
     known = its.targets.users != LONELY
     assert mae(its.truth[known], actual[known]) < np.abs(its.errors[known]).mean() / 4
 
@@ -241,7 +241,7 @@ def test_one_round_weighs_measurement_and_guess_by_precision() -> None:
     variances = np.repeat(rng.uniform(0.1, 2, (len(its.truth), 1)), SIZE, axis=1)
     messages = its.exact + np.sqrt(variances) * rng.normal(size=variances.shape)
     items = its.items + rng.normal(0, 0.1, its.items.shape)
-    actual = reconstruction.from_submissions(informed, items, messages, variances, drift=1e-9, rounds=1)
+    actual = reconstruction.from_submissions(informed, items, messages, variances, drifts=(1e-9,), rounds=1)
     guesses = informed.guess(informed.profiles.vectors)
     for row, (user, item) in enumerate(zip(its.targets.users, its.targets.items, strict=True)):
         vector = informed.profiles.vectors[user]
@@ -341,6 +341,6 @@ def test_nothing_to_attack_and_nothing_to_begin_with_are_refused() -> None:
         Published(none, none, np.empty(0), N_USERS, N_ITEMS, 1.0, 5.0)
     with pytest.raises(ValueError, match="ridge must be positive"):
         reconstruction.fit(its.published, its.items, 0.0)
-    for wrong in ({"drift": 0.0}, {"rounds": 0}):
+    for wrong in ({"drifts": (0.0,)}, {"drifts": ()}, {"rounds": 0}):
         with pytest.raises(ValueError, match="must be"):
             reconstruction.from_submissions(its.informed(), its.items, its.exact, np.ones_like(its.exact), **wrong)

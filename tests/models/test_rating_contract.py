@@ -8,6 +8,7 @@ import torch
 
 from tasks.errors import DataError
 from tasks.models.base import RatingPredictor
+from tasks.models.replayed import Replaying
 from tasks.models.training import EpochModel
 from tasks.stages.monitor import Monitor, Screen
 from tasks.training_data import TrainingData
@@ -111,6 +112,7 @@ def test_save_and_load_change_no_prediction(name, tmp_path):
     assert torch.equal(everything(loaded, data), everything(model, data))
     assert loaded.config == model.config
     assert loaded.observed() is None
+    assert not isinstance(loaded, Replaying) or loaded.replayed() is None
 
 
 @pytest.mark.parametrize("name", PREDICTORS)
@@ -158,7 +160,7 @@ def test_an_interrupted_run_ends_as_an_unbroken_one(name, tmp_path):
     def everything_left(model):
         seen = model.observed()
         parts = [everything(model, data).numpy(), seen.items, seen.mean_items]
-        for received in (seen.submissions, seen.friends):
+        for received in (seen.submissions, model.replayed(), seen.friends):
             parts += [] if received is None else list(vars(received).values())
         return parts
 

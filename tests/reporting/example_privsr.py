@@ -54,7 +54,9 @@ PER_EPOCH = 2
 CONTROL = 0.80
 """Made-up error of published ratings alone where nothing else is said."""
 ATTACKED = ("mf", "soreg", "dpmf", "privsr", "nonoise", "rigorous", "rigorous-local")
-REACH = {"published": 0.03, "tuned": 0.04, "averaged": 0.25, "weighted": 0.5, "friend": -0.05}
+REACH = {
+    "published": 0.03, "tuned": 0.04, "averaged": 0.25, "weighted": 0.5, "first": 0.7, "replayed": 0.7, "friend": -0.05,
+}  # fmt: skip
 """By how much an attacker would beat the control without any noise."""
 STEPS = (
     {"step": "published", "users": 7375, "items": 105_114, "interactions": 284_086},

@@ -169,7 +169,7 @@ def test_attackers_stand_beside_their_controls(known: Results) -> None:
     table = reconstruction.table(known)
     assert table is not None
     names = [heading.text for heading in table.headings[1:]]
-    assert names == ["control", "published", "tuned", "averaged", "weighted", "friend"]
+    assert names == ["control", "published", "tuned", "averaged", "weighted", "first", "replayed", "friend"]
     rows = {row.name: dict(zip(names, row.cells, strict=True)) for row in table.rows}
     assert table.rows[0].name == "nonoise (positive control)"
     assert rows["privsr"]["weighted"].kind == "number found"  # below the control
@@ -195,7 +195,7 @@ def test_attackers_that_do_not_beat_the_control_are_named(known: Results, real: 
 def test_attacks_are_listed_whole(known: Results) -> None:
     frame = reconstruction.frame(known)
     rows = frame.filter((pl.col("experiment") == "privsr-privsr") & (pl.col("setting") == "base"))
-    assert rows["attacker"].to_list() == ["averaged", "friend", "published", "tuned", "weighted"]
+    assert rows["attacker"].to_list() == ["averaged", "first", "friend", "published", "replayed", "tuned", "weighted"]
     assert (frame["difference"] - (frame["mae"] - frame["control"])).abs().max() < 1e-12
     assert ((frame["low"] <= frame["difference"]) & (frame["difference"] <= frame["high"])).all()
     assert frame.filter(pl.col("setting") == "sensitive_share=0.0").is_empty()  # nothing is sensitive there

@@ -15,7 +15,7 @@ from tasks.config.attacks import ReconstructionAttack
 from tasks.config.params import load
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.rating import mae
-from tasks.stages import attack_ratings, train
+from tasks.stages import attack_ratings, replayed, train
 from tasks.stages.attack_ratings import Release, attack_release
 from tasks.stages.common import QUALITY, RUNS, read_json
 from tasks.stages.inputs import read_inputs
@@ -76,7 +76,7 @@ def release(name: str = "tiny-privsr", setting: str = "base", seed: int = 2) -> 
 
 @pytest.mark.usefixtures("inside")
 def test_every_attacker_tries_that_has_something_to_look_at() -> None:
-    everything = ALONE | {"averaged", "weighted", "friend"}
+    everything = ALONE | {"averaged", "weighted", "first", "replayed", "friend"}
     expected = {"tiny-privsr": everything, "tiny-mf-ratings": ALONE, "tiny-rating-means": {"public"}}
     for name, attackers in expected.items():
         for seed in (0, 2):
@@ -106,17 +106,16 @@ def test_errors_are_of_the_folds_sensitive_training_ratings() -> None:
 
 def rewritten(place: Path, kind: str, **columns: np.ndarray) -> Release:
     """What the first release holds, with columns of one of its tables replaced, in a folder of its own."""
-    for attacker in ("items", "mean-items", "submissions", "friends"):
-        table = (
-            release().averages(attacker)
-            if attacker in ("submissions", "friends")
-            else pl.read_parquet(release().path(attacker))
-        )
-        if attacker == kind:
+    schemas = dict.fromkeys(("items", "mean-items"), contracts.embeddings_schema(4))
+    schemas |= dict.fromkeys(("submissions", "friends"), contracts.received_schema(4))
+    for each, schema in (schemas | {"replayed": replayed.schema(4)}).items():
+        table = pl.read_parquet(release().path(each))
+        if "sender" in table.columns:
+            table = table.sort("sender", "subject")
+        if each == kind:
             table = table.with_columns(**{name: pl.Series(values) for name, values in columns.items()})
-        (place / attacker).mkdir(parents=True)
-        schema = contracts.received_schema(4) if "sender" in table.columns else contracts.embeddings_schema(4)
-        contracts.write(table, place / attacker / "seed-2.parquet", schema)
+        (place / each).mkdir(parents=True)
+        contracts.write(table, place / each / "seed-2.parquet", schema)
     return Release(place, 2)
 
 
@@ -141,27 +140,47 @@ def test_each_submission_is_held_against_its_own_rating(tmp_path: Path) -> None:
         table.sample(fraction=1, shuffle=True, seed=1), made.path("submissions"), contracts.received_schema(4)
     )
     actual = attack_release(
-        rows, read_inputs(load().experiments["tiny-privsr"], None, 0.25).schema, made, attack()
+        rows, read_inputs(load().experiments["tiny-privsr"], None, 0.25).schema, made, attack(), 0.1
     ).errors
     assert actual["averaged"] == actual["weighted"] < 0.1 < actual["tuned"]
+
+
+@pytest.mark.usefixtures("inside")
+def test_first_submissions_without_noise_are_held_against_their_own_ratings(tmp_path: Path) -> None:
+    """Made from the true ratings and users at the common start, they give these back, and to who replays, too."""
+    rows = learnt()
+    _, targets, truth = known(rows)
+    start = np.full((len(truth), 4), 0.5)
+    items = release().vectors("mean-items", tiny_ratings.N_ITEMS)[targets.items].astype(np.float32)
+    first = 2 * ((start * items).sum(axis=1) - truth)[:, None] * start
+    made = rewritten(
+        tmp_path / "made", "replayed",
+        first=first.astype(np.float32), first_variance=np.zeros_like(items), first_items=items,
+    )  # fmt: skip
+    table = pl.read_parquet(made.path("replayed"))
+    contracts.write(table.sample(fraction=1, shuffle=True, seed=1), made.path("replayed"), replayed.schema(4))
+    schema = read_inputs(load().experiments["tiny-privsr"], None, 0.25).schema
+    actual = attack_release(rows, schema, made, attack(), 0.1).errors
+    assert max(actual["first"], actual["replayed"]) < 1e-5 < actual["tuned"]
 
 
 @pytest.mark.usefixtures("inside")
 def test_messages_about_other_ratings_and_vectors_of_other_items_are_refused(tmp_path: Path) -> None:
     rows, schema = learnt(), read_inputs(load().experiments["tiny-privsr"], None, 0.25).schema
     subjects = release().averages("submissions")["subject"].to_numpy()
-    wrong = rewritten(tmp_path / "subjects", "submissions", subject=(subjects + 1) % tiny_ratings.N_ITEMS)
-    with pytest.raises(
-        DataError, match=r"submissions/seed-2\.parquet: is not about the \d+ sensitive training ratings"
-    ):
-        attack_release(rows, schema, wrong, attack())
+    for kind in ("submissions", "replayed"):
+        wrong = rewritten(tmp_path / kind, kind, subject=(subjects + 1) % tiny_ratings.N_ITEMS)
+        with pytest.raises(
+            DataError, match=rf"{kind}/seed-2\.parquet: is not about the \d+ sensitive training ratings"
+        ):
+            attack_release(rows, schema, wrong, attack(), 0.1)
     nodes = np.zeros(tiny_ratings.N_ITEMS, np.int32)
     wrong = rewritten(tmp_path / "nodes", "mean-items", node=nodes)
     with pytest.raises(DataError, match=r"mean-items/seed-2\.parquet: does not hold the 12 items' vectors once each"):
-        attack_release(rows, schema, wrong, attack())
+        attack_release(rows, schema, wrong, attack(), 0.1)
     wrong.path("items").write_bytes(b"no table")
     with pytest.raises(DataError, match=r"items/seed-2\.parquet: not a table of vectors"):
-        attack_release(rows, schema, wrong, attack())
+        attack_release(rows, schema, wrong, attack(), 0.1)
 
 
 @pytest.mark.usefixtures("inside")

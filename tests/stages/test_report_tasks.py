@@ -74,7 +74,7 @@ def test_a_suite_of_ratings_is_reported_with_what_was_reconstructed(
     actual = measured.filter((pl.col("metric") == "reconstruction/published/mae") & (pl.col("setting") == "base"))
     assert set(actual["experiment"]) == {"privsr-privsr", "privsr-mf-ratings"}
     attacks = pl.read_parquet(results / "attacks.parquet")
-    assert {"published", "averaged", "weighted", "friend"} <= set(attacks["attacker"])
+    assert {"published", "averaged", "weighted", "first", "replayed", "friend"} <= set(attacks["attacker"])
     spent = pl.read_csv(results / "ledger.csv").filter(pl.col("experiment") == "privsr-privsr")
     assert set(spent["protects"]) == {"rating"}
     assert spent.filter(pl.col("setting") == "base")["verdict"].to_list() != [None]

@@ -25,10 +25,12 @@ from typing_extensions import override
 from tasks.errors import DataError, DivergenceError
 from tasks.models.base import Observed, RatingPredictor
 from tasks.models.draws import normal
+from tasks.models.replayed import Replayed
 from tasks.models.social.friends import Friends
 from tasks.models.social.messages import Memory, Traffic
 from tasks.models.social.ratings import RatingTable, Scale
 from tasks.models.social.recommender import UntrustedRecommender
+from tasks.models.social.replay import Replay
 from tasks.models.social.users import Users, into_unit_ball
 from tasks.models.training import EpochConfig, EpochModel
 from tasks.privacy.mechanisms.shared_noise import SharedNoise
@@ -186,7 +188,7 @@ class SocialFactorisation(EpochModel, RatingPredictor):
             rng=self._noise_rngs["users"],
             **common,
         )
-        self._remember(table(used & submitted & sensitive), noises)
+        self._remember(published, table(used & submitted & sensitive), noises)
         self._traffic = Traffic(0, 0)
         return vectors
 
@@ -214,9 +216,13 @@ class SocialFactorisation(EpochModel, RatingPredictor):
         broadcast = recommender.broadcast()
         submissions = users.submit(broadcast)
         self._items += recommender.vectors
-        if self._submitted is not None:
-            self._submitted.add(submissions.values[self._watched], broadcast.sensitive_mixing)
+        if self._submitted is not None and self._replay is not None:
+            watched = submissions.values[self._watched]
+            self._submitted.add(watched, broadcast.sensitive_mixing)
+            self._replay.add(watched, broadcast)
         recommender.receive(submissions)
+        if self._replay is not None:
+            self._replay.step(recommender.vectors)
         messages = users.exchange()
         if messages is not None and self._to_friends is not None:
             self._to_friends.add(messages.watched / self._divisor[:, None], messages.mixing)
@@ -242,6 +248,10 @@ class SocialFactorisation(EpochModel, RatingPredictor):
             submissions=None if self._submitted is None else self._submitted.averages(),
             friends=None if self._to_friends is None else self._to_friends.averages(),
         )
+
+    def replayed(self) -> Replayed | None:
+        """See `tasks.models.replayed.Replaying`."""
+        return self._replay.replayed() if self.epochs_done and self._replay is not None else None
 
     @property
     def iterations_done(self) -> int:
@@ -313,15 +323,16 @@ class SocialFactorisation(EpochModel, RatingPredictor):
         own = torch.from_numpy(users)
         return Vectors(own, items, own.clone() if self.splits_vectors() else None)
 
-    def _remember(self, sensitive: RatingTable, noises: Noises) -> None:
+    def _remember(self, published: RatingTable, sensitive: RatingTable, noises: Noises) -> None:
         """What the recommender and friends remember: nothing yet.
 
         Args:
+            published: ratings that everybody knows.
             sensitive: ratings that their users keep to themselves, among those that are submitted as sensitive.
         """
         users, dimension = self._users, self.config.dimension
         self._items = np.zeros_like(self._recommender.vectors)
-        self._submitted = self._to_friends = None
+        self._submitted = self._replay = self._to_friends = None
         submitted = users.sensitive
         if self.with_parties:
             width = submitted.shape[1]
@@ -329,6 +340,10 @@ class SocialFactorisation(EpochModel, RatingPredictor):
             self._watched = np.isin(submitted.users.astype(np.int64) * width + submitted.items, kept_keys)
             variance = noises.sensitive.variance(submitted.of_item[sensitive.items])
             self._submitted = Memory(sensitive.users, sensitive.items, sensitive.items, width, variance, dimension)
+            self._replay = Replay(
+                published, sensitive, variance, dimension, learning_rate=users.learning_rate,
+                regularization=users.regularization, projection=users.projection, rng=self._recommender.rng,
+            )  # fmt: skip
         if self.with_parties and users.friends is not None:
             friends = users.friends
             receivers, senders = friends.receivers[friends.watched], friends.senders[friends.watched]
@@ -339,7 +354,8 @@ class SocialFactorisation(EpochModel, RatingPredictor):
     def _memory_tensors(self) -> dict[str, Tensor]:
         """All that receivers remember, sharing memory with it."""
         tensors = {"memory.items": torch.from_numpy(self._items)}
-        for party, memory in (("submitted", self._submitted), ("friends", self._to_friends)):
+        kept = (("submitted", self._submitted), ("replay", self._replay), ("friends", self._to_friends))
+        for party, memory in kept:
             if memory is not None:
                 tensors |= {f"memory.{party}.{name}": tensor for name, tensor in memory.tensors().items()}
         return tensors

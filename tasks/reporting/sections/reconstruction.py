@@ -33,12 +33,14 @@ ATTACKERS = {
     "tuned": "the same, with the ridge and the share of the control that suit published ratings best",
     "averaged": "also averages what a user submits over all iterations",
     "weighted": "also weighs iterations by the noise, of which the recommender drew a part itself",
+    "first": "knows what tuned does, and the first submission with the item vectors that it answers",
+    "replayed": "also recalls the item vectors that every submission answers, and has users' vectors follow them",
     "friend": "knows what tuned does, and averages what one friend gets",
 }
 """Attackers in the order of their tables -> what they do."""
 ALONE = "tuned"
 """Knows the released item vectors, and no message."""
-LISTENING = ("averaged", "weighted", "friend")
+LISTENING = ("averaged", "weighted", "first", "replayed", "friend")
 """Know what it does, and messages."""
 COLUMNS = ("experiment", "setting", "attacker", "seeds", "mae", "control", "difference", "low", "high")
 

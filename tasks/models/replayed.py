@@ -1,0 +1,43 @@
+"""What somebody who got messages again and again recalls of each, beside their averages (`tasks.models.base.Received`).
+
+Apart from the base, so that what no model of this kind decides does not depend on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What an untrusted recommender keeps of single submissions, and what it expects of their averages.
+
+    It expects w of a user's vector: what the user's steps on published ratings alone would make of it.
+
+    senders, subjects: (n,) int32 users and items, as in `Received`.
+    first: (n, K) float32, the submission of the first iteration.
+    first_variance: (n, K) float32, variance of the noise in it, given what the recommender drew; 0 without noise.
+    first_items: (n, K) float32, the item's vector in that iteration.
+    expected: (n, K) float32, (wᵀv) w of all iterations, averaged as `Received.weighted` is.
+    along: (n, K) float32, w of all iterations, averaged likewise.
+    """
+
+    senders: NDArray[np.int32]
+    subjects: NDArray[np.int32]
+    first: NDArray[np.float32]
+    first_variance: NDArray[np.float32]
+    first_items: NDArray[np.float32]
+    expected: NDArray[np.float32]
+    along: NDArray[np.float32]
+
+
+@runtime_checkable
+class Replaying(Protocol):
+    """A model whose recommender does so."""
+
+    def replayed(self) -> Replayed | None:
+        """Of the submissions of the last `fit`; None where nothing is submitted, and for a loaded model."""
