@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tasks.papers.privsr.published import PRIVSR, SHARE, SHARES, VALUES
+from tasks.papers.privsr.published import PRIVSR, SENSITIVE_BUDGETS, SHARE, SHARES, VALUES
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.reporting.core.results import BASE, Processed, Results, Spent, System, label
 from tests.reporting import made, shown
@@ -88,6 +88,11 @@ def settings(name: str) -> dict[str, dict[str, float]]:
         points += [{SHARE: share} for share in SHARES if share != PRIVSR.bases[SHARE]]
     if name in ("privsr", "dpmf"):
         points += [{"epsilon": 0.05} | ({} if share == 0.1 else {SHARE: share}) for share in SHARES]
+    if name == "dpmf":
+        points += [
+            {"epsilon": same} | ({} if share == 0.1 else {SHARE: share})
+            for same in SENSITIVE_BUDGETS.values() for share in SHARES if share
+        ]  # fmt: skip
     if name == "privsr":
         points += [{"beta": 1.0, "epsilon": value} for value in VALUES]
         points += [{"beta": value, "epsilon": 0.01} for value in VALUES if value != 1.0]

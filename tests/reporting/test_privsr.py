@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
+from tasks.config.params import load
 from tasks.evaluation.statistics import paired_tests
+from tasks.models.social.privsr import PrivSRConfig
 from tasks.papers.privsr.claims import ERROR as MEASURE
-from tasks.papers.privsr.published import PRIVSR, SHARE, SHARES, VALUES
+from tasks.papers.privsr.published import PRIVSR, SENSITIVE_BUDGETS, SHARE, SHARES, VALUES
 from tasks.reporting import page
 from tasks.reporting.core import claims, comparison, figures, findings, sweeps
 from tasks.reporting.core.claim_specs import Order, Side
@@ -327,6 +330,32 @@ def test_what_holds_in_most_cases_counts_each_share(known: Results) -> None:
         actual = shown.claims(replace(known, metrics=worse), 0)
         (claim,) = [actual for actual in actual if "in most cases" in actual.claim]
         assert claim.verdict == verdict
+
+
+def test_who_is_better_at_the_same_budget_is_asked_at_that_of_sensitive_ratings(known: Results) -> None:
+    """DPMF as good as PrivSR at ε = 0.11 or 0.055 contradicts it, and at 0.1 or 0.05 it says nothing of it."""
+    for budgets, verdict in ((("0.11", "0.055"), "contradicted"), (("base", "0.05"), "supported")):
+        at = [f"epsilon={budget}".replace("epsilon=base", "base") for budget in budgets]
+        at += [f"{setting},{SHARE}={share}" for setting in at for share in SHARES]
+        at += [f"{SHARE}={share}" for share in SHARES if "base" in budgets]
+        mine = (pl.col("experiment") == "privsr-dpmf") & pl.col("setting").is_in(at) & (pl.col("metric") == "mae")
+        better = known.metrics.with_columns(value=pl.col("value") - pl.when(mine).then(0.2).otherwise(0.0))
+        actual = shown.claims(replace(known, metrics=better), 0)
+        (claim,) = [claim for claim in actual if claim.claim.startswith("At the same budget for sensitive ratings")]
+        assert claim.verdict == verdict
+
+
+def test_dpmf_runs_where_privsr_does_at_its_budgets_for_sensitive_ratings() -> None:
+    """In all three suites, whatever shares they have; the numbers are those of the model."""
+    experiments = load(Path(__file__).resolve().parents[2] / "params.yaml").experiments
+    for suite in ("privsr", "privsr-epinions", "privsr-yelp-hin"):
+        dpmf = {(of["epsilon"], of[SHARE]) for of in experiments[f"{suite}-dpmf"].settings().values()}
+        for config in experiments[f"{suite}-privsr"].settings().values():
+            if config["beta"] == 0.1 and config["epsilon"] in SENSITIVE_BUDGETS and config[SHARE]:
+                model = PrivSRConfig.model_validate({key: value for key, value in config.items() if key != SHARE})
+                same = SENSITIVE_BUDGETS[config["epsilon"]]
+                assert model.sensitive_epsilon == pytest.approx(same)
+                assert (same, config[SHARE]) in dpmf, suite
 
 
 def test_without_sweeps_claims_are_not_run(known: Results) -> None:

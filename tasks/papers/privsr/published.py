@@ -12,6 +12,8 @@ from tasks.reporting.core.results import BASE
 
 EPSILON, SMALLER = 0.1, 0.05
 """Budgets of Figures 3 and 4."""
+SENSITIVE_BUDGETS = {EPSILON: 0.11, SMALLER: 0.055}
+"""PrivSR's budgets there -> ε_s = (1 + β) ε, what they come to for sensitive ratings at β = 0.1."""
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 """Their x."""
 VALUES = (0.01, 0.05, 0.1, 0.5, 1.0)
