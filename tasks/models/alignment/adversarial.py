@@ -41,15 +41,15 @@ class AdversarialConfig(ModelConfig):
     batch_size: int = Field(ge=1)
     """Users drawn from each network for a step."""
     learning_rate: float = Field(gt=0)
-    """Step size of both sides, plain gradient descent."""
+    """Step size of both sides at first, plain gradient descent."""
     decay: float = Field(default=0.98, gt=0, le=1)
-    """The learning rate is multiplied by it after every epoch."""
+    """The map's learning rate is multiplied by it after every epoch; the discriminator keeps its own."""
     beta: float = Field(default=0.01, ge=0, le=0.5)
     """β, how strongly the map is pulled towards the orthogonal ones."""
     hidden: tuple[int, ...] = Field(min_length=1, max_length=2)
     """Widths of the discriminator's hidden layers."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
-    """Share of the discriminator's inputs that are hidden in training."""
+    """Share of the inputs that are hidden from the discriminator while it learns; none while the map misleads it."""
     smoothing: float = Field(default=0.1, ge=0, lt=0.5)
     """How far the discriminator's labels are from 0 and 1."""
     initial: Literal["identity", "random"]
@@ -116,7 +116,7 @@ class AdversarialStart:
         self._discriminator = Discriminator(d, config.hidden)
         draw_weights(self._discriminator, rng)
         self._discriminator.to(device)
-        self._learning_rate = config.learning_rate
+        self._map_rate = config.learning_rate
         self.mapping = start
         self.criteria, self.losses = [], []
 
@@ -142,7 +142,7 @@ class AdversarialStart:
         tensors = {f"discriminator.{name}": value for name, value in self._discriminator.state_dict().items()}
         tensors = {name: value.to("cpu", copy=True) for name, value in (tensors | {"map": self._map.detach()}).items()}
         tensors["best"] = torch.from_numpy(self.mapping.copy())
-        rest = {"criteria": list(self.criteria), "losses": list(self.losses), "learning_rate": self._learning_rate}
+        rest = {"criteria": list(self.criteria), "losses": list(self.losses), "learning_rate": self._map_rate}
         return tensors, rest | {"rng": self._rng.bit_generator.state}
 
     def load_state(self, tensors: dict[str, Tensor], rest: dict[str, Any]) -> None:
@@ -154,7 +154,7 @@ class AdversarialStart:
             self._map.copy_(tensors["map"])
         self.mapping = tensors["best"].numpy().copy()
         self.criteria, self.losses = list(rest["criteria"]), list(rest["losses"])
-        self._learning_rate = rest["learning_rate"]
+        self._map_rate = rest["learning_rate"]
         self._rng.bit_generator.state = rest["rng"]
 
     def _epoch(self) -> float:
@@ -164,37 +164,44 @@ class AdversarialStart:
         for _ in range(config.iterations):
             for _ in range(config.discriminator_steps):
                 loss = self._loss(fool=False)
-                self._descend(loss, weights)
+                self._descend(loss, weights, config.learning_rate)
                 total += loss.item()
-            self._descend(self._loss(fool=True), [self._map])
+            self._descend(self._loss(fool=True), [self._map], self._map_rate)
             with torch.no_grad():
                 mapping = self._map
                 mapping.copy_((1 + config.beta) * mapping - config.beta * mapping @ (mapping.T @ mapping))
         return total / (config.iterations * config.discriminator_steps)
 
     def _loss(self, *, fool: bool) -> Tensor:
-        """Mean cross-entropy of the discriminator over a fresh batch; against swapped labels to mislead it."""
-        config, size = self.config, self.config.batch_size
-        sources, targets = (self._rng.integers(len(side), size=size) for side in (self._source, self._target))
-        mapped = self._source[torch.from_numpy(sources)] @ (self._map if fool else self._map.detach())
-        inputs = torch.cat([mapped, self._target[torch.from_numpy(targets)]])
-        if config.dropout:
+        """Mean cross-entropy of the discriminator over a fresh batch."""
+        source, target = self._drawn(self._source), self._drawn(self._target)
+        return self._cross_entropy(
+            self._discriminator, source @ (self._map if fool else self._map.detach()), target, fool=fool
+        )
+
+    def _drawn(self, side: Tensor) -> Tensor:
+        """A batch of users, with repeats: (batch_size, d)."""
+        return side[torch.from_numpy(self._rng.integers(len(side), size=self.config.batch_size))]
+
+    def _cross_entropy(self, discriminator: Discriminator, mapped: Tensor, other: Tensor, *, fool: bool) -> Tensor:
+        """Mean cross-entropy of a discriminator; against swapped labels, all inputs seen, to mislead it."""
+        config, inputs = self.config, torch.cat([mapped, other])
+        if config.dropout and not fool:
             kept = torch.from_numpy(self._rng.random(inputs.shape, np.float32) >= config.dropout).to(inputs.device)
             inputs = inputs * kept / (1 - config.dropout)
-        is_target = inputs.new_full((2 * size,), config.smoothing)
-        is_target[size:] = 1 - config.smoothing
-        labels = 1 - is_target if fool else is_target
-        return nn.functional.binary_cross_entropy_with_logits(self._discriminator(inputs), labels)
+        is_other = inputs.new_full((len(inputs),), config.smoothing)
+        is_other[len(mapped) :] = 1 - config.smoothing
+        return nn.functional.binary_cross_entropy_with_logits(discriminator(inputs), 1 - is_other if fool else is_other)
 
-    def _descend(self, loss: Tensor, parameters: list[Any]) -> None:
-        """One step of plain gradient descent on these parameters alone."""
+    def _descend(self, loss: Tensor, parameters: list[Any], rate: float) -> None:
+        """One step of plain gradient descent, of this size, on these parameters alone."""
         gradients = torch.autograd.grad(loss, parameters)
         with torch.no_grad():
-            torch._foreach_add_(parameters, gradients, alpha=-self._learning_rate)
+            torch._foreach_add_(parameters, gradients, alpha=-rate)
 
     def _measure(self) -> None:
-        """Judge the map, keep it if it is the best, and lower the learning rate."""
-        self._learning_rate *= self.config.decay
+        """Judge the map, keep it if it is the best, and lower its learning rate."""
+        self._map_rate *= self.config.decay
         if not self._map.isfinite().all():
             self.criteria.append(-np.inf)
             return

@@ -104,7 +104,7 @@ class CycleStart(AdversarialStart):
                 for way, (mapping, discriminator) in enumerate(ways):
                     own, other = self._drawn(sides[way]), self._drawn(sides[1 - way])
                     loss = self._cross_entropy(discriminator, own @ mapping.detach(), other, fool=False)
-                    self._descend(loss, list(discriminator.parameters()))
+                    self._descend(loss, list(discriminator.parameters()), config.learning_rate)
                     total += loss.item() if not way else 0.0
             for way, (mapping, discriminator) in enumerate(ways):
                 self._step_of_maps(
@@ -119,24 +119,10 @@ class CycleStart(AdversarialStart):
         mapped = own @ mapping
         fooled = self._cross_entropy(discriminator, mapped, other, fool=True)
         returned = (own - mapped.detach() @ back).abs().mean()
-        self._descend(fooled + self.config.cycle * returned, [mapping, back])
+        self._descend(fooled + self.config.cycle * returned, [mapping, back], self._map_rate)
         with torch.no_grad():
             for weights in (mapping, back):
                 weights.copy_((1 + self.config.beta) * weights - self.config.beta * weights @ (weights.T @ weights))
-
-    def _drawn(self, side: Tensor) -> Tensor:
-        """A batch of users, with repeats: (batch_size, d)."""
-        return side[torch.from_numpy(self._rng.integers(len(side), size=self.config.batch_size))]
-
-    def _cross_entropy(self, discriminator: Discriminator, mapped: Tensor, other: Tensor, *, fool: bool) -> Tensor:
-        """Mean cross-entropy of a discriminator; against swapped labels, all inputs seen, to mislead it."""
-        config, inputs = self.config, torch.cat([mapped, other])
-        if config.dropout and not fool:
-            kept = torch.from_numpy(self._rng.random(inputs.shape, np.float32) >= config.dropout).to(inputs.device)
-            inputs = inputs * kept / (1 - config.dropout)
-        is_other = inputs.new_full((len(inputs),), config.smoothing)
-        is_other[len(mapped) :] = 1 - config.smoothing
-        return nn.functional.binary_cross_entropy_with_logits(discriminator(inputs), 1 - is_other if fool else is_other)
 
     @override
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -78,6 +78,22 @@ def test_the_map_in_training_stays_near_orthogonal_thanks_to_beta(pair: Rotated)
     assert stretch(0.1) < 0.25 < stretch(0.0)
 
 
+@pytest.mark.parametrize("fool", [True, False])
+def test_only_a_discriminator_that_learns_has_inputs_hidden_from_it(pair: Rotated, fool: bool) -> None:
+    """MUSE's `mapping_step` evaluates the discriminator: the gradient of the map is that of all its inputs."""
+    seen, half = (start(pair, 7, CONFIG.model_copy(update={"dropout": share})) for share in (0.0, 0.5))
+    assert (seen._loss(fool=fool) == half._loss(fool=fool)) == fool
+
+
+def test_the_decay_slows_the_map_and_not_the_discriminator(pair: Rotated) -> None:
+    config = CONFIG.model_copy(update={"decay": 1e-12, "beta": 0.0, "epochs": 2})
+    states: list[dict[str, torch.Tensor]] = []
+    start(pair, 8, config).train(lambda now: states.append(now.state()[0]) or True)
+    moved = {name: (states[1][name] - states[0][name]).abs().max().item() for name in states[0]}
+    assert moved["map"] < 1e-6
+    assert moved["discriminator.layers.0.weight"] > 1e-3
+
+
 def test_a_map_that_diverges_ends_the_training_and_shows(pair: Rotated) -> None:
     config = CONFIG.model_copy(update={"learning_rate": 1e12})
 

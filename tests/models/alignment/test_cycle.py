@@ -26,9 +26,9 @@ def pair() -> Rotated:
     return rotated(clustered(80, 5, 4, rng), rng)
 
 
-def start(pair: Rotated, seed: int) -> CycleStart:
+def start(pair: Rotated, seed: int, config: CycleConfig = CONFIG) -> CycleStart:
     rng = np.random.default_rng(seed)
-    return CycleStart(CONFIG, pair.source, pair.target, neighbours=10, tie_seed=0, rng=rng)
+    return CycleStart(config, pair.source, pair.target, neighbours=10, tie_seed=0, rng=rng)
 
 
 def test_an_interrupted_training_ends_as_an_unbroken_one(pair: Rotated) -> None:
@@ -40,6 +40,15 @@ def test_an_interrupted_training_ends_as_an_unbroken_one(pair: Rotated) -> None:
     np.testing.assert_array_equal(second.mapping, unbroken.mapping)
     assert second.losses == unbroken.losses
     torch.testing.assert_close(second.state()[0], unbroken.state()[0], rtol=0, atol=0)
+
+
+def test_the_decay_slows_both_maps_and_no_discriminator(pair: Rotated) -> None:
+    states: list[dict[str, torch.Tensor]] = []
+    slowed = start(pair, 3, CONFIG.model_copy(update={"decay": 1e-12, "beta": 0.0, "epochs": 2}))
+    slowed.train(lambda now: states.append(now.state()[0]) or True)
+    moved = {name: (states[1][name] - states[0][name]).abs().max().item() for name in states[0]}
+    assert max(moved["map"], moved["back-map"]) < 1e-6
+    assert min(moved["discriminator.layers.0.weight"], moved["back.layers.0.weight"]) > 1e-3
 
 
 def test_codes_keep_what_vectors_say(pair: Rotated) -> None:
