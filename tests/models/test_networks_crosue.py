@@ -65,16 +65,25 @@ def test_without_anchors_nothing_carries_across_and_only_that_stays_as_drawn():
     assert unmoved == ["to_first.weight", "to_second.weight"]
 
 
-def test_anchor_loss_is_the_mean_l1_distance_and_training_makes_it_small():
+def test_anchor_loss_is_the_mean_absolute_difference_and_training_makes_it_small():
     data = pair()
     apart = {}
-    for weight in (0.0, 1.0):
+    for weight in (0.0, 10.0):
         model = configured(epochs=10, anchor_weight=weight).fit(data, rng=np.random.default_rng(0))
         first, second = model.embed()
-        apart[weight] = np.mean([np.abs(first[a] - second[b]).sum() for a, b in data.anchors])
+        apart[weight] = np.mean([np.abs(first[a] - second[b]) for a, b in data.anchors])
         with torch.no_grad():
             assert model.network.anchor_loss(*model.network()).item() == pytest.approx(apart[weight], rel=1e-5)
-    assert apart[1.0] < 0.5 * apart[0.0]
+    assert apart[10.0] < 0.5 * apart[0.0]
+
+
+def test_anchors_weigh_the_same_whatever_the_length_of_the_embeddings():
+    losses = []
+    for dimension in (5, 50):
+        network = configured(dimension=dimension).build(pair(), np.random.default_rng(0))
+        first, second = (torch.full((n.n_users, dimension), value) for n, value in zip(pair().networks, (1.0, 3.0)))
+        losses.append(CONFIG.anchor_weight * network.anchor_loss(first, second).item())
+    assert losses == [20, 20]
 
 
 def test_the_embeddings_it_starts_from_are_left_as_they_were():

@@ -11,7 +11,9 @@ for each network with weights of its own. W is split as W_0 … W_k, and the sta
     O = σ(Z' W_0 + α D Z' (W_1 + … + W_k) + Â(Z' W_1 + Â(Z' W_2 + … + Â Z' W_k)) + b),
 
 k products with a sparse matrix and k + 1 with small ones, in the memory of a few times Z'. The loss is Eq. 9 on both
-networks and the mean over anchors of ‖O_1 − O_2‖₁ (Eq. 12), so that neither term grows with the networks.
+networks and 10 times the mean over anchors and columns of |O_1 − O_2| (Eq. 12 has their sum; the mean and its weight
+are the released code's), so that neither term grows with the networks. Summed over 128 columns, the distance outweighs
+the rest and both networks shrink to one point.
 
 Both networks' weights are in one optimiser, and Z' is made without writing into Z: an implementation that edits a copy
 Z[anchors] in place carries nothing across. Without anchors nothing crosses and the model is two networks, each a GCN
@@ -42,7 +44,7 @@ class CroGCNConfig(EpochConfig):
     Published: hops 4, alpha 2, dimension 128. Ablations: CroGCN-NH is propagation `iterative`, CroGCN-NA is
     anchor_weight 0. `batch_size`: friendships of the larger network per step, in both directions; the smaller one goes
     through in as many steps. Released code: 80 steps of 50,000, negatives 1, learning_rate 0.003, regularization 5e-5,
-    and 10 times the mean absolute difference at anchors, which is anchor_weight 10 / dimension.
+    anchor_weight 10.
     """
 
     dimension: int = Field(default=128, ge=1)
@@ -53,8 +55,8 @@ class CroGCNConfig(EpochConfig):
     """α: additional weight of an anchor's own vector among those of its hops."""
     propagation: Literal["hierarchy", "iterative"] = "hierarchy"
     """`hierarchy`: Eq. 11. `iterative`: k layers σ(Â H W) with biases one after the other, and no D (section 4.3)."""
-    anchor_weight: float = Field(default=1.0, ge=0)
-    """Weight of the L1 distance between the two vectors of an anchor; 1 in Eq. 12."""
+    anchor_weight: float = Field(default=10.0, ge=0)
+    """Weight of the mean absolute difference between the two vectors of an anchor."""
     negatives: int = Field(default=1, ge=1)
     """Q: users drawn against each friendship."""
 
@@ -131,10 +133,10 @@ class CroGCNNetwork(nn.Module):
         return first, second
 
     def anchor_loss(self, first: Tensor, second: Tensor) -> Tensor:
-        """Mean over anchors of ‖O_1 − O_2‖₁; 0 without anchors."""
+        """Mean over anchors and columns of |O_1 − O_2|; 0 without anchors."""
         of_first, of_second = self.anchors
-        distance = (first[of_first] - second[of_second]).abs().sum()
-        return distance / max(len(of_first), 1)
+        distances = (first[of_first] - second[of_second]).abs()
+        return distances.sum() / max(distances.numel(), 1)
 
 
 class CroGCN(EpochEmbedder, PairEmbedder):
