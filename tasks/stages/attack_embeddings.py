@@ -4,8 +4,8 @@ Reads what a deployed system exposes, data/runs/<suite>/<experiment>/released/SE
 processed data what the attacker knows and is judged on: classes of a part of the users, some pairs, some people's
 accounts in both networks. Sensitive attributes are guessed by logistic regression where there are two classes and by a
 decision tree where there are more (DP-CroSUE, section 5.3); friendships are stolen; where the users of two networks are
-in one space, accounts are matched. The true friendships count, whatever the embeddings were learnt from. What a network
-has not is not attacked.
+in one space, accounts are matched. The true friendships count, whatever the embeddings were learnt from. Of a system
+that was trained on true anchors those judge that it was not given. What a network has not is not attacked.
 
 Splits, pairs and halves depend on the suite's seed and the run's alone, so systems are compared pair by pair; the
 controls (the attributes, the numbers of friends, random vectors) are experiments like all others. Writes
@@ -24,14 +24,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks import contracts
-from tasks.attacks.embeddings.anchors import reidentify
+from tasks.attacks.embeddings.anchors import reidentify_tested
 from tasks.attacks.embeddings.links import steal
 from tasks.config.attacks import EmbeddingAttack
 from tasks.config.params import Experiment, attack_of, entry, load
 from tasks.contracts import Feature, ProcessedTables
 from tasks.datasets.encoding import UNKNOWN, classes
 from tasks.errors import DataError
-from tasks.evaluation.alignment import similarity_scorer
+from tasks.evaluation.alignment import Anchors, similarity_scorer
 from tasks.evaluation.classification import (
     Classifier,
     Vectors,
@@ -57,6 +57,7 @@ from tasks.stages.common import (
     require_passed,
     write_json,
 )
+from tasks.stages.held_out import held_out
 from tasks.stages.network_files import embedded_networks, embedding_file, read_vectors
 from tasks.stages.screen import Screen
 
@@ -112,6 +113,8 @@ class Released:
     pair: ProcessedTables
     joint: bool
     """Whether the users of both networks are in one space."""
+    split: tuple[float, int] | None
+    """Share and seed of the anchors that judge, where the model learnt from others; None: all judge."""
 
     @cached_property
     def known(self) -> dict[str, Known]:
@@ -129,15 +132,17 @@ class Released:
         return self.pair.folder / "anchors.parquet"
 
     @cached_property
-    def anchors(self) -> NDArray[np.int32]:
-        """(n_anchors, 2) accounts of the same people in the first and in the second network."""
-        return contracts.read(self.anchors_file, contracts.ANCHORS).select("source", "target").to_numpy()
+    def anchors(self) -> Anchors:
+        """Accounts of the same people in the first and in the second network."""
+        table = contracts.read(self.anchors_file, contracts.ANCHORS)
+        true = table.select("source", "target").to_numpy().astype(np.int64)
+        return Anchors.split(true, *self.split) if self.split else Anchors(true, true[:0], true)
 
     @cached_property
     def truth(self) -> dict[str, str]:
         """Part -> fingerprint of all that its attackers know and are judged on."""
         digests = {name: digest(*known.files) for name, known in self.known.items()}
-        return digests | ({BOTH: digest(self.anchors_file)} if BOTH in self.parts else {})
+        return digests | ({BOTH: f"{digest(self.anchors_file)} {self.split}"} if BOTH in self.parts else {})
 
     def paths(self, setting: str, seed: int, part: str) -> dict[str, Path]:
         """Network -> the embedding that a part is about."""
@@ -145,14 +150,14 @@ class Released:
         return {name: embedding_file(self.folder, setting, name, seed) for name in names}
 
     def counts(self) -> dict[str, int]:
-        """How much there is to guess: users of known class, friendships or follows, and anchors."""
+        """How much there is to guess: users of known class, friendships or follows, and judging anchors."""
         totals: dict[str, int] = {}
         for name, known in self.known.items():
             totals |= {
                 f"{name}/{feature}": int(np.count_nonzero(of != UNKNOWN)) for feature, of in known.classes.items()
             }
             totals[f"{name}/links"] = len(known.friends)
-        return totals | ({"anchors": len(self.anchors)} if BOTH in self.parts else {})
+        return totals | ({"anchors": len(self.anchors.test)} if BOTH in self.parts else {})
 
 
 @dataclass(frozen=True)
@@ -170,7 +175,8 @@ def work(name: str) -> runs.Work[Unit]:
     checks = [require_passed("recommendations", name, experiment.suite)]
     pair = contracts.read_processed(PROCESSED / experiment.data)
     joint = issubclass(model_class(experiment.model), PairEmbedder)
-    released = Released(RUNS / experiment.suite / name / "released", pair, joint)
+    split = held_out(experiment.features, params.aligned)
+    released = Released(RUNS / experiment.suite / name / "released", pair, joint, split)
     units = plan(name, experiment, attack, released, fingerprint("attack-embeddings", name, params))
     return runs.Work(
         title=f"attack-embeddings {name}",
@@ -271,13 +277,13 @@ def attack_links(
 
 
 def match_accounts(
-    first: Vectors, second: Vectors, anchors: NDArray[np.int32], attack: EmbeddingAttack, seed: int
+    first: Vectors, second: Vectors, anchors: Anchors, attack: EmbeddingAttack, seed: int
 ) -> list[Record]:
     """How well accounts of one person are matched by the cosine of their vectors: metrics anchors/...
 
-    anchors/confident/precision is absent where the confident attacker names nobody.
+    Judged on the tested anchors alone. anchors/confident/precision is absent where the confident attacker names nobody.
     """
-    matches = reidentify(
+    matches = reidentify_tested(
         similarity_scorer(first, second), anchors, len(first), seed=seed, ks=attack.k, wanted=attack.wanted_precision
     )
     metrics = [record("anchors/precision", of.value, k) for k, of in matches.at.items()]

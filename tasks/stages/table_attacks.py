@@ -8,6 +8,7 @@ from typing import Any
 from tasks.config.attacks import AttributeAttack, EdgeAttack, MembershipAttack
 from tasks.config.params import Experiment, Suite
 from tasks.fingerprints import Plugin
+from tasks.stages.held_out import held_out
 from tasks.stages.stage import Items, Stage, inherited_keys, model, names
 
 
@@ -78,8 +79,9 @@ def embeddings(name: str, suite: Suite) -> Iterator[Stage]:
     """On each experiment's embeddings of users."""
 
     def joint(experiment: Experiment) -> list[Any]:
-        """Beside those, the model: it says whether the vectors of both networks belong together."""
-        return [experiment.model, *_named_parts(experiment)]
+        """Beside those, the model, which says whether both networks are in one space, and which anchors judge."""
+        split = held_out(experiment.features, suite.aligned)
+        return [experiment.model, *([list(split)] if split else []), *_named_parts(experiment)]
 
     yield _attack_stage("attack-embeddings", name, suite, decides=joint)
 

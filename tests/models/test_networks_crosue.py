@@ -81,7 +81,9 @@ def test_anchors_weigh_the_same_whatever_the_length_of_the_embeddings():
     losses = []
     for dimension in (5, 50):
         network = configured(dimension=dimension).build(pair(), np.random.default_rng(0))
-        first, second = (torch.full((n.n_users, dimension), value) for n, value in zip(pair().networks, (1.0, 3.0)))
+        first, second = (
+            torch.full((n.n_users, dimension), value) for n, value in zip(pair().networks, (1.0, 3.0), strict=True)
+        )
         losses.append(CONFIG.anchor_weight * network.anchor_loss(first, second).item())
     assert losses == [20, 20]
 

@@ -13,6 +13,7 @@ from scipy import stats
 from tasks import contracts
 from tasks.contracts import Feature
 from tasks.errors import ConfigurationError, DataError
+from tasks.evaluation.alignment import Anchors
 from tasks.evaluation.classification import decision_tree, logistic_regression
 from tasks.quality import suites
 from tasks.stages import attack_embeddings
@@ -162,6 +163,38 @@ def test_accounts_with_nearly_equal_vectors_are_matched() -> None:
             assert actual[setting, seed, "anchors/precision", 1] == actual[setting, seed, "anchors/precision", 10] == 1
             assert actual[setting, seed, "anchors/confident/precision", None] >= ATTACK["wanted_precision"]
             assert 0.5 < actual[setting, seed, "anchors/confident/share", None] <= 1
+
+
+def test_an_anchor_that_a_system_was_trained_on_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It knows by heart all but the three anchors that are held out, and nothing of these."""
+    monkeypatch.chdir(tmp_path)
+    pair = {"suite": "tiny", "data": "tiny"}
+    alone = {"networks": "processed/tiny", "model": "deepwalk", "reads": ["edge"], "text": None, "seeds": list(SEEDS)}
+    known = {
+        "of": "embeddings/tiny", "ways": [], "anchor_shares": [0.5], "test_share": 0.34, "split_seed": 5,
+        "anchors": "truth", "config": {}, "k": [1], "seeds": list(SEEDS),
+    }  # fmt: skip
+    joint = {**pair, "model": "crosue", "features": "aligned/tiny-known", "seeds": list(SEEDS)}
+    tiny_embeddings.build(
+        tmp_path,
+        embeddings={"tiny": pair | alone},
+        aligned={"tiny-known": pair | known},
+        experiments={JOINT: joint},
+    )
+    anchors = Anchors.split(tiny_networks.tables()["anchors"].to_numpy(), known["test_share"], known["split_seed"])
+    sources, targets = anchors.known.T
+    for seed in SEEDS:
+        rows = tiny_embeddings.vectors(NOISE, "base", seed)
+        rows["right"][targets] = rows["left"][sources]
+        rows["right"][anchors.test[:, 1]] = -rows["left"][anchors.test[:, 0]]
+        for network, of in rows.items():
+            tiny_embeddings.release(tmp_path, JOINT, "base", seed, network, of)
+    tiny_embeddings.passed(tmp_path, JOINT)
+    attack_embeddings.main(JOINT)
+    assert read_json(RUNS / "tiny" / JOINT / "attack/inputs.json")["known"]["anchors"] == len(anchors.test) == 3
+    for seed in SEEDS:
+        assert measured(JOINT)["base", seed, "anchors/precision", 1] == 0
+        assert of_run(JOINT, seed)["anchors/confident/share"] == 0
 
 
 @pytest.mark.usefixtures("inside")

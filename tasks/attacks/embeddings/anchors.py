@@ -105,25 +105,38 @@ def reidentify(
     return Reidentified(at, precisions.chance, name_confidently(named, n, wanted, rng))
 
 
+def reidentify_tested(
+    score: PairScorer, anchors: Anchors, n_sources: int, *, seed: int, ks: Sequence[int], wanted: float = WANTED
+) -> Reidentified:
+    """As `reidentify`, judged on the tested anchors, all targets being candidates.
+
+    Anybody may be named but the source users of other anchors: whoever was given these, or learnt from vectors that
+    were trained on them, knows them already, and they would count as wrong names.
+    """
+    others = np.setdiff1d(anchors.true[:, 0], anchors.test[:, 0])
+    candidates = np.setdiff1d(np.arange(n_sources), others)
+    renumbered = np.stack([np.searchsorted(candidates, anchors.test[:, 0]), anchors.test[:, 1]], axis=1)
+    return reidentify(
+        lambda users: score(candidates[users]), renumbered, len(candidates), seed=seed, ks=ks, wanted=wanted
+    )
+
+
 def evaluate(
     way: str, alignment: AlignmentResult, anchors: Anchors, sizes: tuple[int, int], ks: Sequence[int], seed: int
 ) -> list[Record]:
     """The metrics of a way, `alignment/<way>/...`.
 
     `precision` is that of CSLS, or of the attributes, at each k, over the judging anchors among all targets.
-    `confident/...` is what an attacker gets who names only those of whom it is sure; it may name everybody but the
-    source users of other anchors, whom some ways were given: those would count as wrong names. `found/precision` is the
-    share of true anchors among the pairs found, those left out of whose users a given anchor has one.
+    `confident/...` is what an attacker gets who names only those of whom it is sure (`reidentify_tested`).
+    `found/precision` is the share of true anchors among the pairs found, those left out of whose users a given anchor
+    has one.
 
     Args:
         sizes: users of the two networks.
         seed: of ties and of halves.
     """
     n_sources, n_targets = sizes
-    others = np.setdiff1d(anchors.true[:, 0], anchors.test[:, 0])
-    candidates = np.setdiff1d(np.arange(n_sources), others)
-    renumbered = np.stack([np.searchsorted(candidates, anchors.test[:, 0]), anchors.test[:, 1]], axis=1)
-    result = reidentify(lambda users: alignment.score(candidates[users]), renumbered, len(candidates), seed=seed, ks=ks)
+    result = reidentify_tested(alignment.score, anchors, n_sources, seed=seed, ks=ks)
     name = f"alignment/{way}"
     rows = [record(f"{name}/precision", share.value, k) for k, share in result.at.items()]
     rows.append(record(f"{name}/confident/share", result.confident.share.value))

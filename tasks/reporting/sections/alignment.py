@@ -206,7 +206,8 @@ def risk(results: Results) -> Table | None:
     if not rows:
         return None
     return Table(
-        "Re-identification: mean over seeds, and below it the value of each seed in order",
+        "Re-identification: mean over seeds, and below it the value of each seed in order. Ways, and vectors trained "
+        "on true anchors (crosue-known), are judged on anchors that were held out from them; other vectors on all",
         [Heading("Who matches accounts", ""), *map(Heading, ("first guess right", "named with confidence",
          "of them right"))],
         rows,
