@@ -161,7 +161,7 @@ def embed_alone(unit: Unit, experiment: Experiment, params: Params, screen: Scre
     layer, name = experiment.features.split("/")
     if layer == "embeddings":
         screen.skip()
-        return TrainingResult(taken_over(name, experiment.data, unit))
+        return TrainingResult(taken_over(name, experiment.data, unit), histories=learnt_before(name, unit))
     if layer == "aligned":
         return embed_jointly(unit, experiment, params, screen)
     cls = model_class(experiment.model)
@@ -184,6 +184,15 @@ def taken_over(name: str, data: str, unit: Unit) -> Vectors:
     return {
         network: read_vectors(embedding_file(EMBEDDINGS / name, unit.setting, network, unit.seed), n_users)
         for network, n_users in embeddable_users(data).items()
+    }
+
+
+def learnt_before(name: str, unit: Unit) -> dict[str, list[dict[str, Any]]]:
+    """How it was learnt: network -> a record per epoch."""
+    return {
+        history["network"]: history["epochs"]
+        for history in read_json(EMBEDDINGS / name / "history.json")
+        if (history["setting"], history["seed"]) == (unit.setting, unit.seed)
     }
 
 

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from tasks.models.user_networks.crosue import CroGCNConfig
+from tasks.models.user_networks.rgcn import RGCNConfig
 from tasks.reporting.core.results import BASE, Results
 from tasks.reporting.sections import validation
 from tasks.stages.collect import cut_off
@@ -60,6 +62,27 @@ def test_runs_that_their_cap_ended_are_named(every: Results) -> None:
     gerai = next(system for system in every.systems if system.name == "gerai")
     few = replace(gerai, cut_off={"epsilon=0.1": (0,)}, parameters=gerai.parameters | {"sweep_seeds": 1})
     assert "gerai (epsilon=0.1: 1 of 1 seeds)" in str(validation.ended(replace(every, systems=(few,))))
+
+
+def test_runs_that_end_no_better_than_zero_vectors_are_named(every: Results) -> None:
+    """Each network counts by its last epoch, two that are embedded together twice; other models have other losses."""
+    assert RGCNConfig.model_fields["negatives"].default == validation.NEGATIVES
+    assert CroGCNConfig.model_fields["negatives"].default == validation.NEGATIVES
+    begun, learnt = ({"epoch": n, "loss": loss, "network": "a"} for n, loss in ((1, 5.0), (2, 1.2)))
+    nothing, joint = ({"epoch": 2, "loss": loss, "network": network} for loss, network in ((1.4, "b"), (2.7, "both")))
+    history = {BASE: {"0": [begun, learnt, nothing], "1": [begun, learnt], "2": [joint]}}
+    system = replace(every.systems[0], history=history, seeds=(0, 1, 2))
+
+    def text(**parameters: object) -> str:
+        about = system.parameters | {"config": {}} | parameters
+        return str(validation.unlearnt(replace(every, systems=(replace(system, parameters=about),))))
+
+    alone = {"config": {}}
+    assert validation.unlearnt(every) is None
+    assert text() == "None"
+    assert "zero vectors, or more: popularity (base: 1 of 3 seeds)" in text(embeddings=alone)
+    assert "(base: 1 of 3 seeds)" in text(embeddings=alone, aligned={}, config={"negatives": 1})
+    assert text(embeddings=alone, aligned={}, config={"negatives": 5}) == "None"
 
 
 def _epochs(*values: float) -> list[dict]:

@@ -63,9 +63,10 @@ def results(name: str) -> str:
 
 
 def made_up(name: str, settings: list[str]) -> None:
-    """Embeddings of the stage before, with a ledger in which nothing was spent."""
+    """Embeddings of the stage before, learnt without epochs, with a ledger in which nothing was spent."""
     tiny.made_up(EMBEDDINGS / name, settings)
-    (EMBEDDINGS / name / "ledger.json").write_text("[]", encoding="utf-8")
+    for file in ("ledger.json", "history.json"):
+        (EMBEDDINGS / name / file).write_text("[]", encoding="utf-8")
 
 
 def joint(name: str = "raw", pairs: list[list[int]] | None = None) -> None:
@@ -130,8 +131,9 @@ def test_embeddings_are_taken_over_bit_by_bit_with_what_they_cost() -> None:
     for file in written:
         assert digest(out("dp-rgcn") / "released" / file) == digest(EMBEDDINGS / "private" / file)
     assert sorted_records(ledger("dp-rgcn")) == sorted_records(read_json(EMBEDDINGS / "private" / "ledger.json"))
-    params = load()
-    parameters = collect.deciding_parameters(params.experiments["tiny-dp-rgcn"], params)
+    epochs = read_json(out("dp-rgcn") / "train" / "history.json")["base"]["1"]
+    assert [(epoch["network"], epoch["epoch"]) for epoch in epochs] == [(n, e) for n in tiny.SIZES for e in (1, 2)]
+    parameters = collect.deciding_parameters(load().experiments["tiny-dp-rgcn"], load())
     assert parameters["embeddings"]["config"]["dimension"] == 4
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import log
+
 from tasks.reporting.core import figures
 from tasks.reporting.core.chart import Chart, Panel, Point, Series, thin
 from tasks.reporting.core.figures import series_of
@@ -10,12 +12,17 @@ from tasks.reporting.core.results import BASE, Results, System
 from tasks.reporting.core.section import Block, Fold, Section, optional, paragraph
 from tasks.reporting.core.sweeps import as_number
 
+BOTH = "both"
+"""Of a history: of two networks that are embedded together."""
+NEGATIVES = 1
+"""Of R-GCN and CroGCN where parameters do not say it (DP-CroSUE's Q)."""
+
 
 def section(results: Results, k: int) -> Section:
     """Training, and the figures that stand beside no table."""
     charts = [Fold(drawn.title, drawn) if drawn.folded else drawn for drawn in figures.charts(results, k)]
     about = paragraph("Point at a mark to read its value.", kind="soft")
-    parts = optional(chart(results), *charts, seconds(results), ended(results))
+    parts = optional(chart(results), *charts, seconds(results), ended(results), unlearnt(results))
     return Section("figures", "Figures", [about, parts])
 
 
@@ -79,19 +86,44 @@ def seconds(results: Results) -> Table | None:
 
 
 def ended(results: Results) -> Block | None:
-    """Which runs the cap on epochs ended and not validation; None where nothing has epochs."""
-    run = results.word_for_run
-    trained = [system for system in results.systems if system.history]
+    """Which runs the cap on epochs ended and not validation; None where nothing validates."""
+    trained = [s for s in results.systems if any("valid" in epoch for epochs in _histories(s) for epoch in epochs)]
     if not trained:
         return None
-    cut = [
-        f"{results.full_label(system)} ({setting}: {len(seeds)} of {_n_runs(system, setting)} {run}s)"
-        for system in trained
-        for setting, seeds in system.cut_off.items()
-    ]
+    cut = [run for system in trained for run in _runs(results, system, system.cut_off)]
     if not cut:
         return paragraph("Validation ended every training run whose number of epochs is not a part of its noise.")
     return paragraph("Ended by the cap on epochs, and not by validation: {}.", ", ".join(cut))
+
+
+def unlearnt(results: Results) -> Block | None:
+    """Which embeddings of networks have in the end, at `base`, the loss that vectors of zeros have; None: no such."""
+    runs = [
+        run
+        for system in results.systems
+        if (seeds := tuple(seed for seed in system.seeds if _ends_at_zero(system, seed)))
+        for run in _runs(results, system, {BASE: seeds})
+    ]
+    return (
+        paragraph("Learnt nothing; the loss is that of zero vectors, or more: {}.", ", ".join(runs)) if runs else None
+    )
+
+
+def _ends_at_zero(system: System, seed: int) -> bool:
+    """Whether the loss of a network, or of both together, is no less than ln 2 for each friend and each negative."""
+    last = {epoch.get("network"): epoch["loss"] for epoch in system.history.get(BASE, {}).get(str(seed), [])}
+    if "embeddings" not in system.parameters:  # other models have other losses
+        return False
+    parameters = system.parameters if "aligned" in system.parameters else system.parameters["embeddings"]
+    zero = (1 + parameters["config"].get("negatives", NEGATIVES)) * log(2)
+    return any(loss >= zero * (2 if network == BOTH else 1) for network, loss in last.items())
+
+
+def _runs(results: Results, system: System, by_setting: dict[str, tuple[int, ...]]) -> list[str]:
+    return [
+        f"{results.full_label(system)} ({setting}: {len(seeds)} of {_n_runs(system, setting)} {results.word_for_run}s)"
+        for setting, seeds in by_setting.items()
+    ]
 
 
 def _n_runs(system: System, setting: str) -> int:
