@@ -62,15 +62,8 @@ def results(name: str) -> str:
     return digest(out(name))
 
 
-def made_up(name: str, settings: list[str]) -> None:
-    """Embeddings of the stage before, learnt without epochs, with a ledger in which nothing was spent."""
-    tiny.made_up(EMBEDDINGS / name, settings)
-    for file in ("ledger.json", "history.json"):
-        (EMBEDDINGS / name / file).write_text("[]", encoding="utf-8")
-
-
 def joint(name: str = "raw", pairs: list[list[int]] | None = None) -> None:
-    made_up(name, ["base"])
+    tiny.learnt(EMBEDDINGS / name, ["base"])
     tiny.anchors(name, PAIRS if pairs is None else pairs, ["base"])
 
 
@@ -138,7 +131,7 @@ def test_embeddings_are_taken_over_bit_by_bit_with_what_they_cost() -> None:
 
 
 def test_only_settings_of_the_experiment_are_taken_over() -> None:
-    made_up("private", tiny.SETTINGS)
+    tiny.learnt(EMBEDDINGS / "private", tiny.SETTINGS)
     tiny.parameters(experiments={"tiny-dp-rgcn": experiment("dp-rgcn", sweep=[])})
     train_networks.main("tiny-dp-rgcn")
     assert [place.name for place in (out("dp-rgcn") / "released").iterdir()] == ["base"]
@@ -162,7 +155,7 @@ def test_interests_are_predicted_where_there_are_labels_and_nowhere_else(name: s
 
 
 def test_vectors_that_hold_the_interest_predict_it() -> None:
-    made_up("raw", ["base"])
+    tiny.learnt(EMBEDDINGS / "raw", ["base"])
     rows = np.random.default_rng(0).standard_normal((tiny.SIZES["left"], tiny.WIDTH)).astype(np.float32)
     rows[:, 2] = np.arange(len(rows)) % 2
     write_vectors(embedding_file(EMBEDDINGS / "raw", "base", "left", 0), rows)

@@ -132,6 +132,13 @@ def made_up(folder: Path, settings: list[str], width: int = WIDTH) -> None:
                 write_vectors(embedding_file(folder, setting, network, seed), rows)
 
 
+def learnt(folder: Path, settings: list[str]) -> None:
+    """Write such embeddings as if they were learnt without epochs, and nothing were spent on them."""
+    made_up(folder, settings)
+    for file in ("ledger.json", "history.json"):
+        (folder / file).write_text("[]", encoding="utf-8")
+
+
 def anchors(name: str, pairs: list[list[int]], settings: list[str]) -> None:
     """Write what an alignment found, the same for every setting and seed."""
     table = pl.DataFrame(pairs, schema={"source": pl.Int32, "target": pl.Int32}, orient="row")

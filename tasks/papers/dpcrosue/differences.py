@@ -25,7 +25,7 @@ REASONS = (
         kind="their noise is smaller than claimed",
         evidence=(
             "The released code leaves gender and 30 of 32 bits of the hash as they are, and its filter keeps 95 % of "
-            "the friendships at an ε that should keep 44 %. Measured is DP-R-GCN on what that code releases, in place "
+            "the follows at an ε that should keep 44 %. Measured is DP-R-GCN on what that code releases, in place "
             "of ours; a pair is put down to it only where that orders it as printed."
         ),
         sources=(CODE, "tests/privacy/test_as_released.py"),
