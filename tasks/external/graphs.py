@@ -19,7 +19,7 @@ from scipy import stats
 from scipy.linalg import orthogonal_procrustes
 from sklearn.preprocessing import normalize
 
-from tasks.attacks.embeddings.anchors import claims, reidentify
+from tasks.attacks.embeddings.anchors import nearest_accounts, reidentify
 from tasks.attacks.embeddings.links import Pairs, draw, similarities
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.alignment import PairScorer, similarity_scorer
@@ -183,7 +183,7 @@ def _named(
     seed: int,
 ) -> Attack:
     def right(of: PairScorer) -> NDArray[np.bool_]:
-        return claims(of, anchors, n_sources, np.random.default_rng(seed)).right[anchors[:, 0]]
+        return nearest_accounts(of, anchors, n_sources, np.random.default_rng(seed)).right[anchors[:, 0]]
 
     result, own = reidentify(score, anchors, n_sources, seed=seed), right(score)
     confident = result.confident.share

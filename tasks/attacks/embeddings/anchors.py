@@ -44,7 +44,7 @@ class Reidentified:
     """How many accounts an attacker names rightly.
 
     at: cut-off k -> share of anchors whose account is among the k nearest, with an exact 95 % interval for other
-        anchors (ties counting what they are worth).
+        anchors (of m equally near accounts for the last places each counts its share).
     chance: cut-off k -> the same of a guess.
     confident: see there.
     """
@@ -55,7 +55,7 @@ class Reidentified:
 
 
 @dataclass(frozen=True)
-class Claims:
+class Matches:
     """The nearest account of every source user.
 
     right: (n_sources,) whether it is their own; never for those who have none.
@@ -101,7 +101,7 @@ def reidentify(
     n = len(anchors)
     at = {k: _interval(share * n, n) for k, share in precisions.at.items()}
     rng = np.random.default_rng(seed)
-    named = claims(score, anchors, n_sources, rng)
+    named = nearest_accounts(score, anchors, n_sources, rng)
     return Reidentified(at, precisions.chance, name_confidently(named, n, wanted, rng))
 
 
@@ -157,7 +157,9 @@ def chance_records(ks: Sequence[int], n_targets: int) -> list[Record]:
     return [record("alignment/chance", chance(k, n_targets), k) for k in ks]
 
 
-def claims(score: PairScorer, anchors: NDArray[np.integer], n_sources: int, rng: np.random.Generator) -> Claims:
+def nearest_accounts(
+    score: PairScorer, anchors: NDArray[np.integer], n_sources: int, rng: np.random.Generator
+) -> Matches:
     """Of every source user the nearest target, a random one of equally near ones.
 
     Raises:
@@ -179,10 +181,10 @@ def claims(score: PairScorer, anchors: NDArray[np.integer], n_sources: int, rng:
         nearest[users] = top
         if scores.shape[1] > 1:
             margin[users] = top - np.partition(scores, -2, axis=1)[:, -2]
-    return Claims(right, {"nearest": nearest, "margin": margin})
+    return Matches(right, {"nearest": nearest, "margin": margin})
 
 
-def name_confidently(named: Claims, n_anchors: int, wanted: float, rng: np.random.Generator) -> Confident:
+def name_confidently(named: Matches, n_anchors: int, wanted: float, rng: np.random.Generator) -> Confident:
     """Name those of whom the attacker is surer than its threshold, which it chooses on the other half of the users.
 
     On that half it also chooses what to go by: the score, or how far it is ahead.

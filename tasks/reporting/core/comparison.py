@@ -285,10 +285,10 @@ def printed_values(results: Results, paper: published.Paper, data: str = "") -> 
     }
 
 
-def printed_statistics(results: Results, paper: published.Paper, data: str = "") -> dict[str, float]:
-    """Metric -> what the paper's table of its data prints; `data` as of `printed_values`."""
+def printed_statistics(results: Results, paper: published.Paper) -> dict[str, float]:
+    """Metric -> what the paper's table of its data prints."""
     return {
         metric: value
-        for (artefact, method, _, metric), value in printed_values(results, paper, data).items()
+        for (artefact, method, _, metric), value in printed_values(results, paper).items()
         if (artefact, method) == (paper.data_table, STATISTICS)
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tasks.attacks.embeddings.anchors import Claims, choose, claims, evaluate, name_confidently, reidentify
+from tasks.attacks.embeddings.anchors import Matches, choose, evaluate, name_confidently, nearest_accounts, reidentify
 from tasks.errors import DataError
 from tasks.evaluation.alignment import AlignmentResult, Anchors, similarity_scorer
 
@@ -64,7 +64,7 @@ def test_a_constant_scorer_is_at_chance_and_its_claims_are_spread() -> None:
     anchors = np.stack([np.arange(400)] * 2, axis=1)
     actual = reidentify(lambda users: np.zeros((len(users), 400)), anchors, 400, seed=0)
     assert {k: precision.value for k, precision in actual.at.items()} == pytest.approx(actual.chance)
-    named = claims(lambda users: np.zeros((len(users), 400)), anchors, 400, np.random.default_rng(0))
+    named = nearest_accounts(lambda users: np.zeros((len(users), 400)), anchors, 400, np.random.default_rng(0))
     assert named.right.sum() == 1, "all are equally near to everybody: one account for all of them"
     assert not named.confidence["margin"].any()
 
@@ -88,7 +88,7 @@ def test_the_confident_attacker_keeps_the_precision_where_confidence_tells() -> 
     rng = np.random.default_rng(4)
     sure = rng.random(4000)
     right = rng.random(4000) < sure
-    actual = name_confidently(Claims(right, {"nearest": sure, "margin": rng.random(4000)}), 4000, 0.9, rng)
+    actual = name_confidently(Matches(right, {"nearest": sure, "margin": rng.random(4000)}), 4000, 0.9, rng)
     assert actual.precision == pytest.approx(0.9, abs=0.03)
     assert actual.share.value == pytest.approx(0.18, abs=0.05)
     assert actual.share.low < actual.share.value < actual.share.high
@@ -96,7 +96,7 @@ def test_the_confident_attacker_keeps_the_precision_where_confidence_tells() -> 
 
 def test_those_without_an_account_can_only_be_named_wrongly() -> None:
     source, target, anchors = people(40, 60, 0.1, 2)
-    alone = claims(similarity_scorer(source, target), anchors, 100, np.random.default_rng(0))
+    alone = nearest_accounts(similarity_scorer(source, target), anchors, 100, np.random.default_rng(0))
     assert not alone.right[np.setdiff1d(np.arange(100), anchors[:, 0])].any()
     assert alone.right.sum() > 30
 
