@@ -57,7 +57,7 @@ LICENCE = (
 )
 
 
-def source(name: str, release: Release, entry: str, licence: str) -> Source:
+def release_source(name: str, release: Release, entry: str, licence: str) -> Source:
     """What is said of a release before anything of it is there."""
     return Source(
         name=name,
@@ -71,7 +71,7 @@ def source(name: str, release: Release, entry: str, licence: str) -> Source:
     )
 
 
-SOURCE = source(
+SOURCE = release_source(
     "ml-20m",
     RELEASE,
     "{source: ml_20m, obtain: {}, format: ml_20m, read: {}}",

@@ -26,7 +26,7 @@ RELEASE = ml_20m.Release(
         "ml-latest-small/ratings.csv": "aa289ca83157595d0df6aea1be6a4ded676ddc4385472e8313a8ed9805352646",
     },
 )
-SOURCE = ml_20m.source(
+SOURCE = ml_20m.release_source(
     "ml-latest-small",
     RELEASE,
     "{source: ml_latest_small, obtain: {}, format: ml_20m, read: {}}",
