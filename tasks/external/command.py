@@ -39,7 +39,9 @@ FEWEST_RUNS = 2
 OF_RUN = "DPREC_AUDITED_RUN"
 """The environment's word for the run that a process belongs to: its folder."""
 PASSES = 100
-"""Over all processes, at most, until one finds none of a run: any may begin another while it is ended."""
+"""Over all processes, at most, until two in a row find none of a run: any may begin another while it is ended."""
+MOMENT = 0.01
+"""Seconds between these."""
 LAST_WORDS = 300
 """Characters of a failed run's last line that are quoted."""
 
@@ -184,14 +186,18 @@ class _Runner:
 def _kill(process: subprocess.Popen[bytes], begun: Path) -> None:
     """End a run with all its processes; on Linux also those in other sessions.
 
-    One escapes that hides whose it is, or goes on under another number sooner than all can be listed.
+    A process that is being started has no environment for a moment, so nobody must be there twice in a row. One escapes
+    that hides whose it is, or goes on under another number sooner than all can be listed.
     """
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     mark = f"\0{OF_RUN}={begun.absolute()}\0".encode()
+    absent = 0
     for _ in range(PASSES):
-        if not _kill_marked(mark):
+        absent = 0 if _kill_marked(mark) else absent + 1
+        if absent == 2:
             return
+        time.sleep(MOMENT)
 
 
 def _kill_marked(mark: bytes) -> int:
