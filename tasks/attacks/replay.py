@@ -43,7 +43,7 @@ def from_first(
         raise ValueError(f"the deviation must be at least 0, not {deviation:g}, and rounds at least 1, not {rounds}")
     precisions, known = 1 / (variances + SMALLEST), 1 / (deviation**2 + SMALLEST)
     guess, start = tuned.guess(tuned.profiles.vectors), items.shape[1] ** -0.5
-    errors = np.zeros(len(items))
+    errors, along = np.zeros(len(items)), messages.sum(axis=1)  # the start tells the sign of e, whatever u is
     for _ in range(rounds):
         held = known + 4 * errors[:, None] ** 2 * precisions
         vectors = (known * start + 2 * errors[:, None] * messages * precisions) / held
@@ -56,7 +56,7 @@ def from_first(
         weighted = precision * expected - 2 * (vectors * messages * precisions).sum(axis=1)
         share = 1 / (1 + precision * doubt)
         ratings, variance = weigh(guess, tuned.variance, precision * share, weighted * share)
-        errors = expected - ratings
+        errors = np.copysign(expected - ratings, along)
     return ratings, variance
 
 

@@ -46,6 +46,7 @@ ELSEWHERE = ("metrics", "gains", "edges", "membership", "published", "runs", "la
 HISTORY = {"experiment": pl.String, "seed": pl.Int32, "network": pl.String, "epoch": pl.Int32} | {
     "loss": pl.Float32,
     "valid": pl.Float32,
+    "friendships": pl.Float32,  # of CroGCN's loss, the part that is of friendships
 }
 PUBLISHED = {
     "paper": pl.String,

@@ -134,6 +134,7 @@ def input_files(experiment: Experiment, params: Params, setting: str, seed: int)
         alone = params.embeddings[name].networks
         paths += [Source.read(experiment.data, alone).folder(network, setting, seed) for network in networks]
     if layer == "embeddings":
+        paths.append(EMBEDDINGS / name / "history.json")
         return paths + [embedding_file(EMBEDDINGS / name, setting, network, seed) for network in networks]
     source = Source.read(experiment.data, experiment.features)
     return paths + [source.folder(network, setting, seed) for network in networks]

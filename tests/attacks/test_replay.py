@@ -40,6 +40,16 @@ def test_without_noise_the_first_submission_is_the_rating() -> None:
     assert np.abs(roughly - its.truth).mean() > 1e-3  # the length alone is not enough
 
 
+@pytest.mark.parametrize("error_", [-1e-3, 1e-3])
+def test_an_error_much_smaller_than_the_guess_has_its_own_sign(error_: float) -> None:
+    """Else the vector would turn around, and the rating be off by up to the scale."""
+    its = world()
+    users, _ = beginning(its)
+    items = its.items[its.targets.items]
+    actual, _ = replay.from_first(its.informed(), items, 2 * error_ * users, np.zeros_like(users), DEVIATION)
+    np.testing.assert_allclose(actual, (users * items).sum(axis=1) - error_, atol=1e-4)
+
+
 def test_the_first_submission_is_weighed_as_slow_code_does() -> None:
     """Target by target, with dense matrices; the user's vector has leeway across itself alone."""
     its = world()
@@ -60,7 +70,7 @@ def test_the_first_submission_is_weighed_as_slow_code_does() -> None:
             submitted = user @ np.linalg.solve(noise, messages[row]) / (2 * user @ np.linalg.solve(noise, user))
             weight = informed.variance / (informed.variance + doubt)
             rating = guess + weight * (user @ items[row] - submitted - guess)
-            error_ = user @ items[row] - rating
+            error_ = np.copysign(user @ items[row] - rating, messages[row].sum())
         assert actual[0][row] == pytest.approx(rating, rel=1e-6)
         assert actual[1][row] == pytest.approx(weight * doubt, rel=1e-6)
 

@@ -8,6 +8,7 @@ import pytest
 
 from tasks.models.user_networks.crosue import CroGCNConfig
 from tasks.models.user_networks.rgcn import RGCNConfig
+from tasks.reporting.core import figures, plots
 from tasks.reporting.core.results import BASE, Results
 from tasks.reporting.sections import validation
 from tasks.stages.collect import cut_off
@@ -80,9 +81,24 @@ def test_runs_that_end_no_better_than_zero_vectors_are_named(every: Results) -> 
     alone = {"config": {}}
     assert validation.unlearnt(every) is None
     assert text() == "None"
-    assert "zero vectors, or more: popularity (base: 1 of 3 seeds)" in text(embeddings=alone)
+    assert "that of zero vectors: popularity (base: 1 of 3 seeds)" in text(embeddings=alone)
     assert "(base: 1 of 3 seeds)" in text(embeddings=alone, aligned={}, config={"negatives": 1})
     assert text(embeddings=alone, aligned={}, config={"negatives": 5}) == "None"
+    joint |= {"loss": 9.0, "friendships": 2.7}  # the rest is of anchors
+    assert "(base: 1 of 3 seeds)" in text(embeddings=alone, aligned={})
+
+
+def test_networks_that_are_embedded_one_by_one_have_curves_and_epochs_of_their_own(every: Results) -> None:
+    records = [{"epoch": n, "loss": 1.0 / n, "network": network} for network in ("a", "b") for n in (1, 2)]
+    system = replace(every.systems[0], history={BASE: {"0": records}}, seeds=(0,))
+    results = replace(every, systems=(system,))
+    assert plots.curves(results).select("system", "step").rows() == [
+        (f"popularity, {network}", step) for network in ("a", "b") for step in (1, 2)
+    ]
+    assert "at most 2 epochs" in str(figures.training(results))
+    table = validation.seconds(results)
+    assert table is not None
+    assert table.rows[0].cells[0].text == "2"
 
 
 def _epochs(*values: float) -> list[dict]:

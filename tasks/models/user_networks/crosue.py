@@ -163,14 +163,20 @@ class CroGCN(EpochEmbedder, PairEmbedder):
         config, networks = self.config, self._pair.networks
         n_steps = -(-2 * max(len(network.links) for network in networks) // config.batch_size)
         both = [batches(n.links, n.n_users, config.negatives, n_steps, self._rng) for n in networks if n_steps]
-        total = 0.0
+        total = self._friendships = 0.0
         for parts in zip(*both, strict=True):
             embeddings = self.network()
-            loss = config.anchor_weight * self.network.anchor_loss(*embeddings)
-            for rows, (pairs, negatives) in zip(embeddings, parts, strict=True):
-                loss = loss + friendship_loss(rows, rows, pairs, negatives)
-            total += self.step(loss)
+            anchors = config.anchor_weight * self.network.anchor_loss(*embeddings)
+            (first, of_first), (second, of_second) = zip(embeddings, parts, strict=True)
+            friendships = friendship_loss(first, first, *of_first) + friendship_loss(second, second, *of_second)
+            total += self.step(anchors + friendships)
+            self._friendships += friendships.item() / n_steps
         return total / max(n_steps, 1)
+
+    @override
+    def diagnostics(self) -> dict[str, float]:
+        """The part of the loss that is of friendships (Eq. 9)."""
+        return {"friendships": self._friendships}
 
     @override
     def compute(self) -> dict[str, Tensor]:

@@ -219,18 +219,17 @@ def training(results: Results) -> Chart:
     run = results.word_for_run
     panels, seeds, epochs = [], list[int](), 0
     for system in results.systems:
-        known = {int(seed): records for seed, records in system.history.get(BASE, {}).items() if records}
-        history = {seed: records for seed, records in known.items() if not split_of(seed)}
+        history = {(seed, network): of for (seed, network), of in system.trainings.items() if not split_of(seed)}
         for key, title in (("loss", "loss"), ("valid", validation)):
             series = [
-                Series(f"{run} {seed}", style, _epochs(history[seed], key), markers=False)
-                for style, seed in enumerate(sorted(history))
+                Series(f"{run} {seed} {network}".rstrip(), style, _epochs(records, key), markers=False)
+                for style, ((seed, network), records) in enumerate(sorted(history.items()))
             ]
             series = [line for line in series if line.points]
             if series:
                 name = f"{results.full_label(system)}: {title}"
                 panels.append(Panel(name, "epoch", title.split()[-1], series, size=SMALL))
-        seeds += [len(history)] if history else []
+        seeds += [len({seed for seed, _ in history})] if history else []
         epochs = max([epochs, *map(len, history.values())])
     return Chart(
         "training-curves",

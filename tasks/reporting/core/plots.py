@@ -12,7 +12,7 @@ import polars as pl
 
 from tasks.evaluation.statistics import summary
 from tasks.reporting.core import ledger, origins
-from tasks.reporting.core.results import BASE, Results
+from tasks.reporting.core.results import Results
 
 
 def tables(results: Results, k: int) -> dict[str, pl.DataFrame]:
@@ -73,11 +73,14 @@ def attacks(results: Results) -> pl.DataFrame:
 
 
 def curves(results: Results) -> pl.DataFrame:
-    """Columns system, step, loss, valid: of every epoch at setting `base`, mean over the seeds that reached it."""
+    """Columns system, step, loss, valid: of every epoch at setting `base`, mean over the seeds that reached it.
+
+    Networks that are embedded one by one, without validation, have a curve each.
+    """
     points = [
-        (system.label, record["epoch"], record["loss"], record.get("valid"))  # networks are embedded without validation
+        (", ".join(filter(None, (system.label, network))), record["epoch"], record["loss"], record.get("valid"))
         for system in results.systems
-        for records in system.history.get(BASE, {}).values()
+        for (_, network), records in system.trainings.items()
         for record in records
     ]
     types = {"system": pl.String, "step": pl.Int64, "loss": pl.Float64, "valid": pl.Float64}

@@ -86,6 +86,15 @@ class System:
     spent: tuple[Spent, ...]
     """What its runs spent; empty for a model without privacy."""
 
+    @cached_property
+    def trainings(self) -> dict[tuple[int, str], list[dict[str, Any]]]:
+        """(seed, network; empty where there are none) -> its records, at setting `base`; none is empty."""
+        trained: dict[tuple[int, str], list[dict[str, Any]]] = {}
+        for seed, records in sorted(self.history.get(BASE, {}).items(), key=lambda item: int(item[0])):
+            for record in records:
+                trained.setdefault((int(seed), record.get("network", "")), []).append(record)
+        return trained
+
     @property
     def config(self) -> dict[str, Any]:
         """Its model's configuration at setting `base`."""

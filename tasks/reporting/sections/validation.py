@@ -59,7 +59,7 @@ def seconds(results: Results) -> Table | None:
     """Epochs and seconds of every system that trains by epochs, setting `base`; None where there is none."""
     rows, run = [], results.word_for_run
     for system in results.compared:
-        lengths = [len(history) for history in _histories(system)]
+        lengths = [len(history) for history in system.trainings.values()]
         if not lengths:
             continue
         span = str(lengths[0]) if len(set(lengths)) == 1 else f"{min(lengths)} to {max(lengths)}"
@@ -87,7 +87,9 @@ def seconds(results: Results) -> Table | None:
 
 def ended(results: Results) -> Block | None:
     """Which runs the cap on epochs ended and not validation; None where nothing validates."""
-    trained = [s for s in results.systems if any("valid" in epoch for epochs in _histories(s) for epoch in epochs)]
+    trained = [
+        s for s in results.systems if any("valid" in epoch for epochs in s.trainings.values() for epoch in epochs)
+    ]
     if not trained:
         return None
     cut = [run for system in trained for run in _runs(results, system, system.cut_off)]
@@ -97,26 +99,31 @@ def ended(results: Results) -> Block | None:
 
 
 def unlearnt(results: Results) -> Block | None:
-    """Which embeddings of networks have in the end, at `base`, the loss that vectors of zeros have; None: no such."""
+    """Which embeddings of networks end, at `base`, no better in their loss than vectors of zeros; None: no such.
+
+    That need not mean that they tell nothing: a loss of inner products does not look at angles alone.
+    """
     runs = [
         run
         for system in results.systems
         if (seeds := tuple(seed for seed in system.seeds if _ends_at_zero(system, seed)))
         for run in _runs(results, system, {BASE: seeds})
     ]
-    return (
-        paragraph("Learnt nothing; the loss is that of zero vectors, or more: {}.", ", ".join(runs)) if runs else None
-    )
+    said = "The loss on friendships ends no better than that of zero vectors: {}."
+    return paragraph(said, ", ".join(runs)) if runs else None
 
 
 def _ends_at_zero(system: System, seed: int) -> bool:
     """Whether the loss of a network, or of both together, is no less than ln 2 for each friend and each negative."""
-    last = {epoch.get("network"): epoch["loss"] for epoch in system.history.get(BASE, {}).get(str(seed), [])}
+    last = {network: records[-1] for (of, network), records in system.trainings.items() if of == seed}
     if "embeddings" not in system.parameters:  # other models have other losses
         return False
     parameters = system.parameters if "aligned" in system.parameters else system.parameters["embeddings"]
     zero = (1 + parameters["config"].get("negatives", NEGATIVES)) * log(2)
-    return any(loss >= zero * (2 if network == BOTH else 1) for network, loss in last.items())
+    return any(
+        record.get("friendships", record["loss"]) >= zero * (2 if network == BOTH else 1)
+        for network, record in last.items()
+    )
 
 
 def _runs(results: Results, system: System, by_setting: dict[str, tuple[int, ...]]) -> list[str]:
@@ -133,17 +140,10 @@ def _n_runs(system: System, setting: str) -> int:
     return len(system.parameters["seeds"][: system.parameters.get("sweep_seeds")])
 
 
-def _histories(system: System) -> list[list[dict]]:
-    """The epochs of every seed that has any."""
-    return [
-        epochs for _, epochs in sorted(system.history.get(BASE, {}).items(), key=lambda item: int(item[0])) if epochs
-    ]
-
-
 def _curve(results: Results, system: System) -> Series:
     lower = results.layout.utility.lower
     by_epoch: dict[float, list[float]] = {}
-    histories = _histories(system)
+    histories = list(system.trainings.values())
     for history in histories:
         for epoch in history:
             value = as_number(epoch.get("valid"))
