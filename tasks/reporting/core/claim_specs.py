@@ -105,11 +105,6 @@ class Spec(Protocol):
         """How many groups there are where everything was run, if most of them are enough."""
         ...
 
-    @property
-    def family(self) -> str:
-        """Claims of one family are corrected together."""
-        ...
-
     def comparisons(self, results: Results) -> tuple[list[Comparison], list[str]]:
         """The comparisons that can be made, and what was not run."""
         ...
@@ -131,11 +126,6 @@ class Statement:
     claim: str
     floor: str = field(default="", kw_only=True)
     """Label of a system beside which all that the claim calls better is set; empty for none."""
-
-    @property
-    def family(self) -> str:
-        """What is corrected together: this claim."""
-        return f"{self.artefact}: {self.claim}"
 
     def compared_with_floor(self, results: Results) -> str:
         """How many settings have a worse mean than the floor, and the furthest of them; empty where none was run."""
@@ -220,11 +210,6 @@ class Trend(Statement):
     """What other keys are held at, where not at setting `base`."""
     minus: tuple[tuple[str, float], ...] = ()
     """What is taken off: the same with other keys held at these; empty for nothing."""
-
-    @property
-    def family(self) -> str:
-        """What is corrected together: the trends of one table or figure."""
-        return f"{self.artefact}: trends"
 
     @property
     def cases(self) -> int:
