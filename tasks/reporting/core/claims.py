@@ -72,7 +72,7 @@ def evaluate(results: Results, specs: Sequence[Spec]) -> list[Claim]:
 
 @dataclass(frozen=True)
 class _Tested:
-    """A comparison in both directions: whether it is significant as claimed, and the other way; None of a single run."""
+    """A comparison: whether it is significant as claimed, and the other way; its test, None where it is of one run."""
 
     as_claimed: bool
     reversed: bool
