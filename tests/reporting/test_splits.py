@@ -81,9 +81,11 @@ def test_rows_of_all_splits_and_of_the_first_are_compared_on_the_first(real: Res
     column = next(entry.column for entry in before if entry.column.metric.startswith("full") and len(entry.ours))
     own, every = ([row for row in rows if row.column == column and len(row.ours)] for rows in (before, after))
     assert all(len(row.ours) == SPLITS * len(old.ours) for row, old in zip(every, own, strict=True))
-    assert comparison.on_same_splits(crossed, every) == every
-    mixed = comparison.on_same_splits(crossed, [own[0], *every[1:]])
+    np.testing.assert_equal([row.ours for row in comparison.on_same_runs(every)], [row.ours for row in every])
+    mixed = comparison.on_same_runs([own[0], *every[1:]])
     assert [row.ours.tolist() for row in mixed] == [row.ours.tolist() for row in own]
+    few = comparison.on_same_runs([replace(own[0], ours=own[0].ours[:2]), *own[1:]])
+    assert [row.ours.tolist() for row in few] == [row.ours[:2].tolist() for row in own]
 
 
 def test_a_point_of_a_sweep_is_of_the_first_split(real: Results, crossed: Results) -> None:

@@ -155,18 +155,16 @@ def printed_columns(results: Results) -> list[list[Entry]]:
         rows = columns.setdefault((entry.table.key, column.data, column.published, column.setting), [])
         if not rows or rows[0].column == column:
             rows.append(entry)
-    return [on_same_splits(results, rows) for rows in columns.values() if len(rows) > 1]
+    return [on_same_runs(rows) for rows in columns.values() if len(rows) > 1]
 
 
-def on_same_splits(results: Results, rows: list[Entry]) -> list[Entry]:
-    """Rows of one column that may be set side by side: on the first split alone, where some were run on no other.
+def on_same_runs(rows: list[Entry]) -> list[Entry]:
+    """Rows of one column that may be set side by side: of the runs that all have, which are the first of each.
 
-    Splits differ in how hard they are, so a mean over all of them stands for nothing beside one of the first.
+    Splits differ in how hard they are, and seeds in how lucky: a mean over all stands for nothing beside one of a few.
     """
-    first = max((len(system.seeds) for system in results.compared), default=0) // results.n_splits
-    if all(len(row.ours) > first for row in rows):
-        return rows
-    return [replace(row, ours=row.ours[:first]) for row in rows] if results.n_splits > 1 else rows
+    common = min((len(row.ours) for row in rows), default=0)
+    return [replace(row, ours=row.ours[:common]) for row in rows]
 
 
 def is_near(entry: Entry) -> bool:

@@ -141,7 +141,7 @@ def _part(results: Results, table: published.Table, part: published.Part, entrie
     filled = {entry.column for entry in entries if entry.printed is not None or len(entry.ours)}
     columns = [column for column in part.columns if column in filled]
     rows = _references(results, columns)
-    marks = _best_marks(results, entries) if table.marked else {}
+    marks = _best_marks(entries) if table.marked else {}
     for method in comparison.methods(results, table):
         cells = [by_place[method.name, column] for column in columns]
         rows.append(
@@ -152,7 +152,7 @@ def _part(results: Results, table: published.Table, part: published.Part, entrie
         name = f"{table.name}, "
     if any(entry.printed is not None for entry in entries):
         what = "ours, mean ± standard deviation; below it the paper's figure, and ours minus the paper's"
-        rows.append(Row("ordering agreement", [_agreement(results, entries, column) for column in columns], "foot"))
+        rows.append(Row("ordering agreement", [_agreement(entries, column) for column in columns], "foot"))
     return Table(
         caption=f"{name}{part.title} ({what})",
         headings=[
@@ -197,12 +197,12 @@ def _comparison_cell(entry: Entry, mark: str = "") -> Cell:
     )
 
 
-def _run(results: Results, entries: Sequence[Entry], column: published.Column) -> list[Entry]:
+def _run(entries: Sequence[Entry], column: published.Column) -> list[Entry]:
     """The rows of a column that were run, as far as they may be set side by side."""
-    return comparison.on_same_splits(results, [of for of in entries if of.column == column and len(of.ours)])
+    return comparison.on_same_runs([of for of in entries if of.column == column and len(of.ours)])
 
 
-def _best_marks(results: Results, entries: Sequence[Entry]) -> dict[tuple[str, published.Column], str]:
+def _best_marks(entries: Sequence[Entry]) -> dict[tuple[str, published.Column], str]:
     """(method, column) -> its mark, for the best of those that claim a budget and the best of the others."""
     marks = {}
     for column in unique([entry.column for entry in entries]):
@@ -210,7 +210,7 @@ def _best_marks(results: Results, entries: Sequence[Entry]) -> dict[tuple[str, p
         for private, mark in ((True, "best private"), (False, "best public")):
             measured = [
                 entry
-                for entry in _run(results, entries, column)
+                for entry in _run(entries, column)
                 if entry.method.system is not None
                 and not findings.is_released_code(entry.method.system)
                 and findings.claims_privacy(entry.method.system) == private
@@ -221,12 +221,8 @@ def _best_marks(results: Results, entries: Sequence[Entry]) -> dict[tuple[str, p
     return marks
 
 
-def _agreement(results: Results, entries: Sequence[Entry], column: published.Column) -> Cell:
-    rows = [
-        (entry.printed, float(entry.ours.mean()))
-        for entry in _run(results, entries, column)
-        if entry.printed is not None
-    ]
+def _agreement(entries: Sequence[Entry], column: published.Column) -> Cell:
+    rows = [(entry.printed, float(entry.ours.mean())) for entry in _run(entries, column) if entry.printed is not None]
     if len(rows) < 2:
         return missing_cell("too few run")
     printed, ours = zip(*rows, strict=True)
