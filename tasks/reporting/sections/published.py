@@ -14,14 +14,16 @@ from tasks.reporting.core.results import Results
 from tasks.reporting.core.section import Blocks, Fold, Section, bullets, heading, optional, paragraph
 from tasks.reporting.sections import data_statistics, reconstruction, tables, word_vectors
 
-SEEDS = (
-    "Comparisons are paired t-tests over {}s{}, corrected by Holm's method within a claim, trends within a table or "
-    "figure."
+RULE = (
+    "A claim is supported where each of its comparisons is significant. It is contradicted where one is the other way, "
+    "after Holm's correction over all of the claim's."
 )
+SEEDS = "Comparisons are paired t-tests over {}s{}, at 2.5 % in each direction. " + RULE
 FOLDS = (
-    "Comparisons are paired t-tests over {0}s, corrected for the overlap of their training data (Nadeau and Bengio "
-    "2003) and by Holm's method within a claim, trends within a figure. d is the mean difference in standard "
-    "deviations of the differences over {0}s; the interval is that of the test."
+    "Comparisons are paired t-tests over {0}s, at 2.5 % in each direction, corrected for the overlap of their training "
+    "data (Nadeau and Bengio 2003). "
+    + RULE
+    + " d is the mean difference in standard deviations of the differences over {0}s; the interval is that of the test."
 )
 ELSEWHERE = "<strong>The paper has no results on these data</strong>: nothing printed stands beside ours{}."
 PART = "<strong>Part of the data.</strong> {} The paper's numbers are of the whole data set."
