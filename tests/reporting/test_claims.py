@@ -249,8 +249,7 @@ def test_no_claims_without_the_papers_data(demo: Results, every: Results) -> Non
 def test_the_papers_own_numbers_support_what_it_says_of_its_tables(every: Results) -> None:
     """The readings of the claims are faithful: fed with the printed numbers, one of them alone is contradicted.
 
-    On age DPMF's printed mean over K is above BPR's by 0.0007. Two claims have the table's own numbers as their
-    margin and so are ties.
+    On age DPMF's printed mean over K is above BPR's by 0.0007. Margins that are read off a table leave half of it.
     """
     rng = np.random.default_rng(11)
     printed = {}
@@ -279,5 +278,4 @@ def test_the_papers_own_numbers_support_what_it_says_of_its_tables(every: Result
     for added, candidates in (("offered", FEW), ("offered", ALL), ("withheld", ALL)):  # nothing is printed of it
         assert odd.pop(WORST.format(added, candidates)) == "not run"
     assert len(actual) == 24
-    assert set(odd.values()) == {"not decided"}
-    assert all("read as" in claim for claim in odd)
+    assert not odd
