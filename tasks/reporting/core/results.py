@@ -300,10 +300,7 @@ class Results:
     def values(
         self, system: System, metric: str, k: int, setting: str = BASE, *, first_split: bool = False
     ) -> NDArray[np.float64]:
-        """Values of a metric in order of seed: (n_seeds,) float64, empty where it was not measured.
-
-        first_split: leaves out further ones, on which sweep points are not run, so that a curve is of one split.
-        """
+        """Values in order of seed: (n_seeds,) float64, empty if not measured; `first_split`: as of sweep points."""
         by_seed = self.by_seed(system, metric, k, setting)
         return np.array([by_seed[seed] for seed in sorted(by_seed) if not (first_split and split_of(seed))], np.float64)
 
