@@ -1,8 +1,8 @@
 """Reconstruction of the ratings that users keep to themselves, from what others hold (docs/methods.md §5 and §7).
 
 Sources: Meng et al., "Personalized Privacy-Preserving Social Recommendation" (AAAI 2018), Eq. 10, for `published`. The
-paper attacks with the final item vectors alone; what its parties get during training is attacked here as well. Each
-attacker knows all that the ones before know:
+paper attacks with the final item vectors alone; what its parties get during training is attacked here as well.
+Attackers know more and more, but that `first` does not average and `friend` hears no submissions:
 
 - `expected_ratings`, the control: published ratings alone, as damped means of items and users. Who does worse has
   learnt nothing from the system.
