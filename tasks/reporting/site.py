@@ -114,8 +114,6 @@ class Suite:
 
     page: str
     report: Report
-    name: str
-    """Of the method of its paper."""
     reference: str
     licence: str
     origin: str
@@ -148,7 +146,6 @@ def suite(results: Results, report: PaperReport, claims: Sequence[Claim]) -> Sui
     return Suite(
         render(results, report, claims, docs="", home="../../index.html", why=reversals.link(results, "../../")),
         record(results, claims, k),
-        results.layout.name,
         results.layout.reference,
         results.licence,
         results.origin,
@@ -302,12 +299,10 @@ def _index(suites: Sequence[Suite]) -> Table:
                     if tested
                     else missing_cell(),
                     Cell(entry.state, kind=""),
-                    missing_cell() if report.paper is None else Cell(entry.name, kind=""),
                 ],
             )
         )
-    headings = ["Suite", "report", "headline", "data", "systems", "numbers within 10 %", "claims supported"]
-    headings += ["state", "paper"]
+    headings = ["Suite", "report", "headline", "data", "systems", "numbers within 10 %", "claims supported", "state"]
     return Table(
         "All suites",
         [Heading(text, "number" if 3 < place < 7 else "") for place, text in enumerate(headings)],
