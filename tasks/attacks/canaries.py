@@ -13,7 +13,8 @@ where a model reads them, are copied from a real user for a canary that is in an
 audited.
 
 **Two auditors.** `loss_scores` sees the released network alone. `Watcher` sees what every step releases, all of which
-the accounted epsilon covers, and is by far the stronger: to the network, noise and forgetting come in between.
+the accounted epsilon covers, and is the stronger where the gradients of canaries hardly meet: to the network, noise and
+forgetting come in between. What either can do, a run without noise beside the audited one says.
 """
 
 from __future__ import annotations
@@ -60,10 +61,11 @@ class AuditableSteps(Protocol):
     """Called in every step, before weights change, with the noisy sums that the step releases, a tensor per parameter,
     and with the probability at which a user is in it. None: nobody watches."""
 
-    def clipped_gradients(self, rows: Tensor) -> PerUser:
-        """What users with these rows would add to a step under the present weights.
+    def clipped_gradients(self, rows: Tensor, users: NDArray[np.integer]) -> PerUser:
+        """What users with these rows, (n, n_items), and ids, (n,), would add to the present step.
 
-        Draws nothing from the model's generator: training is the same whether it is watched or not.
+        With what they draw in it that hides nothing. Draws nothing from the model's generator: training is the same
+        whether it is watched or not.
         """
         ...
 
@@ -182,7 +184,7 @@ class Watcher:
         values = torch.ones(len(data.users)) if data.ratings is None else torch.tensor(data.ratings)
         real[torch.from_numpy(data.users.astype(np.int64)), torch.from_numpy(data.items.astype(np.int64))] = values
         self._canaries = canaries.rows(data.n_items)
-        self._known = torch.cat([real, self._canaries])
+        self._known, self._users = torch.cat([real, self._canaries]), np.arange(data.n_users + m)
         self._expected = torch.cat([torch.ones(data.n_users), torch.full((m,), 0.5)])
         self.scores: NDArray[np.float64] = np.zeros(m)
         """(m,) sums over the steps so far."""
@@ -190,6 +192,7 @@ class Watcher:
     def __call__(self, released: Sequence[Tensor], probability: float) -> None:
         """Take in one step; see `AuditableSteps.watch`."""
         weights = (probability * self._expected).to(released[0].device)
-        known = self._model.clipped_gradients(self._known).weighted_sum(weights)
+        known = self._model.clipped_gradients(self._known, self._users).weighted_sum(weights)
         left = [total - share for total, share in zip(released, known, strict=True)]
-        self.scores += self._model.clipped_gradients(self._canaries).inner(left).double().cpu().numpy()
+        own = self._model.clipped_gradients(self._canaries, self._users[-len(self._canaries) :])
+        self.scores += own.inner(left).double().cpu().numpy()

@@ -24,8 +24,13 @@ class OwnDraws:
             users: (n,) distinct ids.
             rows: how many each has, one user's after another's: (n,), or one number for all.
         """
+        self._key = key
         self._rows = np.broadcast_to(np.asarray(rows), len(users)).tolist()
         self._generators = [np.random.default_rng([*key, user, 1]) for user in users.tolist()]
+
+    def of(self, users: NDArray[np.integer]) -> OwnDraws:
+        """What these users draw in the same step, of one row each, whether they are in it or not."""
+        return OwnDraws(self._key, users, 1)
 
     def random(self, shape: tuple[int, ...]) -> NDArray[np.float64]:
         """Uniform in [0, 1): `shape`, of which the first number is that of all rows."""

@@ -1,16 +1,19 @@
 """Canaries that are out leave no trace; those that are in are found where noise is off, and sound noise stands."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from scipy import stats
+from torch import Tensor
 
 from tasks.attacks.canaries import Canaries, Watcher, draw, insert, loss_scores
 from tasks.errors import ConfigurationError, DataError
 from tasks.models.ranking.dpae import DPAE, DPAEConfig
+from tasks.models.vae.vae import VAE, VAEConfig
 from tasks.privacy.audits import one_run
 from tasks.privacy.mechanisms import dpsgd
 from tasks.sequences import Sequences
@@ -159,3 +162,37 @@ def test_canaries_rate_as_high_as_anybody() -> None:
     assert ratings.ratings is not None
     assert set(ratings.ratings[ratings.users >= data.n_users]) == {5.0}
     assert set(made_up.rows(N_ITEMS).unique().tolist()) == {0.0, 5.0}
+
+
+@pytest.mark.parametrize("prior", ["standard", "user"])
+def test_the_watcher_knows_what_steps_draw_and_whose_priors_they_have(prior: str) -> None:
+    """Of a VAE too: without noise and with everybody in every step, what is left is the canaries' own gradients."""
+    data, coins = popular(), np.random.default_rng(0)
+    data = replace(data, features=coins.random((N_USERS, 4)).astype(np.float32))
+    made_up = draw(data, M, EACH, coins)
+    own = {"epochs": 2, "batch_size": N_USERS + M, "learning_rate": 1e-3, "optimiser": "sgd", "values": "binary"}
+    private = {"privacy": "dpsgd", "accounting": "rigorous", "epsilon_max": math.inf, "delta": 1e-4, "clip_norm": 2.0}
+    network = {"dimension": 4, "hidden": 8, "beta": 1.0, "dropout": 0.5, "prior": prior}
+    model = VAE(VAEConfig.model_validate(own | private | network))
+    left: list[float] = []
+
+    def watch(released: Sequence[Tensor], probability: float) -> None:
+        watcher(released, probability)
+        rows, users = inserted_rows(data, made_up), np.arange(N_USERS + M)
+        exact = model.clipped_gradients(rows, users).weighted_sum(torch.ones(len(rows)))
+        left.extend(float((total - sum_).abs().max()) for total, sum_ in zip(released, exact, strict=True))
+
+    watcher = Watcher(model, made_up, data)
+    model.watch = watch
+    model.fit(insert(data, made_up, coins), rng=np.random.default_rng(1))
+    assert max(left) < 1e-4
+    guesses = watcher.scores > np.median(watcher.scores)
+    assert prior == "user" or (guesses == made_up.included).mean() > 0.9  # of what priors add, gradients have in common
+
+
+def inserted_rows(data: TrainingData, canaries: Canaries) -> Tensor:
+    """(N_USERS + M, N_ITEMS) what is in the training data, of real users and of canaries."""
+    rows = torch.zeros(N_USERS + M, N_ITEMS)
+    rows[torch.from_numpy(data.users.astype(np.int64)), torch.from_numpy(data.items.astype(np.int64))] = 1.0
+    rows[N_USERS:] = canaries.rows(N_ITEMS) * torch.from_numpy(canaries.included)[:, None]
+    return rows

@@ -120,13 +120,29 @@ def test_rows_hold_the_users_ratings(name):
     assert set(fitted(name, given, values="binary").rows(np.arange(3)).unique().tolist()) == {0.0, 1.0}
 
 
+@pytest.mark.parametrize("unobserved", [0.0, 0.1])
+@pytest.mark.parametrize("name", ["mf", "svd"])
+def test_factorisations_start_at_every_users_mean(name, unobserved):
+    """Otherwise vectors first grow for popular items, and validation stops at that peak."""
+    model, given = fitted(name, epochs=1, learning_rate=1e-9, init_std=1e-6, unobserved=unobserved), data()
+    rows = model.rows(np.arange(N_USERS))
+    weights = np.where(rows > 0, 1.0, unobserved)
+    means = (weights * rows.numpy()).sum(1, keepdims=True) / np.maximum(weights.sum(1, keepdims=True), 1e-9)
+    spread = (weights * (rows.numpy() - means) ** 2).sum(1)
+    ids = torch.arange(N_USERS)
+    np.testing.assert_allclose(model.network.losses(rows, ids, None).detach().numpy(), spread, rtol=1e-4, atol=1e-4)
+    if not unobserved:
+        kinder = replace(given, ratings=given.ratings + (given.users % 2).astype(np.float32))  # in the same order
+        torch.testing.assert_close(scores(fitted(name, kinder, unobserved=0.0)), scores(fitted(name, unobserved=0.0)))
+
+
 @pytest.mark.parametrize("name", ["ae", "vae"])
 def test_a_user_without_interactions_adds_nothing_to_a_private_step(name):
     given = data()
     without = given.users != 4
     fewer = TrainingData(N_USERS, N_ITEMS, given.users[without], given.items[without], ratings=given.ratings[without])
     model = fitted(name, fewer, epochs=1, **RIGOROUS, batch_size=N_USERS)
-    added = model.clipped_gradients(model.rows(np.array([4])))
+    added = model.clipped_gradients(model.rows(np.array([4])), np.array([4]))
     assert not any(total.any() for total in added.weighted_sum(torch.ones(1)))
 
 
@@ -177,9 +193,10 @@ def test_losses_are_those_of_the_rows_alone_and_repeat():
 @pytest.mark.parametrize("name", ["mf", "svd"])
 def test_models_with_users_vectors_say_nothing_of_other_rows(name):
     model = fitted(name, privacy="dpsgd")
-    for ask in (model.losses, model.clipped_gradients):
-        with pytest.raises(ConfigurationError, match="a vector for every user"):
-            ask(torch.eye(N_ITEMS))
+    with pytest.raises(ConfigurationError, match="a vector for every user"):
+        model.losses(torch.eye(N_ITEMS))
+    with pytest.raises(ConfigurationError, match="a vector for every user"):
+        model.clipped_gradients(torch.eye(N_ITEMS), np.arange(N_ITEMS))
 
 
 def test_a_user_without_interactions_moves_no_item_of_a_factorisation():

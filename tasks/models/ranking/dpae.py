@@ -197,8 +197,8 @@ class DPAE(UserLevelModel, DerivedModel, Recommender):
         with torch.no_grad():
             return self.network.gradients(rows.to(self.device)).losses
 
-    def clipped_gradients(self, rows: Tensor) -> Gradients:
-        """What users with these rows, (n, n_items) of 0 and 1, would add to the sums of the next step."""
+    def clipped_gradients(self, rows: Tensor, users: NDArray[np.integer]) -> Gradients:  # noqa: ARG002  # the contract
+        """What users with these rows, (n, n_items) of 0 and 1, would add to the sums of the next step: any users."""
         with torch.no_grad():
             gradients, norms = self.network.gradients(rows.to(self.device)).zero_infinite()
             return gradients.scale(dpsgd.clip_factors(norms, self.config.clip_norm))

@@ -83,6 +83,7 @@ class UserModel(DerivedModel, Recommender):
     watch: Callable[[Sequence[Tensor], float], None] | None = None
     """Called in every private step, before weights change, with what it releases, the noisy sums of clipped gradients,
     and with the probability at which a user is in it. The sums are as they are during the call alone. For auditors."""
+    _step_draws: OwnDraws | None = None
 
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """See `EpochModel.fit`.
@@ -151,7 +152,8 @@ class UserModel(DerivedModel, Recommender):
         """
         network, config = self.network, self.config
         assert network.private is not None
-        draws = self.draws(users, self._rng)
+        draws = self._draws(users)
+        self._step_draws = draws if isinstance(draws, OwnDraws) else None
         ids, rows = self._examples(users, draws)
         with ghost.record_calls(network) as calls:
             losses = network.losses(rows, ids, draws)
@@ -167,15 +169,23 @@ class UserModel(DerivedModel, Recommender):
             parameter.grad = gradient / (config.batch_size * config.examples)
         return losses
 
-    def draws(self, users: NDArray[np.int64], rng: np.random.Generator) -> Draws:
-        """What the examples of `users` draw in a private step; rng: of the model, before the step.
+    def _draws(self, users: NDArray[np.int64]) -> Draws:
+        """What the examples of `users` draw in a private step.
 
         Of Poisson samples every user draws alone, so that who is in the step changes nobody else's gradient. Where
         batches partition the users, whoever is taken out keeps a row, and all others their draws.
         """
         if isinstance(self.network.private, user_sgd.Rigorous):
-            return OwnDraws([int(rng.integers(2**63))], users, self.config.examples)
-        return rng
+            return OwnDraws([int(self._rng.integers(2**63))], users, self.config.examples)
+        return self._rng
+
+    def step_losses(self, rows: Tensor, users: NDArray[np.integer]) -> Tensor:
+        """(n,) losses of `users`, (n,) ids, with these rows, (n, n_items), and what they draw in the present step.
+
+        For auditors. One example of each; nothing is drawn where users do not draw alone.
+        """
+        draws = None if self._step_draws is None else self._step_draws.of(users)
+        return self.network.losses(rows.to(self.device), self._ids(users), draws)
 
     def losses(self, rows: Tensor) -> Tensor:
         """(n,) losses of any rows, (n, n_items), under the weights as they are, with nothing drawn.
@@ -189,16 +199,13 @@ class UserModel(DerivedModel, Recommender):
         with torch.no_grad():
             return self.network.losses(rows.to(self.device), self._first(rows), None)
 
-    def clipped_gradients(self, rows: Tensor) -> ghost.Scaled:
-        """What users with these rows, (n, n_items), would add to the sums of the next private step.
-
-        As if that step had nothing to draw; see `losses`.
-        """
+    def clipped_gradients(self, rows: Tensor, users: NDArray[np.integer]) -> ghost.Scaled:
+        """What `users` with these rows would add to the sums of the present private step; see `step_losses`."""
         self._rows_alone()
         private = self.network.private
         assert private is not None
         with ghost.record_calls(self.network) as calls:
-            losses = self.network.losses(rows.to(self.device), self._first(rows), None)
+            losses = self.step_losses(rows, users)
         outers, norms = ghost.zero_non_finite(ghost.gradients(losses, calls)[0])
         return ghost.Scaled(outers, dpsgd.clip_factors(norms.square(), private.present_bound()))
 
@@ -280,7 +287,7 @@ class UserModel(DerivedModel, Recommender):
                 "this model learns a vector for every user and says nothing of other rows; audit an autoencoder"
             )
 
-    def _ids(self, users: NDArray[np.int64]) -> Tensor:
+    def _ids(self, users: NDArray[np.integer]) -> Tensor:
         return torch.from_numpy(users).to(self.device)
 
     def _first(self, rows: Tensor) -> Tensor:
