@@ -96,21 +96,26 @@ AUDITED_SETTINGS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 """Name of an audit -> the model and the keys of its configuration that it is of: a value, several, or `...` for any but
 none. What is not here is of the model whose name it has; what is empty is of perturbed data."""
+_STEPS = ("delta", "batch_size", "epochs", "private_epochs")
 COPIED_KEYS: dict[str, tuple[str, ...]] = {
-    "dipsgnn": ("delta",),
+    "ae": _STEPS, "mf": _STEPS, "svd": _STEPS,
+    "dipsgnn": ("delta",), "dipsgnn-cached": ("delta",), "dipsgnn-released": ("delta",),
+    "dipsgnn-rigorous": ("delta",), "edgerand": ("delta",),
     "dipsgnn-authors-code": ("delta", "clip"),
     "dp-popularity": ("contribution",),
-    "dpmf-explicit": ("alternations",),
-    "dpmf-implicit": ("alternations",),
+    "dpae": ("delta",), "dpae/sampled": ("delta",), "dpsgd": ("delta",),
+    "dpals": ("delta", "iterations", "counts_share", "gramian_share", "local_share", "unobserved_weight"),
+    "dpmf-explicit": ("alternations",), "dpmf-implicit": ("alternations",),
     "dpmf-ratings": ("epochs", "iterations_per_epoch", "dimension"),
-    "dpvae-compact": ("prior",),
-    "dpvae-rigorous": ("prior",),
+    "dpvae-compact": ("delta", "prior"), "dpvae-rigorous": ("delta", "prior"),
+    "dpvae-rigorous/norms": ("delta",), "dpvae-rigorous/quantile": ("delta", "prior"),
     "dpvae-rigorous/popularity": ("popularity", "contribution"),
-    "dpvae-rigorous/quantile": ("prior",),
     "dpvae-rigorous/popularity-above-cap": ("popularity", "contribution"),
     "privsr": ("beta", "epochs", "iterations_per_epoch", "dimension"),
-}
-"""Name of an audit -> keys of a model's configuration that it is given beside the budget."""
+    "privsr-rigorous": ("delta",), "privsr-rigorous/recommender": ("delta",), "privsr-rigorous/submissions": ("delta",),
+}  # fmt: skip
+"""Name of an audit -> keys of a model's configuration that it is given beside the budget: a guarantee for another δ has
+other noise."""
 
 
 class Samples(NamedTuple):

@@ -2,45 +2,67 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.sparse import csr_array
 
 from tasks.audits import Samples, worst_case
-from tasks.models.draws import normal
-from tasks.models.ranking.dpals import DPALS, DPALSConfig
+from tasks.models.ranking.dpals import DPALS, Adds, DPALSConfig, Floats
 from tasks.training_data import TrainingData
 
-ITEMS = 4
+DELTA, CONTRIBUTION, ABOVE = 0.1, 4.0, 4
+"""ABOVE: times as many items has the user as count, so that every release moves by its bound, but for the Gramian."""
+CERTAIN = 1e6
+"""What a release without noise adds to a statistic: it then tells the world for certain."""
 CONFIG = {
     "dimension": 1,
-    "iterations": 1,
     "user_ridge": 1e-6,
-    "item_ridge": 1e3,
+    "item_ridge": 1.0,
     "clip": 1.0,
     "lengthen": True,
-    "contribution": float(ITEMS),
-    "gramian_share": 0.02,
-    "delta": 0.1,
+    "contribution": CONTRIBUTION,
 }
-"""Nearly all of the budget is for the right-hand sides, and the ridge leaves them as they are but for a factor."""
 
 
-@worst_case("the only user, who has all four items")
-def dpals(seed: int, n_samples: int = 10_000, epsilon: float = 2.0) -> Samples:
-    """A user with all items, or nobody; what the auditor knows are the items' vectors that training starts from.
+@worst_case("the only user, who has four times as many items as count; seen in all releases")
+def dpals(
+    seed: int,
+    n_samples: int = 6_000,
+    epsilon: float = 2.0,
+    delta: float = DELTA,
+    iterations: int = 2,
+    counts_share: float = 0.4,
+    gramian_share: float = 0.02,
+    **more: Any,
+) -> Samples:
+    """A user with all items, or nobody; the statistic is the log-likelihood ratio of all that was released.
 
-    The statistic is the inner product of the released items' vectors with what the user adds to right-hand sides.
+    more: `local_share` and `unobserved_weight` of the configuration.
     """
-    model, sides = DPALS(DPALSConfig.model_validate(CONFIG | {"epsilon": epsilon})), []
-    seeds = iter(np.random.default_rng(seed).integers(2**62, size=2 * n_samples))
+    shares = {"iterations": iterations, "counts_share": counts_share, "gramian_share": gramian_share}
+    model = DPALS(DPALSConfig.model_validate(CONFIG | {"epsilon": epsilon, "delta": delta} | shares | more))
+    rng, n_items = np.random.default_rng(seed), int(ABOVE * CONTRIBUTION)
+    sides = []
     for present in (False, True):
-        own = np.arange(ITEMS if present else 0, dtype=np.int32)
-        data, products = TrainingData(1, ITEMS, np.zeros(len(own), np.int32), own), np.empty(n_samples)
+        own = np.arange(n_items if present else 0, dtype=np.int32)
+        data, ratios = TrainingData(1, n_items, np.zeros(len(own), np.int32), own), np.empty(n_samples)
         for run in range(n_samples):
-            of_run = int(next(seeds))
-            start = normal(np.random.default_rng(of_run), (ITEMS, 1))
-            added = model.terms(csr_array(np.ones((1, ITEMS))), np.zeros(ITEMS), start).rhs()
-            items = model.fit(data, rng=np.random.default_rng(of_run)).released()["items"]
-            products[run] = float((items.numpy() * added).sum())
-        sides.append(products)
+            model.watch = auditor = _Ratio(n_items)
+            model.fit(data, rng=rng)
+            ratios[run] = auditor.total
+        sides.append(ratios)
     return Samples(sides[0], sides[1], model.ledger()[0])
+
+
+class _Ratio:
+    """Adds up the log-likelihood ratios of the releases of one fit."""
+
+    def __init__(self, n_items: int) -> None:
+        self._row = csr_array(np.ones((1, n_items)))
+        self.total = 0.0
+
+    def __call__(self, noisy: Floats, std: float, adds: Adds) -> None:
+        """Take in a release, given all before it."""
+        moved = adds(self._row)
+        self.total += float((moved * (noisy - moved / 2)).sum()) / std**2 + CERTAIN * np.array_equal(noisy, moved)

@@ -35,23 +35,23 @@ Rows = NDArray[np.float64]
 
 
 @worst_case("a visit between two others, seen in their rows of all epochs' aggregates")
-def rigorous(seed: int, n_samples: int = 40_000, epsilon: float = 3.0) -> Samples:
+def rigorous(seed: int, n_samples: int = 40_000, epsilon: float = 3.0, delta: float = DELTA) -> Samples:
     """All epochs' releases of one user's aggregates together."""
-    model, (with_visit, without) = aggregates("rigorous", seed, n_samples, epsilon, DELTA, 3)
+    model, (with_visit, without) = aggregates("rigorous", seed, n_samples, epsilon, delta, 3)
     return Samples(without, with_visit, model.ledger()[1])
 
 
 @worst_case("a visit between two others, seen in their rows of the aggregates")
-def cached(seed: int, n_samples: int = 40_000, epsilon: float = 3.0) -> Samples:
+def cached(seed: int, n_samples: int = 40_000, epsilon: float = 3.0, delta: float = DELTA) -> Samples:
     """The release that is kept."""
-    model, (with_visit, without) = aggregates("cached", seed, n_samples, epsilon, DELTA, 3)
+    model, (with_visit, without) = aggregates("cached", seed, n_samples, epsilon, delta, 3)
     return Samples(without, with_visit, model.ledger()[1])
 
 
 @worst_case("a visit between two others, seen in their rows of both matrices")
-def edgerand(seed: int, n_samples: int = 40_000, epsilon: float = 1.0) -> Samples:
+def edgerand(seed: int, n_samples: int = 40_000, epsilon: float = 1.0, delta: float = DELTA) -> Samples:
     """The matrices of one user."""
-    model = EdgeRand(EdgeRandConfig.model_validate(_graph(epsilon, DELTA, 1)))
+    model = EdgeRand(EdgeRandConfig.model_validate(_graph(epsilon, delta, 1)))
     _fit(model, seed)
     with_visit, without = (
         _statistic(model, torch.eye(3), items, n_samples, first=world * n_samples, coordinates=(2, 0))
@@ -61,9 +61,9 @@ def edgerand(seed: int, n_samples: int = 40_000, epsilon: float = 1.0) -> Sample
 
 
 @worst_case("the second of three events is one of two items, seen in its state and in the weights")
-def released(seed: int, n_samples: int = 6_000, epsilon: float = 3.0) -> Samples:
+def released(seed: int, n_samples: int = 6_000, epsilon: float = 3.0, delta: float = DELTA) -> Samples:
     """A visit of one of two items, from its state and from the weights: the log-likelihood ratio of both."""
-    model = Released(ReleasedConfig(dimension=2, epsilon=epsilon, delta=DELTA, label_share=0.1, ridge=1.0))
+    model = Released(ReleasedConfig(dimension=2, epsilon=epsilon, delta=delta, label_share=0.1, ridge=1.0))
     rng = np.random.default_rng(seed)
     without, present = (np.array([_ratio(model, item, rng) for _ in range(n_samples)]) for item in (0, 1))
     return Samples(without, present, model.ledger()[0])

@@ -14,7 +14,6 @@ Samples are independent as far as the noise on different coordinates is, which i
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -25,11 +24,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.audits import Samples, worst_case
-from tasks.models.base import Silent
 from tasks.models.ranking.dpae import DPAE, DPAEConfig
 from tasks.models.ranking.factorisation import MF, SVD, FactorisationConfig
 from tasks.models.sessions.dpsgd import DPSGD, DPSGDConfig
 from tasks.models.vae.autoencoder import AE, AEConfig
+from tasks.models.vae.user_config import UserConfig
 from tasks.models.vae.userwise import UserModel
 from tasks.models.vae.vae import VAE, VAEConfig
 from tasks.privacy.accounting.ledger import Event
@@ -39,56 +38,65 @@ from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 
 DELTA = 0.1
-"""So large that events of probabilities which few runs can estimate decide."""
+"""So large that events of probabilities which few runs can estimate decide: what tests use. A line of a ledger is
+audited at its own."""
 USERS, OWN = 128, 3
 """In one fit, and items of each."""
-STEPS = {"epochs": 2, "batch_size": USERS, "delta": DELTA, "learning_rate": 0.01}
+STEPS = {"epochs": 2, "batch_size": USERS, "learning_rate": 0.01}
 """Two steps, each with all users."""
 ROWS: dict[str, Any] = {"optimiser": "sgd", "values": "binary", "dimension": 2, "hidden": 6, "beta": 0.01}
 PRIVATE = {"privacy": "dpsgd", "accounting": "rigorous", "clip_norm": 0.01}
 PUBLISHED = {"privacy": "dpsgd", "clip_norm": 0.01, "optimiser": "sgd", "values": "binary", "dimension": 2}
 TINY = 1e-12
 Present = NDArray[np.bool_]
+Gradients = Callable[[], Iterable[Tensor]]
+"""Of all users at the present weights, (users, ...) for each parameter; their lengths do not matter."""
 
 
 @worst_case("128 users with three items each or none; two steps with all of them")
-def autoencoder(seed: int, n_samples: int = 40_000, epsilon: float = 2.0) -> Samples:
+def autoencoder(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, delta: float = DELTA) -> Samples:
     """`dpae`, every user in every step."""
-    return _autoencoder(STEPS, seed, n_samples, epsilon)
+    return _autoencoder(STEPS, seed, n_samples, epsilon, delta)
 
 
 @worst_case("128 users with three items each or none; two steps with half of them on average")
-def autoencoder_sampled(seed: int, n_samples: int = 40_000, epsilon: float = 2.0) -> Samples:
+def autoencoder_sampled(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, delta: float = DELTA) -> Samples:
     """`dpae`, two steps with half of the users on average."""
-    return _autoencoder(STEPS | {"epochs": 1, "batch_size": USERS // 2}, seed, n_samples, epsilon)
+    return _autoencoder(STEPS | {"epochs": 1, "batch_size": USERS // 2}, seed, n_samples, epsilon, delta)
 
 
 @worst_case("128 users with three items each or none; two steps with all of them")
-def rigorous(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, prior: str = "standard") -> Samples:
+def rigorous(
+    seed: int, n_samples: int = 40_000, epsilon: float = 2.0, delta: float = DELTA, prior: str = "standard"
+) -> Samples:
     """`dpvae-rigorous`."""
-    return _vae(seed, n_samples, epsilon, prior)
+    return _vae(seed, n_samples, epsilon, delta, prior)
 
 
 @worst_case("128 users with three items each or none; two steps with all of them")
-def rigorous_quantile(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, prior: str = "standard") -> Samples:
+def rigorous_quantile(
+    seed: int, n_samples: int = 40_000, epsilon: float = 2.0, delta: float = DELTA, prior: str = "standard"
+) -> Samples:
     """`dpvae-rigorous` with a bound that follows a quantile: the gradients; the count has an audit of its own."""
-    return _vae(seed, n_samples, epsilon, prior, quantile=0.5)
+    return _vae(seed, n_samples, epsilon, delta, prior, quantile=0.5)
 
 
 @worst_case("128 users with three items each or none; two steps with all of them")
-def compact(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, prior: str = "standard") -> Samples:
+def compact(
+    seed: int, n_samples: int = 40_000, epsilon: float = 2.0, delta: float = DELTA, prior: str = "standard"
+) -> Samples:
     """`dpvae-compact`: a frozen encoder, tied to nothing."""
-    return _vae(seed, n_samples, epsilon, prior, frozen_encoder=True)
+    return _vae(seed, n_samples, epsilon, delta, prior, frozen_encoder=True)
 
 
 @worst_case("128 users with sequences of three items of their own, or none; one step with all of them")
-def sessions(seed: int, n_samples: int = 40_000, epsilon: float = 2.0) -> Samples:
+def sessions(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, delta: float = DELTA) -> Samples:
     """`dpsgd`, one step: a user has a sequence, or no event at all.
 
     States are so long that scores of items have most of a gradient.
     """
     small = {"epochs": 1, "dimension": 8, "steps": 1, "user_dimension": 1, "clip": 10.0, "clip_norm": 0.01}
-    model = DPSGD(DPSGDConfig.model_validate(STEPS | small | {"epsilon": epsilon}))
+    model = DPSGD(DPSGDConfig.model_validate(STEPS | small | {"epsilon": epsilon, "delta": delta}))
     own = np.arange(USERS * OWN, dtype=np.int32).reshape(USERS, OWN)
 
     def world(present: Present) -> TrainingData:
@@ -96,57 +104,73 @@ def sessions(seed: int, n_samples: int = 40_000, epsilon: float = 2.0) -> Sample
         return TrainingData(USERS, own.size, none, none, features=features, sequences=_sequences(own, present))
 
     everyone = _sequences(own, np.ones(USERS, np.bool_))
-    return _samples(model, world, lambda _: model.gradients(everyone)[1], seed, n_samples)
+    return _samples(model, world, lambda: model.gradients(everyone)[1], seed, n_samples)
 
 
-@worst_case("128 users with three items each or none; two steps with all of them")
-def published_autoencoder(seed: int, n_samples: int = 40_000, epsilon: float = 6.0) -> Samples:
-    """`ae` with the noise that DP-VAE prints, of equal budgets."""
-    config = STEPS | PUBLISHED | {"epsilon_max": epsilon}
-    return _of_rows(AE(AEConfig.model_validate(config)), seed, n_samples)
+@worst_case("users of one batch with three items each or none; one step with all of them in every epoch")
+def published_autoencoder(seed: int, n_samples: int = 4_000, epsilon: float = 6.0, **size: Any) -> Samples:
+    """`ae` with the noise that DP-VAE prints, of equal budgets; size: see `_published`."""
+    return _published(AE, AEConfig, seed, n_samples, epsilon, **size)
 
 
-@worst_case("128 users with three items each or none; two steps with all of them")
-def published_factors(seed: int, n_samples: int = 40_000, epsilon: float = 6.0) -> Samples:
+@worst_case("users of one batch with three items each or none; one step with all of them in every epoch")
+def published_factors(seed: int, n_samples: int = 4_000, epsilon: float = 6.0, **size: Any) -> Samples:
     """`mf`, likewise."""
-    config = STEPS | PUBLISHED | {"epsilon_max": epsilon, "unobserved": 0.0}
-    return _of_rows(MF(FactorisationConfig.model_validate(config)), seed, n_samples)
+    return _published(MF, FactorisationConfig, seed, n_samples, epsilon, unobserved=1.0, **size)
 
 
-@worst_case("128 users with three items each or none; two steps with all of them")
-def published_factors_and_biases(seed: int, n_samples: int = 40_000, epsilon: float = 6.0) -> Samples:
+@worst_case("users of one batch with three items each or none; one step with all of them in every epoch")
+def published_factors_and_biases(seed: int, n_samples: int = 4_000, epsilon: float = 6.0, **size: Any) -> Samples:
     """`svd`, likewise."""
-    config = STEPS | PUBLISHED | {"epsilon_max": epsilon, "unobserved": 0.0}
-    return _of_rows(SVD(FactorisationConfig.model_validate(config)), seed, n_samples)
+    return _published(SVD, FactorisationConfig, seed, n_samples, epsilon, unobserved=1.0, **size)
 
 
-def _autoencoder(steps: dict[str, float], seed: int, n: int, epsilon: float) -> Samples:
-    own = {"dimension": 1, "momentum": 0.5, "epsilon": epsilon, "clip_norm": 0.01}
+def _autoencoder(steps: dict[str, float], seed: int, n: int, epsilon: float, delta: float) -> Samples:
+    own = {"dimension": 1, "momentum": 0.5, "epsilon": epsilon, "delta": delta, "clip_norm": 0.01}
     model = DPAE(DPAEConfig.model_validate(steps | own))
 
-    def gradients(_: np.random.Generator) -> tuple[Tensor, ...]:
-        parts = model.clipped_gradients(_rows())
+    def gradients() -> tuple[Tensor, ...]:
+        parts = model.clipped_gradients(_rows(), np.arange(USERS))
         items = torch.einsum("ui,ud->uid", parts.inputs, parts.hidden_errors)
         return items + torch.einsum("ui,ud->uid", parts.errors, parts.hidden), parts.errors
 
     return _samples(model, _world, gradients, seed, n)
 
 
-def _vae(seed: int, n: int, epsilon: float, prior: str, **more: Any) -> Samples:
-    config = STEPS | ROWS | PRIVATE | {"epsilon_max": epsilon, "prior": prior} | more
+def _published(
+    model: Callable[[Any], UserModel],
+    config: type[UserConfig],
+    seed: int,
+    n: int,
+    epsilon: float,
+    delta: float = DELTA,
+    batch_size: int = USERS,
+    **more: Any,
+) -> Samples:
+    """Users of one batch, whose noise covers each of them, in all epochs that are planned: claims are for one step.
+
+    more: `epochs` and `private_epochs` of the configuration among others.
+    """
+    own = {"epsilon_max": epsilon, "delta": delta, "batch_size": batch_size}
+    return _of_rows(model(config.model_validate(STEPS | PUBLISHED | own | more)), seed, n, batch_size)
+
+
+def _vae(seed: int, n: int, epsilon: float, delta: float, prior: str, **more: Any) -> Samples:
+    config = STEPS | ROWS | PRIVATE | {"epsilon_max": epsilon, "delta": delta, "prior": prior} | more
     return _of_rows(VAE(VAEConfig.model_validate(config)), seed, n)
 
 
-def _of_rows(model: UserModel, seed: int, n: int) -> Samples:
+def _of_rows(model: UserModel, seed: int, n: int, users: int = USERS) -> Samples:
     world = _world_with_metadata if model.reads_features() else _world
+    rows = _rows(users)
 
-    def gradients(drawn: np.random.Generator) -> Iterable[Tensor]:
+    def gradients() -> Iterable[Tensor]:
         with ghost.record_calls(model.network) as calls:
-            losses = model.network.losses(_rows(), torch.arange(USERS), model.draws(np.arange(USERS), drawn))
+            losses = model.step_losses(rows, np.arange(users))
         outers, _ = ghost.gradients(losses, calls)
         return (part for outer in outers for part in _of_each(outer))
 
-    return _samples(model, world, gradients, seed, n)
+    return _samples(model, world, gradients, seed, n, users)
 
 
 def _of_each(outer: ghost.Outers) -> tuple[Tensor, ...]:
@@ -158,9 +182,10 @@ def _of_each(outer: ghost.Outers) -> tuple[Tensor, ...]:
 
 def _world(present: Present) -> TrainingData:
     """Users with items of their own, or none."""
-    items = np.arange(USERS * OWN, dtype=np.int32)
+    users = len(present)
+    items = np.arange(users * OWN, dtype=np.int32)
     items = items[present[items // OWN]]
-    return TrainingData(USERS, USERS * OWN, items // OWN, items)
+    return TrainingData(users, users * OWN, items // OWN, items)
 
 
 def _world_with_metadata(present: Present) -> TrainingData:
@@ -169,64 +194,51 @@ def _world_with_metadata(present: Present) -> TrainingData:
     return replace(_world(present), features=metadata)
 
 
-def _rows() -> Tensor:
+def _rows(users: int = USERS) -> Tensor:
     """Of all users, had all of them their items."""
-    return torch.eye(USERS).repeat_interleave(OWN, 1)
+    return torch.eye(users).repeat_interleave(OWN, 1)
 
 
 def _samples(
     model: Any,
     world: Callable[[Present], TrainingData],
-    gradients: Callable[[np.random.Generator], Iterable[Tensor]],
+    gradients: Gradients,
     seed: int,
     n: int,
+    users: int = USERS,
 ) -> Samples:
     """Fit a model again and again.
 
     Args:
-        world: the data in which these users, (USERS,), have what is theirs.
-        gradients: of all users at the present weights, (USERS, ...) for each parameter, given the generator of what the
-            step drew that hides nothing; their lengths do not matter.
+        world: the data in which these users, (users,), have what is theirs.
+        gradients: of what the model would release of each user in the present step.
     """
-    rng, half = np.random.default_rng(seed), USERS // 2
-    entry = model.fit(world(np.ones(USERS, np.bool_)), rng=rng).ledger()[0]
+    rng, half = np.random.default_rng(seed), users // 2
+    entry = model.fit(world(np.ones(users, np.bool_)), rng=rng).ledger()[0]
     fits = -(-n // half)
     sides = np.empty((2, fits, half))
     for run in range(fits):
-        present = rng.permutation(USERS) < half
-        auditor = model.watch = _Ratios(model, gradients, present, rng, entry.events[0])
-        model.fit(world(present), rng=rng, progress=auditor)
-        sides[:, run] = auditor.totals[~present], auditor.totals[present]
+        present = rng.permutation(users) < half
+        auditor = model.watch = _Ratios(model, gradients, present, entry.events[0])
+        model.fit(world(present), rng=rng)
+        sides[:, run] = auditor.totals[~present][:half], auditor.totals[present]
     without, there = sides.reshape(2, -1)[:, :n]
     return Samples(without, there, entry)
 
 
-class _Ratios(Silent):
+class _Ratios:
     """Adds up the log-likelihood ratios of the steps of one fit, of every user."""
 
-    def __init__(
-        self,
-        model: Any,
-        gradients: Callable[[np.random.Generator], Iterable[Tensor]],
-        present: Present,
-        rng: np.random.Generator,
-        steps: Event,
-    ) -> None:
+    def __init__(self, model: Any, gradients: Gradients, present: Present, steps: Event) -> None:
         self._model, self._gradients, self._present = model, gradients, present.astype(np.float64)
-        self._rng, self._before = rng, copy.deepcopy(rng)
         self._multiplier = steps.parameters["noise_multiplier"]
         self._bound = float(model.config.clip_norm)
         self.totals = np.zeros(len(present))
 
-    def restore(self, model: Any) -> bool:
-        """The network is built, and the first step is next."""
-        self._before = copy.deepcopy(self._rng)
-        return super().restore(model)
-
     def __call__(self, released: Sequence[Tensor], probability: float) -> None:
         """Take in what a step releases."""
         # where nothing bounds a step, weights of the next may be no numbers: it then says nothing more
-        own = torch.cat([part.flatten(1) for part in self._gradients(self._before)], 1).nan_to_num(0, 0, 0)
+        own = torch.cat([part.flatten(1) for part in self._gradients()], 1).nan_to_num(0, 0, 0)
         own = own / own.norm(dim=1, keepdim=True).clamp(min=TINY)
         left = torch.cat([part.flatten() for part in released]).nan_to_num(0, 0, 0) / self._bound
         values, vectors = torch.linalg.eigh((own @ own.T).double())
@@ -240,7 +252,6 @@ class _Ratios(Silent):
             multiplier, self._bound = private.gradient_multiplier, private.present_bound()
         ratios = (seen - alone / 2) * alone / multiplier**2
         staying = np.log1p(-probability) if probability < 1 else -np.inf
-        self._before = copy.deepcopy(self._rng)
         self.totals += np.logaddexp(staying, np.log(probability) + ratios)
 
 

@@ -30,7 +30,7 @@ FACTORS: dict[str, Any] = {
     "epochs": 2, "iterations_per_epoch": 3, "dimension": 1, "scale": SCALE, "initial_spread": 0.0,
     "regularization": 0.0, "learning_rate": 1e-5,
 }  # fmt: skip
-RIGOROUS = FACTORS | {"alpha": 0.1, "accounting": "rigorous", "delta": DELTA}
+RIGOROUS = FACTORS | {"alpha": 0.1, "accounting": "rigorous"}
 
 
 @worst_case("the only rating of an item, at either end of the scale")
@@ -43,24 +43,24 @@ def means(seed: int, n_samples: int = 200_000, epsilon: float = 1.0) -> Samples:
 
 
 @worst_case("one of four ratings of an item, at either end of the scale; items' vectors at the end")
-def sums(seed: int, n_samples: int = 20_000, epsilon: float = 3.0) -> Samples:
+def sums(seed: int, n_samples: int = 20_000, epsilon: float = 3.0, delta: float = DELTA) -> Samples:
     """`privsr-rigorous` towards one who sees sums per item: items' vectors after all iterations tell their sum."""
-    config = PrivSRConfig.model_validate(RIGOROUS | {"towards": "sums", "epsilon": epsilon, "learning_rate": 1e-3})
-    model = PrivSR(config)
+    own = {"towards": "sums", "epsilon": epsilon, "delta": delta, "learning_rate": 1e-3}
+    model = PrivSR(PrivSRConfig.model_validate(RIGOROUS | own))
     lowest, highest = (-model.network.items[:, 0].double().numpy() for _ in _worlds(model, n_samples, RATERS, seed))
     return Samples(lowest, highest, model.ledger()[0])
 
 
 @worst_case("one of four ratings of an item, at either end of the scale; its submissions")
-def submissions(seed: int, n_samples: int = 20_000, epsilon: float = 1.0) -> Samples:
+def submissions(seed: int, n_samples: int = 20_000, epsilon: float = 1.0, delta: float = DELTA) -> Samples:
     """`privsr-rigorous` towards sums, seen by a recommender: every submission carries a share of the sum's noise."""
-    return _submissions("sums", 1, seed, n_samples, epsilon)
+    return _submissions("sums", 1, seed, n_samples, epsilon, delta)
 
 
 @worst_case("one of four ratings of an item, at either end of the scale; its submissions")
-def recommender(seed: int, n_samples: int = 20_000, epsilon: float = 3.0) -> Samples:
+def recommender(seed: int, n_samples: int = 20_000, epsilon: float = 3.0, delta: float = DELTA) -> Samples:
     """`privsr-rigorous` towards a recommender who sees each submission."""
-    return _submissions("recommender", 0, seed, n_samples, epsilon)
+    return _submissions("recommender", 0, seed, n_samples, epsilon, delta)
 
 
 @worst_case("the only rating of an item, at either end of the scale, in all iterations")
@@ -94,8 +94,9 @@ def factorisation(
     return _claimed_samples(DPMF(config), seed, n_samples)
 
 
-def _submissions(towards: str, line: int, seed: int, n: int, epsilon: float) -> Samples:
-    model = PrivSR(PrivSRConfig.model_validate(RIGOROUS | {"towards": towards, "epsilon": epsilon}))
+def _submissions(towards: str, line: int, seed: int, n: int, epsilon: float, delta: float) -> Samples:
+    own = {"towards": towards, "epsilon": epsilon, "delta": delta}
+    model = PrivSR(PrivSRConfig.model_validate(RIGOROUS | own))
     lowest, highest = (-_averages(model).mean[:n, 0] for _ in _worlds(model, n, RATERS, seed))
     return Samples(lowest.astype(np.float64), highest.astype(np.float64), model.ledger()[line])
 

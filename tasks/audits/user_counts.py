@@ -27,12 +27,12 @@ RIDGE = 1e-9
 
 
 @worst_case("a user whose gradient is clipped, or an empty row; the sum and the count of one step")
-def norms(seed: int, n_samples: int = 20_000, epsilon: float = 2.0) -> Samples:
+def norms(seed: int, n_samples: int = 20_000, epsilon: float = 2.0, delta: float = DELTA) -> Samples:
     """One step of `dpvae-rigorous` whose bound follows a quantile: a user whose gradient is clipped, or an empty row.
 
     What is released are a sum of gradients and, through the bound of the next step, the count of small norms.
     """
-    private = Rigorous(2, 2, 1, np.full(2, epsilon), epsilon, DELTA, CLIP, QUANTILE)
+    private = Rigorous(2, 2, 1, np.full(2, epsilon), epsilon, delta, CLIP, QUANTILE)
     rng, layer, users = np.random.default_rng(seed), nn.Linear(1, 1, bias=False), np.arange(2)
     sides = np.empty((2, n_samples, 2))
     for side, length in zip(sides, (0.0, 10 * CLIP), strict=True):
@@ -42,7 +42,7 @@ def norms(seed: int, n_samples: int = 20_000, epsilon: float = 2.0) -> Samples:
             released, _ = private.release([outer], users, 1, rng)
             sample[0] = float(next(iter(released.values())))
             sample[1] = -math.log(private.present_bound() / CLIP) / QUANTILE_RATE
-    model = _model(epsilon, quantile=QUANTILE)
+    model = _model(epsilon, delta=delta, quantile=QUANTILE)
     return Samples(*combine(*sides), model.fit(training_data(2, 3, [], []), rng=rng).ledger()[0])
 
 

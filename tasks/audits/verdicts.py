@@ -11,6 +11,8 @@ from tasks.privacy.audits.power import power
 CONFIDENCE = 0.999
 """Of all bounds that are taken together, those of a suite or of a command: if all models are sound, any of them is
 refuted once in a thousand times, or less (Bonferroni: each of m bounds holds at 1 - 0.001/m)."""
+ROUNDED = 1e-6
+"""By how much of itself an accounted ε may be above what is claimed."""
 
 
 def lower_bound(samples: Samples, confidence: float = CONFIDENCE) -> Audit:
@@ -29,13 +31,17 @@ def corrected_confidence(audits: int) -> float:
 def record(name: str, samples: Samples, confidence: float) -> dict[str, Any]:
     """What an audit shows, as a record of audit.json: what it is of, the bound, and what it could have shown.
 
-    `verdict` is about the claim, or what is accounted where nothing is claimed; `fault`: more is proved than is
-    accounted. `power`: the smallest ε that it would have refuted, None for none.
+    `verdict` is about the claim, or what is accounted where nothing is claimed; where more is accounted than claimed,
+    an audit that does not refute the claim was too weak. `fault`: more is proved than is accounted. `power`: the
+    smallest ε that it would have refuted, None for none.
     """
     entry, result = samples.entry, lower_bound(samples, confidence)
     held = entry.accounted_epsilon if entry.claimed_epsilon is None else entry.claimed_epsilon
     assert held is not None, "an audit is held against something"
     accounted = entry.accounted_epsilon
+    said = verdict(result, held)
+    if said == "consistent" and accounted is not None and accounted > held * (1 + ROUNDED):
+        said = "inconclusive"
     return {
         "audit": name,
         "worst_case": auditor(name).worst_case,
@@ -51,6 +57,6 @@ def record(name: str, samples: Samples, confidence: float) -> dict[str, Any]:
         "samples": result.samples,
         "provable": result.provable,
         "power": power(result, (samples.present, samples.without), held, entry.events, entry.accounted_delta),
-        "verdict": verdict(result, held),
+        "verdict": said,
         "fault": accounted is not None and result.epsilon > accounted,
     }

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.audits import AUDITED_SETTINGS, AUDITS, CLAIMS, auditor, of_model
+from tasks.audits import AUDITED_SETTINGS, AUDITS, CLAIMS, COPIED_KEYS, auditor, of_model
 from tasks.audits.user_counts import combine
 from tasks.audits.verdicts import CONFIDENCE, corrected_confidence, lower_bound, record
 from tasks.privacy import noise
@@ -96,8 +96,9 @@ def test_gradients_that_nothing_clips_are_refuted(name: str, monkeypatch: pytest
 def test_an_audit_is_of_metadata_too_where_priors_are_made_of_them(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A ledger has one guarantee for both: who is out has neither. Metadata that nothing clips are refuted."""
     own = of_model("vae", {"accounting": "rigorous", "frozen_encoder": name == "dpvae-compact", "epsilon_max": 2.0}
-                   | {"prior": "user", "quantile": 0.5 if name.endswith("quantile") else None})[name]  # fmt: skip
-    assert own == {"epsilon": 2.0, "prior": "user"}
+                   | {"prior": "user", "quantile": 0.5 if name.endswith("quantile") else None}
+                   | {"delta": 0.1})[name]  # fmt: skip
+    assert own == {"epsilon": 2.0, "prior": "user", "delta": 0.1}
     samples = auditor(name)(1, UNCLIPPED, **own)
     assert samples.entry.neighbouring == "all training interactions and metadata of one user added or removed"
     assert samples.entry.accounted_epsilon is not None
@@ -116,8 +117,9 @@ def test_the_noise_of_the_authors_code_has_an_audit_at_the_norm_that_decides_it(
 
 @pytest.mark.parametrize("name", ["ae", "mf", "svd"])
 def test_published_noise_of_equal_budgets_is_audited_where_training_is_private(name: str) -> None:
-    config = {"privacy": "dpsgd", "epsilon_max": 1.0}
-    assert of_model(name, config) == {name: {"epsilon": 1.0}}
+    size = {"delta": 1e-3, "batch_size": 10, "epochs": 400, "private_epochs": 60}
+    config = {"privacy": "dpsgd", "epsilon_max": 1.0, **size}
+    assert of_model(name, config) == {name: {"epsilon": 1.0, **size}}
     for other in (
         {"privacy": "none"},
         {"privacy": "dpsgd-optimal-clip"},
@@ -125,6 +127,34 @@ def test_published_noise_of_equal_budgets_is_audited_where_training_is_private(n
         {"accounting": "rigorous"},
     ):
         assert of_model(name, config | other) == {}
+
+
+def test_what_a_run_of_all_epochs_releases_is_audited_not_a_step_of_everybody() -> None:
+    """A claim of DP-VAE's is for one step; six epochs in batches of four move the noise apart by √6 / (σ √4)."""
+    own = {"delta": 0.1, "batch_size": 4, "epochs": 6, "private_epochs": None}
+    samples = auditor("ae")(1, 500, 6.0, **own)
+    sigma = np.sqrt(2 * np.log(1.25 / 0.1)) / 6.0
+    apart = (samples.present.mean() - samples.without.mean()) / samples.without.std()
+    assert apart == pytest.approx(np.sqrt(6) / (2 * sigma), rel=0.1)
+    assert samples.entry.events[0].count == 6
+
+
+@pytest.mark.parametrize("name", [name for name in AUDITS if auditor(name)(0, 4).entry.accounted_delta])
+def test_a_budget_is_audited_at_its_own_delta(name: str) -> None:
+    """Noise for another δ is other noise: a bound on it says nothing of the line."""
+    model = {"delta": 1e-5, "epsilon": 1.0, "epsilon_max": 1.0, "batch_size": 4, "epochs": 2, "clip": 1.0}
+    small = {key: value for key, value in model.items() if key in COPIED_KEYS[name]}
+    assert "delta" in small
+    entry = auditor(name)(0, 4, 1.0, **small).entry
+    assert entry.accounted_delta == 1e-5
+
+
+def test_an_audit_is_too_weak_where_more_is_accounted_than_claimed() -> None:
+    samples = auditor("dp-rating-means")(1, 20_000)
+    claim = samples.entry.model_copy(update={"claimed_epsilon": 0.5 * samples.entry.accounted_epsilon})
+    assert record("dp-rating-means", samples, CONFIDENCE)["verdict"] == "consistent"
+    less = samples._replace(present=samples.without, entry=claim)
+    assert record("dp-rating-means", less, CONFIDENCE)["verdict"] == "inconclusive"
 
 
 def test_a_statistic_without_noise_decides_alone() -> None:

@@ -8,7 +8,8 @@ from pydantic import ValidationError
 from scipy import stats
 from scipy.sparse import csr_array
 
-from tasks.models.ranking.dpals import DPALS, Budget, DPALSConfig, outer_sums, positive_part, shrink
+from tasks.models.ranking.dpals import DPALS, Budget, DPALSConfig
+from tasks.models.ranking.symmetric import outer_sums, positive_part, shrink
 from tasks.privacy import noise
 from tasks.training_data import TrainingData
 
@@ -90,7 +91,7 @@ def test_items_minimise_the_weighted_loss_of_what_popularity_leaves_over(alpha):
     rng = np.random.default_rng(1)
     matrix, popularity, start = rows(), rng.uniform(0, 2, N_ITEMS), rng.normal(size=(N_ITEMS, 3))
     terms = model.terms(csr_array(matrix), popularity, start)
-    items = model._solve_items(terms, rng)
+    items = model._solve_items(lambda _: terms, terms.cells, rng)
     gradient = 0.7 * items
     for user, (weight, a, vector) in enumerate(zip(terms.weights, terms.coefficients, terms.vectors, strict=True)):
         for item in range(N_ITEMS):
@@ -182,7 +183,7 @@ def released(model: DPALS) -> list[tuple[float, tuple[int, ...]]]:
     with noise.recording() as draws:
         if model.config.counts_share:
             model._popularity(cells, rng)
-        model._solve_items(model.terms(cells, np.zeros(N_ITEMS), np.ones((N_ITEMS, 3))), rng)
+        model._solve_items(lambda of: model.terms(of, np.zeros(N_ITEMS), np.ones((N_ITEMS, 3))), cells, rng)
     return [(draw.scale, draw.shape) for draw in draws]
 
 

@@ -36,7 +36,8 @@ only the largest ones standing. (This coordinate, scaling short vectors up, and 
 from __future__ import annotations
 
 import math
-from itertools import pairwise
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -49,6 +50,7 @@ from tasks.evaluation.ranking import Seen
 from tasks.models.base import SILENT, ModelConfig, Progress
 from tasks.models.draws import normal
 from tasks.models.ranking.factors import NON_PRIVATE, FactorModel
+from tasks.models.ranking.symmetric import noisy_squares, outer_sums, positive_part, shrink, triangles
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import FLOATS, GIVEN, ONCE, OWN_LIST, large_delta
@@ -57,6 +59,8 @@ from tasks.privacy.mechanisms import dpsgd
 from tasks.training_data import TrainingData
 
 Floats = NDArray[np.float64]
+Adds = Callable[[csr_array], Floats]
+"""Rows of users, (n, n_items) of 1 -> what they add to a release, before noise."""
 BLOCK = 2**24
 """Numbers in the stack of d x d matrices that are held at once."""
 TINY = 1e-100
@@ -183,6 +187,9 @@ class DPALS(FactorModel):
 
     config: DPALSConfig
     has_secure_noise = True
+    watch: Callable[[Floats, float, Adds], None] | None = None
+    """Called at every release: the noisy numbers, the standard deviation of their noise, which is independent of one
+    another's, and what rows of users would add to them. For auditors."""
     _budget: Budget | None = None
 
     @override
@@ -200,10 +207,10 @@ class DPALS(FactorModel):
         if config.counts_share:
             popularity = self._popularity(cells, secret)
             head = np.sort(np.argsort(-popularity, kind="stable")[: config.head])
-            cells = cells[:, head]
         items = start[head]
         for _ in range(config.iterations):
-            items = self._solve_items(self.terms(cells, popularity[head], items), secret)
+            items = self._solve_items(partial(self._head_terms, head, popularity, items), cells, secret)
+        cells = cells[:, head]
         # From here on nothing but released counts and items and, for a user's vector, that user's own row.
         users = self._solve_users(cells, self._with(popularity[head], items))
         vectors = self._with(popularity, np.zeros((data.n_items, config.dimension)))
@@ -274,10 +281,15 @@ class DPALS(FactorModel):
     def _popularity(self, cells: csr_array, rng: np.random.Generator) -> Floats:
         """Noisy counts, none below 0, as a coordinate: (n_items,) with a mean square of 1 (0 where all are 0)."""
         config = self.config
-        weights = norm_weights(np.diff(cells.indptr).astype(np.float64), config.contribution)
         bound = norm_bound(config.contribution)
         std = self._std(config.counts_share, bound)
-        counts = np.maximum(add_noise("item counts", cells.T @ weights, std, bound, rng), 0.0)
+
+        def adds(of: csr_array) -> Floats:
+            return of.T @ norm_weights(np.diff(of.indptr).astype(np.float64), config.contribution)
+
+        counts = add_noise("item counts", adds(cells), std, bound, rng)
+        self._show(counts, std, adds)
+        counts = np.maximum(counts, 0.0)
         length = np.sqrt(np.square(counts).mean())
         return counts / length if length else counts
 
@@ -295,30 +307,43 @@ class DPALS(FactorModel):
             users[start:stop] = np.linalg.solve(curvatures, rhs[start:stop, :, None])[..., 0]
         return users
 
-    def _solve_items(self, terms: UserTerms, rng: np.random.Generator) -> Floats:
-        """Release the sums of one iteration and solve: (n_items, d)."""
-        config, alpha = self.config, terms.unobserved_weight
+    def _head_terms(self, head: NDArray[np.int64], popularity: Floats, items: Floats, cells: csr_array) -> UserTerms:
+        return self.terms(cells[:, head], popularity[head], items)
+
+    def _solve_items(
+        self, terms: Callable[[csr_array], UserTerms], cells: csr_array, rng: np.random.Generator
+    ) -> Floats:
+        """Release the sums of one iteration over rows of users and solve: (n_items, d)."""
+        config, own = self.config, terms(cells)
+        alpha = own.unobserved_weight
         bound, clip = norm_bound(config.contribution), 0.0 if math.isinf(config.clip) else config.clip
         steps = config.iterations
         rest = 1 - config.counts_share - config.gramian_share - config.local_share
-        rhs, std = terms.rhs(), self._std(rest / steps, bound * clip)
-        rhs = add_noise("right-hand sides", rhs, std, bound * clip, rng)
+        std = self._std(rest / steps, bound * clip)
+        rhs = add_noise("right-hand sides", own.rhs(), std, bound * clip, rng)
+        self._show(rhs, std, lambda of: terms(of).rhs())
         if config.denoise:
             rhs = shrink(rhs, std)
-        gramian = terms.gramian()
         std = self._std(config.gramian_share / steps, clip**2)
-        gramian = noisy_squares("Gramian", gramian, std, clip**2, rng)
-        common = (alpha or 1.0) * gramian + config.item_ridge * np.eye(len(gramian))
+        gramian = noisy_squares("Gramian", own.gramian(), std, clip**2, rng)
+        self._show(triangles(gramian), std, lambda of: triangles(terms(of).gramian()))
+        common = (alpha or 1.0) * positive_part(gramian) + config.item_ridge * np.eye(len(gramian))
         items: Floats = np.empty_like(rhs)
         if alpha is None:
             items[:] = np.linalg.solve(common, rhs.T).T
             return items
         std = self._std(config.local_share / steps, bound * clip**2)
         for start, stop in blocks(*rhs.shape):
-            local = terms.local_gramians(start, stop)
-            local = noisy_squares("items' own matrices", local, std, bound * clip**2, rng)
-            items[start:stop] = np.linalg.solve(common + local, rhs[start:stop, :, None])[..., 0]
+            exact = own.local_gramians(start, stop)
+            local = noisy_squares("items' own matrices", exact, std, bound * clip**2, rng)
+            self._show(triangles(local), std, partial(_local_triangles, terms, start, stop))
+            curvatures = common + positive_part(local)
+            items[start:stop] = np.linalg.solve(curvatures, rhs[start:stop, :, None])[..., 0]
         return items
+
+    def _show(self, noisy: Floats, std: float, adds: Adds) -> None:
+        if self.watch is not None:
+            self.watch(noisy, std, adds)
 
     def _std(self, share: float, sensitivity: float) -> float:
         assert self._budget is not None
@@ -346,46 +371,13 @@ def norm_weights(squared_norms: Floats, contribution: float) -> Floats:
     return np.sqrt(contribution / np.maximum(squared_norms, contribution))
 
 
-def outer_sums(cells: csr_array, vectors: Floats, weights: Floats | None = None) -> Floats:
-    """Σ_k weights_k v_k v_kᵀ over the k of each row of cells: (n_rows, d, d).
-
-    A row at a time, as the product of a matrix and its transpose.
-    """
-    roots = vectors if weights is None else np.sqrt(weights)[:, None] * vectors
-    sums = np.empty((cells.shape[0], vectors.shape[1], vectors.shape[1]))
-    for row, (start, stop) in enumerate(pairwise(cells.indptr)):
-        own = roots[cells.indices[start:stop]]
-        np.matmul(own.T, own, out=sums[row])
-    return sums
-
-
-def positive_part(matrices: Floats) -> Floats:
-    """The nearest positive semi-definite matrices (Frobenius norm) to symmetric ones: (..., d, d)."""
-    values, vectors = np.linalg.eigh(matrices)
-    return (vectors * np.maximum(values, 0.0)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
-
-
-def shrink(noisy: Floats, std: float) -> Floats:
-    """(n, d) with each right singular direction of energy s² times max(0, 1 - n std²/s²), a Wiener filter.
-
-    Noise adds n std² to the expected energy of every direction; one that has no more than that holds nothing else.
-    """
-    energies, directions = np.linalg.eigh(noisy.T @ noisy)
-    of_noise = len(noisy) * std**2
-    kept = 1 - np.divide(of_noise, energies, out=np.ones_like(energies), where=energies > of_noise)
-    return noisy @ (directions * kept) @ directions.T
-
-
 def add_noise(release: str, exact: Floats, std: float, sensitivity: float, rng: np.random.Generator) -> Floats:
     """With independent noise; as they are, and no draws, where `std` is 0."""
     return noise.add_gaussian(rng, release, exact, std, sensitivity=sensitivity) if std else exact
 
 
-def noisy_squares(release: str, exact: Floats, std: float, sensitivity: float, rng: np.random.Generator) -> Floats:
-    """The positive part of symmetric (..., d, d) with symmetric noise; as they are where `std` is 0."""
-    if not std:
-        return exact
-    return positive_part(noise.add_symmetric_gaussian(rng, release, exact, std, sensitivity=sensitivity))
+def _local_triangles(terms: Callable[[csr_array], UserTerms], start: int, stop: int, cells: csr_array) -> Floats:
+    return triangles(terms(cells).local_gramians(start, stop))
 
 
 def blocks(n: int, dim: int) -> list[tuple[int, int]]:

@@ -77,11 +77,12 @@ def detectable_epsilon(record: Record) -> str:
 
 
 def _is_same(record: Record, entry: LedgerEntry) -> bool:
-    """Whether an audit is of the same mechanism, for the same budget, towards the same observer."""
+    """Whether an audit is of the same mechanism, for the same ε at the same δ, towards the same observer."""
     budget = entry.accounted_epsilon if entry.claimed_epsilon is None else entry.claimed_epsilon
     return (
         budget is not None
         and (record["protects"], record["mechanism"], record["observer"])
         == (entry.protects, entry.mechanism, entry.observer)
         and math.isclose(record["epsilon_claimed"], budget)
+        and math.isclose(record["delta"], entry.accounted_delta)
     )
