@@ -177,8 +177,8 @@ def audit_table(results: Results) -> Table | None:
     headings = ["Mechanism", "Protects", "claimed ε", "audited ε", "largest provable", "detects"]
     headings += ["confidence", "verdict"]
     return Table(
-        "Audits: the claim is refuted where audited exceeds it, inconclusive where the largest provable does not, or where "
-        "more is accounted than claimed; "
+        "Audits: the claim is refuted where audited exceeds it, inconclusive where the largest provable does not, or "
+        "where more is accounted than claimed; "
         "detects: the smallest ε that an audit refutes in nine of ten runs",
         [Heading(text, "" if text in ("Mechanism", "Protects", "verdict") else "number") for text in headings],
         rows,
