@@ -116,13 +116,13 @@ def published_autoencoder(seed: int, n_samples: int = 4_000, epsilon: float = 6.
 @worst_case("users of one batch with three items each or none; one step with all of them in every epoch")
 def published_factors(seed: int, n_samples: int = 4_000, epsilon: float = 6.0, **size: Any) -> Samples:
     """`mf`, likewise."""
-    return _published(MF, FactorisationConfig, seed, n_samples, epsilon, unobserved=1.0, **size)
+    return _published(MF, FactorisationConfig, seed, n_samples, epsilon, unobserved=0.0, **size)
 
 
 @worst_case("users of one batch with three items each or none; one step with all of them in every epoch")
 def published_factors_and_biases(seed: int, n_samples: int = 4_000, epsilon: float = 6.0, **size: Any) -> Samples:
     """`svd`, likewise."""
-    return _published(SVD, FactorisationConfig, seed, n_samples, epsilon, unobserved=1.0, **size)
+    return _published(SVD, FactorisationConfig, seed, n_samples, epsilon, unobserved=0.0, **size)
 
 
 def _autoencoder(steps: dict[str, float], seed: int, n: int, epsilon: float, delta: float) -> Samples:

@@ -120,22 +120,6 @@ def test_rows_hold_the_users_ratings(name):
     assert set(fitted(name, given, values="binary").rows(np.arange(3)).unique().tolist()) == {0.0, 1.0}
 
 
-@pytest.mark.parametrize("unobserved", [0.0, 0.1])
-@pytest.mark.parametrize("name", ["mf", "svd"])
-def test_factorisations_start_at_every_users_mean(name, unobserved):
-    """Otherwise vectors first grow for popular items, and validation stops at that peak."""
-    model, given = fitted(name, epochs=1, learning_rate=1e-9, init_std=1e-6, unobserved=unobserved), data()
-    rows = model.rows(np.arange(N_USERS))
-    weights = np.where(rows > 0, 1.0, unobserved)
-    means = (weights * rows.numpy()).sum(1, keepdims=True) / np.maximum(weights.sum(1, keepdims=True), 1e-9)
-    spread = (weights * (rows.numpy() - means) ** 2).sum(1)
-    ids = torch.arange(N_USERS)
-    np.testing.assert_allclose(model.network.losses(rows, ids, None).detach().numpy(), spread, rtol=1e-4, atol=1e-4)
-    if not unobserved:
-        kinder = replace(given, ratings=given.ratings + (given.users % 2).astype(np.float32))  # in the same order
-        torch.testing.assert_close(scores(fitted(name, kinder, unobserved=0.0)), scores(fitted(name, unobserved=0.0)))
-
-
 @pytest.mark.parametrize("name", ["ae", "vae"])
 def test_a_user_without_interactions_adds_nothing_to_a_private_step(name):
     given = data()

@@ -1,11 +1,9 @@
 """SVD and MF: rating matrices as products of users' and items' vectors, learnt by gradient steps on users.
 
 Source: the factorisations of DP-VAE's Tables 8 and 11 (Fang, Du and Wu, 2022), which names SGD and, for SVD, rank 100,
-and no more. Both predict what a user's ratings differ by from their mean, which ranks nothing and stays with the user;
-SVD has a bias for every item besides (Koren, "Factorization meets the neighborhood", KDD 2008, section 2.3). A cell
-without an interaction counts as a rating of 0 with weight `unobserved`. Users' vectors stay with the users; an item's
-gradient is an outer product of a user's errors and that user's vector, so norms have a closed form
-(`tasks.privacy.mechanisms.ghost`).
+and no more. Here SVD has a bias for every item and MF has none. A cell without an interaction counts as a rating of 0
+with weight `unobserved`. Users' vectors stay with the users; an item's gradient is an outer product of a user's errors
+and that user's vector, so norms have a closed form (`tasks.privacy.mechanisms.ghost`).
 """
 
 from __future__ import annotations
@@ -23,8 +21,6 @@ from tasks.models.training import draw_weights
 from tasks.models.vae.user_config import UserConfig
 from tasks.models.vae.userwise import UserModel, UserNetwork
 from tasks.training_data import TrainingData
-
-TINY = 1e-12
 
 
 class FactorisationConfig(UserConfig):
@@ -53,10 +49,8 @@ class FactorisationNetwork(UserNetwork):
         return self.users[users], rows.new_zeros(len(rows))
 
     def mismatch(self, rows: Tensor, logits: Tensor) -> Tensor:
-        """(n,) sums of weighted squared errors, beside each user's mean with the same weights."""
-        weights = torch.where(rows > 0, 1.0, self.unobserved)
-        means = (weights * rows).sum(1, keepdim=True) / weights.sum(1, keepdim=True).clamp(min=TINY)
-        return (weights * (rows - means - logits).square()).sum(1)
+        """(n,) sums of weighted squared errors."""
+        return (torch.where(rows > 0, 1.0, self.unobserved) * (rows - logits).square()).sum(1)
 
     @override
     def local(self) -> list[nn.Parameter]:
