@@ -90,7 +90,7 @@ class Truncated(GCN):
 def test_at_an_infinite_budget_loss_and_gradients_are_those_of_the_non_private_truncated_loss(seed):
     private = built(GERAI(GERAIConfig(**COMMON, epsilon=math.inf, bound="tanh")), seed)
     plain = built(Truncated(GCNConfig(**COMMON)), seed)
-    plain.load_weights({name: tensor for name, tensor in private.weights().items() if "noise" not in name})
+    plain.load_weights({name: tensor for name, tensor in private.weights().items() if name in plain.weights()})
     losses = [model.loss(*triples(seed)) for model in (private, plain)]
     assert losses[0].item() == pytest.approx(losses[1].item(), abs=1e-6)
     gradients = [
@@ -141,6 +141,20 @@ def test_directions_that_noise_turned_negative_are_dropped_from_the_linear_term_
     model.network.noise_linear = torch.ones(6)
     assert model.objective(torch.zeros(5, 6)).item() == pytest.approx(math.log(2))
     assert model.diagnostics() == {"eigenvalues_trimmed": 6.0}
+
+
+def test_what_the_loss_drops_scores_nothing():
+    """The loss says nothing of these directions of h: training leaves them as they began, or moves them at random."""
+    model = built(GERAI(GERAIConfig(**COMMON, epsilon=0.05, ridge=0.0)))
+    model.loss(*triples())
+    users, kept = np.arange(N_USERS, dtype=np.int32), model.network.kept
+    assert 0 < torch.linalg.matrix_rank(kept) < COMMON["dimension"]
+    model.weights_changed()
+    before = model.score(users)
+    with torch.no_grad():
+        model.network.project.weight += (torch.eye(COMMON["dimension"]) - kept) @ torch.ones(COMMON["dimension"])
+    model.weights_changed()
+    torch.testing.assert_close(model.score(users), before)
 
 
 def test_noise_is_drawn_once_per_run_unless_asked_otherwise():

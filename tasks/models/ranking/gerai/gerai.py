@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor, nn
+from typing_extensions import override
 
 from tasks.models.ranking.gerai.gcn import GCN, GCNConfig, GCNNetwork
 from tasks.privacy.accounting.gaps import EPOCH
@@ -36,10 +37,13 @@ class GERAIConfig(GCNConfig):
 
 
 class GERAINetwork(GCNNetwork):
-    """`GCNNetwork` with the noise of the run as buffers, so that checkpoints carry it."""
+    """`GCNNetwork` with what checkpoints must carry besides as buffers."""
 
     noise_linear: Tensor
     noise_quadratic: Tensor
+    """Of the run."""
+    kept: Tensor
+    """(d, d) projection of h on the directions that the last step's loss keeps."""
 
 
 class GERAI(GCN):
@@ -56,6 +60,7 @@ class GERAI(GCN):
         self._scale = functional.noise_scale(self.config.dimension, self.config.epsilon, len(data.users))
         for name, noise in zip(("noise_linear", "noise_quadratic"), self._draw(), strict=True):
             network.register_buffer(name, noise)
+        network.register_buffer("kept", torch.eye(self.config.dimension))
         self._trimmed: list[int] = []
         return network
 
@@ -73,8 +78,8 @@ class GERAI(GCN):
         """η − ½ mean q̄, (d,), and ⅛ mean(q̄ q̄ᵀ) + N, (d, d), regularised and trimmed to be bounded below in h.
 
         As in the functional-mechanism paper (VLDB 2012, §6): `ridge` times the noise's standard deviation is added
-        to the diagonal, then directions of h with a negative eigenvalue are dropped from both terms. Which ones is a
-        constant for the gradient. Without noise nothing is added or dropped.
+        to the diagonal, then directions of h with a negative eigenvalue are dropped from both terms, and from h where
+        it scores. Which ones is a constant for the gradient. Without noise nothing is added or dropped.
         """
         if self.config.redraw == "step":
             self.network.noise_linear, self.network.noise_quadratic = self._draw()
@@ -89,7 +94,14 @@ class GERAI(GCN):
             kept = vectors[:, values >= -rounding]
             self._trimmed.append(len(linear) - kept.shape[1])
             projection = kept @ kept.T
+        self.network.kept = projection
         return projection @ linear, projection @ quadratic @ projection
+
+    @override
+    def derived(self) -> dict[str, Tensor]:
+        """What scoring needs; h without what the loss drops, which it says nothing about and leaves as it began."""
+        scoring = super().derived()
+        return scoring | {"project": self.network.kept @ scoring["project"]}
 
     def diagnostics(self) -> dict[str, float]:
         """Mean number of eigenvalues that were trimmed per step since the last call."""
