@@ -50,13 +50,14 @@ def rgcn(data: NetworkData, net) -> np.ndarray:
     friends = [friends_of(data.links, user) for user in range(n)]
     posts, written = [], [[] for _ in range(n)]
     if data.posts is not None:
-        vectors = unit(data.word_vectors)
+        vectors = unit(data.word_vectors - data.word_vectors.mean(0))
         for post, writer in enumerate(data.posts.users):
             words = data.posts.tokens[data.posts.indptr[post] : data.posts.indptr[post + 1]]
             posts.append(mean([vectors[w] for w in words], data.word_vectors.shape[1]))
             written[writer].append(post)
     elif data.text_vectors is not None:
-        vectors = iter(unit(data.text_vectors[data.has_text]))
+        known = data.text_vectors[data.has_text]
+        vectors = iter(unit(known - known.mean(0)))
         for user in np.flatnonzero(data.has_text):
             written[user].append(len(posts))
             posts.append(next(vectors))

@@ -70,6 +70,14 @@ def test_how_long_attributes_and_vectors_are_makes_no_difference():
     np.testing.assert_array_equal(rows, expected)
 
 
+def test_what_all_vectors_of_texts_have_in_common_makes_no_difference():
+    """It is most of them, and training would begin by shrinking all embeddings."""
+    data = NETWORKS["all there"]
+    moved = replace(data, word_vectors=data.word_vectors + 10 * np.float32(data.word_vectors[0]))
+    rows, expected = (RGCN(CONFIG).fit(d, rng=np.random.default_rng(0)).embed() for d in (moved, data))
+    np.testing.assert_allclose(rows, expected, atol=1e-3)
+
+
 def test_means_over_friends_are_zero_without_friends():
     links = np.array([[0, 1], [0, 2]], np.int32)
     rows = torch.tensor([[1.0], [2.0], [6.0], [9.0]])

@@ -350,6 +350,9 @@ def test_claims_follow_the_numbers_of_each_network(full: Results, published: Res
     small = verdicts(published)
     assert small["Foursquare: DP-R-GCN is less attackable than R-GCN"] == "supported"
     assert small["Foursquare: hierarchical layers help (CroGCN above CroGCN-NH)"] == "not run"
+    both = [*published.systems, replace(system(published, "rgcn"), name="rgcn-text-free", label="rgcn-text-free")]
+    fair = verdicts(replace(published, systems=both))  # DP-R-GCN reads no texts here
+    assert fair["Foursquare: DP-R-GCN is less attackable than R-GCN without texts"] == "supported"
     assert not any(claim.startswith("Twitter") for claim in small)
     assert verdicts(bare) == {}
 

@@ -29,7 +29,7 @@ from typing_extensions import override
 
 from tasks.errors import DataError
 from tasks.models.training import EpochConfig, draw_weights
-from tasks.models.user_networks.base import EpochEmbedder, NetworkData, UserEmbedder, scale
+from tasks.models.user_networks.base import EpochEmbedder, NetworkData, UserEmbedder, centre, scale
 from tasks.models.user_networks.friendship import batches, friendship_loss, mean_of_friends
 
 POSTS_AT_ONCE = 1 << 16
@@ -173,7 +173,8 @@ class PostVectors:
     def from_data(cls, data: NetworkData) -> PostVectors | None:
         """The posts of a network; None where it has no texts.
 
-        Vectors are scaled (`scale`): how long they are only says how they were learnt.
+        Vectors are centred and scaled (`centre`, `scale`): what they have in common, and how long they are, only says
+        how they were learnt.
 
         Raises:
             DataError: there are posts, but no vectors of their words.
@@ -183,13 +184,13 @@ class PostVectors:
             if data.word_vectors is None:
                 raise DataError("network: posts without vectors of their words; learn them first (word2vec)")
             np.cumsum(np.bincount(data.posts.users, minlength=data.n_users), out=by_user[1:])
-            words = scale(data.word_vectors)
+            words = scale(centre(data.word_vectors))
             return cls(by_user, words, torch.from_numpy(data.posts.indptr), torch.from_numpy(data.posts.tokens).long())
         if data.text_vectors is None:
             return None
         has_text = np.ones(data.n_users, np.bool_) if data.has_text is None else data.has_text
         np.cumsum(has_text, out=by_user[1:])
-        return cls(by_user, scale(data.text_vectors[has_text]))
+        return cls(by_user, scale(centre(data.text_vectors[has_text])))
 
     def to(self, device: torch.device) -> PostVectors:
         """The same on another device."""

@@ -59,6 +59,7 @@ _METHODS = {
     "SNE": "sne",
     "UDMF": "udmf",
     "R-GCN": "rgcn",
+    "R-GCN without texts": "rgcn-text-free",
     "DP-R-GCN": "dp-rgcn",
     "DP-CroSUE": "dp-crosue",
     "CroSUE": "crosue",
