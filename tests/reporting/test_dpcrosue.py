@@ -40,7 +40,6 @@ def published() -> Results:
 
 @pytest.fixture(scope="module")
 def bare() -> Results:
-    """Structure alone."""
     return example_dpcrosue.ione()
 
 
@@ -350,8 +349,8 @@ def test_claims_follow_the_numbers_of_each_network(full: Results, published: Res
     small = verdicts(published)
     assert small["Foursquare: DP-R-GCN is less attackable than R-GCN"] == "supported"
     assert small["Foursquare: hierarchical layers help (CroGCN above CroGCN-NH)"] == "not run"
-    both = [*published.systems, replace(system(published, "rgcn"), name="rgcn-text-free", label="rgcn-text-free")]
-    fair = verdicts(replace(published, systems=both))  # DP-R-GCN reads no texts here
+    same = replace(system(published, "rgcn"), name="rgcn-text-free", label="rgcn-text-free")  # as DP-R-GCN reads
+    fair = verdicts(replace(published, systems=[*published.systems, same]))
     assert fair["Foursquare: DP-R-GCN is less attackable than R-GCN without texts"] == "supported"
     assert not any(claim.startswith("Twitter") for claim in small)
     assert verdicts(bare) == {}
@@ -381,8 +380,7 @@ def test_the_table_of_all_systems_has_the_columns_that_were_measured(replica: Re
 def test_the_page_is_whole_and_says_what_it_cannot_show(published: Results, bare: Results, replica: Results) -> None:
     every = {"published": published, "bare": bare, "weibo": example_dpcrosue.weibo(), "replica": replica}
     pages = {name: shown.page(results, shown.claims(results, 0)) for name, results in every.items()}
-    for name, results in every.items():
-        text = pages[name]
+    for results, text in zip(every.values(), pages.values(), strict=True):
         ids = re.findall(r'\bid="([^"]+)"', text)
         assert len(ids) == len(set(ids))
         assert set(re.findall(r'href="#([^"]+)"', text)) <= set(ids)

@@ -5,8 +5,8 @@ A claim is one or more comparisons, each tested in both directions by a paired t
 (the intersection-union test). It is contradicted if a comparison is significant the other way after Holm's correction
 over all of the claim's, or in another claim that has it, too. Otherwise it is not decided. A claim of what holds "in
 most cases" needs more than half of its cases, and is contradicted by half of them; there both directions of all
-comparisons are corrected together. Tests over seeds speak of the same attacked users and held-out items, as the paper's
-averages do.
+comparisons are corrected together. Tests over seeds speak of the users and items at hand, as the paper's averages do:
+seeds share the attacked users or the held-out items, or split the same users anew (embeddings).
 """
 
 from __future__ import annotations
