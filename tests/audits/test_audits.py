@@ -139,9 +139,11 @@ def test_what_a_run_of_all_epochs_releases_is_audited_not_a_step_of_everybody() 
     assert samples.entry.events[0].count == 6
 
 
-@pytest.mark.parametrize("name", [name for name in AUDITS if auditor(name)(0, 4).entry.accounted_delta])
+@pytest.mark.parametrize("name", AUDITS)
 def test_a_budget_is_audited_at_its_own_delta(name: str) -> None:
     """Noise for another δ is other noise: a bound on it says nothing of the line."""
+    if not auditor(name)(0, 4).entry.accounted_delta:
+        return
     model = {"delta": 1e-5, "epsilon": 1.0, "epsilon_max": 1.0, "batch_size": 4, "epochs": 2, "clip": 1.0}
     small = {key: value for key, value in model.items() if key in COPIED_KEYS[name]}
     assert "delta" in small
