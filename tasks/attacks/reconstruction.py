@@ -4,8 +4,8 @@ Sources: Meng et al., "Personalized Privacy-Preserving Social Recommendation" (A
 paper attacks with the final item vectors alone; what its parties get during training is attacked here as well.
 Attackers know more and more, but that `first` does not average and `friend` hears no submissions:
 
-- `expected_ratings`, the control: published ratings alone, as damped means of items and users. Who does worse has
-  learnt nothing from the system.
+- `expected_ratings`, the control: published ratings alone, as means of items and users
+  (`tasks.evaluation.damped_means`). Who does worse has learnt nothing from the system.
 - `published`: Eq. 10. Each user's vector is fitted to that user's published ratings, given the item vectors.
 - `tuned`: the same with the ridge, and the share of the control, that predict published ratings best when each is left
   out of its user's fit.
@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from tasks.attacks.measurements import DRIFTS, Floats, likeliest, weigh
+from tasks.evaluation.damped_means import DampedMeans
 
 RIDGES = (0.1, 1.0, 10.0, 100.0, 1000.0)
 """What `tuned` chooses from."""
@@ -64,6 +65,11 @@ class Published:
     def by_user(self) -> csr_array:
         """(n_users, n): which ratings are a user's."""
         return _user_matrix(self.users, self.n_users)
+
+    @cached_property
+    def means(self) -> DampedMeans:
+        """What these ratings alone make an attacker expect of others."""
+        return DampedMeans(self.users, self.items, self.ratings, self.n_users, self.n_items, self.low, self.high)
 
     def clip(self, ratings: Floats) -> Floats:
         """Cut off at the ends of the scale."""
@@ -120,15 +126,9 @@ class TunedAttacker:
         return self.published.clip(self.share * self.control + (1 - self.share) * predicted)
 
 
-def expected_ratings(published: Published, targets: Targets, damping: float) -> Floats:
-    """The control: what is expected from published ratings alone, (n_targets,).
-
-    damping: made-up average ratings of every item, and of every user, that means are shrunk by.
-    """
-    mean, of_items, of_users, counts = _means(published, damping)
-    item = of_items / np.maximum(counts[0] + damping, 1)
-    user = of_users / np.maximum(counts[1] + damping, 1)
-    return published.clip(mean + item[targets.items] + user[targets.users])
+def expected_ratings(published: Published, targets: Targets) -> Floats:
+    """The control: what is expected from published ratings alone, (n_targets,)."""
+    return published.means.expected(targets.users, targets.items, published.means.best)
 
 
 def fit(published: Published, vectors: Floats, ridge: float) -> Profiles:
@@ -177,9 +177,7 @@ def left_out(published: Published, vectors: Floats, profiles: Profiles) -> Float
     return published.clip(published.ratings - off)
 
 
-def tune(
-    published: Published, targets: Targets, vectors: Floats, damping: float, ridges: tuple[float, ...] = RIDGES
-) -> TunedAttacker:
+def tune(published: Published, targets: Targets, vectors: Floats, ridges: tuple[float, ...] = RIDGES) -> TunedAttacker:
     """What `tuned` knows: the ridge and the share of the control that predict published ratings best.
 
     Item vectors have been fitted to these ratings, so that they look better than they are; nothing else is known to an
@@ -189,7 +187,7 @@ def tune(
     errors = [_mean_square(left_out(published, vectors, profiles) - published.ratings) for profiles in fits]
     best = int(np.argmin(errors))
     predicted = left_out(published, vectors, fits[best])
-    difference = public_left_out(published, damping) - predicted
+    difference = published.means.left_out(published.means.best) - predicted
     if square := float(difference @ difference):
         share = float(np.clip(difference @ (published.ratings - predicted) / square, 0, 1))
     else:
@@ -199,7 +197,7 @@ def tune(
         targets,
         vectors,
         fits[best],
-        expected_ratings(published, targets, damping),
+        expected_ratings(published, targets),
         share,
         errors[best],
         _mean_square(predicted + share * difference - published.ratings),
@@ -317,30 +315,6 @@ def from_friends(
         if len(missed) and (error := _mean_square(missed)) < least:
             best, least = candidate.vectors, error
     return tuned.guess(best), int(np.isin(tuned.targets.users, senders).sum())
-
-
-def _means(published: Published, damping: float) -> tuple[float, Floats, Floats, tuple[Floats, Floats]]:
-    """The mean rating, sums of items' deviations from it and of users' from their items', and how many each has."""
-    mean = float(published.ratings.mean())
-    off = published.ratings - mean
-    counts = (
-        np.bincount(published.items, minlength=published.n_items).astype(np.float64),
-        np.bincount(published.users, minlength=published.n_users).astype(np.float64),
-    )
-    of_items = np.bincount(published.items, off, published.n_items).astype(np.float64)
-    off = off - (of_items / np.maximum(counts[0] + damping, 1))[published.items]
-    of_users = np.bincount(published.users, off, published.n_users).astype(np.float64)
-    return mean, of_items, of_users, counts
-
-
-def public_left_out(published: Published, damping: float) -> Floats:
-    """What the control predicts of each published rating without it, but for its part in the mean of all: (n,)."""
-    mean, of_items, of_users, (n_items, n_users) = _means(published, damping)
-    users, items, off = published.users, published.items, published.ratings - mean
-    item = of_items / np.maximum(n_items + damping, 1)
-    without = (of_items[items] - off) / np.maximum(n_items[items] - 1 + damping, 1)
-    user = (of_users[users] - (off - item[items])) / np.maximum(n_users[users] - 1 + damping, 1)
-    return published.clip(mean + without + user)
 
 
 def _plus(matrices: Floats, diagonals: Floats) -> Floats:

@@ -88,8 +88,6 @@ class ReconstructionAttack(_Attack):
     kind: Literal["reconstruction"]
     ridge: Annotated[float, Field(gt=0)]
     """Weight of the squared norm of a user vector that an attacker fits to published ratings."""
-    damping: Annotated[float, Field(ge=0)]
-    """Made-up average ratings that the means of the control are shrunk by."""
 
 
 class EmbeddingAttack(_Attack):

@@ -41,3 +41,28 @@ class Replaying(Protocol):
 
     def replayed(self) -> Replayed | None:
         """Of the submissions of the last `fit`; None where nothing is submitted, and for a loaded model."""
+
+
+@dataclass(frozen=True)
+class Information:
+    """What all submissions of a user together say of the user's sensitive ratings r: G = H (r - g) and noise N(0, H).
+
+    senders, subjects: (n,) int32 users and items, sorted by both.
+    guess: (n,) g, what published ratings make expect.
+    gradient: (n,) G.
+    matrix: (Σ n_i²,) H, of every user i in turn the n_i x n_i entries, row by row.
+    """
+
+    senders: NDArray[np.int32]
+    subjects: NDArray[np.int32]
+    guess: NDArray[np.float64]
+    gradient: NDArray[np.float64]
+    matrix: NDArray[np.float64]
+
+
+@runtime_checkable
+class Informing(Protocol):
+    """A model whose recommender adds that up."""
+
+    def information(self) -> Information | None:
+        """Of the last `fit`; None where no vector depends on a sensitive rating that is sent, and for a loaded model."""

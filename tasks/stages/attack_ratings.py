@@ -191,13 +191,13 @@ def attack_release(
     of = schema.n_users, schema.n_items, low, high
     published = Published(shown["user"].to_numpy(), shown["item"].to_numpy(), ratings, *of)
     targets = Targets(hidden["user"].to_numpy(), hidden["item"].to_numpy())
-    guesses = {"public": reconstruction.expected_ratings(published, targets, attack.damping)}
+    guesses = {"public": reconstruction.expected_ratings(published, targets)}
     friends = 0
     if release.has("items"):
         items = release.vectors("items", schema.n_items)
         literal = reconstruction.fit(published, items, attack.ridge).vectors
         guesses["published"] = reconstruction.predict(literal, items, targets, published)
-        tuned = reconstruction.tune(published, targets, items, attack.damping)
+        tuned = reconstruction.tune(published, targets, items)
         guesses["tuned"] = tuned.guess(tuned.profiles.vectors)
         if release.has("submissions"):
             mean_items = release.vectors("mean-items", schema.n_items)

@@ -9,6 +9,7 @@ import pytest
 
 from tasks.attacks import reconstruction
 from tasks.attacks.reconstruction import Published, Targets, TunedAttacker
+from tasks.evaluation.damped_means import DAMPINGS
 from tasks.evaluation.rating import mae
 
 N_USERS, N_ITEMS, SIZE = 80, 60, 3
@@ -39,7 +40,7 @@ class World:
         return 2 * self.errors[:, None] * self.users[self.targets.users]
 
     def informed(self) -> TunedAttacker:
-        return reconstruction.tune(self.published, self.targets, self.items, 5.0)
+        return reconstruction.tune(self.published, self.targets, self.items)
 
 
 def world(seed: int = 0, n_items: int = N_ITEMS) -> World:
@@ -112,6 +113,23 @@ def test_leaving_out_by_the_hat_matrix_equals_fitting_again(monkeypatch: pytest.
         assert actual[row] == pytest.approx(np.clip(again @ its.items[known.items[row]], 1, 5), rel=1e-9)
 
 
+def test_the_controls_damping_predicts_published_ratings_best_when_each_is_left_out() -> None:
+    """Noisy ratings of users and items that hardly differ want much of it, means that differ widely and exactly none;
+    sensitive ratings have no say, as nobody hands them over."""
+    rng = np.random.default_rng(0)
+    users, items = (ids.ravel().astype(np.int32) for ids in np.indices((40, 30)))
+    noisy = rng.uniform(1, 5, len(users))
+    exact = np.clip(3 + rng.normal(0, 0.5, 40)[users] + rng.normal(0, 0.5, 30)[items], 1, 5)
+    for ratings, expected in ((noisy, max(DAMPINGS)), (exact, min(DAMPINGS))):
+        known = Published(users, items, ratings, 40, 30, 1.0, 5.0)
+        assert known.means.best == expected
+        targets = Targets(users[:9], items[:9])
+        control = known.means.expected(targets.users, targets.items, expected)
+        np.testing.assert_array_equal(reconstruction.expected_ratings(known, targets), control)
+        errors = {damping: np.abs(known.means.left_out(damping) - ratings).mean() for damping in DAMPINGS}
+        assert errors[expected] == min(errors.values())
+
+
 def test_the_control_equals_means_of_items_then_of_users() -> None:
     its, damping = world(), 2.5
     known = its.published
@@ -127,7 +145,7 @@ def test_the_control_equals_means_of_items_then_of_users() -> None:
             rating - mean - of_item[other] for rating, other in zip(known.ratings[mine], known.items[mine], strict=True)
         ]
         expected.append(np.clip(mean + of_item[item] + sum(off) / (len(off) + damping), 1, 5))
-    actual = reconstruction.expected_ratings(known, its.targets, damping)
+    actual = known.means.expected(its.targets.users, its.targets.items, damping)
     assert actual == pytest.approx(np.array(expected), rel=1e-9)
     assert (known.users != LONELY).all()
 
@@ -136,7 +154,7 @@ def test_leaving_a_rating_out_of_the_control_equals_means_without_it() -> None:
     """All but the mean of all ratings, which keeps it."""
     its, damping = world(), 2.5
     known = its.published
-    actual = reconstruction.public_left_out(known, damping)
+    actual = known.means.left_out(damping)
     off = known.ratings - known.ratings.mean()
 
     def of_item(item: int, without: int) -> float:
@@ -156,8 +174,8 @@ def test_ridge_and_share_are_those_that_predict_published_ratings_best(scale: fl
     its, grid = world(), np.linspace(0, 1, 101)
     known, truth = its.published, its.published.ratings
     items = its.items + scale * np.random.default_rng(7).normal(0, 0.3, its.items.shape)
-    informed = reconstruction.tune(known, its.targets, items, 5.0)
-    control = reconstruction.public_left_out(known, 5.0)
+    informed = reconstruction.tune(known, its.targets, items)
+    control = known.means.left_out(known.means.best)
     left_out = [
         reconstruction.left_out(known, items, reconstruction.fit(known, items, ridge))
         for ridge in reconstruction.RIDGES
@@ -299,8 +317,8 @@ def test_item_vectors_of_pure_noise_leave_the_control() -> None:
     """Equation 10 believes them; who looks at how published ratings are predicted does not."""
     its = world()
     junk = np.random.default_rng(4).normal(0, 50, its.items.shape)
-    control = reconstruction.expected_ratings(its.published, its.targets, 5.0)
-    informed = reconstruction.tune(its.published, its.targets, junk, 5.0)
+    control = reconstruction.expected_ratings(its.published, its.targets)
+    informed = reconstruction.tune(its.published, its.targets, junk)
     literal = reconstruction.fit(its.published, junk, 1e-6).vectors
     assert informed.share > 0.8
     assert error(informed.guess(informed.profiles.vectors), its) == pytest.approx(error(control, its), abs=0.03)

@@ -65,7 +65,7 @@ def test_without_noise_the_first_submission_gives_the_rating_away(name):
     shown = replace(data, users=data.users[~data.sensitive], items=data.items[~data.sensitive])
     known = Published(shown.users, shown.items, data.ratings[~data.sensitive].astype(float), N_USERS, N_ITEMS, 1, 5)
     targets = Targets(replayed.senders, replayed.subjects)
-    tuned = reconstruction.tune(known, targets, model.observed().items.astype(float), 5.0)
+    tuned = reconstruction.tune(known, targets, model.observed().items.astype(float))
     messages = (each.astype(float) for each in (replayed.first_items, replayed.first, replayed.first_variance))
     actual, _ = from_first(tuned, *messages, model.config.initial_spread)
     np.testing.assert_allclose(actual, truth, atol=1e-4)

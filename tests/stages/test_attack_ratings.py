@@ -100,7 +100,7 @@ def test_where_nothing_is_sensitive_or_nothing_published_there_are_no_metrics() 
 def test_errors_are_of_the_folds_sensitive_training_ratings() -> None:
     """Of the control, from the tables; the ratings of the fold itself and of validation play no part."""
     published, targets, truth = known(learnt())
-    expected = mae(truth, reconstruction.expected_ratings(published, targets, tiny_ratings.ATTACK["damping"]))
+    expected = mae(truth, reconstruction.expected_ratings(published, targets))
     assert [measured(name)["public"] for name in NAMES] == pytest.approx([expected] * len(NAMES), rel=1e-9)
 
 
@@ -126,7 +126,7 @@ def test_each_submission_is_held_against_its_own_rating(tmp_path: Path) -> None:
     rows = learnt()
     published, targets, truth = known(rows)
     items = release().vectors("items", tiny_ratings.N_ITEMS)
-    fitted = reconstruction.tune(published, targets, items, 2.0).profiles.vectors[targets.users]
+    fitted = reconstruction.tune(published, targets, items).profiles.vectors[targets.users]
     mean_items = release().vectors("mean-items", tiny_ratings.N_ITEMS)[targets.items]
     errors = (fitted * mean_items).sum(axis=1) - truth
     exact = (2 * errors[:, None] * fitted).astype(np.float32)

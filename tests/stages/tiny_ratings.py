@@ -40,7 +40,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "mf-ratings": {"config": FACTORS},
     "rating-means": {"config": MEANS, "sweep": [{"sensitive_share": 0.5}]},
 }
-ATTACK = {"kind": "reconstruction", "ridge": 0.01, "damping": 2.0}
+ATTACK = {"kind": "reconstruction", "ridge": 0.01}
 
 
 def changes(suite: str = "tiny") -> dict[str, Any]:

@@ -1,0 +1,208 @@
+"""What all submissions of a user, taken together, say of the user's sensitive ratings, as the recommender adds it up.
+
+Source: weighted least squares, one Gauss-Newton step (Björck, "Numerical Methods for Least Squares Problems", 1996,
+§9.2). The recommender knows V, published ratings, the variance of all noise given h that it drew, and where all vectors
+start. A user trains on sensitive ratings, so the user's vector depends on them, and with it every submission
+s = 2 (uᵀv - r) u, those about published ratings too, whose noise may be far less.
+
+Let g be what the means of published ratings make the recommender expect of sensitive ratings r (so they are used as a
+point to expand around alone). It takes the users' steps at r = g, and their derivative A = du/dr along: by the step
+u - γ (2λu + 2 Σ (uᵀv - r) v) it becomes A - γ (2λA + 2 A Σ vvᵀ), and 2γv more for the rating of that v; by the
+projection on the unit ball, A (I - uuᵀ/‖u‖²)/‖u‖. A submission then is off what is expected by J (r - g) and noise,
+J = 2 (e I + u vᵀ) Aᵀ with e = uᵀv - r, and -2u more for the rating that it is about. With W the inverse variances of
+noise, what is kept are G = Σ JᵀW (s - 2eu) and H = Σ JᵀWJ over all iterations: r = g + H⁻¹ G is the estimate, H its
+precision. Per user that is M = Σ 4 (e I + v uᵀ) W (e I + u vᵀ), K x K, so H = A M Aᵀ but for the -2u.
+
+G is exact in each iteration. H is added up over some iterations at a time, W summed exactly, with the vectors of the
+last: they change little in between. Left out: friends, and where near the common start a vector really was.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from torch import Tensor, from_numpy
+
+from tasks.evaluation.damped_means import DampedMeans
+from tasks.models.replayed import Information
+from tasks.models.social.ratings import RatingTable, Scale
+from tasks.models.social.users import Users, into_unit_ball
+from tasks.privacy.mechanisms.shared_noise import SharedNoise
+
+Single = NDArray[np.float32]
+FLOOR = 1e-3
+"""Variance that is added to that of noise: what is expanded and rounded is never exact."""
+MOST = 10
+"""Iterations whose W is summed before H is, once training has gone on for ten times as many."""
+BLOCK = 1 << 16
+"""Pairs of ratings at a time."""
+
+
+class Channel:
+    """Submissions of one kind: about ratings whose vectors, errors and noise are handled alike.
+
+    table: the ratings, sensitive ones at their guesses; variance: (n,) of the noise in a coordinate of each, over h.
+    """
+
+    def __init__(self, table: RatingTable, variance: NDArray[np.float64], dimension: int) -> None:
+        self.table, self.variance = table, variance.astype(np.float32)[:, None]
+        self.precisions = np.zeros((len(table), dimension), np.float32)
+        """W, summed over iterations that H does not have yet."""
+        rows = np.arange(len(table) + 1, dtype=np.int32)
+        self.of_user = csr_array(
+            (np.ones(len(table), np.float32), table.users, rows), shape=(len(table), table.shape[0])
+        ).T.tocsr()
+
+    def gradient(
+        self, users: Single, items: Single, values: Single, mixing: Single | None
+    ) -> tuple[Single, Single]:
+        """Of one iteration's submissions, (n, K): by each user's vector, (n_users, K), and by each rating, (n,)."""
+        table = self.table
+        own, seen = users[table.users], items[table.items]
+        precisions = 1 / (self.variance * (1 if mixing is None else mixing[table.items]) + np.float32(FLOOR))
+        self.precisions += precisions
+        errors = _dot(own, seen) - table.values
+        off = precisions * (values - 2 * errors[:, None] * own)
+        along = _dot(own, off)
+        return 2 * (self.of_user @ (errors[:, None] * off + along[:, None] * seen)), -2 * along
+
+    def matrices(self, users: Single, items: Single) -> tuple[Single, Single, Single]:
+        """M of each user, (n_users, K, K); each rating's part of J apart from A: its mixed term (n, K) and square (n,).
+
+        The precisions are forgotten after that.
+        """
+        table, size = self.table, users.shape[1]
+        own, seen = users[table.users], items[table.items]
+        errors = _dot(own, seen) - table.values
+        weighted = self.precisions * own
+        square = _dot(own, weighted)
+        parts = np.empty((len(table), size, size), np.float32)
+        half = errors[:, None] * weighted + square[:, None] * seen / 2
+        np.multiply(half[:, :, None], seen[:, None, :], out=parts)
+        total = (self.of_user @ parts.reshape(len(table), -1)).reshape(-1, size, size)
+        total += total.transpose(0, 2, 1).copy()
+        diagonal = np.arange(size)
+        total[:, diagonal, diagonal] += self.of_user @ (errors[:, None] ** 2 * self.precisions)
+        mixed = -4 * (errors[:, None] * weighted + square[:, None] * seen)
+        self.precisions[:] = 0
+        return 4 * total, mixed, 4 * square
+
+
+class Joint:
+    """The recommender's sums G and H."""
+
+    def __init__(
+        self,
+        published: RatingTable,
+        targets: RatingTable,
+        shown: NDArray[np.intp],
+        variances: tuple[NDArray[np.float64], NDArray[np.float64]],
+        dimension: int,
+        scale: Scale,
+        **steps: Any,
+    ) -> None:
+        """Start with every user at the common start of all.
+
+        Args:
+            published: all published ratings.
+            targets: sensitive ratings, in the order of their submissions; their values are not looked at.
+            shown: (n_shown,) positions of published ratings about which single submissions are kept.
+            variances: of the noise in a coordinate of one submission, over h, of targets and of shown ratings.
+            dimension, scale: K, and the lowest and highest rating.
+            steps: `learning_rate`, `regularization` and `rng` of `Users`, nothing is drawn; `projection`.
+        """
+        shape, ids = published.shape, (targets.users, targets.items)
+        ratings = published.values.astype(np.float64)
+        means = DampedMeans(published.users, published.items, ratings, *shape, *scale)
+        self.guess = means.expected(*ids, means.best).astype(np.float32)
+        self.targets = RatingTable(*ids, self.guess, *shape)
+        some = RatingTable(*(getattr(published, name)[shown] for name in ("users", "items", "values")), *shape)
+        tables = zip((self.targets, some), variances, strict=True)
+        self._channels = [Channel(table, variance, dimension) for table, variance in tables]
+        self._published, self._projection = published, steps.pop("projection")
+        start, silence = np.full((shape[0], dimension), dimension**-0.5, np.float32), SharedNoise()
+        self._users = Users(
+            self.targets, published, None, start, None,
+            sensitive_noise=silence, public_noise=silence, alpha=0.0, projection=False, **steps,
+        )  # fmt: skip
+        sizes = self.targets.of_user[self.targets.users]
+        ends = np.cumsum(sizes)
+        self._left = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+        first = np.concatenate([[0], np.cumsum(self.targets.of_user)])[self.targets.users]
+        self._right = (np.arange(len(self._left)) + np.repeat(first - ends + sizes, sizes)).astype(np.int32)
+        self._derivative = np.zeros((len(sizes), dimension), np.float32)
+        self.gradient, self.matrix = np.zeros(len(sizes)), np.zeros(len(self._left))
+        self._counts = np.zeros(2, np.int64)  # iterations, and those of them that H has
+
+    def add(self, values: tuple[Single, Single], items: Single, mixings: tuple[Single | None, Single | None]) -> None:
+        """Submissions of one iteration about targets and shown ratings, (n, K) each, to what they answer: V and h."""
+        by_user, own = np.zeros_like(self._users.vectors), np.zeros(0, np.float32)
+        for channel, sent, mixing in zip(self._channels, values, mixings, strict=True):
+            gradient, by_rating = channel.gradient(self._users.vectors, items, sent, mixing)
+            by_user += gradient
+            own = by_rating if channel is self._channels[0] else own
+        self.gradient += _dot(self._derivative, by_user[self.targets.users]) + own
+        self._counts[0] += 1
+        done, summed = self._counts
+        if done - summed >= min(MOST, 1 + done // 10):
+            self._sum(items)
+
+    def step(self, items: Single) -> None:
+        """What users would do with (n_items, K) item vectors if sensitive ratings were as guessed, and A with it."""
+        users, derivative, target = self._users, self._derivative, self.targets
+        size = items.shape[1]
+        squares = (items[:, :, None] * items[:, None, :]).reshape(len(items), -1)
+        curvature = sum(
+            table.matrix(np.ones(len(table), np.float32)) @ squares for table in (target, self._published)
+        ).reshape(-1, size, size)
+        change = users.regularization * derivative + _times(derivative, curvature[target.users])
+        derivative -= 2 * users.learning_rate * (change - items[target.items])
+        users.step(items, None)
+        if self._projection:
+            vectors = users.vectors[target.users]
+            norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+            across = derivative - _dot(derivative, vectors)[:, None] * vectors / norms**2
+            np.copyto(derivative, across / norms, where=norms > 1)
+            into_unit_ball(users.vectors)
+
+    def information(self, items: Single) -> Information:
+        """So far, with the present V; zeros before the first message."""
+        self._sum(items)
+        return Information(
+            self.targets.users, self.targets.items, self.guess.astype(np.float64), self.gradient, self.matrix
+        )
+
+    def tensors(self) -> dict[str, Tensor]:
+        """For a checkpoint; they share memory with this object."""
+        arrays = {"users": self._users.vectors, "derivative": self._derivative, "counts": self._counts}
+        arrays |= {"gradient": self.gradient, "matrix": self.matrix}
+        arrays |= {f"precisions.{row}": channel.precisions for row, channel in enumerate(self._channels)}
+        return {name: from_numpy(array) for name, array in arrays.items()}
+
+    def _sum(self, items: Single) -> None:
+        """Add to H what iterations say that it does not have yet."""
+        if self._counts[0] == self._counts[1]:
+            return
+        self._counts[1] = self._counts[0]
+        (of_targets, mixed, square), (of_shown, *_) = (
+            channel.matrices(self._users.vectors, items) for channel in self._channels
+        )
+        derivative = self._derivative
+        left = _times(derivative, (of_targets + of_shown)[self.targets.users]) + mixed
+        for start in range(0, len(self._left), BLOCK):
+            part = slice(start, start + BLOCK)
+            rows, columns = self._left[part], self._right[part]
+            self.matrix[part] += _dot(left[rows], derivative[columns]) + _dot(derivative[rows], mixed[columns])
+        self.matrix[self._left == self._right] += square
+
+
+def _dot(a: Single, b: Single) -> Single:
+    return np.einsum("nk,nk->n", a, b)
+
+
+def _times(rows: Single, matrices: Single) -> Single:
+    """(n, K) rows times (n, K, K) matrices."""
+    return np.einsum("nk,nkl->nl", rows, matrices)
