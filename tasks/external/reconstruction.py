@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from tasks.attacks.reconstruction import Published, Targets, expected_ratings
+from tasks.attacks.reconstruction import Published
 from tasks.evaluation.statistics import crossed_interval
 from tasks.external import signals
 from tasks.external.findings import Answer, Attack, Measure, undecided
@@ -107,7 +107,7 @@ def _baseline(inputs: Inputs, pairs: Pairs) -> Floats:
         float(ratings.min()),
         float(ratings.max()),
     )
-    return expected_ratings(everything, Targets(pairs.users.astype(np.int32), pairs.items.astype(np.int32)), DAMPING)
+    return everything.means.expected(pairs.users.astype(np.int32), pairs.items.astype(np.int32), DAMPING)
 
 
 def _release_features(inputs: Inputs, similarity: Weights, pairs: Pairs, owners: NDArray[np.int64]) -> Floats:

@@ -65,4 +65,4 @@ class Informing(Protocol):
     """A model whose recommender adds that up."""
 
     def information(self) -> Information | None:
-        """Of the last `fit`; None where no vector depends on a sensitive rating that is sent, and for a loaded model."""
+        """Of the last `fit`; None where messages depend on no trained sensitive rating, and for a loaded model."""

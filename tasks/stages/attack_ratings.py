@@ -20,7 +20,8 @@ import pyarrow.parquet as pq
 from pydantic import BaseModel, Field
 
 from tasks import contracts
-from tasks.attacks import reconstruction, replay
+from tasks.attacks import joint, reconstruction, replay
+from tasks.attacks.joint import Measured
 from tasks.attacks.measurements import Floats
 from tasks.attacks.reconstruction import Published, Targets, TunedAttacker
 from tasks.config.attacks import ReconstructionAttack
@@ -98,6 +99,30 @@ class Release:
                     "train again"
                 )
         return tables
+
+    def information(self, hidden: pl.DataFrame) -> Measured | None:
+        """What all submissions say of the hidden ratings, in their order; None where the system has no such table.
+
+        Raises:
+            DataError: it is not about these.
+        """
+        if not self.has("information"):
+            return None
+        path = self.path("information")
+        table = contracts.read(path, replayed.INFORMATION).sort("sender", "subject")
+        counts = hidden.group_by("user", maintain_order=True).len()["len"].to_numpy()
+        sizes = np.repeat(counts, counts)
+        same = table.select(user="sender", item="subject").equals(hidden.select("user", "item"))
+        if not same or not np.array_equal(table["row"].list.len().to_numpy(), sizes):
+            raise DataError(
+                f"{path}: is not about the {len(hidden)} sensitive training ratings, each once; run train again"
+            )
+        matrices = np.split(table["row"].explode().to_numpy(), np.cumsum(counts**2)[:-1])
+        return Measured(
+            table["guess"].to_numpy(),
+            table["gradient"].to_numpy(),
+            [matrix.reshape(size, size) for matrix, size in zip(matrices, counts, strict=True)],
+        )
 
 
 class AttackErrors(BaseModel):
@@ -201,7 +226,7 @@ def attack_release(
         guesses["tuned"] = tuned.guess(tuned.profiles.vectors)
         if release.has("submissions"):
             mean_items = release.vectors("mean-items", schema.n_items)
-            guesses |= listen(tuned, mean_items, *release.about(hidden), deviation)
+            guesses |= listen(tuned, mean_items, *release.about(hidden), release.information(hidden), deviation)
         if release.has("friends"):
             received = release.averages("friends")
             senders = received["sender"].to_numpy()
@@ -212,9 +237,14 @@ def attack_release(
 
 
 def listen(
-    tuned: TunedAttacker, mean_items: Floats, submitted: pl.DataFrame, recalled: pl.DataFrame, deviation: float
+    tuned: TunedAttacker,
+    mean_items: Floats,
+    submitted: pl.DataFrame,
+    recalled: pl.DataFrame,
+    measured: Measured | None,
+    deviation: float,
 ) -> dict[str, Floats]:
-    """What attackers guess who get submissions; the tables are those of `Release.about`."""
+    """What attackers guess who get submissions; for the tables see `Release.about` and `Release.information`."""
     messages = averages(submitted)
     guesses = {name: reconstruction.from_submissions(tuned, mean_items, *given) for name, given in messages.items()}
     items, first, variances, expected, along = (
@@ -224,6 +254,8 @@ def listen(
     guess = replay.from_first(tuned, items, first, variances, deviation)
     guesses["first"] = tuned.published.clip(guess[0])
     guesses["replayed"] = replay.from_replay(tuned, guess, (expected, along), *messages["weighted"])
+    if measured is not None:
+        guesses["joint"] = joint.from_information(tuned.published, guess, measured)
     return guesses
 
 

@@ -27,7 +27,7 @@ from tasks.evaluation.metrics import Record
 from tasks.evaluation.run_numbers import seed_of
 from tasks.models import model_class
 from tasks.models.base import SILENT, Model, RatingPredictor, own_file
-from tasks.models.replayed import Replaying
+from tasks.models.replayed import Informing, Replaying
 from tasks.models.training import EpochModel
 from tasks.privacy.accounting.gaps import secure_entry
 from tasks.privacy.accounting.ledger import LedgerEntry, Protected, unprotected_entry
@@ -163,6 +163,8 @@ def released_tables(model: Model) -> dict[str, tuple[pl.DataFrame, pa.Schema]]:
             tables[kind] = table, contracts.received_schema(size)
     if isinstance(model, Replaying) and (recalled := model.replayed()):
         tables["replayed"] = replayed.table(recalled)
+    if isinstance(model, Informing) and (information := model.information()):
+        tables["information"] = replayed.information_table(information)
     return tables
 
 

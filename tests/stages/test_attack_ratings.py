@@ -59,7 +59,7 @@ def learnt(share: float = 0.25, seed: int = 2) -> pl.DataFrame:
 def known(rows: pl.DataFrame) -> tuple[Published, Targets, np.ndarray]:
     """Of training ratings: those that attackers see, and those that they are after, with the truth."""
     hidden, shown = (rows.filter(pl.col("sensitive") == which) for which in (True, False))
-    columns = (shown[column].to_numpy() for column in ("user", "item", "rating"))
+    columns = (shown["user"].to_numpy(), shown["item"].to_numpy(), shown["rating"].to_numpy().astype(np.float64))
     published = Published(*columns, tiny.N_USERS, tiny_ratings.N_ITEMS, 1.0, 5.0)
     return published, Targets(hidden["user"].to_numpy(), hidden["item"].to_numpy()), hidden["rating"].to_numpy()
 
@@ -76,7 +76,7 @@ def release(name: str = "tiny-privsr", setting: str = "base", seed: int = 2) -> 
 
 @pytest.mark.usefixtures("inside")
 def test_every_attacker_tries_that_has_something_to_look_at() -> None:
-    everything = ALONE | {"averaged", "weighted", "first", "replayed", "friend"}
+    everything = ALONE | {"averaged", "weighted", "first", "replayed", "joint", "friend"}
     expected = {"tiny-privsr": everything, "tiny-mf-ratings": ALONE, "tiny-rating-means": {"public"}}
     for name, attackers in expected.items():
         for seed in (0, 2):

@@ -25,8 +25,9 @@ from typing_extensions import override
 from tasks.errors import DataError, DivergenceError
 from tasks.models.base import Observed, RatingPredictor
 from tasks.models.draws import normal
-from tasks.models.replayed import Replayed
+from tasks.models.replayed import Information, Replayed
 from tasks.models.social.friends import Friends
+from tasks.models.social.information import watch
 from tasks.models.social.messages import Memory, Traffic
 from tasks.models.social.ratings import RatingTable, Scale
 from tasks.models.social.recommender import UntrustedRecommender
@@ -220,9 +221,13 @@ class SocialFactorisation(EpochModel, RatingPredictor):
             watched = submissions.values[self._watched]
             self._submitted.add(watched, broadcast.sensitive_mixing)
             self._replay.add(watched, broadcast)
+            if self._joint is not None:
+                self._joint.add(watched, submissions, broadcast)
         recommender.receive(submissions)
         if self._replay is not None:
             self._replay.step(recommender.vectors)
+        if self._joint is not None:
+            self._joint.step(recommender.vectors)
         messages = users.exchange()
         if messages is not None and self._to_friends is not None:
             self._to_friends.add(messages.watched / self._divisor[:, None], messages.mixing)
@@ -252,6 +257,12 @@ class SocialFactorisation(EpochModel, RatingPredictor):
     def replayed(self) -> Replayed | None:
         """See `tasks.models.replayed.Replaying`."""
         return self._replay.replayed() if self.epochs_done and self._replay is not None else None
+
+    def information(self) -> Information | None:
+        """See `tasks.models.replayed.Informing`."""
+        if not self.epochs_done or self._joint is None:
+            return None
+        return self._joint.information(self._recommender.vectors)
 
     @property
     def iterations_done(self) -> int:
@@ -332,7 +343,7 @@ class SocialFactorisation(EpochModel, RatingPredictor):
         """
         users, dimension = self._users, self.config.dimension
         self._items = np.zeros_like(self._recommender.vectors)
-        self._submitted = self._replay = self._to_friends = None
+        self._submitted = self._replay = self._joint = self._to_friends = None
         submitted = users.sensitive
         if self.with_parties:
             width = submitted.shape[1]
@@ -340,10 +351,15 @@ class SocialFactorisation(EpochModel, RatingPredictor):
             self._watched = np.isin(submitted.users.astype(np.int64) * width + submitted.items, kept_keys)
             variance = noises.sensitive.variance(submitted.of_item[sensitive.items])
             self._submitted = Memory(sensitive.users, sensitive.items, sensitive.items, width, variance, dimension)
-            self._replay = Replay(
-                published, sensitive, variance, dimension, learning_rate=users.learning_rate,
-                regularization=users.regularization, projection=users.projection, rng=self._recommender.rng,
-            )  # fmt: skip
+            steps: dict[str, Any] = {
+                "learning_rate": users.learning_rate,
+                "regularization": users.regularization,
+                "projection": users.projection,
+                "rng": self._recommender.rng,
+            }
+            self._replay = Replay(published, sensitive, variance, dimension, **steps)
+            if not self.splits_vectors() and len(sensitive) and len(published):
+                self._joint = watch(users, published, sensitive, self.config.scale, **steps)
         if self.with_parties and users.friends is not None:
             friends = users.friends
             receivers, senders = friends.receivers[friends.watched], friends.senders[friends.watched]
@@ -354,7 +370,12 @@ class SocialFactorisation(EpochModel, RatingPredictor):
     def _memory_tensors(self) -> dict[str, Tensor]:
         """All that receivers remember, sharing memory with it."""
         tensors = {"memory.items": torch.from_numpy(self._items)}
-        kept = (("submitted", self._submitted), ("replay", self._replay), ("friends", self._to_friends))
+        kept = (
+            ("submitted", self._submitted),
+            ("replay", self._replay),
+            ("joint", self._joint),
+            ("friends", self._to_friends),
+        )
         for party, memory in kept:
             if memory is not None:
                 tensors |= {f"memory.{party}.{name}": tensor for name, tensor in memory.tensors().items()}

@@ -28,6 +28,7 @@ from torch import Tensor, from_numpy
 
 from tasks.evaluation.damped_means import DampedMeans
 from tasks.models.replayed import Information
+from tasks.models.social.messages import Broadcast, Submissions
 from tasks.models.social.ratings import RatingTable, Scale
 from tasks.models.social.users import Users, into_unit_ball
 from tasks.privacy.mechanisms.shared_noise import SharedNoise
@@ -37,7 +38,7 @@ FLOOR = 1e-3
 """Variance that is added to that of noise: what is expanded and rounded is never exact."""
 MOST = 10
 """Iterations whose W is summed before H is, once training has gone on for ten times as many."""
-BLOCK = 1 << 16
+BLOCK = 1 << 15
 """Pairs of ratings at a time."""
 
 
@@ -52,22 +53,21 @@ class Channel:
         self.precisions = np.zeros((len(table), dimension), np.float32)
         """W, summed over iterations that H does not have yet."""
         rows = np.arange(len(table) + 1, dtype=np.int32)
-        self.of_user = csr_array(
+        self._users_of = csr_array(
             (np.ones(len(table), np.float32), table.users, rows), shape=(len(table), table.shape[0])
-        ).T.tocsr()
+        )
 
-    def gradient(
-        self, users: Single, items: Single, values: Single, mixing: Single | None
-    ) -> tuple[Single, Single]:
+    def gradient(self, users: Single, items: Single, values: Single, mixing: Single | None) -> tuple[Single, Single]:
         """Of one iteration's submissions, (n, K): by each user's vector, (n_users, K), and by each rating, (n,)."""
         table = self.table
         own, seen = users[table.users], items[table.items]
-        precisions = 1 / (self.variance * (1 if mixing is None else mixing[table.items]) + np.float32(FLOOR))
+        variance = self.variance if mixing is None else self.variance * mixing[table.items]
+        precisions: Single = 1 / (variance + np.float32(FLOOR))
         self.precisions += precisions
         errors = _dot(own, seen) - table.values
         off = precisions * (values - 2 * errors[:, None] * own)
         along = _dot(own, off)
-        return 2 * (self.of_user @ (errors[:, None] * off + along[:, None] * seen)), -2 * along
+        return 2 * (self._users_of.T @ (errors[:, None] * off + along[:, None] * seen)), -2 * along
 
     def matrices(self, users: Single, items: Single) -> tuple[Single, Single, Single]:
         """M of each user, (n_users, K, K); each rating's part of J apart from A: its mixed term (n, K) and square (n,).
@@ -79,13 +79,16 @@ class Channel:
         errors = _dot(own, seen) - table.values
         weighted = self.precisions * own
         square = _dot(own, weighted)
-        parts = np.empty((len(table), size, size), np.float32)
         half = errors[:, None] * weighted + square[:, None] * seen / 2
-        np.multiply(half[:, :, None], seen[:, None, :], out=parts)
-        total = (self.of_user @ parts.reshape(len(table), -1)).reshape(-1, size, size)
+        total = np.zeros((table.shape[0], size * size), np.float32)
+        for start in range(0, len(table), BLOCK):
+            part = slice(start, start + BLOCK)
+            products = half[part, :, None] * seen[part, None, :]
+            total += self._users_of[part].T @ products.reshape(len(products), -1)
+        total = total.reshape(-1, size, size)
         total += total.transpose(0, 2, 1).copy()
         diagonal = np.arange(size)
-        total[:, diagonal, diagonal] += self.of_user @ (errors[:, None] ** 2 * self.precisions)
+        total[:, diagonal, diagonal] += self._users_of.T @ (errors[:, None] ** 2 * self.precisions)
         mixed = -4 * (errors[:, None] * weighted + square[:, None] * seen)
         self.precisions[:] = 0
         return 4 * total, mixed, 4 * square
@@ -100,6 +103,7 @@ class Joint:
         targets: RatingTable,
         shown: NDArray[np.intp],
         variances: tuple[NDArray[np.float64], NDArray[np.float64]],
+        as_sensitive: NDArray[np.intp] | None,
         dimension: int,
         scale: Scale,
         **steps: Any,
@@ -111,15 +115,17 @@ class Joint:
             targets: sensitive ratings, in the order of their submissions; their values are not looked at.
             shown: (n_shown,) positions of published ratings about which single submissions are kept.
             variances: of the noise in a coordinate of one submission, over h, of targets and of shown ratings.
+            as_sensitive: (n_shown,) positions of those among what is submitted as sensitive; None if they are watched.
             dimension, scale: K, and the lowest and highest rating.
             steps: `learning_rate`, `regularization` and `rng` of `Users`, nothing is drawn; `projection`.
         """
+        self._as_sensitive = as_sensitive
         shape, ids = published.shape, (targets.users, targets.items)
         ratings = published.values.astype(np.float64)
         means = DampedMeans(published.users, published.items, ratings, *shape, *scale)
         self.guess = means.expected(*ids, means.best).astype(np.float32)
         self.targets = RatingTable(*ids, self.guess, *shape)
-        some = RatingTable(*(getattr(published, name)[shown] for name in ("users", "items", "values")), *shape)
+        some = RatingTable(published.users[shown], published.items[shown], published.values[shown], *shape)
         tables = zip((self.targets, some), variances, strict=True)
         self._channels = [Channel(table, variance, dimension) for table, variance in tables]
         self._published, self._projection = published, steps.pop("projection")
@@ -137,8 +143,13 @@ class Joint:
         self.gradient, self.matrix = np.zeros(len(sizes)), np.zeros(len(self._left))
         self._counts = np.zeros(2, np.int64)  # iterations, and those of them that H has
 
-    def add(self, values: tuple[Single, Single], items: Single, mixings: tuple[Single | None, Single | None]) -> None:
-        """Submissions of one iteration about targets and shown ratings, (n, K) each, to what they answer: V and h."""
+    def add(self, about_targets: Single, submissions: Submissions, broadcast: Broadcast) -> None:
+        """Submissions of one iteration, those about targets (n_targets, K), and what they answer: V and h."""
+        items = broadcast.vectors
+        mixings = [broadcast.sensitive_mixing, broadcast.public_mixing]
+        values = [about_targets, submissions.watched]
+        if self._as_sensitive is not None:
+            values[1], mixings[1] = submissions.values[self._as_sensitive], mixings[0]
         by_user, own = np.zeros_like(self._users.vectors), np.zeros(0, np.float32)
         for channel, sent, mixing in zip(self._channels, values, mixings, strict=True):
             gradient, by_rating = channel.gradient(self._users.vectors, items, sent, mixing)
@@ -146,7 +157,7 @@ class Joint:
             own = by_rating if channel is self._channels[0] else own
         self.gradient += _dot(self._derivative, by_user[self.targets.users]) + own
         self._counts[0] += 1
-        done, summed = self._counts
+        done, summed = map(int, self._counts)
         if done - summed >= min(MOST, 1 + done // 10):
             self._sum(items)
 
@@ -197,6 +208,28 @@ class Joint:
             rows, columns = self._left[part], self._right[part]
             self.matrix[part] += _dot(left[rows], derivative[columns]) + _dot(derivative[rows], mixed[columns])
         self.matrix[self._left == self._right] += square
+
+
+def watch(users: Users, published: RatingTable, targets: RatingTable, scale: Scale, **steps: Any) -> Joint:
+    """Users whose single submissions about published ratings are watched from now on, and what is made of them.
+
+    Watched are all who have a target. For scale and steps see `Joint`.
+    """
+    submitted, public, noises = users.sensitive, users.public, (users.sensitive_noise, users.public_noise)
+    shown = np.flatnonzero(targets.of_user[published.users])
+    keys, wanted, known = (
+        table.users.astype(np.int64) * table.shape[1] + table.items for table in (submitted, published, public)
+    )
+    about_targets = noises[0].variance(submitted.of_item[targets.items])
+    as_sensitive = None
+    if len(public):
+        users.watch(np.flatnonzero(np.isin(known, wanted[shown])))
+        variance = noises[1].variance(public.of_item[published.items[shown]])
+    else:
+        as_sensitive = np.flatnonzero(np.isin(keys, wanted[shown]))
+        variance = noises[0].variance(submitted.of_item[published.items[shown]])
+    dimension = users.vectors.shape[1]
+    return Joint(published, targets, shown, (about_targets, variance), as_sensitive, dimension, scale, **steps)
 
 
 def _dot(a: Single, b: Single) -> Single:

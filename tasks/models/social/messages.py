@@ -61,6 +61,7 @@ class Submissions:
     values: (n_sensitive, K) float32, each of them.
     sums: (n_items, K) float32, all submissions about non-sensitive ratings of an item added up.
     counts: (n_items,) how many those are.
+    watched: (n_watched, K) float32, those of them that somebody looks at one by one.
     """
 
     senders: NDArray[np.int32]
@@ -68,6 +69,7 @@ class Submissions:
     values: NDArray[np.float32]
     sums: NDArray[np.float32]
     counts: NDArray[np.int64]
+    watched: NDArray[np.float32]
 
     def traffic(self) -> Traffic:
         """One message of K numbers per rating."""

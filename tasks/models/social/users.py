@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from tasks.models.social.friends import Friends
 from tasks.models.social.messages import Broadcast, FriendMessages, Submissions
@@ -47,6 +48,7 @@ class Users:
         self.learning_rate, self.regularization, self.alpha = learning_rate, regularization, alpha
         self.projection = projection
         self.rng = rng
+        self.watch(np.empty(0, np.intp))
         self.squared_error = 0.0
         """Mean of (uᵀv - r)² over all ratings, of u before the last step; where there is w, of (wᵀv - r)² over public
         ratings alone: it is published, and tells of no sensitive rating what V does not tell."""
@@ -56,10 +58,22 @@ class Users:
         """The vectors with which submissions and messages are computed."""
         return self.vectors if self.public_vectors is None else self.public_vectors
 
+    def watch(self, positions: NDArray[np.intp]) -> None:
+        """Somebody looks at single submissions about non-sensitive ratings from now on: (n_watched,) in their order."""
+        table = self.public
+        self.watched = positions
+        items, n = table.items[positions], len(positions)
+        self._watched_of = csr_array(
+            (np.ones(n, np.float32), items, np.arange(n + 1, dtype=np.int32)), shape=(n, table.shape[1])
+        )
+        left = table.of_item - np.bincount(items, minlength=table.shape[1])
+        self._rest = np.sqrt(left / np.maximum(table.of_item, 1)).astype(np.float32)
+
     def submit(self, broadcast: Broadcast) -> Submissions:
         """2 (uᵀv - r) u of every rating, with a share of noise each (Algorithm 1, lines 5-8).
 
-        What is submitted about non-sensitive ratings is added up by item, its noise drawn with the law of the sum.
+        What is submitted about non-sensitive ratings is added up by item. The noise of what nobody watches is drawn as
+        one, with the law of the sum of its shares.
         """
         table, vectors = self.sensitive, self.shown
         errors = table.errors(vectors, broadcast.vectors)
@@ -70,16 +84,25 @@ class Users:
             )
             scale = sensitive_std * self.sensitive_noise.share(table.of_item)[:, None]
             values += noise.gaussian(self.rng, "submissions", scale[table.items], values.shape, single=True)
-        table = self.public
-        sums = 2 * (table.matrix(table.errors(vectors, broadcast.vectors)).T @ vectors)
+        sums, watched = self._submit_public(broadcast)
+        return Submissions(self.sensitive.users, self.sensitive.items, values, sums, self.public.of_item, watched)
+
+    def _submit_public(self, broadcast: Broadcast) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """About non-sensitive ratings: sums by item, (n_items, K), and those that are watched, (n_watched, K)."""
+        table, vectors = self.public, self.shown
+        errors = table.errors(vectors, broadcast.vectors)
+        sums = 2 * (table.matrix(errors).T @ vectors)
+        watched = 2 * errors[self.watched, None] * vectors[table.users[self.watched]]
         if self.public_noise.law != "none":
             assert self.public_noise.shared
-            public_std = self.public_noise.standard_deviation(broadcast.public_mixing)
-            sums += (
-                noise.gaussian(self.rng, "sums of submissions", public_std, sums.shape, single=True)
-                * (table.of_item > 0)[:, None]
-            )
-        return Submissions(self.sensitive.users, self.sensitive.items, values, sums, table.of_item)
+            std = np.broadcast_to(self.public_noise.standard_deviation(broadcast.public_mixing), sums.shape)
+            scale = (std * self.public_noise.share(table.of_item)[:, None])[table.items[self.watched]]
+            shares = noise.gaussian(self.rng, "watched submissions", scale, watched.shape, single=True)
+            watched += shares
+            rest = std * self._rest[:, None]
+            sums += noise.gaussian(self.rng, "sums of submissions", rest, sums.shape, single=True)
+            sums += self._watched_of.T @ shares
+        return sums, watched
 
     def exchange(self) -> FriendMessages | None:
         """What friends tell each other; None without friends."""

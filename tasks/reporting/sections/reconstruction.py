@@ -35,12 +35,13 @@ ATTACKERS = {
     "weighted": "also weighs iterations by the noise, of which the recommender drew a part itself",
     "first": "knows what tuned does, and the first submission with the item vectors that it answers",
     "replayed": "also recalls the item vectors that every submission answers, and has users' vectors follow them",
+    "joint": "also uses what is submitted about published ratings, and how a user's vector depends on sensitive ones",
     "friend": "knows what tuned does, and averages what one friend gets",
 }
 """Attackers in the order of their tables -> what they do."""
 ALONE = "tuned"
 """Knows the released item vectors, and no message."""
-LISTENING = ("averaged", "weighted", "first", "replayed", "friend")
+LISTENING = ("averaged", "weighted", "first", "replayed", "joint", "friend")
 """Know what it does, and messages."""
 COLUMNS = ("experiment", "setting", "attacker", "seeds", "mae", "control", "difference", "low", "high")
 
