@@ -184,6 +184,34 @@ def test_messages_about_other_ratings_and_vectors_of_other_items_are_refused(tmp
 
 
 @pytest.mark.usefixtures("inside")
+def test_what_all_submissions_say_is_held_against_its_own_ratings(tmp_path: Path) -> None:
+    """Made from the true ratings, in another order, it gives them back; what is about others is refused."""
+    rows, schema = learnt(), read_inputs(load().experiments["tiny-privsr"], None, 0.25).schema
+    made = rewritten(tmp_path / "made", "none")
+    table = pl.read_parquet(release().path("information")).sort("sender", "subject")
+    off = rows.filter("sensitive")["rating"].to_numpy() - table["guess"].to_numpy()
+    counts = table["row"].list.len().to_numpy()
+    first = np.concatenate([[0], np.cumsum(counts)[:-1]])  # of each row's numbers
+    column = np.arange(counts.sum()) - np.repeat(first, counts)
+    place = table["sender"].rle_id().to_numpy()
+    at = np.arange(len(table)) - np.unique(place, return_index=True)[1][place]
+    unit = (column == np.repeat(at, counts)).astype(np.float64) * 1e9
+    exact = table.with_columns(
+        gradient=pl.Series(1e9 * off), row=pl.Series(np.split(unit, first[1:]), dtype=pl.List(pl.Float64))
+    )
+    made.path("information").parent.mkdir()
+    contracts.write(exact.sample(fraction=1, shuffle=True, seed=1), made.path("information"), replayed.INFORMATION)
+    actual = attack_release(rows, schema, made, attack(), 0.1).errors
+    assert actual["joint"] < 1e-5 < actual["replayed"]
+    other = exact.with_columns(subject=(pl.col("subject") + 1) % tiny_ratings.N_ITEMS)
+    shorter = exact.with_columns(row=pl.col("row").list.head(1))
+    for wrong in (other, shorter):
+        contracts.write(wrong, made.path("information"), replayed.INFORMATION)
+        with pytest.raises(DataError, match=r"information/seed-2\.parquet: is not about the \d+ sensitive training"):
+            attack_release(rows, schema, made, attack(), 0.1)
+
+
+@pytest.mark.usefixtures("inside")
 def test_the_same_release_gives_the_same_bytes() -> None:
     path = RUNS / "tiny/tiny-privsr/attack/metrics.parquet"
     before = path.read_bytes()

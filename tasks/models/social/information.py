@@ -62,7 +62,7 @@ class Channel:
         table = self.table
         own, seen = users[table.users], items[table.items]
         variance = self.variance if mixing is None else self.variance * mixing[table.items]
-        precisions: Single = 1 / (variance + np.float32(FLOOR))
+        precisions = np.reciprocal(variance + np.float32(FLOOR))
         self.precisions += precisions
         errors = _dot(own, seen) - table.values
         off = precisions * (values - 2 * errors[:, None] * own)
