@@ -110,7 +110,7 @@ class Release:
             return None
         path = self.path("information")
         table = contracts.read(path, replayed.INFORMATION).sort("sender", "subject")
-        counts = hidden.group_by("user", maintain_order=True).len()["len"].to_numpy()
+        counts = hidden.group_by("user", maintain_order=True).len()["len"].to_numpy().astype(np.int64)
         sizes = np.repeat(counts, counts)
         same = table.select(user="sender", item="subject").equals(hidden.select("user", "item"))
         if not same or not np.array_equal(table["row"].list.len().to_numpy(), sizes):

@@ -40,6 +40,8 @@ MOST = 10
 """Iterations whose W is summed before H is, once training has gone on for ten times as many."""
 BLOCK = 1 << 15
 """Pairs of ratings at a time."""
+SHORT = 1 << 12
+"""Ratings at a time: their vectors stay in the cache."""
 
 
 class Channel:
@@ -60,14 +62,20 @@ class Channel:
     def gradient(self, users: Single, items: Single, values: Single, mixing: Single | None) -> tuple[Single, Single]:
         """Of one iteration's submissions, (n, K): by each user's vector, (n_users, K), and by each rating, (n,)."""
         table = self.table
-        own, seen = users[table.users], items[table.items]
-        variance = self.variance if mixing is None else self.variance * mixing[table.items]
-        precisions = np.reciprocal(variance + np.float32(FLOOR))
-        self.precisions += precisions
-        errors = _dot(own, seen) - table.values
-        off = precisions * (values - 2 * errors[:, None] * own)
-        along = _dot(own, off)
-        return 2 * (self._users_of.T @ (errors[:, None] * off + along[:, None] * seen)), -2 * along
+        by_vector, along = np.empty_like(values), np.empty(len(table), np.float32)
+        for start in range(0, len(table), SHORT):
+            part = slice(start, start + SHORT)
+            own, seen = users.take(table.users[part], 0), items.take(table.items[part], 0)
+            variance = self.variance[part]
+            if mixing is not None:
+                variance = variance * mixing.take(table.items[part], 0)
+            precisions = np.reciprocal(variance + np.float32(FLOOR))
+            self.precisions[part] += precisions
+            errors = _dot(own, seen) - table.values[part]
+            off = precisions * (values[part] - 2 * errors[:, None] * own)
+            along[part] = _dot(own, off)
+            by_vector[part] = errors[:, None] * off + along[part, None] * seen
+        return 2 * (self._users_of.T @ by_vector), -2 * along
 
     def matrices(self, users: Single, items: Single) -> tuple[Single, Single, Single]:
         """M of each user, (n_users, K, K); each rating's part of J apart from A: its mixed term (n, K) and square (n,).
@@ -164,11 +172,11 @@ class Joint:
     def step(self, items: Single) -> None:
         """What users would do with (n_items, K) item vectors if sensitive ratings were as guessed, and A with it."""
         users, derivative, target = self._users, self._derivative, self.targets
-        size = items.shape[1]
-        squares = (items[:, :, None] * items[:, None, :]).reshape(len(items), -1)
-        curvature = sum(
-            table.matrix(np.ones(len(table), np.float32)) @ squares for table in (target, self._published)
-        ).reshape(-1, size, size)
+        rows, columns = np.triu_indices(items.shape[1])
+        products = items[:, rows] * items[:, columns]
+        halves = sum(table.matrix(np.ones(len(table), np.float32)) @ products for table in (target, self._published))
+        curvature = np.empty((len(halves), *2 * items.shape[1:]), np.float32)
+        curvature[:, rows, columns] = curvature[:, columns, rows] = halves
         change = users.regularization * derivative + _times(derivative, curvature[target.users])
         derivative -= 2 * users.learning_rate * (change - items[target.items])
         users.step(items, None)
