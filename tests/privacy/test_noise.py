@@ -52,7 +52,7 @@ ALLOWED = {
     "tasks/models/sessions/dpsgd.py: self._rng.integers",
     "tasks/models/vae/userwise.py: rng.random",
     "tasks/models/vae/userwise.py: draws.random",
-    "tasks/models/vae/userwise.py: rng.integers",
+    "tasks/models/vae/userwise.py: self._rng.integers",
     "tasks/models/vae/userwise.py: self._rng.permutation",
     # parts of such models, held to the same, that draw through the door by the generator that they are given
     "tasks/models/ranking/dpals.py: self._popularity is given a generator of noise",
