@@ -47,8 +47,8 @@ MUTATIONS = (
         "codes and examples of a step come from one generator, so that who is sampled moves everybody else's",
         "§11",
         MODELS + "vae/userwise.py",
-        "return OwnDraws([int(rng.integers(2**63))], users, self.config.examples)",
-        "return rng",
+        "return OwnDraws([int(self._rng.integers(2**63))], users, self.config.examples)",
+        "return self._rng",
         tests=("tests/models/test_userwise.py::test_who_is_in_a_rigorous_step_changes_nobody_elses_gradient",),
     ),
     Mutation(
