@@ -201,7 +201,7 @@ def test_unbounded_gradients_with_a_finite_budget_are_refused():
 
 def test_a_user_without_interactions_pulls_nowhere():
     """So that one whose interactions are all removed is one who was never there."""
-    clipped = fitted().clipped_gradients(torch.zeros(2, N_ITEMS))
+    clipped = fitted().clipped_gradients(torch.zeros(2, N_ITEMS), np.arange(2))
     assert not any(total.any() for total in clipped.weighted_sum(torch.ones(2)))
 
 
@@ -211,7 +211,7 @@ def test_a_gradient_that_is_not_finite_counts_nothing(value):
     model, rows = built(), torch.zeros(3, N_ITEMS)
     rows[0, 0] = rows[1, 1] = rows[2, 2] = 1.0
     gradients = model.network.gradients
-    expected = model.clipped_gradients(rows[1:]).weighted_sum(torch.ones(2))
+    expected = model.clipped_gradients(rows[1:], np.arange(2)).weighted_sum(torch.ones(2))
 
     def broken(rows):
         parts = gradients(rows)
@@ -219,7 +219,7 @@ def test_a_gradient_that_is_not_finite_counts_nothing(value):
         return parts
 
     model.network.gradients = broken
-    for total, other in zip(model.clipped_gradients(rows).weighted_sum(torch.ones(3)), expected, strict=True):
+    for total, other in zip(model.clipped_gradients(rows, np.arange(3)).weighted_sum(torch.ones(3)), expected, strict=True):
         torch.testing.assert_close(total, other)
     model.rows = lambda _: rows
     released = []

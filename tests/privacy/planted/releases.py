@@ -175,7 +175,7 @@ MUTATIONS = (
         "§3",
         MODELS + "sessions/edgerand.py",
         "newest = prefixes(asked)[np.sort(came)]",
-        "newest = prefixes(Asked(sequences, asked.graphs, asked.draws))[np.sort(came)]",
+        "newest = prefixes(Queries(sequences, asked.graphs, asked.draws))[np.sort(came)]",
         tests=(f"tests/models/test_edgerand.py::{ALIKE}",),
         audit="edgerand",
     ),
