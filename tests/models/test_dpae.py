@@ -219,7 +219,9 @@ def test_a_gradient_that_is_not_finite_counts_nothing(value):
         return parts
 
     model.network.gradients = broken
-    for total, other in zip(model.clipped_gradients(rows, np.arange(3)).weighted_sum(torch.ones(3)), expected, strict=True):
+    for total, other in zip(
+        model.clipped_gradients(rows, np.arange(3)).weighted_sum(torch.ones(3)), expected, strict=True
+    ):
         torch.testing.assert_close(total, other)
     model.rows = lambda _: rows
     released = []
