@@ -34,7 +34,6 @@ def replica() -> Results:
 
 @pytest.fixture(scope="module")
 def published() -> Results:
-    """What is published of Foursquare and Twitter."""
     return example_dpcrosue.real()
 
 

@@ -83,7 +83,7 @@ def test_one_guarantee_for_two_things_is_told_once_for_all_seeds(real: Results) 
 
 
 def test_an_audit_belongs_to_what_it_says_that_it_audited(real: Results) -> None:
-    """Setting, mechanism, observer, budget and protected thing are all those of the line."""
+    """Setting, mechanism, observer, budget, δ and protected thing are all those of the line."""
     system = real.find_compared("dp-popularity")
     (line,) = ledger.lines_at(real, system)
     assert line.audit is not None
@@ -91,7 +91,7 @@ def test_an_audit_belongs_to_what_it_says_that_it_audited(real: Results) -> None
     assert audits.audit_of(real, system, "epsilon=2", line.entry) is None
     assert audits.audit_of(real, real.find_compared("gerai"), "base", line.entry) is None
     others = {"claimed_epsilon": 2.0, "mechanism": "another", "protects": "feature", "observer": "somebody"}
-    for key, value in others.items():
+    for key, value in (others | {"accounted_delta": 1e-5}).items():
         assert audits.audit_of(real, system, "base", line.entry.model_copy(update={key: value})) is None
 
 
