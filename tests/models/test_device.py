@@ -1,5 +1,6 @@
 """Every model and attack on another device than the CPU: a pretended one everywhere, CUDA where there is one."""
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -47,6 +48,22 @@ LEARNT = [name for name in MODELS if issubclass(model_class(name), EpochModel)]
 MOVED = [name for name in LEARNT if not issubclass(model_class(name), SocialFactorisation)]
 """Those whose parties compute with NumPy stay on the CPU."""
 ALL = sorted({*MOVED, *CONFIGS})
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA not run")
+
+
+@pytest.fixture(params=["pretended", pytest.param("cuda", marks=needs_cuda)])
+def elsewhere(request: pytest.FixtureRequest) -> Callable[[], AbstractContextManager[None]]:
+    """Models and attacks work on another device than the CPU."""
+    return pretended if request.param == "pretended" else lambda: device.hold(torch.device("cuda"))
+
+
+def assert_much_the_same(actual: torch.Tensor, expected: torch.Tensor, what: str = "") -> None:
+    """To a hundredth of all of it: Adam makes a whole step of the rounding of a gradient that is all but zero."""
+    if not expected.is_floating_point():
+        assert torch.equal(actual, expected), what
+        return
+    distance, length = float((actual - expected).norm()), float(expected.norm())
+    assert distance <= 0.01 * length + 1e-6, f"{what}: {distance} of {length}"
 
 
 class Stretch:
@@ -137,9 +154,9 @@ def test_every_model_learns_the_same_from_the_same_draws_on_another_device(name,
 
 @pytest.mark.parametrize("name", ["sasrec", "dpvae-rigorous", "gerai", "rgcn"])
 @pytest.mark.parametrize("back", [False, True])
-def test_a_run_goes_on_on_another_device(name, back):
+def test_a_run_goes_on_on_another_device(name, back, elsewhere):
     """From the CPU to the other device, or `back`."""
-    there, here = (pretended, nullcontext) if back else (nullcontext, pretended)
+    there, here = (elsewhere, nullcontext) if back else (nullcontext, elsewhere)
     with there():
         begun = Stretch(1)
         learn(name, begun)
@@ -149,44 +166,49 @@ def test_a_run_goes_on_on_another_device(name, back):
     unbroken = Stretch(2)
     learn(name, unbroken)
     for key, tensor in unbroken.kept[0].items():
-        torch.testing.assert_close(ended.kept[0][key], tensor, rtol=1e-4, atol=1e-5)
+        if elsewhere is pretended:
+            torch.testing.assert_close(ended.kept[0][key], tensor, rtol=1e-4, atol=1e-5)
+        else:
+            assert_much_the_same(ended.kept[0][key], tensor, key)
     assert ended.kept[1] == unbroken.kept[1]
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA not run")
+@needs_cuda
 @pytest.mark.usefixtures("comparable")
 @pytest.mark.parametrize("name", ALL)
 def test_every_model_learns_much_the_same_on_cuda(name, tmp_path):
-    expected, scores, *_ = learnt(name, nullcontext(), tmp_path)
-    actual, there, again, _, _ = learnt(name, device.hold(torch.device("cuda")), tmp_path)
+    expected, scores, _, draws, _ = learnt(name, nullcontext(), tmp_path)
+    actual, there, again, same, _ = learnt(name, device.hold(torch.device("cuda")), tmp_path)
     for key, tensor in expected.items():
-        torch.testing.assert_close(actual[key], tensor, rtol=1e-2, atol=1e-3)
-    torch.testing.assert_close(there, scores, rtol=1e-2, atol=1e-3)
-    torch.testing.assert_close(again, there, rtol=1e-2, atol=1e-3)
+        assert_much_the_same(actual[key], tensor, key)
+    assert_much_the_same(there, scores, "scores")
+    assert_much_the_same(again, there, "scores of the loaded model")
+    for drawn, expected_draw in zip(same, draws, strict=True):
+        np.testing.assert_array_equal(drawn.values, expected_draw.values)
 
 
-def test_the_learning_attacker_guesses_the_same_on_another_device(monkeypatch):
+def test_the_learning_attacker_guesses_the_same_on_another_device(monkeypatch, elsewhere):
     monkeypatch.setattr(attribute, "EPOCHS", 3)
     rng = np.random.default_rng(0)
     profiles = rng.poisson(0.5, (60, 12)).astype(np.float32)
     labels = (profiles[:, :3].sum(1) > 1).astype(np.int64)
     known = profiles[:40], labels[:40], profiles[40:]
     expected = neural(*known, np.random.default_rng(1))
-    with pretended():
+    with elsewhere():
         np.testing.assert_array_equal(neural(*known, np.random.default_rng(1)), expected)
 
 
-def test_adversarial_alignment_ends_alike_on_another_device():
+def test_adversarial_alignment_ends_alike_on_another_device(elsewhere):
     rng = np.random.default_rng(0)
     pair, config = rotated(clustered(80, 5, 4, rng), rng), CONFIG.model_copy(update={"dropout": 0.1, "epochs": 1})
     expected = start(pair, 1, config).train()
-    with pretended():
+    with elsewhere():
         actual = start(pair, 1, config).train()
-    np.testing.assert_allclose(actual.mapping, expected.mapping, atol=1e-5)
+    np.testing.assert_allclose(actual.mapping, expected.mapping, atol=1e-5 if elsewhere is pretended else 1e-2)
 
 
 @pytest.mark.parametrize("name", ["dpae", "dpvae-rigorous"])
-def test_canaries_are_scored_alike_on_another_device(name):
+def test_canaries_are_scored_alike_on_another_device(name, elsewhere):
     def scores():
         rng = np.random.default_rng(0)
         data, _ = test_contract.checkerboard(n_users=20, n_items=14)
@@ -197,14 +219,15 @@ def test_canaries_are_scored_alike_on_another_device(name):
         return model.watch.scores
 
     expected = scores()
-    with pretended():
-        np.testing.assert_allclose(scores(), expected, rtol=1e-4, atol=1e-4)
+    near = 1e-4 if elsewhere is pretended else 1e-2
+    with elsewhere():
+        np.testing.assert_allclose(scores(), expected, rtol=near, atol=near)
 
 
-def test_worst_case_audits_stay_on_the_cpu():
+def test_worst_case_audits_stay_on_the_cpu(elsewhere):
     audit = auditor("dpae")
     expected = audit(seed=0, n_samples=2)
-    with pretended():
+    with elsewhere():
         np.testing.assert_array_equal(audit(seed=0, n_samples=2).present, expected.present)
 
 
