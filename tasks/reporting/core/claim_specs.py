@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
@@ -13,7 +13,7 @@ from tasks.reporting.core.layout import join_words, number
 from tasks.reporting.core.results import BASE, Results, System, unique
 from tasks.reporting.core.sweeps import NAMES, base_value, find_setting, settings_along, swept
 
-Verdict = Literal["supported", "contradicted", "not decided", "not run"]
+Verdict = Literal["supported", "contradicted", "depends on the reading", "not decided", "not run"]
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,18 @@ class Claim:
 
 @dataclass(frozen=True)
 class Measure:
-    """A quantity, averaged over cut-offs. `factor` scales the right side of a comparison."""
+    """A quantity, averaged over cut-offs. `factor` scales the right side of a comparison.
+
+    Where `against` is named, it does so in what contradicts the claim: a factor of ours that is stricter than the
+    paper's words may leave a claim undecided, and contradicts none that holds without it.
+    """
 
     name: str
     metric: str
     ks: tuple[int, ...]
     better: Literal["higher", "lower"]
     factor: float = 1.0
+    against: float | None = None
     digits: int = 3
     """Decimals that are told."""
 
@@ -74,12 +79,21 @@ class Side:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Claimed is left > right. left, right: (n_seeds,) float64; `group` is the case it belongs to."""
+    """Claimed is left > right; contradicted is it by left < against, or by left < right where that is None.
+
+    left, right, against: (n_runs,) float64; `group` is the case it belongs to.
+    """
 
     group: str
     text: str
     left: NDArray[np.float64]
     right: NDArray[np.float64]
+    against: NDArray[np.float64] | None = None
+
+    @property
+    def lowest(self) -> NDArray[np.float64]:
+        """What left falls below where the claim is contradicted."""
+        return self.right if self.against is None else self.against
 
 
 class Spec(Protocol):
@@ -164,6 +178,10 @@ class Order(Statement):
     most: bool = False
     apart: bool = False
     """Whether each pair is a case of its own, not each measure."""
+    near: str = ""
+    """A method to which the first is closer than the second, run by run; empty where it is better."""
+    at_most: float | None = None
+    """By which share of the second the first exceeds it at most; None where by whatever."""
 
     @property
     def cases(self) -> int:
@@ -175,15 +193,32 @@ class Order(Statement):
         made, absent = [], []
         for measure in self.measures:
             for first, second in self.pairs:
-                both = [by_seed(results, side, measure) for side in (first, second)]
-                absent += [side.name for side, values in zip((first, second), both, strict=True) if not values]
-                if seeds := sorted(both[0].keys() & both[1].keys()):
-                    left, right = (np.array([values[seed] for seed in seeds]) for values in both)
-                    means = (number(side.mean(), measure.digits) for side in (left, right))
-                    text = f"{measure.name}: {first.name} {next(means)}, {second.name} {next(means)}"
+                sides = (first, second, Side(self.near)) if self.near else (first, second)
+                values = [by_seed(results, side, measure) for side in sides]
+                absent += [side.name for side, of in zip(sides, values, strict=True) if not of]
+                if seeds := sorted(set.intersection(*(set(of) for of in values))):
+                    arrays = [np.array([of[seed] for seed in seeds]) for of in values]
+                    told = [
+                        f"{side.name} {number(of.mean(), measure.digits)}"
+                        for side, of in zip(sides, arrays, strict=True)
+                    ]
+                    text = f"{measure.name}: {', '.join(told)}"
                     group = text if self.apart else measure.name
-                    made.append(Comparison(group, text, measure.sign * left, measure.sign * measure.factor * right))
+                    made.append(Comparison(group, text, *self._sides(measure, arrays)))
+                    if self.at_most is not None:
+                        left, right, _ = self._sides(measure, arrays)
+                        limit = f"{text}, at most {100 * self.at_most:g} % more"
+                        made.append(Comparison(group, limit, (1 + self.at_most) * right, left))
         return made, unique(absent)
+
+    def _sides(self, measure: Measure, values: list[NDArray[np.float64]]) -> tuple[NDArray[np.float64], ...]:
+        """The two sides of a comparison, larger being better, and what contradicts it."""
+        if self.near:
+            first, second = (-np.abs(of - values[2]) for of in values[:2])
+            return first, second, second
+        left, right = (measure.sign * of for of in values)
+        against = measure.factor if measure.against is None else measure.against
+        return left, measure.factor * right, against * right
 
     def _praised(self, results: Results) -> list[tuple[Side, Measure]]:
         del results
@@ -194,8 +229,8 @@ class Order(Statement):
 class Trend(Statement):
     """A measure rises (or falls) with a swept key, or with the cut-off where `key` is "K".
 
-    Per seed: the least-squares slope over the ranks of the values, of the mean over `methods` (where `below` is named,
-    of how far they stay below that method).
+    Per run: the least-squares slope over the ranks of the values, of the mean over `methods`; where `below` is named,
+    of how far they stay below that method, where `near` is, of how far they are from it on either side.
     """
 
     key: str
@@ -203,6 +238,7 @@ class Trend(Statement):
     measures: tuple[Measure, ...]
     rises: bool
     below: str = ""
+    near: str = ""
     most: bool = False
     values: tuple[float, ...] = ()
     """Values of the key that count; empty for all that were run."""
@@ -226,10 +262,12 @@ class Trend(Statement):
                 curve = self._curve(results, method, measure, xs)
                 absent += [] if curve else [f"{method} at three values of {NAMES.get(self.key, self.key)}"]
                 curves += [curve] if curve else []
-            if self.below and curves:
-                top = self._curve(results, self.below, measure, xs)
-                absent += [] if top else [self.below]
+            if (other := self.below or self.near) and curves:
+                top = self._curve(results, other, measure, xs)
+                absent += [] if top else [other]
                 curves = [{seed: top[seed] - curve[seed] for seed in curve.keys() & top.keys()} for curve in curves]
+                if self.near:
+                    curves = [{seed: np.abs(curve[seed]) for seed in curve} for curve in curves]
             if self.minus and curves:
                 subtrahend = replace(self, at=self.minus, minus=())
                 less = [subtrahend._curve(results, method, measure, xs) for method in self.methods]
@@ -248,6 +286,7 @@ class Trend(Statement):
             ends = values.mean(axis=0)
             name = NAMES.get(self.key, self.key)
             what = f"{self.below} minus the other, {measure.name}" if self.below else measure.name
+            what = f"distance from {self.near}, {measure.name}" if self.near else what
             what = f"difference of {what}" if self.minus else what
             first, last = (number(end, measure.digits) for end in (ends[0], ends[-1]))
             text = f"{what}: {first} at {name} = {xs[0]:g}, {last} at {xs[-1]:g}"
@@ -278,7 +317,7 @@ class Trend(Statement):
         """The x at which all methods were run that were run at three or more, and the one above them."""
         if self.key == "K":
             return [float(k) for k in measure.ks]
-        runs = [self._settings(results, method) for method in (*self.methods, self.below) if method]
+        runs = [self._settings(results, method) for method in (*self.methods, self.below or self.near) if method]
         enough = [set(settings) for settings in runs if len(settings) >= 3]
         return sorted(set.intersection(*enough)) if enough else []
 
@@ -300,6 +339,16 @@ class Trend(Statement):
             return {}
         seeds = sorted(set.intersection(*(set(column) for column in columns)))
         return {seed: np.array([column[seed] for column in columns]) for seed in seeds}
+
+
+@dataclass(frozen=True)
+class Readings:
+    """A sentence of the paper that can be read in several ways: one claim, judged by each of them."""
+
+    artefact: str
+    claim: str
+    specs: Mapping[str, Spec]
+    """Reading, as it is told -> what tests it."""
 
 
 def system_of(results: Results, method: str) -> System | None:

@@ -4,14 +4,16 @@ A claim is one or more comparisons, each tested in both directions by a paired t
 2.5 %. A claim is supported if every comparison is significant as claimed: all of them must be, so none is corrected
 (the intersection-union test). It is contradicted if a comparison is significant the other way after Holm's correction
 over all of the claim's, or in another claim that has it, too. Otherwise it is not decided. A claim of what holds "in
-most cases" needs more than half of its cases, and is contradicted by half of them; there both directions of all
-comparisons are corrected together. Tests over seeds speak of the users and items at hand, as the paper's averages do:
-seeds share the attacked users or the held-out items, or split the same users anew (embeddings).
+most cases", "in general" or "generally" needs more than half of its cases, and is contradicted by half of them; there
+both directions of all comparisons are corrected together. A sentence that can be read in several ways is one claim;
+where the readings have different verdicts it depends on the reading. Tests over seeds speak of the users and items at
+hand, as the paper's averages do: seeds share the attacked users or the held-out items, or split the same users anew
+(embeddings).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
@@ -19,9 +21,9 @@ import polars as pl
 
 from tasks.evaluation.statistics import PairedTest
 from tasks.reporting.core import comparison
-from tasks.reporting.core.claim_specs import Claim, Comparison, Spec, Verdict
+from tasks.reporting.core.claim_specs import Claim, Comparison, Readings, Spec, Verdict
 from tasks.reporting.core.findings import ONE_SIDED, SIGNIFICANCE, paired_tests
-from tasks.reporting.core.layout import format_difference, join_words, number
+from tasks.reporting.core.layout import count, format_difference, join_words, number
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.results import Results, unique
 
@@ -49,8 +51,25 @@ def published_claims(results: Results, report: PaperReport, k: int) -> list[Clai
     return sorted(claims, key=lambda claim: order.index(claim.artefact))
 
 
-def evaluate(results: Results, specs: Sequence[Spec]) -> list[Claim]:
-    """Every claim with its verdict and one or two sentences of numbers."""
+def evaluate(results: Results, specs: Sequence[Spec | Readings]) -> list[Claim]:
+    """Every claim with its verdict and a few sentences of numbers."""
+    every = [spec for of in specs for spec in (of.specs.values() if isinstance(of, Readings) else (of,))]
+    judged = iter(_judge(results, every))
+    return [
+        _merge(of, {reading: next(judged) for reading in of.specs}) if isinstance(of, Readings) else next(judged)
+        for of in specs
+    ]
+
+
+def _merge(readings: Readings, judged: Mapping[str, Claim]) -> Claim:
+    """One claim of all readings of a sentence."""
+    verdicts = unique([claim.verdict for claim in judged.values() if claim.verdict != "not run"])
+    verdict: Verdict = "depends on the reading" if len(verdicts) > 1 else verdicts[0] if verdicts else "not run"
+    evidence = [f"{reading[:1].upper()}{reading[1:]}: {of.verdict}. {of.evidence}" for reading, of in judged.items()]
+    return Claim(readings.artefact, readings.claim, verdict, " ".join(evidence))
+
+
+def _judge(results: Results, specs: Sequence[Spec]) -> list[Claim]:
     made = [(spec, *spec.comparisons(results)) for spec in specs]
     tested = [_tests(results, spec, comparisons) for spec, comparisons, _ in made]
     broken = {  # by any claim that has the comparison
@@ -59,13 +78,13 @@ def evaluate(results: Results, specs: Sequence[Spec]) -> list[Claim]:
         for comparison, test in zip(comparisons, tests, strict=True)
         if test.reversed
     }
-    claims, effect = [], results.layout.overlap is not None
+    claims = []
     for (spec, comparisons, absent), own in zip(made, tested, strict=True):
         tests = [
             replace(test, reversed=_key(comparison) in broken)
             for comparison, test in zip(comparisons, own, strict=True)
         ]
-        claim = _check_claim(spec, comparisons, tests, absent, effect=effect)
+        claim = _check_claim(results, spec, comparisons, tests, absent)
         claims.append(replace(claim, evidence=claim.evidence + spec.compared_with_floor(results)))
     return claims
 
@@ -82,7 +101,7 @@ class _Tested:
 def _tests(results: Results, spec: Spec, comparisons: Sequence[Comparison]) -> list[_Tested]:
     places = [place for place, sides in enumerate(comparisons) if len(sides.left) > 1]
     claimed = {f"{place} as claimed": (comparisons[place].left, comparisons[place].right) for place in places}
-    other = {f"{place} reversed": (comparisons[place].right, comparisons[place].left) for place in places}
+    other = {f"{place} reversed": (comparisons[place].lowest, comparisons[place].left) for place in places}
     if spec.most:
         tests = paired_tests(results, claimed | other)
         shown = {name: test.p_holm < SIGNIFICANCE for name, test in tests.items()}
@@ -102,7 +121,7 @@ def _tests(results: Results, spec: Spec, comparisons: Sequence[Comparison]) -> l
 
 def _key(comparison: Comparison) -> tuple[bytes, bytes]:
     """What is compared, in whichever claim."""
-    return comparison.left.tobytes(), comparison.right.tobytes()
+    return comparison.left.tobytes(), comparison.lowest.tobytes()
 
 
 def verdict_counts(claims: Sequence[Claim]) -> str:
@@ -118,12 +137,7 @@ def frame(claims: Sequence[Claim]) -> pl.DataFrame:
 
 
 def _check_claim(
-    spec: Spec,
-    comparisons: list[Comparison],
-    tests: list[_Tested],
-    absent: list[str],
-    *,
-    effect: bool,
+    results: Results, spec: Spec, comparisons: list[Comparison], tests: list[_Tested], absent: list[str]
 ) -> Claim:
     lacking = f" Not run: {join_words(absent)}." if absent else ""
     if not comparisons:
@@ -138,14 +152,24 @@ def _check_claim(
     verdict: Verdict = "not decided"
     if (2 * broken >= max(len(groups), spec.cases)) if spec.most else broken:  # what was not run may go either way
         verdict = "contradicted"
-    elif not absent and ((2 * held > len(groups)) if spec.most else held == len(groups)):
+    elif 2 * held > max(len(groups), spec.cases) if spec.most else held == len(groups) and not absent:
         verdict = "supported"
+    effect = results.layout.overlap is not None
     effects = [_effect(test.test) if effect else "" for test in tests]
     evidence = _evidence(comparisons, sum(as_claimed), sum(reversed_), effects)
     single = sum(test.test is None for test in tests)
+    evidence += f" Over {join_words(unique([_runs(results, len(comparison.left)) for comparison in comparisons]))}."
     if single:
         evidence += " A single seed decides nothing." if single == len(tests) else f" Of a single seed: {single}."
     return Claim(spec.artefact, spec.claim, verdict, evidence + lacking)
+
+
+def _runs(results: Results, n: int) -> str:
+    """What a test of n runs is over."""
+    if results.n_splits == 1:
+        return count(n, results.word_for_run)
+    every = max(len(system.seeds) for system in results.compared)
+    return count(n, "run") + (f" on {results.n_splits} splits" if n == every else " on the first split")
 
 
 def _effect(test: PairedTest | None) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tasks.reporting.core import comparison, layout
 from tasks.reporting.core.chart import Chart
-from tasks.reporting.core.claim_specs import Claim, Spec
+from tasks.reporting.core.claim_specs import Claim, Readings, Spec
 from tasks.reporting.core.differences import Reason
 from tasks.reporting.core.published import Figure, Table
 from tasks.reporting.core.results import Results
@@ -22,7 +22,7 @@ class PaperReport:
     """Anchor of a table -> what draws it, at a cut-off where the paper names none; a table that is read needs none."""
     figures: dict[str, Callable[[Results, Figure, int], Chart]]
     """Key of a figure -> what draws it."""
-    claims: Callable[[Results, int], tuple[list[Spec], list[Claim]]]
+    claims: Callable[[Results, int], tuple[Sequence[Spec | Readings], list[Claim]]]
     """The claims that tests decide, and those already judged."""
     elsewhere: bool = False
     """Whether claims are also tested on data of which the paper prints nothing."""
