@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -147,6 +148,9 @@ def test_every_command_of_the_documentation_exists() -> None:
     for wrong in (
         ["dprec", "run", "demo", "--no-such-option"],
         ["dprec", "no-such-command"],
+        ["dprec", "run", "no-such-suite"],
+        ["dprec", "data", "verify", "no-such-data"],
+        ["dprec", "tune", "no-such-experiment"],
         ["make", "no-such-target"],
     ):
         assert not exists(*wrong)
@@ -169,7 +173,24 @@ def exists(program: str, *words: str) -> bool:
         command, words = command.commands[words[0]], words[1:]
     options = {"--help", *(name for parameter in command.params for name in parameter.opts)}
     complete = not words or not hasattr(command, "commands") or words[0].startswith("-")
-    return complete and {word for word in words if word.startswith("-")} <= options
+    known = names().get(command.name)
+    named = known is None or not words or words[0] in known or words[0].startswith("-") or not words[0].islower()
+    return complete and named and {word for word in words if word.startswith("-")} <= options
+
+
+@cache
+def names() -> dict[str, set[str]]:
+    """Command -> what its first word may be; one in capitals stands for any. "shop" is the guide's own.
+
+    Suites of official data are those of their replicas, renamed as the guides show.
+    """
+    params = load()
+    suites = {*params.suites, *(path.parent.name for path in ROOT.glob("docs/*/params.yaml")), "shop"}
+    official = {suite.removesuffix("-twin") for suite in suites}
+    data = {*params.datasets, *(path.stem.replace("_", "-") for path in ROOT.glob("tasks/datasets/*.py")), "shop"}
+    tuned = suites | {experiment for suite in params.suites.values() for experiment in suite.experiments}
+    known = dict.fromkeys(("check", "report", "compare"), suites)
+    return known | {"run": suites | official | {"dpcrosue-foursquare-twitter-text"}, "verify": data, "tune": tuned}
 
 
 def test_all_of_movielens_1m_takes_no_more_than_its_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
