@@ -29,6 +29,7 @@ from tests.reporting.committed import ROOT, drawn, read
 
 SUITES = sorted(path.parent.name for path in (ROOT / "data/results").glob("*/results.json"))
 HIT = "sampled-100/hit"
+NOISE = "In general PrivSR (ε = 0.1) outperforms MF, whatever share of ratings is sensitive"
 PRINTED = {"BPR": 0.3, "GCN": 0.4, "Blurm": 0.1}
 """Made-up printed Hit@5."""
 OURS = {"bpr": (0.50, 0.51, 0.52), "gcn": (0.41, 0.40, 0.42), "blurm": (0.45, 0.36, 0.44)}
@@ -323,12 +324,7 @@ def test_each_paper_has_a_page_that_its_suites_and_the_index_lead_to() -> None:
     page = pages["why-dpvae.html"]
     assert "Why we differ: DP-VAE" in page
     assert 'href="docs/choices-dpvae.html#what-dp-vae-leaves-open"' in page
-    assert (
-        pages["why-privsr.html"].count(
-            "In general PrivSR (ε = 0.1) outperforms MF, whatever share of ratings is sensitive"
-        )
-        == 1
-    )
+    assert pages["why-privsr.html"].count(NOISE) == 1
     for given in report_of("dpvae").differences:
         assert given.name in page
 
@@ -338,8 +334,7 @@ def test_contradicted_claims_stand_in_place_of_pairs_where_no_number_is_printed(
     wrong = differences.contradicted(of, claims, report.differences)
     assert {claim.claim for claim in wrong} == {claim.claim for claim in claims if claim.verdict == "contradicted"}
     covered = {claim.claim.partition(" (read as")[0]: why.name for claim, why in wrong.items() if why is not None}
-    noise = report.differences[0].name
-    assert covered["In general PrivSR (ε = 0.1) outperforms MF, whatever share of ratings is sensitive"] == noise
+    assert covered[NOISE] == report.differences[0].name
     assert len(covered) >= 4
     text = str(section.section(of, report, claims).blocks)
     for said in (  # computed from results

@@ -94,8 +94,8 @@ def _scores_on(network: Network, name: str) -> tuple[Measure, ...]:
     """Precision and micro-F1 of the attack on an attribute."""
     label, precision = ("weighted precision", WEIGHTED) if name == "occupation" else ("precision", "precision")
     return tuple(
-        Measure(f"{told} on {name}", inference(network.name, name, score), (0,), "lower")
-        for told, score in ((label, precision), ("micro-F1", "micro-f1"))
+        Measure(f"{kind} on {name}", inference(network.name, name, score), (0,), "lower")
+        for kind, score in ((label, precision), ("micro-F1", "micro-f1"))
     )
 
 

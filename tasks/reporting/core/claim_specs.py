@@ -198,11 +198,11 @@ class Order(Statement):
                 absent += [side.name for side, of in zip(sides, values, strict=True) if not of]
                 if seeds := sorted(set.intersection(*(set(of) for of in values))):
                     arrays = [np.array([of[seed] for seed in seeds]) for of in values]
-                    told = [
+                    labels = [
                         f"{side.name} {number(of.mean(), measure.digits)}"
                         for side, of in zip(sides, arrays, strict=True)
                     ]
-                    text = f"{measure.name}: {', '.join(told)}"
+                    text = f"{measure.name}: {', '.join(labels)}"
                     group = text if self.apart else measure.name
                     made.append(Comparison(group, text, *self._sides(measure, arrays)))
                     if self.at_most is not None:

@@ -54,7 +54,7 @@ def published_claims(results: Results, report: PaperReport, k: int) -> list[Clai
 def evaluate(results: Results, specs: Sequence[Spec | Readings]) -> list[Claim]:
     """Every claim with its verdict and a few sentences of numbers."""
     every = [spec for of in specs for spec in (of.specs.values() if isinstance(of, Readings) else (of,))]
-    judged = iter(_judge(results, every))
+    judged = iter(_verdicts(results, every))
     return [
         _merge(of, {reading: next(judged) for reading in of.specs}) if isinstance(of, Readings) else next(judged)
         for of in specs
@@ -69,7 +69,7 @@ def _merge(readings: Readings, judged: Mapping[str, Claim]) -> Claim:
     return Claim(readings.artefact, readings.claim, verdict, " ".join(evidence))
 
 
-def _judge(results: Results, specs: Sequence[Spec]) -> list[Claim]:
+def _verdicts(results: Results, specs: Sequence[Spec]) -> list[Claim]:
     made = [(spec, *spec.comparisons(results)) for spec in specs]
     tested = [_tests(results, spec, comparisons) for spec, comparisons, _ in made]
     broken = {  # by any claim that has the comparison
