@@ -66,11 +66,11 @@ def audit_chart(suites: Sequence[Sequence[Audited]]) -> Chart:
     return Chart(
         "audits-all",
         "Claimed and proved ε",
-        "One mark for each audited claim, whichever suites have it. Above the dashed line more is proved than claimed: "
+        "One mark for each audit, whichever suites have it. Above the dashed line more is proved than claimed: "
         f"the claim is refuted (red). Both axes are logarithmic; what is below {LEAST:g} stands there.",
         [panel] if series else [],
-        finding=f"{len(refuted)} of {len(known)} audited claims are refuted",
-        sample=f"n = {len(known)} audited claims of {sum(map(bool, suites))} suites",
+        finding=f"{len(refuted)} of {len(known)} audits refute their claim",
+        sample=f"n = {len(known)} audits of {sum(map(bool, suites))} suites",
     )
 
 

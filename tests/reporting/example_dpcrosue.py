@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -305,3 +306,12 @@ def _system(suite: str, name: str, networks: tuple[Network, ...]) -> System:
             for entry in spent(name, network, keys)
         ),
     )
+
+
+def shifted(results: Results, label: str, metric: str, by: float) -> Results:
+    """The same results, but for one metric of one system at setting `base`."""
+    known = results.find(label)
+    assert known is not None
+    mine = (pl.col("experiment") == known.experiment) & (pl.col("setting") == "base") & (pl.col("metric") == metric)
+    moved = results.metrics.with_columns(value=pl.col("value") + pl.when(mine).then(by).otherwise(0.0))
+    return replace(results, metrics=moved)

@@ -130,6 +130,19 @@ def test_private_releases_without_a_bound_are_counted_beside_those_that_have_one
     assert (fitted.counted, fitted.epsilon) == ("2", pytest.approx(10.0))  # both hold given the bounds
 
 
+def test_a_claim_of_which_nothing_follows_is_a_release_without_a_bound(real: Results) -> None:
+    """A paper's own mechanism whose events count as not private; what claims nothing is none."""
+    bounded = entry(1.0)
+    nothing = bounded.model_copy(
+        update={"accounted_epsilon": None, "reason": "No bound.", "events": (Event(kind="non-private"),)}
+    )
+    claimed = nothing.model_copy(update={"claimed_epsilon": 0.4})
+    of = (Spent("base", 0, bounded),)
+    for other, counted in ((claimed, "1 (+ 1)"), (nothing.model_copy(update={"claimed_epsilon": None}), "1")):
+        (together,) = composition.compose_releases(spending(real, of, (Spent("base", 0, other),)))
+        assert together.counted == counted
+
+
 def test_each_setting_of_a_budget_releases_a_network_anew(real: Results) -> None:
     of = entry(5.0, "feature")
     spent = tuple(Spent(setting, 0, of, "left") for setting in ("base", "edges_epsilon=1.0", "dimension=8"))

@@ -136,7 +136,7 @@ def test_the_index_begins_with_every_audited_claim(
     refuted = {**every.audit[0], "audited_epsilon": 4.18, "epsilon_claimed": 1.0, "verdict": "refuted"}
     claims = audited_claims(replace(every, audit=(*every.audit, refuted)))
     shown = audit_chart([claims, []])
-    assert shown.heading == f"Claimed and proved ε: 1 of {len(claims)} audited claims are refuted"
+    assert shown.heading == f"Claimed and proved ε: 1 of {len(claims)} audits refute their claim"
     (panel,) = shown.panels
     assert isinstance(panel, Panel)
     assert panel.identity

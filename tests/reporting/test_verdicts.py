@@ -32,7 +32,7 @@ def refuted(results: Results, proved: float, **changes: Any) -> Results:
 
 def test_the_claim_that_is_furthest_exceeded_leads(real: Results) -> None:
     assert refutations(real) == []
-    assert verdicts(real, [], K)[0].text.startswith("No audit refutes a claim")
+    assert " No finite ε follows for all of it. No audit refutes a claim" in verdicts(real, [], K)[0].text
     broken = refuted(real, 3.0)
     unnamed = broken.audit[0] | {"mechanism": "a mechanism of nobody", "epsilon_claimed": 2.0, "audited_epsilon": 9.0,
                                  "verdict": "refuted"}  # fmt: skip
@@ -41,7 +41,8 @@ def test_the_claim_that_is_furthest_exceeded_leads(real: Results) -> None:
     assert (second.label, second.experiments, second.claimed) == ("dp-popularity", ("gerai-dp-popularity",), 1.0)
     line = verdicts(broken, [], K)[0]
     assert line.alarm
-    assert line.text.startswith("dp-popularity claims ε = 1, but ε ≥ 3 is proved. Refuted: 1 of ")
+    assert line.text.startswith("gerai claims ε = 20 for one user's features replaced made-up (")
+    assert line.text.endswith(" audits refutes a claim; furthest, dp-popularity claims ε = 1, but ε ≥ 3 is proved.")
 
 
 def test_refuted_systems_are_red_and_those_without_a_finite_guarantee_stand_at_infinity(real: Results) -> None:
@@ -107,7 +108,7 @@ def test_suites_with_little_to_say_have_three_verdicts(suite: str) -> None:
 @pytest.mark.parametrize(
     ("suite", "begin"),
     [
-        ("dpcrosue", "Friendships are inferred from private vectors with AUC up to 0."),
+        ("dpcrosue", "Friendships on Foursquare are inferred from private vectors with AUC up to 0."),
         ("dpcrosue-ione", "Without any known anchor no way matches more accounts of one person than chance"),
     ],
 )

@@ -81,7 +81,7 @@ class Together:
 
 @dataclass(frozen=True)
 class _Release:
-    """An entry with noise, with what it was spent on."""
+    """An entry with noise or with a claim, with what it was spent on."""
 
     key: tuple[str, ...]
     """What tells releases apart."""
@@ -110,7 +110,7 @@ def compose_releases(*suites: Results) -> list[Together]:
         for suite in suites
         for system in suite.systems
         for spent in system.spent
-        if any(event.kind != "non-private" for event in spent.entry.events)
+        if spent.entry.claimed_epsilon is not None or any(event.kind != "non-private" for event in spent.entry.events)
     ]
     releases = [release for release, finite in every if finite]
     unbounded = [release for release, finite in every if not finite]

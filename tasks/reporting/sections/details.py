@@ -179,7 +179,8 @@ def audit_table(results: Results) -> Table | None:
     return Table(
         "Audits: the claim is refuted where audited exceeds it, inconclusive where the largest provable does not, or "
         "where more is accounted than claimed; "
-        "detects: the smallest ε that an audit refutes in nine of ten runs",
+        "detects: the smallest ε that an audit refutes in nine of ten runs. Audits of training are of all planned "
+        "epochs or iterations, also where validation ended the runs earlier: these released less",
         [Heading(text, "" if text in ("Mechanism", "Protects", "verdict") else "number") for text in headings],
         rows,
     )

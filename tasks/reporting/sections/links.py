@@ -42,7 +42,7 @@ def metric(network: Network, scorer: str, score: str = "auc") -> str:
 
 
 def sentences(results: Results) -> list[str]:
-    """From which systems' vectors friendships are told better than from each control."""
+    """Score by score; pages have `strongest.sentences`, and this goes with the next revision of the results."""
     parts = []
     for network in attacked_networks(results):
         known = [system for system in results.compared if system.label not in CONTROLS]
@@ -67,7 +67,7 @@ def sentences(results: Results) -> list[str]:
 
 
 def strongest_attack(results: Results) -> str:
-    """The best attack on friendships, on private vectors where there are any; empty where none was made."""
+    """Without its controls; pages have `strongest.lead`, and this goes with the next revision of the results."""
     best = [
         (top[0], system)
         for network in attacked_networks(results)

@@ -107,7 +107,8 @@ def _preparation(results: Results, report: PaperReport, claims: Sequence[Claim])
     tables_of = [(report.statistics or data_statistics.table)(of) for of in origins.counted(results)]
     if statistics := [table for table in tables_of if table]:
         note, steps = data_statistics.note(results), data_statistics.steps(results)
-        about = paragraph("{}", note or layout.counted)
+        counted = layout.counted if results.synthetic else layout.counted.replace("generated data", "these data")
+        about = paragraph("{}", note or counted)
         blocks += [_heading(results, layout.data_table, "Statistics of the data"), [about], *statistics]
         if results.networks:
             blocks += optional(steps)

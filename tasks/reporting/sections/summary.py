@@ -10,7 +10,7 @@ from tasks.reporting.core.claims import verdict_counts
 from tasks.reporting.core.layout import DASH, Cell, Heading, Row, Table, join_words, words
 from tasks.reporting.core.results import Results, unique
 from tasks.reporting.core.section import Blocks, Section, bullets, heading, paragraph
-from tasks.reporting.sections import composition, controls, lead, links
+from tasks.reporting.sections import composition, controls, lead, reconstruction, strongest
 
 VECTORS = (
     "“Better” and “worse” are said only where the paired test over seeds is significant at 5 % after Holm's "
@@ -74,14 +74,21 @@ def section(results: Results, claims: Sequence[Claim], k: int) -> Section:
         where = 'Of {} claims, {}; each stands below <a href="#published">its table or figure</a>.'
         blocks += [heading("The paper's claims"), paragraph(where, len(claims), verdict_counts(claims))]
     finite = sum(ledger.total_epsilon(results, system) is not None for system in results.compared)
-    held = f"Systems with a finite accounted ε for everything they learn from: {finite} of {len(results.compared)}."
+    held = f"Systems with a finite accounted ε for {_protected(results)}: {finite} of {len(results.compared)}."
     where = f"{{}} {TOGETHER * composition.applies(results)}{GAPS}"
     return Section("summary", "Summary", [*blocks, heading("Budgets"), paragraph(where, held), budgets(results)])
 
 
+def _protected(results: Results) -> str:
+    """What a finite ε of a whole system is for."""
+    if reconstruction.attacked_systems(results):
+        return "sensitive ratings (published ratings and links have no guarantee)"
+    return "everything they learn from"
+
+
 def _vectors(results: Results) -> list[Blocks]:
     """Of users' vectors: what they tell."""
-    texts = [*controls.sentences(results), *links.sentences(results)]
+    texts = [*controls.sentences(results), *strongest.sentences(results)]
     about = paragraph("{}", f"{VECTORS} {VARIATION.format(_variation(results))}", kind="soft")
     return [heading("What the vectors reveal"), *([about] if texts else []), bullets(texts)]
 
@@ -159,5 +166,6 @@ def budgets(results: Results) -> Table | None:
         if lines:
             total = Cell(ledger.of_units(results, system), kind="budget")
             rows.append(Row(system.label, [total, part, words(given or DASH)]))
-    headings = [Heading("System", ""), *(Heading(text, "") for text in ("all it learns from", "a part of it", "given"))]
+    every = "sensitive ratings" if reconstruction.attacked_systems(results) else "all it learns from"
+    headings = [Heading("System", ""), *(Heading(text, "") for text in (every, "a part of it", "given"))]
     return Table("Finite accounted ε of one run", headings, rows) if rows else None

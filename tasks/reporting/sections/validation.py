@@ -30,6 +30,8 @@ def chart(results: Results) -> Chart:
     """Mean over seeds at every epoch that all seeds reached, setting `base`."""
     layout = results.layout
     metric = results.validation or layout.validation
+    if layout.utility.lower:  # curves show the error itself
+        metric = metric.removeprefix("minus the ")
     title, run = f"validation {metric}", results.word_for_run
     every = [curve for system in results.compared if len((curve := _curve(results, system)).points) > 1]
     labels = {system.label for name in layout.apart if (system := results.find(name)) is not None}

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import floor
 
 from tasks.evaluation.gains import Gain
-from tasks.reporting.core import findings, headline, ledger
+from tasks.reporting.core import comparison, findings, headline, ledger, units
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.claims import verdict_counts
 from tasks.reporting.core.findings import refutations
 from tasks.reporting.core.layout import count, join_words, number
-from tasks.reporting.core.results import Results, System
-from tasks.reporting.sections import alignment, lead, links, membership, reconstruction
+from tasks.reporting.core.results import Results, System, unique
+from tasks.reporting.sections import alignment, lead, membership, reconstruction, strongest
 
 NAMED = 4
 """Up to so many systems are named, more are counted."""
@@ -43,11 +44,37 @@ def verdicts(results: Results, claims: Sequence[Claim], k: int) -> list[Line]:
 
 
 def _privacy(results: Results) -> Line:
-    """Which claimed budgets an audit refutes."""
-    refuted, n = refutations(results), count(len(results.audit), "audited claim")
+    """What the paper's own method claims, and the claim that an audit exceeds furthest."""
+    refuted, n = refutations(results), count(len(results.audit), "audit")
+    own = _own_claim(results)
     if not refuted:
-        return Line("Privacy", f"No audit refutes a claim ({n}). That is no proof of privacy.", "#ledger")
-    return Line("Privacy claim refuted", f"{refuted[0].text}. Refuted: {len(refuted)} of {n}.", "#ledger", alarm=True)
+        text = f"No audit refutes a claim ({n}). That is no proof of privacy."
+        return Line("Privacy", " ".join(filter(None, [own, text])), "#ledger")
+    refuting = sum(audit["verdict"] == headline.REFUTED for audit in results.audit)
+    text = f"{refuting} of {n} refute{'s' * (refuting == 1)} a claim; furthest, {refuted[0].text}."
+    return Line("Privacy claim refuted", " ".join(filter(None, [own, text])), "#ledger", alarm=True)
+
+
+def _own_claim(results: Results) -> str:
+    """The budgets that the suite's paper claims for its own method, and whether one follows; empty where not run."""
+    paper = results.reproduced
+    own = None if paper is None else results.find(paper.methods.get(paper.name, ""))
+    if own is None:
+        return ""
+    lines = [line for line in ledger.lines_at(results, own) if line.entry.claimed_epsilon is not None]
+    claims = unique([_claimed(line) for line in lines])
+    if not claims:
+        return ""
+    finite = ledger.total_epsilon(results, own)
+    follows = "No finite ε follows for all of it" if finite is None else f"Accounted is {ledger.of_units(results, own)}"
+    return f"{own.label} claims ε = {join_words(claims)}. {follows}."
+
+
+def _claimed(line: ledger.Line) -> str:
+    """A claimed budget with its unit, and what an audit proves, rounded down."""
+    bound = None if line.audit is None else floor(100 * line.audit["audited_epsilon"]) / 100
+    audited = "not audited" if bound is None else f"≥ {number(bound, 2)} is proved"
+    return f"{ledger.format_budget(line.entry.claimed_epsilon)} for {units.name(line.entry)} ({audited})"
 
 
 def _utility(results: Results, k: int) -> Line | None:
@@ -114,9 +141,11 @@ def _attacks(results: Results, k: int) -> Iterator[Line]:
     ]
     if tried:
         won, chance = sum(difference.significant for difference in tried), round(findings.ONE_SIDED * len(tried))
-        text = f"The top {k} leak beyond the ratings in {won} of {len(tried)} attribute attacks; chance gives about"
+        text = f"The top {k} leak beyond the ratings in {won} of {len(tried)} attribute attacks"
         gains = [Gain(difference.mean, difference.low, difference.high) for difference in tried]
-        yield Line("Attacks", f"{text} {chance}.", "#attacks", alarm=findings.any_beats(gains))
+        leaking = unique([difference.system.label for difference in tried if difference.significant])
+        of = f" ({join_words(leaking)})" if 0 < len(leaking) <= NAMED else ""
+        yield Line("Attacks", f"{text}{of}; chance gives about {chance}.", "#attacks", alarm=findings.any_beats(gains))
     if results.edges is not None and results.edges.height:
         rows = results.edges.filter(results.edges["epsilon"].is_not_null())
         seen = rows.filter(rows["low"] > 0).height
@@ -129,7 +158,7 @@ def _attacks(results: Results, k: int) -> Iterator[Line]:
             yield Line("Membership", said[0], "#membership", alarm=said[1])
     if systems := reconstruction.attacked_systems(results):
         yield _reconstruction_line(results, systems)
-    if linked := links.strongest_attack(results):
+    if linked := strongest.lead(results):
         yield Line("Link stealing", linked, "#links")
     if results.networks and (matched := alignment.lead(results)):
         yield Line("Re-identification", matched.partition(". ")[0].removesuffix(".") + ".", "#alignment")
@@ -159,16 +188,30 @@ def _reproduction(results: Results, claims: Sequence[Claim]) -> Line | None:
     if numbers["run"]:
         share = headline.agreement(results)
         order = "" if share is None else f"; {100 * share:.0f} % of pairs of methods are ordered alike"
-        parts.append(f"{numbers['within_10_percent']} of {numbers['run']} published numbers within 10 %{order}.")
+        near = f"{numbers['within_10_percent']} of {numbers['run']} published numbers within 10 %"
+        parts.append(f"{near}{order}.{_by_table(results)}")
     if claims:
         parts.append(f"{count(len(claims), 'claim')}: {verdict_counts(claims)}.")
     return Line("Reproduction", " ".join(parts), "#published") if parts else None
 
 
+def _by_table(results: Results) -> str:
+    """The same for each printed table of several, as a sentence."""
+    printed = [entry for entry in comparison.entries(headline.first_scores(results)) if entry.printed is not None]
+    run = [entry for entry in printed if len(entry.ours)]
+    parts = []
+    for name in unique([entry.table.name for entry in run]):
+        mine = [entry for entry in run if entry.table.name == name]
+        parts.append(f"{name}: {sum(map(comparison.is_near, mine))} of {len(mine)}")
+    return f" {', '.join(parts)}." if len(parts) > 1 else ""
+
+
 def _held(results: Results, systems: Sequence[System]) -> str:
     """Systems with a finite ε, and what that takes as fixed."""
-    given = ledger.conditions([line.entry for system in systems for line in ledger.lines_at(results, system)])
-    return _name_systems(systems) + (f", given {given}" if given else "")
+    entries = [line.entry for system in systems for line in ledger.lines_at(results, system)]
+    given, delta = ledger.conditions(entries), max((entry.accounted_delta for entry in entries), default=0.0)
+    limit = f", δ up to {delta:g}" if delta else ""
+    return _name_systems(systems) + limit + (f", given {given}" if given else "")
 
 
 def _name_systems(systems: Sequence[System]) -> str:
