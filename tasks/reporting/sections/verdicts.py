@@ -207,11 +207,14 @@ def _by_table(results: Results) -> str:
 
 
 def _held(results: Results, systems: Sequence[System]) -> str:
-    """Systems with a finite ε, and what that takes as fixed."""
+    """Systems with a finite ε, the units that it is for, its δ, and what it takes as fixed."""
     entries = [line.entry for system in systems for line in ledger.lines_at(results, system)]
     given, delta = ledger.conditions(entries), max((entry.accounted_delta for entry in entries), default=0.0)
     limit = f", δ up to {delta:g}" if delta else ""
-    return _name_systems(systems) + limit + (f", given {given}" if given else "")
+    protected = unique([ledger.units_of(results, system) for system in systems])
+    named = [name for name in protected if not any(name.startswith(f"{other} ") for other in protected)]
+    unit = f", for {join_words(named)}" if named else ""
+    return _name_systems(systems) + unit + limit + (f", given {given}" if given else "")
 
 
 def _name_systems(systems: Sequence[System]) -> str:
