@@ -137,3 +137,10 @@ def test_many_attacks_alarm_by_chance_no_more_often_than_one() -> None:
     assert np.mean((gains > half).any(axis=1)) > 0.5
     assert findings.any_beats([Gain(0.1, 0.07, 0.13), *[Gain(0.0, -0.01, 0.01)] * 59])
     assert not findings.any_beats([])
+
+
+def test_what_is_reconstructed_at_other_settings_alone_is_named() -> None:
+    results, _, claims = committed.read("privsr-yelp-hin")
+    (line,) = [line for line in verdicts(results, claims, 0) if line.topic == "Attacks"]
+    assert "(dpmf and privsr). At other settings, too: rigorous at epsilon=8.0" in line.text
+    assert line.alarm

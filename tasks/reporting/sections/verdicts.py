@@ -12,7 +12,7 @@ from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.claims import verdict_counts
 from tasks.reporting.core.findings import refutations
 from tasks.reporting.core.layout import count, join_words, number
-from tasks.reporting.core.results import Results, System, unique
+from tasks.reporting.core.results import BASE, Results, System, unique
 from tasks.reporting.sections import alignment, lead, membership, reconstruction, strongest
 
 NAMED = 4
@@ -166,18 +166,25 @@ def _attacks(results: Results, k: int) -> Iterator[Line]:
 
 def _reconstruction_line(results: Results, systems: Sequence[System]) -> Line:
     """Of how many systems some attacker reconstructs sensitive ratings."""
-    lost = [
-        system
-        for system in systems
-        if system.label != results.layout.unprotected
-        and any(
-            (gain := reconstruction.gain(results, system, name)) is not None and reconstruction.beats(gain)
-            for name in reconstruction.ATTACKERS
-        )
+    attacked = [system for system in systems if system.label != results.layout.unprotected]
+    lost = [system for system in attacked if _reconstructs(results, system, BASE)]
+    also = [
+        f"{system.label} at {setting}"
+        for system in attacked
+        if system not in lost
+        for setting in results.settings(system)
+        if _reconstructs(results, system, setting)
     ]
-    n = sum(system.label != results.layout.unprotected for system in systems)
-    text = f"Sensitive ratings of {len(lost)} of {count(n, 'system')} are reconstructed better than public ones allow"
-    return Line("Attacks", f"{text}{_name_systems(lost)}.", "#reconstruction", alarm=bool(lost))
+    n = count(len(attacked), "system")
+    text = f"Sensitive ratings of {len(lost)} of {n} are reconstructed better than public ones allow"
+    further = f". At other settings, too: {join_words(also)}" if also else ""
+    return Line("Attacks", f"{text}{_name_systems(lost)}{further}.", "#reconstruction", alarm=bool(lost or also))
+
+
+def _reconstructs(results: Results, system: System, setting: str) -> bool:
+    """Whether some attacker reads sensitive ratings better at a setting than public ones allow."""
+    gains = [reconstruction.gain(results, system, name, setting) for name in reconstruction.ATTACKERS]
+    return any(gain is not None and reconstruction.beats(gain) for gain in gains)
 
 
 def _reproduction(results: Results, claims: Sequence[Claim]) -> Line | None:
