@@ -1,13 +1,17 @@
 """What committed results say in words and what is right: corrected as they are read, until they are made again.
 
 Sentences of a ledger are written where a system is trained, those about a suite's data where its results are collected.
-Numbers are never touched. A sentence that no committed results have any more is refused by a test.
+Numbers are never touched. A sentence that no committed results have any more is refused by a test. An audit is made of
+one line, and others may join it: where any of these has more accounted than claimed, "consistent" would be too much.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+from tasks.audits.verdicts import ROUNDED
+from tasks.reporting.core import ledger
 from tasks.reporting.core.results import Results
 
 SENTENCES = {
@@ -54,7 +58,22 @@ def correct(results: Results) -> Results:
         )
         for system in results.systems
     )
-    return replace(results, systems=systems, limits=_corrected(results.limits))
+    return replace(results, systems=systems, limits=_corrected(results.limits), audit=_weighed(results))
+
+
+def _weighed(results: Results) -> tuple[dict[str, Any], ...]:
+    """The audits; those that find a claim consistent of which a line has more accounted are inconclusive."""
+    weak = [
+        line.audit
+        for line in ledger.lines(results)
+        if line.audit is not None
+        and line.audit["verdict"] == "consistent"
+        and line.entry.accounted_epsilon is not None
+        and line.entry.accounted_epsilon > line.audit["epsilon_claimed"] * (1 + ROUNDED)
+    ]
+    return tuple(
+        record | {"verdict": "inconclusive"} if any(record is of for of in weak) else record for record in results.audit
+    )
 
 
 def _corrected(text: str) -> str:
