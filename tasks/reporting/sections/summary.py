@@ -19,20 +19,20 @@ VECTORS = (
 )
 OVERLAPPING = (
     "Each system minus {0}, mean over {1}s and 95 % interval of the paired t-test corrected for the overlap of {1}s. "
-    "“Better” and “worse” are said only where the test is significant at 5 % after Holm's correction for all claims on "
-    "that metric. Less is better."
+    "“Better” and “worse” are said only where the test is significant at 5 % after Holm's correction for all pairs on "
+    "that metric, each in both directions. Less is better."
 )
 SEEDS = (
     "Each system minus the popularity lists, mean over seeds and 95 % bootstrap interval. With few seeds such "
     "intervals are too narrow: at five they hold about 84 % of the time. “Better” and “worse” are said only where a "
-    "paired test over seeds is significant at 5 % after Holm's correction for all claims on that metric."
+    "paired test over seeds is significant at 5 % after Holm's correction for all pairs on that metric, each in both directions."
 )
 CROSSED = (
     "Each system minus the popularity lists, mean over {0} splits of the data with {1} seeds on each; a run draws its "
     "random numbers anew on every split. Of the paired t-tests over splits and over seeds the larger p and the wider "
     "interval are taken. "
-    "“Better” and “worse” are said only where it is significant at 5 % after Holm's correction for all claims on that "
-    "metric. Sweep points and attacks are of the first split alone."
+    "“Better” and “worse” are said only where it is significant at 5 % after Holm's correction for all pairs on that "
+    "metric, each in both directions. Sweep points and attacks are of the first split alone."
 )
 VARIATION = (
     "An interval covers {}, neither other data nor another kind of processor. Where a suite was run on two, that moved "
