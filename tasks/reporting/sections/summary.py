@@ -25,7 +25,8 @@ OVERLAPPING = (
 SEEDS = (
     "Each system minus the popularity lists, mean over seeds and 95 % bootstrap interval. With few seeds such "
     "intervals are too narrow: at five they hold about 84 % of the time. “Better” and “worse” are said only where a "
-    "paired test over seeds is significant at 5 % after Holm's correction for all pairs on that metric, each in both directions."
+    "paired test over seeds is significant at 5 % after Holm's correction for all pairs on that metric, each in both "
+    "directions."
 )
 CROSSED = (
     "Each system minus the popularity lists, mean over {0} splits of the data with {1} seeds on each; a run draws its "
