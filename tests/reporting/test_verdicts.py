@@ -32,7 +32,7 @@ def refuted(results: Results, proved: float, **changes: Any) -> Results:
 
 def test_the_claim_that_is_furthest_exceeded_leads(real: Results) -> None:
     assert refutations(real) == []
-    assert " No finite ε follows for all of it. No audit refutes a claim" in verdicts(real, [], K)[0].text
+    assert " No finite ε follows. No audit refutes a claim" in verdicts(real, [], K)[0].text
     broken = refuted(real, 3.0)
     unnamed = broken.audit[0] | {"mechanism": "a mechanism of nobody", "epsilon_claimed": 2.0, "audited_epsilon": 9.0,
                                  "verdict": "refuted"}  # fmt: skip
@@ -108,7 +108,7 @@ def test_suites_with_little_to_say_have_three_verdicts(suite: str) -> None:
 @pytest.mark.parametrize(
     ("suite", "begin"),
     [
-        ("dpcrosue", "Friendships on Foursquare are inferred from private vectors with AUC up to 0."),
+        ("dpcrosue", "Private vectors tell friendships on Foursquare: AUC 0."),
         ("dpcrosue-ione", "Without any known anchor no way matches more accounts of one person than chance"),
     ],
 )

@@ -45,9 +45,9 @@ def lead(results: Results) -> str:
         return ""
     private = [attack for attack in best if findings.claims_privacy(attack[1])]
     auc, system, network = max(private or best, key=lambda attack: attack[0])
-    of = " from private vectors" if private else ""
+    vectors = "Private vectors" if private else "Vectors"
     control = f"{system.label}; {_best_control(results, network)}"
-    return f"Friendships on {network.title} are inferred{of} with AUC up to {number(auc, 2)} ({control})."
+    return f"{vectors} tell friendships on {network.title}: AUC {number(auc, 2)} ({control})."
 
 
 def _best(results: Results, network: Network, *, controls: bool) -> dict[str, Best]:
@@ -71,7 +71,7 @@ def _best_control(results: Results, network: Network) -> str:
     if not known:
         return f"chance: {CHANCE['auc']:g}"
     label, (level, _) = max(known.items(), key=lambda item: item[1])
-    return f"of controls at most {number(level)}, {label}"
+    return f"{label} alone: {number(level, 2)}"
 
 
 def _above_controls(results: Results, network: Network) -> list[str]:

@@ -48,7 +48,7 @@ def _privacy(results: Results) -> Line:
     refuted, n = refutations(results), count(len(results.audit), "audit")
     own = _own_claim(results)
     if not refuted:
-        text = f"No audit refutes a claim ({n}). That is no proof of privacy."
+        text = f"No audit refutes a claim ({n}), which proves no privacy."
         return Line("Privacy", " ".join(filter(None, [own, text])), "#ledger")
     refuting = sum(audit["verdict"] == headline.REFUTED for audit in results.audit)
     text = f"{refuting} of {n} refute{'s' * (refuting == 1)} a claim; furthest, {refuted[0].text}."
@@ -66,14 +66,14 @@ def _own_claim(results: Results) -> str:
     if not claims:
         return ""
     finite = ledger.total_epsilon(results, own)
-    follows = "No finite ε follows for all of it" if finite is None else f"Accounted is {ledger.of_units(results, own)}"
+    follows = "No finite ε follows" if finite is None else f"Accounted is {ledger.of_units(results, own)}"
     return f"{own.label} claims ε = {join_words(claims)}. {follows}."
 
 
 def _claimed(line: ledger.Line) -> str:
     """A claimed budget with its unit, and what an audit proves, rounded down."""
     bound = None if line.audit is None else floor(100 * line.audit["audited_epsilon"]) / 100
-    audited = "not audited" if bound is None else f"≥ {number(bound, 2)} is proved"
+    audited = "not audited" if bound is None else f"proved ≥ {number(bound, 2)}"
     return f"{ledger.format_budget(line.entry.claimed_epsilon)} for {units.name(line.entry)} ({audited})"
 
 
@@ -117,7 +117,8 @@ def _guarantee(results: Results) -> Line:
     """Which private systems have a finite ε."""
     private = _private(results)
     finite = [system for system in private if ledger.total_epsilon(results, system) is not None]
-    text = f"Private systems with a finite accounted ε: {len(finite)} of {len(private)}{_held(results, finite)}."
+    n = count(len(private), "private system")
+    text = f"Finite accounted ε: {len(finite)} of {n}{_held(results, finite)}."
     return Line("Guarantee", text if private else "No system claims a budget.", "#headline")
 
 
@@ -196,21 +197,21 @@ def _reproduction(results: Results, claims: Sequence[Claim]) -> Line | None:
         share = headline.agreement(results)
         order = "" if share is None else f"; {100 * share:.0f} % of pairs of methods are ordered alike"
         near = f"{numbers['within_10_percent']} of {numbers['run']} published numbers within 10 %"
-        parts.append(f"{near}{order}.{_by_table(results)}")
+        parts.append(f"{near}{_missed(results)}{order}.")
     if claims:
         parts.append(f"{count(len(claims), 'claim')}: {verdict_counts(claims)}.")
     return Line("Reproduction", " ".join(parts), "#published") if parts else None
 
 
-def _by_table(results: Results) -> str:
-    """The same for each printed table of several, as a sentence."""
+def _missed(results: Results) -> str:
+    """Tables of several of which no number is near, in brackets."""
     printed = [entry for entry in comparison.entries(headline.first_scores(results)) if entry.printed is not None]
-    run = [entry for entry in printed if len(entry.ours)]
-    parts = []
-    for name in unique([entry.table.name for entry in run]):
-        mine = [entry for entry in run if entry.table.name == name]
-        parts.append(f"{name}: {sum(map(comparison.is_near, mine))} of {len(mine)}")
-    return f" {', '.join(parts)}." if len(parts) > 1 else ""
+    by_table: dict[str, list[bool]] = {}
+    for entry in printed:
+        if len(entry.ours):
+            by_table.setdefault(entry.table.name, []).append(comparison.is_near(entry))
+    none = [f"none of {len(near)} in {name}" for name, near in by_table.items() if not any(near)]
+    return f" ({join_words(none)})" if none and len(by_table) > 1 else ""
 
 
 def _held(results: Results, systems: Sequence[System]) -> str:
