@@ -144,3 +144,14 @@ def test_what_is_reconstructed_at_other_settings_alone_is_named() -> None:
     (line,) = [line for line in verdicts(results, claims, 0) if line.topic == "Attacks"]
     assert "(dpmf and privsr). At other settings, too: rigorous at epsilon=8.0" in line.text
     assert line.alarm
+
+
+def test_a_table_of_which_no_number_is_near_is_named_and_a_finite_budget_has_its_unit() -> None:
+    results, _, claims = committed.read("gerai")
+    said = {line.topic: line.text for line in verdicts(results, claims, K)}
+    assert "published numbers within 10 % (none of 96 in Table 3); " in said["Reproduction"]
+    assert said["Utility"].endswith("(dpmf-rigorous), for one interaction, given the configuration.")
+    assert "attribute attacks (blurm); chance" in said["Attacks"]
+    results, _, claims = committed.read("dpvae-ml-latest-small")
+    said = {line.topic: line.text for line in verdicts(results, claims, 100)}
+    assert ", for a user, δ up to 0.001, given the configuration and the epoch." in said["Utility"]
