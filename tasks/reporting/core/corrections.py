@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tasks.audits.verdicts import ROUNDED
 from tasks.reporting.core import ledger
 from tasks.reporting.core.results import Results
 
@@ -37,6 +36,8 @@ SENTENCES = {
     "LightFM has the settings of its package.": "and LightFM is tuned like every other system that learns.",
 }
 """What results say -> what is right."""
+ROUNDED = 1e-6
+"""By how much of itself an accounted ε may be above what is claimed, as audits have it."""
 
 
 def correct(results: Results) -> Results:
