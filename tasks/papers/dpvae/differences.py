@@ -61,7 +61,7 @@ REASONS = (
         kind="protocol unstated",
         evidence=(
             "The paper says Euclidean distance, and not of what. Ours is of the rows as they are; of rows of length 1 "
-            "these pairs are ordered as printed."
+            "KNN is level with DPMF, above which it is printed."
         ),
         sources=(OPEN,),
         reading=Reading(settings={"KNN": "scaled=True"}),
