@@ -1,0 +1,131 @@
+"""Numbers of the findings' tables in docs/choices-*.md: those of the committed results, rounded to three places."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "data/results"
+Rows = Iterator[tuple[list[str], list[str]]]
+"""The numbers of a row as it is printed, and as they are in the results."""
+NUMBER = re.compile(r"(?<![\d.])\d\.\d{3}(?!\d)")
+RANKED = (("full/ndcg", "@100"), ("full/recall-reachable", "@20"), ("full/recall-reachable", "@50"))
+NEXT = (("next/recall", "@20"), ("next/mrr", "@20"))
+VECTORS = {
+    "interests": "interests/micro-f1", "gender": "gender/micro-f1", "occupation": "occupation/micro-f1",
+    "friends": "links/cosine/auc",
+}  # fmt: skip
+DPVAE = {
+    "LightFM": ("lightfm", "base"), "AE": ("ae", "base"), "VAE, standard prior": ("vae", "prior=standard"),
+    "VAE, users' priors": ("vae", "base"), "KNN": ("knn", "base"), "SVD": ("svd", "base"), "MF": ("mf", "base"),
+    "popularity": ("popularity", "base"), "DPAE": ("dpae", "base"), "DP-VAE as published": ("dpvae", "base"),
+    "DP-VAE, rigorous": ("dpvae-rigorous", "base"), "DPALS": ("dpals", "base"),
+}  # fmt: skip
+CROSUE = {
+    "as published (5, 10)": ("dp-rgcn", "base"), "as released (5, 5)": ("dp-rgcn-released", "base"),
+    "rigorous (5, 10)": ("dp-rgcn-rigorous", "base"), "as published, ε_g = 5": ("dp-rgcn", "edges_epsilon=5.0"),
+    "dp-rgcn, ε_g = 5": ("dp-rgcn", "edges_epsilon=5.0"), "dp-rgcn (5, 10)": ("dp-rgcn", "base"),
+    "dp-rgcn-rigorous (5, 10)": ("dp-rgcn-rigorous", "base"), "degree, one number": ("degree", "base"),
+    "deepwalk, trained": ("deepwalk", "base"), "netmf, closed form": ("netmf", "base"),
+}  # fmt: skip
+
+
+@cache
+def _metrics(suite: str) -> pl.DataFrame:
+    return pl.read_csv(RESULTS / suite / "metrics.csv", infer_schema=False)
+
+
+def value(suite: str, system: str, setting: str, metric: str, column: str = "mean") -> str:
+    row = _metrics(suite).row(
+        by_predicate=(pl.col("experiment") == f"{suite}-{system}")
+        & (pl.col("setting") == setting)
+        & (pl.col("metric") == metric),
+        named=True,
+    )
+    return f"{float(row[column]):.3f}"
+
+
+def table(document: str, header: str) -> Iterator[list[str]]:
+    """The cells of each row below a header, without marks."""
+    lines = (ROOT / "docs" / document).read_text(encoding="utf-8").partition(f"\n{header}")[2].splitlines()[2:]
+    for line in lines:
+        if not line.startswith("|"):
+            return
+        yield [re.sub(r"[`*]", "", cell).strip() for cell in line.strip("|").split("|")]
+
+
+def numbers(*cells: str) -> list[str]:
+    return [number for cell in cells for number in NUMBER.findall(cell)]
+
+
+def gerai() -> Rows:
+    columns = [("sampled-100/hit", "mean@10"), ("sampled-100/hit", "std@10"), ("full/ndcg", "mean@10"),
+               ("full/ndcg", "std@10")]  # fmt: skip
+    for cells in table("choices-gerai.md", "| | Hit@10"):
+        for system, *own in (cells[:3], cells[3:]):
+            yield numbers(*own), [value("gerai", system, "base", *column) for column in columns]
+
+
+def dpvae() -> Rows:
+    for label, ours, _ in table("choices-dpvae.md", "| | ours | printed |"):
+        name = re.sub(r" \(.*|, ε.*", "", label)
+        system, setting = DPVAE[name]
+        settings = [setting, *(["unobserved=0.1"] if "unobserved" in label else [])]
+        yield (
+            numbers(ours),
+            [value("dpvae", system, each, metric, f"mean{k}") for each in settings for metric, k in RANKED],
+        )
+
+
+def dipsgnn() -> Rows:
+    for label, half, _, small in table("choices-dipsgnn.md", "| | MovieLens 1M, half"):
+        systems = re.findall(r"[a-z][a-z-]*", label.partition(" (")[0].partition(" at ")[0])
+        setting = "steps=0" if "T = 0" in label else "base"
+        metrics = [(metric, f"mean{k}") for metric, k in NEXT]
+        if "authors" in label:
+            metrics += [(f"chosen-on-test/{metric}", k) for metric, k in metrics]
+        for suite, cell in (("dipsgnn-ml-1m", half), ("dipsgnn", small)):
+            if cell == "–":
+                continue
+            each = [[value(suite, system, setting, *metric) for metric in metrics] for system in systems]
+            recalls, both = [own[0] for own in each], each[0][1:]
+            yield numbers(cell), recalls + both
+
+
+def crosue() -> Rows:
+    columns = tuple(VECTORS.values())
+    for header in ("| | interests | gender |", "| system | interests | gender | occupation"):
+        for label, *cells in table("choices-dpcrosue.md", header):
+            if label.startswith(("printed", "every interest")):
+                continue
+            system, setting = CROSUE.get(label, (label, "base"))
+            expected = [value("dpcrosue", system, setting, f"foursquare/{metric}") for metric in columns]
+            if system == "degree":
+                expected.append(value("dpcrosue", system, setting, "foursquare/links/dot/auc"))
+            yield numbers(*cells), expected
+
+
+def privsr() -> Rows:
+    attacks = pl.read_parquet(RESULTS / "privsr/attacks.parquet")
+    for cells in table("choices-privsr.md", "| system | MAE | attacker"):
+        for label, error, attacker in (cells[:3], cells[3:]):
+            systems = re.sub(r" \(.*", "", label).split(", ")
+            for system in systems:
+                yield numbers(error), [value("privsr", system, "base", "mae", each) for each in ("mean", "std")]
+            if attacker != "–":
+                of = pl.col("experiment").str.strip_prefix("privsr-")
+                least = [attacks.filter(of == system, pl.col("setting") == "base")["mae"].min() for system in systems]
+                yield numbers(attacker), [f"{error:.3f}" for error in least]
+
+
+@pytest.mark.parametrize("rows", [gerai, dpvae, dipsgnn, crosue, privsr])
+def test_tables_of_findings_have_the_numbers_of_the_committed_results(rows: Callable[[], Rows]) -> None:
+    pairs = list(rows())
+    assert len(pairs) > 5
+    assert [said for said, _ in pairs] == [expected for _, expected in pairs]
