@@ -51,9 +51,9 @@ def value(suite: str, system: str, setting: str, metric: str, column: str = "mea
     return f"{float(row[column]):.3f}"
 
 
-def table(document: str, header: str) -> Iterator[list[str]]:
-    """The cells of each row below a header, without marks."""
-    lines = (ROOT / "docs" / document).read_text(encoding="utf-8").partition(f"\n{header}")[2].splitlines()[2:]
+def table(document: str, header: str, place: int = 1) -> Iterator[list[str]]:
+    """The cells of each row below a header, without marks; place: which of the tables that begin so."""
+    lines = (ROOT / "docs" / document).read_text(encoding="utf-8").split(f"\n{header}")[place].splitlines()[2:]
     for line in lines:
         if not line.startswith("|"):
             return
@@ -112,16 +112,17 @@ def crosue() -> Rows:
 
 
 def privsr() -> Rows:
-    attacks = pl.read_parquet(RESULTS / "privsr/attacks.parquet")
-    for cells in table("choices-privsr.md", "| system | MAE | attacker"):
-        for label, error, attacker in (cells[:3], cells[3:]):
-            systems = re.sub(r" \(.*", "", label).split(", ")
-            for system in systems:
-                yield numbers(error), [value("privsr", system, "base", "mae", each) for each in ("mean", "std")]
-            if attacker != "–":
-                of = pl.col("experiment").str.strip_prefix("privsr-")
-                least = [attacks.filter(of == system, pl.col("setting") == "base")["mae"].min() for system in systems]
-                yield numbers(attacker), [f"{error:.3f}" for error in least]
+    for place, suite in enumerate(("privsr", "privsr-yelp-hin", "privsr-epinions"), start=1):
+        attacks = pl.read_parquet(RESULTS / suite / "attacks.parquet").filter(pl.col("setting") == "base")
+        for cells in table("choices-privsr.md", "| system | MAE | attacker", place):
+            for label, error, attacker in (cells[:3], cells[3:]):
+                systems = re.sub(r" \(.*", "", label).split(", ")
+                first = [value(suite, systems[0], "base", "mae", each) for each in ("mean", "std")]
+                assert all(float(value(suite, each, "base", "mae")) == float(first[0]) for each in systems), label
+                yield numbers(error), first
+                if attacker != "–":
+                    of = [attacks.filter(pl.col("experiment") == f"{suite}-{system}")["mae"] for system in systems]
+                    yield numbers(attacker), list(dict.fromkeys(f"{each.min():.3f}" for each in of))
 
 
 @pytest.mark.parametrize("rows", [gerai, dpvae, dipsgnn, crosue, privsr])
