@@ -17,7 +17,7 @@ REASONS = (
             "precision is recall. Counted so, these pairs are ordered as printed."
         ),
         sources=(OPEN, "tests/evaluation/test_classification.py"),
-        metrics=("interest_precision", "gender_precision"),
+        metrics=("interest_precision", "gender_precision", "tmr"),
         reading=Reading(metric=("/precision", "/precision-swapped")),
     ),
     Reason(

@@ -65,6 +65,8 @@ def _merge(readings: Readings, judged: Mapping[str, Claim]) -> Claim:
     """One claim of all readings of a sentence."""
     verdicts = unique([claim.verdict for claim in judged.values() if claim.verdict != "not run"])
     verdict: Verdict = "depends on the reading" if len(verdicts) > 1 else verdicts[0] if verdicts else "not run"
+    if len(verdicts) == 1 and any(claim.verdict == "not run" for claim in judged.values()):
+        verdict = "not decided"  # what was not run may go either way
     evidence = [f"{reading[:1].upper()}{reading[1:]}: {of.verdict}. {of.evidence}" for reading, of in judged.items()]
     return Claim(readings.artefact, readings.claim, verdict, " ".join(evidence))
 
@@ -190,7 +192,9 @@ def _evidence(comparisons: list[Comparison], held: int, broken: int, effects: li
         )
         return f"{texts[0]}; {significance}."
     by_mean = sum(float((comparison.left - comparison.right).mean()) > 0 for comparison in comparisons)
-    counted = f"As claimed in {by_mean} of {n} comparisons ({held} significant), significant the other way in {broken}."
+    counted = f"As claimed in {by_mean} of {n} comparisons ({held} significant), significant the other way in {broken}"
+    every = sum(len(of.left) > 1 and bool((of.left < of.lowest).all()) for of in comparisons)
+    counted += f", the other way in every run in {every}." if every > broken else "."
     if n <= LISTED:
         return f"{counted} {'; '.join(texts)}."
     return f"{counted} Least as claimed: {texts[order[0]]}."
