@@ -39,9 +39,9 @@ ABOUT = (
     "epoch, without noise. Of each metric it keeps the best epoch. Columns “chosen on test” repeat that: they are what "
     "that code would print, and no estimate of how well the system ranks. Beside them are the same runs at the epoch "
     "that validation chose. At the paper's C the same system has the noise of the theorem, too, with as many epochs "
-    "and the same δ. Batches are ours, of all prefixes of some users, where that code has 100 prefixes: as many epochs "
-    "are fewer steps, so that a printed number that is not reached is not refuted. All means are over the seeds that "
-    "every C has."
+    "and the same δ. Batches are ours, of all prefixes of some users; those of that code are of 100 prefixes. As many "
+    "epochs are fewer steps here, so that a printed number that is not reached is not refuted. All means are over the "
+    "seeds that every C has."
 )
 
 
