@@ -125,6 +125,24 @@ def crosue() -> Rows:
             yield numbers(*cells), expected
 
 
+def replicas() -> Rows:
+    """Of two replicas the first network of one, then of the other; of each the true system and the private one."""
+    networks = (("dpcrosue-weibo-twin", "weibo1"), ("dpcrosue-foursquare-twitter-twin", "foursquare"))
+    for label, *cells in table("choices-dpcrosue.md", "| system | interests | gender | friends"):
+        systems = re.findall(r"[a-z][a-z0-9-]+", label.partition(" (")[0])
+        if label.startswith("every interest"):
+            continue
+        for kind, cell in zip(("interests", "gender", "friends"), cells, strict=True):
+            yield (
+                numbers(cell),
+                [
+                    value(suite, system, "base", f"{network}/{VECTORS[kind]}")
+                    for suite, network in networks
+                    for system in systems
+                ],
+            )
+
+
 def privsr() -> Rows:
     for place, suite in enumerate(("privsr", "privsr-yelp-hin", "privsr-epinions"), start=1):
         attacks = pl.read_parquet(RESULTS / suite / "attacks.parquet").filter(pl.col("setting") == "base")
@@ -139,7 +157,7 @@ def privsr() -> Rows:
                     yield numbers(attacker), list(dict.fromkeys(f"{each.min():.3f}" for each in of))
 
 
-@pytest.mark.parametrize("rows", [gerai, dpvae, other_movielens, dipsgnn, crosue, privsr])
+@pytest.mark.parametrize("rows", [gerai, dpvae, other_movielens, dipsgnn, crosue, replicas, privsr])
 def test_tables_of_findings_have_the_numbers_of_the_committed_results(rows: Callable[[], Rows]) -> None:
     pairs = list(rows())
     assert len(pairs) > 5
