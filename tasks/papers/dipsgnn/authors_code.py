@@ -104,7 +104,7 @@ def _sentence(results: Results, system: System, settings: dict[float, str]) -> M
     else:
         near = abs(chosen - printed) <= comparison.NEAR * printed
         text = (
-            f"The printed Recall@{K} of {number(printed, DIGITS)} is {'' if near else 'not '}reproduced (ours "
+            f"The printed Recall@{K} of {number(printed, DIGITS)} is {'reproduced' if near else 'not reached'} (ours "
             f"{number(chosen, DIGITS)}) {with_noise}"
         )
     text += f". The choice on the test makes {format_difference(chosen - held, DIGITS)} of it"

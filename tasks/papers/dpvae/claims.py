@@ -40,7 +40,7 @@ SLIGHTLY = 0.1
 BOUND = "3 to 1,772"
 SMALL = "ml-100k"
 FLOOR = YARDSTICKS[0]
-"""Popularity: where both sides of a claim rank below it, its evidence says so."""
+"""Popularity: the evidence says how much of what a claim calls better ranks below it."""
 UNOBSERVED, SCALED = "unobserved=0.1", "scaled=True"
 """Settings of SVD and of KNN that the paper may as well mean."""
 MEASURES = tuple(Measure(column.label, column.metric, (column.k,), "higher") for column in COLUMNS)
