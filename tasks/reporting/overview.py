@@ -1,4 +1,4 @@
-"""What the pages over all suites begin with: claimed and proved ε of all of them, and the findings in few words."""
+"""What the pages over all suites begin with: claimed and proved ε of all of them, and the findings in a list."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tasks.reporting.core import headline
 from tasks.reporting.core.chart import WIDE, Chart, Panel, Point, Series
 from tasks.reporting.core.layout import join_words
 from tasks.reporting.core.results import Results, unique
-from tasks.reporting.core.section import Blocks, Fold, paragraph
+from tasks.reporting.core.section import Blocks, Fold, bullets
 from tasks.reporting.documents import Part
 
 BOLD = re.compile(r"^\* \*\*(.+?)\*\*", re.MULTILINE | re.DOTALL)
@@ -75,8 +75,8 @@ def audit_chart(suites: Sequence[Sequence[Audited]]) -> Chart:
 
 
 def finding(part: Part) -> list[Blocks]:
-    """What a section of findings says in bold, in at most `LEAD` words, and on demand all of it."""
+    """What a section of findings says in bold, as a list of at most `LEAD` words, and on demand all of it."""
     said = [" ".join(text.replace("`", "").split()).rstrip(".:,") for text in BOLD.findall(part.text)]
     shown = [text for place, text in enumerate(said) if len(" ".join(said[: place + 1]).split()) <= LEAD]
-    lead = " ".join(f"{text[:1].upper()}{text[1:]}." for text in shown)
-    return [paragraph("{}", lead) if lead else None, Fold("Numbers and reasons", part.html)]
+    lead = [f"{text[:1].upper()}{text[1:]}." for text in shown]
+    return [bullets(lead) if lead else None, Fold("Numbers and reasons", part.html)]

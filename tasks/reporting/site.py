@@ -358,7 +358,7 @@ def _board(entry: Suite, unit: str) -> Table:
 
 def _band(epsilon: float | None) -> tuple[int, str]:
     if epsilon is None:
-        return len(BANDS) + 1, "no finite ε"
+        return len(BANDS) + 1, "none"
     place = sum(epsilon > end for end in BANDS)
     return place, f"ε ≤ {BANDS[place]:g}" if place < len(BANDS) else f"ε > {BANDS[-1]:g}"
 

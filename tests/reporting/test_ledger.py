@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import polars as pl
+import pytest
 
 from tasks.privacy.accounting import gaps
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
@@ -233,3 +234,13 @@ def test_every_known_gap_is_listed_once(every: Results, real: Results) -> None:
         listed = [gap for _, named in details.gaps(results) for gap in named]
         assert len(listed) == len(set(listed))
         assert {*listed} == {gap for line in ledger.lines(results) for gap in ledger.gaps(line.entry)} != set()
+
+
+@pytest.mark.parametrize(("suite", "named"), [("dpcrosue", False), ("dpcrosue-ione", True)])
+def test_budgets_name_the_network_where_there_are_two(suite: str, named: bool) -> None:
+    results, _, _ = committed.read(suite)
+    networks = {line.network for line in ledger.lines(results)} - {""}
+    assert networks == ({"foursquare", "twitter"} if named else {"foursquare"})
+    lines = [line for row in tables.headline(results, 0).rows for cell in row.cells[-3:] for line in cell.lines]
+    assert lines
+    assert any(line.startswith(("foursquare: ", "twitter: ")) for line in lines) == named

@@ -144,6 +144,8 @@ def test_what_is_reconstructed_at_other_settings_alone_is_named() -> None:
     (line,) = [line for line in verdicts(results, claims, 0) if line.topic == "Attacks"]
     assert "(dpmf and privsr). At other settings, too: rigorous at epsilon=8.0" in line.text
     assert line.alarm
+    (line,) = [line for line in verdicts(*committed.read("privsr")[::2], 0) if line.topic == "Attacks"]
+    assert line.text.endswith("At other settings, too: rigorous at 5 settings and rigorous-local at epsilon=8.0.")
 
 
 def test_a_table_of_which_no_number_is_near_is_named_and_a_finite_budget_has_its_unit() -> None:

@@ -299,7 +299,10 @@ def _budgets(results: Results, system: System) -> list[Cell]:
     if not spent:
         return [missing_cell("no entry")] * 3
     columns = zip(*((budget.claimed, budget.accounted, budget.audited) for budget in spent), strict=True)
-    named = [unique([f"{budget.what}: {text}" for budget, text in zip(spent, texts, strict=True)]) for texts in columns]
+    networks = {line.network for line in ledger.lines(results)}
+    only = f"{networks.pop()}: " if len(networks) == 1 else ""  # the name of the only network says nothing
+    whats = [budget.what.removeprefix(only) for budget in spent]
+    named = [unique([f"{what}: {text}" for what, text in zip(whats, texts, strict=True)]) for texts in columns]
     return [Cell("", tuple(lines), "stack") for lines in named]
 
 

@@ -169,13 +169,12 @@ def _reconstruction_line(results: Results, systems: Sequence[System]) -> Line:
     """Of how many systems some attacker reconstructs sensitive ratings."""
     attacked = [system for system in systems if system.label != results.layout.unprotected]
     lost = [system for system in attacked if _reconstructs(results, system, BASE)]
-    also = [
-        f"{system.label} at {setting}"
+    elsewhere = {
+        system.label: [at for at in results.settings(system) if _reconstructs(results, system, at)]
         for system in attacked
         if system not in lost
-        for setting in results.settings(system)
-        if _reconstructs(results, system, setting)
-    ]
+    }
+    also = [f"{label} at {at[0] if len(at) == 1 else f'{len(at)} settings'}" for label, at in elsewhere.items() if at]
     n = count(len(attacked), "system")
     text = f"Sensitive ratings of {len(lost)} of {n} are reconstructed better than public ones allow"
     further = f". At other settings, too: {join_words(also)}" if also else ""
