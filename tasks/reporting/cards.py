@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.reporting.core import headline, known_gaps, ledger
 from tasks.reporting.core.layout import DASH, Cell, Heading, Row, Table, count, join_words, missing_cell, number
@@ -51,10 +53,11 @@ def summary_rows(results: Results, k: int) -> list[Row]:
         if not lines:
             continue
         claimed = unique([ledger.claimed_budget(of.entry) for of in lines if of.entry.claimed_epsilon is not None])
+        audited = [_proved([of for of in lines if ledger.claimed_budget(of.entry) == budget]) for budget in claimed]
         proved = missing_cell(UNAUDITED)
-        if standing.proved is not None:
+        if any(text != DASH for text in audited):
             verdict = ("refuted",) if standing.refuted else ()
-            proved = Cell(f"≥ {standing.proved:.3g}", verdict, "number found" if verdict else "number")
+            proved = Cell(join_words(audited), verdict, "number found" if verdict else "number")
         reached = missing_cell("not measured")
         if standing.utility is not None:
             reached = Cell(number(standing.utility), (utility.at(utility.cutoff(k)),))
@@ -64,7 +67,7 @@ def summary_rows(results: Results, k: int) -> list[Row]:
                 [
                     Cell(results.suite, href=f"#card-{standing.system.experiment}", kind=""),
                     Cell(join_words(claimed) or ledger.UNCLAIMED),
-                    Cell(ledger.format_budget(standing.accounted)),
+                    Cell(ledger.format_budget(standing.accounted), _towards(lines, standing.accounted)),
                     Cell(standing.unit or DASH, kind="wide"),
                     proved,
                     reached,
@@ -72,6 +75,19 @@ def summary_rows(results: Results, k: int) -> list[Row]:
             )
         )
     return rows
+
+
+def _towards(lines: Sequence[Line], accounted: float | None) -> tuple[str, ...]:
+    """Towards whom an accounted ε holds, where observers differ in theirs."""
+    observers = unique([line.entry.observer for line in lines if line.entry.observer])
+    mine = [line.entry.observer for line in lines if line.entry.accounted_epsilon == accounted]
+    return (f"towards {mine[0]}",) if len(observers) > 1 and mine and mine[0] else ()
+
+
+def _proved(lines: Sequence[Line]) -> str:
+    """What audits prove of one claim, at most; a dash where none was made."""
+    known = [line.audit["audited_epsilon"] for line in lines if line.audit is not None]
+    return f"≥ {max(known):.3g}" if known else DASH
 
 
 def summary(rows: list[Row]) -> Table:

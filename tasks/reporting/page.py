@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from tasks.reporting.core import figures
+from tasks.reporting.core import figures, headline
 from tasks.reporting.core.chart import Chart, sample_size
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.paper_report import PaperReport
@@ -98,7 +98,7 @@ def render(
         sample=sample_size(
             len(results.compared), [len(system.seeds) for system in results.compared], results.word_for_run
         ),
-        first=_first_figure(figures.frontier(results, k), every),
+        first=_first_figure(headline.frontier(results, k), every),
         verdicts=verdicts.verdicts(results, published_claims, k),
         revisions=details.revisions(results),
         sections=[section for section in every if any(section.blocks)],

@@ -31,7 +31,7 @@ NOTHING = (
     "Nothing is printed of methods side by side as numbers that this suite has, so no pair can be reversed. Of its "
     "paper's claims in words our numbers contradict {}{}."
 )
-TURNS_NONE = "measured, shown to turn none"
+TURNS_NONE = "measured, by the test turns none"
 REASON = '<li><span class="verdict">{}</span>: {} ({}). <span class="evidence">{} {}</span></li>\n'
 
 
@@ -162,7 +162,7 @@ def _source(source: str, documents: Collection[str]) -> Markup:
 
 def _state(reason: Reason, covered: int, waiting: Sequence[str]) -> str:
     """What a reason comes to in a suite: the pairs or claims that it covers, or what it waits for."""
-    moves = f", turns {reason.turned} and reverses {reason.broken} of all" if reason.turned or reason.broken else ""
+    moves = f", by means turns {reason.turned} and reverses {reason.broken}" if reason.turned or reason.broken else ""
     if covered or reason.claims:
         return f"{count(covered, 'claim' if reason.claims else 'pair')}{moves}"
     return f"waits for results of {join_words(waiting)}" if waiting else f"{TURNS_NONE}{moves}"

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from tasks.reporting import cards, costs, coverage, reversals
-from tasks.reporting.core import figures, headline, ledger, origins
+from tasks.reporting.core import headline, ledger, origins
 from tasks.reporting.core.chart import Chart
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, join_words, missing_cell, number
@@ -142,7 +142,7 @@ def suite(results: Results, report: PaperReport, claims: Sequence[Claim]) -> Sui
     """Everything that is shown of one suite."""
     k = headline_cutoff(results)
     numbers = headline.reproduction_counts(results)
-    frontier = figures.frontier(results, k)
+    frontier = headline.frontier(results, k)
     return Suite(
         render(results, report, claims, docs="", home="../../index.html", why=reversals.link(results, "../../")),
         record(results, claims, k),
@@ -341,7 +341,9 @@ def _board(entry: Suite, unit: str) -> Table:
                 [
                     Cell(_band(epsilon)[1], kind=""),
                     missing_cell("not run") if system.utility is None else Cell(number(system.utility)),
-                    Cell(ledger.format_budget(epsilon), tuple(filter(None, [system.given]))),
+                    Cell(ledger.format_budget(epsilon), tuple(filter(None, [system.given])))
+                    if system.protects
+                    else missing_cell("no entry"),
                     Cell(join_words(system.claimed) or ledger.UNCLAIMED),
                     Cell("", tuple(system.protects), "reasons"),
                 ],

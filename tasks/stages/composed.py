@@ -18,7 +18,7 @@ COLUMNS = (
     "protects",
     "neighbouring inputs",
     "releases",
-    "largest ε of one",
+    "largest ε of one with this unit",
     "ε of all together",
 )
 

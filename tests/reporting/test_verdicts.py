@@ -12,11 +12,12 @@ import polars as pl
 import pytest
 
 from tasks.evaluation.gains import Gain
-from tasks.reporting import page
+from tasks.reporting import cards, page
 from tasks.reporting.core import figures, findings, headline
-from tasks.reporting.core.chart import ALARM
+from tasks.reporting.core.chart import ALARM, Panel
 from tasks.reporting.core.findings import refutations
 from tasks.reporting.core.results import Results
+from tasks.reporting.sections import tradeoff
 from tasks.reporting.sections.verdicts import Line, verdicts
 from tests.reporting import committed, shown
 
@@ -41,8 +42,11 @@ def test_the_claim_that_is_furthest_exceeded_leads(real: Results) -> None:
     assert (second.label, second.experiments, second.claimed) == ("dp-popularity", ("gerai-dp-popularity",), 1.0)
     line = verdicts(broken, [], K)[0]
     assert line.alarm
-    assert line.text.startswith("gerai claims ε = 20 for one user's features replaced made-up (")
-    assert line.text.endswith(" audits refutes a claim; furthest, dp-popularity claims ε = 1, but ε ≥ 3 is proved.")
+    assert line.topic == "Another method's claim refuted"
+    assert line.text.startswith(
+        "1 of 3 audits refutes a claim; furthest, dp-popularity claims ε = 1, but ε ≥ 3 is proved."
+    )
+    assert ". gerai claims ε = 20 for one user's features replaced made-up (" in line.text
 
 
 def test_refuted_systems_are_red_and_those_without_a_finite_guarantee_stand_at_infinity(real: Results) -> None:
@@ -153,7 +157,57 @@ def test_a_table_of_which_no_number_is_near_is_named_and_a_finite_budget_has_its
     said = {line.topic: line.text for line in verdicts(results, claims, K)}
     assert "published numbers within 10 % (none of 96 in Table 3); " in said["Reproduction"]
     assert said["Utility"].endswith("(dpmf-rigorous), for one interaction, given the configuration.")
-    assert "attribute attacks (blurm); chance" in said["Attacks"]
+    assert "attribute attacks (blurm, by up to 0.21); chance alone gives" in said["Attacks"]
     results, _, claims = committed.read("dpvae-ml-latest-small")
     said = {line.topic: line.text for line in verdicts(results, claims, 100)}
     assert ", for a user, δ up to 0.001, given the configuration and the epoch." in said["Utility"]
+
+
+def test_a_claim_that_is_refuted_at_other_settings_only_is_said_with_them_and_marks_no_point() -> None:
+    results, _, claims = committed.read("privsr")
+    line = verdicts(results, claims, 0)[0]
+    assert line.topic == "Privacy claim refuted"
+    assert "(proved ≥ 4.65). " in line.text
+    assert line.text.endswith("privsr claims ε = 0.1, but ε ≥ 4.89 is proved (at beta=1.0,epsilon=0.1).")
+    embedded, _, _ = committed.read("dpcrosue")
+    assert any(of.experiments == ("dpcrosue-dp-rgcn",) for of in refutations(embedded))
+    (panel,) = headline.frontier(embedded, 0).panels
+    assert isinstance(panel, Panel)
+    assert [series.name for series in panel.series if series.alarm] == ["dp-rgcn-released ✗"]
+
+
+def test_a_system_without_an_entry_in_the_ledger_is_not_drawn_as_one_without_a_bound() -> None:
+    results, _, _ = committed.read("dpcrosue")
+    drawn = headline.frontier(results, 0)
+    assert drawn.caption.endswith(" Not in the ledger, so not here: random.")
+    (panel,) = drawn.panels
+    assert isinstance(panel, Panel)
+    assert "random" not in [series.name for series in panel.series]
+
+
+def test_budgets_towards_different_observers_are_told_apart() -> None:
+    results, _, _ = committed.read("privsr")
+    said = "rigorous's ε is towards who sees least; accounted towards who sees most: 1.099 to 170.6;"
+    assert said in tradeoff.chart(results, 0).caption
+    (row,) = [row for row in cards.summary_rows(results, 0) if row.name == "rigorous"]
+    _, claimed, accounted, _, proved, _ = row.cells
+    assert (claimed.text, proved.text) == ("1, δ = 1e-06", "≥ 0.201")
+    assert (accounted.text, accounted.lines) == ("12.48", ("towards a recommender who sees each submission",))
+
+
+def test_each_claim_has_what_is_proved_of_it() -> None:
+    results, _, _ = committed.read("dpcrosue")
+    proved = {row.name: (row.cells[1].text, row.cells[4].text) for row in cards.summary_rows(results, 0)}
+    assert proved["dp-rgcn"] == ("10 and 5", "≥ 7.05 and ≥ 4.79")
+
+
+def test_ratios_of_a_claim_are_those_of_the_table() -> None:
+    _, _, claims = committed.read("dpcrosue")
+    (claim,) = [claim for claim in claims if "TMR: " in claim.evidence]
+    ours = pl.read_csv(committed.ROOT / "data/results/dpcrosue/comparison.csv", infer_schema=False)
+    ratios = ours.filter(pl.col("metric") == "tmr", pl.col("dataset") == "foursquare")
+    for name in ("friendship", "posts", "attribute"):
+        of = ratios.filter(pl.col("method") == name)
+        assert {f"{float(value):.3f}" for value in of["ours_mean"]} <= set(
+            re.findall(rf"{name} (\d\.\d+)", claim.evidence)
+        )

@@ -69,9 +69,8 @@ class Ratios(Statement):
             if table.key == self.artefact
             for part in table.parts
             for column in part.columns
-            if column.data == self.network and column.metric == interests(self.network, "precision-swapped")
+            if column.data == self.network and column.metric == interests(self.network, self.score)
         )
-        column = replace(column, metric=interests(self.network, self.score))
         compared, absent = [], []
         for pair in self.pairs:
             sides = [comparison.Method(name, results.find(layout.methods[name])) for name in pair]

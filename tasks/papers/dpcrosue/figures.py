@@ -93,8 +93,8 @@ def tradeoff_chart(results: Results, table: published.Table, _: int) -> Chart:
     return Chart(
         f"chart-{table.anchor}",
         "Interests against attacks",
-        f"Up is better prediction; left is safer, and left of {RANDOM} there is nothing. Bars: 95 % intervals over "
-        "seeds.",
+        f"Up is better prediction; left is safer. Left of {RANDOM} is no safer: a constant guess has less precision. "
+        "Bars: 95 % intervals over seeds.",
         panels,
     )
 

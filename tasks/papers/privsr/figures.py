@@ -31,7 +31,7 @@ LINES: tuple[tuple[str, Mapping[str, float]], ...] = (
     ("SoReg", {}),
 )
 """Lines of Figures 3 and 4: method, and what it has beside x."""
-X = "sensitive ratings, x (%)"
+X = "share of sensitive ratings, x"
 
 
 def by_share(results: Results, figure: published.Figure, k: int) -> Chart:

@@ -21,7 +21,7 @@ import polars as pl
 
 from tasks.evaluation.statistics import PairedTest
 from tasks.reporting.core import comparison
-from tasks.reporting.core.claim_specs import Claim, Comparison, Readings, Spec, Verdict
+from tasks.reporting.core.claim_specs import Claim, Comparison, Readings, Spec, Trend, Verdict
 from tasks.reporting.core.findings import ONE_SIDED, SIGNIFICANCE, paired_tests
 from tasks.reporting.core.layout import count, format_difference, join_words, number
 from tasks.reporting.core.paper_report import PaperReport
@@ -67,7 +67,7 @@ def _merge(readings: Readings, judged: Mapping[str, Claim]) -> Claim:
     verdict: Verdict = "depends on the reading" if len(verdicts) > 1 else verdicts[0] if verdicts else "not run"
     if len(verdicts) == 1 and any(claim.verdict == "not run" for claim in judged.values()):
         verdict = "not decided"  # what was not run may go either way
-    evidence = [f"{reading[:1].upper()}{reading[1:]}: {of.verdict}. {of.evidence}" for reading, of in judged.items()]
+    evidence = [f"{_capital(reading)}: {of.verdict}. {_capital(of.evidence)}" for reading, of in judged.items()]
     return Claim(readings.artefact, readings.claim, verdict, " ".join(evidence))
 
 
@@ -121,6 +121,10 @@ def _tests(results: Results, spec: Spec, comparisons: Sequence[Comparison]) -> l
     ]
 
 
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def _key(comparison: Comparison) -> tuple[bytes, bytes]:
     """What is compared, in whichever claim."""
     return comparison.left.tobytes(), comparison.lowest.tobytes()
@@ -129,7 +133,8 @@ def _key(comparison: Comparison) -> tuple[bytes, bytes]:
 def verdict_counts(claims: Sequence[Claim]) -> str:
     """How many claims there are of each verdict, as running text."""
     verdicts = [claim.verdict for claim in claims]
-    return join_words([f"{verdicts.count(verdict)} {verdict}" for verdict in get_args(Verdict) if verdict in verdicts])
+    counted = [f"{verdicts.count(verdict)} {verdict}" for verdict in get_args(Verdict) if verdict in verdicts]
+    return join_words([text if text.startswith("1 ") else text.replace("depends", "depend") for text in counted])
 
 
 def frame(claims: Sequence[Claim]) -> pl.DataFrame:
@@ -157,7 +162,7 @@ def _check_claim(
     elif 2 * held > max(len(groups), spec.cases) if spec.most else held == len(groups) and not absent:
         verdict = "supported"
     effect = results.layout.overlap is not None
-    effects = [_effect(test.test) if effect else "" for test in tests]
+    effects = [_effect(test.test, steps=isinstance(spec, Trend)) if effect else "" for test in tests]
     evidence = _evidence(comparisons, sum(as_claimed), sum(reversed_), effects)
     single = sum(test.test is None for test in tests)
     evidence += f" Over {join_words(unique([_runs(results, len(comparison.left)) for comparison in comparisons]))}."
@@ -174,12 +179,15 @@ def _runs(results: Results, n: int) -> str:
     return count(n, "run") + (f" on {results.n_splits} splits" if n == every else " on the first split")
 
 
-def _effect(test: PairedTest | None) -> str:
+def _effect(test: PairedTest | None, *, steps: bool) -> str:
     """How much left exceeds right by as it is claimed: the difference with its interval, and d_z where it has one."""
     if test is None:
         return ""
     size = "" if test.effect is None else f", d = {number(test.effect, 1)}"
-    return f" (as claimed by {format_difference(test.difference)}, {number(test.low)} to {number(test.high)}{size})"
+    per = " per step" if steps else ""
+    return (
+        f" (as claimed by {format_difference(test.difference)}{per}, {number(test.low)} to {number(test.high)}{size})"
+    )
 
 
 def _evidence(comparisons: list[Comparison], held: int, broken: int, effects: list[str]) -> str:

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-from tasks.reporting.core import comparison, differences, findings, ledger
+from tasks.reporting.core import comparison, differences, figures, findings, ledger
+from tasks.reporting.core.chart import Chart
 from tasks.reporting.core.claim_specs import Claim, Verdict
+from tasks.reporting.core.layout import join_words
 from tasks.reporting.core.published import Column, Part, Table
-from tasks.reporting.core.results import Results, System
+from tasks.reporting.core.results import BASE, Results, System
 
 LINES = 10
 """Systems that a terminal shows."""
@@ -199,3 +201,25 @@ def agreement(results: Results) -> float | None:
         pair.order for column in comparison.printed_columns(results) for pair in differences.ordered_pairs(column)
     ]
     return round((orders.count("as printed") + orders.count("equal") / 2) / len(orders), 6) if orders else None
+
+
+def frontier(results: Results, k: int) -> Chart:
+    """The first figure, of the setting `base` alone; systems of which the ledger has no entry are named below it.
+
+    A claim that is refuted at other settings only is no claim of what stands there.
+    """
+    lines = [line for line in ledger.lines(results) if line.audit is not None]
+    elsewhere = {id(line.audit) for line in lines} - {id(line.audit) for line in lines if line.setting == BASE}
+    absent = [system for system in results.compared if not ledger.lines_at(results, system)]
+    drawn = figures.frontier(
+        replace(
+            results,
+            audit=tuple(record for record in results.audit if id(record) not in elsewhere),
+            systems=tuple(system for system in results.systems if system not in absent),
+        ),
+        k,
+    )
+    if not absent or not drawn.panels:
+        return drawn
+    names = join_words([system.label for system in absent])
+    return replace(drawn, caption=f"{drawn.caption} Not in the ledger, so not here: {names}.")

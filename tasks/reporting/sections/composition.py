@@ -57,7 +57,7 @@ class Together:
     """Private releases that spend on this unit, too, and no bound follows: with a finite ε for a smaller unit alone, or
     with none."""
     largest: float
-    """The largest ε of one of them, for this unit."""
+    """The largest ε of those whose own unit this is."""
     epsilon: float | None
     """Of all together; None where no finite one follows."""
     delta: float
@@ -264,7 +264,13 @@ def blocks(results: Results) -> list[Blocks]:
         for group in groups
     ]
     open_systems = [system for system in results.systems if ledger.total_epsilon(results, system) is None]
-    headings = ["Protects", "neighbouring inputs", "private releases", "largest ε of one", "ε of all together"]
+    headings = [
+        "Protects",
+        "neighbouring inputs",
+        "private releases",
+        "largest ε of one with this unit",
+        "ε of all together",
+    ]
     kinds = [Heading(text, "number" if place > 1 else "") for place, text in enumerate(headings)]
     bounded = UNITS + LEFT_OUT * any(group.left_out for group in groups)
     bounded += DERIVED * any(group.neighbouring in (units.FEATURES, units.FEATURES_GIVEN) for group in groups)

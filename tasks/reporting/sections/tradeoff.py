@@ -18,6 +18,9 @@ from tasks.reporting.core.results import Results, System, unique
 from tasks.reporting.core.section import Section, paragraph
 from tasks.reporting.core.sweeps import settings_along
 
+ROUNDED = 1.01
+"""By which factor an accounted ε may exceed the one that a system was run at and still be called the same."""
+
 
 def section(results: Results, k: int) -> Section:
     """Utility against ε."""
@@ -50,10 +53,17 @@ def chart(results: Results, k: int) -> Chart:
             line = series_of(results, system, points)
             claimed = _is_published(system)
             series.append(replace(line, name=f"{line.name}, claimed" if claimed else line.name, muted=False))
+            totals = [ledger.total_epsilon(results, system, setting) for setting in settings.values()]
+            spent = unique([_accounted(results, system, setting) for setting in settings.values()])
             if claimed:
-                spent = unique([_accounted(results, system, setting) for setting in settings.values()])
                 notes.append(f"{system.label}'s ε is claimed; accounted: {join_words(spent)}")
-    note = f" {'; '.join(notes)}. The ε of the others is accounted." if notes else ""
+            elif any(total is None or total > ROUNDED * value for total, value in zip(totals, settings, strict=True)):
+                notes.append(
+                    f"{system.label}'s ε is towards who sees least; accounted towards who sees most: "
+                    + " to ".join(unique([ledger.format_budget(totals[0]), ledger.format_budget(totals[-1])]))
+                )
+    others = " The ε of the others is accounted." if len(notes) < len(series) else ""
+    note = f" {'; '.join(notes)}.{others}" if notes else ""
     title, levels = f"{utility.at(k)}, {utility.spoken}", crossing_levels(results, k)
     panel = Panel(title, "ε", utility.at(k), series, levels, values, named=True, size=WIDE, log=True)
     return Chart(

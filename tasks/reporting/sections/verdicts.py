@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import floor
@@ -10,7 +11,7 @@ from tasks.evaluation.gains import Gain
 from tasks.reporting.core import comparison, findings, headline, ledger, units
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.claims import verdict_counts
-from tasks.reporting.core.findings import refutations
+from tasks.reporting.core.findings import Refutation, refutations
 from tasks.reporting.core.layout import count, join_words, number
 from tasks.reporting.core.results import BASE, Results, System, unique
 from tasks.reporting.sections import alignment, lead, membership, reconstruction, strongest
@@ -51,14 +52,40 @@ def _privacy(results: Results) -> Line:
         text = f"No audit refutes a claim ({n}), which proves no privacy."
         return Line("Privacy", " ".join(filter(None, [own, text])), "#ledger")
     refuting = sum(audit["verdict"] == headline.REFUTED for audit in results.audit)
-    text = f"{refuting} of {n} refute{'s' * (refuting == 1)} a claim; furthest, {refuted[0].text}."
-    return Line("Privacy claim refuted", " ".join(filter(None, [own, text])), "#ledger", alarm=True)
+    furthest = f"{refuted[0].text}{_where(results, refuted[0])}"
+    text = f"{refuting} of {n} refute{'s' * (refuting == 1)} a claim; furthest, {furthest}."
+    method = _own_method(results)
+    if method is None or any(method.label in re.split(", | and ", of.label) for of in refuted):
+        return Line("Privacy claim refuted", " ".join(filter(None, [own, text])), "#ledger", alarm=True)
+    return Line("Another method's claim refuted", " ".join(filter(None, [text, own])), "#ledger", alarm=True)
+
+
+def _where(results: Results, refuted: Refutation) -> str:
+    """At which settings a claim is refuted; empty where the setting `base` is among them, or none is known."""
+    settings = unique(
+        [
+            line.setting
+            for line in ledger.lines(results)
+            if line.audit is not None
+            and line.system.experiment in refuted.experiments
+            and (line.audit["verdict"], line.audit["epsilon_claimed"], line.audit["audited_epsilon"])
+            == (headline.REFUTED, refuted.claimed, refuted.proved)
+        ]
+    )
+    if not settings or BASE in settings:
+        return ""
+    return f" (at {settings[0] if len(settings) == 1 else f'{len(settings)} settings'})"
+
+
+def _own_method(results: Results) -> System | None:
+    """The method of the suite's paper, where it was run."""
+    paper = results.reproduced
+    return None if paper is None else results.find(paper.methods.get(paper.name, ""))
 
 
 def _own_claim(results: Results) -> str:
     """The budgets that the suite's paper claims for its own method, and whether one follows; empty where not run."""
-    paper = results.reproduced
-    own = None if paper is None else results.find(paper.methods.get(paper.name, ""))
+    own = _own_method(results)
     if own is None:
         return ""
     lines = [line for line in ledger.lines_at(results, own) if line.entry.claimed_epsilon is not None]
@@ -145,8 +172,10 @@ def _attacks(results: Results, k: int) -> Iterator[Line]:
         text = f"The top {k} leak beyond the ratings in {won} of {len(tried)} attribute attacks"
         gains = [Gain(difference.mean, difference.low, difference.high) for difference in tried]
         leaking = unique([difference.system.label for difference in tried if difference.significant])
-        of = f" ({join_words(leaking)})" if 0 < len(leaking) <= NAMED else ""
-        yield Line("Attacks", f"{text}{of}; chance gives about {chance}.", "#attacks", alarm=findings.any_beats(gains))
+        alarm = findings.any_beats(gains)
+        most = f", by up to {number(max(gain.mean for gain in gains), 2)}" if alarm else ""
+        of = f" ({join_words(leaking)}{most})" if 0 < len(leaking) <= NAMED else most
+        yield Line("Attacks", f"{text}{of}; chance alone gives about {chance} small ones.", "#attacks", alarm=alarm)
     if results.edges is not None and results.edges.height:
         rows = results.edges.filter(results.edges["epsilon"].is_not_null())
         seen = rows.filter(rows["low"] > 0).height
