@@ -35,7 +35,7 @@ from tasks.reporting.core.chart import (
     sample_size,
     thin,
 )
-from tasks.reporting.core.drawing import svg
+from tasks.reporting.core.drawing import SOFT, svg
 from tasks.reporting.core.placing import LETTER, ROW, labels, separate
 from tests.reporting.pictures import picture
 
@@ -171,6 +171,18 @@ def test_names_stand_at_their_marks_where_only_the_column_at_infinity_is_crowded
     panel = Panel("", "ε", "NDCG", [*crowd, sound], named=True, size=LOW, log=True)
     lefts = {text.text: min(x for x, _ in text.corners) for text in picture(svg(panel)).texts}
     assert lefts["sound"] + 100 < min(left for name, left in lefts.items() if name.startswith("system "))
+
+
+def test_names_stand_at_marks_of_the_least_budget_too() -> None:
+    """None is on the frame, so that names have place on both sides; the lines to other names look like no level."""
+    budgets = [Series(f"dp-vae {n}", n, [Point(1.0, 0.2 + n / 50, "")], line=False) for n in range(4)]
+    free = [Series(f"vae {n}", 5 + n, [Point(math.inf, 0.1 + n / 100, "")], line=False) for n in range(9)]
+    drawn = svg(Panel("", "ε", "NDCG", [*budgets, *free], named=True, size=LOW, log=True))
+    lefts = {text.text: min(x for x, _ in text.corners) for text in picture(drawn).texts}
+    assert all(lefts[series.name] + 100 < min(lefts[other.name] for other in free) for series in budgets)
+    lines = re.findall(r'<line [^>]*stroke-width="0.7"[^>]*>', drawn)
+    assert lines
+    assert all("stroke-dasharray" in line and f'stroke="{SOFT}"' in line for line in lines)
 
 
 def test_grey_marks_are_seen_on_both_papers() -> None:

@@ -40,6 +40,8 @@ WIDEST = 510
 """Of a picture in pixels, so that its texts have nine pixels or more on a screen of 420."""
 AXIS = 92
 """What an axis with its title and the padding take of that."""
+LEFT = 0.25
+"""What a log axis has left of its least value, as a share of the width of all."""
 BLACK = "#000000"
 """On cells of a heat map, which are the same on dark paper: style.css leaves this ink as it is."""
 HEAT, DARK = ("#9ecae1", "#f7f4f0", ALARM), 0.8
@@ -98,8 +100,9 @@ def _series(panel: Panel) -> alt.TopLevelMixin:
     far = _infinity_place(panel)
     xs = [_place(x, far) for x in _all_x(panel)]
     x_low, x_high = _span(xs, log=panel.log)
-    if panel.log and not panel.x_ticks:  # from one power of ten on
-        x_low = 10.0 ** math.floor(math.log10(x_low) + 0.1)
+    if panel.log and not panel.x_ticks:  # from one power of ten on, or with space for names left of the least
+        space = (min(xs) / max(xs)) ** (LEFT * panel.named)
+        x_low = min(10.0 ** math.floor(math.log10(x_low) + 0.1), min(xs) * space)
     y_low, y_high = _span(_all_y(panel), log=panel.log and panel.identity)
     if panel.identity:
         x_low, x_high = y_low, y_high = min(x_low, y_low), max(x_high, y_high)
@@ -281,14 +284,13 @@ def _end_labels(
     wanted = [(high - row["y"]) / (high - low) * height for row in ends]
     places = [high - place / height * (high - low) for place in separate(wanted, 0.0, height)]
     named = [row | {"at": place, "right": x_span[1]} for row, place in zip(ends, places, strict=True)]
-    colour = alt.Color("colour:N", scale=None)
-    leads = _chart(named).mark_rule(aria=False, strokeWidth=0.7, opacity=0.6)
-    slanted = _chart(named).mark_rule(aria=False, strokeWidth=0.7, opacity=0.6, x2Offset=13)
+    thin: dict[str, Any] = {"aria": False, "strokeWidth": 0.7, "strokeDash": [1, 2], "color": SOFT}
+    leads, slanted = _chart(named).mark_rule(**thin), _chart(named).mark_rule(**thin, x2Offset=13)
     texts = _chart(named).mark_text(align="left", dx=16, fontSize=LABEL, aria=False)
     right, across = alt.X("right:Q"), alt.X2("right:Q")
     return [
-        leads.encode(x=alt.X("x:Q"), x2=across, y=alt.Y("y:Q"), color=colour),
-        slanted.encode(x=right, x2=across, y=alt.Y("y:Q"), y2=alt.Y2("at:Q"), color=colour),
+        leads.encode(x=alt.X("x:Q"), x2=across, y=alt.Y("y:Q")),
+        slanted.encode(x=right, x2=across, y=alt.Y("y:Q"), y2=alt.Y2("at:Q")),
         texts.encode(x=right, y=alt.Y("at:Q"), text=alt.Text("series:N"), color=_readable_colour()),
     ]
 
