@@ -94,6 +94,9 @@ def test_the_first_screen_holds_the_chart_and_the_verdicts(browser: Any, address
             box = part.bounding_box()
             assert 0 <= box["x"] <= box["x"] + box["width"] <= size[0]
             assert box["y"] + box["height"] <= size[1]
+        caption = tab.locator("#frontier figcaption p")
+        assert "Red ✗" in caption.inner_text()
+        assert caption.is_visible()
         for link in lines.locator("a").all():
             assert tab.locator(link.get_attribute("href")).count() == 1
         for text in lines.all_inner_texts():
@@ -221,6 +224,12 @@ def test_links_of_rows_are_reached_by_keyboard_and_verdicts_look_like_links(page
     assert link.evaluate("node => [node === document.activeElement, getComputedStyle(node).opacity]") == [True, "1"]
     topic = page.locator(".verdicts strong").first
     assert topic.evaluate("node => getComputedStyle(node).textDecorationLine") == "underline"
+
+
+def test_all_cells_of_a_head_have_its_paper(page: Any) -> None:
+    corner = page.locator("thead tr:first-child > td:first-child").first
+    paper = "cell => getComputedStyle(cell).backgroundColor"
+    assert corner.evaluate(paper) == page.locator("thead th").first.evaluate(paper)
 
 
 def test_every_link_to_a_section_is_seen_on_a_wide_screen(page: Any) -> None:
