@@ -239,9 +239,9 @@ def test_a_part_is_not_described_as_the_whole() -> None:
 def test_the_documentation_makes_both_parts_of_the_whole(tmp_path: Path) -> None:
     text = (Path(__file__).resolve().parents[2] / "docs/data.md").read_text(encoding="utf-8")
     (block,) = [block for block in text.split("```")[1::2] if "unzip -q ml-1m.zip" in block]
-    with zipfile.ZipFile(tmp_path / "ml-1m.zip", "w") as whole:
+    with zipfile.ZipFile(tmp_path / "ml-1m.zip", "w") as source:
         for name, content in SMALL.items():
-            whole.writestr(f"ml-1m/{name}", content.encode("latin-1"))
+            source.writestr(f"ml-1m/{name}", content.encode("latin-1"))
     subprocess.run(["bash", "-euc", block], cwd=tmp_path, check=True)
     made = {file.name: zipfile.ZipFile(file) for file in (tmp_path / "data/placed").iterdir()}
     assert {name: archive.read("ml-1m/ratings.dat").decode() for name, archive in made.items()} == {
