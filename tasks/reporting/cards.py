@@ -53,7 +53,9 @@ def summary_rows(results: Results, k: int) -> list[Row]:
         if not lines:
             continue
         claimed = unique([ledger.claimed_budget(of.entry) for of in lines if of.entry.claimed_epsilon is not None])
-        audited = [_proved([of for of in lines if ledger.claimed_budget(of.entry) == budget]) for budget in claimed]
+        audited = [
+            _proved([of for of in lines if ledger.claimed_budget(of.entry) == budget]) for budget in claimed
+        ] or [_proved(lines)]
         proved = missing_cell(UNAUDITED)
         if any(text != DASH for text in audited):
             verdict = ("refuted",) if standing.refuted else ()

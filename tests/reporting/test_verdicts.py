@@ -13,7 +13,7 @@ import pytest
 
 from tasks.evaluation.gains import Gain
 from tasks.reporting import cards, page
-from tasks.reporting.core import figures, findings, headline
+from tasks.reporting.core import figures, findings, headline, ledger
 from tasks.reporting.core.chart import ALARM, Panel
 from tasks.reporting.core.findings import refutations
 from tasks.reporting.core.results import Results
@@ -176,6 +176,18 @@ def test_a_claim_that_is_refuted_at_other_settings_only_is_said_with_them_and_ma
     assert [series.name for series in panel.series if series.alarm] == ["dp-rgcn-released ✗"]
 
 
+@pytest.mark.parametrize("suite", ["dipsgnn", "dpcrosue", "privsr", "gerai"])
+def test_every_red_point_of_the_first_figure_has_a_claim_that_is_refuted_there(suite: str) -> None:
+    results, _, _ = committed.read(suite)
+    (panel,) = headline.frontier(results, page.headline_cutoff(results)).panels
+    assert isinstance(panel, Panel)
+    red = {series.name.removesuffix(" ✗") for series in panel.series if series.alarm}
+    assert red
+    for system in results.compared:
+        audits = [line.audit for line in ledger.lines_at(results, system) if line.audit is not None]
+        assert (system.label in red) == any(audit["verdict"] == headline.REFUTED for audit in audits)
+
+
 def test_a_system_without_an_entry_in_the_ledger_is_not_drawn_as_one_without_a_bound() -> None:
     results, _, _ = committed.read("dpcrosue")
     drawn = headline.frontier(results, 0)
@@ -187,7 +199,7 @@ def test_a_system_without_an_entry_in_the_ledger_is_not_drawn_as_one_without_a_b
 
 def test_budgets_towards_different_observers_are_told_apart() -> None:
     results, _, _ = committed.read("privsr")
-    said = "rigorous's ε is towards who sees least; accounted towards who sees most: 1.099 to 170.6;"
+    said = "rigorous was run at this ε; accounted for all that can be seen: 1.099 to 170.6;"
     assert said in tradeoff.chart(results, 0).caption
     (row,) = [row for row in cards.summary_rows(results, 0) if row.name == "rigorous"]
     _, claimed, accounted, _, proved, _ = row.cells

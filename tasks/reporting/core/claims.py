@@ -1,14 +1,14 @@
 """What a paper says about its tables and figures, held against our numbers.
 
-A claim is one or more comparisons, each tested in both directions by a paired t-test over seeds, each direction at 2.5
-%. A claim is supported if every comparison is significant as claimed: all of them must be, so none is corrected (the
-intersection-union test). It is contradicted if a comparison is significant the other way after Holm's correction over
-all of the claim's, or in another claim that has it, too. Otherwise it is not decided. A claim of what holds "in most
-cases", "in general" or "generally" needs more than half of its cases, and is contradicted by half of them; there both
-directions of all comparisons are corrected together. A sentence that can be read in several ways is one claim; where
-the readings have different verdicts it depends on the reading, and where some were not run it is not decided. Tests
-over seeds speak of the users and items at hand, as the paper's averages do: seeds share the attacked users or the held-
-out items, or split the same users anew (embeddings).
+A claim is one or more comparisons, each tested in both directions by a paired t-test over seeds, each direction at
+2.5 %. A claim is supported if every comparison is significant as claimed: all of them must be, so none is corrected
+(the intersection-union test). It is contradicted if a comparison is significant the other way after Holm's correction
+over all of the claim's, or in another claim that has it, too. Otherwise it is not decided. A claim of what holds "in
+most cases", "in general" or "generally" needs more than half of its cases, and is contradicted by half of them; there
+both directions of all comparisons are corrected together. A sentence that can be read in several ways is one claim;
+where the readings have different verdicts it depends on the reading, and where some were not run it is not decided.
+Tests over seeds speak of the users and items at hand, as the paper's averages do: seeds share the attacked users or the
+held-out items, or split the same users anew (embeddings).
 """
 
 from __future__ import annotations

@@ -208,17 +208,13 @@ def frontier(results: Results, k: int) -> Chart:
 
     A claim that is refuted at other settings only is no claim of what stands there.
     """
-    lines = [line for line in ledger.lines(results) if line.audit is not None]
-    elsewhere = {id(line.audit) for line in lines} - {id(line.audit) for line in lines if line.setting == BASE}
     absent = [system for system in results.compared if not ledger.lines_at(results, system)]
-    drawn = figures.frontier(
-        replace(
-            results,
-            audit=tuple(record for record in results.audit if id(record) not in elsewhere),
-            systems=tuple(system for system in results.systems if system not in absent),
-        ),
-        k,
+    systems = tuple(
+        replace(system, spent=tuple(spent for spent in system.spent if spent.setting == BASE))
+        for system in results.systems
+        if system not in absent
     )
+    drawn = figures.frontier(replace(results, systems=systems), k)
     if not absent or not drawn.panels:
         return drawn
     names = join_words([system.label for system in absent])

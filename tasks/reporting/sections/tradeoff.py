@@ -59,7 +59,7 @@ def chart(results: Results, k: int) -> Chart:
                 notes.append(f"{system.label}'s ε is claimed; accounted: {join_words(spent)}")
             elif any(total is None or total > ROUNDED * value for total, value in zip(totals, settings, strict=True)):
                 notes.append(
-                    f"{system.label}'s ε is towards who sees least; accounted towards who sees most: "
+                    f"{system.label} was run at this ε; accounted for all that can be seen: "
                     + " to ".join(unique([ledger.format_budget(totals[0]), ledger.format_budget(totals[-1])]))
                 )
     others = " The ε of the others is accounted." if len(notes) < len(series) else ""
