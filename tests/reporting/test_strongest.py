@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from tasks.reporting.sections import strongest
+from tasks.reporting.sections import strongest, verdicts
+from tasks.reporting.sections.verdicts import Line
 from tests.reporting import example_dpcrosue
+from tests.reporting.committed import read
 from tests.reporting.example_dpcrosue import shifted
 
 
@@ -26,3 +28,22 @@ def test_a_control_that_one_score_cannot_see_is_seen_by_another() -> None:
     assert twitter.endswith("from the vectors of no system.")
     assert "; degree alone: " in twitter
     assert " alone: 0." in strongest.lead(seen)
+
+
+def test_friendships_that_a_control_tells_as_well_are_no_alarm() -> None:
+    bare = example_dpcrosue.ione()
+    assert strongest.leaks(bare)
+    weak = bare
+    for network in ("foursquare", "twitter"):
+        for scorer in ("hadamard", "dot", "cosine"):
+            weak = shifted(weak, "deepwalk", f"{network}/links/{scorer}/auc", -0.5)
+    assert not strongest.leaks(weak)
+
+
+def test_accounts_that_are_matched_without_an_anchor_are_an_alarm() -> None:
+    def line(suite: str) -> Line:
+        results, _, claims = read(suite)
+        return next(line for line in verdicts.verdicts(results, claims, 10) if line.topic == "Re-identification")
+
+    assert line("dpcrosue").alarm
+    assert not line("dpcrosue-ione").alarm

@@ -36,10 +36,9 @@ def sentences(results: Results) -> list[str]:
 def lead(results: Results) -> str:
     """The best attack on friendships, on private vectors where there are any; empty where none was made."""
     best = [
-        (level, system, network)
+        (_best(results, network, controls=False)[system.label][0], system, network)
         for network in attacked_networks(results)
-        for label, (level, _) in _best(results, network, controls=False).items()
-        if (system := results.find(label)) is not None
+        for system in _vectors(results, network)
     ]
     if not best:
         return ""
@@ -48,6 +47,22 @@ def lead(results: Results) -> str:
     vectors = "Private vectors" if private else "Vectors"
     control = f"{system.label}; {_best_control(results, network)}"
     return f"{vectors} tell friendships on {network.title}: AUC {number(auc, 2)} ({control})."
+
+
+def leaks(results: Results) -> bool:
+    """Whether friendships are told from a private system's vectors better than by every control.
+
+    Where no private system was attacked, from any system's.
+    """
+    above = {label for network in attacked_networks(results) for label in _above_controls(results, network)}
+    attacked = [system for network in attacked_networks(results) for system in _vectors(results, network)]
+    private = [system.label for system in attacked if findings.claims_privacy(system)]
+    return bool(above & set(private) if private else above)
+
+
+def _vectors(results: Results, network: Network) -> list[System]:
+    """Systems whose vectors were attacked, controls left out."""
+    return [system for label in _best(results, network, controls=False) if (system := results.find(label)) is not None]
 
 
 def _best(results: Results, network: Network, *, controls: bool) -> dict[str, Best]:

@@ -189,9 +189,16 @@ def _attacks(results: Results, k: int) -> Iterator[Line]:
     if systems := reconstruction.attacked_systems(results):
         yield _reconstruction_line(results, systems)
     if linked := strongest.lead(results):
-        yield Line("Link stealing", linked, "#links")
+        yield Line("Link stealing", linked, "#links", alarm=strongest.leaks(results))
     if results.networks and (matched := alignment.lead(results)):
-        yield Line("Re-identification", matched.partition(". ")[0].removesuffix(".") + ".", "#alignment")
+        text = matched.partition(". ")[0].removesuffix(".") + "."
+        yield Line("Re-identification", text, "#alignment", alarm=_matches_blindly(results))
+
+
+def _matches_blindly(results: Results) -> bool:
+    """Whether some way that knows no anchor matches more accounts than chance does, at any seed."""
+    free = [way for way in alignment.ways(results) if not way.name.startswith("anchors-")]
+    return any(len(way.failed) < len(way.precision.get(1, {})) for way in free)
 
 
 def _reconstruction_line(results: Results, systems: Sequence[System]) -> Line:
