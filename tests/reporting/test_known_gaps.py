@@ -47,3 +47,12 @@ def test_pages_of_users_tell_it_of_every_guarantee_for_a_user(suite: str) -> Non
         assert set(notes) <= named
         card = cards.card(results, line.system, 10)
         assert not card or all(any(gap in str(block) for block in card) for gap in notes), line.system.label
+
+
+def test_gaps_that_differ_in_their_numbers_alone_are_told_once() -> None:
+    texts = ["In each of 180 steps: 0.1 each, 18 in all.", "In each of 1,050 steps: 0.05 each, 52.5 in all."]
+    assert known_gaps.merged(texts) == "In each of 180 to 1,050 steps: 0.05 to 0.1 each, 18 to 52.5 in all."
+    assert known_gaps.merged(texts[:1] * 2) == texts[0]
+    named = [gap for _, gaps in details.gaps(read("demo")[0]) for gap in gaps]
+    patterns = [known_gaps.NUMBER.sub("#", gap) for gap in named]
+    assert len(patterns) == len(set(patterns))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from tasks.privacy.accounting.gaps import large_delta
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.reporting.core import ledger
@@ -9,6 +12,8 @@ from tasks.reporting.core.results import Results
 
 SHOWN_FROM = 0.1
 """δ times the number of users from which it is shown."""
+
+NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
 
 
 def of(results: Results, entry: LedgerEntry) -> tuple[str, ...]:
@@ -30,6 +35,18 @@ def worth_of_delta(entry: LedgerEntry, n_users: int) -> tuple[str, ...]:
         f"δ = {delta:g} among {n_users:,} users: publishing everything about one random user with probability "
         f"{min(probability, 1.0):.2g} would meet it, too.",
     )
+
+
+def merged(texts: Sequence[str]) -> str:
+    """Sentences that differ in their numbers alone, as one: each number that differs becomes "least to most"."""
+    numbers = [NUMBER.findall(text) for text in texts]
+    ranges = iter([_range(values) for values in zip(*numbers, strict=True)])
+    return NUMBER.sub(lambda _: next(ranges), texts[0])
+
+
+def _range(values: tuple[str, ...]) -> str:
+    least, *_, most = sorted(values * 2, key=lambda value: float(value.replace(",", "")))
+    return least if least == most else f"{least} to {most}"
 
 
 def _n_users(results: Results) -> int:

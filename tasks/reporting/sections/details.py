@@ -121,14 +121,20 @@ def ledger_table(results: Results) -> Table:
 
 
 def gaps(results: Results) -> list[tuple[str, tuple[str, ...]]]:
-    """Known gaps between guarantee and run, each once, headed by what it concerns; what concerns most comes first."""
+    """Known gaps between guarantee and run, each once, headed by what it concerns; what concerns most comes first.
+
+    Those that differ in their numbers alone are one.
+    """
     concerned: dict[str, dict[tuple[str, str, str], None]] = {}
+    alike: dict[str, list[str]] = {}
     for line in ledger.lines(results):
         for gap in known_gaps.of(results, line.entry):
-            concerned.setdefault(gap, {})[line.system.label, line.network, line.entry.protects] = None
+            text = known_gaps.NUMBER.sub("#", gap)
+            alike.setdefault(text, []).append(gap)
+            concerned.setdefault(text, {})[line.system.label, line.network, line.entry.protects] = None
     by_owners: dict[tuple[tuple[str, str, str], ...], list[str]] = {}
-    for gap, owners in concerned.items():
-        by_owners.setdefault(tuple(sorted(owners)), []).append(gap)
+    for text, owners in concerned.items():
+        by_owners.setdefault(tuple(sorted(owners)), []).append(known_gaps.merged(alike[text]))
     known = sorted(by_owners.items(), key=lambda each: -len(each[0]))
     return [(_name_concerned(owners), tuple(named)) for owners, named in known]
 
