@@ -109,10 +109,22 @@ def _privacy() -> list[Spec | Readings]:
                 "figure4", "It retains a good effectiveness",
                 tuple((_our_side(share, SMALLER), _side(FLOOR, share)) for share in SENSITIVE), (ERROR,)),
         }),
-        Trend("figure4", "That holds especially where few ratings are sensitive (read as: what the lower budget costs "
-              "rises with x)", SHARE, ("PrivSR",), (ERROR,), rises=True, values=SENSITIVE,
-              at=(("epsilon", SMALLER),), minus=(("epsilon", EPSILON),)),
+        _especially("figure4", "That holds especially where few ratings are sensitive"),
     ]  # fmt: skip
+
+
+def _especially(artefact: str, claim: str) -> Readings:
+    """What a lower budget costs, or the error itself, rises with the share of sensitive ratings."""
+    at, minus = (("epsilon", SMALLER),), (("epsilon", EPSILON),)
+
+    def rising(values: tuple[float, ...], minus: tuple[tuple[str, float], ...] = ()) -> Trend:
+        return Trend(artefact, claim, SHARE, ("PrivSR",), (ERROR,), rises=True, values=values, at=at, minus=minus)
+
+    return Readings(artefact, claim, {
+        "what the lower budget costs rises from x = 0 on": rising(SHARES, minus),
+        "what it costs rises among the shares above 0": rising(SENSITIVE, minus),
+        "the error at the lower budget rises among the shares above 0": rising(SENSITIVE),
+    })  # fmt: skip
 
 
 def _parameters() -> list[Spec | Readings]:
