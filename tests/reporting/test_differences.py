@@ -219,12 +219,14 @@ def test_replicas_and_suites_of_no_paper_have_no_pairs(demo: Results) -> None:
 
 
 @pytest.mark.parametrize("suite", SUITES)
-def test_every_reversed_pair_of_committed_results_has_exactly_one_kind(suite: str) -> None:
+def test_every_reversed_pair_of_committed_results_has_a_reason_and_exactly_one_kind(suite: str) -> None:
     of, report, _ = read(suite)
     every = committed(suite)
     numbers = differences.counts(every)
     assert sum(numbers[kind] for kind in KINDS) == numbers["reversed"] >= numbers[UNSHOWN]
     assert not every or not of.synthetic
+    assert [pair.name for pair in differences.reversed_pairs(every) if pair.reason is None] == []
+    assert [claim.claim for claim, why in differences.contradicted(*contradictions(suite)).items() if why is None] == []
     assert all(pair.reason is None for pair in every if pair.order != "reversed")
     names = [(p.table.key, p.column.data, p.column.published, p.column.setting, p.name) for p in every]
     assert len(names) == len({*names}), "a pair of a printed column counts once, whatever scores of it there are"
@@ -232,13 +234,6 @@ def test_every_reversed_pair_of_committed_results_has_exactly_one_kind(suite: st
     if every:
         shown_pairs = [row for fold in blocks[-1] for row in fold.content[1].rows]  # type: ignore[union-attr]
         assert sum(int(row.cells[1].text) for row in shown_pairs) == numbers["reversed"]
-
-
-@pytest.mark.parametrize("suite", SUITES)
-def test_no_order_of_ours_is_left_without_a_reason(suite: str) -> None:
-    """Whether it be "not decided": what is known of it is told."""
-    assert [pair.name for pair in differences.reversed_pairs(committed(suite)) if pair.reason is None] == []
-    assert [claim.claim for claim, why in differences.contradicted(*contradictions(suite)).items() if why is None] == []
 
 
 @pytest.mark.parametrize("paper", REPORTS)
