@@ -68,8 +68,8 @@ REASONS = (
         name="occupations that nobody tells",
         kind="not decided",
         evidence=(
-            "Of 19 occupations of 316 users our attack tells none better than the majority from any vectors, whoever "
-            "made them: their order says nothing."
+            "From any vectors, random ones included, our attack guesses fewer occupations right than whoever always "
+            "names the most frequent. Which of two does less badly says little of them."
         ),
         sources=(FINDINGS,),
         metrics=("occupation",),
@@ -86,7 +86,7 @@ REASONS = (
     Reason(
         name="printed within a hundredth",
         kind="not decided",
-        evidence="Print has the two within 0.008, of one run or of several it does not say.",
+        evidence="Print has the two within 0.008, as means of five repetitions. Ours are not shown to differ.",
         sources=(OPEN,),
         rows=("DP-R-GCN",),
         metrics=("interest", "gender"),

@@ -27,7 +27,7 @@ REASONS = (
         evidence=(
             "In each step the noise of Algorithm 3 is some six hundred times as long as all clipped gradients together "
             "can be (3.776 · √275,802 / √10 at ε = 1; a hundred times or more for SVD and MF), whatever they are "
-            "clipped at. With it our runs rank at most about twice as well as lists at random, and nothing printed of "
+            "clipped at. With it our runs have at most twice the NDCG@100 of lists at random, and nothing printed of "
             "these rows comes near that: the other row of these pairs has none of it. That theirs was smaller is an "
             "inference: ours with an eighth of the noise (ε_max = 8) rank no better."
         ),
@@ -39,7 +39,7 @@ REASONS = (
         name="both have the printed noise",
         kind="not decided",
         evidence=(
-            "What the printed noise leaves of either row ranks at most about twice as well as lists at random. Noise "
+            "What the printed noise leaves of either row has at most twice the NDCG@100 of lists at random. Noise "
             "that both have does not explain the printed order, also where our runs show the reverse of it."
         ),
         sources=(FINDINGS,),

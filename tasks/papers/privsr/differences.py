@@ -40,8 +40,9 @@ REASONS = (
         kind="not decided",
         evidence=(
             "Validation keeps the best epoch and ends after five without a new best. Where any rating is sensitive "
-            "that is the first epoch of PrivSR at ε of 0.05 or less, and of DPMF at 0.1 one of the first six: "
-            "beginnings are compared. The paper names no criterion of convergence, and no run of ours ends otherwise."
+            "that is one of the first four epochs of PrivSR at ε of 0.05 or less, and one of the first seven of DPMF "
+            "at 0.1: beginnings are compared. The paper names no criterion of convergence, and no run of ours ends "
+            "otherwise."
         ),
         sources=(OPEN, FINDINGS),
         claims=("PrivSR with ε = 0.05 is better than DPMF", "At fixed ε recommendation stays the same whatever β"),

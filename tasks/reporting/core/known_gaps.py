@@ -45,7 +45,8 @@ def merged(texts: Sequence[str]) -> str:
 
 
 def _range(values: tuple[str, ...]) -> str:
-    least, *_, most = sorted(values * 2, key=lambda value: float(value.replace(",", "")))
+    ascending = sorted(values, key=lambda value: float(value.replace(",", "")))
+    least, most = ascending[0], ascending[-1]
     return least if least == most else f"{least} to {most}"
 
 
