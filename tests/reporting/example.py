@@ -208,6 +208,7 @@ def audits(systems: dict[str, str], word: str) -> list[dict[str, Any]]:
         proved = {"audited_epsilon": PROVED, "confidence": 0.999, "samples": 1000, "provable": 5.5, "power": 1.25}
         proved |= {"delta": 0.0, "worst_case": word}
         named = {"audit": "made up", "covers": covers, "network": "", "epsilon_claimed": metric.claimed_epsilon}
+        named |= {"epsilon_accounted": metric.accounted_epsilon}
         result.append(about | proved | named | {"verdict": word})
     return [record for record in result if record["covers"]]
 

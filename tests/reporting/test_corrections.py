@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
 from tasks.audits import verdicts
 from tasks.reporting.core import corrections, ledger
 from tasks.reporting.core.corrections import SENTENCES
-from tests.reporting.committed import read
+from tests.reporting.committed import ROOT, read
 
-ROOT = Path(__file__).resolve().parents[2]
+SUITES = sorted(path.parent.name for path in (ROOT / "data/results").glob("*/results.json"))
 
 
 @pytest.mark.parametrize("sentence", SENTENCES, ids=lambda sentence: sentence[:30])
@@ -46,3 +45,40 @@ def test_a_claim_below_what_a_line_accounts_for_is_not_consistent() -> None:
     assert {line.system.label for line in above} >= {"svd", "mf"}
     assert not [line for line in above if line.audit["verdict"] == "consistent"]
     assert [line for line in judged if line.audit["verdict"] == "consistent"]
+
+
+def test_a_claim_of_which_nothing_finite_follows_is_not_consistent() -> None:
+    """The published filter at ε = 5: 90,000 samples refute it, the 40,000 of the suite do not."""
+    results, _, _ = read("dpcrosue")
+    weak = next(
+        record for record in results.audit if record["audit"] == "edges/filled" and record["epsilon_claimed"] == 5.0
+    )
+    assert (weak["epsilon_accounted"], weak["verdict"]) == (None, "inconclusive")
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_an_audit_says_no_more_than_it_shows(suite: str) -> None:
+    results, _, _ = read(suite)
+    written = json.loads((ROOT / "data/results" / suite / "results.json").read_text(encoding="utf-8"))["audit"]
+    for said, was in zip(results.audit, written, strict=True):
+        for name in ("audited_epsilon", "provable"):
+            assert 0.99 * was[name] <= said[name] <= was[name]
+            assert said[name] == 0 or float(f"{said[name]:.3g}") == said[name]
+        assert float(f"{100 * said['confidence']:.6g}") <= 100 * was["confidence"]
+        assert said["power"] in (None, was["power"])
+        assert said["verdict"] in (was["verdict"], "inconclusive")
+        assert said["verdict"] != "consistent" or said["power"] is not None
+    for line in ledger.lines(results):
+        if line.audit is not None:
+            outright = line.entry.accounted_epsilon is None and corrections.WITHIN not in line.entry.gaps
+            assert line.audit["verdict"] != "consistent" or not outright
+            assert line.audit["audit"] != corrections.ABOVE_CAP
+            claimed_of_an_entry = line.entry.neighbouring == corrections.ENTRY
+            assert (corrections.TESTED in line.entry.gaps) == claimed_of_an_entry
+
+
+@pytest.mark.parametrize(
+    ("bound", "shown"), [(3.84836, 3.84), (5.0, 5.0), (0.54, 0.54), (12.0396, 12.0), (0.0, 0.0), (float("inf"),) * 2]
+)
+def test_bounds_are_rounded_down(bound: float, shown: float) -> None:
+    assert corrections._rounded_down(bound) == shown

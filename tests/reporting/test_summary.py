@@ -12,7 +12,7 @@ from tasks.reporting.core.layout import format_difference
 from tasks.reporting.core.results import Results
 from tasks.reporting.sections import attacks, summary
 from tasks.reporting.sections.lead import lead
-from tests.reporting.committed import ROOT
+from tests.reporting.committed import ROOT, read
 
 K = 10
 
@@ -72,6 +72,15 @@ def test_a_single_seed_decides_nothing(real: Results) -> None:
     single = replace(real, metrics=real.metrics.filter(pl.col("seed") == 0))
     assert not any(difference.significant for difference in findings.yardstick_differences(single, "full/ndcg", K))
     assert "undecided: gerai" in lead(single, K)
+
+
+@pytest.mark.parametrize("suite", ["membership", "dpvae-netflix-twin"])
+def test_a_page_of_one_seed_says_that_it_has_no_intervals_over_seeds(suite: str) -> None:
+    section = str(summary.section(read(suite)[0], [], K))
+    assert "of one seed. That has no interval and decides nothing" in section
+    assert "A single one decides no comparison of rankings." in section
+    assert "bootstrap" not in section
+    assert "An interval covers no other seed" in section
 
 
 @pytest.mark.parametrize("control", ["majority", "ratings", "random"])

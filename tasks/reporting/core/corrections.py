@@ -1,17 +1,20 @@
 """What committed results say in words and what is right: corrected as they are read, until they are made again.
 
 Sentences of a ledger are written where a system is trained, those about a suite's data where its results are collected.
-Numbers are never touched. A sentence that no committed results have any more is refused by a test. An audit is made of
-one line, and others may join it: where any of these has more accounted than claimed, "consistent" would be too much.
+A sentence that no committed results have any more is refused by a test. Numbers are as they were, but that lower bounds
+and confidences are rounded down. An audit is made of one line, and others may join it: what it says of all is weighed.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
-from tasks.reporting.core import ledger
+from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.reporting.core import assumptions, ledger
 from tasks.reporting.core.results import Results
+from tasks.reporting.core.units import FEATURES
 
 SENTENCES = {
     # Item vectors and the map are learnt at every step, and the states that are aggregated come from both.
@@ -34,43 +37,82 @@ SENTENCES = {
 """What results say -> what is right."""
 ROUNDED = 1e-6
 """By how much of itself an accounted ε may be above what is claimed, as audits have it."""
+DIGITS = 3
+"""Significant digits of a lower bound: pages show no more of a bound that is the largest provable."""
+ABOVE_CAP = "dp-popularity/above-cap"
+"""An audit that counts three interactions of a user, whatever a line counts: it is of the code and joined to none."""
+ENTRY = "one entry of one adjacency matrix of one user"
+"""What Theorem 4.2 of DIPSGNN claims for."""
+OF_A_VISIT = "the claim as one for a visit, which is three entries of each matrix"
+TESTED = f"An audit takes a visit away: it tests {OF_A_VISIT}."
+WITHIN = "An audit replaces features within what scales and lists them, and tests what holds given that."
+"""Of features for which nothing finite follows outright."""
 
 
 def correct(results: Results) -> Results:
-    """The same results with `SENTENCES` in what ledgers take as given, in their reasons and in the suite's limits."""
+    """The same results with `SENTENCES` in what ledgers take as given, in their reasons and in the suite's limits.
+
+    Every finite guarantee says what else it takes as fixed; see `assumptions`.
+    """
     systems = tuple(
-        replace(
-            system,
-            spent=tuple(
-                replace(
-                    spent,
-                    entry=spent.entry.model_copy(
-                        update={
-                            name: _corrected(getattr(spent.entry, name)) for name in ("neighbouring", "given", "reason")
-                        }
-                    ),
-                )
-                for spent in system.spent
-            ),
-        )
+        replace(system, spent=tuple(replace(spent, entry=_entry(spent.entry)) for spent in system.spent))
         for system in results.systems
     )
     return replace(results, systems=systems, limits=_corrected(results.limits), audit=_weighed(results))
 
 
+def _entry(entry: LedgerEntry) -> LedgerEntry:
+    said = {name: _corrected(getattr(entry, name)) for name in ("neighbouring", "given", "reason")}
+    tested = TESTED if entry.neighbouring == ENTRY else WITHIN if _within(entry) else ""
+    gaps = tuple(dict.fromkeys((*entry.gaps, *filter(None, [tested]))))
+    return assumptions.state(entry.model_copy(update=said | {"gaps": gaps}))
+
+
+def _within(entry: LedgerEntry) -> bool:
+    """Whether an audit is of neighbours within fitted bounds or categories, and the entry of all."""
+    return (entry.neighbouring, entry.accounting, entry.accounted_epsilon) == (FEATURES, "published", None)
+
+
 def _weighed(results: Results) -> tuple[dict[str, Any], ...]:
-    """The audits; those that find a claim consistent of which a line has more accounted are inconclusive."""
+    """The audits, with what they show and no more.
+
+    One that finds a claim consistent is inconclusive where nothing finite follows from what it audited, where a line
+    that it is of has more accounted than claimed, and where no ε was found that it would have refuted. Bounds are
+    rounded down to the digits shown.
+    """
     weak = [
         line.audit
         for line in ledger.lines(results)
         if line.audit is not None
-        and line.audit["verdict"] == "consistent"
         and line.entry.accounted_epsilon is not None
         and line.entry.accounted_epsilon > line.audit["epsilon_claimed"] * (1 + ROUNDED)
     ]
     return tuple(
-        record | {"verdict": "inconclusive"} if any(record is of for of in weak) else record for record in results.audit
+        _audit(record, weak=record["epsilon_accounted"] is None or any(record is of for of in weak))
+        for record in results.audit
     )
+
+
+def _audit(record: dict[str, Any], *, weak: bool) -> dict[str, Any]:
+    extrapolated = record["power"] is not None and not record["audited_epsilon"] and not record["delta"]
+    power = None if extrapolated and record["power"] > record["provable"] else record["power"]
+    changed: dict[str, Any] = {"power": power, "confidence": math.floor(1e6 * record["confidence"]) / 1e6}
+    changed |= {name: _rounded_down(record[name]) for name in ("audited_epsilon", "provable")}
+    if record["verdict"] == "consistent" and (weak or power is None):
+        changed["verdict"] = "inconclusive"
+    if record["audit"] == ABOVE_CAP:
+        changed["covers"] = {}
+    if record["neighbouring"] == ENTRY:
+        changed["worst_case"] = f"{record['worst_case']}: {OF_A_VISIT}"
+    return record | changed
+
+
+def _rounded_down(bound: float) -> float:
+    """With `DIGITS` significant digits, and never more than it was."""
+    if not bound or math.isinf(bound):
+        return bound
+    unit = 10.0 ** (DIGITS - 1 - math.floor(math.log10(bound)))
+    return math.floor(bound * unit * (1 + 1e-12)) / unit
 
 
 def _corrected(text: str) -> str:

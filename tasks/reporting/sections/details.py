@@ -42,7 +42,8 @@ def ledger_section(results: Results) -> Section:
         paragraph(
             "Claimed is the budget by the paper's own formula, accounted what follows under composition over "
             "everything one run did, audited what an attack on the mechanism proves at least. ∞ means that no "
-            "finite guarantee follows, – that nothing is claimed; the reason stands below it."
+            "finite guarantee follows, – that nothing is claimed; the reason stands below it. Neighbours differ in "
+            "prepared data, not in the raw files."
         ),
         ledger_table(results),
         *composition.blocks(results),
@@ -183,10 +184,10 @@ def audit_table(results: Results) -> Table | None:
     headings = ["Mechanism", "Protects", "claimed ε", "audited ε", "largest provable", "detects"]
     headings += ["confidence", "verdict"]
     return Table(
-        "Audits: the claim is refuted where audited exceeds it, inconclusive where the largest provable does not, or "
-        "where more is accounted than claimed; "
-        "detects: the smallest ε that an audit refutes in nine of ten runs. Audits of training are of all planned "
-        "epochs or iterations, also where validation ended the runs earlier: these released less",
+        "Audits: the claim is refuted where audited exceeds it, inconclusive where the largest provable does not, "
+        "where more is accounted than claimed, or where no ε was found that the audit detects; "
+        "detects: the smallest ε that an audit refutes in nine of ten runs. The worst case says of how many steps an "
+        "audit of training is; bounds are rounded down",
         [Heading(text, "" if text in ("Mechanism", "Protects", "verdict") else "number") for text in headings],
         rows,
     )

@@ -22,7 +22,9 @@ def lead(results: Results, k: int) -> str:
     parts = [
         f"{count(len(results.compared), 'system')}, {kind} {results.dataset}, {runs} each{each}; intervals are 95 %."
     ]
-    if seeds[0] < FEW_SEEDS:
+    if seeds[-1] == 1:
+        parts.append("A single one decides no comparison of rankings.")
+    elif seeds[0] < FEW_SEEDS:
         parts.append(f"{runs.capitalize()} can decide few comparisons of rankings.")
     protecting = _protecting_systems(results)
     parts += [means.lead(results, k), *_attack_sentences(results, protecting, k), reconstruction.lead(results)]

@@ -28,6 +28,10 @@ SEEDS = (
     "paired test over seeds is significant at 5 % after Holm's correction for all pairs on that metric, each in both "
     "directions."
 )
+SINGLE = (
+    "Each system minus the popularity lists, of one seed. That has no interval and decides nothing; what is called an "
+    "interval over seeds on this page is a single value."
+)
 CROSSED = (
     "Each system minus the popularity lists, mean over {0} splits of the data with {1} seeds on each; a run draws its "
     "random numbers anew on every split. Of the paired t-tests over splits and over seeds the larger p and the wider "
@@ -109,11 +113,13 @@ def _about(results: Results) -> str:
         return OVERLAPPING.format(spoken.yardsticks, spoken.run)
     if results.n_splits > 1:
         return CROSSED.format(results.n_splits, lead.seeds_each(results))
-    return SEEDS
+    return SINGLE if lead.seeds_each(results) == 1 else SEEDS
 
 
 def _variation(results: Results) -> str:
     """What varies between the runs of a system."""
+    if results.n_splits == 1 and lead.seeds_each(results) == 1:
+        return "no other seed"
     if results.networks:
         return "other seeds, and with them other splits of the users and of pairs"
     if results.layout.overlap is not None:
