@@ -73,7 +73,7 @@ def test_an_audit_says_no_more_than_it_shows(suite: str) -> None:
             outright = line.entry.accounted_epsilon is None and corrections.WITHIN not in line.entry.gaps
             assert line.audit["verdict"] != "consistent" or not outright
             assert line.audit["audit"] != corrections.ABOVE_CAP
-            claimed_of_an_entry = line.entry.neighbouring == corrections.ENTRY
+            claimed_of_an_entry = line.entry.neighbouring == corrections.AS_A_VISIT
             assert (corrections.TESTED in line.entry.gaps) == claimed_of_an_entry
 
 

@@ -16,7 +16,12 @@ from tasks.reporting.core import assumptions, ledger
 from tasks.reporting.core.results import Results
 from tasks.reporting.core.units import FEATURES
 
+ENTRY = "one entry of one adjacency matrix of one user"
+"""What Theorem 4.2 of DIPSGNN claims for."""
+AS_A_VISIT = "one entry of one user's adjacency matrix, audited as one visit"
 SENTENCES = {
+    # The audit takes away a visit, which is three entries of each matrix: what it proves is of that.
+    ENTRY: AS_A_VISIT,
     # Item vectors and the map are learnt at every step, and the states that are aggregated come from both.
     "the configuration, the epoch and the item vectors of every epoch": (
         "the configuration, the epoch and, of every step, the item vectors and the map of users' features"
@@ -41,10 +46,7 @@ DIGITS = 3
 """Significant digits of a lower bound: pages show no more of a bound that is the largest provable."""
 ABOVE_CAP = "dp-popularity/above-cap"
 """An audit that counts three interactions of a user, whatever a line counts: it is of the code and joined to none."""
-ENTRY = "one entry of one adjacency matrix of one user"
-"""What Theorem 4.2 of DIPSGNN claims for."""
-OF_A_VISIT = "the claim as one for a visit, which is three entries of each matrix"
-TESTED = f"An audit takes a visit away: it tests {OF_A_VISIT}."
+TESTED = "An audit takes a visit away: it tests the claim as one for a visit, which is three entries of each matrix."
 WITHIN = "An audit replaces features within what scales and lists them, and tests what holds given that."
 """Of features for which nothing finite follows outright."""
 
@@ -63,7 +65,7 @@ def correct(results: Results) -> Results:
 
 def _entry(entry: LedgerEntry) -> LedgerEntry:
     said = {name: _corrected(getattr(entry, name)) for name in ("neighbouring", "given", "reason")}
-    tested = TESTED if entry.neighbouring == ENTRY else WITHIN if _within(entry) else ""
+    tested = TESTED if ENTRY in entry.neighbouring else WITHIN if _within(entry) else ""
     gaps = tuple(dict.fromkeys((*entry.gaps, *filter(None, [tested]))))
     return assumptions.state(entry.model_copy(update=said | {"gaps": gaps}))
 
@@ -102,8 +104,7 @@ def _audit(record: dict[str, Any], *, weak: bool) -> dict[str, Any]:
         changed["verdict"] = "inconclusive"
     if record["audit"] == ABOVE_CAP:
         changed["covers"] = {}
-    if record["neighbouring"] == ENTRY:
-        changed["worst_case"] = f"{record['worst_case']}: {OF_A_VISIT}"
+    changed["neighbouring"] = _corrected(record["neighbouring"])
     return record | changed
 
 
