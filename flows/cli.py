@@ -263,9 +263,10 @@ def audit_mechanisms(
 def composed() -> None:
     """What all releases of all suites on a data set spend together; a page composes those of its own suite alone."""
     from flows import tables
-    from tasks.stages.composed import COLUMNS, rows
+    from tasks.stages.composed import COLUMNS, NOTE, rows
 
     tables.show_composed(COLUMNS, rows())
+    print(NOTE)
 
 
 @app.command()

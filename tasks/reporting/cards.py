@@ -69,7 +69,7 @@ def summary_rows(results: Results, k: int) -> list[Row]:
                 [
                     Cell(results.suite, href=f"#card-{standing.system.experiment}", kind=""),
                     Cell(join_words(claimed) or ledger.UNCLAIMED),
-                    Cell(ledger.format_budget(standing.accounted), _towards(lines, standing.accounted)),
+                    Cell(ledger.format_budget(standing.accounted), _notes(lines, standing)),
                     Cell(standing.unit or DASH, kind="wide"),
                     proved,
                     reached,
@@ -77,6 +77,12 @@ def summary_rows(results: Results, k: int) -> list[Row]:
             )
         )
     return rows
+
+
+def _notes(lines: Sequence[Line], standing: headline.Standing) -> tuple[str, ...]:
+    """Towards whom an accounted ε holds, where observers differ in theirs, and what it takes as fixed."""
+    given = standing.given if standing.accounted is not None else ""
+    return (*_towards(lines, standing.accounted), *filter(None, [given]))
 
 
 def _towards(lines: Sequence[Line], accounted: float | None) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from tasks.reporting import cards, costs, coverage, reversals
 from tasks.reporting.core import headline, ledger, origins
+from tasks.reporting.core.assumptions import OF_PREPARED
 from tasks.reporting.core.chart import Chart
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, join_words, missing_cell, number
@@ -35,10 +36,10 @@ PAGES = {
 """File -> its name in every page."""
 ABOUT = {
     "index.html": "Differentially private recommenders, reproduced from their papers, attacked and audited. A row is a "
-    "suite: systems, mostly of one paper, on one data set.",
+    f"suite: systems, mostly of one paper, on one data set. {OF_PREPARED}",
     "leaderboards.html": "Systems of one data set, one measure and one unit of protection, by the ε that follows from "
-    "what they ran. Compare within a table: protocols differ between suites.",
-    "cards.html": "What each private system protects, from whom, and what its guarantee is worth.",
+    f"what they ran. Compare within a table: protocols differ between suites. {OF_PREPARED}",
+    "cards.html": f"What each private system protects, from whom, and what its guarantee is worth. {OF_PREPARED}",
     "coverage.html": "How many of the numbers that the papers print were measured here, on which data, how near they "
     "are, and why the others are missing. A number counts once: on the real data, on a part of them, or on a synthetic "
     "replica, which is compared with nothing.",

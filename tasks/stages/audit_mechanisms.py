@@ -9,6 +9,7 @@ from typing import Any
 from tasks.audits import AUDITS, CLAIMS, auditor
 from tasks.audits.verdicts import corrected_confidence, record
 from tasks.errors import ConfigurationError
+from tasks.reporting.core.corrections import weighed
 from tasks.stages.parent import workers
 
 SEED = 0
@@ -39,4 +40,4 @@ def run(names: Sequence[str], jobs: int) -> Iterator[dict[str, Any]]:
 
 
 def _record(name: str, confidence: float) -> dict[str, Any]:
-    return record(name, auditor(name)(SEED), confidence) | {"claim": name in CLAIMS}
+    return weighed(record(name, auditor(name)(SEED), confidence)) | {"claim": name in CLAIMS}

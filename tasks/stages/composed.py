@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tasks.config.params import load
-from tasks.reporting.core import ledger
+from tasks.reporting.core import assumptions, ledger
 from tasks.reporting.core.results import Results
 from tasks.reporting.sections.composition import applies, compose_releases
 from tasks.stages.common import RESULTS
@@ -21,6 +21,8 @@ COLUMNS = (
     "largest ε of one with this unit",
     "ε of all together",
 )
+NOTE = assumptions.OF_PREPARED
+"""What stands below them."""
 
 
 def rows() -> Iterator[tuple[str, ...]]:

@@ -1,13 +1,25 @@
 """What finite guarantees take as fixed that a mechanism does not know, or its ledger did not say.
 
-A mechanism's ε is of what it is given. Here a pipeline gives it prepared data, and nothing covers their preparation;
-the pages of every suite say so of every finite line, and so does ledger.csv. `ledger.json` has what the stage wrote.
+A mechanism's ε is of what it is given. Here a pipeline gives it prepared data, and nothing covers their preparation:
+every page, card and command that shows an ε says so, and it is a known gap of each finite line. What holds for some
+lines alone stands in their `given`, in ledger.csv, too; `ledger.json` has what the stage wrote.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tasks.privacy.accounting.gaps import METRICS
 from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.reporting.core.layout import join_words
+from tasks.reporting.core.results import unique
+
+OF_PREPARED = (
+    "Each ε is of prepared data: what was dropped, who is split how and in which order events stand is taken as fixed."
+)
+"""For whoever sees an ε without the known gaps of its line."""
+AND = ", and "
+"""Between what an entry takes as fixed and what is stated here."""
 
 PREPARED = (
     "Neighbours differ in prepared data. What was dropped, which records are for training, and the order of events of "
@@ -38,7 +50,14 @@ def state(entry: LedgerEntry) -> LedgerEntry:
         given = ""
     return entry.model_copy(
         update={
-            "given": ", and ".join(filter(None, (entry.given, given))),
+            "given": AND.join(filter(None, (entry.given, given))),
             "gaps": tuple(dict.fromkeys((*entry.gaps, *gaps))),
         }
     )
+
+
+def together(entries: Iterable[LedgerEntry]) -> str:
+    """What any finite guarantee of some entries takes as fixed: each thing once."""
+    given = [entry.given for entry in entries if entry.given and entry.accounted_epsilon is not None]
+    parts = unique([part for text in given for part in text.split(AND)])
+    return join_words([part for part in parts if not any(part in other for other in parts if other != part)])

@@ -13,6 +13,7 @@ from typing import Any
 
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.reporting.core import assumptions, ledger
+from tasks.reporting.core.audits import SATURATED
 from tasks.reporting.core.results import Results
 from tasks.reporting.core.units import FEATURES
 
@@ -47,7 +48,10 @@ DIGITS = 3
 ABOVE_CAP = "dp-popularity/above-cap"
 """An audit that counts three interactions of a user, whatever a line counts: it is of the code and joined to none."""
 TESTED = "An audit takes a visit away: it tests the claim as one for a visit, which is three entries of each matrix."
-WITHIN = "An audit replaces features within what scales and lists them, and tests what holds given that."
+WITHIN = (
+    "An audit replaces features within what scales and lists them: it tests what holds given that, and decides nothing "
+    "of this line unless it refutes it."
+)
 """Of features for which nothing finite follows outright."""
 
 
@@ -78,34 +82,45 @@ def _within(entry: LedgerEntry) -> bool:
 def _weighed(results: Results) -> tuple[dict[str, Any], ...]:
     """The audits, with what they show and no more.
 
-    One that finds a claim consistent is inconclusive where nothing finite follows from what it audited, where a line
-    that it is of has more accounted than claimed, and where no ε was found that it would have refuted. Bounds are
-    rounded down to the digits shown.
+    One that finds a claim consistent is inconclusive where a line that it is of has more accounted than claimed, or
+    nothing finite: there the claim is of more than was audited.
     """
     weak = [
         line.audit
         for line in ledger.lines(results)
-        if line.audit is not None
-        and line.entry.accounted_epsilon is not None
-        and line.entry.accounted_epsilon > line.audit["epsilon_claimed"] * (1 + ROUNDED)
+        if line.audit is not None and not _is_met(line.audit["epsilon_claimed"], line.entry.accounted_epsilon)
     ]
-    return tuple(
-        _audit(record, weak=record["epsilon_accounted"] is None or any(record is of for of in weak))
-        for record in results.audit
-    )
+    return tuple(weighed(record, weak=any(record is of for of in weak)) for record in results.audit)
 
 
-def _audit(record: dict[str, Any], *, weak: bool) -> dict[str, Any]:
-    extrapolated = record["power"] is not None and not record["audited_epsilon"] and not record["delta"]
-    power = None if extrapolated and record["power"] > record["provable"] else record["power"]
-    changed: dict[str, Any] = {"power": power, "confidence": math.floor(1e6 * record["confidence"]) / 1e6}
-    changed |= {name: _rounded_down(record[name]) for name in ("audited_epsilon", "provable")}
-    if record["verdict"] == "consistent" and (weak or power is None):
+def weighed(record: dict[str, Any], *, weak: bool = False) -> dict[str, Any]:
+    """A record of audit.json as it is shown.
+
+    Where it refutes nothing it is inconclusive if nothing finite follows from what it audited, if no ε was found that
+    it would have refuted, or if it is `weak`. Bounds are rounded down.
+    """
+    audited, provable = record["audited_epsilon"], record["provable"]
+    extrapolated = record["power"] is not None and not audited and not record["delta"]
+    power = None if extrapolated and record["power"] > provable else record["power"]
+    least = min(audited, provable) if math.isclose(audited, provable, rel_tol=SATURATED) else provable
+    changed: dict[str, Any] = {
+        "audited_epsilon": _rounded_down(audited),
+        "provable": _rounded_down(least),
+        "power": power,
+        "confidence": math.floor(1e6 * record["confidence"]) / 1e6,
+        "neighbouring": _corrected(record["neighbouring"]),
+    }
+    unmet = not _is_met(record["epsilon_claimed"], record["epsilon_accounted"])
+    if record["verdict"] == "consistent" and (weak or unmet or power is None):
         changed["verdict"] = "inconclusive"
     if record["audit"] == ABOVE_CAP:
         changed["covers"] = {}
-    changed["neighbouring"] = _corrected(record["neighbouring"])
     return record | changed
+
+
+def _is_met(claimed: float, accounted: float | None) -> bool:
+    """Whether what is accounted is no more than what is claimed."""
+    return accounted is not None and accounted <= claimed * (1 + ROUNDED)
 
 
 def _rounded_down(bound: float) -> float:

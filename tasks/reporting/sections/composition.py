@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tasks.evaluation.run_numbers import seed_of, split_of
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
-from tasks.reporting.core import ledger, units
+from tasks.reporting.core import assumptions, ledger, units
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, join_words, words
 from tasks.reporting.core.results import BASE, Results, Spent, System, unique
 from tasks.reporting.core.section import Blocks, heading, paragraph
@@ -202,7 +202,7 @@ def _compose(
         max(release.entry.accounted_epsilon or 0.0 for release in own),
         account(events, delta).epsilon if known else None,
         delta,
-        ledger.conditions([release.entry for release in bounding]),
+        assumptions.together(release.entry for release in bounding),
     )
 
 
@@ -281,7 +281,7 @@ def blocks(results: Results) -> list[Blocks]:
     )
     return [
         heading("All releases together", anchor="together"),
-        paragraph("{}", ALL + _noise(results) + (also if open_systems else "")),
+        paragraph("{}", f"{ALL}{_noise(results)}{also if open_systems else ''} {assumptions.OF_PREPARED}"),
         *([paragraph("{}", SHARES)] if mixed else []),
         paragraph("{}", bounded),
         Table("All private releases together", kinds, rows),

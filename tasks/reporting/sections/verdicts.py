@@ -11,6 +11,7 @@ from tasks.evaluation.gains import Gain
 from tasks.reporting.core import comparison, findings, headline, ledger, units
 from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.claims import verdict_counts
+from tasks.reporting.core.corrections import AS_A_VISIT
 from tasks.reporting.core.findings import Refutation, refutations
 from tasks.reporting.core.layout import count, join_words, number
 from tasks.reporting.core.results import BASE, Results, System, unique
@@ -61,20 +62,23 @@ def _privacy(results: Results) -> Line:
 
 
 def _where(results: Results, refuted: Refutation) -> str:
-    """At which settings a claim is refuted; empty where the setting `base` is among them, or none is known."""
-    settings = unique(
-        [
-            line.setting
-            for line in ledger.lines(results)
-            if line.audit is not None
-            and line.system.experiment in refuted.experiments
-            and (line.audit["verdict"], line.audit["epsilon_claimed"], line.audit["audited_epsilon"])
-            == (headline.REFUTED, refuted.claimed, refuted.proved)
-        ]
-    )
+    """For what, where it was not as claimed, and at which settings a claim is refuted.
+
+    Empty where the setting `base` is among them, or none is known.
+    """
+    lines = [
+        line
+        for line in ledger.lines(results)
+        if line.audit is not None
+        and line.system.experiment in refuted.experiments
+        and (line.audit["verdict"], line.audit["epsilon_claimed"], line.audit["audited_epsilon"])
+        == (headline.REFUTED, refuted.claimed, refuted.proved)
+    ]
+    settings = unique([line.setting for line in lines])
+    visit = " for a visit" if any(line.entry.neighbouring == AS_A_VISIT for line in lines) else ""
     if not settings or BASE in settings:
-        return ""
-    return f" (at {settings[0] if len(settings) == 1 else f'{len(settings)} settings'})"
+        return visit
+    return f"{visit} (at {settings[0] if len(settings) == 1 else f'{len(settings)} settings'})"
 
 
 def _own_method(results: Results) -> System | None:
