@@ -1,7 +1,7 @@
 """What finite guarantees take as fixed that a mechanism does not know, or its ledger did not say.
 
 A mechanism's ε is of what it is given. Here a pipeline gives it prepared data, and nothing covers their preparation:
-every page, card and command that shows an ε says so, and it is a known gap of each finite line. What holds for some
+reports, leaderboards, cards and `dprec composed` say so, and it is a known gap of each finite line. What holds for some
 lines alone stands in their `given`, in ledger.csv, too; `ledger.json` has what the stage wrote.
 """
 

@@ -124,7 +124,7 @@ def _is_met(claimed: float, accounted: float | None) -> bool:
 
 
 def _rounded_down(bound: float) -> float:
-    """With `DIGITS` significant digits, and never more than it was."""
+    """With `DIGITS` significant digits, and no more than it was, but for a trillionth by which doubles may be off."""
     if not bound or math.isinf(bound):
         return bound
     unit = 10.0 ** (DIGITS - 1 - math.floor(math.log10(bound)))
