@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -119,7 +120,10 @@ def _answer(given: Run | None) -> str:
 
 
 def _budgets(given: Run) -> str:
-    return f"{given.proved:.2f} / " + ("∞" if given.accounted is None else f"{given.accounted:.2f}")
+    """What is proved is rounded down, what is accounted up: neither says more than was shown."""
+    proved = math.floor(100 * given.proved + 1e-6) / 100
+    accounted = "∞" if given.accounted is None else f"{math.ceil(100 * given.accounted - 1e-6) / 100:.2f}"
+    return f"{proved:.2f} / {accounted}"
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
