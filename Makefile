@@ -154,9 +154,12 @@ regenerate: env  ## SUITE=gerai (or any other) from nothing, then compare with t
 	@dprec run $(SUITE) --force
 	@dprec compare $(SUITE)
 
+.PHONY: remote
+remote:
+	@[ -n "$(DVC_REMOTE)" ] || { echo "DVC_REMOTE names no remote: make nightly SUITE=$(SUITE) DVC_REMOTE=s3://BUCKET/dprec (or a folder)" >&2; exit 1; }
+
 .PHONY: nightly
-nightly: env  ## SUITE from what the DVC remote at DVC_REMOTE has: work out the rest, compare, and put there what is new
-	@[ -n "$(DVC_REMOTE)" ] || { echo "DVC_REMOTE names no remote, such as s3://BUCKET/dprec or a folder" >&2; exit 1; }
+nightly: remote env  ## SUITE from what the DVC remote at DVC_REMOTE has: work out the rest, compare, and put there what is new
 	@umask 077; dvc remote add --quiet --local --default --force nightly "$(DVC_REMOTE)"
 	umask 077; dvc pull --quiet --allow-missing --with-deps report@$(SUITE)  # of an empty remote nothing
 	@dprec run $(SUITE)

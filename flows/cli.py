@@ -130,12 +130,10 @@ def run(
         from flows.execution import hold_project, say
         from flows.prepared import require_known, take_prepared
         from flows.server import server
-        from flows.store import require_no_password
+        from flows.store import located
 
         require_known(suite, to_run=True)
-        require_no_password(store or "")
-        if store and "://" not in store:
-            store = str(context.obj / store)
+        store = located(store, context.obj, suite, clustered=cluster is not None)
         with hold_project(f"suite {suite}", wait=wait):
             take_prepared(suite)
             with current_project(suite) as project:

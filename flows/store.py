@@ -143,6 +143,20 @@ class Store:
             raise DataError(f"{name}: not what its name says, and removed; run it again")
 
 
+def located(store: str | None, here: Path, suite: str, *, clustered: bool) -> str | None:
+    """An address as it stands, a folder from where the command was given; None where there is none.
+
+    Raises:
+        ConfigurationError: it is for nothing, or holds a password.
+    """
+    if not store:
+        return None
+    if not clustered:
+        raise ConfigurationError(f"--store is for --cluster; `dprec run {suite}` alone works in this folder")
+    require_no_password(store)
+    return store if "://" in store else str(here / store)
+
+
 def require_no_password(address: str) -> None:
     """Refuse an address that holds a password: it is a parameter of the run, and is shown.
 

@@ -48,18 +48,14 @@ def card(results: Results, system: System, k: int) -> list[Blocks]:
 def summary_rows(results: Results, k: int) -> list[Row]:
     """Every card of a suite as one line, with a link to it; best utility first."""
     utility, rows = results.layout.utility, []
+    synthetic = ("synthetic",) if results.synthetic else ()
     for standing in headline.standings(results, k):
         lines = _private_lines(results, standing.system)
         if not lines:
             continue
-        claimed = unique([ledger.claimed_budget(of.entry) for of in lines if of.entry.claimed_epsilon is not None])
-        audited = [
-            _proved([of for of in lines if ledger.claimed_budget(of.entry) == budget]) for budget in claimed
-        ] or [_proved(lines)]
-        proved = missing_cell(UNAUDITED)
-        if any(text != DASH for text in audited):
-            verdict = ("refuted",) if standing.refuted else ()
-            proved = Cell(join_words(audited), verdict, "number found" if verdict else "number")
+        claims = unique([ledger.claimed_budget(of.entry) for of in lines if of.entry.claimed_epsilon is not None])
+        of_claim = [[of for of in lines if ledger.claimed_budget(of.entry) == budget] for budget in claims]
+        audited = [f"{budget}: {_proved(of)}" for budget, of in zip(claims, of_claim, strict=True)]
         reached = missing_cell("not measured")
         if standing.utility is not None:
             reached = Cell(number(standing.utility), (utility.at(utility.cutoff(k)),))
@@ -67,11 +63,11 @@ def summary_rows(results: Results, k: int) -> list[Row]:
             Row(
                 standing.system.label,
                 [
-                    Cell(results.suite, href=f"#card-{standing.system.experiment}", kind=""),
-                    Cell(join_words(claimed) or ledger.UNCLAIMED),
-                    Cell(ledger.format_budget(standing.accounted), _notes(lines, standing)),
+                    Cell(results.suite, synthetic, href=f"#card-{standing.system.experiment}", kind=""),
+                    Cell("", tuple(claims) or (ledger.UNCLAIMED,), "stack"),
+                    Cell(ledger.format_budget(standing.accounted), _notes(lines, standing), "number wrap"),
                     Cell(standing.unit or DASH, kind="wide"),
-                    proved,
+                    Cell("", tuple(audited) or (_proved(lines),), "stack"),
                     reached,
                 ],
             )
@@ -93,16 +89,19 @@ def _towards(lines: Sequence[Line], accounted: float | None) -> tuple[str, ...]:
 
 
 def _proved(lines: Sequence[Line]) -> str:
-    """What audits prove of one claim, at most; a dash where none was made."""
-    known = [line.audit["audited_epsilon"] for line in lines if line.audit is not None]
-    return f"≥ {max(known):.3g}" if known else DASH
+    """What audits prove of one claim, at most, and show of it."""
+    known = [line.audit for line in lines if line.audit is not None]
+    if not known:
+        return UNAUDITED
+    most = max(known, key=lambda audit: (audit["verdict"] == headline.REFUTED, audit["audited_epsilon"]))
+    return f"≥ {most['audited_epsilon']:.3g}, {most['verdict']}"
 
 
 def summary(rows: list[Row]) -> Table:
     """Every card as one line."""
     headings = ["System", "its card, by suite", "claimed ε", "accounted ε", "accounted for", "audited ε", "utility"]
     return Table(
-        "Every private system: ε of one run; bold: an audit proves more than is claimed",
+        "Every private system: ε of one run, and what audits prove of each claim",
         [Heading(text, "number" if place in {2, 3, 5, 6} else "") for place, text in enumerate(headings)],
         rows,
     )
@@ -117,7 +116,7 @@ def _accounted(entry: LedgerEntry) -> Cell:
     """The accounted budget, and below it what that takes as fixed."""
     budget = ledger.format_budget(entry.accounted_epsilon, entry.accounted_delta)
     condition = ledger.condition(entry).removeprefix(", ")
-    return Cell(budget, (condition,) if condition else ())
+    return Cell(budget, (condition,) if condition else (), "number wrap")
 
 
 def _audited(line: Line) -> Cell:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 import polars as pl
 
 from tasks.reporting.core import comparison, origins
-from tasks.reporting.core.layout import Cell, Heading, Row, Table, join_words
+from tasks.reporting.core.layout import DASH, Cell, Heading, Row, Table, join_words
 from tasks.reporting.core.origins import KINDS, Kind
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.published import Figure, table_title
@@ -294,7 +294,8 @@ def by_paper(counted: Sequence[Line], references: Mapping[str, str]) -> Table:
 
 def _total(counted: Sequence[Line]) -> tuple[str, ...]:
     numbers = sum((line.numbers for line in counted), Counter[str]())
-    return *_count(numbers), f"{sum(line.near for line in counted):,}"
+    compared = numbers["real"] + numbers["part"]
+    return *_count(numbers), f"{sum(line.near for line in counted):,}" if compared else DASH
 
 
 def by_data(counted: Sequence[Line]) -> Table:

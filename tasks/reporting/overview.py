@@ -17,6 +17,8 @@ BOLD = re.compile(r"^\* \*\*(.+?)\*\*", re.MULTILINE | re.DOTALL)
 """A claim in bold at the beginning of an item of a list in Markdown."""
 LEAD = 120
 """Words of a finding that are shown before it is opened."""
+VERDICTS = ("consistent", headline.REFUTED, "inconclusive")
+"""Of audits, in the order of their colours."""
 LEAST = 0.01
 """A claimed or proved ε below this is drawn there."""
 
@@ -30,8 +32,9 @@ class Audited:
     claimed: float
     proved: float
     """Lower bound on ε."""
-    refuted: bool
+    verdict: str
     suite: str
+    synthetic: bool
 
 
 def audited_claims(results: Results) -> list[Audited]:
@@ -40,37 +43,35 @@ def audited_claims(results: Results) -> list[Audited]:
     for audit in results.audit:
         claimed, proved = float(audit["epsilon_claimed"]), float(audit["audited_epsilon"])
         of = f"{audit['mechanism']}, {audit['neighbouring']}: claimed ε = {claimed:.3g}, proved ≥ {proved:.3g}"
-        made.append(Audited(of, claimed, proved, audit["verdict"] == headline.REFUTED, results.suite))
+        made.append(Audited(of, claimed, proved, audit["verdict"], results.suite, results.synthetic))
     return made
 
 
 def audit_chart(suites: Sequence[Sequence[Audited]]) -> Chart:
     """Claimed and proved ε of every audited claim; an audit that several suites have in common is one."""
-    known: dict[tuple[str, float, float, bool], list[str]] = {}
+    known: dict[tuple[str, float, float, str], list[Audited]] = {}
     for audit in (audit for audits in suites for audit in audits):
-        known.setdefault((audit.claim, audit.claimed, audit.proved, audit.refuted), []).append(audit.suite)
-    held, refuted = (
-        [
-            Point(max(claimed, LEAST), max(proved, LEAST), f"{claim} ({join_words(unique(names))})")
-            for (claim, claimed, proved, is_refuted), names in known.items()
-            if is_refuted == wanted
-        ]
-        for wanted in (False, True)
-    )
+        known.setdefault((audit.claim, audit.claimed, audit.proved, audit.verdict), []).append(audit)
+    points: dict[str, list[Point]] = {verdict: [] for verdict in VERDICTS}
+    for (claim, claimed, proved, verdict), made in known.items():
+        of = f"{claim}, {verdict} ({join_words(unique([audit.suite for audit in made]))})"
+        points.setdefault(verdict, []).append(Point(max(claimed, LEAST), max(proved, LEAST), of))
     series = [
-        Series("not refuted", 0, held, line=False),
-        Series("refuted", 1, refuted, line=False, alarm=True),
+        Series(verdict, place, points[verdict], line=False, alarm=verdict == headline.REFUTED)
+        for place, verdict in enumerate(points)
+        if points[verdict]
     ]
-    series = [drawn for drawn in series if drawn.points]
+    replicas = sum(all(audit.synthetic for audit in made) for made in known.values())
     panel = Panel("Proved ε by claimed ε", "claimed ε", "proved ε", series, size=WIDE, log=True, identity=True)
     return Chart(
         "audits-all",
         "Claimed and proved ε",
         "One mark for each audit, whichever suites have it. Above the dashed line more is proved than claimed: "
-        f"the claim is refuted (red). Both axes are logarithmic; what is below {LEAST:g} stands there.",
+        "the claim is refuted (red). An audit is inconclusive where it could not have refuted the claim, or where "
+        f"nothing finite follows from what was run. Both axes are logarithmic; what is below {LEAST:g} stands there.",
         [panel] if series else [],
-        finding=f"{len(refuted)} of {len(known)} audits refute their claim",
-        sample=f"n = {len(known)} audits of {sum(map(bool, suites))} suites",
+        finding=f"{len(points[headline.REFUTED])} of {len(known)} audits refute their claim",
+        sample=f"n = {len(known)} audits of {sum(map(bool, suites))} suites; {replicas} of synthetic data alone",
     )
 
 

@@ -19,8 +19,8 @@ from tasks.reporting.core.section import Blocks, Section, paragraph
 from tasks.reporting.sections import differences as pairs
 
 ABOUT = (
-    "Every two methods whose order in a printed column is the reverse of ours, and what is known of it; of a paper "
-    "that prints no number of a method every claim in words that ours contradict. {}"
+    "Every two methods whose order in a printed column is the reverse of ours, and what is known of it. Where a paper "
+    "prints no numbers of methods: every claim in words that ours contradict. {}"
 )
 TITLE = "Why we differ: {}"
 REPLICAS = (
@@ -31,7 +31,7 @@ NOTHING = (
     "Nothing is printed of methods side by side as numbers that this suite has, so no pair can be reversed. Of its "
     "paper's claims in words our numbers contradict {}{}."
 )
-TURNS_NONE = "measured, by the test turns none"
+TURNS_NONE = "measured; the test shows no pair that it orders as printed"
 REASON = '<li><span class="verdict">{}</span>: {} ({}). <span class="evidence">{} {}</span></li>\n'
 
 
@@ -162,7 +162,8 @@ def _source(source: str, documents: Collection[str]) -> Markup:
 
 def _state(reason: Reason, covered: int, waiting: Sequence[str]) -> str:
     """What a reason comes to in a suite: the pairs or claims that it covers, or what it waits for."""
-    moves = f", by means turns {reason.turned} and reverses {reason.broken}" if reason.turned or reason.broken else ""
+    moved = reason.turned or reason.broken
+    moves = f"; by means it orders {reason.turned} as printed and reverses {reason.broken}" if moved else ""
     if covered or reason.claims:
         return f"{count(covered, 'claim' if reason.claims else 'pair')}{moves}"
     return f"waits for results of {join_words(waiting)}" if waiting else f"{TURNS_NONE}{moves}"

@@ -41,8 +41,8 @@ ABOUT = {
     f"what they ran. Compare within a table: protocols differ between suites. {OF_PREPARED}",
     "cards.html": f"What each private system protects, from whom, and what its guarantee is worth. {OF_PREPARED}",
     "coverage.html": "How many of the numbers that the papers print were measured here, on which data, how near they "
-    "are, and why the others are missing. A number counts once: on the real data, on a part of them, or on a synthetic "
-    "replica, which is compared with nothing.",
+    "are, and why the others are missing. Statistics of data and settings of systems are among them. A number counts "
+    "once: on the real data, on a part of them, or on a synthetic replica, which is compared with nothing.",
     "findings.html": "What the numbers say about each paper, and why.",
     "docs.html": "Every page of the documentation, and a search over its sections.",
 }
@@ -286,13 +286,14 @@ def _index(suites: Sequence[Suite]) -> Table:
         report, verdict = entry.report, [claim.verdict for claim in entry.report.claims]
         untested = verdict.count("not run")
         tested = len(verdict) - untested
-        alarm = next((line for line in report.verdicts if line.alarm), report.verdicts[0])
+        privacy, *others = report.verdicts
+        alarms = [f"{line.topic}: {line.text}" for line in others if line.alarm]
         rows.append(
             Row(
                 report.title,
                 [
                     Cell(report.suite, href=f"suites/{report.suite}/index.html", kind=""),
-                    Cell(f"{alarm.topic}: {alarm.text}", kind="reasons"),
+                    Cell(f"{privacy.topic}: {privacy.text}", tuple(alarms[:1]), "reasons"),
                     Cell(report.data, (report.dataset,), ""),
                     Cell(str(len(report.systems))),
                     Cell(f"{entry.near} of {entry.known}") if entry.known else missing_cell(),
@@ -342,10 +343,10 @@ def _board(entry: Suite, unit: str) -> Table:
                 [
                     Cell(_band(epsilon)[1], kind=""),
                     missing_cell("not run") if system.utility is None else Cell(number(system.utility)),
-                    Cell(ledger.format_budget(epsilon), tuple(filter(None, [system.given])))
+                    Cell(ledger.format_budget(epsilon), tuple(filter(None, [system.given])), "number wrap")
                     if system.protects
                     else missing_cell("no entry"),
-                    Cell(join_words(system.claimed) or ledger.UNCLAIMED),
+                    Cell("", tuple(system.claimed) or (ledger.UNCLAIMED,), "stack"),
                     Cell("", tuple(system.protects), "reasons"),
                 ],
             )

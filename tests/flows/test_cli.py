@@ -194,6 +194,13 @@ def test_paths_count_from_where_a_command_is_given(finished: Project, monkeypatc
     assert (called["out"], called["store"]) == (here / "../pages", str(here / "s"))
 
 
+def test_a_store_without_a_cluster_is_refused(finished: Project) -> None:
+    """Nothing would be written there."""
+    refused = finished.dprec("run", "demo", "--store", "s")
+    assert refused.returncode == 1
+    assert refused.stderr == "dprec: --store is for --cluster; `dprec run demo` alone works in this folder\n"
+
+
 def left_of(root: Path) -> list[str]:
     """Command lines of processes that still work in a folder."""
     deadline, result = time.monotonic() + 60.0, ["?"]

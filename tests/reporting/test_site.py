@@ -128,7 +128,7 @@ def test_the_index_begins_with_every_audited_claim(
 ) -> None:
     drawn = audit_chart([suite.audits for suite in suites])
     assert pages["index.html"].index('id="audits-all"') < pages["index.html"].index("<table")
-    known = {(audit.claim, audit.refuted) for suite in suites for audit in suite.audits}
+    known = {(audit.claim, audit.verdict) for suite in suites for audit in suite.audits}
     assert len(list(drawn.panels[0].records)) == len(known) > 0
     twice = [*suites[0].audits, *(replace(audit, suite="another") for audit in suites[0].audits)]
     assert audit_chart([twice]).heading == audit_chart([suites[0].audits]).heading, "what suites share counts once"

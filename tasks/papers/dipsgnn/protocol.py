@@ -11,7 +11,7 @@ sequence keeps at least one event to learn from; a sequence of one event has no 
 The paper validates on a random tenth of its training *examples*. An example is a prefix of a sequence with the next
 item, so a validation example's answer would be part of the longer training prefixes of the same user: validation would
 measure memory. Here a tenth of the *users* validate: no sequence is on both sides, and such a user's first part
-has split "valid" throughout. All users are tested.
+has split "valid" throughout. Its last part has split "test", as everybody's, and is not tested.
 
 An item can be recommended if it is in the first part of any sequence. That is so whichever users validate, so test
 events do not depend on the seed; the few items that only validation has are never learnt, and every model misses them.

@@ -44,7 +44,8 @@ REASONS = (
         kind="not decided",
         evidence=(
             "The paper prints no settings of its baselines; ours are tuned on validation, and our graph systems have "
-            "other batches and learning rates than GERAI's printed ones. No run tells what turns these pairs."
+            "other batches than GERAI's printed one, GCN and GERAI-NF another learning rate. No run tells what turns "
+            "these pairs."
         ),
         sources=(OPEN, FINDINGS),
         metrics=("hit@", "ndcg@"),

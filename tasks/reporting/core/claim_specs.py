@@ -156,7 +156,7 @@ class Statement:
         worse = sum(gap < 0 for gap, *_ in below)
         mine, theirs = (number(mean, measure.digits) for mean in means)
         furthest = f"; furthest, {measure.name} {mine} of {side.name} against {theirs}" if worse else ""
-        return f" Means worse than that of {self.floor}: {worse} of {len(below)}{furthest}."
+        return f" Means over all runs worse than that of {self.floor}: {worse} of {len(below)}{furthest}."
 
     @property
     def cases(self) -> int:

@@ -185,6 +185,8 @@ def _effect(test: PairedTest | None, *, steps: bool) -> str:
         return ""
     size = "" if test.effect is None else f", d = {number(test.effect, 1)}"
     per = " per step" if steps else ""
+    if test.low == test.high:
+        return f" (as claimed by {format_difference(test.difference)}{per} in every run, which no test decides)"
     return (
         f" (as claimed by {format_difference(test.difference)}{per}, {number(test.low)} to {number(test.high)}{size})"
     )

@@ -39,6 +39,8 @@ SENTENCES = {
         "visit also moves what aggregates of other users are computed from. Unless both are given, of every step, no "
         "finite ε follows for the epochs together."
     ),
+    # Of GERAI's trials at one configuration the last counts.
+    "(BPR 123, GCN 130, GERAI 10)": "(BPR 123, GCN 130, GERAI 10; the last of several trials of GERAI chose 16)",
 }
 """What results say -> what is right."""
 ROUNDED = 1e-6

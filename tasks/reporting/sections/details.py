@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from typing import Any
 from urllib.parse import quote
 
 from markupsafe import Markup
@@ -168,9 +169,13 @@ def audit_table(results: Results) -> Table | None:
         Row(
             record["mechanism"],
             [
-                Cell(record["protects"], (record["neighbouring"], f"worst case: {record['worst_case']}"), "wide short"),
+                Cell(
+                    record["protects"],
+                    (record["neighbouring"], f"worst case: {record['worst_case']}", *_audited_systems(results, record)),
+                    "wide short",
+                ),
                 Cell(ledger.format_budget(record["epsilon_claimed"], record["delta"])),
-                Cell(audits.format_bound(record), (audits.saturation_note(record),)),
+                Cell(audits.format_bound(record), (audits.saturation_note(record),), "number wrap"),
                 Cell(ledger.format_budget(record["provable"])),
                 Cell(audits.detectable_epsilon(record)),
                 Cell(f"{100 * record['confidence']:.6g} %", (f"{record['samples']:,} samples",)),
@@ -191,6 +196,18 @@ def audit_table(results: Results) -> Table | None:
         [Heading(text, "" if text in ("Mechanism", "Protects", "verdict") else "number") for text in headings],
         rows,
     )
+
+
+def _audited_systems(results: Results, record: dict[str, Any]) -> list[str]:
+    """Of which systems an audit is, at which settings where `base` is not among them, and on which network of two."""
+    known = {system.experiment: system.label for system in results.systems}
+    named = [
+        known[experiment] + ("" if BASE in settings else f" at {', '.join(settings)}")
+        for experiment, settings in record["covers"].items()
+        if experiment in known
+    ]
+    where = f", on {record['network']}" if record["network"] else ""
+    return [f"of {join_words(named)}{where}"] if named else []
 
 
 def quality_table(results: Results, docs: str) -> Table:

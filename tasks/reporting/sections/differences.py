@@ -31,7 +31,8 @@ ABOUT = (
     "A pair is two methods of one printed column, as far as it prints them apart and both were run; of several scores "
     "of one printed number the first counts. A reversed pair is put down to the first of the paper's known reasons "
     "that covers it. A reason that stands on another reading covers a pair only where the paired test shows that "
-    "reading to order it as printed. It decides nothing where it reverses at least as many other pairs."
+    "reading to order it as printed. Such a reason decides nothing where it reverses at least as many pairs "
+    "that are ordered as printed."
 )
 WITHIN = (
     "“Within our spread”: the paired test over {}s, in both directions, does not show our order; a single run shows "

@@ -29,7 +29,7 @@ def lead(results: Results, k: int) -> str:
     protecting = _protecting_systems(results)
     parts += [means.lead(results, k), *_attack_sentences(results, protecting, k), reconstruction.lead(results)]
     parts += [alignment.lead(results)] if results.networks else []
-    parts += [_cost(results, protecting, k), _yardstick(results, protecting, k)]
+    parts += [_cost(results, protecting, k), _yardstick(results, k)]
     if results.synthetic:
         parts.append("The data were generated: this says nothing about real people or about a published table.")
     return " ".join(part for part in parts if part)
@@ -38,6 +38,11 @@ def lead(results: Results, k: int) -> str:
 def seeds_each(results: Results) -> int:
     """Seeds of a system on one split, where there are several; all systems have as many there."""
     return max(len(system.seeds) for system in results.compared) // results.n_splits
+
+
+def private_systems(results: Results) -> list[System]:
+    """Those that claim a budget, but for noisy constants."""
+    return [system for system in results.compared if findings.claims_privacy(system) and not system.is_yardstick]
 
 
 def _protecting_systems(results: Results) -> list[System]:
@@ -121,8 +126,8 @@ def _cost(results: Results, protecting: list[System], k: int) -> str:
     return f"{best} Protected systems minus that: {minus}."
 
 
-def _yardstick(results: Results, protecting: list[System], k: int) -> str:
-    """How every protected system ranks beside the private list of best-sellers, and for what accounted budget."""
+def _yardstick(results: Results, k: int) -> str:
+    """How every private system ranks beside the private list of best-sellers, and for what accounted budget."""
     layout = results.layout
     yardstick, words = results.find(layout.private_yardstick), layout.words
     if yardstick is None:
@@ -130,7 +135,7 @@ def _yardstick(results: Results, protecting: list[System], k: int) -> str:
     differences = [
         difference
         for difference in findings.yardstick_differences(results, layout.utility.metric, k, lower=layout.utility.lower)
-        if difference.other == yardstick.label and difference.system in protecting
+        if difference.other == yardstick.label and difference.system in private_systems(results)
     ]
     texts = [
         f"{verb}: {name_some([difference.system.label for difference in group])}"

@@ -56,9 +56,9 @@ def _privacy(results: Results) -> Line:
     furthest = f"{refuted[0].text}{_where(results, refuted[0])}"
     text = f"{refuting} of {n} refute{'s' * (refuting == 1)} a claim; furthest, {furthest}."
     method = _own_method(results)
-    if method is None or any(method.label in re.split(", | and ", of.label) for of in refuted):
-        return Line("Privacy claim refuted", " ".join(filter(None, [own, text])), "#ledger", alarm=True)
-    return Line("Another method's claim refuted", " ".join(filter(None, [text, own])), "#ledger", alarm=True)
+    theirs = method is None or any(method.label in re.split(", | and ", of.label) for of in refuted)
+    topic = "Privacy claim refuted" if theirs else "Another method's claim refuted"
+    return Line(topic, " ".join(filter(None, [own, text])), "#ledger", alarm=True)
 
 
 def _where(results: Results, refuted: Refutation) -> str:
@@ -83,29 +83,43 @@ def _where(results: Results, refuted: Refutation) -> str:
 
 def _own_method(results: Results) -> System | None:
     """The method of the suite's paper, where it was run."""
-    paper = results.reproduced
-    return None if paper is None else results.find(paper.methods.get(paper.name, ""))
+    return None if results.paper is None else results.find(results.layout.methods.get(results.layout.name, ""))
 
 
 def _own_claim(results: Results) -> str:
-    """The budgets that the suite's paper claims for its own method, and whether one follows; empty where not run."""
+    """The budgets that the suite's paper claims for its own method, and what follows; empty where not run."""
     own = _own_method(results)
     if own is None:
         return ""
-    lines = [line for line in ledger.lines_at(results, own) if line.entry.claimed_epsilon is not None]
-    claims = unique([_claimed(line) for line in lines])
-    if not claims:
+    claimed: dict[tuple[str, str], list[ledger.Line]] = {}
+    for line in ledger.lines_at(results, own):
+        if line.entry.claimed_epsilon is not None:
+            of = ledger.format_budget(line.entry.claimed_epsilon), units.name(line.entry)
+            claimed.setdefault(of, []).append(line)
+    if not claimed:
         return ""
-    finite = ledger.total_epsilon(results, own)
-    follows = "No finite ε follows" if finite is None else f"Accounted is {ledger.of_units(results, own)}"
-    return f"{own.label} claims ε = {join_words(claims)}. {follows}."
+    said = [f"ε = {budget} for {unit} ({_shown(lines)})" for (budget, unit), lines in claimed.items()]
+    total, endless = ledger.total_epsilon(results, own), any(_is_endless(lines) for lines in claimed.values())
+    follows = "" if endless else " No finite ε follows for all of it."
+    if total is not None:
+        follows = f" Accounted in all is {ledger.total(results, own)}."
+    return f"{own.label} claims {'. And '.join(said)}.{follows}"
 
 
-def _claimed(line: ledger.Line) -> str:
-    """A claimed budget with its unit, and what an audit proves, rounded down."""
-    bound = None if line.audit is None else floor(100 * line.audit["audited_epsilon"]) / 100
-    audited = "not audited" if bound is None else f"proved ≥ {number(bound, 2)}"
-    return f"{ledger.format_budget(line.entry.claimed_epsilon)} for {units.name(line.entry)} ({audited})"
+def _is_endless(lines: Sequence[ledger.Line]) -> bool:
+    """Whether nothing finite follows outright for a claim."""
+    return any(line.entry.accounted_epsilon is None for line in lines)
+
+
+def _shown(lines: Sequence[ledger.Line]) -> str:
+    """What is accounted for a claim outright, and the most that an audit proves, rounded down, and shows of it."""
+    budgets = [ledger.format_budget(line.entry.accounted_epsilon) + ledger.condition(line.entry) for line in lines]
+    accounted = "accounted ∞" if _is_endless(lines) else f"accounted {' or '.join(unique(budgets))}"
+    audits = [line.audit for line in lines if line.audit is not None]
+    if not audits:
+        return f"{accounted}; not audited"
+    audit = max(audits, key=lambda record: (record["verdict"] == headline.REFUTED, record["audited_epsilon"]))
+    return f"{accounted}; proved ≥ {number(floor(100 * audit['audited_epsilon']) / 100, 2)}, {audit['verdict']}"
 
 
 def _utility(results: Results, k: int) -> Line | None:
@@ -114,7 +128,7 @@ def _utility(results: Results, k: int) -> Line | None:
     It is an alarm where every one of them is tested to be no better.
     """
     quality, yardstick = results.layout.utility, results.find(results.layout.private_yardstick)
-    if not _private(results):
+    if not lead.private_systems(results):
         return _best(results, k)
     if yardstick is None:
         return _guarantee(results)
@@ -123,14 +137,16 @@ def _utility(results: Results, k: int) -> Line | None:
         for difference in findings.yardstick_differences(
             results, quality.metric, quality.cutoff(k), lower=quality.lower
         )
-        if difference.other == yardstick.label and difference.system in _private(results)
+        if difference.other == yardstick.label and difference.system in lead.private_systems(results)
     ]
     if not mine:
         return None
     better = [difference.system for difference in mine if difference.better]
     worse, open_ = sum(of.worse for of in mine), sum(not of.significant for of in mine)
     ways = {"better": len(better), "worse": worse, "undecided": open_}
-    counts = join_words([f"{n} {way}" for way, n in ways.items() if n])
+    own = {"better" if of.better else "worse" if of.worse else "undecided": of.system.label for of in mine
+           if of.system == _own_method(results)}  # fmt: skip
+    counts = join_words([f"{n} {way}{_with(own.get(way, ''), n)}" for way, n in ways.items() if n])
     text = f"{count(len(mine), 'private system')} against {yardstick.label}, {results.layout.words.yardstick}: {counts}"
     if open_ and min(len(difference.system.seeds) for difference in mine) < lead.FEW_SEEDS:
         text += f" (fewer than {lead.FEW_SEEDS} {results.word_for_run}s decide little)"
@@ -140,13 +156,14 @@ def _utility(results: Results, k: int) -> Line | None:
     return Line("Utility", f"{text}.", "#comparisons", alarm=not better and not open_)
 
 
-def _private(results: Results) -> list[System]:
-    return [system for system in results.compared if findings.claims_privacy(system) and not system.is_yardstick]
+def _with(label: str, n: int) -> str:
+    """The paper's own method among n systems; empty where it is none of them."""
+    return f" ({'with ' * (n > 1)}{label})" if label else ""
 
 
 def _guarantee(results: Results) -> Line:
     """Which private systems have a finite ε."""
-    private = _private(results)
+    private = lead.private_systems(results)
     finite = [system for system in private if ledger.total_epsilon(results, system) is not None]
     n = count(len(private), "private system")
     text = f"Finite accounted ε: {len(finite)} of {n}{_held(results, finite)}."
