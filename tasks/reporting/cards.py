@@ -67,7 +67,7 @@ def summary_rows(results: Results, k: int) -> list[Row]:
                     Cell("", tuple(claims) or (ledger.UNCLAIMED,), "stack"),
                     Cell(ledger.format_budget(standing.accounted), _notes(lines, standing), "number wrap"),
                     Cell(standing.unit or DASH, kind="wide"),
-                    Cell("", tuple(audited) or (_proved(lines),), "stack"),
+                    Cell("", tuple(audited) or (_proved(lines),), "stack wide"),
                     reached,
                 ],
             )

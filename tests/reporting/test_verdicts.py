@@ -146,10 +146,10 @@ def test_many_attacks_alarm_by_chance_no_more_often_than_one() -> None:
 def test_what_is_reconstructed_at_other_settings_alone_is_named() -> None:
     results, _, claims = committed.read("privsr-yelp-hin")
     (line,) = [line for line in verdicts(results, claims, 0) if line.topic == "Attacks"]
-    assert "(dpmf and privsr). At other settings, too: rigorous at epsilon=8.0" in line.text
+    assert "(dpmf and privsr). At other settings, too: rigorous at ε = 8" in line.text
     assert line.alarm
     (line,) = [line for line in verdicts(*committed.read("privsr")[::2], 0) if line.topic == "Attacks"]
-    assert line.text.endswith("At other settings, too: rigorous at 5 settings and rigorous-local at epsilon=8.0.")
+    assert line.text.endswith("At other settings, too: rigorous at 5 settings and rigorous-local at ε = 8.")
 
 
 def test_a_table_of_which_no_number_is_near_is_named_and_a_finite_budget_has_its_unit() -> None:
@@ -168,7 +168,7 @@ def test_a_claim_that_is_refuted_at_other_settings_only_is_said_with_them_and_ma
     line = verdicts(results, claims, 0)[0]
     assert line.topic == "Privacy claim refuted"
     assert " (accounted ∞; proved ≥ 4.65, refuted). " in line.text
-    assert line.text.endswith("privsr claims ε = 0.1, but ε ≥ 4.89 is proved (at beta=1.0,epsilon=0.1).")
+    assert line.text.endswith("privsr claims ε = 0.1, but ε ≥ 4.89 is proved (at β = 1 and ε = 0.1).")
     embedded, _, _ = committed.read("dpcrosue")
     assert any(of.experiments == ("dpcrosue-dp-rgcn",) for of in refutations(embedded))
     (panel,) = headline.frontier(embedded, 0).panels

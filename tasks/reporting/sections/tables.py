@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.evaluation.statistics import ordering_agreement
-from tasks.reporting.core import comparison, findings, ledger, published
+from tasks.reporting.core import audits, comparison, findings, ledger, published
 from tasks.reporting.core.comparison import Entry
+from tasks.reporting.core.headline import REFUTED
 from tasks.reporting.core.layout import (
     DASH,
     LOWER,
@@ -298,7 +299,16 @@ def _budgets(results: Results, system: System) -> list[Cell]:
     spent = ledger.budgets(ledger.lines_at(results, system))
     if not spent:
         return [missing_cell("no entry")] * 3
-    columns = zip(*((budget.claimed, budget.accounted, budget.audited) for budget in spent), strict=True)
+    refuted = {
+        audits.format_bound(line.audit)
+        for line in ledger.lines_at(results, system)
+        if line.audit is not None and line.audit["verdict"] == REFUTED
+    }
+    proved = [f"{of.audited}, refuted" if of.audited in refuted else of.audited for of in spent]
+    columns = zip(
+        *((of.claimed, of.accounted, bound) for of, bound in zip(spent, proved, strict=True)),
+        strict=True,
+    )
     networks = {line.network for line in ledger.lines(results)}
     only = f"{networks.pop()}: " if len(networks) == 1 else ""  # the name of the only network says nothing
     whats = [budget.what.removeprefix(only) for budget in spent]

@@ -15,6 +15,7 @@ from tasks.reporting.core.corrections import AS_A_VISIT
 from tasks.reporting.core.findings import Refutation, refutations
 from tasks.reporting.core.layout import count, join_words, number
 from tasks.reporting.core.results import BASE, Results, System, unique
+from tasks.reporting.core.sweeps import NAMES
 from tasks.reporting.sections import alignment, lead, membership, reconstruction, strongest
 
 NAMED = 4
@@ -78,7 +79,15 @@ def _where(results: Results, refuted: Refutation) -> str:
     visit = " for a visit" if any(line.entry.neighbouring == AS_A_VISIT for line in lines) else ""
     if not settings or BASE in settings:
         return visit
-    return f"{visit} (at {settings[0] if len(settings) == 1 else f'{len(settings)} settings'})"
+    return f"{visit} (at {_settings(settings)})"
+
+
+def _settings(names: Sequence[str]) -> str:
+    """One setting as it is told, such as "β = 1 and ε = 0.1"; of several how many there are."""
+    if len(names) > 1:
+        return f"{len(names)} settings"
+    pairs = [part.partition("=") for part in names[0].split(",")]
+    return join_words([f"{NAMES.get(key, key)} = {value.removesuffix('.0')}" for key, _, value in pairs])
 
 
 def _own_method(results: Results) -> System | None:
@@ -231,7 +240,7 @@ def _reconstruction_line(results: Results, systems: Sequence[System]) -> Line:
         for system in attacked
         if system not in lost
     }
-    also = [f"{label} at {at[0] if len(at) == 1 else f'{len(at)} settings'}" for label, at in elsewhere.items() if at]
+    also = [f"{label} at {_settings(at)}" for label, at in elsewhere.items() if at]
     n = count(len(attacked), "system")
     text = f"Sensitive ratings of {len(lost)} of {n} are reconstructed better than public ones allow"
     further = f". At other settings, too: {join_words(also)}" if also else ""
