@@ -156,7 +156,9 @@ def read_allowed() -> dict[str, Reason]:
     Raises:
         ConfigurationError: one line that names the first wrong key.
     """
-    given = strict_yaml.read(ALLOWED, "it names what may be stale, `{}` for nothing")
+    if not ALLOWED.exists():
+        return {}
+    given = strict_yaml.read(ALLOWED, "it names what may be stale; without the file nothing may")
     try:
         return TypeAdapter(dict[str, Reason]).validate_python(given)
     except ValidationError as error:

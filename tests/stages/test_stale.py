@@ -39,7 +39,6 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for lock, stages in locks.items():
             lock.write_text(yaml.safe_dump({"schema": "2.0", "stages": stages}))
         Path(".ci").mkdir()
-        excuse({})
     return folder
 
 
