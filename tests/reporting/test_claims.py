@@ -114,6 +114,9 @@ def test_a_single_seed_decides_nothing(every: Results) -> None:
 def test_systems_without_randomness_decide_nothing(every: Results) -> None:
     results = with_values(every, {("gerai", "base", 5): 0.5, ("bpr", "base", 5): 0.4}, deviation=0.0)
     assert claim_of(results, above("BPR")).verdict == "not decided"
+    folds = replace(results, layout=replace(results.layout, overlap=0.2))
+    evidence = claim_of(folds, above("BPR")).evidence
+    assert "(as claimed by +0.100 in every run, which no test decides)" in evidence, "an interval without a width"
 
 
 @pytest.mark.parametrize(

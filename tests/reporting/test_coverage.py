@@ -16,6 +16,7 @@ from tasks.config.originals import stands_for
 from tasks.config.params import load
 from tasks.reporting import coverage, files
 from tasks.reporting.core import comparison, origins
+from tasks.reporting.core.layout import DASH
 from tasks.reporting.core.results import Results
 from tasks.stages import coverage as stage
 from tasks.stages import data
@@ -133,6 +134,12 @@ def test_a_replica_and_a_part_count_for_what_they_stand_for(real: Results, print
     assert all(set(evidence.measured.values()) == {kind} for kind, evidence in kinds.items())
     assert kinds["real"].near == kinds["part"].near != frozenset()
     assert kinds["synthetic"].near == frozenset(), "synthetic numbers are compared with nothing"
+    papers = dict.fromkeys(printed["paper"], "")
+    on_replicas, on_data = (
+        coverage.by_paper(coverage.lines([kinds[kind]], printed, {}, {}), papers).rows[-1].cells[-1].text
+        for kind in ("synthetic", "real")
+    )
+    assert (on_replicas, on_data) == (DASH, f"{len(kinds['real'].near):,}")
     for best in ("synthetic", "part", "real"):
         of = [evidence for kind, evidence in kinds.items() if origins.KINDS.index(kind) >= origins.KINDS.index(best)]
         for order in (of, of[::-1]):

@@ -38,6 +38,8 @@ def test_friendships_that_a_control_tells_as_well_are_no_alarm() -> None:
         for scorer in ("hadamard", "dot", "cosine"):
             weak = shifted(weak, "deepwalk", f"{network}/links/{scorer}/auc", -0.5)
     assert not strongest.leaks(weak)
+    assert strongest.lead(weak).endswith(", no better than the control.")
+    assert "no better" not in strongest.lead(bare)
 
 
 def test_accounts_that_are_matched_without_an_anchor_are_an_alarm() -> None:

@@ -17,7 +17,7 @@ from tasks.reporting.core import figures, findings, headline, ledger
 from tasks.reporting.core.chart import ALARM, Panel
 from tasks.reporting.core.findings import refutations
 from tasks.reporting.core.results import Results
-from tasks.reporting.sections import tradeoff
+from tasks.reporting.sections import details, tables, tradeoff
 from tasks.reporting.sections.verdicts import Line, verdicts
 from tests.reporting import committed, shown
 
@@ -241,6 +241,20 @@ def test_each_claim_of_the_papers_own_method_has_what_is_accounted_and_shown(sui
     line = verdicts(results, claims, page.headline_cutoff(results))[0]
     assert (line.topic, said in line.text) == (topic, True)
     assert all(len(sentence.split()) <= 30 for sentence in line.text.split(". "))
+
+
+def test_refuted_claims_and_audited_systems_are_named_in_their_tables() -> None:
+    results, _, _ = committed.read("dpcrosue")
+    rows = {row.name: row.cells for row in tables.headline(results, 0).rows}
+    proved = {name: [line for cell in cells for line in cell.lines if "≥" in line] for name, cells in rows.items()}
+    assert [name for name, lines in proved.items() if any(line.endswith(", refuted") for line in lines)] == [
+        "dp-rgcn-released"
+    ]
+    audited = details.audit_table(results)
+    assert audited is not None
+    of = [line for row in audited.rows for line in row.cells[0].lines if line.startswith("of ")]
+    assert len(of) == sum(bool(record["covers"]) for record in results.audit) > 0
+    assert any("dp-rgcn-released" in line for line in of)
 
 
 def test_the_papers_own_method_is_named_where_utility_is_judged() -> None:
