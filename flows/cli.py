@@ -68,8 +68,9 @@ def check(
     """
     from flows import plan, tables
     from flows.current import current_project
-    from flows.prepared import require_known
+    from flows.prepared import require_device, require_known
 
+    require_device()
     if suite:
         require_known(suite)
     with current_project(suite, patient=False) as project:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
 from flows import entries
 from flows.execution import say
+from tasks import device
 from tasks.config import params
 from tasks.config.fields import NAME
 from tasks.errors import ConfigurationError
@@ -18,14 +20,26 @@ def require_known(suite: str, *, to_run: bool = False) -> None:
     """Refuse a suite that this project does not have, before anything is done; a prepared one will do `to_run`.
 
     Raises:
-        ConfigurationError: the parameters are wrong, or there is no such suite.
+        ConfigurationError: the parameters are wrong, there is no such suite, or, `to_run`, no such device.
     """
     known = params.load().suites
+    if to_run:
+        require_device()
     if suite not in known and _is_prepared(suite):
         if not to_run:
             raise ConfigurationError(f"{PREPARED / suite}: no suite yet; `dprec run {suite}` copies it to suites/")
         return
     params.entry("suites", suite, known)
+
+
+def require_device() -> None:
+    """Refuse a device that is not there before a run has come to the stage that would use it.
+
+    Raises:
+        ConfigurationError: see `tasks.device.parse`.
+    """
+    if device.VARIABLE in os.environ:
+        device.parse(os.environ[device.VARIABLE])
 
 
 def take_prepared(suite: str) -> None:

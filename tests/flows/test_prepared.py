@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from flows.cli import app
 from flows.prepared import PREPARED, require_known, take_prepared
 from tasks.config.params import load
 from tasks.errors import ConfigurationError
@@ -87,3 +89,14 @@ def test_of_other_names_nothing_is_made(place: Path, name: str) -> None:
     before = sorted(place.rglob("*"))
     take_prepared(name)
     assert sorted(place.rglob("*")) == before
+
+
+@pytest.mark.parametrize("command", ["check", "run"])
+def test_a_device_that_is_not_there_is_refused_before_anything_is_done(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(parameters.ROOT)
+    monkeypatch.setenv("DPREC_DEVICE", "gpu")
+    told = CliRunner().invoke(app, [command, "demo"])
+    assert isinstance(told.exception, ConfigurationError)
+    assert str(told.exception).startswith("DPREC_DEVICE: 'gpu' is none of auto, cpu, cuda and cuda:N")
