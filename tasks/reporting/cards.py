@@ -27,7 +27,8 @@ def card(results: Results, system: System, k: int) -> list[Blocks]:
         entry = line.entry
         cells = [Cell(ledger.claimed_budget(entry)), _accounted(entry), _audited(line)]
         cells += [Cell(entry.observer or ANYONE, kind=""), Cell(entry.neighbouring, kind="wide")]
-        rows.append(Row(line.protects, [*cells, Cell(str(len(known_gaps.of(results, entry))))]))
+        row = Row(line.protects, [*cells, Cell(str(len(known_gaps.of(results, entry))))])
+        rows += [] if row in rows else [row]  # lines of several mechanisms or seeds may say the same
     headings = ["Protects", "claimed ε", "accounted ε", "audited ε", "from", "neighbouring inputs", "known gaps"]
     reached = f"{utility.at(utility.cutoff(k))} {number(float(values.mean()))}" if len(values) else "not measured"
     seconds = None if run is None else run.seconds if run.training_seconds is None else run.training_seconds

@@ -62,7 +62,7 @@ def table(costs: Sequence[tuple[str, Cost | None]], cores: Collection[int] = ())
         most = max(cost.peak_memory_mb for cost in known)
         of = f"{len(known)} of {len(costs)} suites"
         rows.append(
-            Row("Together", [Cell(together), missing_cell(), Cell(of, kind=""), missing_cell(), Cell(str(most))])
+            Row("Together", [Cell(together), missing_cell(), Cell("", (of,), ""), missing_cell(), Cell(f"{most:,}")])
         )
     headings = ["Suite", "CPU hours", "hours by the clock", "longest stage", "its CPU hours", "peak memory (MB)"]
     kinds = [Heading(text, "" if place in (0, 3) else "number") for place, text in enumerate(headings)]
@@ -86,5 +86,5 @@ def _cells(cost: Cost | None) -> list[Cell]:
         missing_cell() if cost.hours is None else Cell(number(cost.hours, 2)),
         Cell(cost.longest, kind=""),
         Cell(number(cost.longest_hours, 2)),
-        Cell(str(cost.peak_memory_mb)),
+        Cell(f"{cost.peak_memory_mb:,}"),
     ]

@@ -292,8 +292,8 @@ def _index(suites: Sequence[Suite]) -> Table:
             Row(
                 report.title,
                 [
-                    Cell(report.suite, href=f"suites/{report.suite}/index.html", kind=""),
                     Cell(f"{privacy.topic}: {privacy.text}", tuple(alarms[:1]), "reasons"),
+                    Cell(report.suite, href=f"suites/{report.suite}/index.html", kind=""),
                     Cell(report.data, (report.dataset,), ""),
                     Cell(str(len(report.systems))),
                     Cell(f"{entry.near} of {entry.known}") if entry.known else missing_cell(),
@@ -304,7 +304,7 @@ def _index(suites: Sequence[Suite]) -> Table:
                 ],
             )
         )
-    headings = ["Suite", "report", "headline", "data", "systems", "numbers within 10 %", "claims supported", "state"]
+    headings = ["Suite", "headline", "report", "data", "systems", "results within 10 %", "claims supported", "state"]
     return Table(
         "All suites",
         [Heading(text, "number" if 3 < place < 7 else "") for place, text in enumerate(headings)],
@@ -335,6 +335,7 @@ def _boards(entry: Suite) -> list[Table]:
 def _board(entry: Suite, unit: str) -> Table:
     rows = []
     systems = [system for system in entry.report.systems if system.unit == unit]
+    lacking = "not run" if any(system.utility is not None for system in entry.report.systems) else "not measured"
     for system in sorted(systems, key=lambda system: _band(system.accounted_epsilon)[0]):
         epsilon = system.accounted_epsilon
         rows.append(
@@ -342,7 +343,7 @@ def _board(entry: Suite, unit: str) -> Table:
                 f"{system.name} ✗" if system.refuted else system.name,
                 [
                     Cell(_band(epsilon)[1], kind=""),
-                    missing_cell("not run") if system.utility is None else Cell(number(system.utility)),
+                    missing_cell(lacking) if system.utility is None else Cell(number(system.utility)),
                     Cell(ledger.format_budget(epsilon), tuple(filter(None, [system.given])), "number wrap")
                     if system.protects
                     else missing_cell("no entry"),

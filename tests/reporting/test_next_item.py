@@ -194,6 +194,7 @@ def test_sweeps_have_every_value_and_the_printed_point_at_the_default(known: Res
     assert list(series) == ["dipsgnn", "DIPSGNN, paper", "edgerand", "EdgeRand, paper"]
     (point,) = series["DIPSGNN, paper"].points
     assert (point.x, point.y) == (1.0, pytest.approx(0.2113))
+    assert series["DIPSGNN, paper"].line, "findings are of the ends of lines alone"
     ours = series["dipsgnn"].points[1]
     assert ours.y == pytest.approx(values(known, "dipsgnn", "next/recall", K).mean())
     low, high = ours.y_interval or (0.0, 0.0)

@@ -143,7 +143,7 @@ def test_a_figure_without_a_chart_says_whether_it_was_not_run_or_cannot_be() -> 
     assert "has not been run" not in unable
     assert "Not reproducible here:" in unable
     assert "because the data lack its users&#39; interests" in unable
-    assert "Its sweep has not been run." in idle
+    assert " has not been run at several values here." in idle
     assert "Not reproducible here:" not in idle
 
 

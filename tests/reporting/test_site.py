@@ -89,12 +89,12 @@ def test_no_section_has_text_outside_a_paragraph(pages: Mapping[str, str]) -> No
 
 def test_the_index_says_of_every_suite_what_it_is_and_its_headline(suites: list[site.Suite]) -> None:
     table = site._index(suites)
-    assert [row.cells[0].href for row in table.rows] == ["suites/gerai/index.html", "suites/demo/index.html"]
+    assert [row.cells[1].href for row in table.rows] == ["suites/gerai/index.html", "suites/demo/index.html"]
     assert [row.cells[2].text for row in table.rows] == ["real", "synthetic"]
     assert table.rows[1].cells[4].kind == "missing number", "synthetic data are set beside no paper"
     assert all(row.cells[6].text.startswith("revision ") for row in table.rows)
     for row, suite in zip(table.rows, suites, strict=True):
-        assert row.cells[1].text.partition(": ")[2] in {line.text for line in suite.report.verdicts}
+        assert row.cells[0].text.partition(": ")[2] in {line.text for line in suite.report.verdicts}
 
 
 @pytest.mark.parametrize("file", ["index.html", "leaderboards.html", "cards.html"])

@@ -16,6 +16,7 @@ from tasks.reporting import cards, page
 from tasks.reporting.core import figures, findings, headline, ledger
 from tasks.reporting.core.chart import ALARM, Panel
 from tasks.reporting.core.findings import refutations
+from tasks.reporting.core.layout import Table
 from tasks.reporting.core.results import Results
 from tasks.reporting.sections import details, tables, tradeoff
 from tasks.reporting.sections.verdicts import Line, verdicts
@@ -42,7 +43,7 @@ def test_the_claim_that_is_furthest_exceeded_leads(real: Results) -> None:
     assert (second.label, second.experiments, second.claimed) == ("dp-popularity", ("gerai-dp-popularity",), 1.0)
     line = verdicts(broken, [], K)[0]
     assert line.alarm
-    assert line.topic == "Another method's claim refuted"
+    assert line.topic == "Another system's claim refuted"
     assert line.text.startswith("gerai claims ε = 20 for one user's features replaced made-up (accounted ")
     assert line.text.endswith(
         " 1 of 3 audits refutes a claim; furthest, dp-popularity claims ε = 1, but ε ≥ 3 is proved."
@@ -227,10 +228,10 @@ def test_each_claim_has_what_is_proved_of_it() -> None:
             "Privacy claim refuted",
             "And ε = 20 for a user's features (accounted 20; proved ≥ 8.39, inconcl",
         ),
-        ("demo", "Another method's claim refuted", "gerai claims ε = 20 for a user's features (accounted ∞; proved ≥"),
+        ("demo", "Another system's claim refuted", "gerai claims ε = 20 for a user's features (accounted ∞; proved ≥"),
         (
             "dpvae-netflix-twin",
-            "Another method's claim refuted",
+            "Another system's claim refuted",
             "dpvae claims ε = 1 for a user (accounted ∞; not audit",
         ),
     ],
@@ -261,6 +262,26 @@ def test_the_papers_own_method_is_named_where_utility_is_judged() -> None:
     results, _, claims = committed.read("dpvae")
     text = next(line.text for line in verdicts(results, claims, 100) if line.topic == "Utility")
     assert "5 better and 1 worse (dpvae). " in text
+
+
+@pytest.mark.parametrize(("suite", "said"), [("dpcrosue", True), ("dipsgnn", True), ("gerai", False)])
+def test_systems_with_the_noise_of_released_code_are_said_not_to_be_counted(suite: str, said: bool) -> None:
+    results, _, claims = committed.read(suite)
+    lines = verdicts(results, claims, page.headline_cutoff(results))
+    (counted,) = [line.text for line in lines if re.search(r"\d private systems?", line.text)]
+    assert ("private systems, released code apart" in counted) == said
+
+
+def test_several_systems_claim_and_one_claims() -> None:
+    results, _, claims = committed.read("dipsgnn-yelp-twin")
+    assert "furthest, dipsgnn and priv-u claim ε = 5, but" in verdicts(results, claims, 20)[0].text
+
+
+def test_lines_of_a_card_that_say_the_same_are_one() -> None:
+    results, _, _ = committed.read("dpvae")
+    (dpvae,) = [system for system in results.systems if system.label == "dpvae"]
+    (table,) = [block for block in cards.card(results, dpvae, K) if isinstance(block, Table)]
+    assert len(table.rows) == len({repr(row) for row in table.rows}) < len(ledger.lines_at(results, dpvae))
 
 
 def test_ratios_of_a_claim_are_those_of_the_table() -> None:

@@ -44,7 +44,7 @@ def swept_figure(results: Results, figure: published.Figure, k: int) -> Chart:
             if (share := _share(printed, figure, name, value, f"{utility.label.lower()}@{k}")) is not None
         ]
         if printed_points:
-            series.append(Series(f"{name}{PAPER}", style, printed_points, line=len(printed_points) > 1))
+            series.append(Series(f"{name}{PAPER}", style, printed_points))
     series = [curve for curve in series if curve.points]
     shown = any(curve.name.endswith(PAPER) for curve in series)
     note = " The paper's points are those it prints, of which Table 2 has the one at its default." if shown else ""

@@ -91,9 +91,8 @@ def lengths(results: Results, figure: published.Figure, _: int) -> Chart:
         replace(curves(results, metric, f"{label}@R, full", f"{label}@R"), x_label="R")
         for metric, label in first.items()
     ]
-    return Chart(
-        f"chart-{figure.key}", "Ranking by length of the list", BARS, [panel for panel in panels if panel.series]
-    )
+    drawn = [panel for panel in panels if panel.series]
+    return Chart(f"chart-{figure.key}", "Ranking by length of the list", BARS, drawn, run=results.word_for_run)
 
 
 def _method(entry: comparison.Entry) -> str:

@@ -78,7 +78,8 @@ def chart(results: Results, k: int) -> Chart:
     return Chart(
         "chart-accounting",
         "Modes of accounting",
-        f"In the order of the table. Bars: 95 % intervals over {run}s.",
+        f"In the order of the table{', on the first split' * (alone and results.n_splits > 1)}. "
+        f"Bars: 95 % intervals over {run}s.",
         [panel] if series else [],
         of="mode",
         run=run,

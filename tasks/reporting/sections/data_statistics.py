@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
+
+from markupsafe import Markup, escape
 
 from tasks.reporting.core import comparison
 from tasks.reporting.core.layout import (
@@ -36,8 +39,13 @@ def limits_section(results: Results) -> Section:
     """What the paper's entry says of all its reports and of these data, and what the suite does."""
     caveats = results.layout.caveats
     texts = [*caveats.get("", ()), *caveats.get(results.origin, ()), *results.limits.split("\n\n")]
-    paragraphs = [paragraph("{}", text) for text in texts if text.strip()]
+    paragraphs = [paragraph("{}", _with_code(text)) for text in texts if text.strip()]
     return Section("limits", "Limits of these data", [paragraphs])
+
+
+def _with_code(text: str) -> Markup:
+    """A text of parameters, with its `names` as code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def table(results: Results) -> Table | None:

@@ -45,6 +45,12 @@ def private_systems(results: Results) -> list[System]:
     return [system for system in results.compared if findings.claims_privacy(system) and not system.is_yardstick]
 
 
+def counted(results: Results, n: int) -> str:
+    """So many private systems, and whether others run with the noise of their authors' code."""
+    released = any(findings.is_released_code(system) for system in results.compared)
+    return count(n, "private system") + ", released code apart," * released
+
+
 def _protecting_systems(results: Results) -> list[System]:
     """What the paper says protects somebody, and whatever else has a finite budget for all it learns from."""
     layout = results.layout

@@ -146,7 +146,8 @@ def _tables(results: Results, report: PaperReport, claims: Sequence[Claim], k: i
         ]
     for figure in results.layout.figures:
         if paper or figure.key in charts:
-            drawn = "" if figure.key in charts or figure.key in lacking else " Its sweep has not been run."
+            swept = figure.key in charts or figure.key in lacking
+            drawn = "" if swept else f" {figure.method} has not been run at several values here."
             about = paragraph(DRAWN, figure.method, drawn) if paper else None
             note = paragraph("{}", figure.note) if figure.note else None
             blocks += [

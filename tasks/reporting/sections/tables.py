@@ -149,13 +149,14 @@ def _part(results: Results, table: published.Table, part: published.Part, entrie
             Row(method.name, [_comparison_cell(entry, marks.get((method.name, entry.column), "")) for entry in cells])
         )
     name, what = "", f"mean ± standard deviation over {results.word_for_run}s"
+    protocol = "" if table.comparable else f", protocol {table.protocol}"
     if results.reproduced:
         name = f"{table.name}, "
     if any(entry.printed is not None for entry in entries):
         what = "ours, mean ± standard deviation; below it the paper's figure, and ours minus the paper's"
         rows.append(Row("ordering agreement", [_agreement(entries, column) for column in columns], "foot"))
     return Table(
-        caption=f"{name}{part.title} ({what})",
+        caption=f"{name}{part.title}{protocol} ({what})",
         headings=[
             Heading("Method", ""),
             *(Heading(column.label, better=direction_mark(lower=column.better == "lower")) for column in columns),

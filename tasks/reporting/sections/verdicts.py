@@ -54,11 +54,12 @@ def _privacy(results: Results) -> Line:
         text = f"No audit refutes a claim ({n}), which proves no privacy."
         return Line("Privacy", " ".join(filter(None, [own, text])), "#ledger")
     refuting = sum(audit["verdict"] == headline.REFUTED for audit in results.audit)
-    furthest = f"{refuted[0].text}{_where(results, refuted[0])}"
+    claims = refuted[0].text.replace(" claims ", " claim ", " and " in refuted[0].label)
+    furthest = f"{claims}{_where(results, refuted[0])}"
     text = f"{refuting} of {n} refute{'s' * (refuting == 1)} a claim; furthest, {furthest}."
     method = _own_method(results)
     theirs = method is None or any(method.label in re.split(", | and ", of.label) for of in refuted)
-    topic = "Privacy claim refuted" if theirs else "Another method's claim refuted"
+    topic = "Privacy claim refuted" if theirs else "Another system's claim refuted"
     return Line(topic, " ".join(filter(None, [own, text])), "#ledger", alarm=True)
 
 
@@ -156,7 +157,8 @@ def _utility(results: Results, k: int) -> Line | None:
     own = {"better" if of.better else "worse" if of.worse else "undecided": of.system.label for of in mine
            if of.system == _own_method(results)}  # fmt: skip
     counts = join_words([f"{n} {way}{_with(own.get(way, ''), n)}" for way, n in ways.items() if n])
-    text = f"{count(len(mine), 'private system')} against {yardstick.label}, {results.layout.words.yardstick}: {counts}"
+    private = lead.counted(results, len(mine))
+    text = f"{private} against {yardstick.label}, {results.layout.words.yardstick}: {counts}"
     if open_ and min(len(difference.system.seeds) for difference in mine) < lead.FEW_SEEDS:
         text += f" (fewer than {lead.FEW_SEEDS} {results.word_for_run}s decide little)"
     if better:
@@ -174,8 +176,7 @@ def _guarantee(results: Results) -> Line:
     """Which private systems have a finite ε."""
     private = lead.private_systems(results)
     finite = [system for system in private if ledger.total_epsilon(results, system) is not None]
-    n = count(len(private), "private system")
-    text = f"Finite accounted ε: {len(finite)} of {n}{_held(results, finite)}."
+    text = f"Finite accounted ε: {len(finite)} of {lead.counted(results, len(private))}{_held(results, finite)}."
     return Line("Guarantee", text if private else "No system claims a budget.", "#headline")
 
 
