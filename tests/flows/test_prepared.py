@@ -97,6 +97,6 @@ def test_a_device_that_is_not_there_is_refused_before_anything_is_done(
 ) -> None:
     monkeypatch.chdir(parameters.ROOT)
     monkeypatch.setenv("DPREC_DEVICE", "gpu")
-    told = CliRunner().invoke(app, [command, "demo"])
-    assert isinstance(told.exception, ConfigurationError)
-    assert str(told.exception).startswith("DPREC_DEVICE: 'gpu' is none of auto, cpu, cuda and cuda:N")
+    refused = CliRunner().invoke(app, [command, "demo"])
+    assert isinstance(refused.exception, ConfigurationError)
+    assert str(refused.exception).startswith("DPREC_DEVICE: 'gpu' is none of auto, cpu, cuda and cuda:N")

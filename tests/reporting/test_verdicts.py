@@ -113,7 +113,7 @@ def test_suites_with_little_to_say_have_three_verdicts(suite: str) -> None:
 @pytest.mark.parametrize(
     ("suite", "begin"),
     [
-        ("dpcrosue", "Private vectors tell friendships on Foursquare: AUC 0."),
+        ("dpcrosue", "Private vectors tell friendships on Foursquare: best AUC 0."),
         ("dpcrosue-ione", "Without any known anchor no way matches more accounts of one person than chance"),
     ],
 )
@@ -269,7 +269,7 @@ def test_systems_with_the_noise_of_released_code_are_said_not_to_be_counted(suit
     results, _, claims = committed.read(suite)
     lines = verdicts(results, claims, page.headline_cutoff(results))
     (counted,) = [line.text for line in lines if re.search(r"\d private systems?", line.text)]
-    assert ("private systems, released code apart" in counted) == said
+    assert ("private systems besides released code" in counted) == said
 
 
 def test_several_systems_claim_and_one_claims() -> None:

@@ -48,7 +48,7 @@ def private_systems(results: Results) -> list[System]:
 def counted(results: Results, n: int) -> str:
     """So many private systems, and whether others run with the noise of their authors' code."""
     released = any(findings.is_released_code(system) for system in results.compared)
-    return count(n, "private system") + ", released code apart," * released
+    return count(n, "private system") + " besides released code" * released
 
 
 def _protecting_systems(results: Results) -> list[System]:

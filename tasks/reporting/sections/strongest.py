@@ -46,7 +46,7 @@ def lead(results: Results) -> str:
     auc, system, network = max(private or best, key=lambda attack: attack[0])
     vectors = "Private vectors" if private else "Vectors"
     control = f"{system.label}; {_best_control(results, network)}"
-    level = f"{vectors} tell friendships on {network.title}: AUC {number(auc, 2)} ({control}; each by its best score)"
+    level = f"{vectors} tell friendships on {network.title}: best AUC {number(auc, 2)} ({control})"
     return f"{level}." if leaks(results) else f"{level}, no better than the control."
 
 
