@@ -133,7 +133,7 @@ def run(
         from flows.server import server
         from flows.store import located
 
-        require_known(suite, to_run=True)
+        require_known(suite, to_run=True, elsewhere=cluster is not None)
         store = located(store, context.obj, suite, clustered=cluster is not None)
         with hold_project(f"suite {suite}", wait=wait):
             take_prepared(suite)

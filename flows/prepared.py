@@ -16,14 +16,19 @@ from tasks.errors import ConfigurationError
 PREPARED = Path("docs")
 
 
-def require_known(suite: str, *, to_run: bool = False) -> None:
+def require_known(suite: str, *, to_run: bool = False, elsewhere: bool = False) -> None:
     """Refuse a suite that this project does not have, before anything is done; a prepared one will do `to_run`.
+
+    Args:
+        suite: its name.
+        to_run: whether it is to run, on the device that was asked for.
+        elsewhere: whether on the devices of a cluster's workers.
 
     Raises:
         ConfigurationError: the parameters are wrong, there is no such suite, or, `to_run`, no such device.
     """
     known = params.load().suites
-    if to_run:
+    if to_run and not elsewhere:
         require_device()
     if suite not in known and _is_prepared(suite):
         if not to_run:

@@ -68,7 +68,7 @@ REASONS = (
         name="occupations that nobody tells",
         kind="not decided",
         evidence=(
-            "From any vectors, random ones included, our attack guesses fewer occupations right than whoever always "
+            "From any learnt vectors, and random ones, our attack guesses fewer occupations right than whoever always "
             "names the most frequent. Which of two does less badly says little of them."
         ),
         sources=(FINDINGS,),

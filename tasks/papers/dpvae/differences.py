@@ -60,8 +60,8 @@ REASONS = (
         name="whether rows have one length before KNN measures distances",
         kind="protocol unstated",
         evidence=(
-            "The paper says Euclidean distance, and not of what. Ours is of the rows as they are; of rows of length 1 "
-            "KNN is level with DPMF, above which it is printed."
+            "The paper says Euclidean distance, and not of what. Ours is of the rows as they are. The pairs here, if "
+            "any, are those that rows of length 1 order as printed."
         ),
         sources=(OPEN,),
         reading=Reading(settings={"KNN": "scaled=True"}),
