@@ -60,10 +60,8 @@ def table(costs: Sequence[tuple[str, Cost | None]], cores: Collection[int] = ())
     if len(known) > 1:
         together = number(sum(cost.cpu_hours for cost in known), 2)
         most = max(cost.peak_memory_mb for cost in known)
-        of = f"{len(known)} of {len(costs)} suites"
-        rows.append(
-            Row("Together", [Cell(together), missing_cell(), Cell("", (of,), ""), missing_cell(), Cell(f"{most:,}")])
-        )
+        name = f"Together, {len(known)} of {len(costs)} suites"
+        rows.append(Row(name, [Cell(together), missing_cell(), Cell("", kind=""), missing_cell(), Cell(f"{most:,}")]))
     headings = ["Suite", "CPU hours", "hours by the clock", "longest stage", "its CPU hours", "peak memory (MB)"]
     kinds = [Heading(text, "" if place in (0, 3) else "number") for place, text in enumerate(headings)]
     what = "CPU time of all processes, time by the clock, and peak memory of a process"
