@@ -25,6 +25,7 @@ app = typer.Typer(invoke_without_command=True, rich_markup_mode="markdown")
 UserColumn = Annotated[str | None, typer.Option(help="The column of users, where it has no usual name.")]
 ItemColumn = Annotated[str | None, typer.Option(help="The column of items.")]
 RatingColumn = Annotated[str | None, typer.Option(help="The column of ratings.")]
+AllowUndecided = Annotated[bool, typer.Option("--allow-undecided", help="Exit code 0 in place of 4.")]
 
 
 @app.callback()
@@ -40,6 +41,9 @@ def audit(
     attributes: Annotated[str, typer.Option(help="Columns of --users, with commas; all that can be.")] = "",
     claimed_epsilon: Annotated[float | None, typer.Option(help="What canaries are to refute.")] = None,
     delta: Annotated[float, typer.Option(help="The delta of the bound by canaries.")] = 1e-5,
+    control: Annotated[
+        Path | None, typer.Option(help="Lists of the same system without its protection, trained on --train.")
+    ] = None,
     command: Annotated[
         str | None,
         typer.Option(
@@ -47,10 +51,14 @@ def audit(
             "get lists, trained on or not), {seed} (another number in each run)."
         ),
     ] = None,
+    control_command: Annotated[
+        str | None, typer.Option(help="The same as --command, without its protection: shows the power of the audit.")
+    ] = None,
     runs: Annotated[int, typer.Option(min=2, help="Of --command: the audited one and its shadows.")] = 32,
     work: Annotated[Path, typer.Option(help="Of --command: folder of its runs.")] = Path("audit-runs"),
     time_limit: Annotated[float, typer.Option(min=0.1, help="Of --command: seconds of each run.")] = 3600.0,
     canary_count: Annotated[int, typer.Option(min=0, help="Of --command: canaries in each run.")] = 50,
+    allow_undecided: AllowUndecided = False,
     out: Annotated[Path, typer.Option(help="Folder of audit.json, index.html and exposed.csv.")] = Path("audit"),
     seed: Annotated[int, typer.Option(min=0, help="Of samples and attackers.")] = 0,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Attacks at the same time.")] = 2,
@@ -68,14 +76,15 @@ def audit(
     Attacks, each beside its controls: attributes beyond the ratings, membership of users and of interactions, held-back
     ratings, and what canaries prove of epsilon.
 
-    Exit code 0: no leak is shown. 3: a leak is shown or a claim is refuted. 1: bad input, and nothing is written.
+    Exit code 0: every question was answered, and no leak is shown. 3: a leak is shown or a claim is refuted. 4: no leak
+    is shown, and a question could not be decided. 1: bad input, and nothing is written.
     """
     if context.invoked_subcommand is not None:
         _refuse_before_subcommand(context, context.invoked_subcommand)
         return
     if command is None:
         _require_command(context)
-    others = (public, scores, canaries, shadows)
+    others = (public, scores, canaries, shadows, control)
     if command is not None and any(file is not None for file in (recommendations, *others)):
         raise ConfigurationError(
             "--command makes lists, public data, canaries and shadow runs itself; give --train alone"
@@ -85,20 +94,24 @@ def audit(
             "audit needs --train, and --recommendations or --command; `dprec audit --help` says what they are"
         )
     from tasks.external.command import Repeated
-    from tasks.external.run import AuditRequest
+    from tasks.external.run import AuditRequest, OtherRun
 
     chosen = tuple(name.strip() for name in attributes.split(",") if name.strip())
     names = names_of(
         {"user": user_column, "item": item_column, "rating": rating_column, "score": score_column, "rank": rank_column}
     )
     files = (train, recommendations or train, public, users, scores, canaries, shadows)
-    asked = AuditRequest(*files, chosen, claimed_epsilon, delta, seed, jobs, names)
-    _run(asked, None if command is None else Repeated(command, runs, work, time_limit, canary_count), out)
+    controls = [] if control is None else [OtherRun(train, control, canaries)]
+    asked = AuditRequest(
+        *files, chosen, claimed_epsilon, delta, seed, jobs, controls, allow_undecided=allow_undecided, names=names
+    )
+    repeated = None if command is None else Repeated(command, runs, work, time_limit, canary_count, control_command)
+    _run(asked, repeated, out)
 
 
 def _require_command(context: typer.Context) -> None:
     """Refuse options that only --command heeds."""
-    for option in _given(context, ("runs", "work", "time_limit", "canary_count")):
+    for option in _given(context, ("control_command", "runs", "work", "time_limit", "canary_count")):
         raise ConfigurationError(f"{option} needs --command")
 
 
@@ -168,6 +181,7 @@ def graphs(
     other_users: Annotated[Path | None, typer.Option(help="The same of the other network.")] = None,
     out: Annotated[Path, typer.Option(help="Folder of audit.json and index.html.")] = Path("audit"),
     seed: Annotated[int, typer.Option(min=0, help="Of samples and ties.")] = 0,
+    allow_undecided: AllowUndecided = False,
     user_column: UserColumn = None,
     source_column: Annotated[str | None, typer.Option(help="The first user of a pair.")] = None,
     target_column: Annotated[str | None, typer.Option(help="The second.")] = None,
@@ -187,7 +201,9 @@ def graphs(
 
     require_folder(out)
     names = names_of({"user": user_column, "source": source_column, "target": target_column})
-    asked = GraphAuditRequest(embeddings, edges, other_embeddings, anchors, users, other_users, seed, names)
+    asked = GraphAuditRequest(
+        embeddings, edges, other_embeddings, anchors, users, other_users, seed, allow_undecided, names
+    )
     result = run(asked, lambda line: print(line, file=sys.stderr))
     _report(result, write(result, None, out))
 

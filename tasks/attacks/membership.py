@@ -124,6 +124,8 @@ def as_likelihoods(signals: NDArray[np.floating]) -> Floats:
 
 
 def _check(signals: NDArray[np.floating], shadows: NDArray[np.floating], included: NDArray[np.bool_]) -> None:
+    if np.asarray(included).dtype != np.bool_:
+        raise ValueError(f"memberships must be booleans, not {np.asarray(included).dtype}")
     if np.ndim(signals) != 1 or np.shape(shadows) != np.shape(included) or np.shape(shadows)[1:] != np.shape(signals):
         raise ValueError(
             f"shadow signals {np.shape(shadows)} and memberships {np.shape(included)} for {np.shape(signals)} targets"

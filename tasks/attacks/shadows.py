@@ -19,7 +19,6 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from tasks.attacks.membership import as_likelihoods, lira_online, loss_threshold, rmia
 from tasks.evaluation.detection import RATES, Scored
@@ -223,10 +222,12 @@ def exceeds(scores: Floats, included: Bools, epsilon: float, delta: float, alarm
     return true > allowed_tpr(epsilon, delta, false)
 
 
-def ranked(scores: Floats) -> Floats:
-    """Scores as ranks, the middle for those that are missing: what guesses about all targets need."""
+def ranked(scores: Floats, rng: np.random.Generator) -> Floats:
+    """Ranks from 0 of scores, the middle for those that are missing, ties at random: what guesses about all need."""
     filled = np.where(np.isnan(scores), np.nanmedian(scores) if not np.isnan(scores).all() else 0.0, scores)
-    return np.asarray(rankdata(filled), np.float64)
+    ranks = np.empty(len(filled))
+    ranks[np.lexsort((rng.random(len(filled)), filled))] = np.arange(len(filled))
+    return ranks
 
 
 def records(

@@ -25,7 +25,7 @@ from tasks.external import folders
 from tasks.external.findings import Canaries
 from tasks.external.reading import Given, Names, TextTable, text_table
 from tasks.external.signals import Floats
-from tasks.privacy.audits.one_run import lower_bound
+from tasks.privacy.audits.one_run import count_correct, lower_bound
 
 UNIT = (
     "one user's whole row in the training data, added or removed; the observer sees every list but that user's own, "
@@ -134,11 +134,12 @@ def write_secret(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]
         csv.writer(file, lineterminator="\n").writerows([header, *rows])
 
 
-def check(delta: float, claimed: float | None, has_coins: bool) -> None:
+def check(delta: float, claimed: float | None, has_coins: bool, has_control: bool) -> None:
     """Refuse what no audit can decide.
 
     Raises:
-        ConfigurationError: delta is outside [0, 1), the claimed epsilon is negative, or nothing could refute it.
+        ConfigurationError: delta is outside [0, 1), the claimed epsilon is negative, nothing could refute it, or there
+            is a control and no claim.
     """
     if not 0 <= delta < 1:
         raise ConfigurationError(f"--delta must be in [0, 1), not {delta}")
@@ -146,6 +147,8 @@ def check(delta: float, claimed: float | None, has_coins: bool) -> None:
         raise ConfigurationError(f"--claimed-epsilon must be 0 or more, not {claimed}")
     if claimed is not None and not has_coins:
         raise ConfigurationError("--claimed-epsilon needs --canaries; `dprec audit canaries` makes them")
+    if has_control and claimed is None:
+        raise ConfigurationError("a control needs --claimed-epsilon, which it shows the power of the audit for")
 
 
 def verify(given: Given, train: Given, lists: Given) -> list[str]:
@@ -176,6 +179,7 @@ def audit(
     coins: Sequence[Given],
     delta: float,
     claimed: float | None,
+    control: float | None = None,
     confidence: float = 0.95,
 ) -> Canaries:
     """The largest ε that the guesses of any rule prove, and the largest that any could have proved.
@@ -185,23 +189,31 @@ def audit(
 
     Args:
         standings: of each run `standing`; coins: of each run its canaries.
+        control: what the same audit proves of the same system without its protection.
     """
     included = np.concatenate([given.rows["included"].to_numpy() == 1 for given in coins])
-    return bound(np.concatenate(standings), included, delta, claimed, confidence)
+    return bound(np.concatenate(standings), included, delta, claimed, control, confidence)
 
 
 def bound(
-    scores: Floats, included: NDArray[np.bool_], delta: float, claimed: float | None, confidence: float
+    scores: Floats,
+    included: NDArray[np.bool_],
+    delta: float,
+    claimed: float | None,
+    control: float | None,
+    confidence: float,
 ) -> Canaries:
-    """The best bound of all rules, from the scores of canaries and their coins, both (m,)."""
+    """The best bound of all rules, from the scores of canaries and their coins, both (m,).
+
+    A claim is consistent only with a control that the same claim would have been refuted for.
+    """
     m = len(scores)
-    order = np.argsort(-scores, kind="stable")
     each = 1 - (1 - confidence) / len(RULES)
     best = (0.0, 0, 0, "no rule proves anything")
     provable = 0.0
     for share_in, share_out in RULES:
         n_in, n_out = int(m * share_in), int(m * share_out)
-        correct = int(included[order[:n_in]].sum() + (~included[order[m - n_out :]]).sum())
+        correct = count_correct(scores, included, n_in, n_out)
         proved = lower_bound(m, n_in + n_out, correct, delta, each)
         provable = max(provable, lower_bound(m, n_in + n_out, n_in + n_out, delta, each))
         if proved > best[0]:
@@ -209,10 +221,12 @@ def bound(
     epsilon, n_guesses, correct, rule = best
     claim: Literal["refuted", "consistent", "inconclusive", "none"] = "none"
     if claimed is not None:
-        claim = "refuted" if epsilon > claimed else "consistent" if provable > claimed else "inconclusive"
+        shown = control is not None and control > claimed
+        claim = "refuted" if epsilon > claimed else "consistent" if shown else "inconclusive"
     return Canaries(
         epsilon=epsilon,
         provable=provable,
+        control=control,
         delta=delta,
         confidence=confidence,
         canaries=m,
@@ -243,7 +257,7 @@ def standing(canaries: pl.DataFrame, lists: pl.DataFrame, scores: pl.DataFrame |
     mean = ranks.join(pairs, on="user", how="semi").group_by("item").agg(mean=pl.col("value").sum() / len(pairs))
     both = pairs.join(ranks, on=["user", "item"], how="left", maintain_order="left")
     both = both.join(mean, on="item", how="left", maintain_order="left").fill_null(0.0)
-    return np.asarray(both["value"] - both["mean"], np.float64)
+    return np.asarray((both["value"] - both["mean"]).round(9), np.float64)  # one list for all users is one value
 
 
 def _rare_items(items: Sequence[str], least: int, wanted: int, rng: np.random.Generator) -> NDArray[np.str_]:

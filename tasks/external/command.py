@@ -54,6 +54,7 @@ class Repeated:
         replaced. What names a file here is made absolute: each run has a working folder of its own.
     time_limit: seconds of each run.
     canaries: how many are planted.
+    control: a command that trains the same without its protection, run as often on splits of its own.
     """
 
     command: str
@@ -61,6 +62,7 @@ class Repeated:
     work: Path
     time_limit: float = 3600.0
     canaries: int = 50
+    control: str | None = None
 
 
 def repeat(of: Repeated, asked: AuditRequest, say: Callable[[str], None]) -> AuditRequest:
@@ -74,7 +76,7 @@ def repeat(of: Repeated, asked: AuditRequest, say: Callable[[str], None]) -> Aud
             the audit takes afterwards is wrong.
         DataError: a run failed, was too slow, changed what it was given or wrote no valid lists (one line).
     """
-    check(asked, has_canaries=of.canaries > 0, has_lists=False)
+    check(asked, has_canaries=of.canaries > 0, has_control=of.control is not None, has_lists=False)
     if asked.users is not None:
         reading.attributes(asked.users, asked.names, asked.attributes)
     runner = _Runner(of, _absolute(of.command), asked.names, say)
@@ -82,16 +84,26 @@ def repeat(of: Repeated, asked: AuditRequest, say: Callable[[str], None]) -> Aud
     with _locked(of.work):
         runner.splits = Splits(asked.train, asked.names, of.canaries, _plan(of, asked.train, asked.names))
         _side_by_side(runner, asked.jobs)
-    target, *others = (of.work / _name(number) for number in range(of.runs))
-    coins = [run / CANARIES if of.canaries else None for run in (target, *others)]
+    target, *others = _runs(of)
+    control: list[OtherRun] = []
+    if of.control is not None:
+        without = replace(of, command=of.control, control=None, work=of.work / "control")
+        repeat(without, asked, lambda line: say(f"control, {line}"))
+        control = _runs(without)
     return replace(
         asked,
-        train=target / TRAIN,
-        recommendations=target / LISTS,
-        public=target / PUBLIC,
-        canaries=coins[0],
-        shadows=[OtherRun(run / TRAIN, run / LISTS, its) for run, its in zip(others, coins[1:], strict=True)],
+        train=target.train,
+        recommendations=target.lists,
+        public=of.work / _name(0) / PUBLIC,
+        canaries=target.canaries,
+        shadows=others,
+        control=control,
     )
+
+
+def _runs(of: Repeated) -> list[OtherRun]:
+    folders_of_runs = (of.work / _name(number) for number in range(of.runs))
+    return [OtherRun(run / TRAIN, run / LISTS, run / CANARIES if of.canaries else None) for run in folders_of_runs]
 
 
 @dataclass

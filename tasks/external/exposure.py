@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.evaluation.detection import RATES
 from tasks.external.findings import Exposure
 from tasks.external.inputs import NOBODY, Inputs, Ints, Pairs
 from tasks.external.signals import Floats
@@ -24,19 +23,26 @@ def exposure(
 ) -> tuple[list[Exposure], pl.DataFrame]:
     """How exposure is distributed, and the most exposed: columns of, id, exposure and pairs.
 
-    Where interactions were attacked, the exposure of a user is the share of the attacked training pairs above the
-    threshold that 1 % of held-back pairs exceed. Elsewhere it is the share of listed items that were trained on. That
-    of an item is the same over its pairs.
+    Where interactions leak, the exposure of a user is the mean share of all held-back pairs that the user's attacked
+    training pairs outrank: over all users, the AUC of that attack, and 1/2 by chance. Elsewhere it is the share of
+    listed items that were trained on. That of an item is the same over its pairs.
+
+    Args:
+        values: (n,) what the attack that decides says of the pairs; empty where interactions do not leak.
     """
+    chance = 0.5 if len(values) else 0.0
+    hit: Floats
     if len(values):
         usable = is_member & ~np.isnan(values)
-        threshold = float(np.nanquantile(values[~is_member], 1 - RATES[0], method="higher"))
-        users, items, hit = pairs.users[usable], pairs.items[usable], values[usable] > threshold
+        others = np.sort(values[~is_member & ~np.isnan(values)])
+        users, items = pairs.users[usable], pairs.items[usable]
+        below, up_to = (np.searchsorted(others, values[usable], side) for side in ("left", "right"))
+        hit = (below + up_to) / (2 * len(others))
     else:
         rows, places = np.nonzero((inputs.lists != NOBODY) & inputs.is_member[:, None])
         users, items = rows, inputs.lists[rows, places]
         keys = inputs.train.users * inputs.n_items + inputs.train.items
-        hit = np.isin(users * inputs.n_items + items, keys)
+        hit = np.isin(users * inputs.n_items + items, keys).astype(np.float64)
     shown, tables = [], []
     kinds: tuple[tuple[Literal["users", "items"], Ints, pl.Series, int], ...] = (
         ("users", users, inputs.user_names, 1),
@@ -61,7 +67,7 @@ def exposure(
             )
         )
         order = np.lexsort((-counts, -shares))[:MOST]
-        order = order[shares[order] > 0]
+        order = order[shares[order] > chance]
         tables.append(
             pl.DataFrame(
                 {

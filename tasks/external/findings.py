@@ -63,6 +63,7 @@ class Answer(_Part):
     sentence: str
     notes: list[str] = Field(default_factory=list)
     attacks: list[Attack] = Field(default_factory=list)
+    decided_by: str = Field(default="", description="The attack with the smallest p, whose numbers the sentence has.")
 
 
 def undecided(question: Question, subject: str, why: str) -> Answer:
@@ -75,6 +76,9 @@ class Canaries(_Part):
 
     epsilon: float = Field(description="Lower bound; 0 where nothing is proved.")
     provable: float = Field(description="The largest bound that so many canaries could have proved.")
+    control: float | None = Field(
+        description="What the same audit proves of the same system without its protection; null without a control."
+    )
     delta: float
     confidence: float
     canaries: int
@@ -117,7 +121,10 @@ class File(_Part):
 class Verdict(_Part):
     """The sentences that the command ends with."""
 
-    exit_code: Literal[0, 3]
+    exit_code: Literal[0, 3, 4]
+    questions: int
+    answered: int = Field(description="Of the questions, those that could be decided.")
+    shown: int = Field(description="Of the questions, those that show a leak or refute a claim.")
     sentences: list[str]
 
 

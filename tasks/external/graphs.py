@@ -51,6 +51,7 @@ class GraphAuditRequest:
     users: Path | None = None
     other_users: Path | None = None
     seed: int = 0
+    allow_undecided: bool = False
     names: Names = field(default_factory=Names)
 
 
@@ -92,7 +93,7 @@ def run(asked: GraphAuditRequest, say: Callable[[str], None]) -> Audit:
         others = taken(reading.attributes(asked.other_users, asked.names, ())) if asked.other_users else None
         known = (people, others) if people is not None and others is not None else None
         answers.append(reidentification(own, other, anchors, known, asked.seed))
-    answers, verdict = decide(answers, None)
+    answers, verdict = decide(answers, None, asked.allow_undecided)
     taken_files = [
         File(role=of.role, path=str(of.path), rows=of.rows, columns=dict(of.columns), notes=list(of.notes))
         for of in read
@@ -126,7 +127,7 @@ def links(embeddings: Given, edges: Given, people: Given | None, seed: int) -> A
         state="not shown",
         sentence="",
         notes=notes,
-        attacks=measure(values, controls, is_link, None, seed),
+        attacks=measure({name: (of, None) for name, of in values.items()}, controls, is_link, None, seed),
     )
 
 

@@ -1,18 +1,21 @@
 """Do the lists tell who, and which interactions, were trained on?
 
 Members are what was trained on. Non-members are what is public and was not: users with a list of their own, folded in
-as members are, and pairs of trained users that were held back. Controls see no list. An attack counts only if it beats
-chance and every control, so data whose members differ from non-members anyhow prove nothing by that.
+as members are, and pairs of trained users that were held back. Controls see no list, or the list of another user who is
+as active: what still succeeds with exchanged lists is a difference of the data. An attack counts only if it beats
+chance and every control. Whether members score higher or lower is learnt from shadow runs, never from the audited one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from scipy.stats import rankdata
 
 from tasks.attacks.membership import as_likelihoods, lira_offline, lira_online, loss_threshold, rmia
 from tasks.evaluation.detection import FEWEST, RATES, Scored, p_above, p_above_chance, p_at_low_rate, p_different
@@ -36,6 +39,13 @@ SEPARATES = 0.05
 
 Signal = Callable[[Shadow], Floats]
 """A run: what it was trained on, and its lists -> (n,) the signal of every target in it."""
+Values = dict[str, tuple[Floats, Floats | None]]
+"""Attack -> (n,) scores of every target, and the same from exchanged lists, if it is of lists."""
+FEWEST_SHADOWS = 4
+"""Shadow runs from which the direction of an attack is learnt."""
+ALIKE_IN_ACTIVITY = 20
+"""Users among whom lists are exchanged: neighbours in the order of activity."""
+FOLDS = 5
 CLOSEST = 3
 """Items of a list that the second signal of an interaction looks at."""
 
@@ -62,28 +72,31 @@ def users(inputs: Inputs, similarity: Weights, seed: int) -> Answer:
         "similarity to the history": lambda run: signals.user_similarity(similarity, run.lists, histories, targets),
         "share of own items": lambda run: signals.own_share(run.lists, histories, targets),
     }
+    if np.ptp(_lengths(inputs.lists, targets)):
+        of_lists["length of the list"] = lambda run: _lengths(run.lists, targets)
+        of_lists["shortness of the list"] = lambda run: -_lengths(run.lists, targets)
     counts = np.log1p(inputs.popularity)
     lengths = np.diff(histories.indptr)[targets]
     controls = {
+        "taste of the history": naive_bayes(histories[targets], is_member, targets, rng),
         "length of the history": lengths.astype(np.float64),
         "popularity of the history": (histories @ counts)[targets] / np.maximum(lengths, 1),
         "coherence of the history": signals.coherence(similarity, histories, targets),
     }
-    shadow_users = [np.unique(shadow.keys // inputs.n_items) for shadow in inputs.shadows]
-    included = np.array([np.isin(targets, known) for known in shadow_users]).reshape(-1, len(targets))
-    values = _values(inputs, of_lists, included)
+    included = np.array([np.isin(targets, users) for users in _shadow_users(inputs)]).reshape(-1, len(targets))
+    values = _values(inputs, of_lists, included, np.ones_like(included), targets, rng)
     if inputs.scores is not None:
         values |= _of_scores(_mean_scores(inputs.scores, histories, targets))
     notes = [f"{len(members):,} members, {len(others):,} non-members, {len(inputs.shadows)} shadow runs"]
-    return _measured("users", notes, values, controls, is_member, None, seed)
+    return _measured("users", notes, inputs, values, controls, is_member, None, seed)
 
 
-def interactions(inputs: Inputs, similarity: Weights, seed: int) -> tuple[Answer, Pairs, NDArray[np.bool_], Floats]:
+def interactions(inputs: Inputs, similarity: Weights, seed: int) -> tuple[Answer, Pairs, NDArray[np.bool_], Values]:
     """Membership of single interactions of trained users.
 
     Returns:
-        The answer; the pairs that were attacked, which of them were trained on, and the similarity of each: what the
-        most exposed are taken from. No pairs where nothing can be decided.
+        The answer; the pairs that were attacked, which of them were trained on, and what each attack says of them. No
+        pairs where nothing can be decided.
     """
     rng = np.random.default_rng([seed, *b"interactions"])
     pairs, is_member = drawn_pairs(inputs, rng)
@@ -91,7 +104,7 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> tuple[Answer
     if n_users < FEWEST:
         why = "give --public with interactions of trained users that were held back from training"
         why += f" ({n_users} users with some now, at least {FEWEST} needed)"
-        return undecided("interactions", "interactions", why), pairs, is_member, np.empty(0)
+        return undecided("interactions", "interactions", why), pairs, is_member, {}
     notes = [f"{len(pairs.users) // 2:,} pairs that were trained on and as many held back, of {n_users:,} users"]
     in_lists = signals.reciprocal_rank(inputs.lists, pairs) > 0
     shares = in_lists[is_member].mean(), in_lists[~is_member].mean()
@@ -116,21 +129,40 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> tuple[Answer
         )
     else:
         of_lists["rank in the list"] = lambda run: signals.reciprocal_rank(run.lists, pairs)
+    one_hot = csr_array(
+        (np.ones(len(pairs.users)), pairs.items, np.arange(len(pairs.users) + 1)), (len(pairs.users), inputs.n_items)
+    )
     controls = {
+        "taste for the item": naive_bayes(one_hot, is_member, pairs.users, rng),
         "popularity of the item": inputs.popularity[pairs.items].astype(np.float64),
         "similarity to the history": signals.history_similarity(similarity, inputs.trained, pairs, rng),
     }
     keys = pairs.users * inputs.n_items + pairs.items
     included = np.array([np.isin(keys, shadow.keys) for shadow in inputs.shadows]).reshape(-1, len(keys))
-    values = _values(inputs, of_lists, included)
+    of_members = np.array([np.isin(pairs.users, users) for users in _shadow_users(inputs)]).reshape(-1, len(keys))
+    values = _values(inputs, of_lists, included, of_members, np.unique(pairs.users), rng)
     if inputs.scores is not None:
         values |= _of_scores(inputs.scores.lookup(keys))
-    answer = _measured("interactions", notes, values, controls, is_member, pairs.users, seed)
-    return answer, pairs, is_member, values["loss threshold on similarity to the list"]
+    answer = _measured("interactions", notes, inputs, values, controls, is_member, pairs.users, seed)
+    return answer, pairs, is_member, values
+
+
+def naive_bayes(features: csr_array, is_member: NDArray[np.bool_], groups: Ints, rng: np.random.Generator) -> Floats:
+    """(n,) log odds of membership by features alone, learnt from the groups of other folds.
+
+    Whoever tells members from non-members so needs no list. Of (n, m) features of 0 and 1, smoothed by one of each.
+    """
+    fold = rng.integers(FOLDS, size=int(groups.max()) + 1)[groups]
+    result = np.zeros(len(groups))
+    for left in range(FOLDS):
+        counts = [features[(fold != left) & kind].sum(axis=0) + 1 for kind in (is_member, ~is_member)]
+        odds = np.log(counts[0] / counts[0].sum()) - np.log(counts[1] / counts[1].sum())
+        result[fold == left] = features[fold == left] @ odds
+    return result
 
 
 def measure(
-    values: Mapping[str, Floats],
+    values: Values,
     controls: Mapping[str, Floats],
     is_member: NDArray[np.bool_],
     groups: Ints | None,
@@ -138,13 +170,20 @@ def measure(
 ) -> list[Attack]:
     """Each attack with its AUC, its true positive rates at low false positive rates, its controls and its p-value.
 
+    An attack that ranks all targets as an earlier one does is left out: it would count twice among the tests.
+
     Args:
-        values: attack -> (n,) scores; a target with NaN is left out.
+        values: a target with NaN is left out.
         controls: control -> (n,) scores.
         groups: (n,) the user of each target, or None where targets are users.
     """
     attacks = []
-    for name, scores in values.items():
+    ranked: list[Floats] = []
+    for name, (scores, exchanged) in values.items():
+        ranks = rankdata(scores, nan_policy="omit")
+        if any(np.array_equal(ranks, other, equal_nan=True) for other in ranked):
+            continue
+        ranked.append(ranks)
         usable = ~np.isnan(scores)
         if groups is not None:  # as many of either kind of every user
             usable &= ~np.isin(groups, groups[~usable])
@@ -155,7 +194,8 @@ def measure(
         scored = _score(scores[usable], labels, chosen)
         if scored.n_groups < FEWEST:
             continue
-        without = {control: _score(other[usable], labels, chosen) for control, other in controls.items()}
+        those = controls if exchanged is None else {**controls, "exchanged lists": np.nan_to_num(exchanged)}
+        without = {control: _score(other[usable], labels, chosen) for control, other in those.items()}
         shuffled = _score(scores[usable], _shuffle(labels, chosen, seed), chosen)
         shown = {**without, "random membership": shuffled}
         attacks.append(
@@ -173,17 +213,23 @@ def measure(
 def _measured(
     kind: Literal["users", "interactions"],
     notes: list[str],
-    values: Mapping[str, Floats],
+    inputs: Inputs,
+    values: Values,
     controls: Mapping[str, Floats],
     is_member: NDArray[np.bool_],
     groups: Ints | None,
     seed: int,
 ) -> Answer:
+    if len(inputs.shadows) < FEWEST_SHADOWS:
+        notes.append(
+            f"{len(inputs.shadows)} shadow runs are too few to learn whether members score higher or lower "
+            f"({FEWEST_SHADOWS} needed): attacks assume higher."
+        )
     attacks = measure(values, controls, is_member, groups, seed)
     if attacks:
         unlike = [
             f"{control.name.removeprefix('AUC, ')} (AUC {control.value:.2f})"
-            for control in attacks[0].controls[:-1]
+            for control in attacks[0].controls[: len(controls)]
             if control.low is not None and control.high is not None and not control.low <= 0.5 <= control.high
         ]
         if unlike:
@@ -213,9 +259,6 @@ def drawn_pairs(inputs: Inputs, rng: np.random.Generator) -> tuple[Pairs, NDArra
 
 def served_otherwise(inputs: Inputs, members: Ints, others: Ints) -> str:
     """Why non-members' lists were not made as members' are, or nothing: then an attack would measure the serving."""
-    lengths = [np.median((inputs.lists[who] != NOBODY).sum(axis=1)) for who in (members, others)]
-    if lengths[0] != lengths[1]:
-        return f"lists of members have {lengths[0]:g} items and those of non-members {lengths[1]:g}: serve both alike"
     n = min(len(members), len(others), 200)
     first, second = (len(np.unique(inputs.lists[who[:n]])) for who in (members, others))
     if second < ALIKE * first:
@@ -250,23 +293,88 @@ def _own_over_chance(inputs: Inputs, histories: csr_array, users: Ints) -> float
     return own / chance if chance >= FEWEST_BY_CHANCE else float("nan")
 
 
-def _values(inputs: Inputs, of_lists: Mapping[str, Signal], included: NDArray[np.bool_]) -> dict[str, Floats]:
-    """Attack -> scores: the threshold, and where there are shadow runs LiRA and RMIA, on every signal."""
-    values = {}
+def _values(
+    inputs: Inputs,
+    of_lists: Mapping[str, Signal],
+    included: NDArray[np.bool_],
+    counted: NDArray[np.bool_],
+    users: Ints,
+    rng: np.random.Generator,
+) -> Values:
+    """The threshold, and where there are shadow runs LiRA and RMIA, on every signal.
+
+    Args:
+        included, counted: (n_shadows, n) whether a target was in that run, and whether it is one of that run's targets.
+        users: those of the targets, whose lists are exchanged.
+    """
+    values: Values = {}
+    exchanged = inputs.lists.copy()
+    exchanged[users] = inputs.lists[_exchange(np.diff(inputs.known.indptr), users, rng)]
+    online = (included.any(axis=0) & ~included.all(axis=0)).mean() >= ONLINE if len(included) else False
     for name, signal in of_lists.items():
-        own = signal(Shadow(inputs.trained_keys, inputs.lists))
-        values[f"loss threshold on {name}"] = loss_threshold(-own)
-        if not inputs.shadows or not np.nanstd(own) > 0:  # nothing that shadow runs could make clearer
-            continue
-        runs = np.array([signal(shadow) for shadow in inputs.shadows])
-        online = (included.any(axis=0) & ~included.all(axis=0)).mean() >= ONLINE
-        lira = lira_online if online else lira_offline
-        values[f"LiRA ({'online' if online else 'offline'}) on {name}"] = lira(own, runs, included)
-        likelihoods, in_runs = as_likelihoods(own), as_likelihoods(runs)
-        values[f"RMIA on {name}"] = rmia(
-            likelihoods, in_runs, included, np.ones(len(own), bool), offline=None if online else OFFLINE_RMIA
-        )
+        own, swapped = (signal(Shadow(inputs.trained_keys, lists)) for lists in (inputs.lists, exchanged))
+        runs = np.array([signal(shadow) for shadow in inputs.shadows]).reshape(-1, len(own))
+        attacks = {"loss threshold": (_threshold, (own, swapped, runs))}
+        if len(runs) and np.nanstd(own) > 0:  # something that shadow runs could make clearer
+            attacks[f"LiRA ({'online' if online else 'offline'})"] = (
+                lira_online if online else lira_offline,
+                (own, swapped, runs),
+            )
+            likelihoods = (as_likelihoods(own), as_likelihoods(swapped), as_likelihoods(runs))
+            attacks["RMIA"] = (partial(_rmia, offline=None if online else OFFLINE_RMIA), likelihoods)
+        for kind, (attack, (of_own, of_swapped, of_runs)) in attacks.items():
+            sign = _direction(attack, of_runs, included, counted)
+            values[f"{kind} on {name}"] = (
+                sign * attack(of_own, of_runs, included),
+                sign * attack(of_swapped, of_runs, included),
+            )
     return values
+
+
+def _direction(
+    attack: Callable[[Floats, Floats, NDArray[np.bool_]], Floats],
+    runs: Floats,
+    included: NDArray[np.bool_],
+    counted: NDArray[np.bool_],
+) -> float:
+    """1, or -1 where shadow runs that are attacked with the help of the others have an AUC below 1/2 on average."""
+    aucs = []
+    for run in range(len(runs) if len(runs) >= FEWEST_SHADOWS else 0):
+        others = np.arange(len(runs)) != run
+        scores = attack(runs[run], runs[others], included[others])
+        usable = counted[run] & ~np.isnan(scores)
+        if 0 < included[run][usable].sum() < usable.sum():
+            aucs.append(_score(scores[usable], included[run][usable], None).auc)
+    return -1.0 if aucs and np.mean(aucs) < 0.5 else 1.0
+
+
+def _threshold(signals: Floats, shadows: Floats, included: NDArray[np.bool_]) -> Floats:
+    del shadows, included
+    return loss_threshold(-signals)
+
+
+def _rmia(signals: Floats, shadows: Floats, included: NDArray[np.bool_], offline: float | None) -> Floats:
+    return rmia(signals, shadows, included, np.ones(len(signals), bool), offline=offline)
+
+
+def _exchange(activity: Ints, users: Ints, rng: np.random.Generator) -> Ints:
+    """(len(users),) whose list each user gets: lists are shuffled among users of like activity."""
+    order = np.lexsort((rng.random(len(users)), activity[users]))
+    blocks = np.arange(len(users)) // ALIKE_IN_ACTIVITY
+    result = np.empty_like(users)
+    result[order] = users[order][np.lexsort((rng.random(len(users)), blocks))]
+    return result
+
+
+def _lengths(lists: Ints, users: Ints) -> Floats:
+    """(len(users),) items of each list; NaN without one."""
+    lengths = (lists[users] != NOBODY).sum(axis=1).astype(np.float64)
+    return np.where(lengths > 0, lengths, np.nan)
+
+
+def _shadow_users(inputs: Inputs) -> list[Ints]:
+    """Of each shadow run the users whom it was trained on."""
+    return [np.unique(shadow.keys // inputs.n_items) for shadow in inputs.shadows]
 
 
 ONLINE = 0.9
@@ -275,9 +383,9 @@ OFFLINE_RMIA = 0.3
 """The a of offline RMIA, which its authors take for most data sets."""
 
 
-def _of_scores(values: Floats) -> dict[str, Floats]:
+def _of_scores(values: Floats) -> Values:
     """The attack on released scores, if they are there for nearly all targets."""
-    return {"loss threshold on the score": values} if np.isnan(values).mean() < 0.1 else {}
+    return {"loss threshold on the score": (values, None)} if np.isnan(values).mean() < 0.1 else {}
 
 
 def _mean_scores(released: Scores, histories: csr_array, targets: Ints) -> Floats:

@@ -33,7 +33,10 @@ class OtherRun(NamedTuple):
 
 @dataclass(frozen=True)
 class AuditRequest:
-    """The files and options of an audit; None where none is given."""
+    """The files and options of an audit; None where none is given.
+
+    control: runs of the same system without its protection, with canaries.
+    """
 
     train: Path
     recommendations: Path
@@ -47,10 +50,12 @@ class AuditRequest:
     delta: float = 1e-5
     seed: int = 0
     jobs: int = 2
+    control: Sequence[OtherRun] = ()
+    allow_undecided: bool = False
     names: Names = field(default_factory=Names)
 
 
-def check(asked: AuditRequest, *, has_canaries: bool, has_lists: bool = True) -> None:
+def check(asked: AuditRequest, *, has_canaries: bool, has_control: bool, has_lists: bool = True) -> None:
     """Refuse options that nothing could heed, before anything long begins.
 
     Args:
@@ -61,7 +66,7 @@ def check(asked: AuditRequest, *, has_canaries: bool, has_lists: bool = True) ->
             file has (it would silently be another, of a usual name).
         DataError: a file whose columns are looked for cannot be read.
     """
-    planted.check(asked.delta, asked.claimed_epsilon, has_canaries)
+    planted.check(asked.delta, asked.claimed_epsilon, has_canaries, has_control)
     if asked.attributes and asked.users is None:
         raise ConfigurationError("--attributes needs --users")
     files = [asked.train, asked.recommendations, asked.public, asked.scores, asked.users]
@@ -77,7 +82,7 @@ def run(asked: AuditRequest, say: Callable[[str], None]) -> tuple[Audit, pl.Data
     Raises:
         DataError: a file is not what it should be (names file, row and column).
     """
-    check(asked, has_canaries=asked.canaries is not None)
+    check(asked, has_canaries=asked.canaries is not None, has_control=bool(asked.control))
     read: list[File] = []
 
     def taken(given: Given) -> Given:
@@ -119,19 +124,23 @@ def run(asked: AuditRequest, say: Callable[[str], None]) -> tuple[Audit, pl.Data
     say("membership of interactions")
     answer, pairs, is_member, values = membership.interactions(inputs, similarity, asked.seed)
     answers.append(answer)
-    say("held-back ratings")
-    answers.append(held_back(inputs, similarity, asked.seed))
+    if inputs.train.ratings is not None:
+        say("held-back ratings")
+        answers.append(held_back(inputs, similarity, asked.seed))
     if people is not None:
         from tasks.external.attributes import attributes  # torch and scikit-learn: seconds to import
 
         answers = attributes(inputs, people.rows, asked.seed, asked.jobs, say) + answers
-    proved = planted.audit(standings, all_coins, asked.delta, asked.claimed_epsilon) if all_coins else None
-    answers, verdict = decide(answers, proved)
-    leaks = {answer.question for answer in answers if answer.state == "shown"}
+    proved = None
+    if all_coins:
+        control = _prove(asked.control, asked) if asked.control else None
+        proved = planted.audit(standings, all_coins, asked.delta, asked.claimed_epsilon, control)
+    answers, verdict = decide(answers, proved, asked.allow_undecided)
+    leaks = {answer.question: answer.decided_by for answer in answers if answer.state == "shown"}
     shown: list[Exposure] = []  # where nothing is shown, who is most exposed is chance
     exposed = pl.DataFrame()
     if "interactions" in leaks:
-        shown, exposed = exposure.exposure(inputs, pairs, is_member, values)
+        shown, exposed = exposure.exposure(inputs, pairs, is_member, values[leaks["interactions"]][0])
     elif "own items" in leaks:
         shown, exposed = exposure.exposure(inputs, pairs, is_member, np.empty(0))
     audit = Audit(
@@ -144,6 +153,19 @@ def run(asked: AuditRequest, say: Callable[[str], None]) -> tuple[Audit, pl.Data
         verdict=verdict,
     )
     return audit, exposed
+
+
+def _prove(runs: Sequence[OtherRun], asked: AuditRequest) -> float:
+    """What the canaries of other runs prove of ε."""
+    coins, standings = [], []
+    for run in runs:
+        assert run.canaries is not None
+        trained_on = reading.interactions(run.train, "control train", asked.names)
+        listed = reading.lists(run.lists, "control lists", asked.names)
+        coins.append(reading.canaries(run.canaries))
+        planted.verify(coins[-1], trained_on, listed)
+        standings.append(planted.standing(coins[-1].rows, listed.rows))
+    return planted.audit(standings, coins, asked.delta, None).epsilon
 
 
 def _require_known(given: Given, users: pl.Series, path: Path) -> None:

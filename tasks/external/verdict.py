@@ -1,7 +1,7 @@
 """The verdict: which leaks are shown, in words that can be repeated, and the exit code.
 
 All tests of an audit together raise a false alarm with a probability of at most `ALPHA` (Holm's correction). The bound
-by canaries has a confidence of its own.
+by canaries has a confidence of its own. A question that could not be decided is no answer: see `exit_code`.
 """
 
 from __future__ import annotations
@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tasks.evaluation.statistics import holm
-from tasks.external.findings import Answer, Attack, Canaries, Measure, Verdict
+from tasks.external.findings import Answer, Attack, Canaries, Measure, State, Verdict
 
 ALPHA = 0.05
 
 
-def decide(answers: Sequence[Answer], canaries: Canaries | None) -> tuple[list[Answer], Verdict]:
-    """The answers with corrected p-values, states and sentences; and the verdict."""
+def decide(answers: Sequence[Answer], canaries: Canaries | None, allow_undecided: bool) -> tuple[list[Answer], Verdict]:
+    """The answers with corrected p-values, states and sentences; and the verdict.
+
+    Its exit code is 3 where a leak is shown or a claim refuted, else 4 where a question could not be decided (0 if that
+    is allowed), else 0.
+    """
     tested = [attack.p for answer in answers for attack in answer.attacks if attack.p is not None]
     corrected = iter(holm(tested))
     decided = []
@@ -28,11 +32,25 @@ def decide(answers: Sequence[Answer], canaries: Canaries | None) -> tuple[list[A
         ]
         decided.append(_decide(answer.model_copy(update={"attacks": attacks})))
     sentences = [answer.sentence for answer in decided]
-    leak = any(answer.state == "shown" for answer in decided)
+    states = [answer.state for answer in decided]
     if canaries is not None:
         sentences.append(_of_canaries(canaries))
-        leak |= canaries.claim == "refuted" or (canaries.claimed is None and canaries.epsilon > 0)
-    return decided, Verdict(exit_code=3 if leak else 0, sentences=sentences)
+        states.append(_state(canaries))
+    shown, answered = states.count("shown"), len(states) - states.count("cannot be decided")
+    first = f"Leaks shown: {shown}. Questions answered: {answered} of {len(states)}."
+    return decided, Verdict(
+        exit_code=3 if shown else 4 if answered < len(states) and not allow_undecided else 0,
+        questions=len(states),
+        answered=answered,
+        shown=shown,
+        sentences=[first, *sentences],
+    )
+
+
+def _state(canaries: Canaries) -> State:
+    if canaries.claim == "refuted" or (canaries.claimed is None and canaries.epsilon > 0):
+        return "shown"
+    return "cannot be decided" if canaries.claim == "inconclusive" or not canaries.provable else "not shown"
 
 
 def _decide(answer: Answer) -> Answer:
@@ -44,7 +62,10 @@ def _decide(answer: Answer) -> Answer:
     shown = any(attack.shown for attack in answer.attacks)
     best = min(answer.attacks, key=lambda attack: (attack.p or 0.0, -attack.measures[0].value))
     sentence = (_SHOWN if shown else _NOT_SHOWN)[answer.question](answer, best)
-    return answer.model_copy(update={"state": "shown" if shown else "not shown", "sentence": sentence})
+    if best.p_corrected is not None:
+        sentence = f"{sentence[:-1]}; adjusted p = {best.p_corrected:.2g}."
+    state = "shown" if shown else "not shown"
+    return answer.model_copy(update={"state": state, "sentence": sentence, "decided_by": best.name})
 
 
 _SUBJECT = {
@@ -62,8 +83,8 @@ _SHOWN = {
         f"it gains {_points(best.measures[1])} over the ratings alone."
     ),
     "own items": lambda _, best: (
-        f"The lists show what their users were trained on: {_rate(best, 0)} of listed items are in their user's "
-        f"training data; of those in lists of other users, {_share(best.controls[0])}."
+        f"The lists show what their users were trained on: {_rate(best, 0)} of training items are in their user's "
+        f"list; of held-back items of the same users, {_share(best.controls[0])}."
     ),
     "users": lambda _, best: f"Membership of users is revealed: {_rates(best)}.",
     "interactions": lambda _, best: f"Membership of interactions is revealed: {_rates(best)}.",
@@ -82,8 +103,8 @@ _NOT_SHOWN = {
         f"{_points(best.measures[1])})."
     ),
     "own items": lambda _, best: (
-        "Nothing here shows that lists repeat their users' training data more than other users' lists do "
-        f"({_share(best.measures[0])} beside {_share(best.controls[0])} of listed items)."
+        "Nothing here shows that lists have more of their users' training items than of their held-back items "
+        f"({_share(best.measures[0])} and {_share(best.controls[0])} of them are listed)."
     ),
     "users": lambda _, best: f"Nothing here shows that membership of users is revealed ({_rates(best)}).",
     "interactions": lambda _, best: f"Nothing here shows that membership of interactions is revealed ({_rates(best)}).",
@@ -100,17 +121,17 @@ _NOT_SHOWN = {
 
 
 def _of_canaries(canaries: Canaries) -> str:
-    at = f"at {canaries.confidence:.0%} confidence, δ = {canaries.delta:g}"
     limit = f"{canaries.canaries} canaries could have proved {canaries.provable:.2f} at most"
-    if canaries.claim == "refuted":
-        return (
-            f"The claimed ε = {canaries.claimed:g} is refuted: it is at least {canaries.epsilon:.2f} ({at}; {limit})."
-        )
-    if canaries.claim == "inconclusive":
-        return f"The canaries cannot decide the claimed ε = {canaries.claimed:g}: {limit} ({at})."
+    if canaries.correct == canaries.guesses > 0:
+        limit += ", and all guesses were right: more --count, --canary-count or --runs can prove more"
     proved = f"prove ε ≥ {canaries.epsilon:.2f}" if canaries.epsilon > 0 else "prove nothing of ε"
-    claim = f", which does not refute the claimed ε = {canaries.claimed:g}" if canaries.claimed is not None else ""
-    return f"The canaries {proved}{claim} ({at}; {limit})."
+    at = f"at {canaries.confidence:.0%} confidence, δ = {canaries.delta:g}"
+    control = "none was audited (--control, --control-command)"
+    if canaries.control is not None:
+        control = f"ε ≥ {canaries.control:.2f} is proved of it"
+    claim = "" if canaries.claimed is None else f" The claimed ε = {canaries.claimed:g} is {canaries.claim}."
+    power = "" if canaries.claim in ("none", "refuted") else f" Control without protection: {control}."
+    return f"The canaries {proved} ({at}; {limit}).{claim}{power}"
 
 
 def _percent(value: float) -> str:

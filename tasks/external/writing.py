@@ -163,6 +163,7 @@ def _canaries(canaries: Canaries) -> Section:
             ],
         ),
         Row("claim", [Cell(canaries.claim, kind="")]),
+        Row("ε proved of the control", [Cell("–" if canaries.control is None else number(canaries.control))]),
         Row("right guesses", [Cell(f"{canaries.correct} of {canaries.guesses}")]),
         Row("canaries", [Cell(str(canaries.canaries))]),
         Row("rule", [words(canaries.rule)]),
@@ -180,6 +181,7 @@ def _exposure(audit: Audit) -> Section:
     ]
     headings = [Heading("of", ""), *map(Heading, ("number", "mean", "90th percentile", "99th percentile", "most"))]
     about = paragraph(
-        "Share of training pairs that are given away; which users and items they are of stands in exposed.csv alone."
+        "By the attack that decides: the share of held-back pairs that a training pair outranks (1/2 by chance), or "
+        "the share of listed items that were trained on. Ids are in exposed.csv alone."
     )
     return Section("exposure", "Most exposed", [[about, Table("Exposure", headings, rows)]])

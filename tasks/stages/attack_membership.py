@@ -141,7 +141,8 @@ def assemble(
         bounds = accounted([LedgerEntry.model_validate(made) for made in read_json(mine[0].done / LEDGER)])
         for record in attack_system(mine, targets, attack.seed):
             scores, included = record.pop("scores", None), record.pop("included", None)
-            limits = None if scores is None else refute(scores, included, bounds.get(record["target"]), ALARM / tests)
+            bound = bounds.get(record["target"])
+            limits = None if scores is None else refute(scores, included, bound, ALARM / tests, attack.seed)
             rows.append({"system": system} | record | (limits or dict.fromkeys(NOT_BOUND)))
     with atomic_write(RUNS / name / "membership") as place:
         place.mkdir()
@@ -174,19 +175,19 @@ NOT_BOUND = ("epsilon", "delta", "proved", "provable", "allowed", "refuted")
 
 
 def refute(
-    scores: shadows.Floats, included: shadows.Bools, bound: tuple[float, float] | None, alarm: float
+    scores: shadows.Floats, included: shadows.Bools, bound: tuple[float, float] | None, alarm: float, seed: int
 ) -> dict[str, Any] | None:
     """What the attack's guesses prove of ε, beside what is accounted for; None where nothing is.
 
     Args:
         scores: (m,) of one kind of target; those that are missing count as undecided.
         included: (m,) their coins.
-        bound: (ε, δ); alarm: probability of refuting it falsely.
+        bound: (ε, δ); alarm: probability of refuting it falsely; seed: of ties.
     """
     if bound is None:
         return None
     epsilon, delta = bound
-    ranks = shadows.ranked(scores)
+    ranks = shadows.ranked(scores, np.random.default_rng([seed, *b"ties"]))
     proved = one_run.audit(ranks, included, int(GUESSED * len(scores)), delta, 1 - alarm / 2)
     return {
         "epsilon": epsilon,

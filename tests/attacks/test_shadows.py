@@ -136,4 +136,4 @@ def test_a_mechanism_that_is_as_private_as_it_says_exceeds_nothing() -> None:
 
 def test_missing_scores_are_in_the_middle_of_guesses() -> None:
     scores: NDArray[np.float64] = np.array([3.0, np.nan, 1.0])
-    assert shadows.ranked(scores).tolist() == [3, 2, 1]
+    assert shadows.ranked(scores, np.random.default_rng(0)).tolist() == [2, 1, 0]

@@ -150,17 +150,17 @@ def test_a_private_system_that_lost_its_noise_ends_the_stage(tmp_path: Path, mon
 def test_guesses_that_are_all_right_refute_and_random_ones_do_not() -> None:
     rng = np.random.default_rng(0)
     coins = rng.random(400) < 0.5
-    sure = refute(coins + 0.1 * rng.random(400), coins, (1.0, 0.0), 0.001)
+    sure = refute(coins + 0.1 * rng.random(400), coins, (1.0, 0.0), 0.001, 0)
     assert sure is not None
     assert sure["refuted"]
     assert 1.0 < sure["proved"] <= sure["provable"]
-    wide = refute(coins + 0.1 * rng.random(400), coins, (1.0, 0.01), 0.001)
+    wide = refute(coins + 0.1 * rng.random(400), coins, (1.0, 0.01), 0.001, 0)
     assert wide is not None
     assert (wide["refuted"], wide["provable"]) == (True, 0.0)  # by the rates alone
-    random = refute(rng.random(400), coins, (0.1, 0.0), 0.001)
+    random = refute(rng.random(400), coins, (0.1, 0.0), 0.001, 0)
     assert random is not None
     assert not random["refuted"]
-    assert refute(rng.random(400), coins, None, 0.001) is None
+    assert refute(rng.random(400), coins, None, 0.001, 0) is None
 
 
 USERS = "all interactions of one user added or removed"

@@ -7,7 +7,8 @@ is (ε, δ)-DP for one canary in or out, the number of right guesses among r is 
 r trials of probability e^ε/(1 + e^ε), but for a correction of order m δ. So many right guesses refute small ε.
 
 The bound holds for whatever auditor, however clever or lazy: one that guesses badly proves little. A low bound does
-not show privacy; with r guesses nothing above `provable` can be proved at all.
+not show privacy; with r guesses nothing above `provable` can be proved at all. Of canaries with equal scores only some
+are guessed: those about which the guess is wrong come first, so the order of canaries proves nothing.
 """
 
 from __future__ import annotations
@@ -38,22 +39,20 @@ class OneRun(NamedTuple):
 def audit(
     scores: NDArray[np.floating], included: NDArray[np.bool_], n_guesses: int, delta: float, confidence: float
 ) -> OneRun:
-    """The bound that `guesses(scores, n_guesses)` prove.
+    """The bound that guesses prove: in for the highest scores, out for as many of the lowest, or one less if odd.
 
     Args:
         scores: (m,) the auditor's belief that a canary was in the training data; they may depend on everything that
             was released, not on `included`.
-        included: (m,) whether it was.
+        included: (m,) whether it was; booleans.
         n_guesses: how many guesses are made, chosen before `included` and the scores were looked at: the best of
             several numbers would need a correction.
 
     Raises:
-        ValueError: see `guesses` and `lower_bound`; arrays of different lengths.
+        ValueError: see `count_correct` and `lower_bound`.
     """
-    if np.shape(scores) != np.shape(included):
-        raise ValueError(f"{np.shape(scores)} scores beside {np.shape(included)} canaries")
-    guessed = guesses(scores, n_guesses)
-    m, correct = len(guessed), int((guessed == np.where(included, 1, -1)).sum())
+    correct = count_correct(scores, included, (n_guesses + 1) // 2, n_guesses // 2)
+    m = len(scores)
     return OneRun(
         epsilon=lower_bound(m, n_guesses, correct, delta, confidence),
         provable=lower_bound(m, n_guesses, n_guesses, delta, confidence),
@@ -64,24 +63,26 @@ def audit(
     )
 
 
-def guesses(scores: NDArray[np.floating], n_guesses: int) -> NDArray[np.int8]:
-    """1 (in) for the highest scores, -1 (out) for as many of the lowest, 0 (no guess) between: (m,).
+def count_correct(scores: NDArray[np.floating], included: NDArray[np.bool_], n_in: int, n_out: int) -> int:
+    """Right guesses if the `n_in` highest scores are guessed in and the `n_out` lowest out, ties against the auditor.
 
-    Of an odd number the one more is a guess `in`. Equal scores are taken in the order of the canaries.
+    An auditor who would rather have ties broken at random adds noise to the scores that does not depend on `included`.
+
+    Args:
+        scores, included: as in `audit`.
 
     Raises:
-        ValueError: scores are not 1-D or not finite, or n_guesses is not in 0..m.
+        ValueError: scores are not 1-D or not finite, `included` is not as many booleans, or there are too few canaries.
     """
-    values = np.asarray(scores, dtype=np.float64)
+    values, member = np.asarray(scores, dtype=np.float64), np.asarray(included)
     if values.ndim != 1 or not np.isfinite(values).all():
         raise ValueError("scores of canaries must be one finite number each")
-    if not 0 <= n_guesses <= len(values):
-        raise ValueError(f"n_guesses must be in 0..{len(values)}, the number of canaries (is {n_guesses})")
-    order = np.argsort(-values, kind="stable")
-    result = np.zeros(len(values), np.int8)
-    result[order[: (n_guesses + 1) // 2]] = 1
-    result[order[len(values) - n_guesses // 2 :]] = -1
-    return result
+    if member.dtype != np.bool_ or member.shape != values.shape:
+        raise ValueError(f"{values.shape} scores need as many booleans (have {member.shape} of {member.dtype})")
+    if n_in < 0 or n_out < 0 or n_in + n_out > len(values):
+        raise ValueError(f"the number of guesses must be in 0..{len(values)}, that of canaries (is {n_in + n_out})")
+    high, low = np.lexsort((member, -values))[:n_in], np.lexsort((~member, values))[:n_out]
+    return int(member[high].sum() + (~member[low]).sum())
 
 
 def lower_bound(m: int, r: int, correct: int, delta: float, confidence: float) -> float:
