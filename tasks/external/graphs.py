@@ -127,7 +127,7 @@ def links(embeddings: Given, edges: Given, people: Given | None, seed: int) -> A
         state="not shown",
         sentence="",
         notes=notes,
-        attacks=measure({name: (of, None) for name, of in values.items()}, controls, is_link, None, seed),
+        attacks=measure({name: (of, {}) for name, of in values.items()}, controls, is_link, None, seed),
     )
 
 

@@ -34,13 +34,17 @@ FEWEST_BY_CHANCE = 10
 """Items of their own that users would have in one another's lists, below which nothing is said of what is left out."""
 LEFT_OUT = 0.1
 """Items of their own in users' lists, as a share of what there would be otherwise, below which lists leave them out."""
+DIFFERENT = 0.6
+"""AUC of the items alone above which a successful attack on lists may be due to what was chosen for non-members."""
 SEPARATES = 0.05
 """p-value of a control below which members are different anyhow, and single hits at low rates prove nothing."""
 
 Signal = Callable[[Shadow], Floats]
 """A run: what it was trained on, and its lists -> (n,) the signal of every target in it."""
-Values = dict[str, tuple[Floats, Floats | None]]
-"""Attack -> (n,) scores of every target, and the same from exchanged lists, if it is of lists."""
+Values = dict[str, tuple[Floats, dict[str, Floats]]]
+"""Attack -> (n,) scores of every target, and controls of its own: the same from exchanged lists."""
+ShadowAttack = Callable[[Floats, Floats, NDArray[np.bool_]], Floats]
+"""Signals of the attacked run, those of shadow runs, and who was in these -> (n,) scores."""
 FEWEST_SHADOWS = 4
 """Shadow runs from which the direction of an attack is learnt."""
 ALIKE_IN_ACTIVITY = 20
@@ -78,13 +82,14 @@ def users(inputs: Inputs, similarity: Weights, seed: int) -> Answer:
     counts = np.log1p(inputs.popularity)
     lengths = np.diff(histories.indptr)[targets]
     controls = {
-        "taste of the history": naive_bayes(histories[targets], is_member, targets, rng),
+        "items of the history": naive_bayes(histories[targets], is_member, targets, rng),
         "length of the history": lengths.astype(np.float64),
         "popularity of the history": (histories @ counts)[targets] / np.maximum(lengths, 1),
         "coherence of the history": signals.coherence(similarity, histories, targets),
     }
     included = np.array([np.isin(targets, users) for users in _shadow_users(inputs)]).reshape(-1, len(targets))
-    values = _values(inputs, of_lists, included, np.ones_like(included), targets, rng)
+    exchanged = _exchange(inputs.lists, targets, lengths, rng)
+    values = _values(inputs, of_lists, included, np.ones_like(included), exchanged)
     if inputs.scores is not None:
         values |= _of_scores(_mean_scores(inputs.scores, histories, targets))
     notes = [f"{len(members):,} members, {len(others):,} non-members, {len(inputs.shadows)} shadow runs"]
@@ -133,14 +138,16 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> tuple[Answer
         (np.ones(len(pairs.users)), pairs.items, np.arange(len(pairs.users) + 1)), (len(pairs.users), inputs.n_items)
     )
     controls = {
-        "taste for the item": naive_bayes(one_hot, is_member, pairs.users, rng),
+        "the item": naive_bayes(one_hot, is_member, pairs.users, rng),
         "popularity of the item": inputs.popularity[pairs.items].astype(np.float64),
         "similarity to the history": signals.history_similarity(similarity, inputs.trained, pairs, rng),
     }
     keys = pairs.users * inputs.n_items + pairs.items
     included = np.array([np.isin(keys, shadow.keys) for shadow in inputs.shadows]).reshape(-1, len(keys))
     of_members = np.array([np.isin(pairs.users, users) for users in _shadow_users(inputs)]).reshape(-1, len(keys))
-    values = _values(inputs, of_lists, included, of_members, np.unique(pairs.users), rng)
+    owners = np.unique(pairs.users)
+    exchanged = _exchange(inputs.lists, owners, np.diff(inputs.trained.indptr)[owners], rng)
+    values = _values(inputs, of_lists, included, of_members, exchanged)
     if inputs.scores is not None:
         values |= _of_scores(inputs.scores.lookup(keys))
     answer = _measured("interactions", notes, inputs, values, controls, is_member, pairs.users, seed)
@@ -148,9 +155,9 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> tuple[Answer
 
 
 def naive_bayes(features: csr_array, is_member: NDArray[np.bool_], groups: Ints, rng: np.random.Generator) -> Floats:
-    """(n,) log odds of membership by features alone, learnt from the groups of other folds.
+    """(n,) mean log odds of membership by features alone, learnt from the groups of other folds.
 
-    Whoever tells members from non-members so needs no list. Of (n, m) features of 0 and 1, smoothed by one of each.
+    Features are (n, m) of 0 and 1; counts are smoothed by one.
     """
     fold = rng.integers(FOLDS, size=int(groups.max()) + 1)[groups]
     result = np.zeros(len(groups))
@@ -158,7 +165,7 @@ def naive_bayes(features: csr_array, is_member: NDArray[np.bool_], groups: Ints,
         counts = [features[(fold != left) & kind].sum(axis=0) + 1 for kind in (is_member, ~is_member)]
         odds = np.log(counts[0] / counts[0].sum()) - np.log(counts[1] / counts[1].sum())
         result[fold == left] = features[fold == left] @ odds
-    return result
+    return result / np.maximum(features.sum(axis=1), 1)
 
 
 def measure(
@@ -179,7 +186,7 @@ def measure(
     """
     attacks = []
     ranked: list[Floats] = []
-    for name, (scores, exchanged) in values.items():
+    for name, (scores, of_attack) in values.items():
         ranks = rankdata(scores, nan_policy="omit")
         if any(np.array_equal(ranks, other, equal_nan=True) for other in ranked):
             continue
@@ -194,8 +201,10 @@ def measure(
         scored = _score(scores[usable], labels, chosen)
         if scored.n_groups < FEWEST:
             continue
-        those = controls if exchanged is None else {**controls, "exchanged lists": np.nan_to_num(exchanged)}
-        without = {control: _score(other[usable], labels, chosen) for control, other in those.items()}
+        without = {
+            control: _score(np.nan_to_num(other[usable]), labels, chosen)
+            for control, other in {**controls, **of_attack}.items()
+        }
         shuffled = _score(scores[usable], _shuffle(labels, chosen, seed), chosen)
         shown = {**without, "random membership": shuffled}
         attacks.append(
@@ -236,6 +245,11 @@ def _measured(
             notes.append(
                 f"Members and non-members differ without any list: {', '.join(unlike)}. Attacks must beat that."
             )
+        taste = attacks[0].controls[0]
+        unlike_in_taste = taste.low is not None and taste.low > DIFFERENT
+        if unlike_in_taste and any(attack.p is not None and attack.p < SEPARATES for attack in attacks):
+            why = f"members and non-members have other items without any list (AUC {taste.value:.2f})"
+            return undecided(kind, kind, f"{why}, which lists may show; choose non-members at random")
     return Answer(question=kind, subject=kind, state="not shown", sentence="", notes=notes, attacks=attacks)
 
 
@@ -298,41 +312,36 @@ def _values(
     of_lists: Mapping[str, Signal],
     included: NDArray[np.bool_],
     counted: NDArray[np.bool_],
-    users: Ints,
-    rng: np.random.Generator,
+    exchanged: Ints,
 ) -> Values:
     """The threshold, and where there are shadow runs LiRA and RMIA, on every signal.
 
     Args:
         included, counted: (n_shadows, n) whether a target was in that run, and whether it is one of that run's targets.
-        users: those of the targets, whose lists are exchanged.
+        exchanged: (n_users, K) lists of other users, for the control.
     """
     values: Values = {}
-    exchanged = inputs.lists.copy()
-    exchanged[users] = inputs.lists[_exchange(np.diff(inputs.known.indptr), users, rng)]
     online = (included.any(axis=0) & ~included.all(axis=0)).mean() >= ONLINE if len(included) else False
     for name, signal in of_lists.items():
         own, swapped = (signal(Shadow(inputs.trained_keys, lists)) for lists in (inputs.lists, exchanged))
         runs = np.array([signal(shadow) for shadow in inputs.shadows]).reshape(-1, len(own))
-        attacks = {"loss threshold": (_threshold, (own, swapped, runs))}
+        attacks: dict[str, tuple[ShadowAttack, tuple[Floats, Floats], Floats]] = {
+            "loss threshold": (_threshold, (own, swapped), runs)
+        }
         if len(runs) and np.nanstd(own) > 0:  # something that shadow runs could make clearer
-            attacks[f"LiRA ({'online' if online else 'offline'})"] = (
-                lira_online if online else lira_offline,
-                (own, swapped, runs),
-            )
-            likelihoods = (as_likelihoods(own), as_likelihoods(swapped), as_likelihoods(runs))
-            attacks["RMIA"] = (partial(_rmia, offline=None if online else OFFLINE_RMIA), likelihoods)
-        for kind, (attack, (of_own, of_swapped, of_runs)) in attacks.items():
+            lira = lira_online if online else lira_offline
+            attacks[f"LiRA ({'online' if online else 'offline'})"] = (lira, (own, swapped), runs)
+            likely = partial(_rmia, offline=None if online else OFFLINE_RMIA)
+            attacks["RMIA"] = (likely, (as_likelihoods(own), as_likelihoods(swapped)), as_likelihoods(runs))
+        for kind, (attack, attacked, of_runs) in attacks.items():
             sign = _direction(attack, of_runs, included, counted)
-            values[f"{kind} on {name}"] = (
-                sign * attack(of_own, of_runs, included),
-                sign * attack(of_swapped, of_runs, included),
-            )
+            scores, control = (sign * attack(of, of_runs, included) for of in attacked)
+            values[f"{kind} on {name}"] = scores, {"exchanged lists": control}
     return values
 
 
 def _direction(
-    attack: Callable[[Floats, Floats, NDArray[np.bool_]], Floats],
+    attack: ShadowAttack,
     runs: Floats,
     included: NDArray[np.bool_],
     counted: NDArray[np.bool_],
@@ -357,12 +366,11 @@ def _rmia(signals: Floats, shadows: Floats, included: NDArray[np.bool_], offline
     return rmia(signals, shadows, included, np.ones(len(signals), bool), offline=offline)
 
 
-def _exchange(activity: Ints, users: Ints, rng: np.random.Generator) -> Ints:
-    """(len(users),) whose list each user gets: lists are shuffled among users of like activity."""
-    order = np.lexsort((rng.random(len(users)), activity[users]))
-    blocks = np.arange(len(users)) // ALIKE_IN_ACTIVITY
-    result = np.empty_like(users)
-    result[order] = users[order][np.lexsort((rng.random(len(users)), blocks))]
+def _exchange(lists: Ints, users: Ints, activity: Ints, rng: np.random.Generator) -> Ints:
+    """Lists that are shuffled among these users, (n,), of like activity, (n,); those of other users stay."""
+    result = lists.copy()
+    order = users[np.lexsort((rng.random(len(users)), activity))]
+    result[order] = lists[order[np.lexsort((rng.random(len(users)), np.arange(len(users)) // ALIKE_IN_ACTIVITY))]]
     return result
 
 
@@ -385,7 +393,7 @@ OFFLINE_RMIA = 0.3
 
 def _of_scores(values: Floats) -> Values:
     """The attack on released scores, if they are there for nearly all targets."""
-    return {"loss threshold on the score": (values, None)} if np.isnan(values).mean() < 0.1 else {}
+    return {"loss threshold on the score": (values, {})} if np.isnan(values).mean() < 0.1 else {}
 
 
 def _mean_scores(released: Scores, histories: csr_array, targets: Ints) -> Floats:

@@ -1,5 +1,6 @@
 """`dprec audit` on systems of which it is known what they leak, as a user meets it."""
 
+import html
 import json
 import os
 import subprocess
@@ -12,14 +13,16 @@ import jsonschema
 import numpy as np
 import polars as pl
 import pytest
+from numpy.typing import NDArray
 
 from tasks.errors import DataError
 from tasks.external.findings import Answer, Audit
+from tasks.external.membership import measure
 from tasks.external.run import AuditRequest, run
 from tasks.external.writing import SCHEMA, render, schema, write
 from tests.external import worlds
-from tests.external.false_alarms import alarms, most
-from tests.external.worlds import quiet
+from tests.external.false_alarms import alarms, most, null_lists
+from tests.external.worlds import World, quiet
 
 ROOT = Path(__file__).parents[2]
 WORLD = worlds.world(1)
@@ -40,18 +43,22 @@ def dprec(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
 
 
-def test_lists_of_own_training_items_leak_with_nothing_else_given_and_outside_a_project(tmp_path: Path) -> None:
+def test_lists_of_own_training_items_leak_outside_a_project(tmp_path: Path) -> None:
     worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0)))
-    done = dprec(tmp_path, "--train", "train.csv", "--recommendations", "lists.parquet")
+    given = ("--train", "train.csv", "--recommendations", "lists.parquet")
+    assert dprec(tmp_path, *given).returncode == 4
+    assert "Questions answered: 0 of 4" in (tmp_path / "audit" / "index.html").read_text()
+    done = dprec(tmp_path, *given, "--public", "public.csv")
     assert done.returncode == 3
-    assert "The lists show what their users were trained on: 100.0 %" in done.stdout
-    assert "Membership of interactions cannot be decided: give --public" in done.stdout
+    assert done.stdout.startswith(
+        "Leaks shown: 3. Questions answered: 4 of 4.\nThe lists show what their users were trained"
+    )
     assert "recommendations: lists.parquet (6,000 rows; columns user, item, rank)" in done.stderr
     assert all(not file.stat().st_mode & 0o077 for file in (tmp_path / "audit").iterdir())  # its owner's alone
     written = json.loads((tmp_path / "audit" / "audit.json").read_text())
     jsonschema.validate(written, json.loads(SCHEMA.read_text()))
-    assert written["verdict"]["exit_code"] == 3
-    assert [given["state"] for given in written["answers"]] == ["shown", *["cannot be decided"] * 3]
+    assert [written["verdict"][key] for key in ("exit_code", "questions", "answered", "shown")] == [3, 4, 4, 3]
+    assert [answer["state"] for answer in written["answers"]] == ["shown"] * 3 + ["not shown"]
 
 
 def test_noisy_popularity_shows_nothing(tmp_path: Path) -> None:
@@ -73,7 +80,7 @@ def test_lists_by_gender_reveal_it_and_by_a_shuffled_gender_do_not(tmp_path: Pat
     audit = audited(worlds.asked(tmp_path, WORLD, worlds.by_gender(WORLD, WORLD.gender, rng), labels))
     assert audit.verdict.exit_code == 3
     assert answer(audit, "attributes").state == "shown"
-    assert audit.verdict.sentences[0].startswith("The lists reveal gender beyond the ratings: ")
+    assert audit.verdict.sentences[1].startswith("The lists reveal gender beyond the ratings: ")
     shuffled = worlds.by_gender(WORLD, rng.permutation(WORLD.gender), rng)
     other = audited(worlds.asked(tmp_path, WORLD, shuffled, labels))
     assert (other.verdict.exit_code, answer(other, "attributes").state) == (0, "not shown")
@@ -107,6 +114,76 @@ def test_shadow_runs_teach_what_similarity_cannot(tmp_path: Path) -> None:
     (tmp_path / "runs" / "r0.train.csv").unlink()
     with pytest.raises(Exception, match=r"neither r0.train.parquet nor r0.train.csv says what this run was trained on"):
         audited(asked)
+
+
+def test_attacks_learn_from_shadow_runs_whether_members_score_higher(tmp_path: Path) -> None:
+    """Who was trained on gets a list of items that are unlike the history."""
+    every = WORLD.trained | WORLD.public
+    taste = every.T.astype(float) @ every
+    np.fill_diagonal(taste, 0)
+
+    def served(part: World, rng: np.random.Generator) -> NDArray[np.int64]:
+        fits = every @ taste / taste.max() + 0.1 * rng.random(every.shape)
+        return worlds.best(np.where(part.trained.any(axis=1)[:, None], -fits, fits), worlds.seen(part))
+
+    audits = [audited(worlds.shadowed(tmp_path / str(n), WORLD, every, served, n)) for n in (2, 6)]
+    assert [answer(audit, "users").state for audit in audits] == ["not shown", "shown"]
+    assert any("too few to learn" in note for note in answer(audits[0], "users").notes)
+    assert audits[1].answers[1].attacks[0].measures[0].value > 0.9
+
+
+@pytest.mark.parametrize("shorter", [False, True])
+def test_lists_whose_length_tells_members_leak(tmp_path: Path, shorter: bool) -> None:
+    """14 and 15 random items."""
+    asked = worlds.asked(tmp_path, WORLD, worlds.random_lists(WORLD, np.random.default_rng(0)))
+    members = worlds.names("u", np.flatnonzero(WORLD.trained.any(axis=1)))
+    cut = (pl.col("user").is_in(members) == shorter) & (pl.col("rank") == worlds.K)
+    pl.read_parquet(asked.recommendations).filter(~cut).write_parquet(asked.recommendations)
+    about_users = answer(audited(asked), "users")
+    assert (about_users.state, "of the list" in about_users.decided_by) == ("shown", True)
+
+
+@pytest.mark.parametrize("kind", [4, 5, 6])
+def test_members_of_other_taste_than_non_members_are_no_leak(tmp_path: Path, kind: int) -> None:
+    """One list for all users, a public chart of each region, and lists by true gender: nothing is trained."""
+    for seed in range(kind, kind + 21, 7):
+        made = worlds.world(seed, apart=True)
+        audit = audited(worlds.asked(tmp_path, made, null_lists(seed, made, np.random.default_rng(seed))))
+        assert audit.verdict.shown == 0
+
+
+@pytest.mark.parametrize(
+    "system", [worlds.own_items, worlds.noisy_popularity, worlds.recommended_sequels, worlds.by_gender]
+)
+def test_verdict_page_json_and_exposure_agree(tmp_path: Path, system: Callable[..., NDArray[np.int64]]) -> None:
+    made, rng = worlds.sequels(2), np.random.default_rng(0)
+    lists = system(made, made.gender, rng) if system is worlds.by_gender else system(made, rng)
+    audit, exposed = run(worlds.asked(tmp_path, made, lists, {"gender": made.gender}), quiet)
+    paths = write(audit, exposed, tmp_path / "out")
+    states = [given.state for given in audit.answers]
+    verdict = Audit.model_validate_json(paths[0].read_text()).verdict
+    assert (verdict.questions, verdict.shown) == (len(states), states.count("shown"))
+    assert verdict.answered == len(states) - states.count("cannot be decided")
+    assert verdict.exit_code == (3 if verdict.shown else 4 if verdict.answered < verdict.questions else 0)
+    page = html.unescape(paths[1].read_text())
+    for given, sentence in zip(audit.answers, verdict.sentences[1:], strict=True):
+        assert given.sentence == sentence
+        assert sentence in page
+        assert any(attack.shown for attack in given.attacks) == (given.state == "shown")
+    by_question = {given.question: given for given in audit.answers}
+    leaks = {question for question, given in by_question.items() if given.state == "shown"}
+    assert (len(paths) == 3) == bool(audit.exposure) == bool(leaks & {"interactions", "own items"})
+    if "interactions" in leaks:
+        deciding = by_question["interactions"].decided_by
+        auc = next(a for a in by_question["interactions"].attacks if a.name == deciding).measures[0].value
+        assert next(of for of in audit.exposure if of.of == "users").mean == pytest.approx(auc, abs=0.02)
+
+
+def test_an_attack_that_repeats_another_is_no_test_of_its_own() -> None:
+    rng = np.random.default_rng(0)
+    scores, members = rng.random(100), np.arange(100) < 50
+    values = {"first": (scores, {}), "the same": (2 * scores + 1, {}), "another": (rng.random(100), {})}
+    assert [attack.name for attack in measure(values, {}, members, None, 0)] == ["first", "another"]
 
 
 def test_non_members_who_were_not_folded_in_decide_nothing(tmp_path: Path) -> None:
@@ -151,15 +228,14 @@ def test_roc_curves_are_drawn_on_logarithmic_axes(tmp_path: Path) -> None:
 
 
 def test_a_single_hit_is_as_likely_as_a_shuffle_says(tmp_path: Path) -> None:
-    """Nobody's list has anybody's items but for one user's own: one of fifty shuffles does that. It is not normal."""
-    trained = np.zeros((50, 2_000), bool)
-    trained[np.arange(50), np.arange(50)] = True
+    """No list has items of any user but for one of one user's own: it is a training item in half of the draws."""
+    trained, public = np.zeros((50, 2_000), bool), np.zeros((50, 2_000), bool)
+    trained[np.arange(50), np.arange(50)] = public[np.arange(50), 1_000 + np.arange(50)] = True
     lists = 100 + np.arange(50 * worlds.K).reshape(50, worlds.K)
     lists[0, 0] = 0
-    made = worlds.World(trained, np.zeros_like(trained), np.zeros(50, np.int64))
-    asked = replace(worlds.asked(tmp_path, made, lists), public=None)
-    [attack] = answer(audited(asked), "own items").attacks
-    assert attack.p == pytest.approx(1 / 50, abs=0.005)
+    made = worlds.World(trained, public, np.zeros(50, np.int64))
+    [attack] = answer(audited(worlds.asked(tmp_path, made, lists)), "own items").attacks
+    assert attack.p == pytest.approx(1 / 2, abs=0.02)
 
 
 def test_members_who_differ_anyhow_prove_nothing(tmp_path: Path) -> None:

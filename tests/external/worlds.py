@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -21,13 +22,23 @@ class World(NamedTuple):
     trained: NDArray[np.bool_]
     public: NDArray[np.bool_]
     gender: NDArray[np.int64]
+    cluster: NDArray[np.int64] | None = None
 
 
-def world(seed: int, n_trained: int = 300, n_public: int = 100, n_items: int = 200, each: int = 20) -> World:
-    """Users whose taste depends on a cluster and a little on gender. A random fifth of what they have is held back."""
+def world(
+    seed: int, n_trained: int = 300, n_public: int = 100, n_items: int = 200, each: int = 20, *, apart: bool = False
+) -> World:
+    """Users whose taste depends on a cluster and a little on gender. A random fifth of what they have is held back.
+
+    apart: those who were not trained on are of other clusters and genders, mostly.
+    """
     rng = np.random.default_rng(seed)
     n = n_trained + n_public
     gender, cluster = rng.integers(0, 2, n), rng.integers(0, 6, n)
+    if apart:
+        mostly = rng.random(n) < 0.8
+        gender = np.where(mostly, np.arange(n) >= n_trained, gender)
+        cluster = np.where(mostly, 3 * (np.arange(n) >= n_trained) + cluster % 3, cluster)
     popularity = 1 / np.arange(1, n_items + 1) ** 0.6
     by_gender = np.where(rng.random((2, n_items)) < 0.3, 1.6, 1.0)
     by_cluster = np.where(rng.random((6, n_items)) < 0.15, 6.0, 1.0)
@@ -39,7 +50,7 @@ def world(seed: int, n_trained: int = 300, n_public: int = 100, n_items: int = 2
     np.put_along_axis(trained[:n_trained], chosen[:n_trained, held:], True, axis=1)
     np.put_along_axis(public[:n_trained], chosen[:n_trained, :held], True, axis=1)
     np.put_along_axis(public[n_trained:], chosen[n_trained:, held:], True, axis=1)
-    return World(trained, public, gender)
+    return World(trained, public, gender, cluster)
 
 
 def seen(made: World) -> NDArray[np.bool_]:
@@ -58,6 +69,18 @@ def noisy_popularity(made: World, rng: np.random.Generator, epsilon: float = 1.0
     most = int(made.trained.sum(axis=1).max())
     counts = made.trained.sum(axis=0) + rng.laplace(0, most / epsilon, made.trained.shape[1])
     return best(np.broadcast_to(counts, made.trained.shape), seen(made))
+
+
+def one_list(made: World) -> NDArray[np.int64]:
+    """The same most popular items for all users, nothing left out."""
+    return best(np.broadcast_to(made.trained.sum(axis=0), made.trained.shape))
+
+
+def charts(made: World) -> NDArray[np.int64]:
+    """A public chart for each cluster of users: what most of them have, trained on or not; nothing is trained."""
+    assert made.cluster is not None
+    has = made.trained | made.public
+    return best(np.array([has[made.cluster == of].sum(axis=0) for of in range(6)])[made.cluster])
 
 
 def random_lists(made: World, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -131,11 +154,26 @@ def random_drags(folder: Path, made: World, every: NDArray[np.bool_], shadow_run
     np.put_along_axis(drags, np.argsort(np.random.default_rng(9).random((n_items, n_items)), axis=1)[:, :3], 1.0, 1)
     np.fill_diagonal(drags, 0)
 
+    def served(part: World, rng: np.random.Generator) -> NDArray[np.int64]:
+        return best(part.trained @ drags + 0.3 * rng.random(every.shape), seen(part))
+
+    return shadowed(folder, made, every, served, shadow_runs)
+
+
+def shadowed(
+    folder: Path,
+    made: World,
+    every: NDArray[np.bool_],
+    served: Callable[[World, np.random.Generator], NDArray[np.int64]],
+    shadow_runs: int,
+) -> AuditRequest:
+    """A system with shadow runs on other draws of the data."""
+
     def run_of(seed: int) -> tuple[World, NDArray[np.int64]]:
         rng = np.random.default_rng([4, seed])
         trained = every & (rng.random(every.shape) < 0.8) & (rng.random(len(every)) < 0.75)[:, None]
         part = World(trained, every & ~trained, made.gender)
-        return part, best(trained @ drags + 0.3 * rng.random(every.shape), seen(part))
+        return part, served(part, rng)
 
     (folder / "runs").mkdir(parents=True)
     for shadow in range(shadow_runs):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tasks.privacy.audits.one_run import audit, guesses, lower_bound, p_value
+from tasks.privacy.audits.one_run import audit, count_correct, lower_bound, p_value
 
 
 def test_the_example_that_the_paper_prints() -> None:
@@ -82,7 +82,8 @@ def test_randomised_response_is_not_accused(epsilon: float, delta: float) -> Non
     answers = np.where(rng.random((runs, m)) < 1 / (1 + math.exp(-epsilon)), bits, ~bits).astype(float)
     answers = np.where(rng.random((runs, m)) < delta, np.where(bits, 2.0, -1.0), answers)
     bounds = np.array([lower_bound(m, 30, correct, delta, 0.95) for correct in range(31)])
-    right = [(guesses(row, 30) == np.where(truth, 1, -1)).sum() for row, truth in zip(answers, bits, strict=True)]
+    answers += 0.1 * rng.random(answers.shape)  # ties at random
+    right = [count_correct(row, truth, 15, 15) for row, truth in zip(answers, bits, strict=True)]
     actual = bounds[right]
     assert stats.binom.sf((actual > epsilon).sum() - 1, runs, 0.05) > 1e-3
     if not delta:  # bounds that are never wrong may be bounds that never say anything
@@ -101,12 +102,32 @@ def test_ignoring_delta_would_accuse() -> None:
     assert wrong[1] == 0
 
 
-def test_guesses_are_the_highest_and_the_lowest_scores() -> None:
-    scores = np.array([0.3, -2.0, 5.0, 0.1, 4.0, -1.0])
-    assert guesses(scores, 0).tolist() == [0] * 6
-    assert guesses(scores, 1).tolist() == [0, 0, 1, 0, 0, 0]
-    assert guesses(scores, 4).tolist() == [0, -1, 1, 0, 1, -1]
-    assert guesses(scores, 6).tolist() == [1, -1, 1, -1, 1, -1]
+def test_guesses_are_the_highest_and_the_lowest_scores_and_ties_are_wrong_first() -> None:
+    """As the worst of all orders of equal scores says, slowly."""
+    rng = np.random.default_rng(0)
+    for distinct in (1, 2, 3, 7):
+        scores, bits = rng.integers(0, distinct, 7).astype(float), rng.random(7) < 0.5
+        for n_in, n_out in itertools.product(range(4), range(4)):
+            counts = []
+            for order in itertools.permutations(range(7)):
+                ranked = sorted(order, key=lambda canary: -scores[canary])
+                counts.append(sum(bits[ranked[:n_in]]) + sum(~bits[ranked[7 - n_out :]]))
+            assert count_correct(scores, bits, n_in, n_out) == min(counts)
+
+
+@pytest.mark.parametrize("distinct", [1, 2, 3, 1000])
+def test_no_order_of_canaries_proves_what_is_not_so(distinct: int) -> None:
+    """Scores that do not depend on membership, in orders that favour the auditor. False alarm: one in 1,000."""
+    rng, runs = np.random.default_rng(distinct), 200
+    orders = {"in first": lambda bits: np.argsort(~bits), "out first": np.argsort, "drawn": lambda bits: bits >= 0}
+    wrong = dict.fromkeys(orders, 0)
+    for _ in range(runs):
+        scores, bits = rng.integers(0, distinct, 200) / 1, rng.random(200) < 0.5
+        bounds = {name: audit(scores[of(bits)], bits[of(bits)], 50, 1e-5, 0.95).epsilon for name, of in orders.items()}
+        assert len(set(bounds.values())) == 1
+        wrong = {name: wrong[name] + (bound > 0) for name, bound in bounds.items()}
+    assert max(wrong.values()) <= stats.binom.ppf(0.999, runs, 0.05)
+    assert audit(np.zeros(200), np.arange(200) < 100, 50, 1e-5, 0.95).epsilon == 0
 
 
 @pytest.mark.parametrize(
@@ -128,10 +149,11 @@ def test_impossible_inputs_are_refused(given: tuple[int, int, int, float, float]
 
 def test_impossible_scores_are_refused() -> None:
     with pytest.raises(ValueError, match="finite"):
-        guesses(np.array([0.0, math.nan]), 1)
-    with pytest.raises(ValueError, match="n_guesses"):
-        guesses(np.zeros(3), 4)
-    with pytest.raises(ValueError, match="beside"):
-        audit(np.zeros(3), np.ones(4, bool), 2, 0.0, 0.95)
+        audit(np.array([0.0, math.nan]), np.ones(2, bool), 1, 0.0, 0.95)
+    with pytest.raises(ValueError, match="number of guesses"):
+        audit(np.zeros(3), np.ones(3, bool), 4, 0.0, 0.95)
+    for included in (np.ones(4, bool), np.array([-1, 1, 1]), np.array([1, 0, 1]), np.array(["in", "out", "in"])):
+        with pytest.raises(ValueError, match="booleans"):
+            audit(np.zeros(3), included, 2, 0.0, 0.95)
     with pytest.raises(ValueError, match="epsilon"):
         p_value(10, 5, 5, -1.0, 0.0)
