@@ -246,8 +246,7 @@ def _measured(
                 f"Members and non-members differ without any list: {', '.join(unlike)}. Attacks must beat that."
             )
         taste = attacks[0].controls[0]
-        unlike_in_taste = taste.low is not None and taste.low > DIFFERENT
-        if unlike_in_taste and any(attack.p is not None and attack.p < SEPARATES for attack in attacks):
+        if taste.value > DIFFERENT and any(attack.p is not None and attack.p < SEPARATES for attack in attacks):
             why = f"members and non-members have other items without any list (AUC {taste.value:.2f})"
             return undecided(kind, kind, f"{why}, which lists may show; choose non-members at random")
     return Answer(question=kind, subject=kind, state="not shown", sentence="", notes=notes, attacks=attacks)
