@@ -46,7 +46,7 @@ def test_what_is_released_is_audited_at_the_budgets_in_use() -> None:
         assert record["confidence"] == 1 - 0.001 / 8
         assert record["covers"]
     (large,) = [record for record in records if record["epsilon_claimed"] == 7.5]
-    assert (large["verdict"], large["power"]) == ("inconclusive", None)
+    assert (large["verdict"], large["controls"]) == ("inconclusive", {})
     assert "features_epsilon=7.5" in next(iter(large["covers"].values()))
 
 
