@@ -47,7 +47,8 @@ def perturb(onehot: NDArray[np.floating], epsilon: float, rng: np.random.Generat
     check_epsilon(epsilon)
     block = np.asarray(onehot)
     check_one_hot(block, "one-hot block")
-    ones = np.where(block == 1, TRUE_BIT, false_bit(noise.budget(rng, epsilon)))
+    epsilon = noise.budget(rng, epsilon)
+    ones = np.where(block == 1, TRUE_BIT, false_bit(epsilon))
     return (noise.uniform(rng, "bits", block.shape) < ones).astype(np.float32)
 
 
