@@ -34,15 +34,15 @@ EXACT = {"discrete laplace": ZEROS, "piecewise": np.linspace(-1, 1, 50), "edges"
 
 @pytest.mark.parametrize("law", ADDITIVE)
 def test_additive_noise_has_its_share(law: str) -> None:
-    whole, half, none = [], [], []
-    for share, drawn in ((1, whole), (0.5, half), (0, none), (1, whole)):
+    full, half, none = [], [], []
+    for share, drawn in ((1, full), (0.5, half), (0, none), (1, full)):
         with scaled(share):
             drawn.append(ADDITIVE[law](np.random.default_rng(0)))
-    np.testing.assert_array_equal(whole[0], whole[1])
-    np.testing.assert_allclose(half[0], whole[0] / 2, rtol=1e-6)
-    assert half[0].dtype == whole[0].dtype
+    np.testing.assert_array_equal(full[0], full[1])
+    np.testing.assert_allclose(half[0], full[0] / 2, rtol=1e-6)
+    assert half[0].dtype == full[0].dtype
     assert not none[0].any()
-    assert whole[0].any()
+    assert full[0].any()
 
 
 @pytest.mark.parametrize("law", COINS)
