@@ -14,7 +14,7 @@ from rich.table import Column, Table
 if TYPE_CHECKING:
     from flows.plan import Plan
 
-NUMBERS = ("claimed", "accounted", "δ", "proved", "largest provable", "detects")
+NUMBERS = ("claimed", "accounted", "δ", "proved", "largest provable", "half the noise", "no noise")
 
 
 def summarise(plans: Sequence[Plan]) -> None:
@@ -94,12 +94,13 @@ def show_audits(records: Iterable[dict[str, Any]], total: int) -> bool:
         for record in records:
             ended.append(record)
             bar.update(task, advance=1, description=f"audits, last {record['audit']}")
-    title = "ε: proved is a lower bound; detects is the smallest true ε that an audit refutes in nine of ten runs"
+    title = "ε: proved is a lower bound; the last two are proved by the same audit of the same system with less noise"
     numbers = [Column(name, justify="right") for name in NUMBERS]
     table = _table(title, Column("system", no_wrap=True), *numbers, Column("verdict"))
-    keys = ("epsilon_claimed", "epsilon_accounted", "delta", "audited_epsilon", "provable", "power")
+    keys = ("epsilon_claimed", "epsilon_accounted", "delta", "audited_epsilon", "provable")
     for record in sorted(ended, key=lambda record: str(record["audit"])):
-        cells = ["-" if (number := record[key]) is None else f"{number:.3g}" for key in keys]
+        values = [*(record[key] for key in keys), *(record["controls"].get(control) for control in ("half", "none"))]
+        cells = ["-" if number is None else f"{number:.3g}" for number in values]
         table.add_row(record["audit"], *cells, _verdict(record))
     print_table(table)
     return not any(record["fault"] for record in ended)

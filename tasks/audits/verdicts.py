@@ -1,18 +1,22 @@
-"""What samples of an audit prove of the model's ledger, how much they could have proved, and what would be detected."""
+"""What samples of an audit prove of the model's ledger, and whether the same audit notices less noise."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from tasks.audits import Samples, auditor
 from tasks.privacy.audits.audit import Audit, audit, verdict
-from tasks.privacy.audits.power import power
+from tasks.privacy.controls import scaled
 
 CONFIDENCE = 0.999
 """Of all bounds that are taken together, those of a suite or of a command: if all models are sound, any of them is
 refuted once in a thousand times, or less (Bonferroni: each of m bounds holds at 1 - 0.001/m)."""
 ROUNDED = 1e-6
 """By how much of itself an accounted ε may be above what is claimed."""
+CONTROLS = {"half": 0.5, "none": 0.0}
+"""Name of a positive control -> the share of its noise that the audited system keeps. Half of the noise of a pure
+mechanism is twice its ε, of Gaussian noise more."""
 
 
 def lower_bound(samples: Samples, confidence: float = CONFIDENCE) -> Audit:
@@ -28,20 +32,29 @@ def corrected_confidence(audits: int) -> float:
     return 1 - (1 - CONFIDENCE) / max(audits, 1)
 
 
-def record(name: str, samples: Samples, confidence: float) -> dict[str, Any]:
-    """What an audit shows, as a record of audit.json: what it is of, the bound, and what it could have shown.
+def record(name: str, confidence: float, seed: int, **arguments: Any) -> dict[str, Any]:
+    """Run an audit and its controls; what they show, as a record of audit.json.
 
-    `verdict` is about the claim, or what is accounted where nothing is claimed; where more is accounted than claimed,
-    an audit that does not refute the claim was too weak. `fault`: more is proved than is accounted. `power`: the
-    smallest ε that it would have refuted, None for none.
+    `verdict` is about the claim, or what is accounted where nothing is claimed. `fault`: more is proved than is
+    accounted. `controls`: the bound that the same audit proves of the same system with less noise. They are run where
+    they decide: a claim that is refuted needs none, and one that so many samples cannot refute, or below what is
+    accounted, stays inconclusive.
+
+    Args:
+        seed, arguments: of the auditor; controls have the same.
     """
+    run = partial(auditor(name), seed, **arguments)
+    samples = run()
     entry, result = samples.entry, lower_bound(samples, confidence)
-    held = entry.accounted_epsilon if entry.claimed_epsilon is None else entry.claimed_epsilon
-    assert held is not None, "an audit is held against something"
     accounted = entry.accounted_epsilon
-    said = verdict(result, held)
-    if said == "consistent" and accounted is not None and accounted > held * (1 + ROUNDED):
-        said = "inconclusive"
+    held = accounted if entry.claimed_epsilon is None else entry.claimed_epsilon
+    assert held is not None, "an audit is held against something"
+    controls: dict[str, Audit] = {}
+    is_met = accounted is not None and accounted <= held * (1 + ROUNDED)
+    if is_met and result.epsilon <= held < result.provable:
+        for control, share in CONTROLS.items():
+            with scaled(share):
+                controls[control] = lower_bound(run(), confidence)
     return {
         "audit": name,
         "worst_case": auditor(name).worst_case,
@@ -56,7 +69,7 @@ def record(name: str, samples: Samples, confidence: float) -> dict[str, Any]:
         "confidence": result.confidence,
         "samples": result.samples,
         "provable": result.provable,
-        "power": power(result, (samples.present, samples.without), held, entry.events, entry.accounted_delta),
-        "verdict": said,
+        "controls": {control: bound.epsilon for control, bound in controls.items()},
+        "verdict": verdict(result, held, tuple(controls.values())),
         "fault": accounted is not None and result.epsilon > accounted,
     }

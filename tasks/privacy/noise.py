@@ -16,13 +16,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeGuard, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tasks.privacy import keyed, secure
+from tasks.privacy import controls, keyed, secure
 from tasks.privacy.secure import SecureGenerator
 
 Mode = Literal["research", "secure"]
@@ -47,6 +47,8 @@ _Number = TypeVar("_Number", bound=np.generic)
 _Float = TypeVar("_Float", bound=np.floating[Any])
 FINEST = 20
 """`on_grid` leaves this many binary digits below the largest number."""
+NOISELESS = 1e3
+"""A budget at which coins hide nothing."""
 _recorder: ContextVar[list[Draw] | None] = ContextVar("recorder", default=None)
 
 
@@ -153,7 +155,7 @@ def add_gaussian(
     Args:
         sensitivity: in L2, of all that is released together; see `tasks.privacy.secure.add`.
     """
-    if isinstance(rng, SecureGenerator):
+    if _is_secure(rng):
         if not std:
             return value
         total, drawn = secure.add(rng, "gaussian", value, std, sensitivity)
@@ -166,7 +168,7 @@ def add_laplace(
     rng: np.random.Generator, release: str, value: NDArray[np.float64], scale: float, *, sensitivity: float
 ) -> NDArray[np.float64]:
     """`value` + Laplace(`scale`); sensitivity: in L1, see `tasks.privacy.secure.add`."""
-    if isinstance(rng, SecureGenerator):
+    if _is_secure(rng):
         total, drawn = secure.add(rng, "laplace", value, scale, sensitivity)
         _record(release, "laplace", scale, drawn)
         return total
@@ -224,12 +226,24 @@ def laplace(rng: np.random.Generator, release: str, scale: float, shape: tuple[i
 
 def discrete_laplace(rng: np.random.Generator, release: str, rate: float, shape: tuple[int, ...]) -> NDArray[np.int64]:
     """P[k] proportional to exp(-rate |k|): the difference of two geometric variables."""
+    rate = budget(rng, rate)
     success = -math.expm1(-rate)
     if isinstance(rng, SecureGenerator):
         first, second = secure.geometric(rng, rate, 2 * math.prod(shape)).reshape(2, *shape)
         return _record(release, "discrete laplace", 1 / success, first - second)
     drawn = rng.geometric(success, shape) - rng.geometric(success, shape)
     return _record(release, "discrete laplace", 1 / success, drawn)
+
+
+def budget(rng: np.random.Generator, epsilon: float) -> float:
+    """The ε that coins of a mechanism of `epsilon` are tossed with: more in the control of an audit (`controls`).
+
+    Raises:
+        ValueError: the generator is secure, in a control.
+    """
+    _is_secure(rng)
+    share = controls.share.get()
+    return epsilon / share if share else NOISELESS
 
 
 def exponential(rng: np.random.Generator, release: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -267,6 +281,15 @@ def order(rng: np.random.Generator, release: str, n: int) -> NDArray[np.int64]:
     return _record(release, "uniform", float(n), rng.permutation(n))
 
 
+def _is_secure(rng: np.random.Generator) -> TypeGuard[SecureGenerator]:
+    """Whether noise is secure, which is never scaled (ValueError in the control of an audit)."""
+    if not isinstance(rng, SecureGenerator):
+        return False
+    if controls.share.get() != 1:
+        raise ValueError("secure noise is never scaled: the control of an audit takes research noise")
+    return True
+
+
 def _refuse(rng: np.random.Generator, what: str) -> None:
     if isinstance(rng, SecureGenerator):
         raise ValueError(f"{what} has no secure form; a model that draws it says so in `insecure`")
@@ -280,7 +303,9 @@ def _release_key(release: str) -> int:
 def _record(
     release: str, law: Law, scale: float | np.floating[Any] | NDArray[np.floating], drawn: NDArray[_Number]
 ) -> NDArray[_Number]:
-    """What was drawn, of which the recorder keeps a copy."""
+    """What was drawn, of additive noise the share that a control leaves; the recorder keeps a copy."""
+    if law in ("gaussian", "laplace") and (share := controls.share.get()) != 1:
+        drawn = np.multiply(drawn, share, dtype=drawn.dtype)
     recorder = _recorder.get()
     if recorder is not None:
         largest = float(np.max(scale)) if np.size(scale) else 0.0

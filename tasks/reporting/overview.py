@@ -67,8 +67,9 @@ def audit_chart(suites: Sequence[Sequence[Audited]]) -> Chart:
         "audits-all",
         "Claimed and proved ε",
         "One mark for each audit, whichever suites have it. Above the dashed line more is proved than claimed: "
-        "the claim is refuted (red). An audit is inconclusive where it could not have refuted the claim, or where "
-        f"nothing finite follows from what was run. Both axes are logarithmic; what is below {LEAST:g} stands there.",
+        "the claim is refuted (red). An audit that refutes nothing is inconclusive unless it refutes the same claim of "
+        "the same system with half of its noise, and with none; and where nothing finite follows from what was run. "
+        f"Both axes are logarithmic; what is below {LEAST:g} stands there.",
         [panel] if series else [],
         finding=f"{len(points[headline.REFUTED])} of {len(known)} audits refute their claim",
         sample=f"n = {len(known)} audits of {sum(map(bool, suites))} suites; {replicas} of synthetic data alone",

@@ -1,9 +1,10 @@
 """Stage `audit`: attack what a suite's private systems release, at the budgets that its experiments use.
 
 Writes data/runs/<suite>/audit.json, one record for each audit and budget (`tasks.audits.verdicts.record`): the bound
-that samples prove, the largest one that so many could have proved, the smallest ε that would have been refuted, and in
-`covers` the experiments and settings that it is an audit of. Audits call the shipped models and mechanisms on worst
-cases of their own, so that the stage needs the parameters and the processed data's schemas, no trained model.
+that samples prove, the largest one that so many could have proved, what the same audit proves of the same system with
+half of its noise and with none, and in `covers` the experiments and settings that it is an audit of. Audits call the
+shipped models and mechanisms on worst cases of their own, so that the stage needs the parameters and the processed
+data's schemas, no trained model.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from tasks import contracts
-from tasks.audits import auditor, of_model
+from tasks.audits import of_model
 from tasks.audits.verdicts import corrected_confidence, record
 from tasks.config.fields import PerturbedFeatures
 from tasks.config.params import Experiment, Params, Suite, entry, load
@@ -43,8 +44,8 @@ def main(name: str) -> None:
     confidence, size = corrected_confidence(len(planned)), {} if MOST is None else {"n_samples": MOST}
     records: list[dict[str, Any]] = []
     for job, covers in planned.items():
-        samples = auditor(job.audit)(SEED, **(dict(job.arguments) | size))
-        records.append(record(job.audit, samples, confidence) | {"network": job.network, "covers": covers})
+        shown = record(job.audit, confidence, SEED, **(dict(job.arguments) | size))
+        records.append(shown | {"network": job.network, "covers": covers})
     with atomic_write(RUNS / name / "audit.json") as place:
         write_json(place, records)
     for audited in records:

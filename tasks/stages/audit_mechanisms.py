@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import as_completed
 from typing import Any
 
-from tasks.audits import AUDITS, CLAIMS, auditor
+from tasks.audits import AUDITS, CLAIMS
 from tasks.audits.verdicts import corrected_confidence, record
 from tasks.errors import ConfigurationError
 from tasks.reporting.core.corrections import weighed
@@ -40,4 +40,4 @@ def run(names: Sequence[str], jobs: int) -> Iterator[dict[str, Any]]:
 
 
 def _record(name: str, confidence: float) -> dict[str, Any]:
-    return weighed(record(name, auditor(name)(SEED), confidence)) | {"claim": name in CLAIMS}
+    return weighed(record(name, confidence, SEED)) | {"claim": name in CLAIMS}

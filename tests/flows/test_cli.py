@@ -232,7 +232,7 @@ def test_audits_run_by_themselves_and_end_with_a_table() -> None:
 
 
 def test_a_fault_is_told_by_the_table() -> None:
-    record = {"audit": "made up", "epsilon_claimed": 1.0, "epsilon_accounted": 1.0, "delta": 0.0, "power": None}
+    record = {"audit": "made up", "epsilon_claimed": 1.0, "epsilon_accounted": 1.0, "delta": 0.0, "controls": {}}
     record |= {"audited_epsilon": 2.0, "provable": 5.0, "verdict": "refuted"}
     assert show_audits([record | {"fault": False}], 1)
     assert not show_audits([record | {"fault": True}], 1)

@@ -67,7 +67,6 @@ ALLOWED = {
     # samples that no data are in, and a parameter's name
     "tasks/audits/sgd.py: rng.permutation",
     "tasks/audits/user_counts.py: rng.permutation",
-    "tasks/privacy/audits/power.py: rng.*",
     "tasks/papers/dpvae/protocol.py: options.sample",
 }
 N = 20_000

@@ -205,8 +205,8 @@ def audits(systems: dict[str, str], word: str) -> list[dict[str, Any]]:
     for metric in (COUNTS, LOSS, FEATURES):
         covers = {name: [*settings(system)] for name, system in systems.items() if metric in SPENT.get(system, ())}
         about = {key: marked(metric, word)[key] for key in ("protects", "mechanism", "neighbouring", "observer")}
-        proved = {"audited_epsilon": PROVED, "confidence": 0.999, "samples": 1000, "provable": 5.5, "power": 1.25}
-        proved |= {"delta": 0.0, "worst_case": word}
+        proved = {"audited_epsilon": PROVED, "confidence": 0.999, "samples": 1000, "provable": 5.5}
+        proved |= {"delta": 0.0, "worst_case": word, "controls": {"half": 1.75, "none": 5.5}}
         named = {"audit": "made up", "covers": covers, "network": "", "epsilon_claimed": metric.claimed_epsilon}
         named |= {"epsilon_accounted": metric.accounted_epsilon}
         result.append(about | proved | named | {"verdict": word})

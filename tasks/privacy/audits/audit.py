@@ -12,6 +12,7 @@ A low bound does not show privacy: with n samples nothing above `provable(n / 2,
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -99,15 +100,19 @@ def largest_bound(n: int, confidence: float, delta: float = 0.0) -> float:
     return max(0.0, float(lower_bound(np.array([n]), np.array([0]), n, confidence, delta)[0]))
 
 
-def verdict(result: Audit, claimed_epsilon: float) -> Verdict:
+def verdict(result: Audit, claimed_epsilon: float, controls: Sequence[Audit] = ()) -> Verdict:
     """What an audit says of a claim.
 
-    `refuted`: the claim is false at the stated confidence. `inconclusive`: the samples were too few to refute it
-    whatever the mechanism does. `consistent`: it could have been refuted and was not.
+    `refuted`: the claim is false at the stated confidence. `consistent`: it is not refuted, and the same audit refutes
+    it of each control. `inconclusive`: there is no control, or one that the audit does not refute.
+
+    Args:
+        controls: audits, as this one is, of the same system with less noise or with none.
     """
     if result.epsilon > claimed_epsilon:
         return "refuted"
-    return "consistent" if result.provable > claimed_epsilon else "inconclusive"
+    detected = [control.epsilon > claimed_epsilon for control in controls]
+    return "consistent" if detected and all(detected) else "inconclusive"
 
 
 def _bin(a: NDArray[np.float64], b: NDArray[np.float64], half: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

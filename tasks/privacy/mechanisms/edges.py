@@ -255,6 +255,7 @@ def _filter_keys(
     keys: NDArray[np.int64], n_nodes: int, target: int, epsilon: float, rng: np.random.Generator, mode: Accounting
 ) -> NDArray[np.int64]:
     """Sorted keys of the released edges."""
+    epsilon = noise.budget(rng, epsilon)
     theta = threshold(target, n_cells(n_nodes), epsilon)
     # As a probability of being dropped: that of a draw below q is q rounded up, so no true edge is ever certain.
     kept = keys[noise.uniform(rng, "which edges pass", len(keys)) >= tail(1 - theta, epsilon)]

@@ -43,6 +43,7 @@ def perturb(values: NDArray[np.floating], epsilon: float, rng: np.random.Generat
         ValueError: epsilon is not a positive finite number, or values are out of range (names column and row count).
     """
     check_epsilon(epsilon)
+    epsilon = noise.budget(rng, epsilon)
     array = np.asarray(values, dtype=np.float64)
     n_rows, n_columns = (array.shape or (1,))[0], math.prod(array.shape[1:])
     check_unit_interval(array.reshape(n_rows, n_columns), [str(column) for column in range(n_columns)])

@@ -66,6 +66,7 @@ def _substitute(
     word_ids: NDArray[np.integer], vectors: NDArray[np.floating], epsilon: float, rng: np.random.Generator, block: int
 ) -> NDArray[np.int64]:
     check_epsilon(epsilon)
+    epsilon = noise.budget(rng, epsilon)
     centred = _centre(vectors)
     word_ids = _check(word_ids, len(centred))
     uniform = noise.uniform(rng, "which word", len(word_ids))

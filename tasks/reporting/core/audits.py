@@ -18,6 +18,9 @@ Record = Mapping[str, Any]
 SATURATED = 1e-3
 """Relative distance from the largest provable bound up to which a bound is shown as that."""
 
+CONTROLS = ("half", "none")
+"""How much of its noise an audited system keeps in a control."""
+
 
 def audit_of(
     results: Results, system: System, setting: str, entry: LedgerEntry, network: str = ""
@@ -71,9 +74,9 @@ def saturation_note(record: Record) -> str:
     return f"the most that {record['samples']:,} samples can prove, on a worst case built for it"
 
 
-def detectable_epsilon(record: Record) -> str:
-    """The smallest ε that the audit would have refuted, as text."""
-    return "–" if record["power"] is None else f"{record['power']:.3g}"
+def format_controls(record: Record) -> str:
+    """What the audit proves of the same system with half of its noise, then with none, as text; a dash: not run."""
+    return ", ".join(f"≥ {record['controls'][control]:.3g}" for control in CONTROLS if record["controls"]) or "–"
 
 
 def _is_same(record: Record, entry: LedgerEntry) -> bool:

@@ -2,8 +2,7 @@
 
 Sentences of a ledger are written where a system is trained, those about a suite's data where its results are collected.
 A sentence that no committed results have any more is refused by a test. Numbers are as they were, but that lower bounds
-and confidences are rounded down, and that a power which is extrapolated too far is none. An audit is made of one line,
-and others may join it: what it says of all is weighed.
+and confidences are rounded down. An audit is made of one line, and others may join it: what it says of all is weighed.
 """
 
 from __future__ import annotations
@@ -96,22 +95,20 @@ def _weighed(results: Results) -> tuple[dict[str, Any], ...]:
 def weighed(record: dict[str, Any], *, weak: bool = False) -> dict[str, Any]:
     """A record of audit.json as it is shown.
 
-    Where it refutes nothing it is inconclusive if nothing finite follows from what it audited, if no ε was found that
-    it would have refuted, or if it is `weak`. Bounds are rounded down.
+    Where it refutes nothing it is inconclusive if nothing finite follows from what it audited, if it has no control (as
+    none of version 0.2 has), or if it is `weak`. Bounds are rounded down.
     """
     audited, provable = record["audited_epsilon"], record["provable"]
-    extrapolated = record["power"] is not None and not audited and not record["delta"]
-    power = None if extrapolated and record["power"] > provable else record["power"]
     least = min(audited, provable) if math.isclose(audited, provable, rel_tol=SATURATED) else provable
     changed: dict[str, Any] = {
         "audited_epsilon": _rounded_down(audited),
         "provable": _rounded_down(least),
-        "power": power,
+        "controls": {control: _rounded_down(bound) for control, bound in record.get("controls", {}).items()},
         "confidence": math.floor(1e6 * record["confidence"]) / 1e6,
         "neighbouring": _corrected(record["neighbouring"]),
     }
     unmet = not _is_met(record["epsilon_claimed"], record["epsilon_accounted"])
-    if record["verdict"] == "consistent" and (weak or unmet or power is None):
+    if record["verdict"] == "consistent" and (weak or unmet or not changed["controls"]):
         changed["verdict"] = "inconclusive"
     if record["audit"] == ABOVE_CAP:
         changed["covers"] = {}

@@ -39,7 +39,7 @@ COLUMNS = (
     "audited_epsilon",
     "audited_confidence",
     "largest_provable_epsilon",
-    "smallest_detectable_epsilon",
+    *(f"control_{control}_epsilon" for control in audits.CONTROLS),
     "verdict",
     "claimed_note",
     "accounted_note",
@@ -99,7 +99,7 @@ class Line:
         if delta and delta != self.entry.accounted_delta:
             samples = f"at δ = {delta:g}; {samples}"
         about = f"{samples}; {100 * self.audit['confidence']:.6g} % confidence; {self.audit['verdict']}"
-        return f"{about}; smallest ε that it detects: {audits.detectable_epsilon(self.audit)}"
+        return f"{about}; proved with half of the noise, and with none: {audits.format_controls(self.audit)}"
 
 
 def lines(results: Results) -> list[Line]:
@@ -372,7 +372,7 @@ def frame(results: Results) -> pl.DataFrame:
                 _fixed(audit["audited_epsilon"]) if audit else UNAUDITED,
                 f"{audit['confidence']:g}" if audit else "",
                 _fixed(audit["provable"]) if audit else "",
-                audits.detectable_epsilon(audit) if audit else "",
+                *(_fixed(audit["controls"][of]) if audit and audit["controls"] else "" for of in audits.CONTROLS),
                 audit["verdict"] if audit else "",
                 line.claimed_note,
                 entry.reason,

@@ -177,7 +177,7 @@ def audit_table(results: Results) -> Table | None:
                 Cell(ledger.format_budget(record["epsilon_claimed"], record["delta"])),
                 Cell(audits.format_bound(record), (audits.saturation_note(record),), "number wrap"),
                 Cell(ledger.format_budget(record["provable"])),
-                Cell(audits.detectable_epsilon(record)),
+                Cell(audits.format_controls(record)),
                 Cell(f"{100 * record['confidence']:.6g} %", (f"{record['samples']:,} samples",)),
                 Cell(record["verdict"], kind="bad" if record["verdict"] == "refuted" else ""),
             ],
@@ -186,13 +186,13 @@ def audit_table(results: Results) -> Table | None:
     ]
     if not rows:
         return None
-    headings = ["Mechanism", "Protects", "claimed ε", "audited ε", "largest provable", "detects"]
+    headings = ["Mechanism", "Protects", "claimed ε", "audited ε", "largest provable", "half the noise, none"]
     headings += ["confidence", "verdict"]
     return Table(
         "Audits: the claim is refuted where audited exceeds it, inconclusive where the largest provable does not, "
-        "where more is accounted than claimed, or where no ε was found that the audit detects; "
-        "detects: the smallest ε that an audit refutes in nine of ten runs. The worst case says of how many steps an "
-        "audit of training is; bounds are rounded down",
+        "where more is accounted than claimed, or where the claim is not refuted of the same system with half of its "
+        "noise, and with none, by the same audit (–: not run). The worst case says of how many steps an audit of "
+        "training is; bounds are rounded down",
         [Heading(text, "" if text in ("Mechanism", "Protects", "verdict") else "number") for text in headings],
         rows,
     )

@@ -37,7 +37,7 @@ class Run:
     """CPU time."""
     output: str
     verdict: str = ""
-    """`refuted`, `consistent`, `inconclusive`, or `none` where the ledger has no finite ε; empty for tests."""
+    """`refuted`, `not refuted`, or `none` where the ledger has no finite ε; empty for tests."""
     proved: float = 0.0
     accounted: float | None = None
 

@@ -37,12 +37,11 @@ def _work(folder: str, kind: str, asked: list[str]) -> int:
         return int(pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--no-header", *asked]))
     from tasks.audits import auditor
     from tasks.audits.verdicts import lower_bound
-    from tasks.privacy.audits.audit import verdict
 
     samples = auditor(asked[0])(1)
     audited = lower_bound(samples)
     accounted = samples.entry.accounted_epsilon
-    said = "none" if accounted is None else verdict(audited, accounted)
+    said = "none" if accounted is None else "refuted" if audited.epsilon > accounted else "not refuted"
     print(json.dumps({"verdict": said, "proved": audited.epsilon, "accounted": accounted}))
     return 0
 
