@@ -39,6 +39,10 @@ def common(
     debug: Annotated[
         bool, typer.Option("--debug", envvar="DPREC_DEBUG", help="Show tracebacks and Prefect's own log.")
     ] = False,
+    _version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version and exit.", callback=settings.show_version, is_eager=True),
+    ] = False,
 ) -> None:
     """Runs before every command: finds the project, which an audit of files needs not, and sets the tools up."""
     if debug:
