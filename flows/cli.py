@@ -266,10 +266,9 @@ def audit_mechanisms(
 def composed() -> None:
     """What all releases of all suites on a data set spend together; a page composes those of its own suite alone."""
     from flows import tables
-    from tasks.stages.composed import COLUMNS, NOTE, rows
+    from tasks.stages.composed import COLUMNS, compose
 
-    tables.show_composed(COLUMNS, rows())
-    print(NOTE)
+    tables.show_composed(COLUMNS, *compose())
 
 
 @app.command()
