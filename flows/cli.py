@@ -39,6 +39,10 @@ def common(
     debug: Annotated[
         bool, typer.Option("--debug", envvar="DPREC_DEBUG", help="Show tracebacks and Prefect's own log.")
     ] = False,
+    _version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version and exit.", callback=settings.show_version, is_eager=True),
+    ] = False,
 ) -> None:
     """Runs before every command: finds the project, which an audit of files needs not, and sets the tools up."""
     if debug:
@@ -262,10 +266,9 @@ def audit_mechanisms(
 def composed() -> None:
     """What all releases of all suites on a data set spend together; a page composes those of its own suite alone."""
     from flows import tables
-    from tasks.stages.composed import COLUMNS, NOTE, rows
+    from tasks.stages.composed import COLUMNS, compose
 
-    tables.show_composed(COLUMNS, rows())
-    print(NOTE)
+    tables.show_composed(COLUMNS, *compose())
 
 
 @app.command()

@@ -7,6 +7,7 @@ same when they are called by hand in the project's folder.
 from __future__ import annotations
 
 import os
+from importlib.metadata import version
 from pathlib import Path
 
 from tasks.errors import ConfigurationError
@@ -26,6 +27,13 @@ def project(start: Path) -> Path:
     raise ConfigurationError(
         f"{start}: neither this folder nor one above it has a dvc.yaml and .dvc; run this in the project"
     )
+
+
+def show_version(asked: bool) -> None:
+    """Print the installed version and end, where it is asked for."""
+    if asked:
+        print(f"dprec {version('dprec')}")
+        raise SystemExit
 
 
 def apply(root: Path) -> None:

@@ -38,14 +38,15 @@ def show(todo: Plan) -> None:
     print_table(table)
 
 
-def show_composed(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A row for each kind of private release of each data set; see `tasks.stages.composed`."""
+def show_composed(columns: Sequence[str], rows: Iterable[Sequence[str]], notes: Iterable[str]) -> None:
+    """A row for each kind of private release of each data set, and notes; see `tasks.stages.composed`."""
     right = {name for name in columns if name == "releases" or "ε" in name}
     aligned = [Column(name, justify="right" if name in right else "left") for name in columns]
     table = _table("ε of all settings and seeds of all suites on a data set, composed", *aligned)
     for row in rows:
         table.add_row(*row)
     print_table(table, 200)
+    print("\n".join(notes))
 
 
 def show_coverage(columns: Sequence[str], rows: Iterable[Sequence[str]], notes: Iterable[str]) -> None:

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.errors import DataError
 from tasks.sequences import Sequences
 
 
@@ -27,6 +28,9 @@ class TrainingData:
     links: (n_links, 2) int32, a user and one whom that user trusts, each pair once; None for models that use none.
     sequences: the same interactions as every user's events in their order; None where the order is not known. A user
         may then have an item several times.
+
+    Raises:
+        DataError: an interaction is there more than once.
     """
 
     n_users: int
@@ -40,17 +44,25 @@ class TrainingData:
     sensitive: NDArray[np.bool_] | None = None
     links: NDArray[np.int32] | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse repeats: `digest` names the noise, and models differ in what a repeat adds."""
+        pairs = np.sort(self.users.astype(np.int64) * 2**32 + self.items)
+        if len(repeated := pairs[1:][pairs[1:] == pairs[:-1]]):
+            user, item = divmod(int(repeated[0]), 2**32)
+            raise DataError(
+                f"training data: {len(repeated)} repeated interactions, the first of user {user}, item {item}"
+            )
+
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of everything above, whatever the order of interactions, and of them as a set: hexadecimal digits."""
+        """SHA-256 of everything above, whatever the order of interactions: hexadecimal digits."""
         order = np.lexsort((self.items, self.users))
         pairs = np.column_stack([self.users[order], self.items[order]])
-        first = np.append(True, (pairs[1:] != pairs[:-1]).any(1))[: len(pairs)]
-        values = (None if array is None else array[order][first] for array in (self.ratings, self.sensitive))
+        values = (None if array is None else array[order] for array in (self.ratings, self.sensitive))
         events = () if self.sequences is None else (self.sequences.items, self.sequences.indptr)
         attributes = (self.attributes[name] for name in sorted(self.attributes))
         digest = hashlib.sha256(f"{self.n_users} {self.n_items} {sorted(self.attributes)}".encode())
-        for array in (pairs[first], *values, self.features, self.links, *attributes, *events):
+        for array in (pairs, *values, self.features, self.links, *attributes, *events):
             digest.update(b"-" if array is None else f"{array.dtype} {array.shape}".encode())
             digest.update(b"" if array is None else np.ascontiguousarray(array).data)
         return digest.hexdigest()

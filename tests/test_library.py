@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,21 @@ def test_every_name_is_documented(name: str) -> None:
     for exported in module.__all__:
         assert getattr(module, exported).__doc__, exported
         assert f"`{exported}`" in page, f"docs/library.md does not name {name}.{exported}"
+
+
+def test_modules_and_the_version_are_attributes_that_are_loaded_when_asked_for() -> None:
+    code = (
+        "import sys, dprec; assert 'numpy' not in sys.modules; from importlib.metadata import version; "
+        "assert dprec.__version__ == version('dprec'); print([getattr(dprec, of).__name__ for of in dprec.__all__])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str([f"dprec.{name}" for name in MODULES])
+
+
+def test_the_command_shows_the_installed_version_anywhere(tmp_path: Path) -> None:
+    alone = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); from flows.cli import main; main()"]
+    done = subprocess.run([*alone, "--version"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == f"dprec {version('dprec')}\n"
 
 
 @pytest.mark.slow

@@ -164,4 +164,5 @@ def _fit(model: DIPSGNN, seed: int) -> None:
 def _data(known: Sequences, n_items: int) -> TrainingData:
     n = len(known)
     features = np.zeros((n, 1), np.float32)
-    return TrainingData(n, n_items, known.users[known.owners], known.items, features, sequences=known)
+    users, items = np.unique(np.stack([known.users[known.owners], known.items]), axis=1)
+    return TrainingData(n, n_items, users, items, features, sequences=known)

@@ -11,6 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.evaluation.checks import require_hits, require_ids
+
 Record = dict[str, Any]
 """A metric without what it is of: `metric`, `k` (None where it has no cut-off) and `value`."""
 ByCutoff = dict[str, dict[int, float]]
@@ -34,12 +36,12 @@ def ranking_metrics(
             DP-VAE does.
 
     Raises:
-        ValueError: a cut-off outside 1..K, no users, or a user without held-out items.
+        ValueError: a cut-off outside 1..K, no users, hits that are not 0 or 1, or a user without held-out items or
+            with fewer than hits.
     """
+    require_hits(hits, n_relevant)
     length = hits.shape[1]
     _check_cutoffs(ks, length)
-    if not len(hits) or n_relevant.min() < 1:
-        raise ValueError("ranking metrics need at least one user, and at least one held-out item of every user")
     discount = 1.0 / np.log2(np.arange(2, length + 2))
     ideal = np.concatenate([[0.0], np.cumsum(discount)])
     gain = np.cumsum(hits * discount, axis=1)
@@ -65,9 +67,10 @@ def sampled_metrics(ranks: NDArray[np.integer], ks: Sequence[int]) -> ByCutoff:
         ks: cut-offs, at least 1.
 
     Raises:
-        ValueError: no positives or a cut-off below 1.
+        ValueError: no positives, ranks that are not integers from 0, or a cut-off below 1.
     """
     _check_cutoffs(ks, None)
+    require_ids("ranks", ranks)
     if not len(ranks):
         raise ValueError("sampled metrics need at least one held-out positive")
     gain, reciprocal = 1.0 / np.log2(ranks + 2.0), 1.0 / (ranks + 1.0)
@@ -85,7 +88,12 @@ def micro_f1(truth: NDArray[np.integer], predicted: NDArray[np.integer]) -> floa
 
     Args:
         truth, predicted: (n_examples,) class of each example.
+
+    Raises:
+        ValueError: they differ in shape, or there is no example.
     """
+    if truth.shape != predicted.shape or not truth.size:
+        raise ValueError(f"one guess for each of one or more examples is needed: {truth.shape}, {predicted.shape}")
     return float((truth == predicted).mean())
 
 

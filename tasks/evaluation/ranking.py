@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from tasks.errors import DataError, DivergenceError
+from tasks.evaluation.checks import PADDING, require_ids, require_lists
 from tasks.evaluation.metrics import ByCutoff, ranking_metrics, sampled_metrics
 
 __all__ = [
@@ -56,8 +57,8 @@ class Seen:
         """
         if len(users) != len(items):
             raise ValueError(f"{len(users)} users beside {len(items)} items")
-        if len(users) and (min(users.min(), items.min()) < 0 or users.max() >= n_users):
-            raise ValueError(f"users must be in 0..{n_users - 1} and items not negative")
+        require_ids("users", users, n_users)
+        require_ids("items", items, 2**31)
         order = np.lexsort((items, users))
         user, item = users[order].astype(np.int64), items[order].astype(np.int32)
         new = np.ones(len(user), bool)
@@ -70,6 +71,15 @@ class Seen:
     def n_users(self) -> int:
         """How many users there are, those without an item counted."""
         return len(self.indptr) - 1
+
+    def require_within(self, users: NDArray[np.integer], n_items: int) -> None:
+        """Check that these users have a row here, and that all items here are below `n_items`.
+
+        Raises:
+            ValueError: it is not so.
+        """
+        require_ids("users", users, self.n_users)
+        require_ids("seen items", self.items, n_items)
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -89,13 +99,24 @@ class Seen:
         return np.repeat(np.arange(len(users)), counts), self.items[self.places(users)]
 
     def contains(self, users: NDArray[np.integer], items: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Whether each (user, item) is one of the pairs; `users` and `items` broadcast against each other."""
+        """Whether each (user, item) is one of the pairs; `users` and `items` broadcast against each other.
+
+        Args:
+            users: (n,) beside items (n,), or (n, 1) beside lists.
+            items: (n,), or lists (n, K) of distinct items, padded with -1, which is never a hit.
+
+        Raises:
+            ValueError: an id that is out of range, or an item that a list holds more than once.
+        """
+        require_ids("users", users, self.n_users)
+        require_lists(items[..., None] if users.shape == items.shape else items)
         if not len(self.items):
             return np.zeros(np.broadcast_shapes(users.shape, items.shape), bool)
         stride = int(max(self.items.max(), items.max(initial=0))) + 1
         keys = np.repeat(np.arange(self.n_users), self.counts) * stride + self.items
         wanted = users.astype(np.int64) * stride + items
-        return keys[np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)] == wanted  # type: ignore[no-any-return]  # numpy's types say Any here
+        equal = keys[np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)] == wanted
+        return equal & (items != PADDING)  # type: ignore[no-any-return]  # numpy's types say Any here
 
 
 def tie_order(n_items: int, seed: int) -> NDArray[np.int64]:
@@ -128,8 +149,9 @@ def top_k(
     Raises:
         DataError: a user has fewer than `k` unseen items.
         DivergenceError: one of the k best scores is NaN or infinite.
+        ValueError: a user that `seen` does not have, or a seen item that `tie_order` does not have.
     """
-    n_items = len(tie_order)
+    seen.require_within(users, n_items := len(tie_order))
     unseen = n_items - seen.counts[users]
     if len(users) and unseen.min() < k:
         worst = int(unseen.argmin())

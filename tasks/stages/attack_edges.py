@@ -62,7 +62,7 @@ def work(name: str) -> runs.Work[Unit]:
     params = load()
     suite, attack = entry("suites", name, params.suites), attack_of(name, params, EdgeAttack)
     checks = [require_passed("recommendations", experiment, name) for experiment in attack.systems]
-    targets = choose_targets(params.experiments[attack.control], attack)
+    targets = choose_targets(params, attack)
     units = plan(name, attack, params)
     return runs.Work(
         title=f"attack-edges {name}",
@@ -76,7 +76,11 @@ def work(name: str) -> runs.Work[Unit]:
 def plan(name: str, attack: EdgeAttack, params: Params) -> list[Unit]:
     """The settings of every system that differ in the budget of edges alone, and the control after each system's."""
     code, control = fingerprint("attack-edges", name, params), params.experiments[attack.control]
-    seen = [read_inputs(control, None).digest, params.suites[name].evaluation.seed, attack.model_dump(mode="json")]
+    seen = [
+        read_inputs(control, params, control.config).digest,
+        params.suites[name].evaluation.seed,
+        attack.model_dump(mode="json"),
+    ]
     units = []
     for system in attack.systems:
         experiment = params.experiments[system]
@@ -169,13 +173,14 @@ def read_model(name: str, experiment: Experiment, setting: str) -> DIPSGNN:
     return model
 
 
-def choose_targets(experiment: Experiment, attack: EdgeAttack) -> list[edge_worlds.Target]:
+def choose_targets(params: Params, attack: EdgeAttack) -> list[edge_worlds.Target]:
     """The sequences to attack, see `edge_worlds.choose_targets`.
 
     Raises:
         DataError: there is none.
     """
-    inputs = read_inputs(experiment, None)
+    control = params.experiments[attack.control]
+    inputs = read_inputs(control, params, control.config)
     trained = inputs.sequences("train").users
     targets = edge_worlds.choose_targets(inputs.sequences("test"), trained, attack.targets, attack.seed)
     if not targets:
@@ -204,7 +209,8 @@ def released_model(model: DIPSGNN, attack: EdgeAttack, order: NDArray[np.int64],
 
 def control_rows(targets: list[edge_worlds.Target], attack: EdgeAttack, params: Params) -> list[dict[str, Any]]:
     """The attack on lists that tell nothing."""
-    inputs = read_inputs(params.experiments[attack.control], None)
+    experiment = params.experiments[attack.control]
+    inputs = read_inputs(experiment, params, experiment.config)
     popularity = np.bincount(inputs.sequences("train").items, minlength=inputs.schema.n_items)
     return [
         {"system": control, "setting": BASE, "epsilon": None} | row

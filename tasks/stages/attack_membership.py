@@ -89,7 +89,7 @@ def plan(name: str, attack: MembershipAttack, params: Params) -> list[Unit]:
     seen = [attack.asked, attack.k, attack.seed, code]
     for system in attack.systems:
         experiment = params.suites[name].experiments[system]
-        inputs = read_inputs(experiment, params.features_epsilon(experiment, experiment.config)).digest
+        inputs = read_inputs(experiment, params, experiment.config).digest
         numbers = range(1 + attack.shadows_of(system))
         size = together(model_class(experiment.model))
         for start in range(0, len(numbers), size):
@@ -147,8 +147,7 @@ def assemble(
     with atomic_write(RUNS / name / "membership") as place:
         place.mkdir()
         pl.DataFrame(rows, schema=shadows.COLUMNS).write_parquet(place / "membership.parquet")
-        synthetic = read_inputs(params.suites[name].experiments[attack.systems[0]], None).schema.synthetic
-        write_json(place / "inputs.json", {"checks": checks, "synthetic": synthetic})
+        runs.write_inputs(place, params.suites[name].data, checks)
     for row in rows:
         if row["refuted"]:
             raise PrivacyError(
@@ -231,7 +230,7 @@ def read_targets(
     experiment = params.suites[suite].experiments[system]
     cls = model_class(experiment.model)
     assert issubclass(cls, Recommender)
-    inputs = read_inputs(experiment, params.features_epsilon(experiment, experiment.config))
+    inputs = read_inputs(experiment, params, experiment.config)
     data = inputs.training_data(cls, experiment.seeds[0])
     rng = np.random.default_rng([attack.seed, *b"targets"])
     return cls, data, shadows.choose(data.users, data.items, data.n_users, attack.asked, rng)

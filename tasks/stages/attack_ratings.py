@@ -25,7 +25,7 @@ from tasks.attacks.joint import Measured
 from tasks.attacks.measurements import Floats
 from tasks.attacks.reconstruction import Published, Targets, TunedAttacker
 from tasks.config.attacks import ReconstructionAttack
-from tasks.config.params import Experiment, attack_of, entry, load
+from tasks.config.params import Experiment, Params, attack_of, entry, load
 from tasks.contracts import Schema
 from tasks.errors import DataError
 from tasks.evaluation.rating import mae
@@ -140,21 +140,22 @@ def work(name: str) -> runs.Work[runs.SeedUnit]:
     experiment = entry("experiments", name, params.experiments)
     attack = attack_of(experiment.suite, params, ReconstructionAttack)
     checks = [require_passed("recommendations", name, experiment.suite)]
-    units = plan(name, experiment, attack, fingerprint("attack-ratings", name, params))
+    units = plan(name, attack, params)
     return runs.Work(
         title=f"attack-ratings {name}",
         units=units,
-        run=lambda unit, place, screen: complete(unit, name, experiment, attack, place, screen),
+        run=lambda unit, place, screen: complete(unit, name, attack, params, place, screen),
         assemble=lambda: assemble(name, experiment, units, checks),
         kept=KEPT / name,
     )
 
 
-def plan(name: str, experiment: Experiment, attack: ReconstructionAttack, code: str) -> list[runs.SeedUnit]:
+def plan(name: str, attack: ReconstructionAttack, params: Params) -> list[runs.SeedUnit]:
     """Every setting and seed."""
+    experiment, code = params.experiments[name], fingerprint("attack-ratings", name, params)
     units = []
     for setting, config in experiment.settings().items():
-        inputs = read_inputs(experiment, None, config["sensitive_share"])
+        inputs = read_inputs(experiment, params, config)
         released = RUNS / experiment.suite / name / "released" / setting
         for seed in experiment.seeds_at(setting):
             seen = {str(file): file_digest(file) for file in sorted(released.rglob(f"seed-{seed}.parquet"))}
@@ -166,12 +167,13 @@ def plan(name: str, experiment: Experiment, attack: ReconstructionAttack, code: 
 
 
 def complete(
-    unit: runs.SeedUnit, name: str, experiment: Experiment, attack: ReconstructionAttack, place: Path, screen: Screen
+    unit: runs.SeedUnit, name: str, attack: ReconstructionAttack, params: Params, place: Path, screen: Screen
 ) -> None:
     """Attack one setting and seed, and write what was found below `place`."""
     screen.begin(f"{unit.setting} seed {unit.seed}", 1)
+    experiment = params.experiments[name]
     config = experiment.settings()[unit.setting]
-    inputs = read_inputs(experiment, None, config["sensitive_share"]).for_seed(unit.seed)
+    inputs = read_inputs(experiment, params, config).for_seed(unit.seed)
     learnt = inputs.interactions.filter(pl.col("split") == "train").sort("user", "item")
     release = Release(RUNS / experiment.suite / name / "released" / unit.setting, unit.seed)
     deviation = config.get("initial_spread", 0.0)

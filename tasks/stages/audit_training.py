@@ -73,7 +73,7 @@ def plan(name: str, audit: TrainingAudit, params: Params) -> list[Unit]:
     code, units = fingerprint("audit-training", name, params), []
     for key in audit.experiments:
         experiment = params.suites[name].experiments[key]
-        inputs = read_inputs(experiment, params.features_epsilon(experiment, experiment.config)).digest
+        inputs = read_inputs(experiment, params, experiment.config).digest
         decides = [audit.model_dump(mode="json"), experiment.model_dump(mode="json"), inputs, code]
         units.append(Unit(key, runs.folder_of(KEPT / name, key, *decides), key))
     return units
@@ -159,8 +159,7 @@ class Audited:
             )
         self._where, self._audit = (f"experiments.{name}", own_file(suite)), audit
         self._control = config | audit.experiments[name].control
-        features = params.features_epsilon(experiment, config)
-        self._data = read_inputs(experiment, features).training_data(self._cls, audit.seed)
+        self._data = read_inputs(experiment, params, config).training_data(self._cls, audit.seed)
         if not self._model(config).reads_ratings():
             self._data = replace(self._data, ratings=None)
         self._seeds = np.random.SeedSequence(audit.seed).spawn(4)

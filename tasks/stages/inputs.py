@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from tasks import contracts
-from tasks.config.params import Experiment
+from tasks.config.params import Experiment, Params
 from tasks.contracts import Schema
 from tasks.datasets.encoding import classes, encode
 from tasks.errors import DataError
@@ -130,24 +131,18 @@ class Inputs:
         return contracts.read(self.processed / "users.parquet", contracts.users_schema(self.schema.features))
 
 
-def read_inputs(
-    experiment: Experiment,
-    features_epsilon: float | None,
-    sensitive_share: float | None = None,
-    split: tuple[str, str] | None = None,
-) -> Inputs:
+def read_inputs(experiment: Experiment, params: Params, config: dict[str, Any], split: str | None = None) -> Inputs:
     """The inputs of one setting of an experiment.
 
     Args:
-        features_epsilon: chooses among perturbed releases.
-        sensitive_share: see `Inputs`.
-        split: processed data that are split otherwise than the experiment's own, and where their users' features are
-            (`Params.features_of`).
+        config: of the setting; it chooses among perturbed releases and says which ratings are sensitive.
+        split: processed data that are split otherwise than the experiment's own; None: the experiment's own.
 
     Raises:
         DataError: they have other users, whom the features are not of.
     """
-    data, read = split or (experiment.data, experiment.features)
+    data = split or experiment.data
+    read = params.features_of(experiment, data)
     processed = PROCESSED / data
     layer, name = read.split("/")
     if data != experiment.data and read == experiment.features:
@@ -160,6 +155,7 @@ def read_inputs(
     folders = {"processed": PROCESSED, "words": WORDS, "perturbed": PERTURBED}
     features = processed if layer == "processed" else folders[layer] / name
     if layer == "perturbed":
-        features /= f"epsilon={features_epsilon:g}"
+        features /= f"epsilon={params.features_epsilon(experiment, config):g}"
     interactions = contracts.read(processed / "interactions.parquet", contracts.INTERACTIONS)
-    return Inputs(contracts.read_schema(processed / "schema.json"), interactions, processed, features, sensitive_share)
+    share = config.get("sensitive_share")
+    return Inputs(contracts.read_schema(processed / "schema.json"), interactions, processed, features, share)

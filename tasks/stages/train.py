@@ -92,11 +92,11 @@ def plan(name: str, params: Params) -> list[Unit]:
     units = []
     for setting, config in experiment.settings().items():
         share = config.get("sensitive_share")
-        budget, own = params.features_epsilon(experiment, config), model_config(config)
+        own = model_config(config)
         by_data: dict[str, Inputs] = {}
         for seed, data in suite.runs(experiment, setting).items():
             if data not in by_data:
-                by_data[data] = read_inputs(experiment, budget, share, (data, params.features_of(experiment, data)))
+                by_data[data] = read_inputs(experiment, params, config, data)
             inputs = by_data[data]
             label, kept = f"{setting}-seed-{seed}", CHECKPOINTS / experiment.suite / name
             folder = runs.folder_of(kept, label, own, share, seed, inputs.digest, shared, evaluation)

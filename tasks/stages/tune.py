@@ -27,9 +27,10 @@ from tasks.errors import ConfigurationError, DivergenceError
 from tasks.models import model_class
 from tasks.models.training import EpochModel
 from tasks.reporting.core import origins
+from tasks.stages import runs
 from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
-from tasks.stages.common import CHECKPOINTS, PROCESSED, RESULTS, atomic_write, require_passed, text_digest
+from tasks.stages.common import CHECKPOINTS, PROCESSED, RESULTS, atomic_write, require_passed
 from tasks.stages.evaluators.base import evaluator_class
 from tasks.stages.inputs import read_inputs
 from tasks.stages.monitor import Monitor
@@ -92,8 +93,7 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
     experiment = params.experiments[name]
     cls = model_class(experiment.model)
     suite = params.suites[experiment.suite]
-    chosen = params.features_epsilon(experiment, config), config.get("sensitive_share")
-    inputs = read_inputs(experiment, *chosen).for_seed(experiment.seeds[0])
+    inputs = read_inputs(experiment, params, config).for_seed(experiment.seeds[0])
     training = suite.training_of(experiment)
     evaluator = evaluator_class(suite.task)(inputs, suite.evaluation, training)
     seed = suite.tuning.seed
@@ -102,14 +102,7 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
     text = json.dumps(config, sort_keys=True)
     if isinstance(model, EpochModel):
         screen.begin(text, model.config.epochs)
-        decides = [
-            text,
-            inputs.digest,
-            fingerprint("train", name, params),
-            suite.evaluation.seed,
-            training.model_dump(),
-        ]
-        folder: Path = CHECKPOINTS / "tuning" / name / text_digest(json.dumps(decides, sort_keys=True))[:16]
+        folder = checkpoint(name, params, config)
         monitor = Monitor(folder, evaluator.validate, screen, training.patience, evaluator.metric)
         try:
             model.fit(data, rng=np.random.default_rng(seed), progress=monitor)
@@ -135,6 +128,22 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
         "valid": valid,
         "seconds": round(seconds, 1),
     }
+
+
+def checkpoint(name: str, params: Params, config: dict[str, Any]) -> Path:
+    """The folder of a trial's states, named by everything that decides its result."""
+    experiment = params.experiments[name]
+    suite = params.suites[experiment.suite]
+    decides = [
+        config,
+        suite.tuning.seed,
+        experiment.seeds[0],  # of the fold, or of the perturbed features
+        read_inputs(experiment, params, config).digest,
+        fingerprint("train", name, params),
+        suite.evaluation.seed,
+        suite.training_of(experiment).model_dump(),
+    ]
+    return runs.folder_of(CHECKPOINTS / "tuning" / name, "trial", *decides)
 
 
 if __name__ == "__main__":

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score
 
-from tasks.evaluation.metrics import micro_f1, ranking_metrics
+from tasks.evaluation.metrics import micro_f1, ranking_metrics, sampled_metrics
+from tasks.evaluation.ranking import Seen, full_metrics, tie_order, top_k
 
 
 @settings(max_examples=50)
@@ -37,3 +41,44 @@ def test_ranking_metrics_stay_in_range_and_do_not_fall_with_the_cutoff(seed: int
 def test_a_perfect_ranking_scores_one() -> None:
     metrics = ranking_metrics(np.ones((3, 5), bool), np.array([5, 5, 5]), [5])
     assert {name: by_cutoff[5] for name, by_cutoff in metrics.items()} == dict.fromkeys(metrics, 1.0)
+
+
+def constant(users: np.ndarray) -> torch.Tensor:
+    return torch.zeros(len(users), 4)
+
+
+HITS, SINGLE = np.array([[1, 0, 1]], bool), np.array([1])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda seen: seen.contains(np.array([[0]]), np.array([[1, 1, 1]])), "item 1 is in one list more than once"),
+        (lambda seen: seen.contains(np.array([[0]]), np.array([[1, -2]])), "items must lie in -1"),
+        (lambda seen: seen.contains(np.array([2]), SINGLE), r"users must lie in 0\.\.1, not 2"),
+        (lambda seen: full_metrics(np.array([[0, 2, 2], [0, 1, 2]]), seen, [3]), "item 2 is in one list"),
+        (lambda _: ranking_metrics(np.array([[3, 2, 3, 0, 1, 2]]), np.array([9]), [6]), "hits must be 0 or 1"),
+        (lambda _: ranking_metrics(HITS * np.nan, SINGLE, [3]), "hits must be 0 or 1"),
+        (lambda _: ranking_metrics(HITS, SINGLE, [3]), "user 0 has 2 hits, but 1 held-out items"),
+        (lambda _: ranking_metrics(HITS, np.array([2, 2]), [3]), "hits of shape"),
+        (lambda _: ranking_metrics(HITS, np.array([0]), [3]), "held-out items of each user must lie in 1"),
+        (lambda _: ranking_metrics(HITS, np.array([2.5]), [3]), "must be integers"),
+        (lambda _: sampled_metrics(np.array([0.0, np.nan]), [1]), "ranks must be integers"),
+        (lambda _: sampled_metrics(np.array([0, -1]), [1]), r"ranks must lie in 0\.\.∞, not -1"),
+        (lambda _: micro_f1(np.array([1, 2]), SINGLE), "one guess for each"),
+        (lambda seen: top_k(constant, np.array([0], np.int32), seen, 1, tie_order(2, 0)), "seen items must lie in"),
+        (lambda seen: top_k(constant, np.array([-1], np.int32), seen, 1, tie_order(4, 0)), "users must lie in"),
+        (lambda _: Seen.from_pairs(SINGLE, np.array([2**31]), 2), "items must lie in"),
+    ],
+)
+def test_what_no_ranking_can_have_is_refused(call: Callable[[Seen], object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call(Seen.from_pairs(np.array([0, 0, 1]), np.array([1, 3, 0]), 2))
+
+
+def test_padding_is_never_a_hit() -> None:
+    """The key of user 1 and item -1 was that of user 0 and the last item."""
+    seen = Seen.from_pairs(np.array([0, 1]), np.array([3, 3]), 2)
+    assert seen.contains(np.array([[1], [0]]), np.array([[3, -1, -1], [-1, 0, 3]])).tolist() == [
+        [True, False, False], [False, False, True]
+    ]  # fmt: skip

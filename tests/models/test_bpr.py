@@ -31,7 +31,7 @@ def test_the_gradient_written_out_is_autograds() -> None:
 
 def test_a_step_by_hand_is_that_of_autograd() -> None:
     rng = np.random.default_rng(0)
-    users, items = (rng.integers(0, 30, 200).astype(np.int32) for _ in range(2))
+    users, items = np.divmod(rng.choice(900, 200, replace=False).astype(np.int32), 30)
     data = TrainingData(n_users=30, n_items=40, users=users, items=items)
     config = BPRConfig(epochs=1, batch_size=64, learning_rate=0.01, regularization=0.01, dimension=5)
     by_hand, by_autograd = (BPR(config).fit(data, rng=np.random.default_rng(1)) for _ in range(2))

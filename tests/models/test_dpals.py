@@ -251,10 +251,9 @@ def test_more_budget_is_less_noise():
     assert far[2] < 0.05 * np.linalg.norm(exact)
 
 
-def test_same_seed_same_numbers_whatever_the_order_or_repetition():
+def test_same_seed_same_numbers_whatever_the_order():
     given = data(rows())
     order = np.random.default_rng(1).permutation(len(given.users))
-    order = np.concatenate([order, order[:10]])
     other = TrainingData(N_USERS, N_ITEMS, given.users[order], given.items[order])
     again = make(**LOCAL, **COUNTS).fit(other, rng=np.random.default_rng(0))
     first = fitted(**LOCAL, **COUNTS)

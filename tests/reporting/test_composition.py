@@ -66,7 +66,7 @@ def test_data_that_were_perturbed_once_are_counted_once(real: Results) -> None:
 
 def test_what_has_no_finite_epsilon_is_said_beside_it(real: Results) -> None:
     text = str(composition.blocks(spending(real, (Spent("base", 0, entry(1.0)),), ())))
-    assert "without a finite ε" in text
+    assert "have no finite ε" in text
     assert "Seeds are public" in text
     assert composition.blocks(spending(real)) == []
 
@@ -114,8 +114,8 @@ def test_relations_of_other_words_and_the_same_unit_are_one_row(real: Results) -
 def test_a_smaller_unit_pays_for_whole_users_twice_and_a_larger_one_names_what_does_not_bound_it(real: Results) -> None:
     users, single = (Spent("base", 0, entry(1.0)),), (Spent("base", 0, entry(0.5, "interaction", SINGLE)),)
     of_users, of_one = composition.compose_releases(spending(real, users, single))
-    assert (of_users.releases, of_users.left_out, of_users.epsilon) == (1, 1, pytest.approx(1.0))
-    assert (of_one.releases, of_one.left_out, of_one.epsilon) == (2, 0, pytest.approx(2.5))
+    assert (of_users.counted, of_users.epsilon) == ("1 (+ 1)", pytest.approx(1.0))
+    assert (of_one.counted, of_one.epsilon) == ("2", pytest.approx(2.5))
     assert "In brackets" in str(composition.blocks(spending(real, users, single)))
 
 
@@ -126,8 +126,26 @@ def test_private_releases_without_a_bound_are_counted_beside_those_that_have_one
     open_one = (Spent("base", 0, endless), Spent("base", 0, given))
     plain, fitted = composition.compose_releases(spending(real, (Spent("base", 0, bounded),), open_one))
     assert (plain.counted, plain.epsilon) == ("1 (+ 1)", pytest.approx(5.0))
-    assert plain.total == "5, of 1 of 2 releases"
+    assert plain.total == f"5, of 1 of 2 releases; left out: {real.systems[1].experiment}"
     assert (fitted.counted, fitted.epsilon) == ("2", pytest.approx(10.0))  # both hold given the bounds
+
+
+@pytest.mark.parametrize(
+    ("neighbouring", "protects", "steps"),
+    [(USER, "interaction", 1), (SINGLE, "interaction", 1), (units.EDGE, "edge", 2)],
+)
+def test_features_that_count_interactions_or_edges_spend_on_these(
+    neighbouring: str, protects: str, steps: int, real: Results
+) -> None:
+    """One edge changes the counts of two users. Features without counts, and the features' own row, gain nothing."""
+    counts = entry(3.0, "feature").model_copy(update={"neighbouring": units.FEATURES_GIVEN, "given": "the bounds"})
+    spent = (Spent("base", 0, entry(1.0, protects, neighbouring)),), (Spent("base", 0, counts),)
+    own, features = composition.compose_releases(spending(real, *spent))
+    assert (own.releases, own.epsilon, own.given) == (2, pytest.approx(1.0 + 3.0 * steps), "the bounds")
+    assert (features.counted, features.epsilon) == ("1", pytest.approx(3.0))
+    without = (Spent("base", 0, entry(3.0, "feature")),)
+    own, _ = composition.compose_releases(spending(real, spent[0], without))
+    assert (own.counted, own.epsilon) == ("1", pytest.approx(1.0))
 
 
 def test_a_claim_of_which_nothing_follows_is_a_release_without_a_bound(real: Results) -> None:

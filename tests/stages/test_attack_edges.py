@@ -115,7 +115,7 @@ def test_a_world_without_an_event_shows_the_list_of_the_event_before() -> None:
 
 def test_theory_is_that_of_the_matrices_with_the_models_noise(inside: Params) -> None:
     """2 Φ(√R ‖difference‖/(2σ)) - 1 with σ and R from the accounting, both matrices written out, a mean of targets."""
-    targets = choose_targets(inside.experiments["tiny-nonp"], attack_of(inside))
+    targets = choose_targets(inside, attack_of(inside))
     noise = {
         "tiny-dipsgnn": (aggregation.sigma(1, 0.4, 5.0, DELTA), tiny_next.EPOCHS),
         "tiny-dipsgnn-rigorous": (aggregation.rigorous_sigma(tiny_next.EPOCHS, 0.4, 5.0, DELTA), tiny_next.EPOCHS),
@@ -163,7 +163,7 @@ def test_published_inference_has_no_noise_so_that_a_list_tells_all_or_nothing(in
     attack = attack_of(inside)
     model = read_model("tiny-dipsgnn", inside.experiments["tiny-dipsgnn"], "base")
     advantage = 0
-    for target in choose_targets(inside.experiments["tiny-nonp"], attack):
+    for target in choose_targets(inside, attack):
         changed = np.delete(target.items, target.position)
         true, false = (
             recommended_lists(model, target.user, items, attack, order(model), 0)[:, -1]
@@ -197,7 +197,7 @@ def test_each_inference_has_noise_of_its_own(system: str, inside: Params, monkey
 
     monkeypatch.setattr(DIPSGNN, "score_again", counted)
     monkeypatch.setattr(edge_worlds, "WORLDS", {"removed": edges.remove_visit})
-    targets = choose_targets(inside.experiments["tiny-nonp"], attack)
+    targets = choose_targets(inside, attack)
     how = edge_worlds.Trials(attack.trials, attack.seed)
     list(edge_worlds.attack(released_model(model, attack, order(model), tiny_next.EPOCHS), targets, how))
     drawn = np.concatenate(asked)
@@ -214,10 +214,10 @@ def test_the_same_models_give_the_same_bytes() -> None:
 def test_targets_are_interior_events_of_tested_users_who_trained(inside: Params) -> None:
     control = inside.experiments["tiny-nonp"]
     attack = attack_of(inside, targets=1000)
-    tested = read_inputs(control, None).sequences("test")
+    tested = read_inputs(control, inside, control.config).sequences("test")
     lists = [tested.items[a:b].tolist() for a, b in itertools.pairwise(tested.indptr)]
     sequences = dict(zip(tested.users.tolist(), lists, strict=True))
-    targets = choose_targets(control, attack)
+    targets = choose_targets(inside, attack)
     assert {target.user for target in targets} == {user for user, items in sequences.items() if len(items) >= 4}
     for target in targets:
         assert target.items.tolist() == sequences[target.user]
@@ -227,7 +227,7 @@ def test_targets_are_interior_events_of_tested_users_who_trained(inside: Params)
     assert max(positions) > 5
 
     def named(seed: int) -> list[tuple[int, int]]:
-        return [(target.user, target.position) for target in choose_targets(control, attack_of(inside, seed=seed))]
+        return [(target.user, target.position) for target in choose_targets(inside, attack_of(inside, seed=seed))]
 
     assert named(7) == named(7)
     assert named(7) != named(8)
@@ -236,20 +236,20 @@ def test_targets_are_interior_events_of_tested_users_who_trained(inside: Params)
 
 def test_a_user_who_never_trained_is_no_target(inside: Params, monkeypatch: pytest.MonkeyPatch) -> None:
     control, attack = inside.experiments["tiny-nonp"], attack_of(inside, targets=1000)
-    users = {target.user for target in choose_targets(control, attack)}
+    users = {target.user for target in choose_targets(inside, attack)}
     stranger = min(users)
-    inputs = read_inputs(control, None)
+    inputs = read_inputs(control, inside, control.config)
     without = inputs.interactions.filter((pl.col("user") != stranger) | (pl.col("split") != "train"))
     monkeypatch.setattr(
         attack_edges, "read_inputs", lambda *_: type(inputs)(inputs.schema, without, inputs.processed, inputs.processed)
     )
-    assert {target.user for target in choose_targets(control, attack)} == users - {stranger}
+    assert {target.user for target in choose_targets(inside, attack)} == users - {stranger}
     short = inputs.interactions.filter(pl.col("split") != "test")
     monkeypatch.setattr(
         attack_edges, "read_inputs", lambda *_: type(inputs)(inputs.schema, short, inputs.processed, inputs.processed)
     )
     with pytest.raises(DataError, match="no tested sequence of 4 events or more, of a user who trained"):
-        choose_targets(control, attack)
+        choose_targets(inside, attack)
 
 
 @pytest.mark.usefixtures("inside")

@@ -20,7 +20,7 @@ from tasks.models.ranking.ease import EASE
 from tasks.models.ranking.many import fit_many
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import laplace
-from tasks.stages import attack_membership
+from tasks.stages import attack_membership, perturb
 from tasks.stages.attack_membership import accounted, refute
 from tasks.stages.common import PROCESSED, RUNS, read_json, write_json
 from tests.stages import tiny
@@ -94,6 +94,16 @@ def test_ease_is_found_out_private_counts_are_not_and_finished_runs_stay() -> No
     attack_membership.main("tiny")
     assert [(unit.done / attack_membership.SIGNALS).stat().st_mtime_ns for unit in units] == stamps
     assert table.equals(pl.read_parquet(OUT / "membership.parquet"))
+
+
+def test_the_first_system_may_read_perturbed_features(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    private = {"tiny-ease": EXPERIMENTS["tiny-ease"] | {"features": "perturbed/tiny"}}
+    build(tmp_path, experiments=private, attack=ATTACK | {"systems": ["tiny-ease"], "shadows": 4, "fewer": {}})
+    monkeypatch.chdir(tmp_path)
+    perturb.main("tiny")
+    monkeypatch.setattr(attack_membership, "require_passed", lambda *_: {})
+    attack_membership.main("tiny")
+    assert read_json(OUT / "inputs.json")["synthetic"]
 
 
 @pytest.mark.usefixtures("workspace")

@@ -18,7 +18,7 @@ from tasks.evaluation.rating import mae
 from tasks.stages import attack_ratings, replayed, train
 from tasks.stages.attack_ratings import Release, attack_release
 from tasks.stages.common import QUALITY, RUNS, read_json
-from tasks.stages.inputs import read_inputs
+from tasks.stages.inputs import Inputs, read_inputs
 from tests.stages import tiny, tiny_embeddings, tiny_ratings
 
 NAMES = ("tiny-privsr", "tiny-mf-ratings", "tiny-rating-means")
@@ -51,8 +51,12 @@ def measured(name: str, setting: str = "base", seed: int = 2) -> dict[str, float
     return {metric.split("/")[1]: value for metric, value in rows.select("metric", "value").rows()}
 
 
+def inputs(share: float = 0.25) -> Inputs:
+    return read_inputs(load().experiments["tiny-privsr"], load(), {"sensitive_share": share})
+
+
 def learnt(share: float = 0.25, seed: int = 2) -> pl.DataFrame:
-    rows = read_inputs(load().experiments["tiny-privsr"], None, share).for_seed(seed).interactions
+    rows = inputs(share).for_seed(seed).interactions
     return rows.filter(pl.col("split") == "train").sort("user", "item")
 
 
@@ -139,9 +143,7 @@ def test_each_submission_is_held_against_its_own_rating(tmp_path: Path) -> None:
     contracts.write(
         table.sample(fraction=1, shuffle=True, seed=1), made.path("submissions"), contracts.received_schema(4)
     )
-    actual = attack_release(
-        rows, read_inputs(load().experiments["tiny-privsr"], None, 0.25).schema, made, attack(), 0.1
-    ).errors
+    actual = attack_release(rows, inputs().schema, made, attack(), 0.1).errors
     assert actual["averaged"] == actual["weighted"] < 0.1 < actual["tuned"]
 
 
@@ -159,14 +161,14 @@ def test_first_submissions_without_noise_are_held_against_their_own_ratings(tmp_
     )  # fmt: skip
     table = pl.read_parquet(made.path("replayed"))
     contracts.write(table.sample(fraction=1, shuffle=True, seed=1), made.path("replayed"), replayed.schema(4))
-    schema = read_inputs(load().experiments["tiny-privsr"], None, 0.25).schema
+    schema = inputs().schema
     actual = attack_release(rows, schema, made, attack(), 0.1).errors
     assert max(actual["first"], actual["replayed"]) < 1e-5 < actual["tuned"]
 
 
 @pytest.mark.usefixtures("inside")
 def test_messages_about_other_ratings_and_vectors_of_other_items_are_refused(tmp_path: Path) -> None:
-    rows, schema = learnt(), read_inputs(load().experiments["tiny-privsr"], None, 0.25).schema
+    rows, schema = learnt(), inputs().schema
     subjects = release().averages("submissions")["subject"].to_numpy()
     for kind in ("submissions", "replayed"):
         wrong = rewritten(tmp_path / kind, kind, subject=(subjects + 1) % tiny_ratings.N_ITEMS)
@@ -186,7 +188,7 @@ def test_messages_about_other_ratings_and_vectors_of_other_items_are_refused(tmp
 @pytest.mark.usefixtures("inside")
 def test_what_all_submissions_say_is_held_against_its_own_ratings(tmp_path: Path) -> None:
     """Made from the true ratings, in another order, it gives them back; what is about others is refused."""
-    rows, schema = learnt(), read_inputs(load().experiments["tiny-privsr"], None, 0.25).schema
+    rows, schema = learnt(), inputs().schema
     made = rewritten(tmp_path / "made", "none")
     table = pl.read_parquet(release().path("information")).sort("sender", "subject")
     off = rows.filter("sensitive")["rating"].to_numpy() - table["guess"].to_numpy()

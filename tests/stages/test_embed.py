@@ -220,7 +220,7 @@ def test_a_model_gets_the_vectors_whatever_its_seed() -> None:
     experiment_on_embedded_features()
     params = load()
     experiment = params.experiments["tiny-gerai"]
-    inputs = read_inputs(experiment, params.features_epsilon(experiment, experiment.config))
+    inputs = read_inputs(experiment, params, experiment.config)
     given = inputs.features(0)
     assert (given.shape, given.dtype) == ((tiny.N_USERS, len(FEATURES) * DIMENSION), np.float32)
     assert (given == features().sort("user").select(COLUMNS).to_numpy()).all()
@@ -228,7 +228,7 @@ def test_a_model_gets_the_vectors_whatever_its_seed() -> None:
     before = inputs.digest
     shuffled = features().sample(fraction=1, shuffle=True, seed=3)
     contracts.write(shuffled, OUT / "features.parquet", contracts.features_schema(COLUMNS))
-    again = read_inputs(experiment, None)
+    again = read_inputs(experiment, params, experiment.config)
     assert again.digest != before
     assert (again.features(0) == given).all()
 

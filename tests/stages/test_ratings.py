@@ -54,7 +54,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def inputs(share: float) -> Inputs:
-    return read_inputs(load().experiments["tiny-privsr"], None, share)
+    return read_inputs(load().experiments["tiny-privsr"], load(), {"sensitive_share": share})
 
 
 @pytest.mark.usefixtures("workspace")
@@ -94,7 +94,7 @@ def test_what_is_sensitive_is_nested_and_is_told_to_the_model() -> None:
 def test_a_fold_that_is_not_there_is_refused_and_without_folds_all_seeds_have_the_same() -> None:
     with pytest.raises(DataError, match=r"folds.parquet: there is no fold 3; correct the experiment's seeds"):
         inputs(0.25).for_seed(3)
-    full = read_inputs(load().experiments["tiny-privsr"], None)
+    full = read_inputs(load().experiments["tiny-privsr"], load(), {})
     assert full.for_seed(7) is full
 
 

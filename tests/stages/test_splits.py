@@ -139,7 +139,7 @@ def test_a_split_of_other_users_is_refused(tmp_path, monkeypatch):
     contracts.write(people.reverse(), PROCESSED / OTHER / "users.parquet", contracts.users_schema(tiny.FEATURES))
     experiment = load().experiments["tiny-gerai"]
     with pytest.raises(DataError, match="features of the users of tiny, which differ; add an entry to perturbed"):
-        read_inputs(experiment, 1.0, None, (OTHER, "perturbed/tiny"))
+        read_inputs(experiment, load(), experiment.config, OTHER)
 
 
 def test_users_whose_features_depend_on_the_split_are_perturbed_on_each(tmp_path, monkeypatch):
@@ -160,7 +160,7 @@ def test_users_whose_features_depend_on_the_split_are_perturbed_on_each(tmp_path
     passed = {"contract": "perturbed", "name": "tiny-2", "success": True, "evaluated": 9, "failed": 0, "checked": {}}
     write_json(QUALITY / "perturbed/tiny-2.json", passed)
     by_run = {unit.seed: unit.inputs.features(unit.seed) for unit in train.plan("tiny-gerai", params)}
-    own = read_inputs(experiment, 1.0, None, (OTHER, "perturbed/tiny-2"))
+    own = read_inputs(experiment, params, experiment.config, OTHER)
     assert np.array_equal(by_run[APART + 1], own.features(1))
     assert not np.array_equal(by_run[APART + 1], by_run[1])
     assert collect.deciding_parameters(experiment, params)["features_of_splits"] == ["perturbed/tiny-2"]

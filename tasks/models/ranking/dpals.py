@@ -354,7 +354,7 @@ class DPALS(FactorModel):
 
 
 def distinct_cells(data: TrainingData) -> csr_array:
-    """(n_users, n_items) 1 at the interactions; a repeated one is still 1, as the sensitivity needs."""
+    """(n_users, n_items) 1 at the interactions."""
     seen = Seen.from_pairs(data.users, data.items, data.n_users)
     return csr_array((np.ones(len(seen.items)), seen.items, seen.indptr), shape=(data.n_users, data.n_items))
 

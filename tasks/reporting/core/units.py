@@ -83,6 +83,12 @@ STEPS: dict[str, dict[str, int]] = {
     NEAR: {NEAR: 1, WORD: 1, TEXTS: 1},
 }
 """Unit -> units whose guarantees bound it, and in how many of their steps; those of the unit itself first."""
+DERIVED = (FEATURES_GIVEN, FEATURES_GIVEN_BOTH)
+"""Features of which some have fitted bounds: counts of ratings, reviews or friends. These are functions of interactions
+and edges; a user's other features, such as gender and age, are functions of neither."""
+_OF_ONE_USER = (USER, PROFILE, INTERACTION, REPLACED, VISIT, VISIT_GIVEN, CELL, VALUE, SENSITIVE)
+COUNTED = {**dict.fromkeys(_OF_ONE_USER, 1), EDGE: 2}
+"""Unit -> of how many users it changes such features: it replaces all features of each at most, in one step."""
 
 
 def unit(entry: LedgerEntry) -> str:
@@ -102,6 +108,14 @@ def steps(target: str, of: str) -> int:
     Units that are not known bound nothing, and nothing bounds them.
     """
     return STEPS.get(target, {}).get(of, 0)
+
+
+def bounding(target: str) -> dict[str, int]:
+    """Units whose releases spend on a unit and are bounded for it, in how many of their steps.
+
+    These are `STEPS`, and features that are functions of it. A unit that is not known has itself alone.
+    """
+    return STEPS.get(target, {target: 1}) | (dict.fromkeys(DERIVED, COUNTED[target]) if target in COUNTED else {})
 
 
 def group_event(event: Event, count: int) -> Event:

@@ -32,7 +32,11 @@ LEFT_OUT = (
     " In brackets stand private releases that spend on this unit without a bound: their ε is ∞, or for a smaller unit "
     "alone. The row's ε is that of the others."
 )
-DERIVED = " Features that are statistics of interactions spend on these as well: there both rows add up."
+DERIVED = (
+    " Features with fitted bounds count ratings, reviews or friends: their releases count for interactions and edges, "
+    "too. Others, such as gender and age, are taken as functions of neither."
+)
+TRIALS = " What tuning.csv has of trials on validation data was released without noise and is in no row."
 SEEDS = (
     " Seeds are public: these are results of research, to be regenerated, and whoever runs the same again knows the "
     "noise. Do not release a model drawn from a seed that anybody knows: “noise: secure” is for that."
@@ -53,9 +57,9 @@ class Together:
     """The unit: what neighbouring inputs differ in (`tasks.reporting.core.units`)."""
     observer: str
     releases: int
-    left_out: int
+    left_out: tuple[tuple[str, ...], ...]
     """Private releases that spend on this unit, too, and no bound follows: with a finite ε for a smaller unit alone, or
-    with none."""
+    with none. Of each the experiments that have it."""
     largest: float
     """The largest ε of those whose own unit this is."""
     epsilon: float | None
@@ -67,15 +71,17 @@ class Together:
     @property
     def counted(self) -> str:
         """How many releases as text, those that are left out in brackets."""
-        return f"{self.releases} (+ {self.left_out})" if self.left_out else str(self.releases)
+        return f"{self.releases} (+ {len(self.left_out)})" if self.left_out else str(self.releases)
 
     @property
     def total(self) -> str:
-        """ε of all together as text, with what it takes as fixed and, where some are left out, of how many it is."""
+        """ε of all together as text: given what, of how many releases, and whose are left out."""
         if self.epsilon is None:
             return ledger.format_budget(None)
         given = f"given {self.given}" if self.given else ""
-        of = f"of {self.releases} of {self.releases + self.left_out} releases" if self.left_out else ""
+        names = join_words(unique([name for release in self.left_out for name in release]))
+        every = self.releases + len(self.left_out)
+        of = f"of {self.releases} of {every} releases; left out: {names}" if self.left_out else ""
         return ", ".join(filter(None, (ledger.format_budget(self.epsilon, self.delta), given, of)))
 
 
@@ -110,7 +116,7 @@ def compose_releases(*suites: Results) -> list[Together]:
         for suite in suites
         for system in suite.systems
         for spent in system.spent
-        if spent.entry.claimed_epsilon is not None or any(event.kind != "non-private" for event in spent.entry.events)
+        if _has_noise_or_claim(spent.entry)
     ]
     releases = [release for release, finite in every if finite]
     unbounded = [release for release, finite in every if not finite]
@@ -122,6 +128,10 @@ def compose_releases(*suites: Results) -> list[Together]:
         for observer in ([release.entry.observer] if release.entry.observer else observers[release.network])
     )
     return [_compose(releases, unbounded, group, same=same or group[1] != units.SENSITIVE) for group in groups]
+
+
+def _has_noise_or_claim(entry: LedgerEntry) -> bool:
+    return entry.claimed_epsilon is not None or any(event.kind != "non-private" for event in entry.events)
 
 
 def have_same_sensitive(*suites: Results) -> bool:
@@ -180,7 +190,8 @@ def _compose(
     bounding = list({release.key: release for release in every}.values())
     counts: Counter[str] = Counter()
     for release in bounding:
-        for event in (units.group_event(event, units.steps(unit, release.unit)) for event in release.entry.events):
+        steps = units.bounding(unit)[release.unit]
+        for event in (units.group_event(event, steps) for event in release.entry.events):
             counts[event.model_copy(update={"count": 1}).model_dump_json()] += event.count
     events = [Event.model_validate_json(text).model_copy(update={"count": count}) for text, count in counts.items()]
     delta = max(release.entry.accounted_delta for release in bounding)
@@ -211,7 +222,7 @@ def _bounding(releases: Sequence[_Release], unit: str) -> list[_Release]:
 
     What several systems read is there for each of them.
     """
-    order = list(units.STEPS.get(unit, {unit: 1}))
+    order = list(units.bounding(unit))
     nearest: dict[tuple[str, ...], int] = {}
     for release in releases:
         if release.unit in order:
@@ -224,13 +235,25 @@ def _bounding(releases: Sequence[_Release], unit: str) -> list[_Release]:
     ]
 
 
-def _left_out(releases: Iterable[_Release], counted: set[tuple[str, ...]]) -> int:
-    """How many releases are of no source that is counted; what several systems read is one."""
+def _left_out(releases: Iterable[_Release], counted: set[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
+    """Releases of no source that is counted, each as the experiments that have it; what several read is one."""
     keys: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
     for release in releases:
         if release.source not in counted:
             keys.setdefault(release.source, set()).add(release.key)
-    return len({frozenset(of_source) for of_source in keys.values()})
+    experiments: dict[frozenset[tuple[str, ...]], list[str]] = {}
+    for source, of_source in keys.items():
+        experiments.setdefault(frozenset(of_source), []).append(source[1])
+    return tuple(tuple(unique(names)) for names in experiments.values())
+
+
+def without_noise(results: Results) -> list[str]:
+    """Experiments that release something without noise or a claim: that is in no sum."""
+    return [
+        system.experiment
+        for system in results.systems
+        if any(spent.entry.accounted_epsilon is None and not _has_noise_or_claim(spent.entry) for spent in system.spent)
+    ]
 
 
 def _noise(results: Results) -> str:
@@ -263,7 +286,9 @@ def blocks(results: Results) -> list[Blocks]:
         )
         for group in groups
     ]
-    open_systems = [system for system in results.systems if ledger.total_epsilon(results, system) is None]
+    open_systems = [
+        results.full_label(system) for system in results.systems if ledger.total_epsilon(results, system) is None
+    ]
     headings = [
         "Protects",
         "neighbouring inputs",
@@ -273,11 +298,11 @@ def blocks(results: Results) -> list[Blocks]:
     ]
     kinds = [Heading(text, "number" if place > 1 else "") for place, text in enumerate(headings)]
     bounded = UNITS + LEFT_OUT * any(group.left_out for group in groups)
-    bounded += DERIVED * any(group.neighbouring in (units.FEATURES, units.FEATURES_GIVEN) for group in groups)
+    bounded += DERIVED * any(group.neighbouring in (units.FEATURES, *units.DERIVED) for group in groups) + TRIALS
     mixed = any(group.neighbouring == units.SENSITIVE for group in groups) and not have_same_sensitive(results)
     also = (
-        f" Beside them stand {len(open_systems)} of {len(results.systems)} systems without a finite ε, so there is "
-        "none for everything that is published."
+        f" Of {len(results.systems)} systems these have no finite ε, so there is none for everything that is "
+        f"published: {join_words(open_systems)}."
     )
     return [
         heading("All releases together", anchor="together"),

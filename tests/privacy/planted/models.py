@@ -188,14 +188,4 @@ MUTATIONS = (
             "tests/models/test_dpals.py::test_noise_over_bounds_adds_up_to_the_whole_budget",
         ),
     ),
-    Mutation(
-        "dpals-repeats",
-        "a repeated interaction adds to the sums again",
-        "§4",
-        DPALS,
-        "return csr_array((np.ones(len(seen.items)), seen.items, seen.indptr), shape=(data.n_users, data.n_items))",
-        "del seen\n    return csr_array((np.ones(len(data.items)), (data.users, data.items)), "
-        "shape=(data.n_users, data.n_items))",
-        tests=("tests/models/test_dpals.py::test_same_seed_same_numbers_whatever_the_order_or_repetition",),
-    ),
 )

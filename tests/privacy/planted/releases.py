@@ -238,7 +238,7 @@ MUTATIONS = (
         "§9",
         "tasks/reporting/sections/composition.py",
         "_left_out(unbound, {release.source for release in every}),",
-        "0,",
+        "(),",
         tests=(
             "tests/reporting/test_composition.py"
             "::test_private_releases_without_a_bound_are_counted_beside_those_that_have_one",
