@@ -249,8 +249,9 @@ def test_budgets_are_equal_uniform_or_given():
     np.testing.assert_array_equal(fitted("ae", privacy="dpsgd", budgets=given.tolist())._budgets, given)
 
 
-def test_popularity_starts_at_counts_that_are_paid_for():
-    model = fitted("ae", epochs=1, popularity=0.4, contribution=5, **RIGOROUS)
+@pytest.mark.parametrize("quantile", [None, 0.5])
+def test_popularity_starts_at_counts_that_are_paid_for(quantile):
+    model = fitted("ae", epochs=1, popularity=0.4, contribution=5, quantile=quantile, **RIGOROUS)
     (entry,) = model.ledger()
     kinds = {event.kind: event for event in entry.events}
     assert set(kinds) == {"sampled-gaussian", "discrete-laplace"}
