@@ -16,6 +16,9 @@ BOOKS = ("tests/models/test_draws_and_ledger.py::test_draws_are_those_that_the_l
 TOGETHER = (
     "tests/reporting/test_composition.py::test_all_events_count_each_time_in_all_of_their_steps_at_the_largest_delta",
 )
+ACCOUNT = "tasks/privacy/accounting/account.py"
+EVERY = "tests/privacy/test_accounting.py::test_every_release_counts_each_time_whatever_it_is_composed_with"
+ACCOUNTED = tuple(f"{EVERY}[{kinds}-0.01]" for kinds in ("small-large", "small-sampled", "small-large-gaussian"))
 Mutation = partial(AnyMutation, written="with tests read")
 ADD_LAPLACE = 'secure.add(rng, "laplace", value, scale, sensitivity)'
 ADD_GAUSSIAN = 'secure.add(rng, "gaussian", value, std, sensitivity)'
@@ -81,5 +84,17 @@ MUTATIONS = tuple(
          "tasks/models/social/privsr.py", "self.noise_multiplier(), config.iterations, raters",
          "self.noise_multiplier(), done, raters",
          ("tests/models/test_social_rigorous.py::test_the_ledger_accounts_for_all_iterations_within_the_budget",)),
+        ("account-large-dropped", "large pure releases are dropped where there are small ones", "§9", ACCOUNT,
+         "_sum(large) + _compose(small", "_compose(small", ACCOUNTED),
+        ("account-large-once", "large pure releases count once where there are small ones", "§9", ACCOUNT,
+         "_sum(large) + _compose(small", "math.fsum(map(_pure_epsilon, large)) + _compose(small", ACCOUNTED),
+        ("account-gaussian-beside-large", "Gaussian noise is dropped next to large pure releases", "§9", ACCOUNT,
+         "small, multiplier if gaussian else", "small, multiplier if gaussian and not large else", ACCOUNTED),
+        ("account-pure-beside-sampled", "pure releases are dropped where steps are sampled", "§9", ACCOUNT,
+         "_compose([*pure, *sampled],", "_compose(sampled,", ACCOUNTED),
+        ("account-discrete-sensitivity", "at δ > 0 discrete Laplace noise counts for a sensitivity of 1", "§9", ACCOUNT,
+         'int(parameters["sensitivity"])', "1",
+         ("tests/privacy/test_accounting.py"
+          "::test_one_discrete_laplace_release_at_positive_delta_matches_its_hockey_stick",)),
     )
 )  # fmt: skip
