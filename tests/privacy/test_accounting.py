@@ -106,12 +106,8 @@ KINDS = {
     "sampled": event("sampled-gaussian", noise_multiplier=8.0, sampling_probability=0.25),
 }
 """Also what is so large that it is not composed by privacy loss distributions, and Gaussian noise as small."""
-TOGETHER = [
-    kinds
-    for size in (2, 3)
-    for kinds in combinations(KINDS, size)
-    if not {"loud", "sampled"} <= set(kinds)  # whose distribution takes minutes
-]
+TOGETHER = [kinds for size in (2, 3) for kinds in combinations(KINDS, size) if not {"loud", "sampled"} <= {*kinds}]
+"""Without the two whose distribution takes minutes."""
 
 
 @cache

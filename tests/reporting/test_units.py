@@ -81,11 +81,7 @@ def distances(length: int) -> dict[tuple[str, str], float]:
     apart = {key: shortest_path(matrix, unweighted=True) for key, matrix in steps.items()}
     return {
         (unit, other): max(
-            (
-                apart[other, kind][matrix].max()
-                for (of, kind), matrix in steps.items()
-                if of == unit and (other, kind) in apart
-            ),
+            (apart[other, kind][steps[unit, kind]].max() for kind in data if {(unit, kind), (other, kind)} <= {*apart}),
             default=0.0,
         )
         for unit in units.STEPS
