@@ -276,7 +276,8 @@ def test_popularity_counts_no_more_of_a_user_than_is_paid_for(monkeypatch):
     (counts,) = counted
     assert counts.sum() == 5
     assert counts.max() == 1
-    assert [draw.shape for draw in draws if draw.release == "item counts"] == [(N_ITEMS,)]
+    scale = pytest.approx(-1 / math.expm1(-0.4 * 0.2 / 5))
+    assert [(draw.shape, draw.scale) for draw in draws if draw.release == "item counts"] == [((N_ITEMS,), scale)]
 
 
 def test_a_private_start_is_at_the_noisy_counts(monkeypatch):
