@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
-from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 import torch
-from scipy import stats
 
 from tasks.privacy import noise
 from tasks.privacy.noise import Draw, generator
@@ -71,14 +69,10 @@ ALLOWED = {
     "tasks/privacy/audits/power.py: rng.*",
     "tasks/papers/dpvae/protocol.py: options.sample",
 }
-N = 20_000
 SPENDS = re.compile(
     r"^\s*((from|import) tasks\.privacy\b|from tasks import (\([^)]*|[^(\n]*)\bprivacy\b)", re.MULTILINE
 )
 """What a module imports that spends a budget, or knows of one."""
-NORMAL, OFF_DIAGONAL, SIX = stats.norm(0, 3), stats.norm(0, 3 / 2**0.5), stats.randint(0, 6)
-IDS, PAIRS = np.arange(100, dtype=np.uint64), np.zeros((N, 2, 2))
-SETS, ORDERS = [set(of) for of in combinations(range(4), 2)], list(permutations(range(3)))
 
 
 def drawn_directly(path: Path, laws: set[str]) -> Iterator[str]:
@@ -251,75 +245,6 @@ def test_a_recorder_is_told_release_law_scale_and_shape() -> None:
         Draw("gradients", "gaussian", 4.0, (2, 5)),
         Draw("bits", "uniform", 1.0, ()),
     ]
-
-
-@pytest.fixture
-def source(mode: noise.Mode, monkeypatch: pytest.MonkeyPatch) -> np.random.Generator:
-    """A generator of either mode that draws the same again."""
-    monkeypatch.setattr("secrets.randbits", lambda bits: 2**bits // 3)
-    return noise.secure_generator() if mode == "secure" else np.random.default_rng(1)
-
-
-def crossed(either: list[Any], research: list[Any]) -> list[Any]:
-    """Every draw with its law in every mode that has it."""
-    modes = [(("research", "secure"), either), (("research",), research)]
-    return [(mode, *case) for several, cases in modes for mode in several for case in cases]
-
-
-@pytest.mark.parametrize(
-    ("mode", "draw", "law"),
-    crossed(
-        [
-            (lambda rng: noise.add_gaussian(rng, "", np.zeros(N), 3.0, sensitivity=1.0), NORMAL),
-            (lambda rng: noise.add_gaussian(rng, "", np.zeros(N, np.float32), 3.0, sensitivity=1.0), NORMAL),
-            (lambda rng: noise.add_laplace(rng, "", np.zeros(N), 3.0, sensitivity=1.0), stats.laplace(0, 3)),
-            (lambda rng: noise.add_symmetric_gaussian(rng, "", PAIRS, 3.0, sensitivity=1.0)[:, 1, 1], NORMAL),
-            (lambda rng: noise.add_symmetric_gaussian(rng, "", PAIRS, 3.0, sensitivity=1.0)[:, 0, 1], OFF_DIAGONAL),
-            (lambda rng: noise.uniform(rng, "", N), stats.uniform()),
-        ],
-        [
-            (lambda rng: noise.gaussian(rng, "", 3.0, N), NORMAL),
-            (lambda rng: noise.gaussian(rng, "", np.full(N, 3.0), N, single=True), NORMAL),
-            (lambda _: noise.gaussian_by_key((5, 7), "", 3.0, np.arange(N), 1).numpy().ravel(), NORMAL),
-            (lambda _: noise.gaussian_streams((5, 7), "", 3.0, IDS, np.full(100, N // 200), 2).numpy().ravel(), NORMAL),
-            (lambda rng: noise.laplace(rng, "", 3.0, N), stats.laplace(0, 3)),
-            (lambda rng: noise.exponential(rng, "", (N,)), stats.expon()),
-        ],
-    ),
-)
-def test_numbers_follow_their_law(
-    draw: Callable[[np.random.Generator], np.ndarray], law: stats.rv_continuous, source: np.random.Generator
-) -> None:
-    """Kolmogorov and Smirnov: a sound law fails once in 10,000 (seeds are fixed, so never)."""
-    assert stats.kstest(draw(source), law.cdf).pvalue > 1e-4
-
-
-@pytest.mark.parametrize(
-    ("mode", "draw", "law"),
-    crossed(
-        [
-            (lambda rng: noise.discrete_laplace(rng, "", 0.1, (N,)), stats.dlaplace(0.1)),
-            (lambda rng: noise.discrete_laplace(rng, "", 1.5, (N,)), stats.dlaplace(1.5)),
-            (lambda rng: [noise.binomial(rng, "", 4, 0.3) for _ in range(2000)], stats.binom(4, 0.3)),
-            (lambda rng: noise.integers(rng, "", 5, N), stats.randint(0, 5)),
-            (lambda rng: [SETS.index({*noise.subset(rng, "", IDS[:4], 2)}) for _ in range(2000)], SIX),
-            (lambda rng: [ORDERS.index((*noise.order(rng, "", 3),)) for _ in range(2000)], SIX),
-        ],
-        [],
-    ),
-)
-def test_whole_numbers_and_choices_follow_their_law(
-    draw: Callable[[np.random.Generator], Any], law: stats.rv_discrete, source: np.random.Generator
-) -> None:
-    """Chi-square at 1e-4, what is rare being joined; what is impossible never comes."""
-    drawn, values = np.asarray(draw(source)), np.arange(-60, 61)
-    expected = len(drawn) * law.pmf(values)
-    common = expected >= 5
-    observed = (drawn[:, None] == values[common]).sum(0)
-    assert law.pmf(drawn).all()
-    rare, others = len(drawn) - observed.sum(), len(drawn) - expected[common].sum()
-    distance = ((observed - expected[common]) ** 2 / expected[common]).sum() + (rare - others) ** 2 / max(others, 1)
-    assert stats.chi2.sf(distance, common.sum()) > 1e-4
 
 
 def test_noise_by_key_is_a_function_of_release_key_and_id() -> None:

@@ -111,10 +111,10 @@ def test_relations_of_other_words_and_the_same_unit_are_one_row(real: Results) -
 
 def test_all_events_count_each_time_in_all_of_their_steps_at_the_largest_delta(real: Results) -> None:
     pure, noise = entry(0.25), Event(kind="gaussian", parameters={"noise_multiplier": 40.0}, count=9)
-    whole = pure.model_copy(update={"events": (*pure.events, noise), "accounted_delta": 1e-3})
+    of_user = pure.model_copy(update={"events": (*pure.events, noise), "accounted_delta": 1e-3})
     single = (Spent("base", 0, entry(0.5, "interaction", SINGLE)), Spent("base", 1, entry(0.5, "interaction", SINGLE)))
-    _, of_one = composition.compose_releases(spending(real, (Spent("base", 0, whole),), single))
-    twice = [units.group_event(event, 2) for event in whole.events]
+    _, of_one = composition.compose_releases(spending(real, (Spent("base", 0, of_user),), single))
+    twice = [units.group_event(event, 2) for event in of_user.events]
     expected = account([*twice, *(event for spent in single for event in spent.entry.events)], 1e-3)
     assert (of_one.epsilon, of_one.delta) == (pytest.approx(expected.epsilon), 1e-3)
 

@@ -8,8 +8,8 @@ from tests.privacy.planted.mutation import Mutation as AnyMutation
 
 DOOR, SGD = "tasks/privacy/noise.py", "tasks/privacy/mechanisms/user_sgd.py"
 UNITS, COMPOSITION = "tasks/reporting/core/units.py", "tasks/reporting/sections/composition.py"
-LAWS = ("tests/privacy/test_noise.py::test_numbers_follow_their_law",)
-CHOICES = ("tests/privacy/test_noise.py::test_whole_numbers_and_choices_follow_their_law",)
+LAWS = ("tests/privacy/test_secure.py::test_numbers_follow_their_law",)
+CHOICES = ("tests/privacy/test_secure.py::test_whole_numbers_and_choices_follow_their_law",)
 PRESENCE = ("tests/privacy/test_user_sgd.py::test_one_users_presence_moves_a_step_by_no_more_than_is_accounted",)
 STEPS = ("tests/reporting/test_units.py::test_a_guarantee_counts_in_as_many_steps_as_neighbours_of_the_unit_are_apart",)
 BOOKS = ("tests/models/test_draws_and_ledger.py::test_draws_are_those_that_the_ledger_books",)
