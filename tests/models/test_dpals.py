@@ -208,16 +208,6 @@ def test_noise_over_bounds_adds_up_to_the_whole_budget(variant):
     assert once == pytest.approx(sum((bounds[shape] / std) ** 2 for std, shape in draws), rel=1e-9)
 
 
-def test_symmetric_noise_has_the_law_that_frobenius_norms_need():
-    """Kolmogorov-Smirnov on diagonal and off-diagonal entries; false alarm in 1 of 500 seeds, the seed is fixed."""
-    exact = np.zeros((4000, 3, 3))
-    drawn = noise.add_symmetric_gaussian(np.random.default_rng(5), "noise", exact, 2.0, sensitivity=1.0)
-    assert (drawn == np.swapaxes(drawn, 1, 2)).all()
-    upper = drawn[:, *np.triu_indices(3, 1)].ravel()
-    assert stats.kstest(drawn[:, range(3), range(3)].ravel() / 2.0, "norm").pvalue > 1e-3
-    assert stats.kstest(upper / math.sqrt(2.0), "norm").pvalue > 1e-3
-
-
 def test_noise_on_counts_is_normal_with_the_promised_deviation():
     """One release of 4,000 counts; false alarm in 1 of 1,000 seeds, the seed is fixed."""
     model = make(**COUNTS, contribution=4.0)

@@ -14,6 +14,7 @@ from tasks.models.ranking.dpals import norm_bound
 from tasks.privacy import noise
 from tasks.privacy.accounting.ledger import Event
 from tasks.privacy.mechanisms.aggregation import VISIT_SENSITIVITY
+from tasks.reporting.core import units
 from tests.models.test_noise_streams import case
 from tests.systems import system_class
 
@@ -58,18 +59,22 @@ def alternating(model: Any) -> list[Callable[[Event], list[Booked]]]:
     ]
 
 
-BOOKS: dict[str, Callable[[Any], list[Callable[[Event], list[Booked]]]]] = {
-    "dp-popularity": lambda model: [counts(model)],
-    "dpmf-rigorous": lambda model: [counts(model)],
-    "dp-rating-means": lambda _: [gaussian("sums of ratings", RANGE)],
-    "dpae": lambda model: [steps(model)],
-    "dpsgd": lambda model: [steps(model)],
-    "dpvae-compact": lambda model: [steps(model), counts(model)],
-    "dpals": alternating,
-    "privsr-rigorous": lambda _: [gaussian("submissions", 2 * RANGE)],
-    "dipsgnn-released": lambda model: [gaussian("visits", model.distance), gaussian("labels", math.sqrt(2))],
+BOOKS: dict[str, tuple[str, Callable[[Any], list[Callable[[Event], list[Booked]]]]]] = {
+    "dp-popularity": (units.USER, lambda model: [counts(model)]),
+    "dpmf-rigorous": (units.INTERACTION, lambda model: [counts(model)]),
+    "dp-rating-means": (units.SENSITIVE, lambda _: [gaussian("sums of ratings", RANGE)]),
+    "dpae": (units.USER, lambda model: [steps(model)]),
+    "dpsgd": (units.USER, lambda model: [steps(model)]),
+    "dpvae-compact": (units.USER, lambda model: [steps(model), counts(model)]),
+    "dpals": (units.USER, alternating),
+    "privsr-rigorous": (units.SENSITIVE, lambda _: [gaussian("submissions", 2 * RANGE)]),
+    "dipsgnn-released": (
+        units.REPLACED,
+        lambda model: [gaussian("visits", model.distance), gaussian("labels", math.sqrt(2))],
+    ),
 }
-"""System -> what its events, in their order, mean in draws."""
+"""System -> what its neighbours differ in, and what its events, in their order, mean in draws: these are so large by
+how far such neighbours move what is released."""
 
 
 @pytest.mark.parametrize("name", BOOKS)
@@ -81,7 +86,9 @@ def test_draws_are_those_that_the_ledger_books(name: str) -> None:
         model.fit(data, rng=np.random.default_rng(0))
     entry = next(entry for entry in model.ledger() if entry.accounted_epsilon is not None)
     expected: Counter[tuple[str, float]] = Counter()
-    for event, means in zip(entry.events, BOOKS[name](model), strict=True):
+    unit, books = BOOKS[name]
+    assert units.unit(entry) == unit
+    for event, means in zip(entry.events, books(model), strict=True):
         for release, scale, number in means(event):
             expected[release, round(scale, 6)] += number
     drawn = Counter((draw.release, round(draw.scale, 6)) for draw in draws if draw.law != "uniform")

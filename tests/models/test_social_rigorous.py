@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from tasks.models.base import SILENT, Silent
 from tasks.models.social.messages import Broadcast
 from tasks.privacy.accounting.account import account
 from tests.models.social_data import make, poisoned, ratings, started
@@ -120,10 +121,19 @@ def test_the_weight_of_sensitive_submissions_is_applied_to_what_was_submitted():
     assert np.abs(moved[0]).max() > 0.01
 
 
+class Short(Silent):
+    """Validation that ends training after its first epoch."""
+
+    def epoch(self, model, loss):
+        return super().epoch(model, loss) and model.epochs_done < 1
+
+
 def test_the_ledger_accounts_for_all_iterations_within_the_budget():
+    """Also for those that validation saves."""
     data = ratings()
-    for epsilon in (1.0, 8.0):
-        model = make("privsr-rigorous", epsilon=epsilon).fit(data, rng=np.random.default_rng(0))
+    for epsilon, progress in ((1.0, SILENT), (8.0, SILENT), (8.0, Short())):
+        model = make("privsr-rigorous", epsilon=epsilon).fit(data, rng=np.random.default_rng(0), progress=progress)
+        assert model.iterations_done == (12 if progress is SILENT else 12 / model.config.epochs)
         sums, single = model.ledger()
         assert epsilon * 0.99 < sums.accounted_epsilon <= epsilon
         assert sums.events[0].count == 12

@@ -249,8 +249,9 @@ def test_budgets_are_equal_uniform_or_given():
     np.testing.assert_array_equal(fitted("ae", privacy="dpsgd", budgets=given.tolist())._budgets, given)
 
 
-def test_popularity_starts_at_counts_that_are_paid_for():
-    model = fitted("ae", epochs=1, popularity=0.4, contribution=5, **RIGOROUS)
+@pytest.mark.parametrize("quantile", [None, 0.5])
+def test_popularity_starts_at_counts_that_are_paid_for(quantile):
+    model = fitted("ae", epochs=1, popularity=0.4, contribution=5, quantile=quantile, **RIGOROUS)
     (entry,) = model.ledger()
     kinds = {event.kind: event for event in entry.events}
     assert set(kinds) == {"sampled-gaussian", "discrete-laplace"}
@@ -275,7 +276,8 @@ def test_popularity_counts_no_more_of_a_user_than_is_paid_for(monkeypatch):
     (counts,) = counted
     assert counts.sum() == 5
     assert counts.max() == 1
-    assert [draw.shape for draw in draws if draw.release == "item counts"] == [(N_ITEMS,)]
+    scale = pytest.approx(-1 / math.expm1(-0.4 * 0.2 / 5))
+    assert [(draw.shape, draw.scale) for draw in draws if draw.release == "item counts"] == [((N_ITEMS,), scale)]
 
 
 def test_a_private_start_is_at_the_noisy_counts(monkeypatch):

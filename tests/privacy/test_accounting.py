@@ -1,8 +1,11 @@
 """Accounting agrees with closed forms, is never below them, and refuses what it cannot account for."""
 
 import math
+from functools import cache
+from itertools import combinations
 
 import dp_accounting
+import numpy as np
 import pytest
 from dp_accounting import rdp
 from scipy import optimize, stats
@@ -73,6 +76,15 @@ def test_one_laplace_release_at_positive_delta_matches_its_hockey_stick() -> Non
     assert spent.epsilon == pytest.approx(0.5 + 2 * math.log(0.99), abs=2e-4)
 
 
+@pytest.mark.parametrize("sensitivity", [1, 3])
+def test_one_discrete_laplace_release_at_positive_delta_matches_its_hockey_stick(sensitivity: int) -> None:
+    """δ(ε) is the sum of what one law exceeds e^ε times the other by."""
+    spent = account([event("discrete-laplace", noise_parameter=0.2, sensitivity=sensitivity)], delta=0.05)
+    assert spent.epsilon is not None
+    first, other = (stats.dlaplace(0.2).pmf(np.arange(-200, 201) - moved) for moved in (0, sensitivity))
+    assert np.maximum(first - math.exp(spent.epsilon) * other, 0).sum() == pytest.approx(0.05, rel=1e-2)
+
+
 def test_pure_budget_at_positive_delta_matches_randomised_response() -> None:
     """The worst ε0-DP mechanism has δ(ε) = (e^ε0 - e^ε)/(1 + e^ε0)."""
     spent = account([event("pure-local", epsilon=1.0)], delta=0.1)
@@ -84,11 +96,41 @@ def test_composition_is_between_one_release_and_the_sum() -> None:
     assert many is not None
     advanced = 0.1 * math.sqrt(2 * 1000 * math.log(1e5)) + 1000 * 0.1 * math.expm1(0.1)
     assert 0.1 < many < advanced < 100
-    both = account([event("gaussian", noise_multiplier=1.0), event("pure-local", epsilon=1.0)], delta=1e-5).epsilon
-    alone = account([event("gaussian", noise_multiplier=1.0)], delta=1e-5).epsilon
-    assert both is not None
-    assert alone is not None
-    assert alone < both < alone + 1.0
+
+
+KINDS = {
+    "small": event("laplace", noise_multiplier=4.0),
+    "large": event("pure-local", epsilon=60.0),
+    "gaussian": event("gaussian", noise_multiplier=3.0),
+    "loud": event("gaussian", noise_multiplier=0.1),
+    "sampled": event("sampled-gaussian", noise_multiplier=8.0, sampling_probability=0.25),
+}
+"""Also what is so large that it is not composed by privacy loss distributions, and Gaussian noise as small."""
+TOGETHER = [kinds for size in (2, 3) for kinds in combinations(KINDS, size) if not {"loud", "sampled"} <= {*kinds}]
+"""Without the two whose distribution takes minutes."""
+
+
+@cache
+def composed(counts: tuple[tuple[str, int], ...], delta: float) -> float:
+    events = [KINDS[kind].model_copy(update={"count": count}) for kind, count in counts if count]
+    epsilon = account(events, delta).epsilon
+    assert epsilon is not None
+    return epsilon
+
+
+@pytest.mark.parametrize("delta", [1e-2, 1e-6])
+@pytest.mark.parametrize("kinds", TOGETHER, ids="-".join)
+def test_every_release_counts_each_time_whatever_it_is_composed_with(kinds: tuple[str, ...], delta: float) -> None:
+    """A pure one adds no more than its budget, and all of it where the budget is so large that δ takes nothing off."""
+    for kind in kinds:
+        none, once, twice = (
+            composed(tuple((other, times if other == kind else 2) for other in kinds), delta) for times in range(3)
+        )
+        assert none + 1e-3 < once < twice - 1e-3
+        if budget := {"small": 0.25, "large": 60.0}.get(kind):
+            assert twice < none + 2 * budget + 1e-3
+        if kind == "large":
+            assert twice == pytest.approx(none + 120.0, abs=0.01)
 
 
 def test_epsilon_falls_as_delta_rises_and_never_exceeds_the_pure_sum() -> None:
@@ -115,6 +157,10 @@ def test_huge_budgets_are_added_as_they_are(delta: float) -> None:
         ([event("laplace", noise_multiplier=0.0)], "no finite epsilon with noise_multiplier = 0"),
         ([event("pure-local", epsilon=-1.0)], "no finite epsilon with epsilon = -1"),
         ([event("gaussian", noise_multiplier=1.0)], "no finite epsilon at delta = 0"),
+        (
+            [event("pure-local", epsilon=60.0), event("gaussian", noise_multiplier=1.0)],
+            "no finite epsilon at delta = 0",
+        ),
         ([event("discrete-laplace", noise_parameter=1.0, sensitivity=1.5)], "integer sensitivity"),
         ([event("laplace", noise_multiplier=5e-324)], "too small for any finite epsilon"),
     ],

@@ -9,6 +9,9 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+from collections.abc import Callable
+from itertools import combinations, permutations
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -25,6 +28,9 @@ N = 20_000
 KEY = int.from_bytes(bytes(range(32)), "little")
 LAWS: tuple[secure.Law, ...] = ("gaussian", "laplace")
 CONTINUOUS = {"gaussian": stats.norm, "laplace": stats.laplace}
+NORMAL, OFF_DIAGONAL, SIX = stats.norm(0, 3), stats.norm(0, 3 / 2**0.5), stats.randint(0, 6)
+IDS, PAIRS = np.arange(100, dtype=np.uint64), np.zeros((N, 2, 2))
+SETS, ORDERS = [set(of) for of in combinations(range(4), 2)], list(permutations(range(3)))
 
 
 @pytest.fixture
@@ -34,7 +40,8 @@ def keyed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def add(law: secure.Law, value: NDArray[np.floating], scale: float, sensitivity: float = 1.0) -> NDArray[np.float64]:
-    return secure.add(SecureGenerator(), law, value, scale, sensitivity)[0]
+    door = noise.add_gaussian if law == "gaussian" else noise.add_laplace
+    return door(SecureGenerator(), "", value, scale, sensitivity=sensitivity)
 
 
 def cells(law: secure.Law, scale: float, edges: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -78,26 +85,73 @@ def test_rounded_noise_has_the_probabilities_of_the_rounded_law(law: secure.Law,
     assert stats.chisquare(observed, N * cells(law, scale, edges)).pvalue > 1e-4
 
 
-@pytest.mark.usefixtures("keyed")
-@pytest.mark.parametrize("law", LAWS)
-def test_noise_on_the_grid_has_the_law_and_its_moments(law: secure.Law) -> None:
-    """Mean and variance within 4.4 standard errors: 1e-5."""
-    drawn = add(law, np.zeros(N), 3.0) / (3.0 * (1 + secure.GROWTH))
-    assert stats.kstest(drawn, CONTINUOUS[law].cdf).pvalue > 1e-4
-    variance, kurtosis = (1, 3) if law == "gaussian" else (2, 6)
-    assert abs(drawn.mean()) < 4.4 * math.sqrt(variance / N)
-    assert abs(drawn.var() / variance - 1) < 4.4 * math.sqrt((kurtosis - 1) / N)
+@pytest.fixture
+def source(mode: noise.Mode, keyed: None) -> np.random.Generator:
+    """A generator of either mode that draws the same again."""
+    del keyed
+    return noise.secure_generator() if mode == "secure" else np.random.default_rng(1)
 
 
-@pytest.mark.usefixtures("keyed")
-@pytest.mark.parametrize("rate", [0.1, 1.5])
-def test_discrete_laplace_noise_has_its_probabilities(rate: float) -> None:
-    drawn = noise.discrete_laplace(noise.secure_generator(), "", rate, (N,))
-    values = np.arange(-4, 5)
-    expected = np.tanh(rate / 2) * np.exp(-rate * np.abs(values))
-    observed = np.array([(drawn == value).sum() for value in values])
-    rest = np.append(observed, N - observed.sum()), N * np.append(expected, 1 - expected.sum())
-    assert stats.chisquare(*rest).pvalue > 1e-4
+def crossed(either: list[Any], research: list[Any]) -> list[Any]:
+    """Every draw with its law in every mode that has it."""
+    modes = [(("research", "secure"), either), (("research",), research)]
+    return [(mode, *case) for several, cases in modes for mode in several for case in cases]
+
+
+@pytest.mark.parametrize(
+    ("mode", "draw", "law"),
+    crossed(
+        [
+            (lambda rng: noise.add_gaussian(rng, "", np.zeros(N), 3.0, sensitivity=1.0), NORMAL),
+            (lambda rng: noise.add_gaussian(rng, "", np.zeros(N, np.float32), 3.0, sensitivity=1.0), NORMAL),
+            (lambda rng: noise.add_laplace(rng, "", np.zeros(N), 3.0, sensitivity=1.0), stats.laplace(0, 3)),
+            (lambda rng: noise.add_symmetric_gaussian(rng, "", PAIRS, 3.0, sensitivity=1.0)[:, 1, 1], NORMAL),
+            (lambda rng: noise.add_symmetric_gaussian(rng, "", PAIRS, 3.0, sensitivity=1.0)[:, 0, 1], OFF_DIAGONAL),
+            (lambda rng: noise.uniform(rng, "", N), stats.uniform()),
+        ],
+        [
+            (lambda rng: noise.gaussian(rng, "", 3.0, N), NORMAL),
+            (lambda rng: noise.gaussian(rng, "", np.full(N, 3.0), N, single=True), NORMAL),
+            (lambda _: noise.gaussian_by_key((5, 7), "", 3.0, np.arange(N), 1).numpy().ravel(), NORMAL),
+            (lambda _: noise.gaussian_streams((5, 7), "", 3.0, IDS, np.full(100, N // 200), 2).numpy().ravel(), NORMAL),
+            (lambda rng: noise.laplace(rng, "", 3.0, N), stats.laplace(0, 3)),
+            (lambda rng: noise.exponential(rng, "", (N,)), stats.expon()),
+        ],
+    ),
+)
+def test_numbers_follow_their_law(
+    draw: Callable[[np.random.Generator], np.ndarray], law: stats.rv_continuous, source: np.random.Generator
+) -> None:
+    """Kolmogorov and Smirnov: a sound law fails once in 10,000 (seeds are fixed, so never)."""
+    assert stats.kstest(draw(source), law.cdf).pvalue > 1e-4
+
+
+@pytest.mark.parametrize(
+    ("mode", "draw", "law"),
+    crossed(
+        [
+            (lambda rng: noise.discrete_laplace(rng, "", 0.1, (N,)), stats.dlaplace(0.1)),
+            (lambda rng: noise.discrete_laplace(rng, "", 1.5, (N,)), stats.dlaplace(1.5)),
+            (lambda rng: [noise.binomial(rng, "", 4, 0.3) for _ in range(2000)], stats.binom(4, 0.3)),
+            (lambda rng: noise.integers(rng, "", 5, N), stats.randint(0, 5)),
+            (lambda rng: [SETS.index({*noise.subset(rng, "", IDS[:4], 2)}) for _ in range(2000)], SIX),
+            (lambda rng: [ORDERS.index((*noise.order(rng, "", 3),)) for _ in range(2000)], SIX),
+        ],
+        [],
+    ),
+)
+def test_whole_numbers_and_choices_follow_their_law(
+    draw: Callable[[np.random.Generator], Any], law: stats.rv_discrete, source: np.random.Generator
+) -> None:
+    """Chi-square at 1e-4, what is rare being joined; what is impossible never comes."""
+    drawn, values = np.asarray(draw(source)), np.arange(-60, 61)
+    expected = len(drawn) * law.pmf(values)
+    common = expected >= 5
+    observed = (drawn[:, None] == values[common]).sum(0)
+    assert law.pmf(drawn).all()
+    rare, others = len(drawn) - observed.sum(), len(drawn) - expected[common].sum()
+    distance = ((observed - expected[common]) ** 2 / expected[common]).sum() + (rare - others) ** 2 / max(others, 1)
+    assert stats.chi2.sf(distance, common.sum()) > 1e-4
 
 
 @pytest.mark.usefixtures("keyed")
@@ -145,7 +199,7 @@ def test_low_bits_show_nothing_of_the_value(law: secure.Law, scale: float) -> No
     """All outputs are multiples of one step, which the scale decides, and what is below half a step is not in them."""
     rng, step = np.random.default_rng(0), secure.grid(scale)
     value, other = rng.normal(size=(2, 50, 4))
-    for exact in (value, other, value.astype(np.float32)):
+    for exact in (value, other, value.astype(np.float32).astype(np.float64)):
         multiples = add(law, exact, scale) / step
         assert (multiples == np.rint(multiples)).all()
         assert np.array_equal(multiples, np.rint(exact / step) + add(law, np.zeros_like(exact), scale) / step)
@@ -185,7 +239,7 @@ def test_more_numbers_than_rounding_pays_for_are_refused(law: secure.Law, most: 
 )
 def test_what_no_noise_can_be_added_to_is_refused(value: float, scale: float, sensitivity: float, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        add("gaussian", np.array([value]), scale, sensitivity)
+        secure.add(SecureGenerator(), "gaussian", np.array([value]), scale, sensitivity)
 
 
 def test_a_value_beyond_the_grid_is_cut_off() -> None:

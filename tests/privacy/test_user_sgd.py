@@ -121,9 +121,10 @@ def test_all_steps_together_stay_within_the_budget_and_near_it():
     assert 0.95 * EPSILON < spent <= EPSILON
 
 
-def test_what_is_released_beside_the_steps_takes_its_part_of_the_budget():
+@pytest.mark.parametrize("quantile", [None, 0.5])
+def test_what_is_released_beside_the_steps_takes_its_part_of_the_budget(quantile):
     counts = Event(kind="discrete-laplace", parameters={"noise_parameter": 0.0125, "sensitivity": 10.0})
-    private = rigorous(composed_with=(counts,))
+    private = rigorous(composed_with=(counts,), quantile=quantile)
     assert private.multiplier > rigorous().multiplier
     events = [release(private.multiplier, private.plan.probability, 6), counts]
     spent = account(events, DELTA).epsilon
@@ -141,13 +142,6 @@ def test_smaller_budgets_are_clipped_so_much_more_that_they_hold():
         own = account([release(private.multiplier / private.shares[user], private.plan.probability, 6)], DELTA).epsilon
         assert own is not None
         assert 0.85 * budgets[user] - 0.05 * EPSILON < own <= budgets[user]
-    batch = outers(2, scale=100.0)
-    rng = [np.random.default_rng(5) for _ in range(2)]
-    nobody = values(private.release(outers(0), np.zeros(0, np.int64), 1, rng[0])[0])
-    small = values(
-        private.release([ghost.Outer(LAYER, batch[0].inputs[:1], batch[0].errors[:1])], np.array([1]), 1, rng[1])[0]
-    )
-    assert np.linalg.norm(small - nobody) == pytest.approx(1.5 * private.shares[1], rel=1e-4)
 
 
 def test_the_adaptive_bound_finds_its_quantile_and_costs_what_is_counted():
@@ -205,24 +199,33 @@ def test_an_infinite_budget_is_no_privacy(make):
 
 
 @pytest.mark.parametrize("quantile", [None, 0.5])
-def test_one_users_presence_moves_a_step_by_no_more_than_is_accounted(quantile):
-    """Gradient and count together, each in units of its own noise, against a user without interactions, whose gradient
-    is 0, and one who is not in the step; with large gradients the bound is reached."""
-    users, moved = np.array([3]), []
-    zero = [ghost.Outer(LAYER, torch.zeros(1, 30), torch.zeros(1, 40))]
-    worlds = [(outers(0), users[:0]), (zero, users), (outers(1, 0.001), users), (outers(1, 100.0), users)]
-    for batch, who in worlds:
-        private = rigorous(quantile=quantile)
+@pytest.mark.parametrize("share", [1.0, 0.5])
+@pytest.mark.parametrize("examples", [1, 3])
+def test_one_users_presence_moves_a_step_by_no_more_than_is_accounted(quantile, share, examples):
+    """Gradient and count together, each in units of its own noise, next to a user of the largest budget: a user without
+    interactions, whose gradient is 0, against one who is not in the step; with large gradients the bound is reached,
+    which is that of noise calibrated to the user's own budget."""
+    budgets = EPSILON * np.where(np.arange(N_USERS) == 3, share, 1.0)
+    accounted = 1 / rigorous(epsilon_max=share * EPSILON).multiplier
+    zero, other = ghost.Outer(LAYER, torch.zeros(1, 30), torch.zeros(1, 40)), outers(1, 100.0, seed=1)[0]
+    moved = []
+    for present in ([], [zero], outers(1, 0.001), outers(1, 100.0)):
+        inputs, errors = (
+            torch.cat([getattr(outer, part) for outer in (*present, other)]).repeat_interleave(examples, 0)
+            for part in ("inputs", "errors")
+        )
+        private, who = rigorous(budgets, quantile=quantile), np.array([3, 7])[-len(present) - 1 :]
         with noise.recording() as draws:
-            released, divisor = private.release(batch, who, 1, np.random.default_rng(5))
+            batch = [ghost.Outer(LAYER, inputs, errors)]
+            released, divisor = private.release(batch, who, examples, np.random.default_rng(5))
         count = -math.log(float(private.bound) / 1.5) / user_sgd.QUANTILE_RATE * divisor
         scales = [draw.scale for draw in draws]
         assert len(draws) == 1 + len(list(LAYER.parameters())) - (quantile is None)
         moved.append(np.append(values(released) / scales[0], count / scales[-1] if quantile else 0.0))
     np.testing.assert_allclose(moved[0], moved[1], atol=1e-9)
     distances = [float(np.linalg.norm(world - moved[0])) for world in moved[2:]]
-    assert max(distances) <= 1 / private.multiplier * (1 + 1e-5)
-    assert distances[1] == pytest.approx(1 / private.multiplier, rel=1e-4)
+    assert max(distances) <= accounted * (1 + 1e-5)
+    assert distances[1] == pytest.approx(accounted, rel=1e-4)
 
 
 def divergence(first: np.ndarray, second: np.ndarray, epsilon: float, step: float) -> float:

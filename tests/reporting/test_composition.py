@@ -95,12 +95,10 @@ def test_perturbed_data_of_other_names_are_other_releases_though_their_entries_a
     assert (group.releases, group.epsilon) == (2, pytest.approx(6.0))
 
 
-def test_words_for_one_relation_are_one_unit_and_whole_users_bound_an_interaction_in_two_steps() -> None:
+def test_words_for_one_relation_are_one_unit() -> None:
     words = (USER, "all training interactions of one user taken out, the place in the batches kept")
     assert {units.unit(entry(1.0, "interaction", of)) for of in words} == {units.USER}
     assert units.unit(entry(1.0, "interaction", SINGLE)) == units.INTERACTION
-    assert units.steps(units.INTERACTION, units.USER) == 2
-    assert units.steps(units.USER, units.INTERACTION) == 0
 
 
 def test_relations_of_other_words_and_the_same_unit_are_one_row(real: Results) -> None:
@@ -109,6 +107,16 @@ def test_relations_of_other_words_and_the_same_unit_are_one_row(real: Results) -
         spending(real, *((Spent("base", 0, entry(1.0, "interaction", of)),) for of in words))
     )
     assert (group.releases, group.neighbouring, group.epsilon) == (2, units.USER, pytest.approx(2.0))
+
+
+def test_all_events_count_each_time_in_all_of_their_steps_at_the_largest_delta(real: Results) -> None:
+    pure, noise = entry(0.25), Event(kind="gaussian", parameters={"noise_multiplier": 40.0}, count=9)
+    of_user = pure.model_copy(update={"events": (*pure.events, noise), "accounted_delta": 1e-3})
+    single = (Spent("base", 0, entry(0.5, "interaction", SINGLE)), Spent("base", 1, entry(0.5, "interaction", SINGLE)))
+    _, of_one = composition.compose_releases(spending(real, (Spent("base", 0, of_user),), single))
+    twice = [units.group_event(event, 2) for event in of_user.events]
+    expected = account([*twice, *(event for spent in single for event in spent.entry.events)], 1e-3)
+    assert (of_one.epsilon, of_one.delta) == (pytest.approx(expected.epsilon), 1e-3)
 
 
 def test_a_smaller_unit_pays_for_whole_users_twice_and_a_larger_one_names_what_does_not_bound_it(real: Results) -> None:
@@ -259,7 +267,7 @@ def test_two_steps_cost_twice_the_budget(kind: str, parameters: dict[str, float]
 
 
 def test_two_steps_of_gaussian_noise_are_twice_its_sensitivity_and_sampling_gains_nothing() -> None:
-    sampled = Event(kind="sampled-gaussian", parameters={"noise_multiplier": 3.0, "sampling_probability": 0.5})
-    gaussian = Event(kind="gaussian", parameters={"noise_multiplier": 3.0})
-    assert units.group_event(sampled, 2) == units.group_event(gaussian, 2)
-    assert units.group_event(gaussian, 2).parameters == {"noise_multiplier": 1.5}
+    sampled = Event(kind="sampled-gaussian", parameters={"noise_multiplier": 3.0, "sampling_probability": 0.5}, count=4)
+    gaussian = Event(kind="gaussian", parameters={"noise_multiplier": 3.0}, count=4)
+    twice = gaussian.model_copy(update={"parameters": {"noise_multiplier": 1.5}})
+    assert units.group_event(sampled, 2) == units.group_event(gaussian, 2) == twice

@@ -6,7 +6,18 @@ audit on the copy, and writes docs/planted.md.
 
 from __future__ import annotations
 
-from tests.privacy.planted import accounting, graphs, later, mechanisms, models, releases, secure, social, training
+from tests.privacy.planted import (
+    accounting,
+    crossed,
+    graphs,
+    later,
+    mechanisms,
+    models,
+    releases,
+    secure,
+    social,
+    training,
+)
 
 MUTATIONS = (
     *mechanisms.MUTATIONS,
@@ -18,4 +29,5 @@ MUTATIONS = (
     *later.MUTATIONS,
     *releases.MUTATIONS,
     *secure.MUTATIONS,
+    *crossed.MUTATIONS,
 )

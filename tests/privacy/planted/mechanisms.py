@@ -26,7 +26,7 @@ COUNTS = (
         "drawn = rng.geometric(success, shape) - rng.geometric(success, shape)",
         "drawn = rng.geometric(success, shape) - 1",
         tests=(
-            "tests/privacy/test_noise.py::test_discrete_laplace_is_the_law_of_its_name",
+            "tests/privacy/test_secure.py::test_whole_numbers_and_choices_follow_their_law",
             "tests/privacy/test_laplace.py::test_noise_is_discrete_laplace",
         ),
         audit="dp-popularity",

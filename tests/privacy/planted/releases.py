@@ -227,10 +227,7 @@ MUTATIONS = (
         "tasks/reporting/core/units.py",
         "return RELATIONS.get(relation, relation)",
         "return relation",
-        tests=(
-            "tests/reporting/test_composition.py"
-            "::test_words_for_one_relation_are_one_unit_and_whole_users_bound_an_interaction_in_two_steps",
-        ),
+        tests=("tests/reporting/test_composition.py::test_words_for_one_relation_are_one_unit",),
     ),
     Mutation(
         "together-endless-unsaid",
@@ -261,8 +258,7 @@ MUTATIONS = (
         "_OF_USERS = {USER: 2, PROFILE: 2}",
         "_OF_USERS = {USER: 1, PROFILE: 1}",
         tests=(
-            "tests/reporting/test_composition.py"
-            "::test_words_for_one_relation_are_one_unit_and_whole_users_bound_an_interaction_in_two_steps",
+            "tests/reporting/test_units.py::test_a_guarantee_counts_in_as_many_steps_as_neighbours_of_the_unit_are_apart",
         ),
     ),
 )
