@@ -56,16 +56,8 @@ def exposure(
         if not len(known):
             continue
         p90, p99 = np.quantile(shares, [0.9, 0.99])
-        shown.append(
-            Exposure(
-                of=of,
-                count=len(known),
-                mean=float(shares.mean()),
-                p90=float(p90),
-                p99=float(p99),
-                most=float(shares.max()),
-            )
-        )
+        mean, most = float(shares.mean()), float(shares.max())
+        shown.append(Exposure(of=of, count=len(known), mean=mean, p90=float(p90), p99=float(p99), most=most))
         order = np.lexsort((-counts, -shares))[:MOST]
         order = order[shares[order] > chance]
         tables.append(

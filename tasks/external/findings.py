@@ -131,7 +131,7 @@ class Verdict(_Part):
 class Audit(_Part):
     """All of audit.json."""
 
-    format: Literal["dprec-audit/2"] = "dprec-audit/1"
+    format: Literal["dprec-audit/2"] = "dprec-audit/2"
     alpha: float = Field(description="Probability of any false alarm among all tests together.")
     seed: int
     files: list[File]

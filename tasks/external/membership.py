@@ -8,8 +8,7 @@ chance and every control. Whether members score higher or lower is learnt from s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
@@ -17,11 +16,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.stats import rankdata
 
-from tasks.attacks.membership import as_likelihoods, lira_offline, lira_online, loss_threshold, rmia
 from tasks.evaluation.detection import FEWEST, RATES, Scored, p_above, p_above_chance, p_at_low_rate, p_different
 from tasks.external import signals
 from tasks.external.findings import Answer, Attack, Measure, undecided
 from tasks.external.inputs import NOBODY, Inputs, Ints, Pairs, Scores, Shadow, sample
+from tasks.external.shadow_attacks import FEWEST_SHADOWS, Signal, Values, attack, exchange
 from tasks.external.signals import Floats, Weights
 
 MOST_USERS = 5_000
@@ -39,16 +38,6 @@ DIFFERENT = 0.6
 SEPARATES = 0.05
 """p-value of a control below which members are different anyhow, and single hits at low rates prove nothing."""
 
-Signal = Callable[[Shadow], Floats]
-"""A run: what it was trained on, and its lists -> (n,) the signal of every target in it."""
-Values = dict[str, tuple[Floats, dict[str, Floats]]]
-"""Attack -> (n,) scores of every target, and controls of its own: the same from exchanged lists."""
-ShadowAttack = Callable[[Floats, Floats, NDArray[np.bool_]], Floats]
-"""Signals of the attacked run, those of shadow runs, and who was in these -> (n,) scores."""
-FEWEST_SHADOWS = 4
-"""Shadow runs from which the direction of an attack is learnt."""
-ALIKE_IN_ACTIVITY = 20
-"""Users among whom lists are exchanged: neighbours in the order of activity."""
 FOLDS = 5
 CLOSEST = 3
 """Items of a list that the second signal of an interaction looks at."""
@@ -88,8 +77,8 @@ def users(inputs: Inputs, similarity: Weights, seed: int) -> Answer:
         "coherence of the history": signals.coherence(similarity, histories, targets),
     }
     included = np.array([np.isin(targets, users) for users in _shadow_users(inputs)]).reshape(-1, len(targets))
-    exchanged = _exchange(inputs.lists, targets, lengths, rng)
-    values = _values(inputs, of_lists, included, np.ones_like(included), exchanged)
+    exchanged = exchange(inputs.lists, targets, lengths, rng)
+    values = attack(inputs, of_lists, included, np.ones_like(included), exchanged)
     if inputs.scores is not None:
         values |= _of_scores(_mean_scores(inputs.scores, histories, targets))
     notes = [f"{len(members):,} members, {len(others):,} non-members, {len(inputs.shadows)} shadow runs"]
@@ -146,8 +135,8 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> tuple[Answer
     included = np.array([np.isin(keys, shadow.keys) for shadow in inputs.shadows]).reshape(-1, len(keys))
     of_members = np.array([np.isin(pairs.users, users) for users in _shadow_users(inputs)]).reshape(-1, len(keys))
     owners = np.unique(pairs.users)
-    exchanged = _exchange(inputs.lists, owners, np.diff(inputs.trained.indptr)[owners], rng)
-    values = _values(inputs, of_lists, included, of_members, exchanged)
+    exchanged = exchange(inputs.lists, owners, np.diff(inputs.trained.indptr)[owners], rng)
+    values = attack(inputs, of_lists, included, of_members, exchanged)
     if inputs.scores is not None:
         values |= _of_scores(inputs.scores.lookup(keys))
     answer = _measured("interactions", notes, inputs, values, controls, is_member, pairs.users, seed)
@@ -306,73 +295,6 @@ def _own_over_chance(inputs: Inputs, histories: csr_array, users: Ints) -> float
     return own / chance if chance >= FEWEST_BY_CHANCE else float("nan")
 
 
-def _values(
-    inputs: Inputs,
-    of_lists: Mapping[str, Signal],
-    included: NDArray[np.bool_],
-    counted: NDArray[np.bool_],
-    exchanged: Ints,
-) -> Values:
-    """The threshold, and where there are shadow runs LiRA and RMIA, on every signal.
-
-    Args:
-        included, counted: (n_shadows, n) whether a target was in that run, and whether it is one of that run's targets.
-        exchanged: (n_users, K) lists of other users, for the control.
-    """
-    values: Values = {}
-    online = (included.any(axis=0) & ~included.all(axis=0)).mean() >= ONLINE if len(included) else False
-    for name, signal in of_lists.items():
-        own, swapped = (signal(Shadow(inputs.trained_keys, lists)) for lists in (inputs.lists, exchanged))
-        runs = np.array([signal(shadow) for shadow in inputs.shadows]).reshape(-1, len(own))
-        attacks: dict[str, tuple[ShadowAttack, tuple[Floats, Floats], Floats]] = {
-            "loss threshold": (_threshold, (own, swapped), runs)
-        }
-        if len(runs) and np.nanstd(own) > 0:  # something that shadow runs could make clearer
-            lira = lira_online if online else lira_offline
-            attacks[f"LiRA ({'online' if online else 'offline'})"] = (lira, (own, swapped), runs)
-            likely = partial(_rmia, offline=None if online else OFFLINE_RMIA)
-            attacks["RMIA"] = (likely, (as_likelihoods(own), as_likelihoods(swapped)), as_likelihoods(runs))
-        for kind, (attack, attacked, of_runs) in attacks.items():
-            sign = _direction(attack, of_runs, included, counted)
-            scores, control = (sign * attack(of, of_runs, included) for of in attacked)
-            values[f"{kind} on {name}"] = scores, {"exchanged lists": control}
-    return values
-
-
-def _direction(
-    attack: ShadowAttack,
-    runs: Floats,
-    included: NDArray[np.bool_],
-    counted: NDArray[np.bool_],
-) -> float:
-    """1, or -1 where shadow runs that are attacked with the help of the others have an AUC below 1/2 on average."""
-    aucs = []
-    for run in range(len(runs) if len(runs) >= FEWEST_SHADOWS else 0):
-        others = np.arange(len(runs)) != run
-        scores = attack(runs[run], runs[others], included[others])
-        usable = counted[run] & ~np.isnan(scores)
-        if 0 < included[run][usable].sum() < usable.sum():
-            aucs.append(_score(scores[usable], included[run][usable], None).auc)
-    return -1.0 if aucs and np.mean(aucs) < 0.5 else 1.0
-
-
-def _threshold(signals: Floats, shadows: Floats, included: NDArray[np.bool_]) -> Floats:
-    del shadows, included
-    return loss_threshold(-signals)
-
-
-def _rmia(signals: Floats, shadows: Floats, included: NDArray[np.bool_], offline: float | None) -> Floats:
-    return rmia(signals, shadows, included, np.ones(len(signals), bool), offline=offline)
-
-
-def _exchange(lists: Ints, users: Ints, activity: Ints, rng: np.random.Generator) -> Ints:
-    """Lists that are shuffled among these users, (n,), of like activity, (n,); those of other users stay."""
-    result = lists.copy()
-    order = users[np.lexsort((rng.random(len(users)), activity))]
-    result[order] = lists[order[np.lexsort((rng.random(len(users)), np.arange(len(users)) // ALIKE_IN_ACTIVITY))]]
-    return result
-
-
 def _lengths(lists: Ints, users: Ints) -> Floats:
     """(len(users),) items of each list; NaN without one."""
     lengths = (lists[users] != NOBODY).sum(axis=1).astype(np.float64)
@@ -382,12 +304,6 @@ def _lengths(lists: Ints, users: Ints) -> Floats:
 def _shadow_users(inputs: Inputs) -> list[Ints]:
     """Of each shadow run the users whom it was trained on."""
     return [np.unique(shadow.keys // inputs.n_items) for shadow in inputs.shadows]
-
-
-ONLINE = 0.9
-"""Share of targets that shadow runs must have in and out for the online attacks, which leave the other targets out."""
-OFFLINE_RMIA = 0.3
-"""The a of offline RMIA, which its authors take for most data sets."""
 
 
 def _of_scores(values: Floats) -> Values:

@@ -10,15 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tasks.errors import ConfigurationError, DataError
 from tasks.external import canaries as planted
 from tasks.external import exposure, membership, reading
-from tasks.external.findings import Audit, Exposure, File
-from tasks.external.inputs import assemble
+from tasks.external.findings import Answer, Audit, Exposure, File
+from tasks.external.inputs import Inputs, Pairs, assemble
 from tasks.external.own_items import own_items
 from tasks.external.reading import Given, Names
 from tasks.external.reconstruction import held_back
+from tasks.external.shadow_attacks import Values
 from tasks.external.signals import similarities
 from tasks.external.verdict import ALPHA, decide
 
@@ -116,21 +118,7 @@ def run(asked: AuditRequest, say: Callable[[str], None]) -> tuple[Audit, pl.Data
             yield trained_on, listed
 
     inputs = assemble(train, lists, public, scores, hidden, others())
-    say("similarities of items")
-    similarity = similarities(inputs)
-    answers = [own_items(inputs, asked.seed)]
-    say("membership of users")
-    answers.append(membership.users(inputs, similarity, asked.seed))
-    say("membership of interactions")
-    answer, pairs, is_member, values = membership.interactions(inputs, similarity, asked.seed)
-    answers.append(answer)
-    if inputs.train.ratings is not None:
-        say("held-back ratings")
-        answers.append(held_back(inputs, similarity, asked.seed))
-    if people is not None:
-        from tasks.external.attributes import attributes  # torch and scikit-learn: seconds to import
-
-        answers = attributes(inputs, people.rows, asked.seed, asked.jobs, say) + answers
+    answers, pairs, is_member, values = _answer(inputs, people, asked, say)
     proved = None
     if all_coins:
         control = _prove(asked.control, asked) if asked.control else None
@@ -153,6 +141,28 @@ def run(asked: AuditRequest, say: Callable[[str], None]) -> tuple[Audit, pl.Data
         verdict=verdict,
     )
     return audit, exposed
+
+
+def _answer(
+    inputs: Inputs, people: Given | None, asked: AuditRequest, say: Callable[[str], None]
+) -> tuple[list[Answer], Pairs, NDArray[np.bool_], Values]:
+    """The answers to all questions but that of canaries, and what attacks say of single interactions."""
+    say("similarities of items")
+    similarity = similarities(inputs)
+    answers = [own_items(inputs, asked.seed)]
+    say("membership of users")
+    answers.append(membership.users(inputs, similarity, asked.seed))
+    say("membership of interactions")
+    answer, pairs, is_member, values = membership.interactions(inputs, similarity, asked.seed)
+    answers.append(answer)
+    if inputs.train.ratings is not None:
+        say("held-back ratings")
+        answers.append(held_back(inputs, similarity, asked.seed))
+    if people is not None:
+        from tasks.external.attributes import attributes  # torch and scikit-learn: seconds to import
+
+        answers = attributes(inputs, people.rows, asked.seed, asked.jobs, say) + answers
+    return answers, pairs, is_member, values
 
 
 def _prove(runs: Sequence[OtherRun], asked: AuditRequest) -> float:
