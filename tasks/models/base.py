@@ -33,7 +33,7 @@ class ModelConfig(BaseModel):
 
     @classmethod
     def noise_names(cls) -> dict[str, str]:
-        """Field -> its name in the keys of noise: the one that it had when they were frozen, as a serialisation alias."""
+        """Field -> its name in keys of noise: what it was called when they were frozen, its serialisation alias."""
         return {name: field.serialization_alias or name for name, field in cls.model_fields.items()}
 
 
@@ -122,8 +122,7 @@ class Model(ABC):
     towards anybody else. `save` writes it to a file of its own."""
 
     noise_key: ClassVar[str] = ""
-    """Names the model in the key of its noise: what the class was called when keys were frozen. None draws noise without
-    one of its own."""
+    """Names the model in the key of its noise: what the class was called when keys were frozen."""
     named: tuple[str, ...] = ()
     """What else tells the noise of this fit from that of others, beside its data, configuration and seed: data set,
     experiment and setting."""
