@@ -31,6 +31,11 @@ class ModelConfig(BaseModel):
     # an infinite budget survives being saved
     model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="constants")
 
+    @classmethod
+    def noise_names(cls) -> dict[str, str]:
+        """Field -> its name in keys of noise: what it was called when they were frozen, its serialisation alias."""
+        return {name: field.serialization_alias or name for name, field in cls.model_fields.items()}
+
 
 class Resumable(Protocol):
     """What a `Progress` sees of a model that is trained by epochs: `tasks.models.training.EpochModel`."""
@@ -116,6 +121,8 @@ class Model(ABC):
     """Of `released`, what is computed from each user's own record and is for that user's eyes: no guarantee covers it
     towards anybody else. `save` writes it to a file of its own."""
 
+    noise_key: ClassVar[str] = ""
+    """Names the model in the key of its noise: what the class was called when keys were frozen."""
     named: tuple[str, ...] = ()
     """What else tells the noise of this fit from that of others, beside its data, configuration and seed: data set,
     experiment and setting."""
@@ -146,8 +153,9 @@ class Model(ABC):
             if reason := self.insecure():
                 raise ConfigurationError(f"noise: secure: {reason}")
             return noise.secure_generator()
-        own = type(self).__qualname__, self.config.model_dump_json(), data.digest
-        return noise.stream(rng, *own, *self.named)
+        if not self.noise_key:
+            raise ConfigurationError(f"{type(self).__name__} draws noise and has no noise_key")
+        return noise.stream(rng, self.noise_key, self.config.model_dump_json(by_alias=True), data.digest, *self.named)
 
     def insecure(self) -> str:
         """Why the model, as configured, cannot draw secure noise; empty where it can."""

@@ -114,7 +114,8 @@ def complete(unit: Unit, name: str, params: Params, place: Path, screen: Screen)
     evaluator = evaluator_class(suite.task)(inputs, suite.evaluation, training)
     data = evaluator.training_data(cls, unit.seed)
     model = cls(cls.Config.model_validate(unit.config))
-    model.named = (experiment.data, name, unit.setting)
+    noise_settings = dict(zip(experiment.settings(), experiment.settings(cls.Config.noise_names()), strict=True))
+    model.named = (experiment.data, name, noise_settings[unit.setting])
     model.noise_mode = experiment.noise or "research"
     history: list[dict[str, Any]] = []
     best: list[Record] = []

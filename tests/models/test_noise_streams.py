@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Self
 
 import numpy as np
 import pytest
+from pydantic import Field
 
-from tasks.models.base import Model
+from tasks.config.params import Experiment
+from tasks.errors import ConfigurationError
+from tasks.models.base import SILENT, Model, ModelConfig, Progress
 from tasks.privacy import noise
 from tasks.privacy.noise import Draw
 from tasks.training_data import TrainingData
@@ -109,3 +113,43 @@ def test_two_fits_with_one_generator_have_noise_of_their_own() -> None:
 
 def test_the_model_says_by_what_its_noise_is_named() -> None:
     assert Model.named == ()
+
+
+class Toy(Model):
+    """Draws from its noise when asked."""
+
+    noise_key = "Toy"
+
+    def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
+        raise NotImplementedError
+
+    released = restore_released = fit  # type: ignore[assignment]
+
+
+class ToyConfig(ModelConfig):
+    epsilon: float
+    cap: int = 3
+
+
+class Renamed(ModelConfig):
+    """The same with another name of a field."""
+
+    budget: float = Field(serialization_alias="epsilon")
+    cap: int = 3
+
+
+def test_names_of_classes_fields_and_settings_are_not_in_the_key_of_noise() -> None:
+    data = lists.checkerboard()[0]
+    drawn = []
+    for cls, config, key in (
+        (Toy, ToyConfig(epsilon=2.0), "epsilon"),
+        (type("T", (Toy,), {}), Renamed(budget=2.0), "budget"),
+    ):
+        model = cls(config)
+        experiment = Experiment.model_construct(model="", config={}, sweep=[{key: 2.0}])
+        settings = experiment.settings(type(config).noise_names())
+        model.named = ("data", "experiment", list(settings)[1])
+        drawn.append(model.noise_stream(data, np.random.default_rng(0)).random())
+    assert drawn[0] == drawn[1]
+    with pytest.raises(ConfigurationError, match="has no noise_key"):
+        type("T", (Toy,), {"noise_key": ""})(ToyConfig(epsilon=2.0)).noise_stream(data, np.random.default_rng(0))

@@ -185,6 +185,8 @@ class DPALS(FactorModel):
     without interactions in the head is offered the items by their noisy counts (without counts: scores 0).
     """
 
+    noise_key = "DPALS"
+
     config: DPALSConfig
     has_secure_noise = True
     watch: Callable[[Floats, float, Adds], None] | None = None

@@ -51,6 +51,8 @@ class DPMFConfig(FactorConfig):
 class DPMF(FactorModel):
     """Matrix factorisation whose item vectors are perturbed."""
 
+    noise_key = "DPMF"
+
     config: DPMFConfig
     has_secure_noise = True
 

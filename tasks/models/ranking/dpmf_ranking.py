@@ -110,6 +110,7 @@ class ImplicitDPMF(ListedFactors):
     Raises (from `fit`) DataError: a user interacted with every item, so that none can be sampled.
     """
 
+    noise_key = "ImplicitDPMF"
     changed: ClassVar[str] = "one listed cell's value changed between 0 and 1"
     listed: ClassVar[str] = (
         "An interaction that comes or goes changes which cells are listed, not one cell's value: its own cell and one "
@@ -131,6 +132,8 @@ class ExplicitDPMF(ListedFactors):
 
     Raises (from `fit`) DataError: interactions have no ratings, or one is outside the range of the configuration.
     """
+
+    noise_key = "ExplicitDPMF"
 
     config: ExplicitConfig
     uses_ratings: ClassVar[bool] = True

@@ -42,6 +42,8 @@ class DPNEConfig(FactorConfig):
 class DPNE(FactorModel):
     """Embedding of the user-item graph whose item vectors are perturbed."""
 
+    noise_key = "DPNE"
+
     config: DPNEConfig
     insecurity = objective.INSECURE
 

@@ -60,6 +60,8 @@ class FactorisationNetwork(UserNetwork):
 class MF(UserModel):
     """Matrix factorisation without biases."""
 
+    noise_key = "MF"
+
     config: FactorisationConfig
     bias: ClassVar[bool] = False
 
@@ -76,4 +78,5 @@ class MF(UserModel):
 class SVD(MF):
     """Matrix factorisation with a bias for every item."""
 
+    noise_key = "SVD"
     bias: ClassVar[bool] = True

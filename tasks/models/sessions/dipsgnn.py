@@ -77,6 +77,8 @@ class DIPSGNNConfig(APGNNConfig):
 class DIPSGNN(ScaledSessions):
     """The noisy gated graph network, with a user vector made of (perturbed) features."""
 
+    noise_key = "DIPSGNN"
+
     config: DIPSGNNConfig
     uses_features: ClassVar[bool] = True
     insecurity = keyed.INSECURE
@@ -240,6 +242,7 @@ class DIPSGNN(ScaledSessions):
 class PrivU(DIPSGNN):
     """DIPSGNN with a vector for every user in place of features: the ablations Priv-U and, without noise, Nonp-U."""
 
+    noise_key = "PrivU"
     uses_features: ClassVar[bool] = False
 
     def user_module(self, data: TrainingData) -> nn.Module | None:

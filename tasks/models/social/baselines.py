@@ -43,6 +43,7 @@ class DPMFConfig(FactorisationConfig):
 class MF(SocialFactorisation):
     """Published ratings alone, factorised by whoever holds them."""
 
+    noise_key = "MF"
     with_parties = False
 
     def sides(self, sensitive: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -57,6 +58,8 @@ class MF(SocialFactorisation):
 class SoReg(MF):
     """MF with friends' vectors drawn to each other."""
 
+    noise_key = "SoReg"
+
     config: SoRegConfig
     uses_links = True
 
@@ -67,6 +70,8 @@ class SoReg(MF):
 
 class DPMF(SocialFactorisation):
     """All ratings submitted with the same noise, no friends."""
+
+    noise_key = "DPMF"
 
     config: DPMFConfig
 

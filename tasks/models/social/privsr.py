@@ -86,6 +86,8 @@ class PrivSRConfig(FactorisationConfig):
 class PrivSR(SocialFactorisation):
     """See the module."""
 
+    noise_key = "PrivSR"
+
     config: PrivSRConfig
     uses_links = True
 

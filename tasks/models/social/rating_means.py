@@ -148,6 +148,8 @@ class PrivateRatingMeans(RatingMeans):
     so the noisy mean is worth 1/(1/n_s + 2Δ²/(ε n_s)²/s²) published ratings, and that is its weight beside them.
     """
 
+    noise_key = "PrivateRatingMeans"
+
     config: PrivateRatingMeansConfig
 
     @override

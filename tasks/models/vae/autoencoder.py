@@ -86,6 +86,8 @@ class AENetwork(RowNetwork):
 class AE(UserModel):
     """Autoencoder recommender."""
 
+    noise_key = "AE"
+
     config: AEConfig
 
     def architecture(self, data: TrainingData, rng: np.random.Generator) -> UserNetwork:

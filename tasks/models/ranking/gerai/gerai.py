@@ -49,6 +49,7 @@ class GERAINetwork(GCNNetwork):
 class GERAI(GCN):
     """Graph recommender with differentially private loss coefficients (functional mechanism, Algorithm 3)."""
 
+    noise_key = "GERAI"
     network_class = GERAINetwork
     config: GERAIConfig
     insecurity = functional.INSECURE

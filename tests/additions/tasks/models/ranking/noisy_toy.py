@@ -27,6 +27,7 @@ class NoisyToy(Toy):
     """`Toy` on cells with noise of scale 1/ε."""
 
     config: NoisyToyConfig
+    noise_key = "NoisyToy"
 
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """Keep the noisy interactions; see `Model.fit`."""
