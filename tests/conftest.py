@@ -78,15 +78,15 @@ def accounted_once(request: pytest.FixtureRequest, tmp_path_factory: pytest.Temp
     folder.mkdir(exist_ok=True)
     known = known_compositions()
 
-    def composed(events: Sequence[Event], noise_multiplier: float | None, delta: float) -> float:
-        asked = repr(([event.model_dump_json() for event in events], noise_multiplier, delta))
+    def composed(events: Sequence[Event], *others: Any) -> float:
+        asked = repr(([event.model_dump_json() for event in events], *others))
         name = hashlib.sha256(asked.encode()).hexdigest()[:16]
         if name in known and int(name, 16) % SAMPLE:
             return known[name]
         file = folder / name
         if not file.exists():
             place = file.with_name(f"{name}.{os.getpid()}")
-            place.write_text(repr(_compose(events, noise_multiplier, delta)), encoding="utf-8")
+            place.write_text(repr(_compose(events, *others)), encoding="utf-8")
             rename(place, file, durable=False)
         epsilon = float(file.read_text(encoding="utf-8"))
         assert epsilon == pytest.approx(known.get(name, epsilon)), f"{ACCOUNTED.name} is not what {asked} gives"

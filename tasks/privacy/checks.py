@@ -8,15 +8,20 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+SMALLEST_EPSILON = 1e-300
+"""Below, constants of mechanisms overflow; noise is refused earlier, by `tasks.privacy.secure.check_scale`."""
+
 
 def check_epsilon(epsilon: float) -> None:
-    """Refuse a budget that is not a positive finite number.
+    """Refuse a budget that is not a positive finite number, or too small for double precision.
 
     Raises:
-        ValueError: epsilon is zero, negative, infinite or NaN.
+        ValueError: epsilon is zero, negative, below `SMALLEST_EPSILON`, infinite or NaN.
     """
     if not (math.isfinite(epsilon) and epsilon > 0):
         raise ValueError(f"epsilon must be a positive finite number (is {epsilon})")
+    if epsilon < SMALLEST_EPSILON:
+        raise ValueError(f"the budget is too small: epsilon must be at least {SMALLEST_EPSILON:g} (is {epsilon:g})")
 
 
 def check_unit_interval(values: NDArray[np.floating], columns: Sequence[str]) -> None:

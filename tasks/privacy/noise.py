@@ -140,9 +140,11 @@ def gaussian(
         single: draw float32.
 
     Raises:
-        ValueError: the generator is secure, and the noise would be added in floating point; see `add_gaussian`.
+        ValueError: the generator is secure, and the noise would be added in floating point; see `add_gaussian`. `std`
+            is above `tasks.privacy.secure.LARGEST_SCALE`, here and below.
     """
     _refuse(rng, "Gaussian noise without what it is added to")
+    secure.check_scale("gaussian", std)
     drawn: NDArray[Any] = rng.standard_normal(shape, np.float32) if single else rng.standard_normal(shape)
     return np.asarray(std * _record(release, "gaussian", std, drawn))
 
@@ -202,6 +204,7 @@ def gaussian_by_key(
     key: tuple[int, ...], release: str, std: float, ids: NDArray[np.integer], width: int
 ) -> torch.Tensor:
     """(n, width) float32, a function of release, key and (n,) ids alone: see `tasks.privacy.keyed`."""
+    secure.check_scale("gaussian", std)
     drawn = keyed.normals((_release_key(release), *key), ids, width)
     return torch.from_numpy(_record(release, "gaussian", std, drawn)) * std
 
@@ -210,6 +213,7 @@ def gaussian_streams(
     key: tuple[int, ...], release: str, std: float, ids: NDArray[np.uint64], counts: NDArray[np.integer], width: int
 ) -> torch.Tensor:
     """(Σ counts, width) float32: counts[i] rows for each of (n,) ids, a function of release, key and id alone."""
+    secure.check_scale("gaussian", std)
     drawn = keyed.streams((_release_key(release), *key), ids, counts, width)
     return torch.from_numpy(_record(release, "gaussian", std, drawn)) * std
 
@@ -218,16 +222,23 @@ def laplace(rng: np.random.Generator, release: str, scale: float, shape: tuple[i
     """Laplace(`scale`), of variance 2 scale².
 
     Raises:
-        ValueError: the generator is secure, and the noise would be added in floating point; see `add_laplace`.
+        ValueError: the generator is secure, and the noise would be added in floating point; see `add_laplace`. `scale`
+            is above `tasks.privacy.secure.LARGEST_SCALE`.
     """
     _refuse(rng, "Laplace noise without what it is added to")
+    secure.check_scale("laplace", scale)
     return _record(release, "laplace", scale, rng.laplace(0.0, scale, shape))
 
 
 def discrete_laplace(rng: np.random.Generator, release: str, rate: float, shape: tuple[int, ...]) -> NDArray[np.int64]:
-    """P[k] proportional to exp(-rate |k|): the difference of two geometric variables."""
+    """P[k] proportional to exp(-rate |k|): the difference of two geometric variables.
+
+    Raises:
+        ValueError: 1/rate is above `tasks.privacy.secure.LARGEST_SCALE`.
+    """
     rate = budget(rng, rate)
     success = -math.expm1(-rate)
+    secure.check_scale("discrete laplace", 1 / rate if rate else math.inf)
     if isinstance(rng, SecureGenerator):
         first, second = secure.geometric(rng, rate, 2 * math.prod(shape)).reshape(2, *shape)
         return _record(release, "discrete laplace", 1 / success, first - second)

@@ -36,6 +36,9 @@ GROWTH = 2.0**-10
 """So much larger than asked for is the scale of the noise, relatively."""
 SHARE = 2.0**-14
 """Of the sensitivity, the most that rounding one array may add: `GROWTH` pays for 16 arrays in L1, 256 in L2."""
+LARGEST_SCALE = {"gaussian": 2.0**100, "laplace": 2.0**100, "discrete laplace": 2.0**40}
+"""Of a law, the scale up to which its noise keeps it in any mode, and hence a smallest budget. Beyond, floats of single
+precision would soon be infinite. Integers would come in steps, which show an exact count, and at last all be equal."""
 _LARGEST = 2.0**52
 """Of a value, in steps of the grid; what is farther out is cut off there before noise is added."""
 _DIGITS = 63
@@ -69,6 +72,21 @@ class SecureGenerator(np.random.Generator):
         self.__reduce__()
 
 
+def check_scale(law: Literal[Law, "discrete laplace"], scale: float | np.floating[Any] | NDArray[np.floating]) -> None:
+    """Refuse noise that is too large for its arithmetic.
+
+    Args:
+        scale: one for all numbers, or one for each.
+
+    Raises:
+        ValueError: the scale, or one of them, is NaN or above `LARGEST_SCALE`.
+    """
+    if not np.all(np.asarray(scale) <= LARGEST_SCALE[law]):
+        raise ValueError(
+            f"the budget is too small: {law} noise of scale {np.max(scale):.3g} is above {LARGEST_SCALE[law]:.3g}"
+        )
+
+
 def add(
     rng: SecureGenerator, law: Law, value: NDArray[np.floating], scale: float, sensitivity: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -81,11 +99,12 @@ def add(
         sensitivity: of all arrays that are released together.
 
     Raises:
-        ValueError: scale or sensitivity is not a positive finite number, a value is not finite, or rounding so many
-            numbers would add more to the sensitivity than `SHARE` of it.
+        ValueError: scale or sensitivity is not a positive finite number, the scale is above `LARGEST_SCALE`, a value is
+            not finite, or rounding so many numbers would add more to the sensitivity than `SHARE` of it.
     """
     if not (math.isfinite(scale) and scale > 0):
         raise ValueError(f"scale of secure noise must be a positive finite number (is {scale})")
+    check_scale(law, scale)
     if not (math.isfinite(sensitivity) and sensitivity > 0):
         raise ValueError(f"sensitivity must be a positive finite number (is {sensitivity})")
     step = grid(scale)

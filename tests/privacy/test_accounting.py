@@ -1,16 +1,22 @@
 """Accounting agrees with closed forms, is never below them, and refuses what it cannot account for."""
 
 import math
+import resource
+import time
 from functools import cache
 from itertools import combinations
 
 import dp_accounting
+import mpmath
 import numpy as np
 import pytest
 from dp_accounting import rdp
+from hypothesis import Phase, example, given, settings
+from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting import account as accounting
+from tasks.privacy.accounting.account import account, estimate
 from tasks.privacy.accounting.ledger import Event
 
 pytestmark = pytest.mark.usefixtures("composed_anew")
@@ -176,3 +182,102 @@ def test_what_cannot_be_accounted_for_is_refused_with_its_reason(events: list[Ev
 def test_impossible_deltas_are_refused(delta: float) -> None:
     with pytest.raises(ValueError, match="delta must be in"):
         account([event("pure-local", epsilon=1.0)], delta)
+
+
+def test_gaussian_noise_of_any_scale_costs_something() -> None:
+    """δ(0) is the total variation distance, about 0.4 / noise multiplier; above it ε is positive."""
+    for noise_multiplier in (1e9, 1e17, 1e200):
+        epsilon = account([event("gaussian", noise_multiplier=noise_multiplier)], delta=1e-250).epsilon
+        assert epsilon is not None
+        assert epsilon > 1 / noise_multiplier
+    assert account([event("gaussian", noise_multiplier=1e17)], delta=1e-5).epsilon == 0
+
+
+@pytest.mark.parametrize("delta", [1e-13, 1e-16, 1e-30, 1e-300])
+def test_sampled_steps_have_a_finite_epsilon_at_any_delta(delta: float) -> None:
+    """As dp_accounting's Rényi accountant, which has other orders."""
+    renyi = rdp.RdpAccountant([*range(2, 400)])
+    renyi.compose(dp_accounting.PoissonSampledDpEvent(0.01, dp_accounting.GaussianDpEvent(1.0)), 1000)
+    spent = account([event("sampled-gaussian", 1000, noise_multiplier=1.0, sampling_probability=0.01)], delta)
+    assert spent.epsilon == pytest.approx(renyi.get_epsilon(delta), rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("order", "noise_multiplier", "probability"),
+    [(2, 1.0, 0.01), (7, 0.6, 0.3), (40, 3.0, 1e-12), (300, 1e6, 1e-9), (20_000, 400.0, 1e-3), (20_000, 90.0, 1e-3)],
+)
+def test_renyi_divergence_of_a_sampled_release_is_exact(order, noise_multiplier, probability) -> None:
+    """Mironov, Talwar and Zhang 2019, section 3.3, in 60 digits."""
+    with mpmath.workdps(60):
+        q = mpmath.mpf(probability)
+        term, total = (1 - q) ** order, mpmath.mpf(0)
+        for k in range(min(order, 2000) + 1):
+            total += term * mpmath.exp(mpmath.mpf(k * (k - 1)) / (2 * mpmath.mpf(noise_multiplier) ** 2))
+            term *= q / (1 - q) * (order - k) / (k + 1)
+        exact = float(mpmath.log(total) / (order - 1))
+    bound = accounting._sampled_renyi(float(order), noise_multiplier, probability)
+    assert bound == pytest.approx(exact, rel=1e-6, abs=0)
+
+
+def test_rounding_in_fourier_transforms_takes_nothing_off_epsilon() -> None:
+    """Without an allowance for it, ε is 0.3 % below the exact one here, and more at smaller δ."""
+    everybody = event("sampled-gaussian", 10_000, noise_multiplier=100.0, sampling_probability=1.0)
+    for delta in (1e-9, 1e-10, 2e-11, 1e-12):
+        assert accounting._compose([everybody], None, delta, accounting.POINTS) >= gaussian_epsilon(1.0, delta)
+
+
+def test_an_estimate_is_an_upper_bound_and_near() -> None:
+    for multiplier, probability, count in ((0.5, 0.01, 1000), (4.0, 0.1, 300), (20.0, 0.3, 5000)):
+        sampled = event("sampled-gaussian", count, noise_multiplier=multiplier, sampling_probability=probability)
+        bound, rough = account([sampled], 1e-5).epsilon, estimate([sampled], 1e-5).epsilon
+        assert bound is not None
+        assert rough is not None
+        assert bound <= rough < 1.01 * bound
+
+
+def powers(low: float, high: float) -> st.SearchStrategy[float]:
+    return st.floats(low, high).map(lambda exponent: 10.0**exponent)
+
+
+SIZES = {
+    "pure-local": st.fixed_dictionaries({"epsilon": powers(-320, 300)}),
+    "laplace": st.fixed_dictionaries({"noise_multiplier": powers(-8, 200)}),
+    "discrete-laplace": st.fixed_dictionaries(
+        {"noise_parameter": powers(-12, 2), "sensitivity": powers(0, 12).map(round).map(float)}
+    ),
+    "gaussian": st.fixed_dictionaries({"noise_multiplier": powers(-200, 200)}),
+    "sampled-gaussian": st.fixed_dictionaries(
+        {"noise_multiplier": powers(-1, 3) | powers(-200, 200), "sampling_probability": powers(-6, 0) | powers(-300, 0)}
+    ),
+}
+EVENTS = st.one_of(
+    st.builds(Event, kind=st.just(kind), parameters=sizes, count=st.just(1) | powers(0, 15).map(int))
+    for kind, sizes in SIZES.items()
+)
+STEPS = event("sampled-gaussian", 1000, noise_multiplier=1.0, sampling_probability=0.01)
+
+
+@settings(max_examples=40, derandomize=True, phases=[Phase.explicit, Phase.generate])
+@example([event("pure-local", epsilon=710.0), STEPS], 1e-5)
+@example([event("laplace", noise_multiplier=1e-5), STEPS], 1e-5)
+@example([event("discrete-laplace", noise_parameter=1e-9, sensitivity=4e9), STEPS], 1e-5)
+@example([event("laplace", 10**6, noise_multiplier=100.0)], 1e-5)
+@example([event("pure-local", 10**12, epsilon=1e-11)], 1e-2)
+@example([event("pure-local", 10**5, epsilon=0.5)], 1e-2)
+@example([event("sampled-gaussian", 10**6, noise_multiplier=5.0, sampling_probability=0.1)], 1e-5)
+@example([event("sampled-gaussian", noise_multiplier=0.14, sampling_probability=0.3)], 1e-5)
+@example([event("laplace", 100, noise_multiplier=1 + k / 100) for k in range(100)], 1e-5)
+@given(st.lists(EVENTS, min_size=1, max_size=8), powers(-300, -1))
+def test_whatever_is_composed_takes_little_time_and_memory(events: list[Event], delta: float) -> None:
+    """Five seconds of a free processor, and a gigabyte."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        size = int(file.read().split()[0]) * resource.getpagesize()
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (size + 2**30, limits[1]))
+    try:
+        start = time.process_time()
+        spent = account(events, delta)
+        assert time.process_time() - start < 10
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
+    assert spent.epsilon is None or 0 <= spent.epsilon < math.inf

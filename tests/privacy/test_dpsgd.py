@@ -5,6 +5,8 @@ import math
 import numpy as np
 import pytest
 import torch
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
 from tasks.privacy.accounting.account import account
@@ -25,6 +27,24 @@ def test_the_budget_is_met_and_used_up(epsilon, delta, probability, steps):
     multiplier = noise_multiplier(epsilon, delta, probability, steps)
     assert 0.99 * epsilon < spent(multiplier, probability, steps, delta) <= epsilon
     assert spent(multiplier / (1 + 2 * PRECISION), probability, steps, delta) > epsilon
+
+
+exponents = st.floats(0, 1)
+
+
+@settings(max_examples=10, derandomize=True, phases=[Phase.generate])
+@given(exponents, exponents, exponents, exponents)
+def test_the_multiplier_is_enough_and_at_most_a_thousandth_too_large(epsilon, delta, probability, steps):
+    """ε from 1e-3 to 1e3, δ from 1e-30 to 1e-3, sampling probabilities from 1e-4 to 1, up to 10,000 steps."""
+    epsilon, delta = 10 ** (6 * epsilon - 3), 10 ** (27 * delta - 30)
+    probability, steps = 10 ** (4 * probability - 4), int(10 ** (4 * steps))
+    multiplier = noise_multiplier(epsilon, delta, probability, steps)
+    assert spent(multiplier, probability, steps, delta) <= epsilon
+    assert spent(multiplier / (1 + PRECISION), probability, steps, delta) > epsilon
+
+
+def test_at_a_tiny_delta_the_multiplier_is_that_of_renyi_divergence():
+    assert noise_multiplier(1.0, 1e-15, 0.01, 1000) == pytest.approx(2.67, abs=0.01)
 
 
 def test_one_full_step_is_the_analytic_gaussian_mechanism():

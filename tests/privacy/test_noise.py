@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,8 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 
-from tasks.privacy import noise
+from tasks.privacy import noise, secure
 from tasks.privacy.noise import Draw, generator
 from tests.models import test_contract, test_next_item_contract, test_rating_contract
 from tests.privacy import draws
@@ -266,6 +268,55 @@ def test_noise_by_key_is_a_function_of_release_key_and_id() -> None:
         assert torch.equal(first[50:53], part)
         for other in others:
             assert abs(float(torch.corrcoef(torch.stack([first.ravel(), other.ravel()]))[0, 1])) < 5 / 6000**0.5
+
+
+def zeros(law: str, scale: float, rng: np.random.Generator) -> np.ndarray:
+    """Noise added to nothing, by the function that a mechanism calls."""
+    value = np.zeros(400_000 if law == "discrete laplace" else 40_000)
+    if law == "discrete laplace":
+        return noise.discrete_laplace(rng, "", 1 / scale, value.shape)
+    add = noise.add_gaussian if law == "gaussian" else noise.add_laplace
+    return add(rng, "", value, scale, sensitivity=scale)
+
+
+@pytest.mark.parametrize("generator", [lambda: np.random.default_rng(1), noise.secure_generator])
+@pytest.mark.parametrize("law", secure.LARGEST_SCALE)
+def test_the_largest_noise_keeps_its_law_and_larger_noise_is_refused(law, generator, monkeypatch) -> None:
+    """A sound law fails once in 10,000 keys (they are fixed, so never). Integers keep their last digits."""
+    monkeypatch.setattr("secrets.randbits", lambda bits: 2**bits // 3)
+    largest = secure.LARGEST_SCALE[law]
+    drawn = zeros(law, largest, generator())
+    distribution = stats.norm if law == "gaussian" else stats.laplace
+    assert np.isfinite(drawn.std())
+    assert stats.kstest(drawn / largest, distribution.cdf).pvalue > 1e-4
+    if law == "discrete laplace":
+        assert stats.chisquare(np.bincount(drawn % 64, minlength=64)).pvalue > 1e-4
+    for scale in (largest * 1.001, 1e50, 1e300):
+        with pytest.raises(ValueError, match="the budget is too small"):
+            zeros(law, scale, generator())
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda std: noise.gaussian(np.random.default_rng(), "", std, 2),
+        lambda std: noise.gaussian(np.random.default_rng(), "", np.array([1.0, std]), 2, single=True),
+        lambda std: noise.gaussian_by_key((1,), "", std, np.arange(2), 1),
+        lambda std: noise.gaussian_streams((1,), "", std, np.arange(2, dtype=np.uint64), np.ones(2, int), 1),
+        lambda std: noise.laplace(np.random.default_rng(), "", std, 2),
+    ],
+)
+@pytest.mark.parametrize("scale", [2.0**101, math.inf, math.nan])
+def test_noise_beyond_its_arithmetic_is_refused(draw: Callable[[float], object], scale: float) -> None:
+    with pytest.raises(ValueError, match="the budget is too small"):
+        draw(scale)
+
+
+@pytest.mark.parametrize("name", ["dp-popularity", "dpmf-rigorous"])
+@pytest.mark.parametrize("epsilon", [1e-18, 1e-19, 1e-20, 1e-25, 1e-320])
+def test_no_exact_count_is_released_at_the_smallest_budgets(name: str, epsilon: float) -> None:
+    with pytest.raises(ValueError, match="the budget is too small"):
+        test_contract.fitted(name, test_contract.checkerboard()[0], **test_contract.short(name) | {"epsilon": epsilon})
 
 
 def fit(name: str) -> None:

@@ -107,6 +107,12 @@ def test_impossible_budgets_are_refused(epsilon: float) -> None:
         piecewise.perturb(np.zeros(3), epsilon, np.random.default_rng(0))
 
 
+def test_the_smallest_budget_gives_finite_numbers_and_smaller_ones_are_refused() -> None:
+    assert np.isfinite(piecewise.perturb(np.linspace(-1, 1, 100), 1e-300, np.random.default_rng(0))).all()
+    with pytest.raises(ValueError, match="the budget is too small"):
+        piecewise.perturb(np.zeros(3), 1e-310, np.random.default_rng(0))
+
+
 @pytest.mark.parametrize("wrong", [1.01, -2.0, np.nan, np.inf])
 def test_values_out_of_range_are_refused_with_column_and_row_count(wrong: float) -> None:
     values = np.zeros((5, 3))

@@ -9,8 +9,9 @@ removed. How much a run spends is composed over all its steps by `tasks.privacy.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from functools import cache
+import operator
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.privacy import noise
-from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.account import Spent, account, estimate
 from tasks.privacy.accounting.ledger import Event
 from tasks.privacy.checks import check_epsilon
 
@@ -88,7 +89,7 @@ def noise_multiplier(
     """The smallest noise multiplier with which `steps` steps are accounted at no more than `epsilon`.
 
     Found by bisection; the result is on the safe side and at most a thousandth too large. Takes some seconds of
-    accounting, more for many steps with little noise; remembered, since the seeds of an experiment ask for the same.
+    accounting; remembered, since the seeds of an experiment ask for the same.
 
     Args:
         epsilon: total budget of one record, all steps together.
@@ -107,7 +108,7 @@ def noise_multiplier(
     _check_probability(sampling_probability)
     if steps < 1:
         raise ValueError(f"steps must be at least 1 (is {steps})")
-    if composed_with and not (alone := account(composed_with, delta).epsilon or math.inf) < epsilon:
+    if composed_with and not (alone := _spent(account(composed_with, delta))) < epsilon:
         raise ValueError(f"epsilon = {epsilon:g} must be above what is released beside the steps ({alone:g})")
 
     others = tuple(event.model_dump_json() for event in composed_with)
@@ -121,26 +122,34 @@ def _noise_multiplier(
     """`noise_multiplier` of what can be compared. others: `composed_with` as JSON."""
     composed_with = [Event.model_validate_json(event) for event in others]
 
-    def enough(multiplier: float, probability: float = sampling_probability) -> bool:
-        spent = account([release(multiplier, probability, steps), *composed_with], delta).epsilon
-        return spent is not None and spent <= epsilon
+    def enough(multiplier: float, by: Callable[[Sequence[Event], float], Spent] = account) -> bool:
+        return _spent(by([release(multiplier, sampling_probability, steps), *composed_with], delta)) <= epsilon
 
-    # Without sampling the answer is a closed form and hardly ever too small: from there it only goes down, so that
-    # the accountant, whose work grows as noise falls, never sees much less noise than needed.
+    # The estimate is nearly always right, so that the accountant, which takes longer, is asked twice.
+    low, high = _bracket(lambda multiplier: enough(multiplier, estimate))
+    while not enough(high):
+        low, high = _bracket(partial(operator.lt, high))
+    while enough(low):
+        low, high = _bracket(partial(operator.le, low))
+    return high
+
+
+def _bracket(enough: Callable[[float], bool]) -> tuple[float, float]:
+    """Neighbours, at most `PRECISION` apart, of which the larger is enough and the smaller is not."""
     high = 1.0
-    while not enough(high, 1.0):
-        high *= 2
-    while enough(high / 2, 1.0):
-        high /= 2
     while not enough(high):
         high *= 2
+    while enough(high / 2):
+        high /= 2
     low = high / 2
-    while enough(low):
-        low, high = low / 2, low
     while high > low * (1 + PRECISION):
         middle = (low * high) ** 0.5
         low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return low, high
+
+
+def _spent(spent: Spent) -> float:
+    return math.inf if spent.epsilon is None else spent.epsilon
 
 
 def poisson_sample(n: int, probability: float, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -69,8 +69,8 @@ STEPS = (
         "noise is calibrated for one step",
         "§4",
         PRIVACY + "dpsgd.py",
-        "spent = account([release(multiplier, probability, steps), *composed_with], delta).epsilon",
-        "spent = account([release(multiplier, probability, 1), *composed_with], delta).epsilon",
+        "by([release(multiplier, sampling_probability, steps), *composed_with], delta)",
+        "by([release(multiplier, sampling_probability, 1), *composed_with], delta)",
         tests=("tests/privacy/test_dpsgd.py::test_the_budget_is_met_and_used_up",),
     ),
     Mutation(
@@ -78,8 +78,8 @@ STEPS = (
         "what is released beside the steps is left out of their budget",
         "§9",
         PRIVACY + "dpsgd.py",
-        "spent = account([release(multiplier, probability, steps), *composed_with], delta).epsilon",
-        "spent = account([release(multiplier, probability, steps)], delta).epsilon",
+        "by([release(multiplier, sampling_probability, steps), *composed_with], delta)",
+        "by([release(multiplier, sampling_probability, steps)], delta)",
         tests=("tests/privacy/test_user_sgd.py::test_what_is_released_beside_the_steps_takes_its_part_of_the_budget",),
     ),
     Mutation(
