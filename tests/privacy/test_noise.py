@@ -272,7 +272,7 @@ def test_noise_by_key_is_a_function_of_release_key_and_id() -> None:
 
 def zeros(law: str, scale: float, rng: np.random.Generator) -> np.ndarray:
     """Noise added to nothing, by the function that a mechanism calls."""
-    value = np.zeros(400_000 if law == "discrete laplace" else 40_000)
+    value = np.zeros(20_000 if law == "discrete laplace" else 2_000)
     if law == "discrete laplace":
         return noise.discrete_laplace(rng, "", 1 / scale, value.shape)
     add = noise.add_gaussian if law == "gaussian" else noise.add_laplace

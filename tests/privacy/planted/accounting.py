@@ -153,8 +153,8 @@ STREAMS = (
         "neighbouring data sets have the same noise",
         "§11",
         BASE,
-        "own = type(self).__qualname__, self.config.model_dump_json(), data.digest",
-        "own = type(self).__qualname__, self.config.model_dump_json()",
+        ", data.digest, *self.named)",
+        ", *self.named)",
         tests=("tests/models/test_noise_streams.py::test_noise_is_shared_with_no_other_fit[dp-popularity]",),
     ),
     Mutation(
@@ -162,8 +162,8 @@ STREAMS = (
         "all budgets of a sweep have the same noise",
         "§11",
         BASE,
-        "own = type(self).__qualname__, self.config.model_dump_json(), data.digest",
-        "own = type(self).__qualname__, data.digest",
+        "self.noise_key, self.config.model_dump_json(by_alias=True), ",
+        "self.noise_key, ",
         tests=("tests/models/test_noise_streams.py::test_noise_is_shared_with_no_other_fit[dp-popularity]",),
     ),
     Mutation(
@@ -171,8 +171,8 @@ STREAMS = (
         "data set, experiment and setting are not in the key",
         "§11",
         BASE,
-        "return noise.stream(rng, *own, *self.named)",
-        "return noise.stream(rng, *own)",
+        "data.digest, *self.named)",
+        "data.digest)",
         tests=("tests/models/test_noise_streams.py::test_noise_is_shared_with_no_other_fit[dp-popularity]",),
     ),
     Mutation(

@@ -89,13 +89,13 @@ MUTATIONS = tuple(
          "self.noise_multiplier(), done, raters",
          ("tests/models/test_social_rigorous.py::test_the_ledger_accounts_for_all_iterations_within_the_budget",)),
         ("account-large-dropped", "large pure releases are dropped where there are small ones", "§9", ACCOUNT,
-         "_sum(large) + _compose(small", "_compose(small", ACCOUNTED),
+         "large + _compose(small", "_compose(small", ACCOUNTED),
         ("account-gaussian-beside-large", "Gaussian noise is dropped next to large pure releases", "§9", ACCOUNT,
-         "small, multiplier if gaussian else", "small, multiplier if gaussian and not large else", ACCOUNTED),
+         "_compose(small, multiplier,", "_compose(small, None if large else multiplier,", ACCOUNTED),
         ("account-pure-beside-sampled", "pure releases are dropped where steps are sampled", "§9", ACCOUNT,
-         "_compose([*pure, *sampled],", "_compose(sampled,", ACCOUNTED),
+         "< LARGE] + sampled", "< LARGE and not sampled] + sampled", ACCOUNTED),
         ("account-discrete-sensitivity", "at δ > 0 discrete Laplace noise counts for a sensitivity of 1", "§9", ACCOUNT,
-         'int(parameters["sensitivity"])', "1",
+         "_pure_epsilon(event) / sensitivity, sensitivity,", "_pure_epsilon(event) / sensitivity, 1,",
          ("tests/privacy/test_accounting.py"
           "::test_one_discrete_laplace_release_at_positive_delta_matches_its_hockey_stick",)),
     )
