@@ -8,9 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-
 SMALLEST_EPSILON = 1e-300
-"""Below, a mechanism's constants overflow. Noise is refused from larger budgets on: `tasks.privacy.secure.check_scale`."""
+"""Below, constants of mechanisms overflow. Noise has a bound of its own: `tasks.privacy.secure.check_scale`."""
 
 
 def check_epsilon(epsilon: float) -> None:
