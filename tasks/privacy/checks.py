@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 SMALLEST_EPSILON = 1e-300
-"""Below, constants of mechanisms overflow; noise is refused earlier, by `tasks.privacy.secure.check_scale`."""
+"""Below, constants of mechanisms overflow. Noise has a bound of its own: `tasks.privacy.secure.check_scale`."""
 
 
 def check_epsilon(epsilon: float) -> None:

@@ -122,14 +122,17 @@ def _noise_multiplier(
     """`noise_multiplier` of what can be compared. others: `composed_with` as JSON."""
     composed_with = [Event.model_validate_json(event) for event in others]
 
-    def enough(multiplier: float, by: Callable[[Sequence[Event], float], Spent] = account) -> bool:
-        return _spent(by([release(multiplier, sampling_probability, steps), *composed_with], delta)) <= epsilon
+    @cache
+    def cost(multiplier: float, by: Callable[[Sequence[Event], float], Spent] = account) -> float:
+        return _spent(by([release(multiplier, sampling_probability, steps), *composed_with], delta))
 
-    # The estimate is nearly always right, so that the accountant, which takes longer, is asked twice.
-    low, high = _bracket(lambda multiplier: enough(multiplier, estimate))
-    while not enough(high):
+    # The accountant takes longer than its estimate, and is asked two or three times: once for how far that is off.
+    low, high = _bracket(lambda multiplier: cost(multiplier, estimate) <= epsilon)
+    excess = max(cost(high, estimate), epsilon) / max(cost(high), epsilon / 2)
+    low, high = _bracket(lambda multiplier: cost(multiplier, estimate) <= epsilon * excess)
+    while cost(high) > epsilon:
         low, high = _bracket(partial(operator.lt, high))
-    while enough(low):
+    while cost(low) <= epsilon:
         low, high = _bracket(partial(operator.le, low))
     return high
 

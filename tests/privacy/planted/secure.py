@@ -31,10 +31,11 @@ MUTATIONS = (
     Mutation(
         "noise-any-scale",
         "noise of any scale is drawn, also where integers saturate",
-        "§12",
+        "§11",
         SECURE,
         "if not np.all(np.asarray(scale) <= LARGEST_SCALE[law]):",
         "if np.any(np.asarray(scale) < 0):",
+        written="with tests read",
         tests=(
             "tests/privacy/test_noise.py::test_the_largest_noise_keeps_its_law_and_larger_noise_is_refused",
             "tests/privacy/test_noise.py::test_no_exact_count_is_released_at_the_smallest_budgets",
