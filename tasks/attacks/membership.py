@@ -42,7 +42,7 @@ def lira_online(signals: NDArray[np.floating], shadows: NDArray[np.floating], in
         NaN where a target was never in, never out, or has no signal.
 
     Raises:
-        ValueError: shapes that do not fit.
+        ValueError: shapes that do not fit, or memberships that are no booleans.
     """
     _check(signals, shadows, included)
     inside = _fit_normal(shadows, included)
@@ -92,6 +92,7 @@ def rmia(
         ValueError: shapes that do not fit, a likelihood outside (0, 1], no population, or gamma or a out of range.
     """
     _check(likelihoods, shadows, included)
+    _require_booleans(is_population)
     for values in (np.asarray(likelihoods), np.asarray(shadows)):
         if not ((values[~np.isnan(values)] > 0) & (values[~np.isnan(values)] <= 1)).all():
             raise ValueError("a likelihood lies outside (0, 1]")
@@ -124,12 +125,16 @@ def as_likelihoods(signals: NDArray[np.floating]) -> Floats:
 
 
 def _check(signals: NDArray[np.floating], shadows: NDArray[np.floating], included: NDArray[np.bool_]) -> None:
-    if np.asarray(included).dtype != np.bool_:
-        raise ValueError(f"memberships must be booleans, not {np.asarray(included).dtype}")
+    _require_booleans(included)
     if np.ndim(signals) != 1 or np.shape(shadows) != np.shape(included) or np.shape(shadows)[1:] != np.shape(signals):
         raise ValueError(
             f"shadow signals {np.shape(shadows)} and memberships {np.shape(included)} for {np.shape(signals)} targets"
         )
+
+
+def _require_booleans(members: NDArray[np.bool_]) -> None:
+    if not isinstance(members, np.ndarray) or members.dtype != np.bool_:
+        raise ValueError(f"memberships must be an array of booleans, not {getattr(members, 'dtype', type(members))}")
 
 
 def _mean(values: NDArray[np.floating], chosen: NDArray[np.bool_]) -> Floats:

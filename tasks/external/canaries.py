@@ -175,7 +175,7 @@ def verify(given: Given, train: Given, lists: Given) -> list[str]:
 
 
 def audit(
-    standings: Sequence[Floats],
+    standings: Sequence[Sequence[Floats]],
     coins: Sequence[Given],
     delta: float,
     claimed: float | None,
@@ -188,11 +188,15 @@ def audit(
     are as private as one of them (parallel composition), and the theorem holds for all coins at once.
 
     Args:
-        standings: of each run `standing`; coins: of each run its canaries.
+        standings: signal -> of each run `standing`; coins: of each run its canaries.
         control: what the same audit proves of the same system without its protection.
     """
     included = np.concatenate([given.rows["included"].to_numpy() == 1 for given in coins])
-    return bound(np.concatenate(standings), included, delta, claimed, control, confidence)
+    signals = [np.concatenate(runs) for runs in standings]
+    return max(
+        (bound(of, included, delta, claimed, control, 1 - (1 - confidence) / len(signals)) for of in signals),
+        key=lambda result: result.epsilon,
+    )
 
 
 def bound(
@@ -239,20 +243,23 @@ def bound(
     )
 
 
-def standing(canaries: pl.DataFrame, lists: pl.DataFrame, scores: pl.DataFrame | None = None) -> Floats:
+def scored(canaries: pl.DataFrame, scores: pl.DataFrame) -> Floats:
+    """The released score of each canary's item for its witness: (m,); the lowest of all where there is none."""
+    pairs = canaries.select(user="witness", item="item")
+    released = pairs.join(scores, on=["user", "item"], how="left", maintain_order="left")["score"]
+    return released.fill_null(scores["score"].min()).to_numpy()
+
+
+def standing(canaries: pl.DataFrame, lists: pl.DataFrame) -> Floats:
     """How high each canary's item stands with its witness: (m,).
 
-    The released score, where it is there for all of them. Else the reciprocal rank in the list, less its mean in the
-    lists of all witnesses: what is recommended to all of them says nothing of one canary.
+    The reciprocal rank in the list, less its mean in the lists of all witnesses: what is recommended to all of them
+    says nothing of one canary.
 
     Args:
-        canaries, lists, scores: rows as `tasks.external.reading` gives them.
+        canaries, lists: rows as `tasks.external.reading` gives them.
     """
     pairs = canaries.select(user="witness", item="item")
-    if scores is not None:
-        released = pairs.join(scores, on=["user", "item"], how="left", maintain_order="left")["score"]
-        if not released.null_count():
-            return released.to_numpy()
     ranks = lists.select("user", "item", value=1 / pl.col("rank"))
     mean = ranks.join(pairs, on="user", how="semi").group_by("item").agg(mean=pl.col("value").sum() / len(pairs))
     both = pairs.join(ranks, on=["user", "item"], how="left", maintain_order="left")

@@ -19,7 +19,7 @@ MOST = 200
 
 
 def exposure(
-    inputs: Inputs, pairs: Pairs, is_member: NDArray[np.bool_], values: Floats
+    inputs: Inputs, pairs: Pairs, is_member: NDArray[np.bool_], values: Floats, seed: int
 ) -> tuple[list[Exposure], pl.DataFrame]:
     """How exposure is distributed, and the most exposed: columns of, id, exposure and pairs.
 
@@ -29,6 +29,7 @@ def exposure(
 
     Args:
         values: (n,) what the attack that decides says of the pairs; empty where interactions do not leak.
+        seed: of the order of those that are equally exposed.
     """
     chance = 0.5 if len(values) else 0.0
     hit: Floats
@@ -58,7 +59,7 @@ def exposure(
         p90, p99 = np.quantile(shares, [0.9, 0.99])
         mean, most = float(shares.mean()), float(shares.max())
         shown.append(Exposure(of=of, count=len(known), mean=mean, p90=float(p90), p99=float(p99), most=most))
-        order = np.lexsort((-counts, -shares))[:MOST]
+        order = np.lexsort((np.random.default_rng([seed, *b"ties"]).random(len(known)), -counts, -shares))[:MOST]
         order = order[shares[order] > chance]
         tables.append(
             pl.DataFrame(

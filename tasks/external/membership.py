@@ -9,12 +9,11 @@ chance and every control. Whether members score higher or lower is learnt from s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.stats import rankdata
 
 from tasks.evaluation.detection import FEWEST, RATES, Scored, p_above, p_above_chance, p_at_low_rate, p_different
 from tasks.external import signals
@@ -33,8 +32,8 @@ FEWEST_BY_CHANCE = 10
 """Items of their own that users would have in one another's lists, below which nothing is said of what is left out."""
 LEFT_OUT = 0.1
 """Items of their own in users' lists, as a share of what there would be otherwise, below which lists leave them out."""
-DIFFERENT = 0.6
-"""AUC of the items alone above which a successful attack on lists may be due to what was chosen for non-members."""
+DIFFERENT = 0.55
+"""Lower end of a control's AUC above which a successful attack may be due to what was chosen for non-members."""
 SEPARATES = 0.05
 """p-value of a control below which members are different anyhow, and single hits at low rates prove nothing."""
 
@@ -78,27 +77,33 @@ def users(inputs: Inputs, similarity: Weights, seed: int) -> Answer:
     }
     included = np.array([np.isin(targets, users) for users in _shadow_users(inputs)]).reshape(-1, len(targets))
     exchanged = exchange(inputs.lists, targets, lengths, rng)
+    notes = [f"{len(members):,} members, {len(others):,} non-members, {len(inputs.shadows)} shadow runs"]
     values = attack(inputs, of_lists, included, np.ones_like(included), exchanged)
     if inputs.scores is not None:
-        values |= _of_scores(_mean_scores(inputs.scores, histories, targets))
-    notes = [f"{len(members):,} members, {len(others):,} non-members, {len(inputs.shadows)} shadow runs"]
+        values |= _of_scores(_mean_scores(inputs.scores, histories, targets), notes)
     return _measured("users", notes, inputs, values, controls, is_member, None, seed)
 
 
-def interactions(inputs: Inputs, similarity: Weights, seed: int) -> tuple[Answer, Pairs, NDArray[np.bool_], Values]:
-    """Membership of single interactions of trained users.
+class Interactions(NamedTuple):
+    """What was found of single interactions: the pairs that were attacked, and what each attack says of them."""
 
-    Returns:
-        The answer; the pairs that were attacked, which of them were trained on, and what each attack says of them. No
-        pairs where nothing can be decided.
-    """
+    answer: Answer
+    pairs: Pairs
+    is_member: NDArray[np.bool_]
+    values: Values
+    difference: str
+    """How training pairs differ from held-back ones without any list; empty where they do not."""
+
+
+def interactions(inputs: Inputs, similarity: Weights, seed: int) -> Interactions:
+    """Membership of single interactions of trained users; no pairs where nothing can be decided."""
     rng = np.random.default_rng([seed, *b"interactions"])
     pairs, is_member = drawn_pairs(inputs, rng)
     n_users = len(np.unique(pairs.users))
     if n_users < FEWEST:
         why = "give --public with interactions of trained users that were held back from training"
         why += f" ({n_users} users with some now, at least {FEWEST} needed)"
-        return undecided("interactions", "interactions", why), pairs, is_member, {}
+        return Interactions(undecided("interactions", "interactions", why), pairs, is_member, {}, "")
     notes = [f"{len(pairs.users) // 2:,} pairs that were trained on and as many held back, of {n_users:,} users"]
     in_lists = signals.reciprocal_rank(inputs.lists, pairs) > 0
     shares = in_lists[is_member].mean(), in_lists[~is_member].mean()
@@ -138,9 +143,10 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> tuple[Answer
     exchanged = exchange(inputs.lists, owners, np.diff(inputs.trained.indptr)[owners], rng)
     values = attack(inputs, of_lists, included, of_members, exchanged)
     if inputs.scores is not None:
-        values |= _of_scores(inputs.scores.lookup(keys))
+        values |= _of_scores(inputs.scores.lookup(keys), notes)
     answer = _measured("interactions", notes, inputs, values, controls, is_member, pairs.users, seed)
-    return answer, pairs, is_member, values
+    difference = _difference(_controls(controls, is_member, pairs.users, seed))
+    return Interactions(answer, pairs, is_member, values, difference)
 
 
 def naive_bayes(features: csr_array, is_member: NDArray[np.bool_], groups: Ints, rng: np.random.Generator) -> Floats:
@@ -166,7 +172,7 @@ def measure(
 ) -> list[Attack]:
     """Each attack with its AUC, its true positive rates at low false positive rates, its controls and its p-value.
 
-    An attack that ranks all targets as an earlier one does is left out: it would count twice among the tests.
+    An attack whose scores are all equal is left out: it tests nothing.
 
     Args:
         values: a target with NaN is left out.
@@ -174,18 +180,13 @@ def measure(
         groups: (n,) the user of each target, or None where targets are users.
     """
     attacks = []
-    ranked: list[Floats] = []
     for name, (scores, of_attack) in values.items():
-        ranks = rankdata(scores, nan_policy="omit")
-        if any(np.array_equal(ranks, other, equal_nan=True) for other in ranked):
-            continue
-        ranked.append(ranks)
         usable = ~np.isnan(scores)
         if groups is not None:  # as many of either kind of every user
             usable &= ~np.isin(groups, groups[~usable])
         chosen = None if groups is None else groups[usable]
         labels = is_member[usable]
-        if min(labels.sum(), (~labels).sum()) < FEWEST:
+        if min(labels.sum(), (~labels).sum()) < FEWEST or not np.ptp(scores[usable]):
             continue
         scored = _score(scores[usable], labels, chosen)
         if scored.n_groups < FEWEST:
@@ -224,21 +225,36 @@ def _measured(
             f"({FEWEST_SHADOWS} needed): attacks assume higher."
         )
     attacks = measure(values, controls, is_member, groups, seed)
-    if attacks:
-        unlike = [
-            f"{control.name.removeprefix('AUC, ')} (AUC {control.value:.2f})"
-            for control in attacks[0].controls[: len(controls)]
-            if control.low is not None and control.high is not None and not control.low <= 0.5 <= control.high
-        ]
-        if unlike:
-            notes.append(
-                f"Members and non-members differ without any list: {', '.join(unlike)}. Attacks must beat that."
-            )
-        taste = attacks[0].controls[0]
-        if taste.value > DIFFERENT and any(attack.p is not None and attack.p < SEPARATES for attack in attacks):
-            why = f"members and non-members have other items without any list (AUC {taste.value:.2f})"
-            return undecided(kind, kind, f"{why}, which lists may show; choose non-members at random")
-    return Answer(question=kind, subject=kind, state="not shown", sentence="", notes=notes, attacks=attacks)
+    differ = _difference(_controls(controls, is_member, groups, seed))
+    if differ and any(attack.p is not None and attack.p < SEPARATES for attack in attacks):
+        return undecided(kind, kind, differ)
+    return Answer(
+        question=kind,
+        subject=kind,
+        state="not shown",
+        sentence="",
+        notes=[*notes, *filter(None, [differ])],
+        attacks=attacks,
+    )
+
+
+def _controls(
+    controls: Mapping[str, Floats], is_member: NDArray[np.bool_], groups: Ints | None, seed: int
+) -> list[Measure]:
+    return [_measure(name, *_score(of, is_member, groups).auc_interval(seed)) for name, of in controls.items()]
+
+
+def _difference(controls: list[Measure]) -> str:
+    """How what was trained on differs from what was not without any list; empty where it does not."""
+    unlike = [
+        f"{control.name} (AUC {control.value:.2f})"
+        for control in controls
+        if control.low is not None
+        and control.high is not None
+        and (control.low > DIFFERENT or control.high < 1 - DIFFERENT)
+    ]
+    what = ", ".join(unlike)
+    return f"what was trained on differs from what was not in {what}; choose both at random" if unlike else ""
 
 
 def drawn_pairs(inputs: Inputs, rng: np.random.Generator) -> tuple[Pairs, NDArray[np.bool_]]:
@@ -306,9 +322,10 @@ def _shadow_users(inputs: Inputs) -> list[Ints]:
     return [np.unique(shadow.keys // inputs.n_items) for shadow in inputs.shadows]
 
 
-def _of_scores(values: Floats) -> Values:
-    """The attack on released scores, if they are there for nearly all targets."""
-    return {"loss threshold on the score": (values, {})} if np.isnan(values).mean() < 0.1 else {}
+def _of_scores(values: Floats, notes: list[str]) -> Values:
+    """Attacks on released scores of targets that have one, both ways: of no shadow run there are scores."""
+    notes.append(f"{1 - np.isnan(values).mean():.1%} of targets have a released score")
+    return {"loss threshold on the score": (values, {}), "the same, reversed": (-values, {})}
 
 
 def _mean_scores(released: Scores, histories: csr_array, targets: Ints) -> Floats:

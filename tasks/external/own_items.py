@@ -22,11 +22,14 @@ MOST_USERS = 2_000
 """Users whose lists are looked at; a random sample where there are more."""
 
 
-def own_items(inputs: Inputs, seed: int) -> Answer:
+def own_items(inputs: Inputs, difference: str, seed: int) -> Answer:
     """Share of training items that are in their user's list, compared with that of held-back items.
 
     Two tests of permutation (Phipson and Smyth, "Permutation p-values should never be zero", 2010), of which the larger
     p-value counts: which of a user's listed items were trained on is drawn again, and lists are shuffled among users.
+
+    Args:
+        difference: how training pairs differ from held-back ones without any list (`membership.interactions`).
     """
     rng = np.random.default_rng([seed, *b"own items"])
     public = inputs.public.matrix(inputs.n_users, inputs.n_items)
@@ -46,6 +49,8 @@ def own_items(inputs: Inputs, seed: int) -> Answer:
     p = 1.0
     if own[0].sum() > own[1].sum():
         p = max(_p_drawn(hits, sizes, rng), _p_shuffled(shares[0] - shares[1], rng))
+    if difference and p < 0.05:
+        return undecided("own items", "training interactions", difference)
     others = (shares[0].sum(axis=1) - own[0]) / (len(users) - 1)
     return Answer(
         question="own items",

@@ -10,17 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from tasks.errors import ConfigurationError, DataError
 from tasks.external import canaries as planted
 from tasks.external import exposure, membership, reading
 from tasks.external.findings import Answer, Audit, Exposure, File
-from tasks.external.inputs import Inputs, Pairs, assemble
+from tasks.external.inputs import Inputs, assemble
 from tasks.external.own_items import own_items
 from tasks.external.reading import Given, Names
 from tasks.external.reconstruction import held_back
-from tasks.external.shadow_attacks import Values
 from tasks.external.signals import similarities
 from tasks.external.verdict import ALPHA, decide
 
@@ -102,7 +100,7 @@ def run(asked: AuditRequest, say: Callable[[str], None]) -> tuple[Audit, pl.Data
     coins = taken(reading.canaries(asked.canaries)) if asked.canaries else None
     hidden = planted.verify(coins, train, lists) if coins is not None else []
     all_coins = [coins] if coins is not None else []
-    standings = [planted.standing(of.rows, lists.rows, scores.rows if scores else None) for of in all_coins]
+    standings = [planted.standing(of.rows, lists.rows) for of in all_coins]
 
     known = pl.concat([of.rows["user"] for of in (train, public) if of is not None]).unique()
 
@@ -118,19 +116,24 @@ def run(asked: AuditRequest, say: Callable[[str], None]) -> tuple[Audit, pl.Data
             yield trained_on, listed
 
     inputs = assemble(train, lists, public, scores, hidden, others())
-    answers, pairs, is_member, values = _answer(inputs, people, asked, say)
+    answers, single = _answer(inputs, people, asked, say)
     proved = None
     if all_coins:
         control = _prove(asked.control, asked) if asked.control else None
-        proved = planted.audit(standings, all_coins, asked.delta, asked.claimed_epsilon, control)
+        signals = [standings]
+        if scores is not None and len(all_coins) == 1:
+            signals.append([planted.scored(all_coins[0].rows, scores.rows)])
+        proved = planted.audit(signals, all_coins, asked.delta, asked.claimed_epsilon, control)
     answers, verdict = decide(answers, proved, asked.allow_undecided)
     leaks = {answer.question: answer.decided_by for answer in answers if answer.state == "shown"}
     shown: list[Exposure] = []  # where nothing is shown, who is most exposed is chance
     exposed = pl.DataFrame()
     if "interactions" in leaks:
-        shown, exposed = exposure.exposure(inputs, pairs, is_member, values[leaks["interactions"]][0])
+        shown, exposed = exposure.exposure(
+            inputs, single.pairs, single.is_member, single.values[leaks["interactions"]][0], asked.seed
+        )
     elif "own items" in leaks:
-        shown, exposed = exposure.exposure(inputs, pairs, is_member, np.empty(0))
+        shown, exposed = exposure.exposure(inputs, single.pairs, found.is_member, np.empty(0), asked.seed)
     audit = Audit(
         alpha=ALPHA,
         seed=asked.seed,
@@ -145,16 +148,15 @@ def run(asked: AuditRequest, say: Callable[[str], None]) -> tuple[Audit, pl.Data
 
 def _answer(
     inputs: Inputs, people: Given | None, asked: AuditRequest, say: Callable[[str], None]
-) -> tuple[list[Answer], Pairs, NDArray[np.bool_], Values]:
+) -> tuple[list[Answer], membership.Interactions]:
     """The answers to all questions but that of canaries, and what attacks say of single interactions."""
     say("similarities of items")
     similarity = similarities(inputs)
-    answers = [own_items(inputs, asked.seed)]
-    say("membership of users")
-    answers.append(membership.users(inputs, similarity, asked.seed))
     say("membership of interactions")
-    answer, pairs, is_member, values = membership.interactions(inputs, similarity, asked.seed)
-    answers.append(answer)
+    single = membership.interactions(inputs, similarity, asked.seed)
+    answers = [own_items(inputs, single.difference, asked.seed)]
+    say("membership of users")
+    answers += [membership.users(inputs, similarity, asked.seed), single.answer]
     if inputs.train.ratings is not None:
         say("held-back ratings")
         answers.append(held_back(inputs, similarity, asked.seed))
@@ -162,7 +164,7 @@ def _answer(
         from tasks.external.attributes import attributes  # torch and scikit-learn: seconds to import
 
         answers = attributes(inputs, people.rows, asked.seed, asked.jobs, say) + answers
-    return answers, pairs, is_member, values
+    return answers, single
 
 
 def _prove(runs: Sequence[OtherRun], asked: AuditRequest) -> float:
@@ -175,7 +177,7 @@ def _prove(runs: Sequence[OtherRun], asked: AuditRequest) -> float:
         coins.append(reading.canaries(run.canaries))
         planted.verify(coins[-1], trained_on, listed)
         standings.append(planted.standing(coins[-1].rows, listed.rows))
-    return planted.audit(standings, coins, asked.delta, None).epsilon
+    return planted.audit([standings], coins, asked.delta, None).epsilon
 
 
 def _require_known(given: Given, users: pl.Series, path: Path) -> None:

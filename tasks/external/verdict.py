@@ -20,14 +20,17 @@ def decide(answers: Sequence[Answer], canaries: Canaries | None, allow_undecided
     Its exit code is 3 where a leak is shown or a claim refuted, else 4 where a question could not be decided (0 if that
     is allowed), else 0.
     """
-    tested = [attack.p for answer in answers for attack in answer.attacks if attack.p is not None]
-    corrected = iter(holm(tested))
+    # equal numbers are one test: an attribute that is given twice, or an attack that ranks all as another does
+    tested = {
+        _test(answer, attack): attack.p for answer in answers for attack in answer.attacks if attack.p is not None
+    }
+    corrected = dict(zip(tested, holm(list(tested.values())), strict=True))
     decided = []
     for answer in answers:
         attacks = [
             attack
             if attack.p is None
-            else attack.model_copy(update={"p_corrected": (p := next(corrected)), "shown": p <= ALPHA})
+            else attack.model_copy(update={"p_corrected": (p := corrected[_test(answer, attack)]), "shown": p <= ALPHA})
             for attack in answer.attacks
         ]
         decided.append(_decide(answer.model_copy(update={"attacks": attacks})))
@@ -45,6 +48,10 @@ def decide(answers: Sequence[Answer], canaries: Canaries | None, allow_undecided
         shown=shown,
         sentences=[first, *sentences],
     )
+
+
+def _test(answer: Answer, attack: Attack) -> tuple[object, ...]:
+    return answer.question, attack.p, *((measure.value, measure.low, measure.high) for measure in attack.measures)
 
 
 def _state(canaries: Canaries) -> State:

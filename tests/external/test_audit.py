@@ -19,6 +19,7 @@ from tasks.errors import DataError
 from tasks.external.findings import Answer, Audit
 from tasks.external.membership import measure
 from tasks.external.run import AuditRequest, run
+from tasks.external.verdict import decide
 from tasks.external.writing import SCHEMA, render, schema, write
 from tests.external import worlds
 from tests.external.false_alarms import alarms, most, null_lists
@@ -179,11 +180,15 @@ def test_verdict_page_json_and_exposure_agree(tmp_path: Path, system: Callable[.
         assert next(of for of in audit.exposure if of.of == "users").mean == pytest.approx(auc, abs=0.02)
 
 
-def test_an_attack_that_repeats_another_is_no_test_of_its_own() -> None:
+def test_a_test_that_repeats_another_counts_once_and_one_of_equal_scores_not_at_all() -> None:
     rng = np.random.default_rng(0)
-    scores, members = rng.random(100), np.arange(100) < 50
-    values = {"first": (scores, {}), "the same": (2 * scores + 1, {}), "another": (rng.random(100), {})}
-    assert [attack.name for attack in measure(values, {}, members, None, 0)] == ["first", "another"]
+    scores, members = rng.random(100) + 0.2 * (np.arange(100) < 50), np.arange(100) < 50
+    values = {"first": scores, "the same": 2 * scores + 1, "constant": np.ones(100), "another": rng.random(100)}
+    attacks = measure({name: (of, {}) for name, of in values.items()}, {}, members, None, 0)
+    assert [attack.name for attack in attacks] == ["first", "the same", "another"]
+    asked = Answer(question="users", subject="users", state="not shown", sentence="", attacks=attacks)
+    [decided], _ = decide([asked], None, False)
+    assert [attack.p_corrected for attack in decided.attacks[:2]] == [2 * (attacks[0].p or 0)] * 2
 
 
 def test_non_members_who_were_not_folded_in_decide_nothing(tmp_path: Path) -> None:
@@ -249,7 +254,7 @@ def test_members_who_differ_anyhow_prove_nothing(tmp_path: Path) -> None:
     audit = audited(worlds.asked(tmp_path, made, worlds.random_lists(made, rng)))
     about_users = answer(audit, "users")
     assert about_users.state == "not shown"
-    assert any(note.startswith("Members and non-members differ without any list: ") for note in about_users.notes)
+    assert any("differs from what was not in items of the history" in note for note in about_users.notes)
 
 
 def test_released_scores_are_attacked_and_reconstruct_ratings(tmp_path: Path) -> None:

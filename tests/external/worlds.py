@@ -171,8 +171,8 @@ def shadowed(
 
     def run_of(seed: int) -> tuple[World, NDArray[np.int64]]:
         rng = np.random.default_rng([4, seed])
-        trained = every & (rng.random(every.shape) < 0.8) & (rng.random(len(every)) < 0.75)[:, None]
-        part = World(trained, every & ~trained, made.gender)
+        kept, is_in = every & (rng.random(every.shape) < 0.8), (rng.random(len(every)) < 0.75)[:, None]
+        part = World(kept & is_in, np.where(is_in, every & ~kept, kept), made.gender)
         return part, served(part, rng)
 
     (folder / "runs").mkdir(parents=True)

@@ -67,7 +67,9 @@ def test_every_setting_is_audited_by_both_auditors_beside_a_control_that_finds_t
         assert record["delta"] == 1e-4
         assert (record["canaries"], record["guesses"], record["confidence"]) == (60, 30, pytest.approx(0.95))
         assert 1 < record["control"] <= record["provable"]
-        assert record["verdict"] == ("consistent" if claim == 1 else "inconclusive")
+        assert 0 <= record["control_half"] <= record["control"]
+        powerful = min(record["control"], record["control_half"]) > record["accounted"]
+        assert record["verdict"] == ("consistent" if powerful else "inconclusive")
     assert records[1]["control"] > 1.5  # of the auditor who sees steps
     first = digest(RUNS / "tiny" / "one_run.json")
     audit_training.main("tiny")

@@ -56,6 +56,7 @@ def table(results: Results) -> Table | None:
                     ),
                     Cell(number(record["provable"], 2), (share,)),
                     Cell(number(record["control"], 2)),
+                    Cell(number(record["control_half"], 2)) if "control_half" in record else missing_cell(),
                 ],
             )
         )
@@ -69,6 +70,7 @@ def table(results: Results) -> Table | None:
         "audited ε",
         "largest provable",
         "control, no noise",
+        "control, half the noise",
     ]
     return Table(
         "Audited by one training run: a lower bound on ε from guesses who of many canaries was in the data",
