@@ -133,7 +133,7 @@ def run(asked: AuditRequest, say: Callable[[str], None]) -> tuple[Audit, pl.Data
             inputs, single.pairs, single.is_member, single.values[leaks["interactions"]][0], asked.seed
         )
     elif "own items" in leaks:
-        shown, exposed = exposure.exposure(inputs, single.pairs, found.is_member, np.empty(0), asked.seed)
+        shown, exposed = exposure.exposure(inputs, single.pairs, single.is_member, np.empty(0), asked.seed)
     audit = Audit(
         alpha=ALPHA,
         seed=asked.seed,
