@@ -186,11 +186,13 @@ SWAPPED = INSIDE.replace(".a", ".c").replace(".b", ".a").replace(".c", ".b")
     [
         ("from tasks.a import X", "from tasks.b import X", True),
         ("from tasks.a import X", "from tasks.a import Y as X", True),
+        ("from tasks.a import X", "from tasks.a import X as Y", True),
         ("from tasks.a import X", "from tasks import a as X", True),
         ("from tasks.a import X", "from tasks.twin import X", False),
         ("from math import sin as f", "from math import cos as f", True),
         (FROM_A + FROM_B, FROM_B + FROM_A, False),
         (FROM_A + FROM_B, FROM_A.replace(".a", ".b") + FROM_B.replace(".b", ".a"), True),
+        (FROM_A + FROM_B + "from tasks.a import X as z", FROM_A + FROM_B + "from tasks.b import X as z", True),
         (FROM_A + TWIN, FROM_A + TWIN.replace(".twin", ".a"), True),
         (INSIDE, SWAPPED, True),
         (FROM_A + "from tasks.b import *", "from tasks.b import *\n" + FROM_A, True),
