@@ -21,6 +21,7 @@ from tasks.errors import ConfigurationError
 if TYPE_CHECKING:
     import torch
 
+DECIDES_NOTHING = True
 VARIABLE = "DPREC_DEVICE"
 _held: ContextVar[torch.device | None] = ContextVar("device", default=None)
 _chosen: list[torch.device] = []

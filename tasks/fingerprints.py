@@ -2,10 +2,12 @@
 
 A module counts as its syntax tree, without what decides nothing: comments, formatting, docstrings, and annotations of
 functions and variables that nothing reads at run time. Class bodies count whole, since pydantic and dataclasses read
-their annotations: `lr: int` is not `lr: float`. A closure is a module with all that it imports, directly or not, inside
-functions too; imports for type checkers alone are left out. A registry (a dict at the top of a module whose values name
-modules, such as `{"bpr": "tasks.models.ranking.bpr:BPR"}`) counts as its named entries only. With the code count the
-files that it renders, and the pinned versions of the packages that decide numbers.
+their annotations: `lr: int` is not `lr: float`. With it counts all that it imports, directly or not, inside functions
+too; imports for type checkers alone are left out. An import counts as the name that it binds, the symbol that this
+stands for, and the content of the module that it comes from. The name of that module does not count: moving it changes
+nothing. The packages above a module count if they hold more than docstrings and registries. A registry (a dict at the
+top of a module whose values name modules, such as `{"bpr": "tasks.models.ranking.bpr:BPR"}`) counts as its named
+entries only. With the code count the files that it renders, and pinned versions of the packages that decide numbers.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import chain
 from pathlib import Path
 
 from tasks.disk import text_digest
@@ -41,27 +44,15 @@ PACKAGES = {
     "vl_convert": "vl-convert-python",
 }
 """Packages that decide numbers or bytes of outputs: name in imports -> name in requirements.lock."""
-APART = frozenset(
-    {
-        "tasks.config.tasks",
-        "tasks.device",
-        "tasks.fingerprints",
-        "tasks.stages.code",
-        "tasks.stages.cost",
-        "tasks.stages.dvc_files",
-        "tasks.stages.memory",
-        "tasks.stages.parent",
-        "tasks.stages.provenance",
-        "tasks.stages.stage",
-        "tasks.stages.table",
-        "tasks.stages.table_attacks",
-    }
-)
-"""Modules that name, record or refuse: neither they nor what only they import decides an output."""
-TYPES = frozenset(f"tasks.config.{name}" for name in ("attacks", "fields", "networks", "params"))
-"""Modules of the parameters' types. In their classes a field whose default is none, or None, does not count, unless
-something else than `Field` is called in its annotation or `float` stands there: it is strict, so it holds what the file
-says, which DVC compares by itself."""
+DECIDES_NOTHING = True
+MARKS = frozenset({"DECIDES_NOTHING", "HOLDS_PARAMETERS"})
+"""Constants at the top of a module that are True where it does not count whole, and do not count themselves.
+
+`DECIDES_NOTHING`: it names, records or refuses; neither it nor what only it imports decides an output.
+`HOLDS_PARAMETERS`: its classes are types of parameters. In them a field whose default is none, or None, does not count,
+unless something else than `Field` is called in its annotation or `float` stands there: it is strict, so it holds what
+the file says, which DVC compares by itself."""
+_EMPTY = text_digest("[\n]")
 _TARGET = re.compile(r"[a-z_]\w*(\.\w+)+(:\w+)?")
 _PIN = re.compile(r"^([A-Za-z0-9_.-]+)==([^\s;]+)", re.MULTILINE)
 
@@ -80,18 +71,19 @@ class Plugin:
 
 @dataclass(frozen=True)
 class Module:
-    """What of a module counts."""
+    """What of a module counts; its own name does not."""
 
-    name: str
     digest: str
-    imports: frozenset[str]
-    """Modules of this project that are run when it is imported or used; its packages among them."""
+    """Of its syntax tree and of the files in folders of its package that it names, such as `templates`. Of imports the
+    tree has bound names and symbols, not the modules that these come from. "" if it decides nothing."""
+    sources: tuple[str, ...]
+    """Modules of this project that its imports come from, one for each, in the order of the tree."""
+    above: tuple[str, ...]
+    """Packages that are run before it."""
     packages: frozenset[str]
-    """Top-level names of all other imports."""
+    """What of PACKAGES it imports."""
     registries: dict[str, dict[str, str]]
     """Table -> entry -> "module" or "module:attribute"."""
-    files: tuple[str, ...]
-    """Folders of its package that it names, such as `templates`: their files count with it."""
 
 
 class Source:
@@ -101,8 +93,6 @@ class Source:
         self._root = root
         self._top = frozenset(top)
         self._modules: dict[str, Module] = {}
-        self._closures: dict[str, frozenset[str]] = {}
-        self._files: dict[Path, str] = {}
         self._digests: dict[tuple[str, frozenset[Plugin]], str] = {}
 
     @cache  # noqa: B019
@@ -111,7 +101,7 @@ class Source:
         if name.partition(".")[0] not in self._top:
             return None
         base = self._root.joinpath(*name.split("."))
-        for file in (base.with_suffix(".py"), base / "__init__.py"):
+        for file in (base / "__init__.py", base.with_suffix(".py")):
             if file.is_file():
                 return file
         return None
@@ -135,50 +125,55 @@ class Source:
 
     def _read(self, name: str, file: Path, tree: ast.Module) -> Module:
         registries = dict(_registries(tree, self))
-        package = name if file.name == "__init__.py" else name.rpartition(".")[0]
-        reader = Reader(package, fields=name not in TYPES)
-        reader.statements([node for node in tree.body if _assigned_name(node) not in registries], in_class=False)
-        imports: set[str] = set()
-        packages: set[str] = set()
-        for imported in reader.imports:
-            parts = imported.split(".")
-            if parts[0] not in self._top:
-                packages.add(parts[0])
-                continue
-            # `from a.b import c` may name a module c, or something in b; whichever it is, the packages above are run
-            known = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
-            imports.update(module for module in known if self.path(module))
+        true = (node for node in tree.body if getattr(getattr(node, "value", None), "value", None) is True)
+        marks = MARKS & {_assigned_name(node) for node in true}
+        package, parts = name if file.name == "__init__.py" else name.rpartition(".")[0], name.split(".")
+        reader = Reader(package, self._origin, fields="HOLDS_PARAMETERS" not in marks)
+        left_out = marks | registries.keys()
+        reader.statements([node for node in tree.body if _assigned_name(node) not in left_out], in_class=False)
+        above = (".".join(parts[:end]) for end in range(1, len(parts)))
+        files = [_contents(folder) for folder in self._folders(file.parent) if repr(folder.name) in reader.lines]
+        counts = "DECIDES_NOTHING" not in marks
         return Module(
-            name=name,
-            digest=text_digest("\n".join(reader.lines)),
-            imports=frozenset() if name in APART else frozenset(imports - {name}),
-            packages=frozenset(packages),
+            digest=text_digest("\n".join([*reader.lines, *chain.from_iterable(files)])) if counts else "",
+            sources=tuple(reader.sources) if counts else (),
+            above=tuple(filter(self.path, above)),
+            packages=frozenset(reader.packages & PACKAGES.keys()),
             registries=registries,
-            files=tuple(folder for folder in self._folders(file.parent) if repr(folder) in reader.lines),
         )
 
+    def _origin(self, module: str, symbol: str) -> tuple[str | None, str]:
+        """What an import statement names, as `Reader` asks for it: `from a.b import c` may name a module, or not."""
+        name = f"{module}.{symbol}" if symbol else module
+        if name.partition(".")[0] not in self._top:
+            return None, name
+        return (name, "") if self.path(name) else (module, symbol)
+
     @cache  # noqa: B019  # a source is read once by a process and then gone
-    def _folders(self, package: Path) -> list[str]:
+    def _folders(self, package: Path) -> list[Path]:
         """Folders of a package whose files are not code."""
         return sorted(
-            folder.name
+            folder
             for folder in package.iterdir()
             if folder.is_dir() and folder.name != "__pycache__" and not (folder / "__init__.py").exists()
         )
 
-    def closure(self, *names: str) -> frozenset[str]:
-        """The modules and everything that they import, directly or not."""
-        closure: set[str] = set()
-        for name in names:
-            if name not in self._closures:
-                seen, todo = {name}, [name]
-                while todo:
-                    new = self.module(todo.pop()).imports - seen
-                    seen |= new
-                    todo += new
-                self._closures[name] = frozenset(seen)
-            closure |= self._closures[name]
-        return frozenset(closure)
+    @cache  # noqa: B019
+    def _reach(self, roots: tuple[str, ...]) -> tuple[dict[str, str], frozenset[str]]:
+        """All that modules import, directly or not: module -> numbers of what it imports, and the packages above them.
+
+        Modules are numbered in the order in which imports reach them, whatever they are called; two modules with the
+        same content are still two.
+        """
+        numbers = {name: str(number) for number, name in enumerate(roots)}
+        order = [*roots]
+        for name in order:
+            for source in self.module(name).sources:
+                if source not in numbers:
+                    numbers[source] = str(len(order))
+                    order.append(source)
+        reached = {name: " ".join(numbers[source] for source in self.module(name).sources) for name in order}
+        return reached, frozenset().union(*(self.module(name).above for name in order))
 
     def target(self, plugin: Plugin) -> str:
         """The "module" or "module:attribute" that a registry's entry names.
@@ -194,10 +189,6 @@ class Source:
                 f"{plugin.registry}.{plugin.table}: unknown {plugin.entry!r}; known: {', '.join(sorted(table))}"
             )
         return table[plugin.entry]
-
-    def modules(self, stage: str, plugins: Iterable[Plugin]) -> frozenset[str]:
-        """All modules that a stage runs: its own closure, and those of the plug-ins that its parameters name."""
-        return self.closure(stage, *(self.target(plugin).partition(":")[0] for plugin in plugins))
 
     def digest(self, stage: str, plugins: Iterable[Plugin] = ()) -> str:
         """Fingerprint of the code of a stage: 16 hexadecimal digits.
@@ -215,25 +206,21 @@ class Source:
         return self._digests[which]
 
     def _digest(self, stage: str, named: frozenset[Plugin]) -> str:
-        plugins = sorted(named, key=lambda plugin: (plugin.registry, plugin.table, plugin.entry, plugin.at or ""))
-        modules = [self.module(name) for name in sorted(self.modules(stage, plugins))]
-        lines = [f"{module.name} {module.digest}" for module in modules if module.name not in APART]
-        lines += [f"{plugin.registry}.{plugin.table}[{plugin.entry}] = {self.target(plugin)}" for plugin in plugins]
-        for module in modules:
-            file = self.path(module.name)
-            assert file is not None
-            for folder in module.files:
-                lines += [
-                    f"{path.relative_to(self._root)} {self._hash(path)}" for path in _contents(file.parent / folder)
-                ]
-        used = {package for module in modules for package in module.packages if package in PACKAGES}
+        plugins = []
+        for plugin in named:
+            module, _, attribute = self.target(plugin).partition(":")
+            plugins.append((f"{plugin.table}[{plugin.entry!r}] {attribute}", module))
+        plugins.sort()
+        roots = tuple(dict.fromkeys([stage, *(module for _, module in plugins)]))
+        reached, above = self._reach(roots)
+        while run := {name for name in above - reached.keys() if self.module(name).digest not in ("", _EMPTY)}:
+            roots += tuple(sorted(run, key=lambda name: (self.module(name).digest, name)))
+            reached, above = self._reach(roots)
+        lines = [f"{self.module(name).digest} {imports}" for name, imports in reached.items()]
+        lines += [f"{entry} {roots.index(module)}" for entry, module in plugins]
+        used = frozenset().union(*(self.module(name).packages for name in reached))
         lines += [f"{package}=={self._pin(PACKAGES[package])}" for package in sorted(used)]
         return text_digest("\n".join(lines))[:16]
-
-    def _hash(self, file: Path) -> str:
-        if file not in self._files:
-            self._files[file] = hashlib.sha256(file.read_bytes()).hexdigest()
-        return self._files[file]
 
     @cached_property
     def _pins(self) -> dict[str, str]:
@@ -248,8 +235,10 @@ class Source:
         return self._pins[package]
 
 
-def _contents(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+def _contents(folder: Path) -> list[str]:
+    """A line for each file: its path from where the folder lies, and its SHA-256."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return [f"{path.relative_to(folder.parent)} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in files]
 
 
 def _assigned_name(node: ast.stmt) -> str | None:

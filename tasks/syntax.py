@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 
 READ_BY_NOBODY = frozenset(
     {"property", "cached_property", "cache", "lru_cache", "classmethod", "staticmethod", "contextmanager", "override"}
@@ -13,28 +15,35 @@ READ_BY_NOBODY = frozenset(
 class Reader:
     """Walks a syntax tree once: lines that differ where, and only where, something is said that may decide a result."""
 
-    def __init__(self, package: str, *, fields: bool = True) -> None:
-        """fields: whether those count that only hold what a file says."""
-        self._fields = fields
+    def __init__(
+        self, package: str, origin: Callable[[str, str], tuple[str | None, str]], *, fields: bool = True
+    ) -> None:
+        """Nothing is read yet.
+
+        Args:
+            package: dotted name of the package that relative imports start from.
+            origin: (module, symbol, or "" for the module itself), as an import statement has them, absolute -> the
+                module of this project that it comes from, and its name there, "" for the module; or None and its name.
+            fields: whether those count that only hold what a file says.
+        """
+        self._origin, self._fields = origin, fields
         self.lines: list[str] = []
-        self.imports: set[str] = set()
-        """Everything that is imported, as absolute dotted names."""
+        self.sources: list[str] = []
+        """Modules of this project that imports come from, one for each line "Import"."""
+        self.packages: set[str] = set()
+        """Top-level names of all other imports."""
         self._above = package.split(".")
 
     def statements(self, body: list[ast.stmt], in_class: bool) -> None:
-        """A body without docstrings, wherever they stand, and without what is there for type checkers alone."""
+        """Read a body."""
         self.lines.append("[")
-        self._statements(body, in_class)
-        self.lines.append("]")
-
-    def _statements(self, body: list[ast.stmt], in_class: bool) -> None:
-        for statement in body:
-            if _is_text(statement):
-                continue
-            if isinstance(statement, ast.If) and _for_types(statement):
-                self._statements(statement.orelse, in_class)
+        for imports, statements in groupby(_counted(body), lambda node: isinstance(node, ast.Import | ast.ImportFrom)):
+            if imports:
+                self._imports(statements)
             else:
-                self._node(statement, in_class)
+                for statement in statements:
+                    self._node(statement, in_class)
+        self.lines.append("]")
 
     def _visit(self, value: object, in_class: bool = False) -> None:
         if isinstance(value, ast.AST):
@@ -58,8 +67,6 @@ class Reader:
             node.body = [part for part in node.body if not _is_held(part)]
             if not _has_content(node):
                 return
-        if isinstance(node, ast.ImportFrom) and node.module in ("typing", "collections.abc") and not node.level:
-            return  # what of it is more than annotations shows where it is used
         self.lines.append(type(node).__name__)
         if isinstance(node, ast.Name):
             self.lines.append(node.id)
@@ -79,7 +86,6 @@ class Reader:
             self._arguments(node.args, read=False)
             self._node(node.body, in_class=False)
         else:
-            self._add_imports(node)
             for field in node._fields:
                 value = getattr(node, field, None)
                 if field in ("body", "orelse", "finalbody") and isinstance(value, list):
@@ -97,13 +103,35 @@ class Reader:
             self.lines.append(")")
         self._visit([args.defaults, args.kw_defaults])
 
-    def _add_imports(self, node: ast.AST) -> None:
-        if isinstance(node, ast.Import):
-            self.imports.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            above = self._above[: len(self._above) - node.level + 1] if node.level else []
-            base = ".".join([*above, *filter(None, [node.module])])
-            self.imports.update(f"{base}.{alias.name}" for alias in node.names)
+    def _imports(self, nodes: Iterable[ast.stmt]) -> None:
+        """Import statements in a row: by the names that they bind, since formatters sort them by modules."""
+        bound: list[tuple[str, str, str]] = []
+        for node in nodes:
+            if isinstance(node, ast.Import):
+                bound += [(alias.asname or alias.name, alias.name, "") for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                above = self._above[: len(self._above) - node.level + 1] if node.level else []
+                module = ".".join([*above, *filter(None, [node.module])])
+                if module not in ("typing", "collections.abc"):  # more than annotations of these shows where it is used
+                    bound += [(alias.asname or alias.name, module, alias.name) for alias in node.names]
+        if "*" not in {name for name, *_ in bound}:  # which may bind any name, and of two the last one holds
+            bound.sort(key=lambda entry: entry[0].partition(".")[0])
+        for name, module, imported in bound:
+            source, symbol = self._origin(module, imported)
+            self.lines += ["External" if source is None else "Import", name, symbol]
+            if source is None:
+                self.packages.add(module.partition(".")[0])
+            else:
+                self.sources.append(source)
+
+
+def _counted(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """A body without docstrings, wherever they stand, and without what is there for type checkers alone."""
+    for node in body:
+        if isinstance(node, ast.If) and _for_types(node):
+            yield from _counted(node.orelse)
+        elif not _is_text(node):
+            yield node
 
 
 def _is_held(node: ast.stmt) -> bool:

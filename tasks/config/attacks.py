@@ -9,6 +9,8 @@ from pydantic import AfterValidator, Field, model_validator
 from tasks.attacks import ATTACKERS
 from tasks.config.fields import BASE, Cutoffs, Name, Share, Strict, choice, require_distinct
 
+HOLDS_PARAMETERS = True
+
 
 class _Attack(Strict):
     """What a suite says of how it is attacked."""

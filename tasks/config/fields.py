@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field
 from tasks.config.mechanisms import FEATURES, NETWORKS
 from tasks.evaluation.run_numbers import APART
 
+HOLDS_PARAMETERS = True
 BASE = "base"
 """The setting of an experiment that no sweep changed."""
 SHOWN = 80

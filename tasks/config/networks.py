@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from tasks.config.fields import Cutoffs, Name, Seeds, Share, Strict, require_distinct
 
+HOLDS_PARAMETERS = True
 Networks = Annotated[str, Field(pattern=r"^(processed|perturbed)/[a-z0-9-]+$")]
 Way = Literal["adversarial", "cycle", "attributes", "attribute-start"]
 OF_ATTRIBUTES = ("attributes", "attribute-start")

@@ -27,6 +27,7 @@ from tasks.evaluation.run_numbers import APART
 from tasks.models import MODELS
 from tasks.papers import PROTOCOLS
 
+HOLDS_PARAMETERS = True
 SUITES = Path("suites")  # the folder of the suites' own folders, beside `PARAMS_FILE`
 OWN_FILES = {"params.yaml": (), "attack.yaml": ("attack", "training_audit"), "tuning.yaml": ("tuning",)}
 """Files of a suite -> the sections that stand there; all others stand in params.yaml, which most stages depend on."""

@@ -20,7 +20,7 @@ def environment(*packages: str) -> Environment:
     packages: whose own templates are looked for first.
     """
     made = Environment(
-        loader=ChoiceLoader([PackageLoader(package, "templates") for package in (*packages, "tasks.reporting")]),
+        loader=ChoiceLoader([PackageLoader(package, "templates") for package in (*packages, __package__)]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

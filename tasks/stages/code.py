@@ -21,6 +21,7 @@ from tasks.stages import dvc_files, table
 from tasks.stages.common import atomic_write, private, text_digest
 from tasks.stages.stage import Stage
 
+DECIDES_NOTHING = True
 STAGES = "tasks.stages"
 
 

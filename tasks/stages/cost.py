@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from tasks.stages.common import read_json, write_json
 
+DECIDES_NOTHING = True
 FILE = "cost.json"
 """In a unit's folder: what working on it took until now."""
 

@@ -14,6 +14,7 @@ from tasks.stages import table
 from tasks.stages.common import atomic_write
 from tasks.stages.stage import Stage
 
+DECIDES_NOTHING = True
 HEADER = "# Written by `dprec pipeline` from tasks/stages/table.py and the parameters: do not edit.\n"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 
+DECIDES_NOTHING = True
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 KEPT_BYTES, ARRAY_BYTES = 2**31 - 1, 2**28
 

@@ -13,6 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
+DECIDES_NOTHING = True
 PR_SET_PDEATHSIG = 1
 RUN = "DPREC_RUN"
 """The environment's word for the process of dprec that a stage, or a scheduled run, belongs to: its id."""

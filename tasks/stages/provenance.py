@@ -22,6 +22,7 @@ from tasks.device import accelerator
 from tasks.stages import cost
 from tasks.stages.common import PROVENANCE, atomic_write, write_json
 
+DECIDES_NOTHING = True
 PACKAGES = ("torch", "dgl", "numpy", "scikit-learn", "polars", "pyarrow", "dp-accounting", "great-expectations")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from tasks.config.params import Experiment, Suite
 from tasks.fingerprints import Plugin
 
+DECIDES_NOTHING = True
 Items = dict[str, dict[str, str]]
 
 

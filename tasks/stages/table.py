@@ -22,6 +22,7 @@ from tasks.stages import table_audits
 from tasks.stages.common import file_digest
 from tasks.stages.stage import Items, Stage, inherited_keys, model, names, no_plugins, nothing_else
 
+DECIDES_NOTHING = True
 ROOT, DATA = "dvc.yaml", "data/dvc.yaml"
 RESULTS = ("attacks.parquet", "history.parquet", "ledger.json", "metrics.csv", "metrics.parquet", "results.json")
 """What `collect` writes of a suite, and `report` reads but for metrics.csv, which is for people."""

@@ -11,6 +11,8 @@ from tasks.fingerprints import Plugin
 from tasks.stages.held_out import held_out
 from tasks.stages.stage import Items, Stage, inherited_keys, model, names
 
+DECIDES_NOTHING = True
+
 
 def attribute(name: str, suite: Suite) -> Iterator[Stage]:
     """On attributes of everybody who was chosen once, from each experiment's lists."""
