@@ -70,7 +70,6 @@ def users(inputs: Inputs, similarity: Weights, seed: int) -> Answer:
     counts = np.log1p(inputs.popularity)
     lengths = np.diff(histories.indptr)[targets]
     controls = {
-        "items of the history": naive_bayes(histories[targets], is_member, targets, rng),
         "length of the history": lengths.astype(np.float64),
         "popularity of the history": (histories @ counts)[targets] / np.maximum(lengths, 1),
         "coherence of the history": signals.coherence(similarity, histories, targets),
@@ -81,7 +80,8 @@ def users(inputs: Inputs, similarity: Weights, seed: int) -> Answer:
     values = attack(inputs, of_lists, included, np.ones_like(included), exchanged)
     if inputs.scores is not None:
         values |= _of_scores(_mean_scores(inputs.scores, histories, targets), notes)
-    return _measured("users", notes, inputs, values, controls, is_member, None, seed)
+    apart = {"items of the history": naive_bayes(histories[targets], is_member, targets, rng)}
+    return _measured("users", notes, inputs, values, controls, apart, is_member, None, seed)
 
 
 class Interactions(NamedTuple):
@@ -132,7 +132,6 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> Interactions
         (np.ones(len(pairs.users)), pairs.items, np.arange(len(pairs.users) + 1)), (len(pairs.users), inputs.n_items)
     )
     controls = {
-        "the item": naive_bayes(one_hot, is_member, pairs.users, rng),
         "popularity of the item": inputs.popularity[pairs.items].astype(np.float64),
         "similarity to the history": signals.history_similarity(similarity, inputs.trained, pairs, rng),
     }
@@ -144,8 +143,9 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> Interactions
     values = attack(inputs, of_lists, included, of_members, exchanged)
     if inputs.scores is not None:
         values |= _of_scores(inputs.scores.lookup(keys), notes)
-    answer = _measured("interactions", notes, inputs, values, controls, is_member, pairs.users, seed)
-    difference = _difference(_controls(controls, is_member, pairs.users, seed))
+    apart = {"the item": naive_bayes(one_hot, is_member, pairs.users, rng)}
+    answer = _measured("interactions", notes, inputs, values, controls, apart, is_member, pairs.users, seed)
+    difference = _difference(controls | apart, is_member, pairs.users, seed)
     return Interactions(answer, pairs, is_member, values, difference)
 
 
@@ -182,8 +182,8 @@ def measure(
     attacks = []
     for name, (scores, of_attack) in values.items():
         usable = ~np.isnan(scores)
-        if groups is not None:  # as many of either kind of every user
-            usable &= ~np.isin(groups, groups[~usable])
+        if groups is not None:
+            usable = _balanced(usable, is_member, groups)
         chosen = None if groups is None else groups[usable]
         labels = is_member[usable]
         if min(labels.sum(), (~labels).sum()) < FEWEST or not np.ptp(scores[usable]):
@@ -214,18 +214,20 @@ def _measured(
     notes: list[str],
     inputs: Inputs,
     values: Values,
-    controls: Mapping[str, Floats],
+    controls: dict[str, Floats],
+    apart: dict[str, Floats],
     is_member: NDArray[np.bool_],
     groups: Ints | None,
     seed: int,
 ) -> Answer:
+    """The answer; it is none where an attack succeeds, and a control or what is `apart` does without any list."""
     if len(inputs.shadows) < FEWEST_SHADOWS:
         notes.append(
             f"{len(inputs.shadows)} shadow runs are too few to learn whether members score higher or lower "
             f"({FEWEST_SHADOWS} needed): attacks assume higher."
         )
     attacks = measure(values, controls, is_member, groups, seed)
-    differ = _difference(_controls(controls, is_member, groups, seed))
+    differ = _difference(controls | apart, is_member, groups, seed)
     if differ and any(attack.p is not None and attack.p < SEPARATES for attack in attacks):
         return undecided(kind, kind, differ)
     return Answer(
@@ -238,23 +240,17 @@ def _measured(
     )
 
 
-def _controls(
-    controls: Mapping[str, Floats], is_member: NDArray[np.bool_], groups: Ints | None, seed: int
-) -> list[Measure]:
-    return [_measure(name, *_score(of, is_member, groups).auc_interval(seed)) for name, of in controls.items()]
-
-
-def _difference(controls: list[Measure]) -> str:
+def _difference(controls: Mapping[str, Floats], is_member: NDArray[np.bool_], groups: Ints | None, seed: int) -> str:
     """How what was trained on differs from what was not without any list; empty where it does not."""
+    measured = {name: _score(of, is_member, groups).auc_interval(seed) for name, of in controls.items()}
     unlike = [
-        f"{control.name} (AUC {control.value:.2f})"
-        for control in controls
-        if control.low is not None
-        and control.high is not None
-        and (control.low > DIFFERENT or control.high < 1 - DIFFERENT)
+        f"{name} (AUC {auc.value:.2f})"
+        for name, auc in measured.items()
+        if auc.low > DIFFERENT or auc.high < 1 - DIFFERENT
     ]
-    what = ", ".join(unlike)
-    return f"what was trained on differs from what was not in {what}; choose both at random" if unlike else ""
+    return (
+        f"what was trained on differs from what was not in {', '.join(unlike)}; choose both at random" if unlike else ""
+    )
 
 
 def drawn_pairs(inputs: Inputs, rng: np.random.Generator) -> tuple[Pairs, NDArray[np.bool_]]:
@@ -357,6 +353,16 @@ def _p(
         first = [np.unique(groups[kind], return_index=True)[1] for kind in (is_member, ~is_member)]
         at_low = p_at_low_rate(scores[is_member][first[0]], scores[~is_member][first[1]], RATES[0], pairs=True)
     return min(1.0, 2 * min(by_auc, at_low))
+
+
+def _balanced(usable: NDArray[np.bool_], is_member: NDArray[np.bool_], groups: Ints) -> NDArray[np.bool_]:
+    """Of every user as many targets of either kind, the first ones that are usable."""
+    places = np.flatnonzero(usable)
+    places = places[np.lexsort((is_member[places], groups[places]))]
+    _, first, counts = np.unique(2 * groups[places] + is_member[places], return_index=True, return_counts=True)
+    fewest = np.minimum(*(np.bincount(groups[places], is_member[places] == kind) for kind in (True, False)))
+    kept = np.arange(len(places)) - np.repeat(first, counts) < fewest[groups[places]]
+    return np.isin(np.arange(len(usable)), places[kept])
 
 
 def _score(scores: Floats, is_member: NDArray[np.bool_], groups: Ints | None) -> Scored:

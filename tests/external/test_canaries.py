@@ -160,6 +160,12 @@ def test_a_claim_is_consistent_only_with_a_control_that_is_refuted(planted: Path
         assert audit.canaries is not None
         claims.append((audit.canaries.claim, audit.canaries.control and audit.canaries.control > 0.5))
     assert claims == [("inconclusive", None), ("inconclusive", 0.0), ("consistent", True)]
+    leaky = replace(asked, recommendations=bare, scores=planted / "scores.csv")
+    first = pl.read_csv(coins)["item"][0]
+    pl.read_csv(bare)["user"].unique().to_frame().with_columns(item=first, score=0.5).write_csv(planted / "scores.csv")
+    audit, _ = run(replace(leaky, control=[OtherRun(table, bare, coins)]), quiet)
+    assert audit.canaries is not None
+    assert audit.canaries.claim == "refuted"  # released scores are no reason not to look at the lists
     with pytest.raises(ConfigurationError, match="a control needs --claimed-epsilon"):
         run(replace(asked, claimed_epsilon=None, control=[OtherRun(table, bare, coins)]), quiet)
 
