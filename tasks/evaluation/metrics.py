@@ -98,6 +98,7 @@ def micro_f1(truth: NDArray[np.integer], predicted: NDArray[np.integer]) -> floa
 
 
 def _check_cutoffs(ks: Sequence[int], length: int | None) -> None:
+    require_ids("cut-offs", np.asarray(ks))
     if not ks or min(ks) < 1 or (length is not None and max(ks) > length):
         raise ValueError(f"cut-offs must lie in 1..{length or '∞'}, not {list(ks)}")
 

@@ -109,7 +109,7 @@ class Seen:
             ValueError: an id that is out of range, or an item that a list holds more than once.
         """
         require_ids("users", users, self.n_users)
-        require_lists(items[..., None] if users.shape == items.shape else items)
+        require_lists(items[..., None] if items.ndim == 1 else items)
         if not len(self.items):
             return np.zeros(np.broadcast_shapes(users.shape, items.shape), bool)
         stride = int(max(self.items.max(), items.max(initial=0))) + 1

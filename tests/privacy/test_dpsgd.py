@@ -121,3 +121,11 @@ def test_clipping_bounds_norms_and_leaves_small_gradients_alone():
     assert ((factors == 1) == (norms <= 4.0)).all()
     assert (clip_factors(gradients.square().sum(1), math.inf) == 1).all()
     assert len(clip_factors(torch.zeros(0), 1.0)) == 0
+
+
+def test_a_budget_that_what_else_is_released_nearly_spends_is_refused_in_one_line() -> None:
+    others = [release(1.0, 0.01, 1000)]
+    spent = account(others, 1e-7).epsilon
+    assert spent is not None
+    with pytest.raises(ValueError, match="leaves too little for the steps"):
+        noise_multiplier(spent * 1.001, 1e-7, 0.01, 2_000_000, others)

@@ -159,3 +159,8 @@ def test_categories_that_are_read_off_the_data_leave_no_finite_epsilon_but_given
     assert (conditional.accounted_epsilon, conditional.given) == (pytest.approx(10.0), given)
     assert conditional.neighbouring == f"all features of one user replaced, given {given}"
     assert any("released: disease." in gap for gap in conditional.gaps)
+
+
+def test_a_budget_at_which_outputs_would_be_infinite_is_refused() -> None:
+    with pytest.raises(ValueError, match="the budget is too small"):
+        multidimensional.perturb(users(3), FEATURES, 1e-38, np.random.default_rng(0))

@@ -25,6 +25,7 @@ from tasks.privacy.accounting.ledger import Event
 from tasks.privacy.checks import check_epsilon
 
 PRECISION = 1e-3  # relative; what the multiplier is above the smallest one
+ENOUGH = 2.0**60  # noise with which steps cost next to nothing
 
 
 class Plan(NamedTuple):
@@ -126,6 +127,8 @@ def _noise_multiplier(
     def cost(multiplier: float, by: Callable[[Sequence[Event], float], Spent] = account) -> float:
         return _spent(by([release(multiplier, sampling_probability, steps), *composed_with], delta))
 
+    if cost(ENOUGH, estimate) > epsilon:
+        raise ValueError(f"epsilon = {epsilon:g} leaves too little for the steps beside what else is released")
     # The accountant takes longer than its estimate, and is asked two or three times: once for how far that is off.
     low, high = _bracket(lambda multiplier: cost(multiplier, estimate) <= epsilon)
     excess = max(cost(high, estimate), epsilon) / max(cost(high), epsilon / 2)

@@ -18,6 +18,7 @@ from tasks.privacy.accounting.gaps import RECORDED, ROUNDED, SEED_OF_RELEASE
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.checks import check_epsilon, check_one_hot, check_unit_interval
 from tasks.privacy.mechanisms import piecewise, unary
+from tasks.privacy.secure import check_scale
 
 PER_FEATURE = 2.5
 """Budget that one sampled feature should get at least (equation 16)."""
@@ -71,13 +72,15 @@ def perturb(
         (n_users, n_columns) float32.
 
     Raises:
-        ValueError: epsilon is not a positive finite number, the matrix has other columns than the features, a value is
-            outside [-1, 1], or a block is not one-hot (names column and row count).
+        ValueError: epsilon is not a positive finite number, or so small that outputs would be infinite; the matrix has
+            other columns than the features, a value is out of range, or a block is not one-hot (names column and row
+            count).
     """
     matrix = np.asarray(matrix)
     sampled = sampled_features(epsilon, len(features))
     _check(matrix, features)
     budget, scale = epsilon / sampled, len(features) / sampled
+    check_scale("laplace", scale * piecewise.bound(budget))  # as wide as that noise, at most
     result = np.zeros(matrix.shape, dtype=np.float32)
     for start in range(0, len(matrix), CHUNK):
         rows = slice(start, start + CHUNK)
