@@ -59,8 +59,8 @@ ACCOUNTANT = (
         "sampled steps are composed once",
         "§9",
         ACCOUNT,
-        "total = total.compose(_repeated(_distribution(event, interval), event.count))",
-        "total = total.compose(_distribution(event, interval))",
+        "self_compose(count)\n    composed",
+        "self_compose(1)\n    composed",
         tests=(
             "tests/privacy/test_accounting.py::test_sampling_is_accounted_a_little_tighter_than_by_renyi_divergence",
         ),
