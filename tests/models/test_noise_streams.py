@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Self
 
 import numpy as np
 import pytest
@@ -16,7 +15,8 @@ from pydantic import Field
 
 from tasks.config.params import Experiment
 from tasks.errors import ConfigurationError
-from tasks.models.base import SILENT, Model, ModelConfig, Progress
+from tasks.models.base import Model, ModelConfig
+from tasks.models.ranking.popularity import PrivatePopularity, PrivatePopularityConfig
 from tasks.privacy import noise
 from tasks.privacy.noise import Draw
 from tasks.training_data import TrainingData
@@ -115,41 +115,24 @@ def test_the_model_says_by_what_its_noise_is_named() -> None:
     assert Model.named == ()
 
 
-class Toy(Model):
-    """Draws from its noise when asked."""
-
-    noise_key = "Toy"
-
-    def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        raise NotImplementedError
-
-    released = restore_released = fit  # type: ignore[assignment]
-
-
-class ToyConfig(ModelConfig):
-    epsilon: float
-    cap: int = 3
-
-
 class Renamed(ModelConfig):
-    """The same with another name of a field."""
+    """`PrivatePopularityConfig` with another name of a field."""
 
     budget: float = Field(serialization_alias="epsilon")
-    cap: int = 3
+    contribution: int = 20
 
 
 def test_names_of_classes_fields_and_settings_are_not_in_the_key_of_noise() -> None:
-    data = lists.checkerboard()[0]
-    drawn = []
+    data, drawn = lists.checkerboard()[0], []
     for cls, config, key in (
-        (Toy, ToyConfig(epsilon=2.0), "epsilon"),
-        (type("T", (Toy,), {}), Renamed(budget=2.0), "budget"),
+        (PrivatePopularity, PrivatePopularityConfig(epsilon=2.0, contribution=20), "epsilon"),
+        (type("T", (PrivatePopularity,), {}), Renamed(budget=2.0), "budget"),
     ):
         model = cls(config)
         experiment = Experiment.model_construct(model="", config={}, sweep=[{key: 2.0}])
-        settings = experiment.settings(type(config).noise_names())
-        model.named = ("data", "experiment", list(settings)[1])
+        model.named = ("data", "experiment", [*experiment.settings(config.noise_names())][1])
         drawn.append(model.noise_stream(data, np.random.default_rng(0)).random())
     assert drawn[0] == drawn[1]
+    model.noise_key = ""
     with pytest.raises(ConfigurationError, match="has no noise_key"):
-        type("T", (Toy,), {"noise_key": ""})(ToyConfig(epsilon=2.0)).noise_stream(data, np.random.default_rng(0))
+        model.noise_stream(data, np.random.default_rng(0))
