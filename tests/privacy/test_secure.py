@@ -92,32 +92,27 @@ def source(mode: noise.Mode, keyed: None) -> np.random.Generator:
     return noise.secure_generator() if mode == "secure" else np.random.default_rng(1)
 
 
-def crossed(either: list[Any], research: list[Any]) -> list[Any]:
-    """Every draw with its law in every mode that has it."""
-    modes = [(("research", "secure"), either), (("research",), research)]
-    return [(mode, *case) for several, cases in modes for mode in several for case in cases]
+SUMS = [
+    (lambda rng: noise.add_gaussian(rng, "", np.zeros(N), 3.0, sensitivity=1.0), NORMAL),
+    (lambda rng: noise.add_gaussian(rng, "", np.zeros(N, np.float32), 3.0, sensitivity=1.0), NORMAL),
+    (lambda rng: noise.add_laplace(rng, "", np.zeros(N), 3.0, sensitivity=1.0), stats.laplace(0, 3)),
+    (lambda rng: noise.add_symmetric_gaussian(rng, "", PAIRS, 3.0, sensitivity=1.0)[:, 1, 1], NORMAL),
+    (lambda rng: noise.add_symmetric_gaussian(rng, "", PAIRS, 3.0, sensitivity=1.0)[:, 0, 1], OFF_DIAGONAL),
+    (lambda rng: noise.uniform(rng, "", N), stats.uniform()),
+]
+DRAWS = [
+    (lambda rng: noise.gaussian(rng, "", 3.0, N), NORMAL),
+    (lambda rng: noise.gaussian(rng, "", np.full(N, 3.0), N, single=True), NORMAL),
+    (lambda _: noise.gaussian_by_key((5, 7), "", 3.0, np.arange(N), 1).numpy().ravel(), NORMAL),
+    (lambda _: noise.gaussian_streams((5, 7), "", 3.0, IDS, np.full(100, N // 200), 2).numpy().ravel(), NORMAL),
+    (lambda rng: noise.laplace(rng, "", 3.0, N), stats.laplace(0, 3)),
+    (lambda rng: noise.exponential(rng, "", (N,)), stats.expon()),
+]
+"""These have no secure mode."""
 
 
 @pytest.mark.parametrize(
-    ("mode", "draw", "law"),
-    crossed(
-        [
-            (lambda rng: noise.add_gaussian(rng, "", np.zeros(N), 3.0, sensitivity=1.0), NORMAL),
-            (lambda rng: noise.add_gaussian(rng, "", np.zeros(N, np.float32), 3.0, sensitivity=1.0), NORMAL),
-            (lambda rng: noise.add_laplace(rng, "", np.zeros(N), 3.0, sensitivity=1.0), stats.laplace(0, 3)),
-            (lambda rng: noise.add_symmetric_gaussian(rng, "", PAIRS, 3.0, sensitivity=1.0)[:, 1, 1], NORMAL),
-            (lambda rng: noise.add_symmetric_gaussian(rng, "", PAIRS, 3.0, sensitivity=1.0)[:, 0, 1], OFF_DIAGONAL),
-            (lambda rng: noise.uniform(rng, "", N), stats.uniform()),
-        ],
-        [
-            (lambda rng: noise.gaussian(rng, "", 3.0, N), NORMAL),
-            (lambda rng: noise.gaussian(rng, "", np.full(N, 3.0), N, single=True), NORMAL),
-            (lambda _: noise.gaussian_by_key((5, 7), "", 3.0, np.arange(N), 1).numpy().ravel(), NORMAL),
-            (lambda _: noise.gaussian_streams((5, 7), "", 3.0, IDS, np.full(100, N // 200), 2).numpy().ravel(), NORMAL),
-            (lambda rng: noise.laplace(rng, "", 3.0, N), stats.laplace(0, 3)),
-            (lambda rng: noise.exponential(rng, "", (N,)), stats.expon()),
-        ],
-    ),
+    ("mode", "draw", "law"), [("secure", *case) for case in SUMS] + [("research", *case) for case in SUMS + DRAWS]
 )
 def test_numbers_follow_their_law(
     draw: Callable[[np.random.Generator], np.ndarray], law: stats.rv_continuous, source: np.random.Generator
@@ -126,19 +121,17 @@ def test_numbers_follow_their_law(
     assert stats.kstest(draw(source), law.cdf).pvalue > 1e-4
 
 
+@pytest.mark.parametrize("mode", ["research", "secure"])
 @pytest.mark.parametrize(
-    ("mode", "draw", "law"),
-    crossed(
-        [
-            (lambda rng: noise.discrete_laplace(rng, "", 0.1, (N,)), stats.dlaplace(0.1)),
-            (lambda rng: noise.discrete_laplace(rng, "", 1.5, (N,)), stats.dlaplace(1.5)),
-            (lambda rng: [noise.binomial(rng, "", 4, 0.3) for _ in range(2000)], stats.binom(4, 0.3)),
-            (lambda rng: noise.integers(rng, "", 5, N), stats.randint(0, 5)),
-            (lambda rng: [SETS.index({*noise.subset(rng, "", IDS[:4], 2)}) for _ in range(2000)], SIX),
-            (lambda rng: [ORDERS.index((*noise.order(rng, "", 3),)) for _ in range(2000)], SIX),
-        ],
-        [],
-    ),
+    ("draw", "law"),
+    [
+        (lambda rng: noise.discrete_laplace(rng, "", 0.1, (N,)), stats.dlaplace(0.1)),
+        (lambda rng: noise.discrete_laplace(rng, "", 1.5, (N,)), stats.dlaplace(1.5)),
+        (lambda rng: [noise.binomial(rng, "", 4, 0.3) for _ in range(2000)], stats.binom(4, 0.3)),
+        (lambda rng: noise.integers(rng, "", 5, N), stats.randint(0, 5)),
+        (lambda rng: [SETS.index({*noise.subset(rng, "", IDS[:4], 2)}) for _ in range(2000)], SIX),
+        (lambda rng: [ORDERS.index((*noise.order(rng, "", 3),)) for _ in range(2000)], SIX),
+    ],
 )
 def test_whole_numbers_and_choices_follow_their_law(
     draw: Callable[[np.random.Generator], Any], law: stats.rv_discrete, source: np.random.Generator
