@@ -270,13 +270,12 @@ def test_noise_by_key_is_a_function_of_release_key_and_id() -> None:
             assert abs(float(torch.corrcoef(torch.stack([first.ravel(), other.ravel()]))[0, 1])) < 5 / 6000**0.5
 
 
-def zeros(law: str, scale: float, rng: np.random.Generator) -> np.ndarray:
-    """Noise added to nothing, by the function that a mechanism calls."""
-    value = np.zeros(20_000 if law == "discrete laplace" else 2_000)
-    if law == "discrete laplace":
-        return noise.discrete_laplace(rng, "", 1 / scale, value.shape)
-    add = noise.add_gaussian if law == "gaussian" else noise.add_laplace
-    return add(rng, "", value, scale, sensitivity=scale)
+LARGEST: dict[str, tuple[stats.rv_continuous, Callable[[np.random.Generator, float], np.ndarray]]] = {
+    "gaussian": (stats.norm, lambda rng, std: noise.add_gaussian(rng, "", np.zeros(2000), std, sensitivity=std)),
+    "laplace": (stats.laplace, lambda rng, scale: noise.add_laplace(rng, "", np.zeros(2000), scale, sensitivity=scale)),
+    "discrete laplace": (stats.laplace, lambda rng, scale: noise.discrete_laplace(rng, "", 1 / scale, (20_000,))),
+}
+"""Law -> what it is nearly, and noise added to nothing, by the function that a mechanism calls."""
 
 
 @pytest.mark.parametrize("generator", [lambda: np.random.default_rng(1), noise.secure_generator])
@@ -284,16 +283,15 @@ def zeros(law: str, scale: float, rng: np.random.Generator) -> np.ndarray:
 def test_the_largest_noise_keeps_its_law_and_larger_noise_is_refused(law, generator, monkeypatch) -> None:
     """A sound law fails once in 10,000 keys (they are fixed, so never). Integers keep their last digits."""
     monkeypatch.setattr("secrets.randbits", lambda bits: 2**bits // 3)
-    largest = secure.LARGEST_SCALE[law]
-    drawn = zeros(law, largest, generator())
-    distribution = stats.norm if law == "gaussian" else stats.laplace
+    largest, (distribution, draw) = secure.LARGEST_SCALE[law], LARGEST[law]
+    drawn = draw(generator(), largest)
     assert np.isfinite(drawn.std())
     assert stats.kstest(drawn / largest, distribution.cdf).pvalue > 1e-4
     if law == "discrete laplace":
         assert stats.chisquare(np.bincount(drawn % 64, minlength=64)).pvalue > 1e-4
     for scale in (largest * 1.001, 1e50, 1e300):
         with pytest.raises(ValueError, match="the budget is too small"):
-            zeros(law, scale, generator())
+            draw(generator(), scale)
 
 
 @pytest.mark.parametrize(

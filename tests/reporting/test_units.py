@@ -51,22 +51,18 @@ def listed(a: Any, b: Any) -> bool:
 
 
 NEIGHBOURS: dict[tuple[str, str], Callable[[Any, Any], bool]] = {
-    (units.USER, "visits"): lambda a, b: () in (a, b),
-    (units.PROFILE, "visits"): lambda a, b: () in (a, b),
+    **dict.fromkeys([(units.FEATURES, "features"), (units.EDGE, "edge"), (units.TEXTS, "words")], lambda *_: True),
+    **dict.fromkeys([(units.USER, "visits"), (units.PROFILE, "visits")], lambda a, b: () in (a, b)),
     (units.PROFILE, "features"): lambda a, b: None in (a, b),
-    (units.FEATURES, "features"): lambda *_: True,
     (units.FEATURES_GIVEN, "features"): bounded,
     (units.FEATURES_LISTED, "features"): listed,
     (units.FEATURES_GIVEN_BOTH, "features"): lambda a, b: bounded(a, b) and listed(a, b),
     (units.INTERACTION, "visits"): inserted,
     (units.CELL, "visits"): lambda a, b: inserted(a, b) and sum(item for item, _ in a) != sum(item for item, _ in b),
     (units.REPLACED, "visits"): lambda a, b: only(a, b, lambda x, y: x[0] != y[0] and x[1] == y[1]),
-    (units.VISIT, "visits"): moved,
-    (units.VISIT_GIVEN, "visits"): moved,
+    **dict.fromkeys([(units.VISIT, "visits"), (units.VISIT_GIVEN, "visits")], moved),
     (units.VALUE, "visits"): lambda a, b: only(a, b, lambda x, y: x[0] == y[0]),
     (units.SENSITIVE, "visits"): lambda a, b: only(a, b, lambda x, y: x[0] == y[0] == 0),
-    (units.EDGE, "edge"): lambda *_: True,
-    (units.TEXTS, "words"): lambda *_: True,
     (units.WORD, "words"): lambda a, b: only(a, b, lambda *_: True),
     (units.NEAR, "words"): lambda a, b: only(a, b, lambda x, y: "z" not in (x, y)),
 }
@@ -79,14 +75,12 @@ def distances(length: int) -> dict[tuple[str, str], float]:
     for (unit, kind), neighbours in NEIGHBOURS.items():
         steps[unit, kind] = np.array([[a != b and neighbours(a, b) for b in data[kind]] for a in data[kind]])
     apart = {key: shortest_path(matrix, unweighted=True) for key, matrix in steps.items()}
-    return {
-        (unit, other): max(
-            (apart[other, kind][steps[unit, kind]].max() for kind in data if {(unit, kind), (other, kind)} <= {*apart}),
-            default=0.0,
-        )
-        for unit in units.STEPS
-        for other in units.STEPS
-    }
+    farthest = dict.fromkeys(product(units.STEPS, repeat=2), 0.0)
+    for (unit, kind), (other, other_kind) in product(steps, repeat=2):
+        if kind == other_kind:
+            largest = apart[other, kind][steps[unit, kind]].max()
+            farthest[unit, other] = max(farthest[unit, other], largest)
+    return farthest
 
 
 def test_a_guarantee_counts_in_as_many_steps_as_neighbours_of_the_unit_are_apart() -> None:
