@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,6 +19,7 @@ from tasks.privacy import noise, secure
 from tasks.privacy.noise import Draw, generator
 from tests.models import test_contract, test_next_item_contract, test_rating_contract
 from tests.privacy import draws
+from tests.privacy import test_secure as drawn_laws
 from tests.privacy.draws import DECIDING, DRAWS, HIDING
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -270,12 +271,9 @@ def test_noise_by_key_is_a_function_of_release_key_and_id() -> None:
             assert abs(float(torch.corrcoef(torch.stack([first.ravel(), other.ravel()]))[0, 1])) < 5 / 6000**0.5
 
 
-LARGEST: dict[str, tuple[stats.rv_continuous, Callable[[np.random.Generator, float], np.ndarray]]] = {
-    "gaussian": (stats.norm, lambda rng, std: noise.add_gaussian(rng, "", np.zeros(2000), std, sensitivity=std)),
-    "laplace": (stats.laplace, lambda rng, scale: noise.add_laplace(rng, "", np.zeros(2000), scale, sensitivity=scale)),
+LARGEST: dict[str, drawn_laws.Law] = drawn_laws.SUMS | {
     "discrete laplace": (stats.laplace, lambda rng, scale: noise.discrete_laplace(rng, "", 1 / scale, (20_000,))),
 }
-"""Law -> what it is nearly, and noise added to nothing, by the function that a mechanism calls."""
 
 
 @pytest.mark.parametrize("generator", [lambda: np.random.default_rng(1), noise.secure_generator])
@@ -294,20 +292,14 @@ def test_the_largest_noise_keeps_its_law_and_larger_noise_is_refused(law, genera
             draw(generator(), scale)
 
 
-@pytest.mark.parametrize(
-    "draw",
-    [
-        lambda std: noise.gaussian(np.random.default_rng(), "", std, 2),
-        lambda std: noise.gaussian(np.random.default_rng(), "", np.array([1.0, std]), 2, single=True),
-        lambda std: noise.gaussian_by_key((1,), "", std, np.arange(2), 1),
-        lambda std: noise.gaussian_streams((1,), "", std, np.arange(2, dtype=np.uint64), np.ones(2, int), 1),
-        lambda std: noise.laplace(np.random.default_rng(), "", std, 2),
-    ],
-)
+@pytest.mark.parametrize("law", drawn_laws.DRAWS)
 @pytest.mark.parametrize("scale", [2.0**101, math.inf, math.nan])
-def test_noise_beyond_its_arithmetic_is_refused(draw: Callable[[float], object], scale: float) -> None:
+def test_noise_beyond_its_arithmetic_is_refused(law: str, scale: float) -> None:
+    rng = np.random.default_rng()
     with pytest.raises(ValueError, match="the budget is too small"):
-        draw(scale)
+        drawn_laws.DRAWS[law][1](rng, scale)
+    with pytest.raises(ValueError, match="the budget is too small"):
+        noise.gaussian(rng, "", np.array([1.0, scale]), 2, single=True)
 
 
 @pytest.mark.parametrize("name", ["dp-popularity", "dpmf-rigorous"])
