@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -76,14 +77,12 @@ def folders(stage: str, params: Params) -> set[Path]:
 def put_models(params: Params) -> None:
     """Files in the place of what was trained; to a plan they are whatever they hold."""
     for name, experiment in params.experiments.items():
-        write = pl.DataFrame({"name": [name, "model"]}).write_parquet
-        for setting in experiment.settings():
-            run = RUNS / "tiny" / name
-            files = [run / "train/models" / setting / f"seed-{experiment.seeds[0]}.safetensors"]
-            files += [run / "released" / setting / "items" / f"seed-{seed}.parquet" for seed in experiment.seeds]
-            for file in files:
-                file.parent.mkdir(parents=True, exist_ok=True)
-                write(file)
+        run, table = RUNS / "tiny" / name, pl.DataFrame({"name": [name, "model"]})
+        for setting, seed in product(experiment.settings(), experiment.seeds):
+            of_seed = f"train/models/{setting}/seed-{seed}.safetensors", f"released/{setting}/items/seed-{seed}.parquet"
+            for file in of_seed:
+                (run / file).parent.mkdir(parents=True, exist_ok=True)
+                table.write_parquet(run / file)
         write_json(run / "train/history.json", {of: {str(experiment.seeds[0]): []} for of in experiment.settings()})
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from tests.privacy.planted.mutation import Mutation as AnyMutation
+from tests.privacy.planted.mutation import Mutation
 
 DOOR, SGD = "tasks/privacy/noise.py", "tasks/privacy/mechanisms/user_sgd.py"
 UNITS, COMPOSITION = "tasks/reporting/core/units.py", "tasks/reporting/sections/composition.py"
@@ -19,13 +17,12 @@ TOGETHER = (
 ACCOUNT = "tasks/privacy/accounting/account.py"
 EVERY = "tests/privacy/test_accounting.py::test_every_release_counts_each_time_whatever_it_is_composed_with"
 ACCOUNTED = tuple(f"{EVERY}[{kinds}-0.01]" for kinds in ("small-large", "small-sampled", "small-large-gaussian"))
-Mutation = partial(AnyMutation, written="with tests read")
 ADD_LAPLACE = 'secure.add(rng, "laplace", value, scale, sensitivity)'
 ADD_GAUSSIAN = 'secure.add(rng, "gaussian", value, std, sensitivity)'
 COUNTED = "in the count of small norms a user of a small budget"
 
 MUTATIONS = tuple(
-    Mutation(name, wrong, section, file, old, new, tests=tests)
+    Mutation(name, wrong, section, file, old, new, tests, written="with tests read")
     for name, wrong, section, file, old, new, tests in (
         ("secure-laplace-gaussian", "secure Laplace noise is Gaussian", "§11", DOOR,
          ADD_LAPLACE, ADD_LAPLACE.replace("laplace", "gaussian"), LAWS),
