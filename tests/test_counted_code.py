@@ -8,10 +8,9 @@ import pytest
 
 from tasks.fingerprints import Source
 
-SILENT = "DECIDES_NOTHING = True"
 FILES = {
     "__init__.py": "", "a.py": "X = Y = 1", "twin.py": "X = Y = 1", "b.py": "X = Y = 2",
-    "silent.py": SILENT, "quiet.py": f"import tasks.b\nX = 2\n{SILENT}",
+    "silent.py": "DECIDES_NOTHING = True", "quiet.py": "import tasks.b\nX = 2\nDECIDES_NOTHING = True",
     "p/__init__.py": "", "p.py": "X = 3", "p/m.py": "", "q/__init__.py": "import os", "q/m.py": "",
 }  # fmt: skip
 """What is imported below; a package comes before a module of its name."""

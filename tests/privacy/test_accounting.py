@@ -231,18 +231,18 @@ def powers(low: float, high: float) -> st.SearchStrategy[float]:
 
 
 SIZES = {
-    "pure-local": st.fixed_dictionaries({"epsilon": powers(-320, 300)}),
-    "laplace": st.fixed_dictionaries({"noise_multiplier": powers(-8, 200)}),
-    "discrete-laplace": st.fixed_dictionaries(
-        {"noise_parameter": powers(-12, 2), "sensitivity": powers(0, 12).map(round).map(float)}
-    ),
-    "gaussian": st.fixed_dictionaries({"noise_multiplier": powers(-200, 200)}),
-    "sampled-gaussian": st.fixed_dictionaries(
-        {"noise_multiplier": powers(-1, 3) | powers(-200, 200), "sampling_probability": powers(-6, 0) | powers(-300, 0)}
-    ),
+    "pure-local": {"epsilon": powers(-320, 300)},
+    "laplace": {"noise_multiplier": powers(-8, 200)},
+    "discrete-laplace": {"noise_parameter": powers(-12, 2), "sensitivity": powers(0, 12).map(round).map(float)},
+    "gaussian": {"noise_multiplier": powers(-200, 200)},
+    "sampled-gaussian": {
+        "noise_multiplier": powers(-1, 3) | powers(-200, 200),
+        "sampling_probability": powers(-6, 0) | powers(-300, 0),
+    },
 }
+COUNTS = st.just(1) | powers(0, 15).map(int)
 EVENTS = st.one_of(
-    st.builds(Event, kind=st.just(kind), parameters=sizes, count=st.just(1) | powers(0, 15).map(int))
+    st.builds(Event, kind=st.just(kind), parameters=st.fixed_dictionaries(sizes), count=COUNTS)
     for kind, sizes in SIZES.items()
 )
 STEPS = event("sampled-gaussian", 1000, noise_multiplier=1.0, sampling_probability=0.01)
