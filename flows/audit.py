@@ -102,9 +102,7 @@ def audit(
     )
     files = (train, recommendations or train, public, users, scores, canaries, shadows)
     controls = [] if control is None else [OtherRun(train, control, canaries)]
-    asked = AuditRequest(
-        *files, chosen, claimed_epsilon, delta, seed, jobs, controls, allow_undecided=allow_undecided, names=names
-    )
+    asked = AuditRequest(*files, chosen, claimed_epsilon, delta, seed, jobs, controls, allow_undecided, names)
     repeated = None if command is None else Repeated(command, runs, work, time_limit, canary_count, control_command)
     _run(asked, repeated, out)
 

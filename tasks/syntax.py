@@ -18,13 +18,10 @@ class Reader:
     def __init__(
         self, package: str, origin: Callable[[str, str], tuple[str | None, str]], *, fields: bool = True
     ) -> None:
-        """Nothing is read yet.
+        """package: where relative imports start; fields: whether those count that only hold what a file says.
 
-        Args:
-            package: dotted name of the package that relative imports start from.
-            origin: (module, symbol, or "" for the module itself), as an import statement has them, absolute -> the
-                module of this project that it comes from, and its name there, "" for the module; or None and its name.
-            fields: whether those count that only hold what a file says.
+        origin: (module, symbol, or "" for the module itself), as an import statement has them, absolute -> the module
+        of this project that it comes from, and its name there, "" for the module; or None and its name.
         """
         self._origin, self._fields = origin, fields
         self.lines: list[str] = []

@@ -49,9 +49,8 @@ class TrainingData:
         pairs = np.sort(self.users.astype(np.int64) * 2**32 + self.items)
         if len(repeated := pairs[1:][pairs[1:] == pairs[:-1]]):
             user, item = divmod(int(repeated[0]), 2**32)
-            raise DataError(
-                f"training data: {len(repeated)} repeated interactions, the first of user {user}, item {item}"
-            )
+            times = f"{len(repeated)} repeated interactions"
+            raise DataError(f"training data: {times}, the first of user {user}, item {item}")
 
     @cached_property
     def digest(self) -> str:

@@ -169,41 +169,39 @@ class Changed(Source):
         return replace(module, digest=f"{module.digest} and a constant") if changes else module
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("tasks.privacy.keyed", "tasks.evaluation.coins"),
-        ("tasks.models.ranking.bpr", "tasks.graph.pairs"),
-        ("tasks.privacy.mechanisms", "tasks.laws"),
-        ("tasks.reporting", "tasks.site"),
-    ],
-)
-def test_a_move_makes_nothing_stale(
-    old: str, new: str, before: dict[str, dict[str, str]], params: Params, tmp_path: Path
-) -> None:
-    """Of a module, of a plug-in, of a package, and of one with templates; all that name it are rewritten."""
-    root = copied(tmp_path)
-    (above, _, name), (new_above, _, new_name) = old.rpartition("."), new.rpartition(".")
+MOVES = {
+    "tasks.privacy.keyed": "tasks.evaluation.coins", "tasks.models.ranking.bpr": "tasks.graph.pairs",
+    "tasks.privacy.mechanisms": "tasks.laws", "tasks.reporting": "tasks.site",
+}  # fmt: skip
+"""Of a module, of a plug-in, of a package, and of one with templates."""
 
+
+def renamed(text: str) -> str:
+    return re.sub("|".join(rf"\b{re.escape(old)}\b" for old in MOVES), lambda match: MOVES[match[0]], text)
+
+
+def test_a_move_makes_nothing_stale(before: dict[str, dict[str, str]], params: Params, tmp_path: Path) -> None:
     class Importers(ast.NodeTransformer):
         def visit_ImportFrom(self, node: ast.ImportFrom) -> list[ast.ImportFrom]:
-            new_node = ast.ImportFrom(new_above, [ast.alias(new_name, name)], 0)
-            kept = [part for part in node.names if (node.module, part.name) != (above, name)]
-            moved_nodes = [new_node] * (len(node.names) - len(kept))
-            return moved_nodes + [ast.ImportFrom(node.module, [part], node.level) for part in kept]
-
-    for path in (root / "tasks").rglob("*.py"):
-        text = ast.unparse(Importers().visit(ast.parse(path.read_text(encoding="utf-8"))))
-        path.write_text(re.sub(rf"\b{re.escape(old)}\b", new, text), encoding="utf-8")
-    source, target = (root.joinpath(*dotted.split(".")) for dotted in (old, new))
-    suffix = "" if source.is_dir() else ".py"
-    source.with_suffix(suffix).rename(target.with_suffix(suffix))
+            parts = [(part, MOVES.get(f"{node.module}.{part.name}", "").rpartition(".")) for part in node.names]
+            return [
+                ast.ImportFrom(above, [ast.alias(name, part.name)], 0) if above
+                else ast.ImportFrom(node.module, [part], node.level) for part, (above, _, name) in parts
+            ]  # fmt: skip
 
     class Moved(Source):
         def target(self, plugin: Plugin) -> str:
             """Where the table of tasks, which is not that of the copy, says of an entry that it is."""
-            return re.sub(rf"^{re.escape(old)}\b", new, super().target(plugin))
+            return renamed(super().target(plugin))
 
+    root = copied(tmp_path)
+    for path in (root / "tasks").rglob("*.py"):
+        tree = Importers().visit(ast.parse(path.read_text(encoding="utf-8")))
+        path.write_text(renamed(ast.unparse(tree)), encoding="utf-8")
+    for old, new in MOVES.items():
+        source, target = (root.joinpath(*dotted.split(".")) for dotted in (old, new))
+        suffix = "" if source.is_dir() else ".py"
+        source.with_suffix(suffix).rename(target.with_suffix(suffix))
     assert moved(before, code.fingerprints(params, Moved(root))) == set()
 
 

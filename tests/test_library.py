@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import dprec
 from tests.parameters import ROOT
 
 MODULES = ("accounting", "attacks", "audits", "mechanisms", "metrics")
@@ -53,12 +54,10 @@ def test_every_name_is_documented(name: str) -> None:
 
 
 def test_modules_and_the_version_are_attributes_that_are_loaded_when_asked_for() -> None:
-    code = (
-        "import sys, dprec; assert 'numpy' not in sys.modules; from importlib.metadata import version; "
-        "assert dprec.__version__ == version('dprec'); print([getattr(dprec, of).__name__ for of in dprec.__all__])"
-    )
+    code = "import sys, dprec; print('numpy' in sys.modules, *(getattr(dprec, of).__name__ for of in dprec.__all__))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == str([f"dprec.{name}" for name in MODULES])
+    assert done.stdout.split() == ["False", *(f"dprec.{name}" for name in MODULES)]
+    assert dprec.__version__ == version("dprec")
 
 
 def test_the_command_shows_the_installed_version_anywhere(tmp_path: Path) -> None:

@@ -38,10 +38,7 @@ def record(name: str, confidence: float, seed: int, **arguments: Any) -> dict[st
     `verdict` is about the claim, or what is accounted where nothing is claimed. `fault`: more is proved than is
     accounted. `controls`: the bound that the same audit proves of the same system with less noise. They are run where
     they decide: a claim that is refuted needs none, and one that so many samples cannot refute, or below what is
-    accounted, stays inconclusive.
-
-    Args:
-        seed, arguments: of the auditor; controls have the same.
+    accounted, stays inconclusive. Controls have the audit's seed and arguments.
     """
     run = partial(auditor(name), seed, **arguments)
     samples = run()

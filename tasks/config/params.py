@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, Field, ValidationError
@@ -131,12 +130,12 @@ class Experiment(Strict):
     """Settings beside the base one: each overrides keys of `config`, or `features_epsilon`, the budget of perturbed
     features (by default the first of `perturbed`); of perturbed networks also the other budgets."""
 
-    def settings(self, names: Mapping[str, str] = MappingProxyType({})) -> dict[str, dict[str, Any]]:
+    def settings(self, names: Mapping[str, str] | None = None) -> dict[str, dict[str, Any]]:
         """Setting name -> model configuration; the first is `base`, a sweep point is named `key=value,...`.
 
         names: key -> what it is called in names of settings, if otherwise.
         """
-        points = {BASE: self.config}
+        names, points = names or {}, {BASE: self.config}
         for override in self.sweep:
             name = ",".join(f"{names.get(key, key)}={value}" for key, value in override.items())
             points[name] = self.config | override

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.evaluation.checks import require_hits, require_ids
+from tasks.evaluation.checks import require_ids
 
 Record = dict[str, Any]
 """A metric without what it is of: `metric`, `k` (None where it has no cut-off) and `value`."""
@@ -39,7 +39,14 @@ def ranking_metrics(
         ValueError: a cut-off outside 1..K, no users, hits that are not 0 or 1, or a user without held-out items or
             with fewer than hits.
     """
-    require_hits(hits, n_relevant)
+    if hits.ndim != 2 or n_relevant.shape != hits.shape[:1] or not len(hits):
+        raise ValueError(f"hits of shape {hits.shape} need one or more users, not {n_relevant.shape} of n_relevant")
+    require_ids("held-out items of each user", n_relevant, first=1)
+    if hits.dtype != np.bool_ and not np.isin(hits, (0, 1)).all():
+        raise ValueError("hits must be 0 or 1: relevance is not graded")
+    if (impossible := np.flatnonzero(hits.sum(axis=1) > n_relevant)).size:
+        user = impossible[0]
+        raise ValueError(f"user {user} has {hits[user].sum()} hits, but {n_relevant[user]} held-out items")
     length = hits.shape[1]
     _check_cutoffs(ks, length)
     discount = 1.0 / np.log2(np.arange(2, length + 2))

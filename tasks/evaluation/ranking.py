@@ -72,15 +72,6 @@ class Seen:
         """How many users there are, those without an item counted."""
         return len(self.indptr) - 1
 
-    def require_within(self, users: NDArray[np.integer], n_items: int) -> None:
-        """Check that these users have a row here, and that all items here are below `n_items`.
-
-        Raises:
-            ValueError: it is not so.
-        """
-        require_ids("users", users, self.n_users)
-        require_ids("seen items", self.items, n_items)
-
     @property
     def counts(self) -> NDArray[np.int64]:
         """(n_users,) number of items of each user."""
@@ -151,7 +142,9 @@ def top_k(
         DivergenceError: one of the k best scores is NaN or infinite.
         ValueError: a user that `seen` does not have, or a seen item that `tie_order` does not have.
     """
-    seen.require_within(users, n_items := len(tie_order))
+    n_items = len(tie_order)
+    require_ids("users", users, seen.n_users)
+    require_ids("seen items", seen.items, n_items)
     unseen = n_items - seen.counts[users]
     if len(users) and unseen.min() < k:
         worst = int(unseen.argmin())

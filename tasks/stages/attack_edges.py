@@ -76,11 +76,8 @@ def work(name: str) -> runs.Work[Unit]:
 def plan(name: str, attack: EdgeAttack, params: Params) -> list[Unit]:
     """The settings of every system that differ in the budget of edges alone, and the control after each system's."""
     code, control = fingerprint("attack-edges", name, params), params.experiments[attack.control]
-    seen = [
-        read_inputs(control, params, control.config).digest,
-        params.suites[name].evaluation.seed,
-        attack.model_dump(mode="json"),
-    ]
+    inputs, evaluation = read_inputs(control, params, control.config), params.suites[name].evaluation
+    seen = [inputs.digest, evaluation.seed, attack.model_dump(mode="json")]
     units = []
     for system in attack.systems:
         experiment = params.experiments[system]

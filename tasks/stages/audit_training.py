@@ -144,9 +144,9 @@ def audit_records(suite: str, name: str, audit: TrainingAudit, params: Params) -
         with scaled(0.5):
             _, of_half = run.scores(config)
         for auditor, guesses in scores.items():
-            control = controls[without_noise][auditor], run.evaluate(of_half[auditor], delta)
+            control, half = controls[without_noise][auditor], run.evaluate(of_half[auditor], delta)
             about = {"experiment": name, "setting": setting, "model": experiment.system, "auditor": auditor}
-            yield about | _record(run.evaluate(guesses, delta), control, entry, delta)
+            yield about | _record(run.evaluate(guesses, delta), control, half, entry, delta)
 
 
 class Audited:
@@ -208,21 +208,19 @@ class Audited:
 
 
 def _record(
-    run: one_run.OneRun, controls: tuple[one_run.OneRun, one_run.OneRun], entry: LedgerEntry, delta: float
+    run: one_run.OneRun, control: one_run.OneRun, half: one_run.OneRun, entry: LedgerEntry, delta: float
 ) -> dict[str, Any]:
     """What is written: the claim is what is accounted for, or what the paper claims where nothing is.
 
-    controls: the same audit of training without noise, and with half of it.
+    control, half: the same audit of training without noise, and with half of it.
     """
-    control, half = controls
     claim = entry.claimed_epsilon if entry.accounted_epsilon is None else entry.accounted_epsilon
     p_value = None
     verdict = "no claim"
     if claim is not None:
         p_value = one_run.p_value(run.canaries, run.guesses, run.correct, claim, delta)
-        verdict = "refuted" if run.epsilon > claim else "inconclusive"
-        if verdict != "refuted" and min(control.epsilon, half.epsilon) > claim:
-            verdict = "consistent"
+        least = min(control.epsilon, half.epsilon)
+        verdict = "refuted" if run.epsilon > claim else "consistent" if least > claim else "inconclusive"
     return {
         "neighbouring": entry.neighbouring,
         "accounting": entry.accounting,

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score
@@ -43,10 +42,6 @@ def test_a_perfect_ranking_scores_one() -> None:
     assert {name: by_cutoff[5] for name, by_cutoff in metrics.items()} == dict.fromkeys(metrics, 1.0)
 
 
-def constant(users: np.ndarray) -> torch.Tensor:
-    return torch.zeros(len(users), 4)
-
-
 HITS, SINGLE = np.array([[1, 0, 1]], bool), np.array([1])
 
 
@@ -66,8 +61,8 @@ HITS, SINGLE = np.array([[1, 0, 1]], bool), np.array([1])
         (lambda _: sampled_metrics(np.array([0.0, np.nan]), [1]), "ranks must be integers"),
         (lambda _: sampled_metrics(np.array([0, -1]), [1]), r"ranks must lie in 0\.\.∞, not -1"),
         (lambda _: micro_f1(np.array([1, 2]), SINGLE), "one guess for each"),
-        (lambda seen: top_k(constant, np.array([0], np.int32), seen, 1, tie_order(2, 0)), "seen items must lie in"),
-        (lambda seen: top_k(constant, np.array([-1], np.int32), seen, 1, tie_order(4, 0)), "users must lie in"),
+        (lambda seen: top_k(np.zeros, np.array([0]), seen, 1, tie_order(2, 0)), "seen items must lie in"),
+        (lambda seen: top_k(np.zeros, np.array([-1]), seen, 1, tie_order(4, 0)), "users must lie in"),
         (lambda _: Seen.from_pairs(SINGLE, np.array([2**31]), 2), "items must lie in"),
     ],
 )

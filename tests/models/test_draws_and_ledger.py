@@ -59,6 +59,7 @@ def alternating(model: Any) -> list[Callable[[Event], list[Booked]]]:
     ]
 
 
+LABELS = gaussian("labels", math.sqrt(2))
 BOOKS: dict[str, tuple[str, Callable[[Any], list[Callable[[Event], list[Booked]]]]]] = {
     "dp-popularity": (units.USER, lambda model: [counts(model)]),
     "dpmf-rigorous": (units.INTERACTION, lambda model: [counts(model)]),
@@ -68,10 +69,7 @@ BOOKS: dict[str, tuple[str, Callable[[Any], list[Callable[[Event], list[Booked]]
     "dpvae-compact": (units.USER, lambda model: [steps(model), counts(model)]),
     "dpals": (units.USER, alternating),
     "privsr-rigorous": (units.SENSITIVE, lambda _: [gaussian("submissions", 2 * RANGE)]),
-    "dipsgnn-released": (
-        units.REPLACED,
-        lambda model: [gaussian("visits", model.distance), gaussian("labels", math.sqrt(2))],
-    ),
+    "dipsgnn-released": (units.REPLACED, lambda model: [gaussian("visits", model.distance), LABELS]),
 }
 """System -> what its neighbours differ in, and what its events, in their order, mean in draws: these are so large by
 how far such neighbours move what is released."""

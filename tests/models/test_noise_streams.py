@@ -8,23 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Self
 
 import numpy as np
 import pytest
 from pydantic import Field
 
 from tasks.config.params import Experiment
-from tasks.errors import ConfigurationError
-from tasks.models.base import SILENT, Model, ModelConfig, Progress
+from tasks.errors import ConfigurationError, DataError
+from tasks.models.base import Model, ModelConfig
+from tasks.models.ranking.popularity import PrivatePopularity, PrivatePopularityConfig
 from tasks.privacy import noise
 from tasks.privacy.noise import Draw
+from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 from tests.models import test_contract as lists
 from tests.models import test_next_item_contract as sequences
 from tests.models import test_rating_contract as ratings
 from tests.systems import system_class
 
+USERS, ITEMS = np.array([0, 0, 1, 2], np.int32), np.array([1, 2, 2, 0], np.int32)
 Case = tuple[dict[str, object], TrainingData, TrainingData]
 PRIVATE = [
     *("dp-popularity", "dpmf", "dpmf-rigorous", "dpne", "gerai", "dpae", "dpals", "dpmf-implicit", "dpmf-explicit"),
@@ -115,41 +117,43 @@ def test_the_model_says_by_what_its_noise_is_named() -> None:
     assert Model.named == ()
 
 
-class Toy(Model):
-    """Draws from its noise when asked."""
-
-    noise_key = "Toy"
-
-    def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        raise NotImplementedError
-
-    released = restore_released = fit  # type: ignore[assignment]
-
-
-class ToyConfig(ModelConfig):
-    epsilon: float
-    cap: int = 3
-
-
 class Renamed(ModelConfig):
-    """The same with another name of a field."""
+    """`PrivatePopularityConfig` with another name of a field."""
 
     budget: float = Field(serialization_alias="epsilon")
-    cap: int = 3
+    contribution: int = 20
 
 
 def test_names_of_classes_fields_and_settings_are_not_in_the_key_of_noise() -> None:
-    data = lists.checkerboard()[0]
-    drawn = []
+    data, drawn = lists.checkerboard()[0], []
     for cls, config, key in (
-        (Toy, ToyConfig(epsilon=2.0), "epsilon"),
-        (type("T", (Toy,), {}), Renamed(budget=2.0), "budget"),
+        (PrivatePopularity, PrivatePopularityConfig(epsilon=2.0, contribution=20), "epsilon"),
+        (type("T", (PrivatePopularity,), {}), Renamed(budget=2.0), "budget"),
     ):
         model = cls(config)
         experiment = Experiment.model_construct(model="", config={}, sweep=[{key: 2.0}])
-        settings = experiment.settings(type(config).noise_names())
-        model.named = ("data", "experiment", list(settings)[1])
+        model.named = ("data", "experiment", [*experiment.settings(config.noise_names())][1])
         drawn.append(model.noise_stream(data, np.random.default_rng(0)).random())
     assert drawn[0] == drawn[1]
+    model.noise_key = ""
     with pytest.raises(ConfigurationError, match="has no noise_key"):
-        type("T", (Toy,), {"noise_key": ""})(ToyConfig(epsilon=2.0)).noise_stream(data, np.random.default_rng(0))
+        model.noise_stream(data, np.random.default_rng(0))
+
+
+def test_a_repeated_interaction_is_refused_and_sequences_count_repeated_items() -> None:
+    """Neighbours that differed in a repeat had one digest, so one noise."""
+    users, items = USERS[[0, 1, 1, 2, 3, 3]], ITEMS[[0, 1, 1, 2, 3, 3]]
+    with pytest.raises(DataError, match=r"2 repeated interactions, the first of user 0, item 2"):
+        TrainingData(3, 3, users, items)
+    once, twice = Sequences.from_events(USERS, ITEMS), Sequences.from_events(users, items)
+    data = TrainingData(3, 3, USERS, ITEMS, sequences=once)
+    assert data.digest != replace(data, sequences=twice).digest
+
+
+def test_the_digest_stays_whatever_the_order() -> None:
+    """Committed results have noise of this key."""
+    order, ratings = [2, 0, 3, 1], np.arange(4, dtype=np.float32)
+    data, other = TrainingData(3, 4, USERS, ITEMS), TrainingData(3, 4, USERS[order], ITEMS[order])
+    assert data.digest == other.digest == "7a9926d974ceb0944b5bd1129eff525d0e82397f55f8985e9d9606bf44da620d"
+    rated = replace(data, ratings=ratings)
+    assert replace(other, ratings=ratings[order]).digest == rated.digest != data.digest

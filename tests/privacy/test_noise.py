@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,6 +19,7 @@ from tasks.privacy import noise, secure
 from tasks.privacy.noise import Draw, generator
 from tests.models import test_contract, test_next_item_contract, test_rating_contract
 from tests.privacy import draws
+from tests.privacy import test_secure as drawn_laws
 from tests.privacy.draws import DECIDING, DRAWS, HIDING
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -270,13 +271,9 @@ def test_noise_by_key_is_a_function_of_release_key_and_id() -> None:
             assert abs(float(torch.corrcoef(torch.stack([first.ravel(), other.ravel()]))[0, 1])) < 5 / 6000**0.5
 
 
-def zeros(law: str, scale: float, rng: np.random.Generator) -> np.ndarray:
-    """Noise added to nothing, by the function that a mechanism calls."""
-    value = np.zeros(20_000 if law == "discrete laplace" else 2_000)
-    if law == "discrete laplace":
-        return noise.discrete_laplace(rng, "", 1 / scale, value.shape)
-    add = noise.add_gaussian if law == "gaussian" else noise.add_laplace
-    return add(rng, "", value, scale, sensitivity=scale)
+LARGEST: dict[str, drawn_laws.Law] = drawn_laws.SUMS | {
+    "discrete laplace": (stats.laplace, lambda rng, scale: noise.discrete_laplace(rng, "", 1 / scale, (20_000,))),
+}
 
 
 @pytest.mark.parametrize("generator", [lambda: np.random.default_rng(1), noise.secure_generator])
@@ -284,32 +281,25 @@ def zeros(law: str, scale: float, rng: np.random.Generator) -> np.ndarray:
 def test_the_largest_noise_keeps_its_law_and_larger_noise_is_refused(law, generator, monkeypatch) -> None:
     """A sound law fails once in 10,000 keys (they are fixed, so never). Integers keep their last digits."""
     monkeypatch.setattr("secrets.randbits", lambda bits: 2**bits // 3)
-    largest = secure.LARGEST_SCALE[law]
-    drawn = zeros(law, largest, generator())
-    distribution = stats.norm if law == "gaussian" else stats.laplace
+    largest, (distribution, draw) = secure.LARGEST_SCALE[law], LARGEST[law]
+    drawn = draw(generator(), largest)
     assert np.isfinite(drawn.std())
     assert stats.kstest(drawn / largest, distribution.cdf).pvalue > 1e-4
     if law == "discrete laplace":
         assert stats.chisquare(np.bincount(drawn % 64, minlength=64)).pvalue > 1e-4
     for scale in (largest * 1.001, 1e50, 1e300):
         with pytest.raises(ValueError, match="the budget is too small"):
-            zeros(law, scale, generator())
+            draw(generator(), scale)
 
 
-@pytest.mark.parametrize(
-    "draw",
-    [
-        lambda std: noise.gaussian(np.random.default_rng(), "", std, 2),
-        lambda std: noise.gaussian(np.random.default_rng(), "", np.array([1.0, std]), 2, single=True),
-        lambda std: noise.gaussian_by_key((1,), "", std, np.arange(2), 1),
-        lambda std: noise.gaussian_streams((1,), "", std, np.arange(2, dtype=np.uint64), np.ones(2, int), 1),
-        lambda std: noise.laplace(np.random.default_rng(), "", std, 2),
-    ],
-)
+@pytest.mark.parametrize("law", drawn_laws.DRAWS)
 @pytest.mark.parametrize("scale", [2.0**101, math.inf, math.nan])
-def test_noise_beyond_its_arithmetic_is_refused(draw: Callable[[float], object], scale: float) -> None:
+def test_noise_beyond_its_arithmetic_is_refused(law: str, scale: float) -> None:
+    rng = np.random.default_rng()
     with pytest.raises(ValueError, match="the budget is too small"):
-        draw(scale)
+        drawn_laws.DRAWS[law][1](rng, scale)
+    with pytest.raises(ValueError, match="the budget is too small"):
+        noise.gaussian(rng, "", np.array([1.0, scale]), 2, single=True)
 
 
 @pytest.mark.parametrize("name", ["dp-popularity", "dpmf-rigorous"])

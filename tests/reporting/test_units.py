@@ -14,12 +14,14 @@ from tasks.reporting.core import units
 
 UNUSED = {(units.VISIT, units.REPLACED), (units.VISIT_GIVEN, units.REPLACED), (units.VISIT, units.VISIT_GIVEN)}
 """Four steps, which are not counted; and a guarantee given what was learnt bounds nothing without that."""
+NUMBERS, CATEGORIES = (0.2, 0.8, 9.0), ("listed", "listed too", "other")
+BOUNDED, LISTED = {*product(NUMBERS[:2], CATEGORIES)}, {*product(NUMBERS, CATEGORIES[:2])}
 
 
 def states(length: int) -> dict[str, list[Any]]:
     """A user's data: up to `length` visits (item, rating), features (number, category), `length` words; and an edge."""
     visits = [some for n in range(length + 1) for some in product(product((0, 1), (1, 2)), repeat=n)]
-    features = [None, *product((0.2, 0.8, 9.0), ("listed", "listed too", "other"))]
+    features = [None, *product(NUMBERS, CATEGORIES)]
     return {"visits": visits, "features": features, "words": [*product("abz", repeat=length)], "edge": [0, 1]}
 
 
@@ -42,31 +44,19 @@ def moved(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
     return sorted(a) == sorted(b) and not set(shorter(a)).isdisjoint(shorter(b))
 
 
-def bounded(a: Any, b: Any) -> bool:
-    return None not in (a, b) and a[0] <= 1 and b[0] <= 1
-
-
-def listed(a: Any, b: Any) -> bool:
-    return None not in (a, b) and "other" not in (a[1], b[1])
-
-
 NEIGHBOURS: dict[tuple[str, str], Callable[[Any, Any], bool]] = {
-    (units.USER, "visits"): lambda a, b: () in (a, b),
-    (units.PROFILE, "visits"): lambda a, b: () in (a, b),
+    **dict.fromkeys([(units.FEATURES, "features"), (units.EDGE, "edge"), (units.TEXTS, "words")], lambda *_: True),
+    **dict.fromkeys([(units.USER, "visits"), (units.PROFILE, "visits")], lambda a, b: () in (a, b)),
     (units.PROFILE, "features"): lambda a, b: None in (a, b),
-    (units.FEATURES, "features"): lambda *_: True,
-    (units.FEATURES_GIVEN, "features"): bounded,
-    (units.FEATURES_LISTED, "features"): listed,
-    (units.FEATURES_GIVEN_BOTH, "features"): lambda a, b: bounded(a, b) and listed(a, b),
+    (units.FEATURES_GIVEN, "features"): lambda a, b: {a, b} <= BOUNDED,
+    (units.FEATURES_LISTED, "features"): lambda a, b: {a, b} <= LISTED,
+    (units.FEATURES_GIVEN_BOTH, "features"): lambda a, b: {a, b} <= BOUNDED & LISTED,
     (units.INTERACTION, "visits"): inserted,
     (units.CELL, "visits"): lambda a, b: inserted(a, b) and sum(item for item, _ in a) != sum(item for item, _ in b),
     (units.REPLACED, "visits"): lambda a, b: only(a, b, lambda x, y: x[0] != y[0] and x[1] == y[1]),
-    (units.VISIT, "visits"): moved,
-    (units.VISIT_GIVEN, "visits"): moved,
+    **dict.fromkeys([(units.VISIT, "visits"), (units.VISIT_GIVEN, "visits")], moved),
     (units.VALUE, "visits"): lambda a, b: only(a, b, lambda x, y: x[0] == y[0]),
     (units.SENSITIVE, "visits"): lambda a, b: only(a, b, lambda x, y: x[0] == y[0] == 0),
-    (units.EDGE, "edge"): lambda *_: True,
-    (units.TEXTS, "words"): lambda *_: True,
     (units.WORD, "words"): lambda a, b: only(a, b, lambda *_: True),
     (units.NEAR, "words"): lambda a, b: only(a, b, lambda x, y: "z" not in (x, y)),
 }
@@ -79,14 +69,12 @@ def distances(length: int) -> dict[tuple[str, str], float]:
     for (unit, kind), neighbours in NEIGHBOURS.items():
         steps[unit, kind] = np.array([[a != b and neighbours(a, b) for b in data[kind]] for a in data[kind]])
     apart = {key: shortest_path(matrix, unweighted=True) for key, matrix in steps.items()}
-    return {
-        (unit, other): max(
-            (apart[other, kind][steps[unit, kind]].max() for kind in data if {(unit, kind), (other, kind)} <= {*apart}),
-            default=0.0,
-        )
-        for unit in units.STEPS
-        for other in units.STEPS
-    }
+    farthest = dict.fromkeys(product(units.STEPS, repeat=2), 0.0)
+    for (unit, kind), (other, other_kind) in product(steps, repeat=2):
+        if kind == other_kind:
+            largest = apart[other, kind][steps[unit, kind]].max()
+            farthest[unit, other] = max(farthest[unit, other], largest)
+    return farthest
 
 
 def test_a_guarantee_counts_in_as_many_steps_as_neighbours_of_the_unit_are_apart() -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import copy
+from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,100 +14,75 @@ import polars as pl
 import pytest
 
 from tasks import contracts
-from tasks.config.params import Params, load
+from tasks.config.params import Params, Suite, load
 from tasks.stages import attack, perturb
 from tasks.stages.attack_embeddings import Released
 from tasks.stages.common import PROCESSED, RUNS, write_json
-from tests.stages import (  # fmt: skip
-    test_attack_membership,
-    test_audit_training,
-    test_train,
-    tiny,
-    tiny_embeddings,
-    tiny_next,
-    tiny_pair,
-    tiny_ratings,
-    tiny_systems,
-)
+from tests.stages import tiny
 
-BUILD = {
-    "train": lambda root: test_train.build(root, pytest.MonkeyPatch()),
-    "tune": lambda root: test_train.build(root, pytest.MonkeyPatch()),
-    "train_networks": tiny_systems.build,
-    "embed_networks": tiny_systems.build,
-    "align": tiny_pair.build,
-    "attack_membership": test_attack_membership.build,
-    "audit_training": test_audit_training.build,
-    "attack_edges": tiny_next.build,
-    "attack_ratings": tiny_ratings.build,
-    "attack_embeddings": tiny_embeddings.build,
-}
 SUITE = "evaluation.seed=7 training.validation_k=4 experiments.tiny-gerai.patience=9 experiments.tiny-gerai.seeds=[5,6]"
-ROWS = "data/processed/tiny/interactions.parquet data/perturbed/tiny/*/*.parquet"
-DECIDES = {
-    "train": f"{SUITE} {ROWS} evaluation.k=[3] evaluation.negatives=7 experiments.tiny-gerai.config.epochs=9 "
-    "experiments.tiny-gerai.model='gcn' experiments.tiny-gerai.noise='secure' "
-    "experiments.tiny-gerai.chosen_on_test=True",
-    "tune": f"{SUITE} {ROWS} tuning.seed=2000 experiments.tiny-gerai.config.epochs=9 "
-    "experiments.tiny-gerai.config.features_epsilon=7.5",
-    "train_networks": "experiments.tiny-degree.seeds=[5] experiments.tiny-degree.model='sne' evaluation.seed=7 "
-    "experiments.tiny-degree.config.dimension=9 data/processed/tiny/left/social.parquet",
-    "embed_networks": "embeddings.raw.seeds=[5] embeddings.raw.model='sne' embeddings.raw.config.dimension=9 "
-    "embeddings.raw.reads=['edge'] embeddings.raw.text=None data/processed/tiny/*/social.parquet",
-    "align": "aligned.tiny.split_seed=9 aligned.tiny.test_share=.5 aligned.tiny.anchor_shares=[.1] aligned.tiny.k=[1] "
-    "aligned.tiny.ways=[] aligned.tiny.config.refinements=1 data/processed/tiny/anchors.parquet",
-    "attack_membership": "attack.asked=3 attack.k=7 attack.seed=2 experiments.tiny-ease.config.regularization=1. "
-    "experiments.tiny-ease.model='popularity' data/processed/tiny/interactions.parquet",
-    "audit_training": "training_audit.seed=9 training_audit.canaries=50 training_audit.guesses=20 "
-    "training_audit.items=2 training_audit.confidence=.9 experiments.tiny-dpae.config.epochs=9 "
-    "experiments.tiny-dpae.sweep=[] data/processed/tiny/interactions.parquet",
-    "attack_edges": "attack.targets=3 attack.trials=8 attack.k=3 attack.seed=1 evaluation.seed=7 "
-    "data/processed/tiny/interactions.parquet data/runs/tiny/*/train/models/*/*",
-    "attack_ratings": "attack.ridge=1. experiments.tiny-privsr.config.sensitive_share=.5 "
-    "experiments.tiny-privsr.config.initial_spread=.2 data/processed/tiny/interactions.parquet "
-    "data/processed/tiny/folds.parquet data/runs/tiny/tiny-privsr/released/base/items/*.parquet",
-    "attack_embeddings": "attack.pairs=9 attack.known_share=.3 attack.seed=1 "
-    "data/processed/tiny/*/social.parquet,data/processed/tiny/anchors.parquet data/runs/tiny/tiny-joint/released/*/*/*",
-}
-"""Stage -> what decides its results: places in the suite's parameters with another value; tables, in another order."""
+ROWS, READ = "data/processed/tiny/interactions.parquet", "data/perturbed/tiny/epsilon=1/*.parquet"
+PAIR, JOINT = PROCESSED / "tiny", RUNS / "tiny/tiny-joint/released"
+STAGES: dict[str, tuple[str, Callable[[Any, Params, Suite], list[Any]], str]] = {
+    "train": ("test_train", lambda stage, params, _: stage.plan("tiny-gerai", params),
+        f"{SUITE} {ROWS} data/perturbed/tiny/*/*.parquet evaluation.k=[3] evaluation.negatives=7 "
+        "experiments.tiny-gerai.config.epochs=9 experiments.tiny-gerai.model='gcn' "
+        "experiments.tiny-gerai.noise='secure' experiments.tiny-gerai.chosen_on_test=True"),
+    "tune": ("test_train", lambda stage, params, suite:
+        [stage.checkpoint("tiny-gerai", params, suite.experiments["tiny-gerai"].config)],
+        f"{SUITE} {ROWS} data/perturbed/tiny/*/*.parquet tuning.seed=2000 experiments.tiny-gerai.config.epochs=9 "
+        "experiments.tiny-gerai.config.features_epsilon=7.5"),
+    "train_networks": ("tiny_systems", lambda stage, params, _: stage.plan("tiny-degree", params),
+        "experiments.tiny-degree.seeds=[5] experiments.tiny-degree.model='sne' evaluation.seed=7 "
+        "experiments.tiny-degree.config.dimension=9 data/processed/tiny/left/social.parquet"),
+    "embed_networks": ("tiny_systems", lambda stage, params, _: stage.plan("raw", params),
+        "embeddings.raw.seeds=[5] embeddings.raw.model='sne' embeddings.raw.config.dimension=9 "
+        "embeddings.raw.reads=['edge'] embeddings.raw.text=None data/processed/tiny/*/social.parquet"),
+    "align": ("tiny_pair", lambda stage, params, _: stage.plan(
+            "tiny", params.aligned["tiny"], stage.locate(params.aligned["tiny"], params), stage.fingerprint()),
+        "aligned.tiny.split_seed=9 aligned.tiny.test_share=.5 aligned.tiny.anchor_shares=[.1] aligned.tiny.k=[1] "
+        "aligned.tiny.ways=[] aligned.tiny.config.refinements=1 data/processed/tiny/anchors.parquet"),
+    "attack_membership": ("test_attack_membership", lambda stage, params, suite:
+        stage.plan("tiny", suite.attack, params)[:4],  # of the first system
+        "attack.asked=3 attack.k=7 attack.seed=2 experiments.tiny-ease.config.regularization=1. "
+        f"experiments.tiny-ease.model='popularity' {ROWS} {READ}"),
+    "audit_training": ("test_audit_training", lambda stage, params, suite:
+        stage.plan("tiny", suite.training_audit, params),
+        "training_audit.seed=9 training_audit.canaries=50 training_audit.guesses=20 training_audit.items=2 "
+        f"training_audit.confidence=.9 experiments.tiny-dpae.config.epochs=9 experiments.tiny-dpae.sweep=[] {ROWS}"),
+    "attack_edges": ("tiny_next", lambda stage, params, suite: stage.plan("tiny", suite.attack, params),
+        "attack.targets=3 attack.trials=8 attack.k=3 attack.seed=1 evaluation.seed=7 "
+        f"data/runs/tiny/*/train/models/*/* {ROWS} {READ}"),
+    "attack_ratings": ("tiny_ratings", lambda stage, params, suite:
+        stage.plan("tiny-privsr", suite.attack, params)[:2],  # of the base setting
+        "attack.ridge=1. experiments.tiny-privsr.config.sensitive_share=.5 data/processed/tiny/folds.parquet "
+        "experiments.tiny-privsr.config.initial_spread=.2 "
+        f"data/runs/tiny/tiny-privsr/released/base/items/*.parquet {ROWS} {READ}"),
+    "attack_embeddings": ("tiny_embeddings", lambda stage, params, suite: stage.plan(
+            "tiny-joint", params.experiments["tiny-joint"], suite.attack,
+            Released(JOINT, contracts.read_processed(PAIR), joint=True, split=None), stage.fingerprint()),
+        "attack.pairs=9 attack.known_share=.3 attack.seed=1 data/runs/tiny/tiny-joint/released/*/*/* "
+        "data/processed/tiny/*/social.parquet,data/processed/tiny/anchors.parquet"),
+}  # fmt: skip
+"""Stage -> the module that builds a workspace; units of results; what decides these: places in the suite's parameters
+with another value; tables, in another order."""
 
 
 def folders(stage: str, params: Params) -> set[Path]:
     """The folders of a stage's results."""
-    module, suite = import_module(f"tasks.stages.{stage}"), params.suites["tiny"]
-    if stage == "tune":
-        return {module.checkpoint("tiny-gerai", params, params.experiments["tiny-gerai"].config)}
-    pair, joint = PROCESSED / "tiny", RUNS / "tiny/tiny-joint/released"
-    plans: dict[str, Any] = {
-        "train": lambda: module.plan("tiny-gerai", params),
-        "train_networks": lambda: module.plan("tiny-degree", params),
-        "embed_networks": lambda: module.plan("raw", params),
-        "align": lambda: module.plan(
-            "tiny", params.aligned["tiny"], module.locate(params.aligned["tiny"], params), module.fingerprint()
-        ),
-        "attack_membership": lambda: module.plan("tiny", suite.attack, params)[:4],  # of the first system
-        "audit_training": lambda: module.plan("tiny", suite.training_audit, params),
-        "attack_edges": lambda: module.plan("tiny", suite.attack, params),
-        "attack_ratings": lambda: module.plan("tiny-privsr", suite.attack, params)[:2],  # of the base setting
-        "attack_embeddings": lambda: module.plan(
-            "tiny-joint", params.experiments["tiny-joint"], suite.attack,
-            Released(joint, contracts.read_processed(pair), joint=True, split=None), module.fingerprint(),
-        ),
-    }  # fmt: skip
-    return {unit.folder for unit in plans[stage]()}
+    units = STAGES[stage][1](import_module(f"tasks.stages.{stage}"), params, params.suites["tiny"])
+    return {unit if isinstance(unit, Path) else unit.folder for unit in units}
 
 
 def put_models(params: Params) -> None:
     """Files in the place of what was trained; to a plan they are whatever they hold."""
     for name, experiment in params.experiments.items():
-        write = pl.DataFrame({"name": [name, "model"]}).write_parquet
-        for setting in experiment.settings():
-            run = RUNS / "tiny" / name
-            files = [run / "train/models" / setting / f"seed-{experiment.seeds[0]}.safetensors"]
-            files += [run / "released" / setting / "items" / f"seed-{seed}.parquet" for seed in experiment.seeds]
-            for file in files:
-                file.parent.mkdir(parents=True, exist_ok=True)
-                write(file)
+        run, table = RUNS / "tiny" / name, pl.DataFrame({"name": [name, "model"]})
+        for setting, seed in product(experiment.settings(), experiment.seeds):
+            of_seed = f"train/models/{setting}/seed-{seed}.safetensors", f"released/{setting}/items/seed-{seed}.parquet"
+            for file in of_seed:
+                (run / file).parent.mkdir(parents=True, exist_ok=True)
+                table.write_parquet(run / file)
         write_json(run / "train/history.json", {of: {str(experiment.seeds[0]): []} for of in experiment.settings()})
 
 
@@ -125,40 +101,28 @@ def change(place: str, params: Params) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stage", "place"), [(of, place) for of, all_ in DECIDES.items() for place in [*all_.split(), "code"]]
+    ("stage", "place"), [(stage, place) for stage, of in STAGES.items() for place in [*of[2].split(), "code"]]
 )
 def test_whatever_decides_a_result_names_what_is_kept(
     stage: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    BUILD[stage](tmp_path)
+    workspace = STAGES[stage][0]
+    import_module(f"tests.stages.{workspace}").build(tmp_path, *[monkeypatch] * (workspace == "test_train"))
     monkeypatch.setattr(f"tasks.stages.{stage}.fingerprint", lambda *_: "code")
+    params = load()
     if stage in ("attack_edges", "attack_ratings"):
-        put_models(load())
-    before = folders(stage, load())
-    params = copy.deepcopy(load())
-    assert before == folders(stage, params)
+        put_models(params)
+    if place == READ:
+        perturb.main("tiny")
+        for experiment in params.experiments.values():
+            vars(experiment)["features"] = "perturbed/tiny"
+    before = folders(stage, params)
+    assert before == folders(stage, params.model_copy(deep=True))
     if place == "code":
         monkeypatch.setattr(f"tasks.stages.{stage}.fingerprint", lambda *_: "other code")
     else:
         change(place, params)
-    assert before.isdisjoint(folders(stage, params))
-
-
-@pytest.mark.parametrize("stage", ["attack_membership", "attack_edges", "attack_ratings"])
-def test_a_system_that_reads_perturbed_features_is_attacked_by_the_release_that_it_reads(
-    stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    BUILD[stage](tmp_path)
-    monkeypatch.setattr(f"tasks.stages.{stage}.fingerprint", lambda *_: "code")
-    put_models(load())
-    perturb.main("tiny")
-    params = load()
-    for experiment in params.experiments.values():
-        vars(experiment)["features"] = "perturbed/tiny"
-    before = folders(stage, params)
-    change("data/perturbed/tiny/epsilon=1/*.parquet", params)
     assert before.isdisjoint(folders(stage, params))
 
 

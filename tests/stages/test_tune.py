@@ -22,10 +22,10 @@ from tests.stages import test_train
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def grid(root: Path, models: str) -> None:
+def grid(root: Path, models: str, seed: int = 1000) -> None:
     path = root / "suites/tiny/tuning.yaml"
     own = yaml.safe_load(path.read_text(encoding="utf-8"))
-    own["tuning"]["grid"] = yaml.safe_load(models)
+    own["tuning"] |= {"grid": yaml.safe_load(models), "seed": seed}
     path.write_text(yaml.safe_dump(own, sort_keys=False), encoding="utf-8")
 
 
@@ -62,10 +62,8 @@ def test_every_combination_is_tried_and_recorded(tmp_path, monkeypatch):
 
 def test_a_trial_of_another_seed_is_trained_and_not_taken_from_the_first(tmp_path, monkeypatch):
     test_train.build(tmp_path, monkeypatch)
-    grid(tmp_path, "    bpr: {learning_rate: [0.01]}\n")
-    path = tmp_path / "suites/tiny/tuning.yaml"
     for seed in (1000, 2000):
-        path.write_text(path.read_text(encoding="utf-8").replace("seed: 1000", f"seed: {seed}"), encoding="utf-8")
+        grid(tmp_path, "    bpr: {learning_rate: [0.01]}\n", seed)
         tune.main("tiny-bpr")
     assert pl.read_csv(RESULTS / "tiny" / "tuning.csv")["valid"].n_unique() == 2
 

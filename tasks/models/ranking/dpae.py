@@ -150,7 +150,6 @@ class DPAE(UserLevelModel, DerivedModel, Recommender):
     """Autoencoder recommender with user-level differential privacy."""
 
     noise_key = "DPAE"
-
     config: DPAEConfig
     own_tensors: ClassVar[tuple[str, ...]] = ("codes",)
     network: DPAENetwork

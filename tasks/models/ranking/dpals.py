@@ -186,7 +186,6 @@ class DPALS(FactorModel):
     """
 
     noise_key = "DPALS"
-
     config: DPALSConfig
     has_secure_noise = True
     watch: Callable[[Floats, float, Adds], None] | None = None

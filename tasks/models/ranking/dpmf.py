@@ -52,7 +52,6 @@ class DPMF(FactorModel):
     """Matrix factorisation whose item vectors are perturbed."""
 
     noise_key = "DPMF"
-
     config: DPMFConfig
     has_secure_noise = True
 

@@ -134,7 +134,6 @@ class ExplicitDPMF(ListedFactors):
     """
 
     noise_key = "ExplicitDPMF"
-
     config: ExplicitConfig
     uses_ratings: ClassVar[bool] = True
     changed: ClassVar[str] = "one user's rating of one item changed within the scale; who rated what is the same"

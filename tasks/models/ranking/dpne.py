@@ -43,7 +43,6 @@ class DPNE(FactorModel):
     """Embedding of the user-item graph whose item vectors are perturbed."""
 
     noise_key = "DPNE"
-
     config: DPNEConfig
     insecurity = objective.INSECURE
 

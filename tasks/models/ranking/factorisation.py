@@ -61,7 +61,6 @@ class MF(UserModel):
     """Matrix factorisation without biases."""
 
     noise_key = "MF"
-
     config: FactorisationConfig
     bias: ClassVar[bool] = False
 

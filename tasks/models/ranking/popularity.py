@@ -62,7 +62,6 @@ class PrivatePopularity(Popularity):
     """`Popularity` on counts with noise: ε-differentially private for everything one user did (docs/methods.md §8)."""
 
     noise_key = "PrivatePopularity"
-
     config: PrivatePopularityConfig
     insecurity = ""
 

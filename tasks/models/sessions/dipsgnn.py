@@ -78,7 +78,6 @@ class DIPSGNN(ScaledSessions):
     """The noisy gated graph network, with a user vector made of (perturbed) features."""
 
     noise_key = "DIPSGNN"
-
     config: DIPSGNNConfig
     uses_features: ClassVar[bool] = True
     insecurity = keyed.INSECURE

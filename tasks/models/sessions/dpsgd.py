@@ -89,7 +89,6 @@ class DPSGD(UserLevelModel, ScaledSessions):
     """DIPSGNN's network without noise on aggregates, with user-level differential privacy."""
 
     noise_key = "DPSGD"
-
     config: DPSGDConfig
     uses_features: ClassVar[bool] = True
 

@@ -41,7 +41,6 @@ class EdgeRand(DIPSGNN):
     """DIPSGNN's network on noisy matrices, with noiseless aggregation."""
 
     noise_key = "EdgeRand"
-
     config: EdgeRandConfig
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:

@@ -64,7 +64,6 @@ class Released(NextItemRecommender):
     """DIPSGNN's readout of noisy states; see the module."""
 
     noise_key = "Released"
-
     config: ReleasedConfig
     insecurity = keyed.INSECURE
     uses_features: ClassVar[bool] = True

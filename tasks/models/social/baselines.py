@@ -59,7 +59,6 @@ class SoReg(MF):
     """MF with friends' vectors drawn to each other."""
 
     noise_key = "SoReg"
-
     config: SoRegConfig
     uses_links = True
 
@@ -72,7 +71,6 @@ class DPMF(SocialFactorisation):
     """All ratings submitted with the same noise, no friends."""
 
     noise_key = "DPMF"
-
     config: DPMFConfig
 
     def sides(self, sensitive: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

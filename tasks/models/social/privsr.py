@@ -87,7 +87,6 @@ class PrivSR(SocialFactorisation):
     """See the module."""
 
     noise_key = "PrivSR"
-
     config: PrivSRConfig
     uses_links = True
 

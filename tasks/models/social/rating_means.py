@@ -149,7 +149,6 @@ class PrivateRatingMeans(RatingMeans):
     """
 
     noise_key = "PrivateRatingMeans"
-
     config: PrivateRatingMeansConfig
 
     @override

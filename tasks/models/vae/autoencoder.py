@@ -87,7 +87,6 @@ class AE(UserModel):
     """Autoencoder recommender."""
 
     noise_key = "AE"
-
     config: AEConfig
 
     def architecture(self, data: TrainingData, rng: np.random.Generator) -> UserNetwork:

@@ -82,7 +82,6 @@ class VAE(UserModel):
     """Variational autoencoder recommender; DP-VAE where training is private."""
 
     noise_key = "VAE"
-
     config: VAEConfig
     uses_features = True
     """Vectors of the users' metadata, (n_users, n_kinds × K) in [0, 1], a kind after another; see `VAEConfig.prior`."""

@@ -17,7 +17,6 @@ from tasks.reporting.core.results import Results, System
 Record = Mapping[str, Any]
 SATURATED = 1e-3
 """Relative distance from the largest provable bound up to which a bound is shown as that."""
-
 CONTROLS = ("half", "none")
 """How much of its noise an audited system keeps in a control."""
 

@@ -57,7 +57,7 @@ class Together:
     """The unit: what neighbouring inputs differ in (`tasks.reporting.core.units`)."""
     observer: str
     releases: int
-    left_out: tuple[tuple[str, ...], ...]
+    left_out: Sequence[Sequence[str]]
     """Private releases that spend on this unit, too, and no bound follows: with a finite ε for a smaller unit alone, or
     with none. Of each the experiments that have it."""
     largest: float
@@ -235,7 +235,7 @@ def _bounding(releases: Sequence[_Release], unit: str) -> list[_Release]:
     ]
 
 
-def _left_out(releases: Iterable[_Release], counted: set[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
+def _left_out(releases: Iterable[_Release], counted: set[tuple[str, ...]]) -> Sequence[Sequence[str]]:
     """Releases of no source that is counted, each as the experiments that have it; what several read is one."""
     keys: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
     for release in releases:
@@ -244,7 +244,7 @@ def _left_out(releases: Iterable[_Release], counted: set[tuple[str, ...]]) -> tu
     experiments: dict[frozenset[tuple[str, ...]], list[str]] = {}
     for source, of_source in keys.items():
         experiments.setdefault(frozenset(of_source), []).append(source[1])
-    return tuple(tuple(unique(names)) for names in experiments.values())
+    return [*experiments.values()]
 
 
 def without_noise(results: Results) -> list[str]:

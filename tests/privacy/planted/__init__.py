@@ -6,28 +6,11 @@ audit on the copy, and writes docs/planted.md.
 
 from __future__ import annotations
 
-from tests.privacy.planted import (
-    accounting,
-    crossed,
-    graphs,
-    later,
-    mechanisms,
-    models,
-    releases,
-    secure,
-    social,
-    training,
-)
+from importlib import import_module
 
-MUTATIONS = (
-    *mechanisms.MUTATIONS,
-    *training.MUTATIONS,
-    *models.MUTATIONS,
-    *graphs.MUTATIONS,
-    *social.MUTATIONS,
-    *accounting.MUTATIONS,
-    *later.MUTATIONS,
-    *releases.MUTATIONS,
-    *secure.MUTATIONS,
-    *crossed.MUTATIONS,
+from tests.privacy.planted.mutation import Mutation
+
+MODULES = "mechanisms training models graphs social accounting later releases secure crossed"
+MUTATIONS: tuple[Mutation, ...] = tuple(
+    mutation for name in MODULES.split() for mutation in import_module(f"{__name__}.{name}").MUTATIONS
 )

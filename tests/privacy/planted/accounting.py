@@ -8,6 +8,23 @@ ACCOUNT = "tasks/privacy/accounting/account.py"
 NOISE = "tasks/privacy/noise.py"
 AUDIT = "tasks/privacy/audits/audit.py"
 BASE = "tasks/models/base.py"
+TESTS = "tests/privacy/test_accounting.py"
+
+BOUNDS = tuple(
+    Mutation(name, wrong, "§9", ACCOUNT, old, new, (f"{TESTS}::{test}",), written="with tests read")
+    for name, wrong, old, new, test in (
+        ("account-renyi-once", "Rényi divergences of repeated releases are added once",
+         "total += sum(event.count * _renyi(event, order) for event in events)",
+         "total += sum(_renyi(event, order) for event in events)",
+         "test_sampled_steps_have_a_finite_epsilon_at_any_delta"),
+        ("account-renyi-cancels", "what little sampling leaves is lost in rounding",
+         "np.logaddexp(0, np.logaddexp(logsumexp(logs), -700))", "np.log(1 + np.exp(logsumexp(logs)))",
+         "test_renyi_divergence_of_a_sampled_release_is_exact"),
+        ("account-fft", "rounding in Fourier transforms is taken for less privacy loss",
+         "FFT_ERROR = 1e-15", "FFT_ERROR = 0.0",
+         "test_rounding_in_fourier_transforms_takes_nothing_off_epsilon"),
+    )
+)  # fmt: skip
 
 ACCOUNTANT = (
     Mutation(
@@ -77,36 +94,7 @@ ACCOUNTANT = (
         ),
         audit="dpae/sampled",
     ),
-    Mutation(
-        "account-renyi-once",
-        "Rényi divergences of repeated releases are added once",
-        "§9",
-        ACCOUNT,
-        "total += sum(event.count * _renyi(event, order) for event in events)",
-        "total += sum(_renyi(event, order) for event in events)",
-        written="with tests read",
-        tests=("tests/privacy/test_accounting.py::test_sampled_steps_have_a_finite_epsilon_at_any_delta",),
-    ),
-    Mutation(
-        "account-renyi-cancels",
-        "what little sampling leaves is lost in rounding",
-        "§9",
-        ACCOUNT,
-        "np.logaddexp(0, np.logaddexp(logsumexp(logs), -700))",
-        "np.log(1 + np.exp(logsumexp(logs)))",
-        written="with tests read",
-        tests=("tests/privacy/test_accounting.py::test_renyi_divergence_of_a_sampled_release_is_exact",),
-    ),
-    Mutation(
-        "account-fft",
-        "rounding in Fourier transforms is taken for less privacy loss",
-        "§9",
-        ACCOUNT,
-        "FFT_ERROR = 1e-15",
-        "FFT_ERROR = 0.0",
-        written="with tests read",
-        tests=("tests/privacy/test_accounting.py::test_rounding_in_fourier_transforms_takes_nothing_off_epsilon",),
-    ),
+    *BOUNDS,
     Mutation(
         "account-halved",
         "every finite ε is halved",

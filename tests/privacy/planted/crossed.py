@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from tests.privacy.planted.mutation import Mutation as AnyMutation
+from tests.privacy.planted.mutation import Mutation
 
 DOOR, SGD = "tasks/privacy/noise.py", "tasks/privacy/mechanisms/user_sgd.py"
 UNITS, COMPOSITION = "tasks/reporting/core/units.py", "tasks/reporting/sections/composition.py"
@@ -13,19 +11,17 @@ CHOICES = ("tests/privacy/test_secure.py::test_whole_numbers_and_choices_follow_
 PRESENCE = ("tests/privacy/test_user_sgd.py::test_one_users_presence_moves_a_step_by_no_more_than_is_accounted",)
 STEPS = ("tests/reporting/test_units.py::test_a_guarantee_counts_in_as_many_steps_as_neighbours_of_the_unit_are_apart",)
 BOOKS = ("tests/models/test_draws_and_ledger.py::test_draws_are_those_that_the_ledger_books",)
-TOGETHER = (
-    "tests/reporting/test_composition.py::test_all_events_count_each_time_in_all_of_their_steps_at_the_largest_delta",
-)
+COMPOSED, ACCOUNTING = "tests/reporting/test_composition.py::", "tests/privacy/test_accounting.py::"
+TOGETHER = (COMPOSED + "test_all_events_count_each_time_in_all_of_their_steps_at_the_largest_delta",)
 ACCOUNT = "tasks/privacy/accounting/account.py"
 EVERY = "tests/privacy/test_accounting.py::test_every_release_counts_each_time_whatever_it_is_composed_with"
 ACCOUNTED = tuple(f"{EVERY}[{kinds}-0.01]" for kinds in ("small-large", "small-sampled", "small-large-gaussian"))
-Mutation = partial(AnyMutation, written="with tests read")
 ADD_LAPLACE = 'secure.add(rng, "laplace", value, scale, sensitivity)'
 ADD_GAUSSIAN = 'secure.add(rng, "gaussian", value, std, sensitivity)'
 COUNTED = "in the count of small norms a user of a small budget"
 
 MUTATIONS = tuple(
-    Mutation(name, wrong, section, file, old, new, tests=tests)
+    Mutation(name, wrong, section, file, old, new, tests, written="with tests read")
     for name, wrong, section, file, old, new, tests in (
         ("secure-laplace-gaussian", "secure Laplace noise is Gaussian", "§11", DOOR,
          ADD_LAPLACE, ADD_LAPLACE.replace("laplace", "gaussian"), LAWS),
@@ -67,8 +63,7 @@ MUTATIONS = tuple(
         ("steps-gaussian-once", "Gaussian releases of larger units count once, not each time", "§9", UNITS,
          "return Event(kind=kind, parameters=parameters, count=event.count)",
          'return Event(kind=kind, parameters=parameters, count=event.count if kind == "laplace" else 1)',
-         ("tests/reporting/test_composition.py"
-          "::test_two_steps_of_gaussian_noise_are_twice_its_sensitivity_and_sampling_gains_nothing",)),
+         (COMPOSED + "test_two_steps_of_gaussian_noise_are_twice_its_sensitivity_and_sampling_gains_nothing",)),
         ("popularity-start-one-item", "counts that biases start at get noise for one item of a user", "§1",
          "tasks/models/vae/userwise.py", "noisy_counts(counts, budget, config.contribution,",
          "noisy_counts(counts, budget, 1,",
@@ -96,7 +91,6 @@ MUTATIONS = tuple(
          "< LARGE] + sampled", "< LARGE and not sampled] + sampled", ACCOUNTED),
         ("account-discrete-sensitivity", "at δ > 0 discrete Laplace noise counts for a sensitivity of 1", "§9", ACCOUNT,
          "_pure_epsilon(event) / sensitivity, sensitivity,", "_pure_epsilon(event) / sensitivity, 1,",
-         ("tests/privacy/test_accounting.py"
-          "::test_one_discrete_laplace_release_at_positive_delta_matches_its_hockey_stick",)),
+         (ACCOUNTING + "test_one_discrete_laplace_release_at_positive_delta_matches_its_hockey_stick",)),
     )
 )  # fmt: skip

@@ -7,6 +7,12 @@ from tests.privacy.planted.mutation import Mutation
 DOOR, SECURE = "tasks/privacy/noise.py", "tasks/privacy/secure.py"
 TESTS = "tests/privacy/test_secure.py::"
 
+ANY_SCALE = Mutation(
+    "noise-any-scale", "noise of any scale is drawn, also where integers saturate", "§11", SECURE,
+    "if not np.all(np.asarray(scale) <= LARGEST_SCALE[law]):", "if np.any(np.asarray(scale) < 0):",
+    ("tests/privacy/test_noise.py::test_the_largest_noise_keeps_its_law_and_larger_noise_is_refused",
+     "tests/privacy/test_noise.py::test_no_exact_count_is_released_at_the_smallest_budgets"), written="with tests read",
+)  # fmt: skip
 MUTATIONS = (
     Mutation(
         "secure-value-exact",
@@ -28,19 +34,7 @@ MUTATIONS = (
         written="with tests read",
         tests=(TESTS + "test_the_scale_is_larger_by_what_rounding_adds_to_the_sensitivity",),
     ),
-    Mutation(
-        "noise-any-scale",
-        "noise of any scale is drawn, also where integers saturate",
-        "§11",
-        SECURE,
-        "if not np.all(np.asarray(scale) <= LARGEST_SCALE[law]):",
-        "if np.any(np.asarray(scale) < 0):",
-        written="with tests read",
-        tests=(
-            "tests/privacy/test_noise.py::test_the_largest_noise_keeps_its_law_and_larger_noise_is_refused",
-            "tests/privacy/test_noise.py::test_no_exact_count_is_released_at_the_smallest_budgets",
-        ),
-    ),
+    ANY_SCALE,
     Mutation(
         "secure-any-size",
         "arrays of any size are rounded, whatever that adds to their sensitivity",
