@@ -7,7 +7,6 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 
 from tasks.audits import AUDITS, CLAIMS, COPIED_KEYS, Samples, auditor, of_model, verdicts, worst_case
 from tasks.audits.user_counts import combine
@@ -31,7 +30,6 @@ FEWER = {
 with which each positive control below is refuted for every seed that was tried."""
 UNCLIPPED = 1_600
 """Samples with which gradients that nothing clips are refuted."""
-Rows = NDArray[np.float64]
 
 
 def fewer(name: str) -> dict[str, int]:
@@ -70,7 +68,7 @@ def test_a_third_of_the_noise_is_refuted_and_none_of_it(name: str) -> None:
         assert verdict(lower_bound(samples), samples.entry.accounted_epsilon) == "refuted"
 
 
-def audited(see: Callable[[Rows, np.random.Generator], Rows], n: int, scale: float = 1.0) -> dict[str, Any]:
+def audited(see: Callable[[np.ndarray, np.random.Generator], np.ndarray], n: int, scale: float = 1.0) -> dict[str, Any]:
     """The record of an audit of one bit with Laplace noise for ε = 1, of which the auditor sees a statistic."""
     entry = auditor("dp-rating-means")(0, 4).entry
 

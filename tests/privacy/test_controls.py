@@ -12,7 +12,6 @@ from tests.privacy.test_secure import DRAWS, SUMS
 
 ZEROS, LINE, BITS = np.zeros(50), np.linspace(-1, 1, 50), np.eye(50, dtype=np.float32)
 EDGES = np.stack([np.zeros(50, np.int64), np.arange(1, 51)], axis=1)
-ADDITIVE = SUMS | DRAWS
 COINS: dict[str, tuple[np.ndarray, Callable[[np.random.Generator, float], np.ndarray]]] = {
     "discrete laplace": (ZEROS, lambda rng, epsilon: noise.discrete_laplace(rng, "", epsilon, (50,))),
     "piecewise": (LINE, lambda rng, epsilon: piecewise.perturb(LINE, epsilon, rng)),
@@ -28,9 +27,9 @@ def drawn(share: float, draw: Callable[[np.random.Generator, float], np.ndarray]
         return draw(np.random.default_rng(0), scale)
 
 
-@pytest.mark.parametrize("law", ADDITIVE)
+@pytest.mark.parametrize("law", SUMS | DRAWS)
 def test_additive_noise_has_its_share(law: str) -> None:
-    full, half, none, again = (drawn(share, ADDITIVE[law][1], 3.0) for share in (1, 0.5, 0, 1))
+    full, half, none, again = (drawn(share, (SUMS | DRAWS)[law][1], 3.0) for share in (1, 0.5, 0, 1))
     np.testing.assert_array_equal(full, again)
     np.testing.assert_allclose(half, full / 2, rtol=1e-6)
     assert half.dtype == full.dtype

@@ -271,9 +271,7 @@ def test_noise_by_key_is_a_function_of_release_key_and_id() -> None:
             assert abs(float(torch.corrcoef(torch.stack([first.ravel(), other.ravel()]))[0, 1])) < 5 / 6000**0.5
 
 
-LARGEST: dict[str, drawn_laws.Law] = drawn_laws.SUMS | {
-    "discrete laplace": (stats.laplace, lambda rng, scale: noise.discrete_laplace(rng, "", 1 / scale, (20_000,))),
-}
+DISCRETE = (stats.laplace, lambda rng, scale: noise.discrete_laplace(rng, "", 1 / scale, (20_000,)))
 
 
 @pytest.mark.parametrize("generator", [lambda: np.random.default_rng(1), noise.secure_generator])
@@ -281,7 +279,7 @@ LARGEST: dict[str, drawn_laws.Law] = drawn_laws.SUMS | {
 def test_the_largest_noise_keeps_its_law_and_larger_noise_is_refused(law, generator, monkeypatch) -> None:
     """A sound law fails once in 10,000 keys (they are fixed, so never). Integers keep their last digits."""
     monkeypatch.setattr("secrets.randbits", lambda bits: 2**bits // 3)
-    largest, (distribution, draw) = secure.LARGEST_SCALE[law], LARGEST[law]
+    largest, (distribution, draw) = secure.LARGEST_SCALE[law], drawn_laws.SUMS.get(law, DISCRETE)
     drawn = draw(generator(), largest)
     assert np.isfinite(drawn.std())
     assert stats.kstest(drawn / largest, distribution.cdf).pvalue > 1e-4

@@ -138,22 +138,21 @@ def test_private_releases_without_a_bound_are_counted_beside_those_that_have_one
     assert (fitted.counted, fitted.epsilon) == ("2", pytest.approx(10.0))  # both hold given the bounds
 
 
-@pytest.mark.parametrize(
-    ("neighbouring", "protects", "steps"),
-    [(USER, "interaction", 1), (SINGLE, "interaction", 1), (units.EDGE, "edge", 2)],
-)
-def test_features_that_count_interactions_or_edges_spend_on_these(
-    neighbouring: str, protects: str, steps: int, real: Results
-) -> None:
+def test_features_that_count_interactions_or_edges_spend_on_these(real: Results) -> None:
     """One edge changes the counts of two users. Features without counts, and the features' own row, gain nothing."""
-    counts = entry(3.0, "feature").model_copy(update={"neighbouring": units.FEATURES_GIVEN, "given": "the bounds"})
-    spent = (Spent("base", 0, entry(1.0, protects, neighbouring)),), (Spent("base", 0, counts),)
-    own, features = composition.compose_releases(spending(real, *spent))
-    assert (own.releases, own.epsilon, own.given) == (2, pytest.approx(1.0 + 3.0 * steps), "the bounds")
-    assert (features.counted, features.epsilon) == ("1", pytest.approx(3.0))
-    without = (Spent("base", 0, entry(3.0, "feature")),)
-    own, _ = composition.compose_releases(spending(real, spent[0], without))
-    assert (own.counted, own.epsilon) == ("1", pytest.approx(1.0))
+    without = entry(3.0, "feature")
+    counts = without.model_copy(update={"neighbouring": units.FEATURES_GIVEN, "given": "the bounds"})
+    for neighbouring, protects, steps in (
+        (USER, "interaction", 1),
+        (SINGLE, "interaction", 1),
+        (units.EDGE, "edge", 2),
+    ):
+        spent = (Spent("base", 0, entry(1.0, protects, neighbouring)),)
+        own, features = composition.compose_releases(spending(real, spent, (Spent("base", 0, counts),)))
+        assert (own.releases, own.epsilon, own.given) == (2, pytest.approx(1.0 + 3.0 * steps), "the bounds")
+        assert (features.counted, features.epsilon) == ("1", pytest.approx(3.0))
+        own, _ = composition.compose_releases(spending(real, spent, (Spent("base", 0, without),)))
+        assert (own.counted, own.epsilon) == ("1", pytest.approx(1.0))
 
 
 def test_a_claim_of_which_nothing_follows_is_a_release_without_a_bound(real: Results) -> None:

@@ -19,9 +19,8 @@ def test_suites_of_one_download_are_composed_and_others_stand_alone(
     for name in ("demo", "dipsgnn-yelp-twin"):
         (tmp_path / RESULTS / name).symlink_to(ROOT / RESULTS / name)
     shutil.copytree(ROOT / RESULTS / "demo", tmp_path / RESULTS / "demo-again")
-    (tmp_path / RESULTS / "demo-again/tuning.csv").write_text(
-        "experiment,config\n" + 7 * "demo-bpr,{}\n" + "other,{}\n"
-    )
+    header, trial = "experiment,config", "demo-bpr,{}\n"
+    (tmp_path / RESULTS / "demo-again" / "tuning.csv").write_text(f"{header}\n{7 * trial}not-there,{{}}\n")
     for name in ("params.yaml", "suites", "data/reference"):
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)

@@ -43,7 +43,7 @@ STAGES: dict[str, tuple[str, Callable[[Any, Params, Suite], list[Any]], str]] = 
         "aligned.tiny.split_seed=9 aligned.tiny.test_share=.5 aligned.tiny.anchor_shares=[.1] aligned.tiny.k=[1] "
         "aligned.tiny.ways=[] aligned.tiny.config.refinements=1 data/processed/tiny/anchors.parquet"),
     "attack_membership": ("test_attack_membership", lambda stage, params, suite:
-        stage.plan("tiny", suite.attack, params)[:4],  # of the first system
+        stage.plan("tiny", suite.attack, params)[:4],
         "attack.asked=3 attack.k=7 attack.seed=2 experiments.tiny-ease.config.regularization=1. "
         f"experiments.tiny-ease.model='popularity' {ROWS} {READ}"),
     "audit_training": ("test_audit_training", lambda stage, params, suite:
@@ -53,8 +53,7 @@ STAGES: dict[str, tuple[str, Callable[[Any, Params, Suite], list[Any]], str]] = 
     "attack_edges": ("tiny_next", lambda stage, params, suite: stage.plan("tiny", suite.attack, params),
         "attack.targets=3 attack.trials=8 attack.k=3 attack.seed=1 evaluation.seed=7 "
         f"data/runs/tiny/*/train/models/*/* {ROWS} {READ}"),
-    "attack_ratings": ("tiny_ratings", lambda stage, params, suite:
-        stage.plan("tiny-privsr", suite.attack, params)[:2],  # of the base setting
+    "attack_ratings": ("tiny_ratings", lambda stage, params, suite: stage.plan("tiny-privsr", suite.attack, params)[:2],
         "attack.ridge=1. experiments.tiny-privsr.config.sensitive_share=.5 data/processed/tiny/folds.parquet "
         "experiments.tiny-privsr.config.initial_spread=.2 "
         f"data/runs/tiny/tiny-privsr/released/base/items/*.parquet {ROWS} {READ}"),
@@ -64,8 +63,8 @@ STAGES: dict[str, tuple[str, Callable[[Any, Params, Suite], list[Any]], str]] = 
         "attack.pairs=9 attack.known_share=.3 attack.seed=1 data/runs/tiny/tiny-joint/released/*/*/* "
         "data/processed/tiny/*/social.parquet,data/processed/tiny/anchors.parquet"),
 }  # fmt: skip
-"""Stage -> the module that builds a workspace; units of results; what decides these: places in the suite's parameters
-with another value; tables, in another order."""
+"""Stage -> the module that builds a workspace; units of one system's results; what decides these: places in the suite's
+parameters with another value; tables, in another order."""
 
 
 def folders(stage: str, params: Params) -> set[Path]:
