@@ -67,7 +67,7 @@ def main() -> None:
         "runs": {suite: dict(files(suite)) for suite in RUN},
     }
     if asked.freeze:
-        FROZEN.write_text(json.dumps(present, indent=1) + "\n", encoding="utf-8")
+        FROZEN.write_text(json.dumps(present).replace("}, ", "},\n") + "\n", encoding="utf-8")
         return
     frozen = json.loads(FROZEN.read_text(encoding="utf-8"))
     changed = [
