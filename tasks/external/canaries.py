@@ -193,10 +193,11 @@ def audit(
     """
     included = np.concatenate([given.rows["included"].to_numpy() == 1 for given in coins])
     signals = [np.concatenate(runs) for runs in standings]
-    return max(
+    best = max(
         (bound(of, included, delta, claimed, control, 1 - (1 - confidence) / len(signals)) for of in signals),
         key=lambda result: result.epsilon,
     )
+    return best.model_copy(update={"confidence": confidence})
 
 
 def bound(

@@ -19,7 +19,7 @@ from tasks.evaluation.detection import FEWEST, RATES, Scored, p_above, p_above_c
 from tasks.external import signals
 from tasks.external.findings import Answer, Attack, Measure, undecided
 from tasks.external.inputs import NOBODY, Inputs, Ints, Pairs, Scores, Shadow, sample
-from tasks.external.shadow_attacks import FEWEST_SHADOWS, Signal, Values, attack, exchange
+from tasks.external.shadow_attacks import FEWEST_SHADOWS, Signal, Values, attack, both_ways, exchange
 from tasks.external.signals import Floats, Weights
 
 MOST_USERS = 5_000
@@ -66,7 +66,6 @@ def users(inputs: Inputs, similarity: Weights, seed: int) -> Answer:
     }
     if np.ptp(_lengths(inputs.lists, targets)):
         of_lists["length of the list"] = lambda run: _lengths(run.lists, targets)
-        of_lists["shortness of the list"] = lambda run: -_lengths(run.lists, targets)
     counts = np.log1p(inputs.popularity)
     lengths = np.diff(histories.indptr)[targets]
     controls = {
@@ -224,7 +223,7 @@ def _measured(
     if len(inputs.shadows) < FEWEST_SHADOWS:
         notes.append(
             f"{len(inputs.shadows)} shadow runs are too few to learn whether members score higher or lower "
-            f"({FEWEST_SHADOWS} needed): attacks assume higher."
+            f"({FEWEST_SHADOWS} needed): attacks are made both ways."
         )
     attacks = measure(values, controls, is_member, groups, seed)
     differ = _difference(controls | apart, is_member, groups, seed)
@@ -321,7 +320,7 @@ def _shadow_users(inputs: Inputs) -> list[Ints]:
 def _of_scores(values: Floats, notes: list[str]) -> Values:
     """Attacks on released scores of targets that have one, both ways: of no shadow run there are scores."""
     notes.append(f"{1 - np.isnan(values).mean():.1%} of targets have a released score")
-    return {"loss threshold on the score": (values, {}), "the same, reversed": (-values, {})}
+    return both_ways("loss threshold on the score", values, {})
 
 
 def _mean_scores(released: Scores, histories: csr_array, targets: Ints) -> Floats:

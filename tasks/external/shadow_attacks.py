@@ -1,7 +1,7 @@
 """Attacks with shadow runs on signals of lists, and the same attacks on exchanged lists.
 
 Whether members score higher or lower is learnt from shadow runs, each attacked with the help of the others, and never
-from the audited one.
+from the audited one; with too few of them every attack is made both ways.
 """
 
 from __future__ import annotations
@@ -60,10 +60,21 @@ def attack(
             likely = partial(_rmia, offline=None if online else OFFLINE_RMIA)
             attacks["RMIA"] = (likely, (as_likelihoods(own), as_likelihoods(swapped)), as_likelihoods(runs))
         for kind, (try_on, attacked, of_runs) in attacks.items():
-            sign = _direction(try_on, of_runs, included, counted)
-            scores, control = (sign * try_on(of, of_runs, included) for of in attacked)
-            values[f"{kind} on {name}"] = scores, {"exchanged lists": control}
+            scores, control = (try_on(of, of_runs, included) for of in attacked)
+            if len(runs) >= FEWEST_SHADOWS:
+                sign = _direction(try_on, of_runs, included, counted)
+                values[f"{kind} on {name}"] = sign * scores, {"exchanged lists": sign * control}
+            else:
+                values |= both_ways(f"{kind} on {name}", scores, {"exchanged lists": control})
     return values
+
+
+def both_ways(name: str, scores: Floats, controls: Mapping[str, Floats]) -> Values:
+    """An attack whose direction is not known, and the same with members below others."""
+    return {
+        name: (scores, dict(controls)),
+        f"{name}, reversed": (-scores, {control: -of for control, of in controls.items()}),
+    }
 
 
 def _direction(
@@ -74,7 +85,7 @@ def _direction(
 ) -> float:
     """1, or -1 where shadow runs that are attacked with the help of the others have an AUC below 1/2 on average."""
     aucs = []
-    for run in range(len(runs) if len(runs) >= FEWEST_SHADOWS else 0):
+    for run in range(len(runs)):
         others = np.arange(len(runs)) != run
         scores = attack(runs[run], runs[others], included[others])
         usable = counted[run] & ~np.isnan(scores)
