@@ -78,8 +78,8 @@ def main() -> None:
     ]
     for suite, of in frozen["runs"].items():
         known = present["runs"][suite]
-        print(f"{suite}: {len(known)} of {len(of)} files of runs are here to be compared")
-        changed += [f"data/runs/{path}" for path, digest in known.items() if of.get(path) != digest]
+        print(f"{suite}: {len(of.keys() & known.keys())} of {len(of)} files of runs are here to be compared")
+        changed += [f"data/runs/{path}" for path, digest in of.items() if known.get(path, digest) != digest]
     print("\n".join([*(f"changed: {name}" for name in changed), f"{len(changed)} values or files have changed"]))
     raise SystemExit(bool(changed))
 
