@@ -29,15 +29,15 @@ BUDGETS = ("claimed_epsilon", "claimed_delta", "accounted_epsilon", "accounted_d
 def lines(suite: str) -> dict[str, list[str]]:
     """Table -> its values, a sorted line each, without words."""
     folder = RESULTS / suite
-    found = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    written = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     ledger = json.loads((folder / "ledger.json").read_text(encoding="utf-8"))
     tables = {
         "metrics": _rows(folder / "metrics.parquet", ["experiment", "setting", "seed", "metric", "k", "value"]),
         "gains": _rows(folder / "attacks.parquet", None),
         "history": _rows(folder / "history.parquet", None),
         "ledger": map(_line, _ledger(ledger)),
-        "audits": (_line([made["audit"], *(made.get(key) for key in AUDIT)]) for made in found["audit"]),
-        "one-run audits": (_line(_numbers(made)) for made in found["one_run"]),
+        "audits": (_line([made["audit"], *(made.get(key) for key in AUDIT)]) for made in written["audit"]),
+        "one-run audits": (_line(_numbers(made)) for made in written["one_run"]),
         "claims": map(_line, pl.read_csv(folder / "claims.csv").select("artefact", "claim", "verdict").iter_rows()),
     }
     return {name: sorted(table) for name, table in tables.items()}

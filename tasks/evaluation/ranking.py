@@ -125,8 +125,7 @@ def top_k(
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """The `k` best unseen items of each user, best first; equal scores in the order of `tie_order`.
 
-    The scores are copied before seen items are masked, so a scorer may return a view of what it keeps. A batch of a
-    few hundred users by a few thousand items stays in the processor's cache, which is what makes this fast.
+    Scores are copied before seen items are masked. A batch is small enough for the processor's cache, hence fast.
 
     Args:
         users: (n,) ids of the users to rank for.

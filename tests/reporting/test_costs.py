@@ -71,12 +71,12 @@ def test_the_documentation_has_what_provenance_says(tmp_path: Path) -> None:
 
 def test_every_suite_that_is_not_stale_is_of_the_revision_that_the_documentation_names(tmp_path: Path) -> None:
     text = (ROOT / "docs/suites.md").read_text(encoding="utf-8")
-    (named,) = set(re.findall(r"revision\s+`([0-9a-f]{40})`", text))
+    named = set(re.findall(r"revision\s+`([0-9a-f]{40})`", text))
     excused = ROOT / ".ci/stale.yaml"
     stale = set(yaml.safe_load(excused.read_text(encoding="utf-8"))) if excused.exists() else set()
     suites = {path.parent.name for path in (ROOT / "data/results").glob("*/results.json")} - stale
     for suite in suites:
-        assert {run.revision for run in committed.runs(suite, tmp_path)} == {named}, suite
+        assert {run.revision for run in committed.runs(suite, tmp_path)} <= named, suite
 
 
 def test_every_run_is_of_a_committed_revision_in_the_history_of_this_one() -> None:

@@ -350,7 +350,7 @@ def test_an_audit_by_one_run_stands_beside_its_claim_and_control(
     assert table is not None
     rows = {row.name: row.cells for row in table.rows}
     seen = "what every step releases"
-    assert [cell.text for cell in rows["dpvae"]] == [seen, "1", "∞", "2.50", "4.10", "3.90"]
+    assert [cell.text for cell in rows["dpvae"]] == [seen, "1", "∞", "2.50", "4.10", "3.90", "–"]
     assert rows["dpvae-rigorous"][3].lines[-1] == "above accounted"
     assert rows["dpvae-rigorous, epsilon_max=8.0"][3].lines == ("95 % confidence",)
     assert rows["dpvae-rigorous, epsilon_max=8.0"][1].text == "8"
