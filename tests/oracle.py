@@ -11,36 +11,37 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from tasks.results import tables
+
 RESULTS, RUNS = Path("data/results"), Path("data/runs")
 FROZEN = Path(__file__).with_suffix(".json")
 RUN = ("demo", "membership", "dpvae-ml-latest-small")
 """Suites that are run from nothing: the demo, and two cheap ones on real data."""
 BYTES = ("*.safetensors", "recommendations.parquet", "predictions.parquet", "embeddings.parquet", "membership.parquet")
-AUDIT = ("epsilon_claimed", "epsilon_accounted", "delta", "audited_epsilon", "confidence", "samples", "provable")
-BUDGETS = ("claimed_epsilon", "claimed_delta", "accounted_epsilon", "accounted_delta")
+AUDIT = ("audit", "epsilon_claimed", "epsilon_accounted", "delta", "audited_epsilon", "confidence", "samples", "provable")
 
 
 def lines(suite: str) -> dict[str, list[str]]:
     """Table -> its values, a sorted line each, without words."""
     folder = RESULTS / suite
-    written = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    ledger = json.loads((folder / "ledger.json").read_text(encoding="utf-8"))
-    tables = {
+    known = {name: tables.read_table(folder, name) for name in ("ledger", "events", "audits", "one_run")}
+    made = {
         "metrics": _rows(folder / "metrics.parquet", ["experiment", "setting", "seed", "metric", "k", "value"]),
         "gains": _rows(folder / "attacks.parquet", None),
         "history": _rows(folder / "history.parquet", None),
-        "ledger": map(_line, _ledger(ledger)),
-        "audits": (_line([made["audit"], *(made.get(key) for key in AUDIT)]) for made in written["audit"]),
-        "one-run audits": (_line(_numbers(made)) for made in written["one_run"]),
+        "ledger": map(_line, _ledger(known["ledger"], known["events"])),
+        "audits": map(_line, known["audits"].select(AUDIT).iter_rows()),
+        "one-run audits": (_line(_numbers(row)) for row in known["one_run"].iter_rows(named=True)),
         "claims": map(_line, pl.read_csv(folder / "claims.csv").select("artefact", "claim", "verdict").iter_rows()),
     }
-    return {name: sorted(table) for name, table in tables.items()}
+    return {name: sorted(table) for name, table in made.items()}
 
 
 def files(suite: str) -> Iterator[tuple[str, str]]:
@@ -89,17 +90,18 @@ def _rows(path: Path, columns: list[str] | None) -> Iterator[str]:
     return map(_line, (table if columns is None else table.select(columns)).iter_rows())
 
 
-def _ledger(ledger: dict[str, Any]) -> Iterator[list[Any]]:
-    """Experiment, setting, seeds, network, budgets and events of every entry."""
-    for spent in ledger["spent"]:
-        for network, place in spent["entries"]:
-            made = ledger["entries"][place]
-            events = [
-                [event["kind"], sorted(event.get("parameters", {}).items()), event.get("count", 1)]
-                for event in made.get("events", ())
-            ]
-            about = [spent[key] for key in ("experiment", "setting", "seeds")]
-            yield [*about, network, *(made.get(key) for key in BUDGETS), sorted(events)]
+def _ledger(ledger: pl.DataFrame, events: pl.DataFrame) -> Iterator[list[Any]]:
+    """Experiment, setting, seed, network, budgets and events of every entry of every seed."""
+    happened: dict[int, list[Any]] = {}
+    for event in events.iter_rows(named=True):
+        parameters = sorted((name, event[name]) for name in tables.PARAMETERS if event[name] is not None)
+        happened.setdefault(event["line"], []).append([event["kind"], parameters, event["count"]])
+    for line in ledger.iter_rows(named=True):
+        accounted = None if math.isinf(line["accounted_epsilon"]) else line["accounted_epsilon"]
+        budgets = [line["claimed_epsilon"], line["claimed_delta"], accounted, line["accounted_delta"]]
+        for seed in json.loads(line["seeds"]):
+            about = [line["experiment"], line["setting"], seed, line["network"]]
+            yield [*about, *budgets, sorted(happened.get(line["line"], []))]
 
 
 def _numbers(made: dict[str, Any]) -> list[Any]:

@@ -130,10 +130,7 @@ class Samples(NamedTuple):
 
 
 class Auditor(Protocol):
-    """An audit: a function at the top of a module of `tasks.audits`, marked by `worst_case`."""
-
-    worst_case: str
-    """The neighbouring data that it is of, and what is seen of them, where the record shows it."""
+    """An audit: a function at the top of a module of `tasks.audits`, marked by `on_cpu`."""
 
     def __call__(self, seed: int, n_samples: int = ..., epsilon: float = ...) -> Samples:
         """Run the real model `n_samples` times on either data set.
@@ -146,21 +143,17 @@ class Auditor(Protocol):
         ...
 
 
-def worst_case(text: str) -> Callable[[Callable[..., Samples]], Auditor]:
-    """Say of an audit what its worst case is."""
+def on_cpu(function: Callable[..., Samples]) -> Auditor:
+    """An audit on the CPU: its records are of a few numbers."""
 
-    def mark(function: Callable[..., Samples]) -> Auditor:
-        @wraps(function)
-        def audit(*arguments: Any, **named: Any) -> Samples:
-            import torch
+    @wraps(function)
+    def audit(*arguments: Any, **named: Any) -> Samples:
+        import torch
 
-            with hold(torch.device("cpu")):  # records of a few numbers, and tensors of the audit's own beside them
-                return function(*arguments, **named)
+        with hold(torch.device("cpu")):
+            return function(*arguments, **named)
 
-        audit.worst_case = text  # type: ignore[attr-defined]
-        return cast(Auditor, audit)
-
-    return mark
+    return cast(Auditor, audit)
 
 
 def auditor(name: str) -> Auditor:

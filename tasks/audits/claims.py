@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.audits import Samples, sessions, worst_case
+from tasks.audits import Samples, sessions, on_cpu
 from tasks.audits.releases import FEATURES
 from tasks.contracts import Feature
 from tasks.models.ranking.dpmf import DPMF, DPMFConfig
@@ -27,7 +27,7 @@ FOLLOWS = 41
 """Follows, all of them of one user."""
 
 
-@worst_case("a visit between two others, seen in their rows of ten epochs' aggregates")
+@on_cpu
 def aggregates(
     seed: int, n_samples: int = 4_000, epsilon: float = 5.0, delta: float = 1e-5, epochs: int = 10
 ) -> Samples:
@@ -36,7 +36,7 @@ def aggregates(
     return Samples(without, with_visit, model.ledger()[0])
 
 
-@worst_case("a visit between two others, seen in their rows of ten epochs' aggregates")
+@on_cpu
 def aggregates_as_released(
     seed: int,
     n_samples: int = 4_000,
@@ -53,14 +53,14 @@ def aggregates_as_released(
     return Samples(without, with_visit, model.ledger()[1])
 
 
-@worst_case("two blocks of users and items, nearly equally strong; one interaction decides which one is stronger")
+@on_cpu
 def factorisation(seed: int, n_samples: int = 1_000, epsilon: float = 1.0) -> Samples:
     """DPMF's claim, on two data sets that differ in one interaction; see `_stronger_block`."""
     model = DPMF(DPMFConfig(dimension=1, epsilon=epsilon, ridge=1.0, accounting="published"))
     return _stronger_block(model, [two_blocks(FIRST, SECOND, missing) for missing in (1, 0)], seed, n_samples)
 
 
-@worst_case("two blocks of users and items, nearly equally strong; one edge decides which one is stronger")
+@on_cpu
 def embedding(seed: int, n_samples: int = 1_000, epsilon: float = 1.0) -> Samples:
     """DPNE's claim, on two graphs that differ in one edge.
 
@@ -70,7 +70,7 @@ def embedding(seed: int, n_samples: int = 1_000, epsilon: float = 1.0) -> Sample
     return _stronger_block(DPNE(config), [two_blocks(FIRST, SECOND, missing) for missing in (1, 0)], seed, n_samples)
 
 
-@worst_case("two blocks of users and items, nearly equally strong; one rating decides which one is stronger")
+@on_cpu
 def explicit(seed: int, n_samples: int = 1_000, epsilon: float = 1.0, alternations: int = 0) -> Samples:
     """The claim of `dpmf-explicit`: all ratings are the highest but, in one world, that of one listed cell."""
     config = {"dimension": 1, "epsilon": epsilon, "ridge": 1.0, "alternations": alternations}
@@ -78,7 +78,7 @@ def explicit(seed: int, n_samples: int = 1_000, epsilon: float = 1.0, alternatio
     return _stronger_block(model, _rated_blocks(), seed, n_samples)
 
 
-@worst_case("two blocks of users and items, nearly equally strong; one cell decides which one is stronger")
+@on_cpu
 def implicit(seed: int, n_samples: int = 1_000, epsilon: float = 1.0, alternations: int = 0) -> Samples:
     """The claim of `dpmf-implicit`, which holds the list of cells constant: both worlds are given the same list."""
     config = {"dimension": 1, "epsilon": epsilon, "ridge": 1.0, "alternations": alternations}
@@ -87,7 +87,7 @@ def implicit(seed: int, n_samples: int = 1_000, epsilon: float = 1.0, alternatio
     return _stronger_block(model, _rated_blocks(), seed, n_samples)
 
 
-@worst_case("a friendship that is released with no false one beside it; twelve others are known")
+@on_cpu
 def filled(seed: int, n_samples: int = 40_000, epsilon: float = 3.0, count_share: float = 0.1) -> Samples:
     """The claim of the published top-m filter: a friendship that is released with no false one beside it.
 
@@ -108,7 +108,7 @@ def filled(seed: int, n_samples: int = 40_000, epsilon: float = 3.0, count_share
     return Samples(without, present, edges.ledger(cells_epsilon, count, "published", 1))
 
 
-@worst_case("a user whose numbers are the largest, or the least")
+@on_cpu
 def released_attributes(
     seed: int, n_samples: int = 40_000, epsilon: float = 5.0, of: Sequence[Feature] = FEATURES
 ) -> Samples:
@@ -129,7 +129,7 @@ def released_attributes(
     return Samples(at_the_end(-1.0), at_the_end(1.0), as_released.attributes_entry(of, epsilon, 1))
 
 
-@worst_case("a follow beside forty that are known, among so many users that a false one is hardly ever a given one")
+@on_cpu
 def released_follows(seed: int, n_samples: int = 40_000, epsilon: float = 3.0, count_share: float = 0.2) -> Samples:
     """The claim for follows as DP-CroSUE's code filters them; the statistic: whether the follow is released."""
     rng, count = np.random.default_rng(seed), count_share * epsilon

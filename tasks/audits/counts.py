@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.audits import Samples, worst_case
+from tasks.audits import Samples, on_cpu
 from tasks.models.ranking.dpmf import DPMF, DPMFConfig
 from tasks.models.ranking.popularity import PrivatePopularity, PrivatePopularityConfig
 from tasks.training_data import TrainingData
@@ -20,19 +20,19 @@ CONTRIBUTION = 3
 """Interactions of a user that `dp-popularity` counts, at most, unless said otherwise."""
 
 
-@worst_case("a user with as many items as are counted")
+@on_cpu
 def popularity(seed: int, n_samples: int = 20_000, epsilon: float = 1.0, contribution: int = CONTRIBUTION) -> Samples:
     """A user with as many items as are counted."""
     return _popularity(contribution, contribution, seed, n_samples, epsilon)
 
 
-@worst_case("a user with four times as many items as may count")
+@on_cpu
 def popularity_above_cap(seed: int, n_samples: int = 10_000, epsilon: float = 1.0) -> Samples:
     """A user with four times as many items as may count."""
     return _popularity(CONTRIBUTION, 4 * CONTRIBUTION, seed, n_samples, epsilon)
 
 
-@worst_case("the only interaction with an item")
+@on_cpu
 def factorisation(seed: int, n_samples: int = 10_000, epsilon: float = 1.0) -> Samples:
     """`dpmf-rigorous`: the only interaction with an item, through the item's vector; all users are in one group."""
     model = DPMF(DPMFConfig(dimension=1, epsilon=epsilon, ridge=1.0, accounting="rigorous"))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from tasks.audits import Samples, worst_case
+from tasks.audits import Samples, on_cpu
 from tasks.models.ranking.dpals import DPALS, Adds, DPALSConfig, Floats
 from tasks.training_data import TrainingData
 
@@ -25,7 +25,7 @@ CONFIG = {
 }
 
 
-@worst_case("the only user, who has four times as many items as count; seen in all releases")
+@on_cpu
 def dpals(
     seed: int,
     n_samples: int = 6_000,

@@ -9,11 +9,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.audits import Samples, worst_case
+from tasks.audits import Samples, on_cpu
 from tasks.contracts import Feature
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.audits import worst_cases
 from tasks.privacy.mechanisms import edges, multidimensional, posts
+from tasks.privacy.terms import Mechanism, Unit
 
 FEATURES = (
     *(Feature(name=f"number {i}", kind="numeric", low=0, high=1) for i in range(5)),
@@ -25,30 +26,30 @@ COUNT_SHARE = 0.1
 """Of the budget of friendships, what their number costs."""
 
 
-@worst_case("two users who differ in every feature, at opposite ends")
+@on_cpu
 def features(seed: int, n_samples: int = 200_000, epsilon: float = 5.0, of: Sequence[Feature] = FEATURES) -> Samples:
     """All features of one user, at opposite ends."""
     samples = worst_cases.multidimensional_samples(of, epsilon, n_samples, np.random.default_rng(seed))
     return Samples(samples[1], samples[0], multidimensional.ledger(of, epsilon, 1))
 
 
-@worst_case("the two ends of a range")
+@on_cpu
 def numbers(seed: int, n_samples: int = 200_000, epsilon: float = 2.5) -> Samples:
     """One number, through the piecewise mechanism."""
     samples = worst_cases.piecewise_samples(epsilon, n_samples, np.random.default_rng(seed))
     entry = multidimensional.ledger(FEATURES[:1], epsilon, 1)
-    return Samples(samples[1], samples[0], _part(entry, "piecewise", "one number replaced", epsilon))
+    return Samples(samples[1], samples[0], _part(entry, "piecewise", "number", epsilon))
 
 
-@worst_case("two different categories")
+@on_cpu
 def categories(seed: int, n_samples: int = 200_000, epsilon: float = 2.5, n_categories: int = 3) -> Samples:
     """One category, through optimised unary encoding."""
     samples = worst_cases.unary_samples(epsilon, n_categories, n_samples, np.random.default_rng(seed))
     entry = multidimensional.ledger(FEATURES[-1:], epsilon, 1)
-    return Samples(samples[1], samples[0], _part(entry, "optimised unary encoding", "one category replaced", epsilon))
+    return Samples(samples[1], samples[0], _part(entry, "optimised-unary", "category", epsilon))
 
 
-@worst_case("a friendship of a graph with ten others that are known, and their noisy number")
+@on_cpu
 def friendships(seed: int, n_samples: int = 10_000, epsilon: float = 2.0, count_share: float = COUNT_SHARE) -> Samples:
     """A whole release of the rigorous top-m filter: the noisy number, and whether the one friendship is in it.
 
@@ -72,16 +73,15 @@ def friendships(seed: int, n_samples: int = 10_000, epsilon: float = 2.0, count_
     return Samples(without, present, edges.ledger(cells, count, "rigorous", 1))
 
 
-@worst_case("edges and non-edges of a sparse graph, whose number is public")
+@on_cpu
 def cells(seed: int, n_samples: int = 200_000, epsilon: float = 4.5) -> Samples:
     """Cells of one release of the rigorous top-m filter towards a number that is public: each is a sample."""
     samples = worst_cases.cells_samples(epsilon, n_samples, np.random.default_rng(seed))
-    what = "a cell of the top-m filter, rigorous"
-    entry = _part(edges.ledger(epsilon, epsilon, "rigorous", 1), what, "one friendship added or removed", epsilon)
+    entry = _part(edges.ledger(epsilon, epsilon, "rigorous", 1), "top-m-cell", "edge", epsilon)
     return Samples(samples[1], samples[0], entry)
 
 
-@worst_case("nine friendships or ten")
+@on_cpu
 def number(seed: int, n_samples: int = 10_000, epsilon: float = 1.0) -> Samples:
     """The noisy number of friendships alone, which either accounting of the filter releases."""
     rng, known = np.random.default_rng(seed), np.stack([np.arange(10), np.arange(10) + 1], axis=1)
@@ -89,12 +89,11 @@ def number(seed: int, n_samples: int = 10_000, epsilon: float = 1.0) -> Samples:
         np.array([float(edges.release(graph, 20, 1.0, epsilon, rng, "published").target) for _ in range(n_samples)])
         for graph in (known[:-1], known)
     )
-    what = "discrete Laplace noise on the number of friendships"
-    entry = _part(edges.ledger(epsilon, epsilon, "rigorous", 1), what, "one friendship added or removed", epsilon)
+    entry = _part(edges.ledger(epsilon, epsilon, "rigorous", 1), "edge-count-discrete-laplace", "edge", epsilon)
     return Samples(without, present, entry)
 
 
-@worst_case("a text of two words that are one word or its opposite")
+@on_cpu
 def texts(seed: int, n_samples: int = 50_000, epsilon: float = 3.0) -> Samples:
     """A user's whole text of two words, each at one end of the vocabulary; every user is a sample."""
     rng, n_words = np.random.default_rng(seed), 2
@@ -114,8 +113,8 @@ def texts(seed: int, n_samples: int = 50_000, epsilon: float = 3.0) -> Samples:
     return Samples(without, present, entry)
 
 
-def _part(entry: LedgerEntry, mechanism: str, neighbouring: str, epsilon: float) -> LedgerEntry:
+def _part(entry: LedgerEntry, mechanism: Mechanism, unit: Unit, epsilon: float) -> LedgerEntry:
     """The entry of a part of a mechanism, whose own budget is ε."""
     event = Event(kind="pure-local", parameters={"epsilon": epsilon})
-    update = {"mechanism": mechanism, "neighbouring": neighbouring, "events": (event,)}
+    update = {"mechanism": mechanism, "unit": unit, "events": (event,)}
     return entry.model_copy(update=update | {"claimed_epsilon": epsilon, "accounted_epsilon": epsilon})

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.audits import Samples, worst_case
+from tasks.audits import Samples, on_cpu
 from tasks.models.sessions.dipsgnn import DIPSGNN, DIPSGNNConfig
 from tasks.models.sessions.edgerand import EdgeRand, EdgeRandConfig
 from tasks.models.sessions.gated import Queries
@@ -34,21 +34,21 @@ WITH_VISIT, WITHOUT = (0, 1, 2), (0, 2)
 Rows = NDArray[np.float64]
 
 
-@worst_case("a visit between two others, seen in their rows of all epochs' aggregates")
+@on_cpu
 def rigorous(seed: int, n_samples: int = 40_000, epsilon: float = 3.0, delta: float = DELTA) -> Samples:
     """All epochs' releases of one user's aggregates together."""
     model, (with_visit, without) = aggregates("rigorous", seed, n_samples, epsilon, delta, 3)
     return Samples(without, with_visit, model.ledger()[1])
 
 
-@worst_case("a visit between two others, seen in their rows of the aggregates")
+@on_cpu
 def cached(seed: int, n_samples: int = 40_000, epsilon: float = 3.0, delta: float = DELTA) -> Samples:
     """The release that is kept."""
     model, (with_visit, without) = aggregates("cached", seed, n_samples, epsilon, delta, 3)
     return Samples(without, with_visit, model.ledger()[1])
 
 
-@worst_case("a visit between two others, seen in their rows of both matrices")
+@on_cpu
 def edgerand(seed: int, n_samples: int = 40_000, epsilon: float = 1.0, delta: float = DELTA) -> Samples:
     """The matrices of one user."""
     model = EdgeRand(EdgeRandConfig.model_validate(_graph(epsilon, delta, 1)))
@@ -60,7 +60,7 @@ def edgerand(seed: int, n_samples: int = 40_000, epsilon: float = 1.0, delta: fl
     return Samples(without, with_visit, model.ledger()[1])
 
 
-@worst_case("the second of three events is one of two items, seen in its state and in the weights")
+@on_cpu
 def released(seed: int, n_samples: int = 6_000, epsilon: float = 3.0, delta: float = DELTA) -> Samples:
     """A visit of one of two items, from its state and from the weights: the log-likelihood ratio of both."""
     model = Released(ReleasedConfig(dimension=2, epsilon=epsilon, delta=delta, label_share=0.1, ridge=1.0))

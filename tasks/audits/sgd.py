@@ -23,7 +23,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.audits import Samples, worst_case
+from tasks.audits import Samples, on_cpu
 from tasks.models.ranking.dpae import DPAE, DPAEConfig
 from tasks.models.ranking.factorisation import MF, SVD, FactorisationConfig
 from tasks.models.sessions.dpsgd import DPSGD, DPSGDConfig
@@ -53,19 +53,19 @@ Gradients = Callable[[], Iterable[Tensor]]
 """Of all users at the present weights, (users, ...) for each parameter; their lengths do not matter."""
 
 
-@worst_case("128 users with three items each or none; two steps with all of them")
+@on_cpu
 def autoencoder(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, delta: float = DELTA) -> Samples:
     """`dpae`, every user in every step."""
     return _autoencoder(STEPS, seed, n_samples, epsilon, delta)
 
 
-@worst_case("128 users with three items each or none; two steps with half of them on average")
+@on_cpu
 def autoencoder_sampled(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, delta: float = DELTA) -> Samples:
     """`dpae`, two steps with half of the users on average."""
     return _autoencoder(STEPS | {"epochs": 1, "batch_size": USERS // 2}, seed, n_samples, epsilon, delta)
 
 
-@worst_case("128 users with three items each or none; two steps with all of them")
+@on_cpu
 def rigorous(
     seed: int, n_samples: int = 40_000, epsilon: float = 2.0, delta: float = DELTA, prior: str = "standard"
 ) -> Samples:
@@ -73,7 +73,7 @@ def rigorous(
     return _vae(seed, n_samples, epsilon, delta, prior)
 
 
-@worst_case("128 users with three items each or none; two steps with all of them")
+@on_cpu
 def rigorous_quantile(
     seed: int, n_samples: int = 40_000, epsilon: float = 2.0, delta: float = DELTA, prior: str = "standard"
 ) -> Samples:
@@ -81,7 +81,7 @@ def rigorous_quantile(
     return _vae(seed, n_samples, epsilon, delta, prior, quantile=0.5)
 
 
-@worst_case("128 users with three items each or none; two steps with all of them")
+@on_cpu
 def compact(
     seed: int, n_samples: int = 40_000, epsilon: float = 2.0, delta: float = DELTA, prior: str = "standard"
 ) -> Samples:
@@ -89,7 +89,7 @@ def compact(
     return _vae(seed, n_samples, epsilon, delta, prior, frozen_encoder=True)
 
 
-@worst_case("128 users with sequences of three items of their own, or none; one step with all of them")
+@on_cpu
 def sessions(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, delta: float = DELTA) -> Samples:
     """`dpsgd`, one step: a user has a sequence, or no event at all.
 
@@ -107,19 +107,19 @@ def sessions(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, delta: fl
     return _samples(model, world, lambda: model.gradients(everyone)[1], seed, n_samples)
 
 
-@worst_case("users of one batch with three items each or none; one step with all of them in every epoch")
+@on_cpu
 def published_autoencoder(seed: int, n_samples: int = 4_000, epsilon: float = 6.0, **size: Any) -> Samples:
     """`ae` with the noise that DP-VAE prints, of equal budgets; size: see `_published`."""
     return _published(AE, AEConfig, seed, n_samples, epsilon, **size)
 
 
-@worst_case("users of one batch with three items each or none; one step with all of them in every epoch")
+@on_cpu
 def published_factors(seed: int, n_samples: int = 4_000, epsilon: float = 6.0, **size: Any) -> Samples:
     """`mf`, likewise."""
     return _published(MF, FactorisationConfig, seed, n_samples, epsilon, unobserved=0.0, **size)
 
 
-@worst_case("users of one batch with three items each or none; one step with all of them in every epoch")
+@on_cpu
 def published_factors_and_biases(seed: int, n_samples: int = 4_000, epsilon: float = 6.0, **size: Any) -> Samples:
     """`svd`, likewise."""
     return _published(SVD, FactorisationConfig, seed, n_samples, epsilon, unobserved=0.0, **size)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tasks.audits import Samples, worst_case
+from tasks.audits import Samples, on_cpu
 from tasks.models.base import Received
 from tasks.models.social.baselines import DPMF, DPMFConfig
 from tasks.models.social.factorisation import SocialFactorisation
@@ -33,7 +33,7 @@ FACTORS: dict[str, Any] = {
 RIGOROUS = FACTORS | {"alpha": 0.1, "accounting": "rigorous"}
 
 
-@worst_case("the only rating of an item, at either end of the scale")
+@on_cpu
 def means(seed: int, n_samples: int = 200_000, epsilon: float = 1.0) -> Samples:
     """`dp-rating-means`: items' deviations, each from a single sensitive rating."""
     config = PrivateRatingMeansConfig(of="item", damping=1.0, scale=SCALE, epsilon=epsilon, variance=1.0)
@@ -42,7 +42,7 @@ def means(seed: int, n_samples: int = 200_000, epsilon: float = 1.0) -> Samples:
     return Samples(lowest, highest, model.ledger()[0])
 
 
-@worst_case("one of four ratings of an item, at either end of the scale; items' vectors at the end")
+@on_cpu
 def sums(seed: int, n_samples: int = 20_000, epsilon: float = 3.0, delta: float = DELTA) -> Samples:
     """`privsr-rigorous` towards one who sees sums per item: items' vectors after all iterations tell their sum."""
     own = {"towards": "sums", "epsilon": epsilon, "delta": delta, "learning_rate": 1e-3}
@@ -51,19 +51,19 @@ def sums(seed: int, n_samples: int = 20_000, epsilon: float = 3.0, delta: float 
     return Samples(lowest, highest, model.ledger()[0])
 
 
-@worst_case("one of four ratings of an item, at either end of the scale; its submissions")
+@on_cpu
 def submissions(seed: int, n_samples: int = 20_000, epsilon: float = 1.0, delta: float = DELTA) -> Samples:
     """`privsr-rigorous` towards sums, seen by a recommender: every submission carries a share of the sum's noise."""
     return _submissions("sums", 1, seed, n_samples, epsilon, delta)
 
 
-@worst_case("one of four ratings of an item, at either end of the scale; its submissions")
+@on_cpu
 def recommender(seed: int, n_samples: int = 20_000, epsilon: float = 3.0, delta: float = DELTA) -> Samples:
     """`privsr-rigorous` towards a recommender who sees each submission."""
     return _submissions("recommender", 0, seed, n_samples, epsilon, delta)
 
 
-@worst_case("the only rating of an item, at either end of the scale, in all iterations")
+@on_cpu
 def published(
     seed: int,
     n_samples: int = 3_000,
@@ -79,7 +79,7 @@ def published(
     return _claimed_samples(PrivSR(PrivSRConfig.model_validate(FACTORS | size | own)), seed, n_samples)
 
 
-@worst_case("the only rating of an item, at either end of the scale, in all iterations")
+@on_cpu
 def factorisation(
     seed: int,
     n_samples: int = 3_000,

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from tasks.audits import Samples, worst_case
+from tasks.audits import Samples, on_cpu
 from tasks.audits.counts import training_data
 from tasks.models.vae.vae import VAE, VAEConfig
 from tasks.privacy.accounting.account import account
@@ -26,7 +26,7 @@ RIDGE = 1e-9
 """Share of the mean variance that every statistic is given, so that one without noise decides alone."""
 
 
-@worst_case("a user whose gradient is clipped, or an empty row; the sum and the count of one step")
+@on_cpu
 def norms(seed: int, n_samples: int = 20_000, epsilon: float = 2.0, delta: float = DELTA) -> Samples:
     """One step of `dpvae-rigorous` whose bound follows a quantile: a user whose gradient is clipped, or an empty row.
 
@@ -46,7 +46,7 @@ def norms(seed: int, n_samples: int = 20_000, epsilon: float = 2.0, delta: float
     return Samples(*combine(*sides), model.fit(training_data(2, 3, [], []), rng=rng).ledger()[0])
 
 
-@worst_case("users with as many items of their own as are counted, or none")
+@on_cpu
 def popularity(
     seed: int, n_samples: int = 40_000, epsilon: float = 2.0, popularity: float = 0.5, contribution: int = CONTRIBUTION
 ) -> Samples:
@@ -54,7 +54,7 @@ def popularity(
     return _popularity(1, seed, n_samples, epsilon, popularity, contribution)
 
 
-@worst_case("users with four times as many items of their own as may count, or none")
+@on_cpu
 def popularity_above_cap(
     seed: int, n_samples: int = 40_000, epsilon: float = 2.0, popularity: float = 0.5, contribution: int = CONTRIBUTION
 ) -> Samples:
@@ -80,7 +80,7 @@ def _popularity(times: int, seed: int, n: int, epsilon: float, share: float, con
     entry = model.ledger()[0]
     event = next(event for event in entry.events if event.kind == "discrete-laplace")
     part = {
-        "mechanism": "discrete Laplace noise on item counts that biases start at",
+        "mechanism": "counts-of-biases",
         "events": (event,),
         "claimed_epsilon": share * epsilon,
         "claimed_delta": 0.0,

@@ -6,14 +6,12 @@ from functools import partial
 from typing import Any
 
 from tasks.audits import Samples, auditor
-from tasks.privacy.audits.audit import Audit, audit, verdict
+from tasks.privacy.audits.audit import ROUNDED, Audit, audit
 from tasks.privacy.controls import scaled
 
 CONFIDENCE = 0.999
 """Of all bounds that are taken together, those of a suite or of a command: if all models are sound, any of them is
 refuted once in a thousand times, or less (Bonferroni: each of m bounds holds at 1 - 0.001/m)."""
-ROUNDED = 1e-6
-"""By how much of itself an accounted ε may be above what is claimed."""
 CONTROLS = {"half": 0.5, "none": 0.0}
 """Name of a positive control -> the share of its noise that the audited system keeps. Half of the noise of a pure
 mechanism is twice its ε, of Gaussian noise more."""
@@ -35,10 +33,10 @@ def corrected_confidence(audits: int) -> float:
 def record(name: str, confidence: float, seed: int, **arguments: Any) -> dict[str, Any]:
     """Run an audit and its controls; what they show, as a record of audit.json.
 
-    `verdict` is about the claim, or what is accounted where nothing is claimed. `fault`: more is proved than is
-    accounted. `controls`: the bound that the same audit proves of the same system with less noise. They are run where
-    they decide: a claim that is refuted needs none, and one that so many samples cannot refute, or below what is
-    accounted, stays inconclusive. Controls have the audit's seed and arguments.
+    `epsilon_claimed` is what is accounted where nothing is claimed. `controls`: the bound that the same audit proves of
+    the same system with less noise. They are run where they decide: a claim that is refuted needs none, and one that so
+    many samples cannot refute, or below what is accounted, stays inconclusive. Controls have the audit's seed and
+    arguments.
     """
     run = partial(auditor(name), seed, **arguments)
     samples = run()
@@ -54,10 +52,10 @@ def record(name: str, confidence: float, seed: int, **arguments: Any) -> dict[st
                 controls[control] = lower_bound(run(), confidence)
     return {
         "audit": name,
-        "worst_case": auditor(name).worst_case,
         "protects": entry.protects,
-        "mechanism": entry.mechanism,
+        "unit": entry.unit,
         "neighbouring": entry.neighbouring,
+        "mechanism": entry.mechanism,
         "observer": entry.observer,
         "epsilon_claimed": held,
         "epsilon_accounted": accounted,
@@ -67,6 +65,10 @@ def record(name: str, confidence: float, seed: int, **arguments: Any) -> dict[st
         "samples": result.samples,
         "provable": result.provable,
         "controls": {control: bound.epsilon for control, bound in controls.items()},
-        "verdict": verdict(result, held, tuple(controls.values())),
-        "fault": accounted is not None and result.epsilon > accounted,
     }
+
+
+def is_fault(audited: dict[str, Any]) -> bool:
+    """Whether a record proves more than is accounted."""
+    accounted = audited["epsilon_accounted"]
+    return accounted is not None and audited["audited_epsilon"] > accounted

@@ -14,6 +14,7 @@ from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import GIVEN_EPOCH, large_delta
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import dpsgd
+from tasks.privacy.terms import Explanation, KnownGap, because
 
 
 class UserLevelModel(EpochModel):
@@ -45,31 +46,31 @@ class UserLevelModel(EpochModel):
         planned: tuple[float, float, int] | None,
         n_users: int,
         *,
-        neighbouring: str,
-        gaps: Iterable[str],
-        remark: str,
+        gaps: Iterable[KnownGap],
+        remarks: tuple[Explanation, ...] = (),
     ) -> LedgerEntry:
         """What all planned steps release.
 
         Args:
             planned: noise multiplier, sampling probability and number of steps; None before training.
-            remark: on the accounting, where a finite ε follows.
+            remarks: on the accounting, where a finite ε follows.
         """
         epsilon, delta = self.config.epsilon, self.config.delta
         events: tuple[Event, ...] = ()
         about: dict[str, Any] = {"claimed_epsilon": epsilon}
         if math.isinf(epsilon):
             events = (Event(kind="non-private"),)
-            about = {"claimed_epsilon": None, "reason": "An infinite budget trains without noise."}
+            about = {"claimed_epsilon": None, "reasons": (because("infinite-budget"),)}
         elif planned is not None:
             events = (dpsgd.release(*planned),)
         return accounted_entry(
             events,
             delta,
-            remark,
+            remarks,
             protects="interaction",
-            neighbouring=neighbouring,
-            mechanism="user-level DP-SGD",
+            unit="user",
+            neighbouring="add-or-remove",
+            mechanism="user-dpsgd",
             given=GIVEN_EPOCH,
             gaps=(*gaps, *(large_delta(delta, n_users) if planned is not None else ())),
             **about,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from tasks import contracts
 from tasks.audits import of_model
-from tasks.audits.verdicts import corrected_confidence, record
+from tasks.audits.verdicts import corrected_confidence, is_fault, record
 from tasks.config.fields import PerturbedFeatures
 from tasks.config.params import Experiment, Params, Suite, entry, load
 from tasks.config.tasks import TASKS
@@ -49,7 +49,7 @@ def main(name: str) -> None:
     with atomic_write(RUNS / name / "audit.json") as place:
         write_json(place, records)
     for audited in records:
-        if audited["fault"]:
+        if is_fault(audited):
             raise PrivacyError(
                 f"{RUNS / name / 'audit.json'}: {audited['audit']}: {audited['mechanism']}: the ledger accounts for "
                 f"epsilon {audited['epsilon_accounted']:g}, but what is released proves at least "
@@ -121,9 +121,9 @@ def _networks(planned: Plan, name: str, suite: Suite, params: Params) -> None:
         arguments = {"epsilon": epsilon, **more}
         _add(planned, audit, arguments, network=network)
         for key, experiment in readers.items():
-            _add(planned, audit, arguments, key, experiment.settings(), network)
+            _add(planned, audit, arguments, key, {setting} & experiment.settings().keys(), network)
 
-    for budgets in release.settings().values():
+    for setting, budgets in release.settings().items():
         for network, schema in schemas.items():
             features: tuple[Feature, ...] = tuple(
                 feature for feature in schema.features if not public or feature.bounds == "public"

@@ -16,7 +16,8 @@ from tasks.datasets.encoding import encode
 from tasks.models.base import SILENT
 from tasks.models.training import EpochModel
 from tasks.models.user_networks.base import NEIGHBOURING, Embedder, NetworkData, Posts, undirected_pairs
-from tasks.privacy.accounting.ledger import LedgerEntry, Protected, unprotected_entry
+from tasks.privacy.accounting.ledger import LedgerEntry, unprotected_entry
+from tasks.privacy.terms import Protected, because
 from tasks.stages.common import PERTURBED, read_json
 from tasks.stages.monitor import Monitor
 from tasks.stages.network_files import Source
@@ -56,7 +57,7 @@ def anchors_entry(options: Alignment) -> LedgerEntry | None:
     """
     if options.anchors != "truth":
         return None
-    return unprotected_entry("anchor", "The model learns from true anchors without noise.")
+    return unprotected_entry("anchor", because("true-anchors"))
 
 
 def _network(tables: ProcessedTables, kinds: frozenset[Protected], *, perturbed: bool) -> NetworkData:

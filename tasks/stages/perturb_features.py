@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tasks import contracts
 from tasks.config.fields import PerturbedFeatures
 from tasks.datasets.encoding import encode
-from tasks.privacy.accounting.gaps import secure_entry
+from tasks.privacy.accounting.gaps import prepared_entry, secure_entry
 from tasks.privacy.mechanisms import multidimensional
 from tasks.privacy.noise import generator
 from tasks.stages.common import write_json
@@ -42,9 +42,8 @@ def perturb(name: str, options: PerturbedFeatures, source: Path, place: Path) ->
     for epsilon in options.epsilon:
         folder = place / f"epsilon={epsilon:g}"
         folder.mkdir(parents=True)
-        entries = multidimensional.entries(schema.features, epsilon, n_releases)
-        if secure:
-            entries = [secure_entry(entry) for entry in entries]
+        spent = multidimensional.entries(schema.features, epsilon, n_releases)
+        entries = [prepared_entry(secure_entry(entry) if secure else entry) for entry in spent]
         for seed in options.seeds:
             noisy = multidimensional.perturb(
                 matrix, schema.features, epsilon, generator(seed, epsilon, options.data, name, content, secure=secure)

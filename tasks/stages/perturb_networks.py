@@ -40,19 +40,17 @@ from tasks.errors import ByHandError, DataError
 from tasks.models.user_networks.base import undirected_pairs
 from tasks.models.user_networks.skipgram import skipgram_vectors
 from tasks.models.user_networks.walks import cooccurrences
-from tasks.privacy.accounting.gaps import secure_entry
+from tasks.privacy.accounting.gaps import prepared_entry, secure_entry
 from tasks.privacy.accounting.ledger import LedgerEntry, left_out
 from tasks.privacy.mechanisms import as_released, edges, multidimensional, posts
 from tasks.privacy.mechanisms.posts import Vocabulary
 from tasks.privacy.noise import generator
+from tasks.privacy.terms import Explanation, KnownGap, Reason, because, gap
 from tasks.stages import perturb_features
 from tasks.stages.common import file_digest, write_json
 from tasks.stages.download import places
 
-UNLISTED = {
-    "numeric": "nothing but the data's own minimum and maximum scales them",
-    "categorical": "nothing but the data tells which categories there are",
-}
+UNLISTED: dict[str, Reason] = {"numeric": "unscaled-numbers", "categorical": "unlisted-categories"}
 """Kind of a feature that is fitted -> why a rigorous release leaves it out."""
 
 
@@ -73,7 +71,7 @@ class Network:
     links: NDArray[np.int32] | None
     posts: pl.DataFrame | None
     words: Vocabulary | None
-    unreleased: dict[str, str]
+    unreleased: dict[str, tuple[Explanation, ...]]
 
     @cached_property
     def digest(self) -> str:
@@ -123,16 +121,17 @@ def read(folder: Path, name: str, options: AnyNetworks, public: Vocabulary | Non
         DataError: there is nothing to perturb, or no word of the posts is public.
     """
     tables = contracts.read_processed(folder)
-    schema, rigorous, unreleased = tables.schema, isinstance(options, RigorousNetworks), {}
+    schema, rigorous = tables.schema, isinstance(options, RigorousNetworks)
+    unreleased: dict[str, tuple[Explanation, ...]] = {}
     features = tuple(feature for feature in schema.features if not rigorous or feature.bounds == "public")
     fitted = [feature for feature in schema.features if feature not in features]
-    reasons = [
-        f"Left out, since {why}: {', '.join(names)}."
+    reasons = tuple(
+        because(why, columns=", ".join(names))
         for kind, why in UNLISTED.items()
         if (names := [feature.name for feature in fitted if feature.kind == kind])
-    ]
+    )
     if reasons:
-        unreleased["feature"] = " ".join(reasons)
+        unreleased["feature"] = reasons
     matrix = None
     if features:
         users = contracts.read(folder / "users.parquet", contracts.users_schema(schema.features))
@@ -143,9 +142,9 @@ def read(folder: Path, name: str, options: AnyNetworks, public: Vocabulary | Non
         links = pairs(tables.scan("social"))
     texts = vocabulary = None
     if "vectors" in schema.tables and "posts" not in schema.tables:
-        unreleased["text"] = "Vectors of whole texts are left out: no mechanism here takes them, only words."
+        unreleased["text"] = (because("whole-texts"),)
     elif "posts" in schema.tables and options.text_epsilon is None:
-        unreleased["text"] = "Posts are left out: params.yaml gives texts no budget."
+        unreleased["text"] = (because("posts-without-budget"),)
     elif "posts" in schema.tables:
         texts = contracts.read(folder / "posts.parquet", contracts.POSTS)
         own = contracts.read(folder / "vocabulary.parquet", contracts.VOCABULARY).sort("id")["word"]
@@ -231,8 +230,7 @@ def release(
         graph, entry = release_links(network, options, epsilon, rng("edge", epsilon))
         source, target = graph.astype(np.int32).T
         tables["social"] = pl.DataFrame({"source": source, "target": target}).with_columns(relation=pl.lit("friend"))
-        direction = "Direction is dropped: one follow, or both of a pair of users, is one friendship."
-        entries.append(entry.model_copy(update={"gaps": (direction, *entry.gaps)}))
+        entries.append(entry.model_copy(update={"gaps": (gap("direction-dropped"), *entry.gaps)}))
     if network.posts is not None:
         assert network.words is not None, "read with the posts"
         assert budgets.text_epsilon is not None, "or the posts would be left out"
@@ -301,20 +299,15 @@ def release_posts(
 
 def with_remarks(entries: list[LedgerEntry], network: Network, options: AnyNetworks) -> Iterator[LedgerEntry]:
     """The entries with what only the stage knows: what was left out, and that a pair shares users."""
-    gaps: dict[str, list[str]] = {"feature": [], "edge": [], "text": []}
+    common = (gap("two-networks"),) if network.name else ()
+    words: tuple[KnownGap, ...] = ()
     if isinstance(options, RigorousNetworks) and network.posts is not None:
-        gaps["text"].append(
-            f"Words that are not among the {options.public_words} public ones, and of each user all beyond "
-            f"{options.words_per_user} (of its posts in random order), are left out."
-        )
-    if network.name:
-        for kind in gaps.values():
-            kind.append("Whoever has an account on both networks spends what both cost.")
+        words = (gap("public-words", words=options.public_words, per_user=options.words_per_user),)
     for entry in map(secure_entry, entries) if options.noise == "secure" else entries:
-        reason = " ".join(filter(None, (entry.reason, network.unreleased.get(entry.protects))))
-        yield entry.model_copy(update={"gaps": (*gaps[entry.protects], *entry.gaps), "reason": reason})
+        gaps = (*(words if entry.protects == "text" else ()), *common, *entry.gaps)
+        reasons = (*entry.reasons, *network.unreleased.get(entry.protects, ()))
+        yield prepared_entry(entry.model_copy(update={"gaps": gaps, "reasons": reasons}))
     if "text" in network.unreleased:
-        yield left_out("text", "all texts of one user replaced", options.accounting, network.unreleased["text"])
+        yield prepared_entry(left_out("text", "texts", options.accounting, network.unreleased["text"]))
     if "feature" in network.unreleased and network.matrix is None:
-        reason = network.unreleased["feature"]
-        yield left_out("feature", "all features of one user replaced", options.accounting, reason)
+        yield prepared_entry(left_out("feature", "features", options.accounting, network.unreleased["feature"]))

@@ -29,8 +29,9 @@ from tasks.models import model_class
 from tasks.models.base import SILENT, Model, RatingPredictor, own_file
 from tasks.models.replayed import Informing, Replaying
 from tasks.models.training import EpochModel
-from tasks.privacy.accounting.gaps import secure_entry
-from tasks.privacy.accounting.ledger import LedgerEntry, Protected, unprotected_entry
+from tasks.privacy.accounting.gaps import prepared_entry, secure_entry
+from tasks.privacy.accounting.ledger import LedgerEntry, unprotected_entry
+from tasks.privacy.terms import Protected, because
 from tasks.stages import replayed, runs
 from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
@@ -176,9 +177,8 @@ def ledger(
 
     learnt: what the task's models are trained on.
     """
-    entries = list(model.ledger())
-    if experiment.noise == "secure":
-        entries = [secure_entry(entry) for entry in entries]
+    secure = experiment.noise == "secure"
+    entries = [prepared_entry(secure_entry(entry) if secure else entry) for entry in model.ledger()]
     if model.reads_features() and experiment.features.startswith("perturbed/"):
         recorded = read_json(unit.inputs.features_layer.parent / "ledger.json")
         budget = params.features_epsilon(experiment, experiment.settings()[unit.setting])
@@ -187,10 +187,10 @@ def ledger(
                 entries.append(LedgerEntry.model_validate(record))
     protected = {entry.protects for entry in entries}
     if learnt not in protected:
-        entries.append(unprotected_entry(learnt, f"The model is trained on the true {learnt}s without noise."))
+        entries.append(unprotected_entry(learnt, because("true-data")))
     if (model.reads_features() or model.uses_attributes) and "feature" not in protected:
-        kind = "features" if model.reads_features() else "sensitive attributes"
-        entries.append(unprotected_entry("feature", f"The model reads the users' true {kind}."))
+        read = because("true-features" if model.reads_features() else "true-attributes")
+        entries.append(unprotected_entry("feature", read))
     return entries
 
 

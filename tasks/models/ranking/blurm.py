@@ -22,7 +22,8 @@ from tasks.evaluation.ranking import Seen
 from tasks.models.base import SILENT, Progress
 from tasks.models.ranking.bpr import BPR, BPRConfig
 from tasks.models.sampling import NegativeSampler
-from tasks.privacy.accounting.ledger import Event, LedgerEntry, unbounded_entry
+from tasks.privacy.accounting.ledger import LedgerEntry, unbounded_entry
+from tasks.privacy.terms import because, gap
 from tasks.training_data import TrainingData
 
 UNKNOWN = -1
@@ -97,16 +98,10 @@ class Blurm(BPR):
         return [
             unbounded_entry(
                 "feature",
-                f"the {self.config.attribute} of one user replaced",
-                "BlurMe's extra interactions",
-                "The extra interactions are a heuristic against one classifier of one attribute, chosen without "
-                "randomness: replacing the attribute changes them with certainty, which no epsilon bounds.",
-                gaps=(
-                    "The classifier that ranks the items is fitted on all users' true profiles and attributes.",
-                    "Whoever recognises an extra interaction learns the attribute from it: it is of the other class.",
-                    "Other attributes are not blurred, and users whose attribute is unknown not at all.",
-                ),
-                events=(Event(kind="non-private"),),
+                "private-attribute",
+                "blurme",
+                because("heuristic"),
+                gaps=(gap("classifier-fitted"), gap("extra-interactions"), gap("other-attributes")),
             )
         ]
 

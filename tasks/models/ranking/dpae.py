@@ -229,9 +229,7 @@ class DPAE(UserLevelModel, DerivedModel, Recommender):
             self.steps_entry(
                 planned,
                 self._data.n_users if planned else 0,
-                neighbouring="all training interactions of one user added or removed",
-                gaps=(*BY_EPOCHS, PLACE, OWN_LIST, FLOATS),
-                remark="",
+                gaps=(*BY_EPOCHS, PLACE, *OWN_LIST, FLOATS),
             )
         ]
 

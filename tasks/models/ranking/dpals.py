@@ -56,6 +56,7 @@ from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import FLOATS, GIVEN, ONCE, OWN_LIST, large_delta
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import dpsgd
+from tasks.privacy.terms import because
 from tasks.training_data import TrainingData
 
 Floats = NDArray[np.float64]
@@ -261,17 +262,18 @@ class DPALS(FactorModel):
         """Everything that was released about users, as it was released."""
         config = self.config
         private = not math.isinf(config.epsilon)
-        gaps = [*ONCE, OWN_LIST, FLOATS]
+        gaps = [*ONCE, *OWN_LIST, FLOATS]
         if self._budget is not None:
             gaps += large_delta(config.delta, self._n_users)
-        changed = {} if private else {"reason": "An infinite budget draws no noise."}
+        changed = {} if private else {"reasons": (because("infinite-budget"),)}
         return [
             accounted_entry(
                 self._budget.events() if self._budget is not None else (),
                 config.delta,
                 protects="interaction",
-                neighbouring="all training interactions of one user added or removed",
-                mechanism="Gaussian noise on the statistics of alternating least squares",
+                unit="user",
+                neighbouring="add-or-remove",
+                mechanism="als-gaussian",
                 claimed_epsilon=config.epsilon if private else None,
                 given=GIVEN,
                 gaps=tuple(gaps),

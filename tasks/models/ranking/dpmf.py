@@ -37,6 +37,7 @@ from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import GIVEN, ONCE, OWN_FILE
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import laplace, objective
+from tasks.privacy.terms import because, gap
 from tasks.training_data import TrainingData
 
 
@@ -83,17 +84,7 @@ class DPMF(FactorModel):
         return [self._rigorous_entry() if self.config.accounting == "rigorous" else self._published_entry()]
 
     def _published_entry(self) -> LedgerEntry:
-        return published_entry(
-            self.config.epsilon,
-            neighbouring="one interaction added or removed",
-            mechanism="objective perturbation of item vectors",
-            reason="The proof holds user vectors constant, but they are a truncated singular value decomposition of "
-            "the same interactions without noise, so no finite ε follows for the item vectors.",
-            gaps=(
-                "Scores are computed with every user's vector as it was fitted, without noise.",
-                "The numbers of users and items are taken as public.",
-            ),
-        )
+        return published_entry(self.config.epsilon, "interaction", "objective-items", because("users-from-svd"), ())
 
     def _rigorous_entry(self) -> LedgerEntry:
         epsilon = self.config.epsilon
@@ -102,19 +93,12 @@ class DPMF(FactorModel):
         return accounted_entry(
             [NON_PRIVATE if infinite else Event(kind="discrete-laplace", parameters=noise)],
             protects="interaction",
-            neighbouring="one interaction of one user with one item added or removed",
-            mechanism="objective perturbation of item vectors for public random user vectors",
+            unit="interaction",
+            neighbouring="add-or-remove",
+            mechanism="objective-items-public-users",
             claimed_epsilon=None if infinite else epsilon,
             given=GIVEN,
-            gaps=(
-                *ONCE,
-                "Who is in which group is public.",
-                "Everything that one user did is protected by ε times the number of that user's interactions (group "
-                "privacy), not by ε.",
-                "A user's own list is computed from the released item vectors and that user's own interactions, so the "
-                "guarantee is towards everyone else (joint differential privacy), not towards somebody who sees that "
-                "user's list. " + OWN_FILE,
-            ),
+            gaps=(*ONCE, gap("groups-public"), gap("group-privacy"), gap("own-list-items"), OWN_FILE),
         )
 
 

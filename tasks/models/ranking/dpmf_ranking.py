@@ -32,6 +32,7 @@ from tasks.models.ranking.factors import FactorConfig, FactorModel, cells, publi
 from tasks.models.sampling import NegativeSampler
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import objective
+from tasks.privacy.terms import KnownGap, Unit, because, gap
 from tasks.training_data import TrainingData
 
 
@@ -65,9 +66,9 @@ class ListedFactors(FactorModel):
 
     config: ListedConfig
     insecurity = objective.INSECURE
-    changed: ClassVar[str]
+    changed: ClassVar[Unit]
     """What the neighbouring data sets of the claim differ in."""
-    listed: ClassVar[str]
+    listed: ClassVar[KnownGap]
     """Why the list of cells says more than the claim has it."""
 
     @abstractmethod
@@ -91,15 +92,11 @@ class ListedFactors(FactorModel):
         return [
             published_entry(
                 self.config.epsilon,
-                neighbouring=self.changed,
-                mechanism="objective perturbation of item vectors over listed cells",
-                reason="The proof holds user vectors and the list of cells constant, but both follow from the same "
-                "interactions without noise, so no finite ε follows for the item vectors.",
-                gaps=(
-                    self.listed,
-                    "Scores are computed with every user's vector as it was fitted, without noise.",
-                    "The numbers of users and items are taken as public.",
-                ),
+                self.changed,
+                "objective-listed-cells",
+                because("users-and-cells"),
+                (self.listed,),
+                "replace",
             )
         ]
 
@@ -111,11 +108,8 @@ class ImplicitDPMF(ListedFactors):
     """
 
     noise_key = "ImplicitDPMF"
-    changed: ClassVar[str] = "one listed cell's value changed between 0 and 1"
-    listed: ClassVar[str] = (
-        "An interaction that comes or goes changes which cells are listed, not one cell's value: its own cell and one "
-        "sampled for it."
-    )
+    changed: ClassVar[Unit] = "listed-cell"
+    listed: ClassVar[KnownGap] = gap("cells-listed-implicit")
 
     @override
     def listing(self, data: TrainingData, rng: np.random.Generator) -> csr_array:
@@ -136,11 +130,8 @@ class ExplicitDPMF(ListedFactors):
     noise_key = "ExplicitDPMF"
     config: ExplicitConfig
     uses_ratings: ClassVar[bool] = True
-    changed: ClassVar[str] = "one user's rating of one item changed within the scale; who rated what is the same"
-    listed: ClassVar[str] = (
-        "A rating that comes or goes changes which cells are listed, not one cell's value; who rated what is not "
-        "protected even by the claim."
-    )
+    changed: ClassVar[Unit] = "rating-value"
+    listed: ClassVar[KnownGap] = gap("cells-listed-ratings")
 
     @override
     def listing(self, data: TrainingData, rng: np.random.Generator) -> csr_array:

@@ -25,6 +25,7 @@ from tasks.models.base import SILENT, Progress
 from tasks.models.ranking.factors import FactorConfig, FactorModel, cells, published_entry, unit_user_vectors
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import objective
+from tasks.privacy.terms import because, gap
 from tasks.training_data import TrainingData
 
 
@@ -63,15 +64,10 @@ class DPNE(FactorModel):
         return [
             published_entry(
                 self.config.epsilon,
-                neighbouring="one edge of the user-item graph, that is one interaction, added or removed",
-                mechanism="objective perturbation of a network embedding",
-                reason="The proof holds user vectors constant and lets one cell change, but user vectors are fitted to "
-                "the same edges without noise and one edge changes cells beside its own, so no finite ε follows.",
-                gaps=(
-                    "One edge changes the degrees of its user and its item, and with them every cell of both.",
-                    "Scores are computed with every user's vector as it was fitted, without noise.",
-                    "The numbers of users and items are taken as public.",
-                ),
+                "interaction",
+                "objective-graph",
+                because("users-and-graph"),
+                (gap("degrees-change"),),
             )
         ]
 

@@ -18,6 +18,7 @@ from tasks.errors import ConfigurationError
 from tasks.models.base import ModelConfig, Recommender
 from tasks.privacy.accounting.ledger import Event, LedgerEntry, unbounded_entry
 from tasks.privacy.mechanisms import objective
+from tasks.privacy.terms import Explanation, KnownGap, Mechanism, Neighbouring, Unit, gap
 from tasks.training_data import TrainingData
 
 NOTHING = 1e-9
@@ -120,17 +121,23 @@ def unit_user_vectors(matrix: csr_array, dimension: int, rng: np.random.Generato
 
 
 def published_entry(
-    epsilon: float, *, neighbouring: str, mechanism: str, reason: str, gaps: tuple[str, ...]
+    epsilon: float,
+    unit: Unit,
+    mechanism: Mechanism,
+    reason: Explanation,
+    gaps: tuple[KnownGap, ...],
+    neighbouring: Neighbouring = "add-or-remove",
 ) -> LedgerEntry:
     """The ledger of a perturbed factorisation with user vectors that no noise protects: a claim, and no finite ε."""
     infinite = math.isinf(epsilon)
     perturbed = () if infinite else (Event(kind="laplace", parameters={"noise_multiplier": 1 / epsilon}),)
     return unbounded_entry(
         "interaction",
-        neighbouring,
+        unit,
         mechanism,
         reason,
+        neighbouring=neighbouring,
         claimed=(None if infinite else epsilon, 0.0),
-        gaps=gaps,
+        gaps=(*gaps, gap("exact-users"), gap("n-users-items-public")),
         events=(*perturbed, NON_PRIVATE),
     )

@@ -15,6 +15,7 @@ from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import GIVEN, ONCE
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import laplace
+from tasks.privacy.terms import gap
 from tasks.training_data import TrainingData
 
 
@@ -80,14 +81,11 @@ class PrivatePopularity(Popularity):
             accounted_entry(
                 [Event(kind="discrete-laplace", parameters=noise)],
                 protects="interaction",
-                neighbouring="all interactions of one user added or removed",
-                mechanism="discrete Laplace noise on item counts",
+                unit="user",
+                neighbouring="add-or-remove",
+                mechanism="counts-discrete-laplace",
                 claimed_epsilon=budget,
                 given=GIVEN,
-                gaps=(
-                    *ONCE,
-                    "A list that leaves out what its user had is no function of the counts alone: there the guarantee "
-                    "is towards everyone else (joint differential privacy), not towards somebody who sees that list.",
-                ),
+                gaps=(*ONCE, gap("own-list-counts")),
             )
         ]

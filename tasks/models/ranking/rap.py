@@ -25,6 +25,7 @@ from tasks.evaluation.ranking import Seen
 from tasks.models.ranking.bpr import BPR, BPRConfig, BPRNetwork
 from tasks.models.training import PairwiseModel, draw_weights
 from tasks.privacy.accounting.ledger import LedgerEntry, unbounded_entry
+from tasks.privacy.terms import because, gap
 from tasks.training_data import TrainingData
 
 UNKNOWN = -1  # class of a user whose attribute nobody knows
@@ -166,18 +167,10 @@ class RAP(BPR):
         return [
             unbounded_entry(
                 "feature",
-                "one user's private attributes replaced",
-                "adversarial training against one recurrent adversary",
-                "Training reads the true attributes as labels and adds no noise, so no finite ε follows: how "
-                "well they are hidden is an empirical matter, and only as good as the one adversary trained against.",
-                gaps=(
-                    "An attacker of another kind, with other inputs (the ratings) or longer training may infer what "
-                    "this adversary could not.",
-                    "Users whose attributes are unknown to the trainer are protected only as far as what was learnt "
-                    "on others carries over.",
-                    "The user and item vectors are optimised against these labels and so depend on them; lists alone "
-                    "are meant to be seen.",
-                ),
+                "private-attribute",
+                "adversarial-training",
+                because("adversary-alone"),
+                gaps=(gap("attacker-of-another-kind"), gap("some-users-unknown"), gap("labels-in-vectors")),
             )
         ]
 

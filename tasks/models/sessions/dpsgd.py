@@ -34,6 +34,7 @@ from tasks.privacy.accounting.gaps import BY_EPOCHS, FLOATS, PLACE
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.accounting.per_record import Owned, copies, product, weighted_sums, zero_infinite
 from tasks.privacy.mechanisms import dpsgd
+from tasks.privacy.terms import because, gap
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 
@@ -182,10 +183,8 @@ class DPSGD(UserLevelModel, ScaledSessions):
             self.steps_entry(
                 planned,
                 n_users,
-                neighbouring="one user's whole training sequence added or removed",
                 gaps=GAPS,
-                remark="Of a user's whole training sequence, labels included: more than the edge that the paper "
-                "protects.",
+                remarks=(because("whole-sequence"),),
             )
         ]
 
@@ -196,9 +195,8 @@ class DPSGD(UserLevelModel, ScaledSessions):
 GAPS = (
     *BY_EPOCHS,
     PLACE,
-    "A user's own recommendations are computed from that user's own later sequence without noise, so the guarantee is "
-    "towards everyone else (joint differential privacy), not towards somebody who sees that list.",
-    "User features enter as they were perturbed; they have a line of their own.",
+    gap("own-recommendations"),
+    gap("features-apart"),
     FLOATS,
 )
 

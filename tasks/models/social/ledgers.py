@@ -5,44 +5,36 @@ from __future__ import annotations
 from typing import Literal
 
 from tasks.privacy.accounting.account import accounted_entry
-from tasks.privacy.accounting.gaps import CONFIGURATION, EPOCH, FLOATS, GIVEN_EPOCH, METRICS, ONCE, OWN_FILE, PREPARED
-from tasks.privacy.accounting.ledger import Accounting, Event, LedgerEntry, unbounded_entry
+from tasks.privacy.accounting.gaps import EPOCH, FLOATS, GIVEN_EPOCH, ONCE, OWN_FILE, UNUSED
+from tasks.privacy.accounting.ledger import Accounting, Event, LedgerEntry, unbounded_entry, untouched_entry
+from tasks.privacy.terms import KnownGap, Observer, because, gap
 
-VALUE = "the value of one sensitive rating replaced"
-RIGOROUS = "Gaussian noise on submissions computed with vectors of published ratings"
-"""The mechanism of rigorous accounting."""
-NOISY_SUMS = "Laplace noise on items' sums of sensitive ratings"
-"""The mechanism of `tasks.models.social.rating_means.PrivateRatingMeans`."""
-PRESENCE = "Which items a user rated is not hidden: users with a rating of an item send messages about it."
-OWN = (
-    "A user's own predictions are computed from that user's own ratings, so the guarantee is towards everyone else "
-    "(joint differential privacy). " + OWN_FILE
-)
-UNUSED = (CONFIGURATION, METRICS, PREPARED)
-"""Gaps of a model to which no sensitive rating goes."""
+OWN = (gap("own-predictions"), OWN_FILE)
 
 
 def unused_entry() -> LedgerEntry:
     """The entry of a model that reads published ratings alone."""
-    return LedgerEntry(
-        protects="rating",
-        neighbouring=VALUE,
-        mechanism="sensitive ratings are not used",
-        accounting="rigorous",
-        claimed_epsilon=None,
-        claimed_delta=0.0,
-        accounted_epsilon=0.0,
-        accounted_delta=0.0,
+    return untouched_entry(
+        "rating",
+        "sensitive-rating",
+        "sensitive-unused",
+        because("nothing-sensitive"),
         given=GIVEN_EPOCH,
-        reason="What is learnt does not depend on any sensitive rating. Published ratings are not protected.",
         gaps=(EPOCH, *UNUSED),
     )
 
 
 def without_noise(accounting: Accounting) -> LedgerEntry:
     """The entry of a run with an infinite budget."""
-    reason = "An infinite budget trains without noise."
-    return unbounded_entry("rating", VALUE, "none", reason, accounting=accounting, gaps=(EPOCH, PRESENCE), events=())
+    return unbounded_entry(
+        "rating",
+        "sensitive-rating",
+        "none",
+        because("infinite-budget"),
+        accounting=accounting,
+        gaps=(EPOCH, gap("who-rated-shown")),
+        events=(),
+    )
 
 
 def published_entry(epsilon: float, sensitive: float, friends: float | None, iterations: int) -> LedgerEntry:
@@ -59,28 +51,23 @@ def published_entry(epsilon: float, sensitive: float, friends: float | None, ite
         for budget in (sensitive, friends)
         if budget is not None
     ]
-    gaps = [
-        f"Noise is fresh in each of {iterations} iterations and the claim is for one: if one were "
-        f"{epsilon:g}-differentially private, all would be {iterations * epsilon:g}-differentially private.",
-        "The untrusted recommender draws h itself: towards it the noise is Gaussian of known variance, not Laplace, "
-        "and h can be small.",
-        "A single submission carries 1/√n of the noise of the sum of n, and the recommender receives each.",
-        EPOCH,
-        PRESENCE,
-        OWN,
-        FLOATS,
-    ]
-    if friends is not None:
-        gaps.insert(3, "A friend draws h as well, and receives each other friend's message.")
+    friend = () if friends is None else (gap("friend-draws"),)
     return unbounded_entry(
         "rating",
-        VALUE,
-        f"fresh Laplace noise of ε = {sensitive:g} shared among the senders of an item, in every iteration",
-        "A user's vector depends on all ratings of the user and is in all of the user's messages, those about "
-        "other ratings included, which have noise for their own rating alone and no bound for this change; so not even "
-        "one iteration after the first is covered by the claim.",
+        "sensitive-rating",
+        "shared-laplace",
+        because("user-vectors-in-messages"),
         claimed=(epsilon, 0.0),
-        gaps=tuple(gaps),
+        gaps=(
+            gap("claim-for-one-iteration", iterations=iterations, epsilon=epsilon),
+            gap("untrusted-recommender"),
+            gap("single-submission"),
+            *friend,
+            EPOCH,
+            gap("who-rated-shown"),
+            *OWN,
+            FLOATS,
+        ),
         events=(*events, Event(kind="messages-with-private-vectors", count=iterations)),
     )
 
@@ -106,26 +93,24 @@ def rigorous(
         One entry, or two if towards sums: what the same noise is worth to somebody who sees each submission.
     """
 
-    def entry(multiplier: float, observer: str, claimed: float | None, gaps: tuple[str, ...]) -> LedgerEntry:
+    def entry(multiplier: float, observer: Observer, claimed: float | None, known: KnownGap | None) -> LedgerEntry:
         return accounted_entry(
             [Event(kind="gaussian", parameters={"noise_multiplier": multiplier}, count=iterations)],
             delta,
             protects="rating",
-            neighbouring=f"{VALUE}, towards {observer}",
+            unit="sensitive-rating",
+            neighbouring="replace",
             observer=observer,
-            mechanism=RIGOROUS,
+            mechanism="submissions-gaussian",
             claimed_epsilon=claimed,
             given=GIVEN_EPOCH,
-            gaps=gaps,
+            gaps=(*filter(None, [known]), EPOCH, *ONCE, gap("who-rated-shown"), *OWN, FLOATS),
         )
 
-    gaps = (EPOCH, *ONCE, PRESENCE, OWN, FLOATS)
-    each, together = "a recommender who sees each submission", "one who sees sums per item"
     if towards == "recommender":
-        return [entry(noise_multiplier, each, epsilon, gaps)]
-    sums = "Submissions are added up before anybody sees them, as secure aggregation would do; that is assumed."
-    entries = [entry(noise_multiplier, together, epsilon, (sums, *gaps))]
+        return [entry(noise_multiplier, "recommender-of-submissions", epsilon, None)]
+    entries = [entry(noise_multiplier, "recommender-of-sums", epsilon, gap("submissions-added-up"))]
     if most_raters:
-        worst = f"For a rating of the item with most sensitive ratings, {most_raters}: others are better protected."
-        entries.append(entry(noise_multiplier / most_raters**0.5, each, None, (worst, *gaps)))
+        worst = gap("most-raters", most_raters=most_raters)
+        entries.append(entry(noise_multiplier / most_raters**0.5, "recommender-of-submissions", None, worst))
     return entries

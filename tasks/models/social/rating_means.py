@@ -18,18 +18,15 @@ from typing_extensions import override
 
 from tasks.errors import DataError
 from tasks.models.base import SILENT, ModelConfig, Progress, RatingPredictor
-from tasks.models.social.ledgers import NOISY_SUMS, UNUSED, VALUE
 from tasks.models.social.ratings import Scale
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import accounted_entry
-from tasks.privacy.accounting.gaps import DRAWN, GIVEN, ONCE, OWN_FILE
-from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.privacy.accounting.gaps import DRAWN, GIVEN, ONCE, OWN_FILE, UNUSED
+from tasks.privacy.accounting.ledger import Event, LedgerEntry, untouched_entry
+from tasks.privacy.terms import because, gap
 from tasks.training_data import TrainingData
 
-OWN = (
-    "A user's own predictions contain that user's own mean, sensitive ratings included, so the guarantee is towards "
-    "everyone else (joint differential privacy). " + OWN_FILE
-)
+OWN = (gap("own-predictions-means"), OWN_FILE)
 
 
 class RatingMeansConfig(ModelConfig):
@@ -123,18 +120,13 @@ class RatingMeans(RatingPredictor):
     def ledger(self) -> list[LedgerEntry]:
         """Nothing that others see depends on a sensitive rating."""
         return [
-            LedgerEntry(
-                protects="rating",
-                neighbouring=VALUE,
-                mechanism="sensitive ratings stay with their users",
-                accounting="rigorous",
-                claimed_epsilon=None,
-                claimed_delta=0.0,
-                accounted_epsilon=0.0,
-                accounted_delta=0.0,
+            untouched_entry(
+                "rating",
+                "sensitive-rating",
+                "sensitive-local",
+                because("published-means"),
                 given=GIVEN,
-                reason="Means of published ratings, which are not protected, are all that anybody else sees.",
-                gaps=(*UNUSED, OWN),
+                gaps=(*UNUSED, *OWN),
             )
         ]
 
@@ -183,17 +175,12 @@ class PrivateRatingMeans(RatingMeans):
             accounted_entry(
                 [Event(kind="laplace", parameters={"noise_multiplier": 1 / self.config.epsilon})],
                 protects="rating",
-                neighbouring=VALUE,
-                mechanism=NOISY_SUMS,
+                unit="sensitive-rating",
+                neighbouring="replace",
+                mechanism="sums-laplace",
                 claimed_epsilon=self.config.epsilon,
                 given=GIVEN,
-                gaps=(
-                    "Which items a user rated is taken as public.",
-                    "Sums are added up before anybody sees them; that is assumed.",
-                    DRAWN,
-                    OWN,
-                    *ONCE,
-                ),
+                gaps=(gap("raters-public"), gap("added-up"), DRAWN, *OWN, *ONCE),
             )
         ]
 

@@ -22,12 +22,13 @@ from typing_extensions import override
 from tasks.errors import DataError
 from tasks.models.base import SILENT, Model, Progress
 from tasks.models.training import EpochModel
-from tasks.privacy.accounting.ledger import LedgerEntry, Protected, unbounded_entry
+from tasks.privacy.accounting.ledger import LedgerEntry, unbounded_entry
+from tasks.privacy.terms import Neighbouring, Protected, Unit, because
 
-NEIGHBOURING: dict[Protected, str] = {
-    "feature": "one user's attributes replaced",
-    "edge": "one friendship added or removed",
-    "text": "one word of one post replaced",
+NEIGHBOURING: dict[Protected, tuple[Unit, Neighbouring]] = {
+    "feature": ("features", "replace"),
+    "edge": ("edge", "add-or-remove"),
+    "text": ("word", "replace"),
 }
 """The kinds of data of a network and what neighbouring inputs differ in (DP-CroSUE, Definition 3.4)."""
 
@@ -173,10 +174,8 @@ def raw_inputs(networks: Iterable[NetworkData], reads: frozenset[Protected]) -> 
     """An entry without a budget for each kind of data that a model read as it was; none for what was perturbed."""
     seen = {kind for network in networks for kind in network.kinds() - network.perturbed}
     return [
-        unbounded_entry(
-            kind, neighbouring, "none", "the embeddings are learnt from the data themselves, without noise", events=()
-        )
-        for kind, neighbouring in NEIGHBOURING.items()
+        unbounded_entry(kind, unit, "none", because("true-embedding"), neighbouring=neighbouring, events=())
+        for kind, (unit, neighbouring) in NEIGHBOURING.items()
         if kind in seen & reads
     ]
 

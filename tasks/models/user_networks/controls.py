@@ -19,7 +19,7 @@ from tasks.errors import DataError
 from tasks.models.base import SILENT, ModelConfig, Progress
 from tasks.models.draws import normal
 from tasks.models.user_networks.base import NetworkData, UserEmbedder, raw_inputs
-from tasks.privacy.accounting.ledger import Protected
+from tasks.privacy.terms import Protected
 
 
 class Control(UserEmbedder):

@@ -17,7 +17,7 @@ from tasks.models.base import SILENT, Progress
 from tasks.models.user_networks.base import NetworkData, UserEmbedder, raw_inputs
 from tasks.models.user_networks.sgns import SkipgramConfig, skipgram
 from tasks.models.user_networks.walks import walks_of
-from tasks.privacy.accounting.ledger import Protected
+from tasks.privacy.terms import Protected
 
 
 class DeepWalkConfig(SkipgramConfig):

@@ -22,7 +22,7 @@ from tasks.models.training import EpochConfig, draw_weights
 from tasks.models.user_networks.base import EpochEmbedder, NetworkData, UserEmbedder, scale
 from tasks.models.user_networks.friendship import friendship_loss, neighbourhoods
 from tasks.models.user_networks.walks import nearby_pairs, random_walks
-from tasks.privacy.accounting.ledger import Protected
+from tasks.privacy.terms import Protected
 
 
 class SNEConfig(EpochConfig):

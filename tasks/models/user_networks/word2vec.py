@@ -20,7 +20,7 @@ from tasks.models.base import SILENT, ModelConfig, Progress
 from tasks.models.user_networks.base import NetworkData, Posts, UserEmbedder, raw_inputs
 from tasks.models.user_networks.skipgram import skipgram_vectors
 from tasks.models.user_networks.walks import cooccurrences
-from tasks.privacy.accounting.ledger import Protected
+from tasks.privacy.terms import Protected
 
 
 class Word2VecConfig(ModelConfig):

@@ -14,13 +14,7 @@ from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.gaps import BY_EPOCHS, FLOATS, GIVEN_EPOCH, OWN_LIST, PLACE, large_delta
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms.user_sgd import LEVELS, Published, Rigorous, UserSGD
-
-PUBLISHED = (
-    "The paper calibrates a user's noise for one step and one sample of that user; what is accounted here is "
-    "everything that a user did, in all steps.",
-)
-CHOSEN = "In every step the clipping bound is chosen from the gradients without noise, so no finite ε follows."
-SHARED = "The mean of every kind of metadata is taken over all users without noise and trains everyone's prior."
+from tasks.privacy.terms import Explanation, KnownGap, because, gap
 
 
 def plan_releases(config: UserConfig, n_users: int, budgets: NDArray[np.float64]) -> UserSGD | None:
@@ -59,61 +53,54 @@ def entries(
     noisy = not math.isinf(config.epsilon_max)
     events = (*private.events(), *_counts(config))
     spent = account(events, config.delta)
-    reason = spent.reason
+    reasons: tuple[Explanation, ...] = ()
     if not noisy:
-        reason = "An infinite budget trains without noise."
+        reasons = (because("infinite-budget"),)
     elif config.privacy == "dpsgd-optimal-clip":
-        reason = CHOSEN
+        reasons = (because("clip-from-gradients"),)
+    elif spent.epsilon is None:
+        reasons = (because("not-accounted"),)
     epsilon = spent.epsilon
     if metadata == "shared":
-        epsilon, reason = None, f"{reason} {SHARED}".strip()
-    data = "interactions" if metadata == "nothing" else "interactions and metadata"
-    if isinstance(private, Rigorous):
-        neighbouring, mechanism = f"all training {data} of one user added or removed", "user-level DP-SGD"
-    else:
-        neighbouring = f"all training {data} of one user taken out, the place in the batches kept"
-        mechanism = "user-level SGD with noise of each user's budget"
+        epsilon, reasons = None, (*reasons, because("means-of-metadata"))
+    rigorous = isinstance(private, Rigorous)
     interactions = LedgerEntry(
         protects="interaction",
-        neighbouring=neighbouring,
-        mechanism=mechanism,
+        unit="user" if metadata == "nothing" else "user-with-metadata",
+        neighbouring="add-or-remove" if rigorous else "zero-out",
+        mechanism="user-dpsgd" if rigorous else "personal-sgd",
         accounting=config.accounting,
         claimed_epsilon=config.epsilon_max if noisy else None,
         claimed_delta=config.delta,
         accounted_epsilon=epsilon,
         accounted_delta=config.delta,
         given=GIVEN_EPOCH,
-        reason=reason,
+        reasons=reasons,
         gaps=tuple(_gaps(config, private, budgets)),
         events=events,
     )
     if metadata == "nothing":
         return [interactions]
-    mechanism = "within the users' gradients" if metadata == "local" else "Gaussian noise on every user's prior"
+    mechanism = "within-gradients" if metadata == "local" else "prior-gaussian"
     gaps = () if epsilon is None else interactions.gaps
     changes = {"protects": "feature", "mechanism": mechanism, "gaps": gaps}
     return [interactions, interactions.model_copy(update=changes)]
 
 
-def _gaps(config: UserConfig, private: UserSGD, budgets: NDArray[np.float64]) -> Iterator[str]:
+def _gaps(config: UserConfig, private: UserSGD, budgets: NDArray[np.float64]) -> Iterator[KnownGap]:
     """What the guarantee does not say of the run."""
     assert config.delta is not None
-    yield from PUBLISHED if config.accounting == "published" else ()
-    yield from (*BY_EPOCHS, OWN_LIST, FLOATS, *large_delta(config.delta, private.n_users))
+    yield from (gap("claim-for-one-step"),) if config.accounting == "published" else ()
+    yield from (*BY_EPOCHS, *OWN_LIST, FLOATS, *large_delta(config.delta, private.n_users))
     if isinstance(private, Rigorous):
         yield PLACE
         if (private.shares < 1).any():
-            yield (
-                f"Budgets ε_k are rounded down to {LEVELS} equal steps of ε_max and taken as public; the accounted ε "
-                f"is of the largest. {int((private.shares == 0).sum())} users below the first step train nothing."
-            )
+            yield gap("budget-levels", levels=LEVELS, without=int((private.shares == 0).sum()))
     else:
-        yield (
-            "Batches partition the users, so an absent user is one whose place in the batches is kept. "
-            "Budgets ε_k are taken as public."
-        )
+        yield gap("budgets-public")
     if config.budgets == "uniform":
-        yield f"ε_k is uniform in (0, {config.epsilon_max:g}]: the mean claim is {float(budgets.mean()):.2g}."
+        assert config.epsilon_max is not None
+        yield gap("uniform-budgets", epsilon_max=config.epsilon_max, mean=float(f"{budgets.mean():.2g}"))
 
 
 def _counts(config: UserConfig) -> tuple[Event, ...]:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.privacy.terms import Explanation, because
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -130,18 +131,21 @@ def _account(events: Sequence[Event], delta: float, points: int) -> Spent:
     return _spent_epsilon(epsilon, delta)
 
 
-def accounted_entry(events: Sequence[Event], delta: float = 0.0, remark: str = "", **about: Any) -> LedgerEntry:
+def accounted_entry(
+    events: Sequence[Event], delta: float = 0.0, remarks: tuple[Explanation, ...] = (), **about: Any
+) -> LedgerEntry:
     """The entry of what was released under rigorous accounting, at the δ that is claimed.
 
     Args:
-        remark: on the accounting, where a finite ε follows.
+        remarks: on the accounting, where a finite ε follows.
         about: the other fields of the entry, or others than those that follow from the events.
 
     Raises:
         ValueError: as `account`; a field is not what `LedgerEntry` says.
     """
     spent = account(events, delta)
-    accounted = {"accounted_epsilon": spent.epsilon, "accounted_delta": delta, "reason": spent.reason or remark}
+    reasons = remarks if spent.epsilon is not None else (because("not-accounted"),)
+    accounted = {"accounted_epsilon": spent.epsilon, "accounted_delta": delta, "reasons": reasons}
     known = {"accounting": "rigorous", "claimed_delta": delta, "events": tuple(events)} | accounted
     return LedgerEntry.model_validate(known | about)
 

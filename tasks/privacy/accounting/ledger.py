@@ -10,9 +10,17 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-Protected = Literal["feature", "interaction", "edge", "session graph", "rating", "text", "label", "anchor"]
-"""Kinds of private data; `anchor`: who of one network is whom in another; `session graph`: the edges between the visits
-of a session as its noisy aggregates or matrices show them, which are not what is released."""
+from tasks.privacy.terms import (
+    Condition,
+    Explanation,
+    KnownGap,
+    Mechanism,
+    Neighbouring,
+    Observer,
+    Protected,
+    Unit,
+)
+
 Accounting = Literal["published", "released", "rigorous"]
 Noise = Literal["research", "secure"]
 """Drawn from a public seed, so that results can be repeated, or from the operating system: docs/guarantees.md."""
@@ -46,20 +54,22 @@ class Event(BaseModel):
 
 
 class LedgerEntry(BaseModel):
-    """What one run spent on one protected thing. Serialises to JSON and back without change.
+    """What one run spent on one protected thing, in ids, numbers and events. The same after JSON and back.
 
-    Raises (as pydantic ValidationError): an unknown field, a negative or infinite epsilon, a delta outside [0, 1), or
-    no finite accounted epsilon and no reason for it.
+    Raises (as pydantic ValidationError): an unknown field or id, a negative or infinite epsilon, a delta outside
+    [0, 1), or no finite accounted epsilon and no reason for it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     protects: Protected
-    neighbouring: Annotated[str, Field(min_length=1)]
-    """What two neighbouring inputs differ in, e.g. `one user's features replaced`."""
-    mechanism: Annotated[str, Field(min_length=1)]
-    observer: str = ""
-    """Who is held off, if not everybody who sees what is released. What the same noise is worth towards different
+    unit: Unit
+    """What two neighbouring inputs differ in."""
+    neighbouring: Neighbouring
+    """How they differ in it."""
+    mechanism: Mechanism
+    observer: Observer = ""
+    """Who is held off, if not anybody who sees what is released. What the same noise is worth towards different
     observers is an entry for each, and these do not add up."""
     accounting: Accounting
     """`published`: the noise the paper prescribes; `released`: that of its authors' code, where it is another;
@@ -70,13 +80,12 @@ class LedgerEntry(BaseModel):
     accounted_epsilon: Epsilon | None
     """Upper bound under composition over everything the run did; None means that no finite guarantee follows."""
     accounted_delta: Delta
-    given: str = ""
-    """What was chosen on private data and the guarantee takes as fixed: nothing covers that choice. Empty for
-    nothing."""
-    reason: str = ""
-    """Why there is no finite guarantee, or a remark on the accounting."""
-    gaps: tuple[str, ...] = ()
-    """Known gaps between the guarantee and what was run, each one plain sentence."""
+    given: tuple[Condition, ...] = ()
+    """What was chosen on private data and the guarantee takes as fixed: nothing covers that choice."""
+    reasons: tuple[Explanation, ...] = ()
+    """Why there is no finite guarantee, or remarks on the accounting."""
+    gaps: tuple[KnownGap, ...] = ()
+    """Known gaps between the guarantee and what was run."""
     noise: Noise = Field(default="research", exclude_if=lambda mode: mode == "research")
     """Where the noise of the mechanism came from."""
     events: tuple[Event, ...] = ()
@@ -84,31 +93,32 @@ class LedgerEntry(BaseModel):
 
     @model_validator(mode="after")
     def _explained(self) -> Self:
-        if self.accounted_epsilon is None and not self.reason.strip():
-            raise ValueError("reason must say why no finite epsilon follows")
+        if self.accounted_epsilon is None and not self.reasons:
+            raise ValueError("reasons must say why no finite epsilon follows")
         return self
 
 
 def unbounded_entry(
     protects: Protected,
-    neighbouring: str,
-    mechanism: str,
-    reason: str,
-    *,
+    unit: Unit,
+    mechanism: Mechanism,
+    *reasons: Explanation,
+    neighbouring: Neighbouring = "replace",
     accounting: Accounting = "published",
     claimed: tuple[float | None, float] = (None, 0.0),
-    gaps: tuple[str, ...] = (),
+    gaps: tuple[KnownGap, ...] = (),
     events: tuple[Event, ...] = (Event(kind="non-private"),),
 ) -> LedgerEntry:
     """The entry of what no finite guarantee follows for.
 
     Args:
-        reason: why none follows.
+        reasons: why none follows.
         claimed: ε, or None where nobody claims any, and δ.
     """
     epsilon, delta = claimed
     return LedgerEntry(
         protects=protects,
+        unit=unit,
         neighbouring=neighbouring,
         mechanism=mechanism,
         accounting=accounting,
@@ -116,30 +126,46 @@ def unbounded_entry(
         claimed_delta=delta,
         accounted_epsilon=None,
         accounted_delta=delta,
-        reason=reason,
+        reasons=reasons,
         gaps=gaps,
         events=events,
     )
 
 
-def unprotected_entry(protects: Protected, reason: str) -> LedgerEntry:
+def unprotected_entry(protects: Protected, reason: Explanation) -> LedgerEntry:
     """The entry of something that no mechanism protects."""
-    return unbounded_entry(protects, "any change", "none", reason)
+    return unbounded_entry(protects, "any", "none", reason)
 
 
-def left_out(protects: Protected, neighbouring: str, accounting: Accounting, reason: str) -> LedgerEntry:
-    """The entry of what there is and nothing is released of: it costs nothing."""
+def untouched_entry(
+    protects: Protected,
+    unit: Unit,
+    mechanism: Mechanism,
+    *reasons: Explanation,
+    accounting: Accounting = "rigorous",
+    given: tuple[Condition, ...] = (),
+    gaps: tuple[KnownGap, ...] = (),
+) -> LedgerEntry:
+    """The entry of what is there and nothing that is released depends on: it costs nothing."""
     return LedgerEntry(
         protects=protects,
-        neighbouring=neighbouring,
-        mechanism="left out",
+        unit=unit,
+        neighbouring="replace",
+        mechanism=mechanism,
         accounting=accounting,
         claimed_epsilon=None,
         claimed_delta=0.0,
         accounted_epsilon=0.0,
         accounted_delta=0.0,
-        reason=reason,
+        given=given,
+        reasons=reasons,
+        gaps=gaps,
     )
+
+
+def left_out(protects: Protected, unit: Unit, accounting: Accounting, reasons: tuple[Explanation, ...]) -> LedgerEntry:
+    """The entry of what there is and nothing is released of."""
+    return untouched_entry(protects, unit, "left-out", *reasons, accounting=accounting)
 
 
 def show_epsilon(epsilon: float | None) -> str:

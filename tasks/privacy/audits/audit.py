@@ -25,6 +25,8 @@ one of chance."""
 OFTEN = 10
 """A value that is seen so often has a bin of its own, up to as many values as there are bins."""
 
+ROUNDED = 1e-6
+"""By how much of itself an accounted ε may be above what is claimed."""
 Verdict = Literal["consistent", "refuted", "inconclusive"]
 
 
@@ -100,19 +102,21 @@ def largest_bound(n: int, confidence: float, delta: float = 0.0) -> float:
     return max(0.0, float(lower_bound(np.array([n]), np.array([0]), n, confidence, delta)[0]))
 
 
-def verdict(result: Audit, claimed_epsilon: float, controls: Sequence[Audit] = ()) -> Verdict:
+def verdict(audited: float, claimed: float, accounted: float | None, controls: Sequence[float] = ()) -> Verdict:
     """What an audit says of a claim.
 
-    `refuted`: the claim is false at the stated confidence. `consistent`: it is not refuted, and the same audit refutes
-    it of each control. `inconclusive`: there is no control, or one that the audit does not refute.
+    `refuted`: the claim is false at the stated confidence. `consistent`: it is not refuted, no more is accounted than
+    is claimed, and the same audit refutes the claim of each control. `inconclusive`: there is no control, or one that
+    the audit does not refute, or more than the claim is accounted.
 
     Args:
-        controls: audits, as this one is, of the same system with less noise or with none.
+        audited, claimed, accounted: the bound that is proved, and two budgets; None: no finite one is accounted.
+        controls: bounds that the same audit proves of the same system with less noise, or with none.
     """
-    if result.epsilon > claimed_epsilon:
+    if audited > claimed:
         return "refuted"
-    detected = [control.epsilon > claimed_epsilon for control in controls]
-    return "consistent" if detected and all(detected) else "inconclusive"
+    met = accounted is not None and accounted <= claimed * (1 + ROUNDED)
+    return "consistent" if met and controls and min(controls) > claimed else "inconclusive"
 
 
 def _bin(a: NDArray[np.float64], b: NDArray[np.float64], half: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

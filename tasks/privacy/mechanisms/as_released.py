@@ -27,20 +27,17 @@ from numpy.typing import NDArray
 
 from tasks.contracts import Feature
 from tasks.privacy import noise
-from tasks.privacy.accounting.gaps import RECORDED, SEED_OF_RELEASE
+from tasks.privacy.accounting.gaps import RECORDED, SEED_OF_RELEASE, side_by_side
 from tasks.privacy.accounting.ledger import Event, LedgerEntry, unbounded_entry
 from tasks.privacy.checks import check_epsilon, check_unit_interval
-from tasks.privacy.mechanisms import edges, multidimensional, piecewise, posts, words
+from tasks.privacy.mechanisms import edges, piecewise, posts, words
 from tasks.privacy.mechanisms.posts import Vocabulary
+from tasks.privacy.terms import because, gap
 
 BITS = 2
 """Of the hash, how many are perturbed."""
 RAW = "gender"
 """The attribute that passes as it is."""
-SIDE_BY_SIDE = (
-    "At least {} releases of the same data lie side by side, so that results can be averaged; a deployment releases "
-    "one of them."
-)
 
 
 def hashed_columns(features: Sequence[Feature]) -> list[int]:
@@ -125,22 +122,18 @@ def exchanged_pieces(values: NDArray[np.floating], epsilon: float, rng: np.rando
 
 def attributes_entry(features: Sequence[Feature], epsilon: float, n_releases: int) -> LedgerEntry:
     """What a release of `attributes` is claimed to cost, and why nothing finite follows."""
-    hashed, total = len(hashed_columns(features)), n_perturbed(features)
-    bits = max(hashed - BITS, 0)
-    left = [f"{bits} of {hashed} bits of the hash" if bits else "", RAW if any(f.name == RAW for f in features) else ""]
-    passed = " and ".join(filter(None, left))
-    exchanged = (
-        f"in the {total} perturbed columns, whose noise the paper's theorem would give ε = {epsilon:g}, the outer "
-        "pieces have each other's probabilities: a 1 becomes the largest value exactly, which nothing else does"
-    )
+    hashed = len(hashed_columns(features))
+    passed = [because("hash-passes", bits=hashed - BITS, hashed=hashed)] if hashed > BITS else []
+    passed += [because("gender-passes")] if any(feature.name == RAW for feature in features) else []
     return unbounded_entry(
         "feature",
-        multidimensional.REPLACED,
-        "piecewise mechanism with exchanged outer pieces, on some columns",
-        (f"{passed} pass as they are; " if passed else "") + exchanged,
+        "features",
+        "piecewise-exchanged",
+        *passed,
+        because("exchanged-pieces", columns=n_perturbed(features), epsilon=epsilon),
         accounting="released",
         claimed=(epsilon, 0.0),
-        gaps=_gaps(n_releases),
+        gaps=(*side_by_side(n_releases), RECORDED, SEED_OF_RELEASE),
     )
 
 
@@ -192,16 +185,18 @@ def follows_entry(epsilon: float, epsilon_count: float, n_releases: int) -> Ledg
     """What a release of `follows` is claimed to cost, and why nothing finite follows."""
     return unbounded_entry(
         "edge",
-        "one undirected edge added or removed",
-        "top-m filter with exchanged branches",
-        "the threshold lets nearly all true follows pass, and of the others no more than fill up the noisy number: "
-        "one follow can change the likelihood of a graph by about the number of pairs of users",
+        "edge",
+        "top-m-filter-exchanged",
+        because("exchanged-threshold"),
+        neighbouring="add-or-remove",
         accounting="released",
         claimed=(epsilon, 0.0),
         gaps=(
-            "Follows are filtered each by itself: a friendship of two who follow one another is two of them.",
-            f"The noisy number of follows costs epsilon = {epsilon_count:g} beside the one that is claimed.",
-            *_gaps(n_releases),
+            gap("follows-apart"),
+            gap("follows-count-costs", epsilon=epsilon_count),
+            *side_by_side(n_releases),
+            RECORDED,
+            SEED_OF_RELEASE,
         ),
         events=(
             Event(kind="laplace", parameters={"noise_multiplier": 1 / epsilon_count}),
@@ -261,12 +256,9 @@ def text_entries(
     most = table.group_by("user").agg(n=pl.col("tokens").list.len().sum())["n"].max()
     assert isinstance(most, int)
     entries = words.ledger(epsilon, most, vocabulary.diameter, "fitted", "published", n_releases)
-    reason = (
-        f"the most frequent words, {1 - sensitive_share:.0%} of the vocabulary, pass as they are "
-        f"{1 - replaced_share:.0%} of the time; "
-    )
-    about = {"accounting": "released", "mechanism": "exponential mechanism on word distances, for some words"}
-    return tuple(entry.model_copy(update=about | {"reason": reason + entry.reason}) for entry in entries)
+    passing = because("words-pass", frequent=1 - sensitive_share, unchanged=1 - replaced_share)
+    about = {"accounting": "released", "mechanism": "exponential-some-words"}
+    return tuple(entry.model_copy(update=about | {"reasons": (passing, *entry.reasons)}) for entry in entries)
 
 
 def _substitute(
@@ -289,10 +281,6 @@ def _substitute(
         place = np.searchsorted(cumulative, uniform[of_word] * cumulative[-1], side="right")
         result[of_word] = targets[np.minimum(place, len(targets) - 1)]
     return result
-
-
-def _gaps(n_releases: int) -> tuple[str, ...]:
-    return (*([SIDE_BY_SIDE.format(n_releases)] if n_releases > 1 else []), RECORDED, SEED_OF_RELEASE)
 
 
 def _named(features: Sequence[Feature]) -> list[tuple[Feature, str]]:

@@ -31,10 +31,11 @@ from numpy.typing import NDArray
 
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
-from tasks.privacy.accounting.gaps import RECORDED, SEED_OF_RELEASE
+from tasks.privacy.accounting.gaps import RECORDED, SEED_OF_RELEASE, side_by_side
 from tasks.privacy.accounting.ledger import Accounting, Event, LedgerEntry
 from tasks.privacy.checks import check_epsilon
 from tasks.privacy.mechanisms import laplace
+from tasks.privacy.terms import because, gap
 
 SMALLEST_COUNT_BUDGET = 1e-12
 """With less, the noise of the number of edges would not fit in 64 bits."""
@@ -214,39 +215,29 @@ def ledger(epsilon: float, epsilon_count: float, mode: Accounting, n_releases: i
     """
     spent = events(epsilon, epsilon_count, mode)
     accounted = account(spent)
-    reason = accounted.reason
-    if mode == "published":
-        reason = (
-            "filling up to the noisy number of edges ties false edges to true ones: one edge can change the likelihood "
-            "of a graph by about the number of pairs of nodes, and without bound where that number is known"
-        )
-    gaps = [
-        "One friendship is protected, not a user: all d friendships of a user together cost d times as much.",
-        "The number of nodes is public.",
-    ]
-    if mode == "published":
-        gaps.append(f"The noisy number of edges costs epsilon = {epsilon_count:g} beside the one that is claimed.")
-    if n_releases > 1:
-        gaps.append(
-            f"At least {n_releases} releases of the same graph lie side by side, so that results can be averaged; "
-            "their budgets add up. The accounted budget is that of one of them, which is what a deployment releases."
-        )
-    gaps += [
-        RECORDED,
-        SEED_OF_RELEASE,
-        "The proof is for real numbers; coins are tossed with probabilities in float64.",
-    ]
+    reasons = (because("not-accounted"),) if accounted.epsilon is None else ()
+    published = mode == "published"
+    costs = (gap("count-costs", epsilon=epsilon_count),) if published else ()
     return LedgerEntry(
         protects="edge",
-        neighbouring="one undirected edge added or removed",
-        mechanism=f"top-m filter, {mode}",
+        unit="edge",
+        neighbouring="add-or-remove",
+        mechanism="top-m-filter",
         accounting=mode,
-        claimed_epsilon=epsilon if mode == "published" else epsilon + epsilon_count,
+        claimed_epsilon=epsilon if published else epsilon + epsilon_count,
         claimed_delta=0.0,
         accounted_epsilon=accounted.epsilon,
         accounted_delta=accounted.delta,
-        reason=reason,
-        gaps=tuple(gaps),
+        reasons=(because("filled-up"),) if published else reasons,
+        gaps=(
+            gap("edge-not-user"),
+            gap("n-nodes-public"),
+            *costs,
+            *side_by_side(n_releases),
+            RECORDED,
+            SEED_OF_RELEASE,
+            gap("coins-float"),
+        ),
         events=spent,
     )
 

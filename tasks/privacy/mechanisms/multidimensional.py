@@ -14,20 +14,17 @@ from numpy.typing import NDArray
 from tasks.contracts import Feature
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import accounted_entry
-from tasks.privacy.accounting.gaps import RECORDED, ROUNDED, SEED_OF_RELEASE
+from tasks.privacy.accounting.gaps import RECORDED, ROUNDED, SEED_OF_RELEASE, side_by_side
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.checks import check_epsilon, check_one_hot, check_unit_interval
 from tasks.privacy.mechanisms import piecewise, unary
 from tasks.privacy.secure import check_scale
+from tasks.privacy.terms import Condition, Explanation, Unit, because, gap
 
 PER_FEATURE = 2.5
 """Budget that one sampled feature should get at least (equation 16)."""
 CHUNK = 1 << 14
 """Users perturbed at a time, so that temporary arrays stay small however many users there are."""
-REPLACED = "all features of one user replaced"
-BOUNDS = "the bounds of numeric features"
-CATEGORIES = "the categories"
-"""What neighbours differ in, of the whole release and of what the noise covers where bounds are fitted."""
 ROUNDING = 1e-6
 """Relative error, or more, of an output after its rounding to float32."""
 
@@ -159,28 +156,22 @@ def entries(features: Sequence[Feature], epsilon: float, n_releases: int) -> lis
     Args and errors: as `ledger`.
     """
     entry = ledger(features, epsilon, n_releases)
-    return [entry] if entry.neighbouring == REPLACED else [without_bounds(entry), entry]
+    return [without_bounds(entry), entry] if entry.given else [entry]
 
 
 def without_bounds(entry: LedgerEntry) -> LedgerEntry:
     """The entry of a release whose bounds or categories are fitted, of all that is released: no finite ε follows."""
-    reasons = []
-    if BOUNDS in entry.given:
-        reasons.append(
-            "Bounds of numeric features are the minimum and maximum of the data, released without noise: "
-            "whoever has the largest value shows it, and moves how all others are scaled."
-        )
-    if CATEGORIES in entry.given:
-        reasons.append(
-            "Categories are those that occur in the data, each a column of the release: the only user with one shows "
-            "that somebody has it."
-        )
+    fitted: dict[Condition, Explanation] = {
+        "bounds": because("fitted-bounds"),
+        "categories": because("fitted-categories"),
+    }
     return entry.model_copy(
         update={
-            "neighbouring": REPLACED,
+            "unit": "features",
             "accounted_epsilon": None,
-            "given": "",
-            "reason": " ".join(reasons),
+            "given": (),
+            "reasons": tuple(reason for condition, reason in fitted.items() if condition in entry.given),
+            "gaps": (*entry.gaps, gap("audited-within-bounds")),
             "events": (*entry.events, Event(kind="non-private")),
         }
     )
@@ -198,37 +189,32 @@ def ledger(features: Sequence[Feature], epsilon: float, n_releases: int) -> Ledg
         ValueError: as `sampled_features`.
     """
     sampled = sampled_features(epsilon, len(features))
-    gaps = []
     fitted = [feature for feature in features if feature.bounds == "fitted"]
     numbers, classes = (
-        [feature.name for feature in fitted if feature.kind == kind] for kind in ("numeric", "categorical")
+        ", ".join(feature.name for feature in fitted if feature.kind == kind) for kind in ("numeric", "categorical")
     )
-    given = " and ".join([*([BOUNDS] if numbers else []), *([CATEGORIES] if classes else [])])
-    if numbers:
-        gaps.append(f"Minimum and maximum of the data scale these columns and are released: {', '.join(numbers)}.")
-    if classes:
-        gaps.append(f"Of these features the categories that occur in the data are released: {', '.join(classes)}.")
-    if n_releases > 1:
-        gaps.append(
-            f"At least {n_releases} releases of the same users lie side by side, so that results can be averaged; "
-            "their budgets add up. The accounted budget is that of one of them, which is what a deployment releases."
-        )
-    gaps += [
-        "Features alone are covered: whoever sees a user's interactions can recompute features that are statistics "
-        "of them.",
-        RECORDED,
-        SEED_OF_RELEASE,
-        ROUNDED,
-    ]
+    gaps = [gap("fitted-ranges", columns=numbers)] if numbers else []
+    gaps += [gap("fitted-categories", columns=classes)] if classes else []
+    unit: Unit = "features-within-both" if numbers and classes else "features"
+    if bool(numbers) != bool(classes):
+        unit = "features-within-bounds" if numbers else "features-within-categories"
     return accounted_entry(
         [Event(kind="pure-local", parameters={"epsilon": epsilon / sampled}, count=sampled)],
         protects="feature",
-        neighbouring=f"{REPLACED}, given {given}" if given else REPLACED,
-        mechanism="piecewise mechanism and optimised unary encoding on sampled features, on each user's side",
+        unit=unit,
+        neighbouring="replace",
+        mechanism="piecewise-unary",
         accounting="published",
         claimed_epsilon=epsilon,
-        given=given,
-        gaps=tuple(gaps),
+        given=(*(["bounds"] if numbers else []), *(["categories"] if classes else [])),
+        gaps=(
+            *gaps,
+            *side_by_side(n_releases),
+            gap("features-recomputed"),
+            RECORDED,
+            SEED_OF_RELEASE,
+            ROUNDED,
+        ),
     )
 
 

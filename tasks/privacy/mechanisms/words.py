@@ -28,9 +28,10 @@ from numpy.typing import NDArray
 
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
-from tasks.privacy.accounting.gaps import RECORDED, SEED_OF_RELEASE
+from tasks.privacy.accounting.gaps import RECORDED, SEED_OF_RELEASE, side_by_side
 from tasks.privacy.accounting.ledger import Accounting, Event, LedgerEntry
 from tasks.privacy.checks import check_epsilon
+from tasks.privacy.terms import KnownGap, Unit, because, gap
 
 BLOCK = 1 << 22
 """Most numbers in a block of distances (32 MiB), unless one word's own are more."""
@@ -140,53 +141,40 @@ def ledger(
     at_distance_1 = Event(kind="pure-local", parameters={"epsilon": epsilon})
     any_word = Event(kind="pure-local", parameters={"epsilon": epsilon * diameter})
     rigorous = accounting == "rigorous"
-    covered = (
-        ("one word replaced by another at distance 1 of the word vectors", at_distance_1, epsilon),
-        ("one word replaced by any other of the vocabulary", any_word, None),
-        (
-            "all texts of one user replaced by others of as many words of the vocabulary each",
-            any_word.model_copy(update={"count": n_words}),
-            total if rigorous else None,
-        ),
+    covered: tuple[tuple[Unit, Event, float | None], ...] = (
+        ("near-word", at_distance_1, epsilon),
+        ("word", any_word, None),
+        ("texts", any_word.model_copy(update={"count": n_words}), total if rigorous else None),
     )
-    gaps = ["How many texts a user has, and how many words of the vocabulary they have, shows."]
-    if n_releases > 1:
-        gaps.append(
-            f"At least {n_releases} releases of the same texts lie side by side, so that results can be averaged; "
-            "their budgets add up. The accounted budget is that of one of them, which is what a deployment releases."
-        )
-    gaps += [
-        RECORDED,
-        SEED_OF_RELEASE,
-        "The proof is for real numbers. In float64, distances are off by up to a millionth of the longest vector, and "
-        "a word less likely than about 1e-16 is hardly ever drawn.",
-    ]
-    return tuple(
-        _entry(neighbouring, event, claimed, vectors, accounting, gaps) for neighbouring, event, claimed in covered
-    )
+    gaps = (gap("text-counts"), *side_by_side(n_releases), RECORDED, SEED_OF_RELEASE, gap("words-float"))
+    return tuple(_entry(unit, event, claimed, vectors, accounting, gaps) for unit, event, claimed in covered)
 
 
 def _entry(
-    neighbouring: str, event: Event, claimed: float | None, vectors: Vectors, accounting: Accounting, gaps: list[str]
+    unit: Unit,
+    event: Event,
+    claimed: float | None,
+    vectors: Vectors,
+    accounting: Accounting,
+    gaps: tuple[KnownGap, ...],
 ) -> LedgerEntry:
     if vectors == "fitted":
         event = Event(kind="metric-exponential-on-fitted-vectors", parameters=event.parameters, count=event.count)
     accounted = account([event])
-    reason = (
-        "vocabulary and word vectors are made from the same texts without noise: one word changes all vectors, and "
-        "with them the law of every other word"
-    )
+    finite = accounted.epsilon is not None
     return LedgerEntry(
         protects="text",
-        neighbouring=neighbouring,
-        mechanism="exponential mechanism on distances of word vectors",
+        unit=unit,
+        neighbouring="replace",
+        mechanism="exponential-words",
         accounting=accounting,
         claimed_epsilon=claimed,
         claimed_delta=0.0,
         accounted_epsilon=accounted.epsilon,
         accounted_delta=accounted.delta,
-        reason=reason if accounted.epsilon is None else accounted.reason,
-        gaps=tuple(gaps),
+        given=("vocabulary",) if finite else (),
+        reasons=() if finite else (because("fitted-vectors"),),
+        gaps=gaps,
         events=(event,),
     )
 

@@ -16,7 +16,7 @@ from tasks.config.tasks import TASKS, resolve
 from tasks.evaluation import ranking
 from tasks.evaluation.metrics import Record
 from tasks.models.base import Model
-from tasks.privacy.accounting.ledger import Protected
+from tasks.privacy.terms import Protected
 from tasks.stages.inputs import Inputs
 from tasks.training_data import TrainingData
 

@@ -22,7 +22,7 @@ from tasks.evaluation import ranking
 from tasks.evaluation.metrics import records
 from tasks.models.base import Model, Recommender
 from tasks.models.ranking.folding import fold_in
-from tasks.privacy.accounting.ledger import Protected
+from tasks.privacy.terms import Protected
 from tasks.stages.evaluators.base import Evaluated, Evaluator
 from tasks.training_data import TrainingData
 

@@ -8,7 +8,7 @@ from tasks import contracts
 from tasks.evaluation import ranking
 from tasks.evaluation.metrics import records
 from tasks.models.base import Recommender
-from tasks.privacy.accounting.ledger import Protected
+from tasks.privacy.terms import Protected
 from tasks.stages.evaluators.base import Evaluated, Evaluator
 
 

@@ -14,7 +14,7 @@ from tasks.errors import DataError
 from tasks.evaluation import next_items, ranking
 from tasks.evaluation.metrics import Record, records
 from tasks.models.base import Model, NextItemRecommender, Recommender
-from tasks.privacy.accounting.ledger import Protected
+from tasks.privacy.terms import Protected
 from tasks.sequences import Sequences
 from tasks.stages.evaluators.base import Evaluated, Evaluator
 from tasks.training_data import TrainingData

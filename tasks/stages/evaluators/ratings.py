@@ -13,7 +13,7 @@ from tasks.contracts import RatingScale
 from tasks.evaluation import rating
 from tasks.evaluation.metrics import record
 from tasks.models.base import RatingPredictor
-from tasks.privacy.accounting.ledger import Protected
+from tasks.privacy.terms import Protected
 from tasks.stages.evaluators.base import Evaluated, Evaluator
 
 

@@ -20,6 +20,7 @@ from tasks.models.ranking.gerai.gcn import GCN, GCNConfig, GCNNetwork
 from tasks.privacy.accounting.gaps import EPOCH
 from tasks.privacy.accounting.ledger import LedgerEntry, unbounded_entry
 from tasks.privacy.mechanisms import functional
+from tasks.privacy.terms import because, gap
 from tasks.training_data import TrainingData
 
 
@@ -111,25 +112,16 @@ class GERAI(GCN):
 
     def ledger(self) -> list[LedgerEntry]:
         """The claim of Lemma 4.4, and why it does not hold for what is released (docs/methods.md §9)."""
-        gaps = [
-            "The noise bounds what a triple adds to the coefficients of h alone; the other parameters that make q "
-            "are trained on the same interactions without noise.",
-            "A triple's items also reach other triples through aggregation over the graph, which the sensitivity "
-            "d + d²/4 leaves out.",
-            EPOCH,
-        ]
-        if self.config.redraw == "step":
-            gaps.append("Noise is drawn anew in every step, so that it averages out over the run.")
+        averaged = (gap("averaged-noise"),) if self.config.redraw == "step" else ()
         infinite = math.isinf(self.config.epsilon)
         return [
             unbounded_entry(
                 "interaction",
-                "one training triple replaced",
-                "functional mechanism on the ranking loss",
-                "Only the loss coefficients in h are protected; the released model depends on the interactions "
-                "through parameters that no noise protects, so no finite ε follows.",
+                "training-triple",
+                "functional",
+                because("loss-alone"),
                 claimed=(None if infinite else self.config.epsilon, 0.0),
-                gaps=tuple(gaps),
+                gaps=(gap("other-parameters"), gap("triples-aggregated"), EPOCH, *averaged),
             )
         ]
 

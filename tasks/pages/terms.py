@@ -1,0 +1,52 @@
+"""The English of terms: `words/terms.yaml`, the one place where a word of a ledger or an audit is changed."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.privacy.terms import Explanation, KnownGap
+
+FILE = Path(__file__).parent / "words" / "terms.yaml"
+
+
+@cache
+def english() -> dict[str, dict[str, Any]]:
+    """Section of `FILE` -> id -> its English."""
+    tables: dict[str, dict[str, Any]] = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    return tables
+
+
+def sentence(term: KnownGap | Explanation) -> str:
+    """A gap or a reason as a sentence, with its numbers and names."""
+    table = english()["gaps" if isinstance(term, KnownGap) else "reasons"]
+    return str(table[term.id].format(**term.values))
+
+
+def neighbours(unit: str, neighbouring: str) -> str:
+    """What two neighbouring inputs differ in."""
+    return str(english()["neighbouring"][f"{unit} {neighbouring}"])
+
+
+def mechanism(entry: LedgerEntry) -> str:
+    """What a mechanism is called."""
+    return str(english()["mechanisms"][entry.mechanism])
+
+
+def unit(entry: LedgerEntry) -> str:
+    """What the unit of an entry is called in running text: "a user"."""
+    return str(english()["units"][entry.unit])
+
+
+def observer(entry: LedgerEntry) -> str:
+    """Who is held off; empty for anyone who sees what is released."""
+    return str(english()["observers"][entry.observer]) if entry.observer else ""
+
+
+def conditions(ids: tuple[str, ...]) -> list[str]:
+    """What a guarantee is conditional on."""
+    return [str(english()["conditions"][name]) for name in ids]

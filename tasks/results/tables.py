@@ -1,0 +1,255 @@
+"""The tables of a suite's results: their columns, and how they are written and read. Git keeps them.
+
+| file | one row for |
+| --- | --- |
+| suite.json | the suite, its systems and its data (`tasks.results.facts`) |
+| metrics.parquet | a metric of a system at a setting, by seed |
+| metrics.csv | the same over seeds: means and sample standard deviations, cut-offs in columns |
+| attacks.parquet | what an attack found; its columns depend on the kind of attack |
+| history.parquet | an epoch at setting `base`, as float32 |
+| ledger.csv | a ledger entry; seeds that spent the same share it. Lists are JSON |
+| events.csv | an event of a line of ledger.csv |
+| audits.csv | an audit, with the lines of ledger.csv that it is of |
+| one_run.csv | an audit of training by one run |
+| counts.csv | a step of the preparation of the data |
+| checks.csv | a check that the runs passed |
+| spreads.csv | users whose value of a metric lies in a bin, ten a bin or more |
+| provenance.json | when, where and how a stage ran |
+
+An accounted ε is `inf` where no finite guarantee follows, a claimed ε empty where none is claimed. `data` says whether a
+table is of `real` data, a `part` or `synthetic` ones. The same results give the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import ValidationError
+
+from tasks.errors import DataError
+from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.results.facts import Kind, Suite
+
+SUITE = "suite.json"
+AGAIN = "run its collect stage again"
+JSON = pl.String
+"""A list as JSON, in a CSV file."""
+PARAMETERS = ("epsilon", "noise_multiplier", "noise_parameter", "sampling_probability", "sensitivity")
+"""Of events; those that an event does not have are empty."""
+ABOUT = ("protects", "unit", "neighbouring", "mechanism", "observer")
+BUDGETS = ("claimed_epsilon", "claimed_delta", "accounted_epsilon", "accounted_delta")
+TERMS = ("given", "reasons", "gaps")
+_TEXT = dict.fromkeys
+LEDGER = (
+    {"line": pl.Int32, **_TEXT(("experiment", "model", "setting"), pl.String), "seeds": JSON, "network": pl.String}
+    | _TEXT((*ABOUT, "accounting", "noise"), pl.String)
+    | _TEXT(BUDGETS, pl.Float64)
+    | _TEXT(TERMS, JSON)
+)
+EVENTS = {"line": pl.Int32, "kind": pl.String, "count": pl.Int64} | _TEXT(PARAMETERS, pl.Float64)
+AUDITS = (
+    {"audit": pl.String, "network": pl.String}
+    | _TEXT(ABOUT, pl.String)
+    | _TEXT(("epsilon_claimed", "epsilon_accounted", "delta", "audited_epsilon", "confidence"), pl.Float64)
+    | {"samples": pl.Int64, **_TEXT(("provable", "control_half", "control_none"), pl.Float64), "lines": JSON}
+)
+ONE_RUN = (
+    _TEXT(("experiment", "model", "setting", "auditor", "unit", "neighbouring", "accounting"), pl.String)
+    | _TEXT(("claimed", "accounted", "delta", "epsilon", "confidence"), pl.Float64)
+    | _TEXT(("canaries", "guesses", "correct"), pl.Int64)
+    | _TEXT(("p_value", "provable", "control", "control_half"), pl.Float64)
+    | {"control_correct": pl.Int64}
+)
+COUNTS = {"dataset": pl.String, "step": pl.String} | _TEXT(
+    ("users", "items", "interactions", "links", "posts", "words"), pl.Int64
+)
+CHECKS = {"contract": pl.String, "name": pl.String, "success": pl.Boolean, "evaluated": pl.Int64, "failed": pl.Int64}
+SPREADS = {"experiment": pl.String, "metric": pl.String, "k": pl.Int32} | {
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "users": pl.Int64,
+}
+HISTORY = {"experiment": pl.String, "seed": pl.Int32, "network": pl.String, "epoch": pl.Int32} | {
+    "loss": pl.Float32,
+    "valid": pl.Float32,
+    "friendships": pl.Float32,  # of CroGCN's loss, the part that is of friendships
+}
+CSV: dict[str, Mapping[str, Any]] = {
+    "ledger": LEDGER, "events": EVENTS, "audits": AUDITS, "one_run": ONE_RUN, "counts": COUNTS, "checks": CHECKS,
+    "spreads": SPREADS,
+}  # fmt: skip
+"""Table -> its columns."""
+PARQUET = ("metrics", "attacks", "history")
+WRITTEN = tuple(sorted((SUITE, "metrics.csv", *(f"{name}.csv" for name in CSV), *(f"{n}.parquet" for n in PARQUET))))
+"""What `write` writes, in order of name."""
+
+
+@dataclass(frozen=True)
+class Spent:
+    """A ledger entry of one run."""
+
+    experiment: str
+    setting: str
+    seed: int
+    entry: LedgerEntry
+    network: str = ""
+    """Whose users it was spent on, of a pair of networks; empty where there is one alone."""
+
+
+def write(folder: Path, suite: Suite, tables: Mapping[str, pl.DataFrame]) -> None:
+    """Fill an existing, empty folder with `WRITTEN`.
+
+    tables: of `CSV` and `PARQUET`; a table of `CSV` that is missing is empty.
+    """
+    (folder / SUITE).write_text(_lines(suite.model_dump(mode="json")), encoding="utf-8")
+    for name, columns in CSV.items():
+        table = tables.get(name, pl.DataFrame(schema=columns)).select(*columns)
+        _with_kind(table, suite.kind).write_csv(folder / f"{name}.csv")
+    _with_kind(means(tables["metrics"]), suite.kind).write_csv(folder / "metrics.csv")
+    for name in PARQUET:
+        table = _with_kind(tables[name], suite.kind).to_arrow()
+        path = folder / f"{name}.parquet"
+        pq.write_table(table, path, compression="zstd", compression_level=19, store_schema=False)
+
+
+def _with_kind(table: pl.DataFrame, kind: Kind) -> pl.DataFrame:
+    return table.with_columns(data=pl.lit(kind))
+
+
+def read_suite(folder: Path) -> Suite:
+    """The facts of a suite.
+
+    Raises:
+        DataError: the file is missing or not what was written.
+    """
+    path = folder / SUITE
+    try:
+        return Suite.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        raise DataError(f"{path}: not found; {AGAIN}") from None
+    except ValidationError as error:
+        raise DataError(f"{path}: not the facts of a suite ({' '.join(str(error).split())}); {AGAIN}") from error
+
+
+def read_table(folder: Path, name: str) -> pl.DataFrame:
+    """A table of `CSV` or `PARQUET`, without `data`.
+
+    Raises:
+        DataError: the file is missing or not what was written.
+    """
+    path = folder / (f"{name}.csv" if name in CSV else f"{name}.parquet")
+    try:
+        if name in CSV:
+            return pl.read_csv(path, schema_overrides=CSV[name]).select(*CSV[name])
+        table = pl.from_arrow(pq.read_table(path).drop_columns("data"))
+    except (OSError, KeyError, pa.ArrowInvalid, pl.exceptions.PolarsError) as error:
+        raise DataError(f"{path}: not a readable table ({error}); {AGAIN}") from error
+    assert isinstance(table, pl.DataFrame)
+    return table
+
+
+def ledger(spent: Iterable[Spent], models: Mapping[str, str]) -> dict[str, pl.DataFrame]:
+    """The tables `ledger` and `events`: a line for each entry, in the order in which they come.
+
+    models: experiment -> its system.
+    """
+    grouped: dict[tuple[str, str, str, str], tuple[Spent, list[int]]] = {}
+    for release in spent:
+        key = (release.experiment, release.setting, release.network, release.entry.model_dump_json())
+        grouped.setdefault(key, (release, []))[1].append(release.seed)
+    lines, events = [], []
+    for line, (release, seeds) in enumerate(grouped.values()):
+        record = release.entry.model_dump(mode="json") | {"noise": release.entry.noise}
+        events += [
+            {"line": line, "kind": event["kind"], "count": event["count"], **event["parameters"]}
+            for event in record.pop("events")
+        ]
+        about = {"line": line, "experiment": release.experiment, "model": models[release.experiment]}
+        about |= {"setting": release.setting, "seeds": json.dumps(seeds), "network": release.network}
+        record |= {name: _json(record[name]) for name in TERMS}
+        record["accounted_epsilon"] = math.inf if record["accounted_epsilon"] is None else record["accounted_epsilon"]
+        lines.append(about | record)
+    return {"ledger": pl.DataFrame(lines, schema=LEDGER), "events": pl.DataFrame(events, schema=EVENTS)}
+
+
+def entries(ledger: pl.DataFrame, events: pl.DataFrame) -> dict[int, LedgerEntry]:
+    """Line -> the entry that it was made of."""
+    happened: dict[int, list[Event]] = {}
+    for row in events.iter_rows(named=True):
+        parameters = {name: row[name] for name in PARAMETERS if row[name] is not None}
+        happened.setdefault(row["line"], []).append(Event(kind=row["kind"], count=row["count"], parameters=parameters))
+    known = {}
+    for row in ledger.iter_rows(named=True):
+        record = {name: row[name] for name in (*ABOUT, "accounting", "noise", *BUDGETS)}
+        record |= {name: json.loads(row[name]) for name in TERMS} | {"events": tuple(happened.get(row["line"], ()))}
+        if math.isinf(row["accounted_epsilon"]):
+            record["accounted_epsilon"] = None
+        known[row["line"]] = LedgerEntry.model_validate(record)
+    return known
+
+
+def audits(records: Iterable[Mapping[str, Any]], ledger: pl.DataFrame) -> pl.DataFrame:
+    """The table `audits` of records of audit.json: an audit is of the lines that it names.
+
+    These are lines of the experiments and settings that it covers, of the same network, kind of data, mechanism and
+    observer.
+    """
+    rows = []
+    for record in records:
+        same = [
+            line["line"]
+            for line in ledger.iter_rows(named=True)
+            if line["setting"] in record["covers"].get(line["experiment"], ())
+            and record["network"] in ("", line["network"])
+            and all(line[name] == record[name] for name in ("protects", "mechanism", "observer"))
+        ]
+        controls = {f"control_{name}": bound for name, bound in record["controls"].items()}
+        rows.append({name: record.get(name) for name in AUDITS} | controls | {"lines": json.dumps(same)})
+    return pl.DataFrame(rows, schema=AUDITS)
+
+
+def means(metrics: pl.DataFrame) -> pl.DataFrame:
+    """`metrics.csv` of METRICS: columns experiment, setting, metric, n, then mean and std by cut-off.
+
+    `n` seeds have the metric; `std` is the sample standard deviation, empty for one seed. A metric without a cut-off
+    stands under `mean` and `std`, others under `mean@5` and so on.
+    """
+    keys = ["experiment", "setting", "metric"]
+    about = pl.col("value")
+    summaries = metrics.group_by(*keys, "k").agg(about.mean().alias("mean"), about.std().alias("std"), n=pl.len())
+    cutoffs = sorted({-1 if k is None else k for k in summaries["k"]})
+    columns = [f"{name}{'' if k < 0 else f'@{k}'}" for k in cutoffs for name in ("mean", "std")]
+    by_row: dict[tuple[Any, ...], dict[str, str | None]] = {}
+    for row in summaries.iter_rows(named=True):
+        cells = by_row.setdefault((*(row[key] for key in keys), row["n"]), {})
+        at = "" if row["k"] is None else f"@{row['k']}"
+        cells |= {f"{name}{at}": None if row[name] is None else f"{row[name]:.6f}" for name in ("mean", "std")}
+    rows = [dict(zip((*keys, "n"), key, strict=True)) | cells for key, cells in sorted(by_row.items())]
+    schema = dict.fromkeys(keys, pl.String) | {"n": pl.Int64} | dict.fromkeys(columns, pl.String)
+    return pl.DataFrame(rows, schema=schema)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _lines(content: Mapping[str, Any]) -> str:
+    """JSON with a line per key, and per item of a list, so that a difference shows where it is."""
+
+    def text(value: Any) -> str:
+        return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(", ", ":"))
+
+    def block(value: Any) -> str:
+        if not isinstance(value, list | tuple) or not value:
+            return text(value)
+        return "[\n" + ",\n".join(text(item) for item in value) + "\n]"
+
+    return "{\n" + ",\n".join(f"{text(key)}: {block(content[key])}" for key in sorted(content)) + "\n}\n"
