@@ -1,4 +1,4 @@
-"""The English of terms: `words/terms.yaml`, the one place where a word of a ledger or an audit is changed."""
+"""The English of terms: `templates/terms.yaml`, the one place where a word of a ledger or an audit is changed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import yaml
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.terms import Explanation, KnownGap
 
-FILE = Path(__file__).parent / "words" / "terms.yaml"
+FILE = Path(__file__).parent / "templates" / "terms.yaml"
 
 
 @cache

@@ -21,6 +21,8 @@ Unit = Literal[
     "near-word", "number", "category",
 ]  # fmt: skip
 """What neighbouring inputs differ in."""
+Level = Literal["user", "interaction", "feature", "edge", "text"]
+"""Kinds of units: only budgets of one level are compared."""
 Neighbouring = Literal["add-or-remove", "replace", "zero-out"]
 """How: `NeighboringRelation` of dp_accounting has the same as ADD_OR_REMOVE_ONE, REPLACE_ONE and REPLACE_SPECIAL, where
 a record is replaced by an empty one that keeps its place."""

@@ -8,7 +8,7 @@ theorem 2.2): the sensitivity is k times what it was.
 from __future__ import annotations
 
 from tasks.privacy.accounting.ledger import Event
-from tasks.privacy.terms import Unit
+from tasks.privacy.terms import Level, Unit
 
 _OF_USERS: dict[Unit, int] = {"user": 2, "user-with-metadata": 2}
 _OF_FEATURES: dict[Unit, int] = {"features": 1, "user-with-metadata": 2}
@@ -43,6 +43,16 @@ _OF_ONE_USER: tuple[Unit, ...] = (
     "user", "user-with-metadata", "interaction", "visit", "visit-of-known-items", "visit-given-states", "listed-cell",
     "rating-value", "sensitive-rating",
 )  # fmt: skip
+LEVELS: dict[Unit, Level] = {
+    **dict.fromkeys(("user", "user-with-metadata"), "user"),
+    **dict.fromkeys((*_OF_ONE_USER[2:], "training-triple", "matrix-entry"), "interaction"),
+    **dict.fromkeys(
+        ("features", "features-within-bounds", "features-within-categories", "features-within-both",
+         "private-attribute", "number", "category"), "feature"
+    ),
+    "edge": "edge", **dict.fromkeys(("texts", "word", "near-word"), "text"),
+}  # fmt: skip
+"""Unit -> the kind of units that may share an axis or a column; `any` has none."""
 COUNTED: dict[Unit, int] = {**dict.fromkeys(_OF_ONE_USER, 1), "edge": 2}
 """Unit -> of how many users it changes such features: it replaces all features of each at most, in one step."""
 

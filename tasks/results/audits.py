@@ -28,7 +28,10 @@ def judge(audit: Mapping[str, Any], accounted: Iterable[float | None] = ()) -> V
     accounted: ε of the lines that it is of; infinity or None: no finite one. A claim of more than was audited stays
     inconclusive.
     """
-    most = [audit["epsilon_accounted"], *(None if value is not None and math.isinf(value) else value for value in accounted)]
+    most = [
+        audit["epsilon_accounted"],
+        *(None if value is not None and math.isinf(value) else value for value in accounted),
+    ]
     largest = None if None in most else max(most)
     return verdict(audit["audited_epsilon"], audit["epsilon_claimed"], largest, controls(audit))
 

@@ -109,7 +109,7 @@ def write(folder: Path, suite: Suite, tables: Mapping[str, pl.DataFrame]) -> Non
 
     tables: of `CSV` and `PARQUET`; a table of `CSV` that is missing is empty.
     """
-    (folder / SUITE).write_text(_lines(suite.model_dump(mode="json")), encoding="utf-8")
+    (folder / SUITE).write_text(lines(suite.model_dump(mode="json")), encoding="utf-8")
     for name, columns in CSV.items():
         table = tables.get(name, pl.DataFrame(schema=columns)).select(*columns)
         _with_kind(table, suite.kind).write_csv(folder / f"{name}.csv")
@@ -241,7 +241,7 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _lines(content: Mapping[str, Any]) -> str:
+def lines(content: Mapping[str, Any]) -> str:
     """JSON with a line per key, and per item of a list, so that a difference shows where it is."""
 
     def text(value: Any) -> str:

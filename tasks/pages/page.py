@@ -1,0 +1,156 @@
+"""Pages of the site: a template with whole sentences, and the facts that fill its slots.
+
+A page is one HTML file without any request to elsewhere: style and script stand in it, its policy allows this one
+script by its digest, everything is escaped, and all content is there without the script.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import PurePosixPath
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from tasks.pages import charts, terms
+
+DASH = "–"
+KINDS = ("text", "number", "integer", "epsilon", "bound", "mean", "verdict", "list", "link")
+"""Of columns: how cells are written and sorted."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page: where it lies in the site, its template, and what its slots are filled with."""
+
+    address: str
+    """From the root of the site, such as `suites/gerai/ledger.html`."""
+    template: str
+    context: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table whose rows are dicts: declared in templates by `column(...)`."""
+
+    key: str
+    title: str
+    kind: str = "text"
+    """One of `KINDS`: `mean` is a mean with its deviation under `KEY_std`, `bound` a lower bound, `link` has an address
+    under `KEY_href`, `epsilon` shows infinity as ∞."""
+    digits: int = 3
+    better: str = ""
+    """`higher` or `lower`; empty where neither is better."""
+    second: str = ""
+    """Key of a smaller line below."""
+
+    def cell(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Text, number to sort by ("" for none), class and link of the cell of a row."""
+        value = row.get(self.key)
+        below = row.get(self.second) if self.second else None
+        made = {"text": DASH, "sort": "", "kind": self.kind, "href": row.get(f"{self.key}_href", ""), "second": below}
+        if value is None:
+            return made | {"kind": f"{self.kind} missing"}
+        if self.kind in ("text", "verdict", "link"):
+            return made | {"text": str(value)}
+        if self.kind == "list":
+            return made | {"text": ", ".join(map(str, value)) or DASH}
+        spread = row.get(f"{self.key}_std") if self.kind == "mean" else None
+        return made | {
+            "text": self._number(value) + (f" ± {number(spread, self.digits)}" if spread else ""),
+            "sort": value,
+        }
+
+    def _number(self, value: float) -> str:
+        if self.kind == "integer":
+            return f"{value:,}"
+        if self.kind in ("epsilon", "bound"):
+            return f"{'≥ ' * (self.kind == 'bound')}{epsilon(value)}"
+        return number(value, self.digits)
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number with a fixed count of decimals and a true minus sign, never "-0.000"; a dash for none."""
+    if value is None:
+        return DASH
+    text = f"{value:,.{digits}f}"
+    return (text.removeprefix("-") if float(text.replace(",", "")) == 0 else text).replace("-", "−")
+
+
+def signed(value: float | None, digits: int = 3) -> str:
+    """A difference with its sign."""
+    text = number(value, digits)
+    return text if value is None or text[0] == "−" or float(text.replace(",", "")) == 0 else f"+{text}"
+
+
+def epsilon(value: float | None) -> str:
+    """A budget with four significant digits: ∞ for no finite one, a dash for none."""
+    return DASH if value is None else "∞" if math.isinf(value) else f"{value:.4g}"
+
+
+def join(items: Sequence[str]) -> str:
+    """Items as running text: "a", "a and b", "a, b and c"."""
+    return " and ".join(filter(None, (", ".join(items[:-1]), items[-1]))) if items else ""
+
+
+@cache
+def environment() -> Environment:
+    """What draws templates, everything escaped. Raises (when a template is drawn): a slot that nothing fills."""
+    made = Environment(
+        loader=PackageLoader("tasks.pages", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"number": number, "signed": signed, "epsilon": epsilon, "join_words": join}
+    made.filters |= {"sentence": terms.sentence, "mechanism": terms.mechanism, "neighbours": terms.neighbours}
+    made.globals |= {"column": Column, "charts": charts, "english": terms.english()}
+    return made
+
+
+def script() -> tuple[Markup, str]:
+    """The text of the pages' script, and the digest by which their policy allows it."""
+    loader = environment().loader
+    assert loader is not None
+    text = loader.get_source(environment(), "page.js")[0]
+    return Markup(text), base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def render(page: Page, revisions: Sequence[str] = (), home: bool = True) -> str:
+    """A page as HTML; the same facts give the same bytes.
+
+    Args:
+        revisions: git commits that its numbers are of.
+        home: whether it lies in a site whose other pages it may link to.
+    """
+    used: Counter[str] = Counter()
+
+    def anchor(text: str) -> str:
+        name = re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-") or "part"
+        used[name] += 1
+        return name if used[name] == 1 else anchor(f"{name}-{used[name]}")
+
+    def to(address: str) -> str:
+        return relative(page.address, address)
+
+    text, digest = script()
+    about = {"anchor": anchor, "to": to, "address": page.address, "home": home, "revisions": list(revisions)}
+    return environment().get_template(page.template).render(**about, script=text, digest=digest, **page.context)
+
+
+def relative(source: str, target: str) -> str:
+    """The address of a page, or a part of one, as seen from another; both from the root of the site."""
+    path, mark, part = target.partition("#")
+    if path == source:
+        return f"{mark}{part}" or PurePosixPath(path).name
+    up = len(PurePosixPath(source).parts) - 1
+    return "../" * up + path + mark + part

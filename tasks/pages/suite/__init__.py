@@ -1,0 +1,1 @@
+"""The pages of one suite: the report of one screen, and a page for each kind of evidence behind it."""

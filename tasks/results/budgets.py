@@ -1,0 +1,102 @@
+"""What each system spends at each level (a user, an interaction, the features, ...): claimed, accounted, audited."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import polars as pl
+
+from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.privacy.audits.unaudited import is_private
+from tasks.privacy.terms import Level
+from tasks.privacy.units import LEVELS
+from tasks.results.load import Line, Results
+
+UNPROTECTED: dict[str, Level] = {"feature": "feature", "text": "text", "edge": "edge", "anchor": "edge"}
+"""Kind of data that no mechanism protects -> its level, where that is not `interaction`."""
+BUDGETS = {
+    "experiment": pl.String,
+    "setting": pl.String,
+    "level": pl.String,
+    "claimed": pl.Float64,
+    "accounted": pl.Float64,
+    "delta": pl.Float64,
+    "audited": pl.Float64,
+    "provable": pl.Float64,
+    "verdict": pl.String,
+    "private": pl.Boolean,
+    "given": pl.List(pl.String),
+}
+
+
+def level(entry: LedgerEntry) -> Level:
+    """The level at which an entry protects, or fails to."""
+    if entry.unit in LEVELS:
+        return LEVELS[entry.unit]
+    return UNPROTECTED.get(entry.protects, "interaction")
+
+
+def budgets(results: Results) -> pl.DataFrame:
+    """`BUDGETS`: a row for each experiment, setting and level of which the ledger has a line, in its order.
+
+    `claimed`: the largest claim; null without one. `accounted`: all releases of one run that spend at this level, added
+    up (basic composition) towards the observer who sees most, of the seed with most; infinity where one of them has no
+    finite ε. `audited`, `provable`: the largest bound and what could have been proved; null without an audit.
+    `verdict`: `refuted` where one claim is, `consistent` where all audits are, else `inconclusive`. `private`: whether
+    anything is claimed or finite. `given`: conditions of the finite lines.
+    """
+    grouped: dict[tuple[str, str, str], list[Line]] = {}
+    for line in results.lines:
+        grouped.setdefault((line.experiment, line.setting, level(line.entry)), []).append(line)
+    rows = [
+        dict(zip(("experiment", "setting", "level"), key, strict=True)) | _row(lines) for key, lines in grouped.items()
+    ]
+    return pl.DataFrame(rows, schema=BUDGETS)
+
+
+def _row(lines: Sequence[Line]) -> dict[str, Any]:
+    entries = [line.entry for line in lines]
+    audits = [line.audit for line in lines if line.audit is not None]
+    claims = [entry.claimed_epsilon for entry in entries if entry.claimed_epsilon is not None]
+    finite = [entry for entry in entries if entry.accounted_epsilon is not None]
+    return {
+        "claimed": max(claims, default=None),
+        "accounted": accounted(lines),
+        "delta": max(entry.accounted_delta for entry in entries),
+        "audited": max((audit["audited_epsilon"] for audit in audits), default=None),
+        "provable": max((audit["provable"] for audit in audits), default=None),
+        "verdict": worst(audit["verdict"] for audit in audits),
+        "private": any(is_private(entry) for entry in entries),
+        "given": list(dict.fromkeys(condition for entry in finite for condition in entry.given)),
+    }
+
+
+def worst(verdicts: Iterable[str]) -> str | None:
+    """The verdict on several audits together; None without any."""
+    known = set(verdicts)
+    return next((verdict for verdict in ("refuted", "inconclusive", "consistent") if verdict in known), None)
+
+
+def accounted(lines: Sequence[Line]) -> float:
+    """ε of all releases of one run, added up: of the seed, and towards the observer, with most.
+
+    Entries of the same releases for the same unit are one guarantee. What one mechanism releases of one network costs
+    what it does for its largest unit.
+    """
+    if any(line.entry.accounted_epsilon is None for line in lines):
+        return math.inf
+    observers = {line.entry.observer for line in lines}
+    spent: dict[tuple[int, str], dict[tuple[str, ...], float]] = {}
+    released: dict[str, str] = {}
+    for line in lines:
+        entry = line.entry
+        events = entry.model_dump_json(include={"unit", "events"} if entry.events else {"protects", "mechanism"})
+        mechanism = released.setdefault(line.network + events, entry.mechanism)
+        for seed in line.seeds:
+            for observer in [entry.observer] if entry.observer else observers:
+                of_run = spent.setdefault((seed, observer), {})
+                key = (line.network, mechanism)
+                of_run[key] = max(of_run.get(key, 0.0), entry.accounted_epsilon or 0.0)
+    return max(sum(of_run.values()) for of_run in spent.values())

@@ -1,0 +1,272 @@
+"""A suite's results as frames, read as they are asked for."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tasks.errors import DataError
+from tasks.evaluation.run_numbers import split_of
+from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.results import audits, tables
+from tasks.results.facts import BASE, Suite, System
+
+PROVENANCE = "provenance.json"
+PUBLISHED = {
+    "paper": pl.String,
+    "artefact": pl.String,
+    "dataset": pl.String,
+    "method": pl.String,
+    "setting": pl.String,
+    "metric": pl.String,
+    "value": pl.Float64,
+    "std": pl.Float64,
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """Provenance of one stage of the suite: it decides nothing."""
+
+    stage: str
+    name: str
+    """An experiment's, an entry's of `aligned` or `embeddings`, or the suite's."""
+    revision: str
+    """Git commit, with "+changes" where the code differed from it."""
+    started: str
+    """ISO 8601, UTC."""
+    seconds: float
+    """Of the last part, where a run was resumed."""
+    cpu_seconds: float
+    """Of all processes that worked on it, also before an interruption."""
+    peak_memory_mb: int
+    processor: str
+    cores: int
+    packages: dict[str, str]
+    epoch_seconds: float | None = None
+    """Median over epochs and seeds at setting `base`; None without epochs."""
+    training_seconds: float | None = None
+    """Sum over epochs, mean over seeds at setting `base`; None without epochs."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the ledger with its audit."""
+
+    number: int
+    experiment: str
+    setting: str
+    seeds: tuple[int, ...]
+    network: str
+    entry: LedgerEntry
+    audit: dict[str, Any] | None
+    """The row of audits.csv that is of this line and proves most, with its `verdict`; None without one."""
+
+
+class Results:
+    """The tables of one suite (`tasks.results.tables`), read as they are asked for.
+
+    Raises (when a table is asked for) DataError: its file is missing or not what was written.
+    """
+
+    def __init__(self, folder: Path, reference: Path) -> None:
+        """folder: data/results/S; reference: paper_tables.csv."""
+        self._folder, self._reference = folder, reference
+
+    @cached_property
+    def suite(self) -> Suite:
+        """The facts of the suite."""
+        return tables.read_suite(self._folder)
+
+    @cached_property
+    def metrics(self) -> pl.DataFrame:
+        """METRICS of every experiment: suite, experiment, dataset, model, setting, seed, metric, k (0: none), value."""
+        return tables.read_table(self._folder, "metrics").with_columns(pl.col("k").fill_null(0))
+
+    @cached_property
+    def means(self) -> pl.DataFrame:
+        """Over seeds: experiment, setting, metric, k (0: none), n, mean, std (None for one seed).
+
+        Sweep points have their seeds on the first split alone; `base` has all.
+        """
+        value = pl.col("value")
+        grouped = self.metrics.group_by("experiment", "setting", "metric", "k", maintain_order=True)
+        return grouped.agg(n=pl.len(), mean=value.mean(), std=value.std())
+
+    @cached_property
+    def attacks(self) -> pl.DataFrame:
+        """What attacks found; its columns depend on the kind of attack. No rows without one."""
+        return tables.read_table(self._folder, "attacks")
+
+    @cached_property
+    def history(self) -> pl.DataFrame:
+        """`tables.HISTORY`: epochs at setting `base`."""
+        return tables.read_table(self._folder, "history")
+
+    @cached_property
+    def ledger(self) -> pl.DataFrame:
+        """`tables.LEDGER`."""
+        return tables.read_table(self._folder, "ledger")
+
+    @cached_property
+    def events(self) -> pl.DataFrame:
+        """`tables.EVENTS`."""
+        return tables.read_table(self._folder, "events")
+
+    @cached_property
+    def audits(self) -> pl.DataFrame:
+        """`tables.AUDITS` with `verdict`: see `tasks.results.audits.judge`."""
+        table = tables.read_table(self._folder, "audits")
+        accounted = dict(self.ledger.select("line", "accounted_epsilon").iter_rows())
+        verdicts = [
+            audits.judge(row, [accounted[line] for line in json.loads(row["lines"])])
+            for row in table.iter_rows(named=True)
+        ]
+        return table.with_columns(verdict=pl.Series(verdicts, dtype=pl.String))
+
+    @cached_property
+    def one_run(self) -> pl.DataFrame:
+        """`tables.ONE_RUN`."""
+        return tables.read_table(self._folder, "one_run")
+
+    @cached_property
+    def counts(self) -> pl.DataFrame:
+        """`tables.COUNTS`."""
+        return tables.read_table(self._folder, "counts")
+
+    @cached_property
+    def checks(self) -> pl.DataFrame:
+        """`tables.CHECKS`."""
+        return tables.read_table(self._folder, "checks")
+
+    @cached_property
+    def spreads(self) -> pl.DataFrame:
+        """`tables.SPREADS`."""
+        return tables.read_table(self._folder, "spreads")
+
+    @cached_property
+    def lines(self) -> tuple[Line, ...]:
+        """All lines of the ledger, in order."""
+        entries, proving = tables.entries(self.ledger, self.events), dict[int, dict[str, Any]]()
+        for row in self.audits.sort("audited_epsilon", maintain_order=True).iter_rows(named=True):
+            proving |= dict.fromkeys(json.loads(row["lines"]), row)
+        return tuple(
+            Line(
+                row["line"],
+                row["experiment"],
+                row["setting"],
+                tuple(json.loads(row["seeds"])),
+                row["network"],
+                entries[row["line"]],
+                proving.get(row["line"]),
+            )
+            for row in self.ledger.iter_rows(named=True)
+        )
+
+    @cached_property
+    def published(self) -> pl.DataFrame:
+        """The published figures: `PUBLISHED`."""
+        return read_published(self._reference)
+
+    @cached_property
+    def runs(self) -> tuple[Run, ...]:
+        """When, where and how the stages ran; empty where their outputs were pulled without a record."""
+        path = self._folder / PROVENANCE
+        return read_runs(path) if path.exists() else ()
+
+    @cached_property
+    def revisions(self) -> tuple[str, ...]:
+        """Git commits that the numbers are of."""
+        return tuple(sorted({run.revision for run in self.runs}))
+
+    def system(self, experiment: str) -> System:
+        """The system of an experiment (KeyError: there is none)."""
+        return self._systems[experiment]
+
+    @cached_property
+    def _systems(self) -> dict[str, System]:
+        return {system.experiment: system for system in self.suite.systems}
+
+    def values(self, experiment: str, metric: str, k: int = 0, setting: str = BASE) -> dict[int, float]:
+        """Seed -> value of a metric; empty where it was not measured."""
+        return self._index.get((experiment, setting, metric, k), {})
+
+    def mean(self, experiment: str, metric: str, k: int = 0, setting: str = BASE) -> float | None:
+        """Mean over seeds; None where it was not measured."""
+        values = self.values(experiment, metric, k, setting)
+        return math.fsum(values.values()) / len(values) if values else None
+
+    def settings(self, experiment: str) -> list[str]:
+        """Settings that were measured: `base`, then the sweep points as params.yaml has them."""
+        measured = {setting for name, setting, _, _ in self._index if name == experiment}
+        known = self.system(experiment).settings() if experiment in self._systems else {BASE: {}}
+        return [setting for setting in known if setting in measured]
+
+    def cutoffs(self, metric: str) -> list[int]:
+        """Cut-offs at which a metric was measured for any system."""
+        return sorted({k for _, _, name, k in self._index if name == metric and k > 0})
+
+    @cached_property
+    def _index(self) -> dict[tuple[str, str, str, int], dict[int, float]]:
+        index: dict[tuple[str, str, str, int], dict[int, float]] = {}
+        columns = ("experiment", "setting", "metric", "k", "seed", "value")
+        for experiment, setting, metric, k, seed, value in self.metrics.select(columns).iter_rows():
+            by_seed = index.setdefault((experiment, setting, metric, k), {})
+            if seed in by_seed:
+                raise DataError(
+                    f"{self._folder}: {metric} at k = {k} of {experiment}, setting {setting}, seed {seed} is given "
+                    "twice; run its train and attack stages again"
+                )
+            by_seed[seed] = value
+        return index
+
+
+def first_split(values: dict[int, float]) -> dict[int, float]:
+    """Of values by seed those on the first split of the data, as sweep points have them."""
+    return {seed: value for seed, value in values.items() if not split_of(seed)}
+
+
+def read_published(path: Path) -> pl.DataFrame:
+    """The published figures (`PUBLISHED`).
+
+    Raises:
+        DataError: the file is missing or not that table.
+    """
+    try:
+        return pl.read_csv(path, schema=PUBLISHED)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise DataError(f"{path}: not the table of published figures ({error})") from error
+
+
+def write_runs(runs: Iterable[Run], path: Path) -> None:
+    """Write provenance.json: a run per line; runs on the same machine with the same packages name its number."""
+    machines: list[dict[str, Any]] = []
+    records = []
+    for run in runs:
+        record = asdict(run)
+        machine = {name: record.pop(name) for name in ("processor", "cores", "packages")}
+        if machine not in machines:
+            machines.append(machine)
+        records.append({name: value for name, value in record.items() if value is not None})
+        records[-1]["machine"] = machines.index(machine)
+    path.write_text(tables.lines({"machines": machines, "runs": records}), encoding="utf-8")
+
+
+def read_runs(path: Path) -> tuple[Run, ...]:
+    """What `write_runs` wrote.
+
+    Raises:
+        DataError: the file is missing or not that.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return tuple(Run(**content["machines"][record.pop("machine")], **record) for record in content["runs"])
+    except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
+        raise DataError(f"{path}: not a record of runs ({error!r}); delete it") from error
