@@ -1,1 +1,1 @@
-"""Pages: templates, charts and the English of all terms. Reads `tasks.results`; computes nothing but what a chart needs."""
+"""Pages: templates, charts and the English of all terms, over `tasks.results`. Computes only what a chart needs."""

@@ -42,7 +42,7 @@ def is_saturated(audit: Mapping[str, Any]) -> bool:
 
 
 def rounded_down(bound: float) -> float:
-    """A bound with `DIGITS` significant digits, no more than it was but for a trillionth by which doubles may be off."""
+    """A bound with `DIGITS` significant digits, no more than it was (doubles may be off by a trillionth)."""
     if not bound or math.isinf(bound):
         return bound
     unit = 10.0 ** (DIGITS - 1 - math.floor(math.log10(bound)))

@@ -16,7 +16,7 @@ from tasks.results.load import Line, Results
 
 UNPROTECTED: dict[str, Level] = {"feature": "feature", "text": "text", "edge": "edge", "anchor": "edge"}
 """Kind of data that no mechanism protects -> its level, where that is not `interaction`."""
-BUDGETS = {
+BUDGETS: dict[str, Any] = {
     "experiment": pl.String,
     "setting": pl.String,
     "level": pl.String,

@@ -16,8 +16,8 @@
 | spreads.csv | users whose value of a metric lies in a bin, ten a bin or more |
 | provenance.json | when, where and how a stage ran |
 
-An accounted ε is `inf` where no finite guarantee follows, a claimed ε empty where none is claimed. `data` says whether a
-table is of `real` data, a `part` or `synthetic` ones. The same results give the same bytes.
+An accounted ε is `inf` where no finite guarantee follows, a claimed ε empty where none is claimed. `data` says whether
+a table is of `real` data, a `part` or `synthetic` ones. The same results give the same bytes.
 """
 
 from __future__ import annotations
