@@ -23,7 +23,7 @@ from markupsafe import Markup
 from tasks.pages import charts, terms
 
 DASH = "–"
-KINDS = ("text", "number", "integer", "epsilon", "bound", "mean", "verdict", "list", "link")
+KINDS = ("text", "number", "signed", "integer", "epsilon", "bound", "mean", "verdict", "list", "link", "clipped")
 """Of columns: how cells are written and sorted."""
 
 
@@ -59,7 +59,7 @@ class Column:
         made = {"text": DASH, "sort": "", "kind": self.kind, "href": row.get(f"{self.key}_href", ""), "second": below}
         if value is None:
             return made | {"kind": f"{self.kind} missing"}
-        if self.kind in ("text", "verdict", "link"):
+        if self.kind in ("text", "verdict", "link", "clipped"):
             return made | {"text": str(value)}
         if self.kind == "list":
             return made | {"text": ", ".join(map(str, value)) or DASH}
@@ -74,7 +74,7 @@ class Column:
             return f"{value:,}"
         if self.kind in ("epsilon", "bound"):
             return f"{'≥ ' * (self.kind == 'bound')}{epsilon(value)}"
-        return number(value, self.digits)
+        return signed(value, self.digits) if self.kind == "signed" else number(value, self.digits)
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -153,7 +153,9 @@ def _releases(results: Results, system: System, line: Line) -> Iterator[_Release
         origin = (line.experiment, line.setting) if fitted else (read, line.network, anew)
         number = str(seed if fitted else seed_of(seed))  # what several splits read is released once
         key = (number, *origin, what if fitted else entry.model_dump_json())
-        yield _Release(key, (str(seed), line.experiment, line.setting, line.network, entry.protects), line.network, entry)
+        yield _Release(
+            key, (str(seed), line.experiment, line.setting, line.network, entry.protects), line.network, entry
+        )
 
 
 def _compose(

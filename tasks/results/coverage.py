@@ -19,9 +19,7 @@ NONE = "none"
 MEASURED = {"published": pl.Float64, "ours_mean": pl.Float64, "data": pl.String}
 
 
-def coverage(
-    published: pl.DataFrame, suites: Iterable[tuple[Suite, pl.DataFrame, Mapping[str, str]]]
-) -> pl.DataFrame:
+def coverage(published: pl.DataFrame, suites: Iterable[tuple[Suite, pl.DataFrame, Mapping[str, str]]]) -> pl.DataFrame:
     """Columns `TABLE`, printed, real, part, synthetic, none, near: a row for each printed table on each data set.
 
     Each printed number counts once, under the best kind of data that it was measured on. `near`: those of real data or
