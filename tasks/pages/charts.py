@@ -27,9 +27,10 @@ COLOURS = ("#0072b2", "#d55e00", "#008a66", "#b3548c", "#b27d00", "#3b93c9", "#4
 """style.css has their counterparts on dark paper."""
 INK, SOFT, LINE = "#1c2024", "#565f68", "#cfd5da"
 DASHES = ([1, 0], [5, 2], [1.5, 1.5])
-MARKS = {"claimed": "diamond", "accounted": "circle", "audited": "stroke"}
+MARKS = {"claimed": "diamond", "accounted": "circle", "audited": "M0,-1.2V1.2"}
 """Kind of ε -> the shape of its mark."""
-ANCHORS = ["right", "left", "top", "bottom", "top-right", "bottom-right", "top-left", "bottom-left"]
+ANCHORS = ["top-right", "top-left", "bottom-right", "bottom-left", "top", "bottom", "right", "left"]
+"""Where a name may stand next to its point, the first that is free; above and below it covers no line."""
 MANY = 12
 """Values along an axis that are no sweep any more, but epochs: without marks and on a linear axis."""
 LOG_FROM = 9.0
@@ -73,7 +74,7 @@ def _drawn(described: str) -> str:
     for mark in vega["marks"]:
         if mark.get("name") == "names_marks":
             _place(mark)
-    drawn = UNPLACED.sub("", str(vl_convert.vega_tosvg(vega, allowed_base_urls=[])))
+    drawn = UNPLACED.sub("", str(vl_convert.vega_to_svg(vega, allowed_base_urls=[])))
     drawn = HIDDEN.sub("", drawn.replace(' aria-label="', ' data-text="'))
     return PLACES.sub(lambda place: DECIMALS.sub(r"\1", place.group()), drawn)
 
@@ -266,6 +267,6 @@ def _chart(rows: Rows) -> alt.Chart:
 def _place(mark: dict[str, Any]) -> None:
     """Let Vega place the names of points where they cover neither another name nor the frame."""
     text = {"text": {"field": "datum.name"}, "fill": {"field": "datum.colour"}, "fontSize": {"value": 12}}
-    label = {"type": "label", "size": {"signal": "[width, height]"}, "anchor": ANCHORS, "offset": [5, 12, 22]}
+    label = {"type": "label", "size": {"signal": "[width, height]"}, "anchor": ANCHORS, "offset": [3, 10, 20]}
     mark |= {"from": {"data": "ends_marks"}, "encode": {"enter": text}}
     mark["transform"] = [label | {"avoidBaseMark": False}]  # to avoid marks it would need a canvas

@@ -77,7 +77,7 @@ def frontier(board: Board, level: Level) -> Markup | None:
     lines = [row for row in (board.ceiling, board.noisy) if row is not None]
     across = [{"name": row["system"], "utility": row["utility"]} for row in lines]
     title = f"{board.publication}: {board.measure.label}"
-    return charts.frontier(title, points, across, x=terms.english()["levels"][level], y=board.measure.label)
+    return charts.frontier(title, points, across, x=f"{terms.english()['levels'][level]} ε", y=board.measure.label)
 
 
 def spent_row(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -52,10 +52,9 @@ def make(results: Results, paper: Any) -> Made:
     """
     by = measure(results, paper)
     known = tuple(card(results, system, by) for system in results.suite.compared)
-    private = [of for of in known if cards.is_private(of)]
-    drawn = [*suite.pages(results, paper), *map(cards.page, private)]
+    drawn = [*suite.pages(results, paper), *map(cards.page, known)]
     files = {page.address: render(page, results.revisions) for page in drawn}
-    files |= {cards.address(of, "json"): of.model_dump_json(indent=1) + "\n" for of in private}
+    files |= {cards.address(of, "json"): of.model_dump_json(indent=1) + "\n" for of in known}
     return Made(
         results.suite,
         by,

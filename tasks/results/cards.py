@@ -173,13 +173,6 @@ def card(results: Results, system: System, by: Measure) -> Card:
     )
 
 
-def spends(results: Results, system: System) -> bool:
-    """Whether anything of a system is private at setting `base`."""
-    return any(
-        is_private(line.entry) for line in results.lines if (line.experiment, line.setting) == (system.experiment, BASE)
-    )
-
-
 def _utility(results: Results, system: System, by: Measure) -> Utility | None:
     means = {"experiment": system.experiment, "setting": BASE, "metric": by.metric, "k": by.k}
     found = results.means.filter(**means)
