@@ -140,10 +140,8 @@ def frontier(title: str, points: Rows, across: Rows, *, x: str, y: str) -> Marku
         x, y: titles of the axes.
     """
     names = list(dict.fromkeys(row["name"] for row in points))
-    colours = {name: COLOURS[number % len(COLOURS)] for number, name in enumerate(names)}
-    shown = [{**row, "colour": colours[row["name"]], "text": f"{row['name']}: {row['epsilon']:.3g}"} for row in points]
+    shown = [{**row, "text": f"{row['name']}: {row['epsilon']:.3g}"} for row in points]
     proved = [{**row, "text": f"{row['name']}: ≥ {row['audited']:.3g}"} for row in shown if row["audited"]]
-    ends = list({row["name"]: row | {"to": row["epsilon"]} for row in shown}.values())
     values = [row["epsilon"] for row in shown] + [row["audited"] for row in proved]
     low, high = min(values) / 1.3, max(values) * 1.3
     ticks = [lead * 10.0**power for power in range(-4, 4) for lead in (1, 2, 5)]
@@ -154,22 +152,21 @@ def frontier(title: str, points: Rows, across: Rows, *, x: str, y: str) -> Marku
     epsilon = alt.X("epsilon:Q", title=x, scale=scale, axis=axis)
     bound = alt.X("audited:Q", title=x, scale=scale, axis=axis)
     utility = alt.Y("utility:Q", title=y, scale=alt.Scale(zero=False, padding=16), axis=alt.Axis(tickCount=5))
-    colour, group = alt.Color("colour:N", scale=None), alt.Detail("name:N")
+    paint = alt.Scale(domain=names, range=[COLOURS[number % len(COLOURS)] for number in range(len(names))])
+    colour = alt.Color("name:N", scale=paint, legend=alt.Legend(title=None, orient="bottom", columns=3))
     layers = [
         _chart(across).mark_rule(color=SOFT, strokeDash=[4, 3]).encode(y=utility),
-        _chart(across).mark_text(align="left", dy=-6, color=SOFT, fontSize=12).encode(
-            x=alt.value(3), y=utility, text="name:N"
-        ),
+        _chart(across)
+        .mark_text(align="left", baseline="bottom", dy=-2, color=SOFT, fontSize=12)
+        .encode(x=alt.value(3), y=utility, text="name:N"),
         _chart(proved).mark_rule(opacity=0.5).encode(x=epsilon, x2="audited:Q", y=utility, color=colour),
-        _chart(proved).mark_tick(thickness=2, size=12, orient="vertical").encode(
-            x=bound, y=utility, color=colour, description="text:N"
-        ),
-        _chart(shown).mark_line(strokeWidth=1.6).encode(x=epsilon, y=utility, color=colour, detail=group),
-        _chart(shown).mark_point(filled=True, size=40, opacity=1).encode(
-            x=epsilon, y=utility, color=colour, description="text:N"
-        ),
-        _chart(ends).mark_point(opacity=0).encode(x="to:Q", y=utility).properties(name="ends"),
-        _chart(ends).mark_text().encode(x="to:Q", y=utility, text="name:N").properties(name="names"),
+        _chart(proved)
+        .mark_tick(thickness=2, size=12, orient="vertical")
+        .encode(x=bound, y=utility, color=colour, description="text:N"),
+        _chart(shown).mark_line(strokeWidth=1.6).encode(x=epsilon, y=utility, color=colour),
+        _chart(shown)
+        .mark_point(filled=True, size=40, opacity=1)
+        .encode(x=epsilon, y=utility, color=colour, description="text:N"),
     ]
     return svg(alt.layer(*layers).properties(width=310, height=230), title)
 

@@ -108,7 +108,7 @@ def pages(documents: Mapping[str, str]) -> list[Page]:
     names = [*documents, "index"]
     sections = {name: parts(text, names) for name, text in documents.items()}
     rows = [
-        {"document": name, "section": part.title, "text": part.text, "section_href": f"{name}.html" + (place and f"#{part.anchor}" or "")}
+        {"document": name, "section": part.title, "text": part.text, "section_href": f"{name}.html" + ((place and f"#{part.anchor}") or "")}
         for name, of in sections.items()
         for place, part in enumerate(of)
     ]  # fmt: skip

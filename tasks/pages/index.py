@@ -38,7 +38,11 @@ class Reproduced:
 
 
 def page(
-    boards: Sequence[Board], suites: Iterable[Reproduced], coverage: pl.DataFrame, changes: Sequence[Change] | None, since: str
+    boards: Sequence[Board],
+    suites: Iterable[Reproduced],
+    coverage: pl.DataFrame,
+    changes: Sequence[Change] | None,
+    since: str,
 ) -> Page:
     """The first page.
 
@@ -66,9 +70,9 @@ def _charts(boards: Sequence[Board]) -> list[dict[str, Any]]:
             chosen[board.publication] = board
     drawn = [
         leaderboards.headline(board)
-        | {"best": board.best(LEVEL), "svg": chart, "href": leaderboards.address(board.publication)}
+        | {"best": leaderboards.best(board, LEVEL), "svg": chart, "href": leaderboards.address(board.publication)}
         for board in chosen.values()
-        if board.kind == "real" and board.best(LEVEL) and (chart := leaderboards.frontier(board, LEVEL))
+        if board.kind == "real" and leaderboards.best(board, LEVEL) and (chart := leaderboards.frontier(board, LEVEL))
     ]
     return drawn
 

@@ -92,7 +92,11 @@ def pages(
         *leaderboards.pages(drawn, known),
         cards.index([*known.values()], [row for of in made for row in _private(of, known)]),
         Page("coverage.html", "coverage.html.j2", {"rows": coverage.to_dicts()}),
-        Page(GLOSSARY, "glossary.html.j2", {"data": list({of.facts.source.dataset: of.facts.source for of in made}.values())}),
+        Page(
+            GLOSSARY,
+            "glossary.html.j2",
+            {"data": list({of.facts.source.dataset: of.facts.source for of in made}.values())},
+        ),
     ]
 
 
