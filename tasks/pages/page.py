@@ -101,6 +101,16 @@ def join(items: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(items[:-1]), items[-1]))) if items else ""
 
 
+def capitalize_first(text: str) -> str:
+    """The text with its first letter in upper case, the others as they are."""
+    return text[:1].upper() + text[1:]
+
+
+def label_of(experiment: str, labels: Mapping[str, str]) -> str:
+    """The name of a system in tables; of what is no system, its id."""
+    return labels.get(experiment, experiment)
+
+
 @cache
 def environment() -> Environment:
     """What draws templates, everything escaped. Raises (when a template is drawn): a slot that nothing fills."""
@@ -112,6 +122,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"number": number, "signed": signed, "epsilon": epsilon, "join_words": join}
+    made.filters |= {"capitalize_first": capitalize_first, "label_of": label_of}
     made.filters |= {"sentence": terms.sentence, "mechanism": terms.mechanism, "neighbours": terms.neighbours}
     made.globals |= {"column": Column, "charts": charts, "english": terms.english()}
     return made
