@@ -6,6 +6,7 @@ A way fails at a seed where so many first guesses would be right by chance with 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,12 +26,13 @@ AT_CHANCE = 0.001
 
 
 def gains(results: Results) -> pl.DataFrame:
-    """`judge.GAINS`: precision at the first guess over chance, for each way of each alignment."""
+    """`judge.GAINS`: precision at the first guess over chance, for each way of each alignment, over people."""
     rows = []
     for row in _ways(results):
         about = {"target": "accounts", "experiment": row["entry"], "attacker": row["way"], "k": 1, "control": "chance"}
-        about |= {"value": row["precision"], "is_control": row["way"] in SUPERVISED}
-        rows.append(about | judge.paired(row["seeds"], dict.fromkeys(row["seeds"], row["chance"])))
+        about |= {"value": row["precision"], "gain": row["precision"] - row["chance"]}
+        low, high = (bound - row["chance"] for bound in wilson(row["precision"], row["judged"]))
+        rows.append(about | {"low": low, "high": high, "is_control": row["way"] in SUPERVISED})
     return judge.table(rows)
 
 
@@ -67,6 +69,13 @@ def _ways(results: Results) -> list[dict[str, Any]]:
                 }
                 rows.append(row | {"failed": failed(entry, seeds, chance)})
     return rows
+
+
+def wilson(share: float, n: int) -> tuple[float, float]:
+    """The 95 % score interval of a share of n people (Wilson 1927): for other people, at the seeds that were run."""
+    z = 1.959964
+    middle, half = share + z * z / (2 * n), z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return (middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)
 
 
 def failed(entry: Aligned, seeds: Mapping[int, float], chance: float) -> list[int]:

@@ -15,7 +15,6 @@ from tasks.results.leakage.kind import Kind
 from tasks.results.load import Results
 
 RATINGS = "ratings"
-BLURRED = {"true": "attribute", "blurred": "attribute-blurred"}
 
 
 def gains(results: Results) -> pl.DataFrame:
@@ -29,13 +28,18 @@ def gains(results: Results) -> pl.DataFrame:
 
 
 def shown(results: Results, found: pl.DataFrame) -> dict[str, Any]:
-    """`k`: the longest list whose attack was compared with the ratings alone; `majority`: F1 of guessing; `blurring`.
+    """`k`: the longest list that was attacked; `majority`: F1 of guessing; `by_length`: the largest gain; `blurring`.
 
-    `blurring`: per system that releases blurred profiles, AUC of a detector with its interval, and F1 per attribute and
-    attacker from the true and from the blurred profile alone.
+    `by_length`: per attribute, attacker and length of the list, the largest gain over the ratings alone on any system.
+
+    `blurring`: AUC, with its interval, of a detector of blurred profiles, per system that releases these.
     """
     attributes = found["target"].unique(maintain_order=True).to_list()
+    by_length = found.group_by("target", "attacker", "k", maintain_order=True).agg(
+        pl.col("gain").max(), pl.col("above").any(), pl.len().alias("systems")
+    )
     return {
+        "by_length": by_length.sort("k", maintain_order=True).to_dicts(),
         "k": found["k"].max(),
         "majority": {name: _majority(results, name) for name in attributes},
         "blurring": [row for system in results.suite.compared if (row := _blurring(results, system.experiment))],

@@ -27,7 +27,7 @@ def gains(results: Results) -> pl.DataFrame:
     rows = []
     for row in _attacks(results).iter_rows(named=True):
         about = {"target": row["world"], "experiment": row["system"], "setting": row["setting"]}
-        about |= {"attacker": row["target"], "epsilon": row["epsilon"], "control": "chance"}
+        about |= {"attacker": "likelihood", "seen": row["target"], "epsilon": row["epsilon"], "control": "chance"}
         about |= {"value": row["advantage"], "gain": row["advantage"], "low": row["low"], "high": row["high"]}
         rows.append(about | {"is_control": row["epsilon"] is None or row["system"] in BASELINES})
     return judge.table(rows)

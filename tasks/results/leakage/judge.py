@@ -20,6 +20,7 @@ GAINS: dict[str, Any] = {
     "experiment": pl.String,  # what is attacked; of controls, what stands for that
     "setting": pl.String,
     "attacker": pl.String,
+    "seen": pl.String,  # what the attacker sees of it, where that varies
     "k": pl.Int32,  # length of the list that it sees; 0 for none
     "epsilon": pl.Float64,  # claimed by what is attacked, where that varies
     "control": pl.String,
@@ -31,7 +32,7 @@ GAINS: dict[str, Any] = {
     "is_control": pl.Boolean,  # whether nothing private is attacked, or nothing that is protected
 }
 """One row for each attack and control."""
-ATTACK = ("target", "experiment", "setting", "attacker", "k", "epsilon")
+ATTACK = ("target", "experiment", "setting", "attacker", "seen", "k", "epsilon")
 """Columns that tell attacks apart."""
 
 
@@ -58,8 +59,8 @@ class Finding:
 
 
 def table(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
-    """Rows under `GAINS`; a column that a row does not have is null, a setting `base`, k 0, and it is no control."""
-    blank = dict.fromkeys(GAINS) | {"setting": "base", "k": 0, "is_control": False}
+    """Rows under `GAINS`; what a row does not have is null, but for setting base, nothing seen, k 0 and no control."""
+    blank = dict.fromkeys(GAINS) | {"setting": "base", "seen": "", "k": 0, "is_control": False}
     return pl.DataFrame([{name: row.get(name, blank[name]) for name in GAINS} for row in rows], schema=GAINS)
 
 
@@ -96,12 +97,13 @@ def findings(judged: pl.DataFrame) -> list[Finding]:
 
 
 def strongest(judged: pl.DataFrame, gains: pl.DataFrame) -> list[dict[str, Any]]:
-    """The strongest attack on each target of each system, with its gain over every control as `over_CONTROL`."""
-    best = judged.sort("p_adjusted", -pl.col("gain"), maintain_order=True)
-    best = best.unique(("target", "experiment"), keep="first", maintain_order=True)
-    over: dict[tuple[Any, ...], dict[str, float]] = {}
+    """The strongest attack on each target of each system, with its gain over each control C as `over_C`, `low_C`."""
+    best = judged.with_row_index("place").sort("p_adjusted", -pl.col("gain"), maintain_order=True)
+    best = best.unique(("target", "experiment"), keep="first").sort("place").drop("place")
+    over: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in gains.iter_rows(named=True):
-        over.setdefault(tuple(row[name] for name in ATTACK), {})[f"over_{row['control']}"] = row["gain"]
+        of = over.setdefault(tuple(row[name] for name in ATTACK), {})
+        of |= {f"over_{row['control']}": row["gain"], f"low_{row['control']}": row["low"]}
     return [row | over[tuple(row[name] for name in ATTACK)] for row in best.iter_rows(named=True)]
 
 

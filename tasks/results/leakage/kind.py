@@ -18,6 +18,12 @@ from tasks.results.load import Results
 Shown = Callable[[Results, pl.DataFrame], dict[str, Any]]
 
 
+def nothing(results: Results, judged: pl.DataFrame) -> dict[str, Any]:
+    """What a section shows that has its findings alone."""
+    del results, judged
+    return {}
+
+
 @dataclass(frozen=True)
 class Kind:
     """A kind of attack."""
@@ -30,7 +36,7 @@ class Kind:
     """`judge.GAINS` of a suite; no rows where it has none."""
     deciding: tuple[str, ...] = ()
     """Controls that an attack has to beat; empty for all."""
-    shown: Shown = lambda results, judged: {}
+    shown: Shown = nothing
     """What else its section shows: numbers, ids and rows, of the results and the judged attacks."""
 
 

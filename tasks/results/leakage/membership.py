@@ -23,7 +23,7 @@ def gains(results: Results) -> pl.DataFrame:
     """`judge.GAINS` of attacks.parquet: the AUC of every attack over chance."""
     rows = []
     for row in results.attacks.iter_rows(named=True):
-        about = {"target": row["target"], "experiment": row["system"], "attacker": f"{row['attack']}/{row['seen']}"}
+        about = {"target": row["target"], "experiment": row["system"], "attacker": row["attack"], "seen": row["seen"]}
         about |= {"control": "chance", "value": row["auc"], "is_control": row["seen"] == BLIND}
         rows.append(about | {name: row[column] - CHANCE for name, column in _COLUMNS.items()})
     return judge.table(rows)
