@@ -72,6 +72,8 @@ CLAIMS = (
     "edges/released", "features/released", "privsr",
 )  # fmt: skip
 """Audits of published claims for which no finite ε follows: that one is refuted is a finding, not a fault."""
+OF_CODE = ("dp-popularity/above-cap",)
+"""Audits that have a configuration of their own whatever an experiment has: they are of the code and of no line."""
 _EQUAL = {"privacy": "dpsgd", "accounting": (None, "published"), "budgets": (None, "equal")}
 AUDITED_SETTINGS: dict[str, dict[str, Any]] = {
     "ae": {"model": "ae"} | _EQUAL, "mf": {"model": "mf"} | _EQUAL, "svd": {"model": "svd"} | _EQUAL,

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.audits import Samples, sessions, on_cpu
+from tasks.audits import Samples, on_cpu, sessions
 from tasks.audits.releases import FEATURES
 from tasks.contracts import Feature
 from tasks.models.ranking.dpmf import DPMF, DPMFConfig

@@ -118,8 +118,8 @@ class AttackKind:
     """What it attacks, for messages."""
     bands: Mapping[str, float]
     """The same of the metrics that it measures; those of the task come first."""
-    table: str
-    """Function (results) -> what `attacks.parquet` has of it, sorted."""
+    table: str | None = None
+    """Where metrics have all that was found: function (suite, metrics) -> what `attacks.parquet` has of it, sorted."""
     task: str | None = None
     """The only task that has this; None: all tasks have."""
     each: str | None = None
@@ -133,7 +133,6 @@ class AttackKind:
 ATTACKS = {
     "attribute": AttackKind(
         stages="tasks.stages.table_attacks:attribute",
-        table="tasks.reporting.files:gains",
         module="attack",
         what="attributes to infer",
         bands={
@@ -148,7 +147,6 @@ ATTACKS = {
     ),
     "edges": AttackKind(
         stages="tasks.stages.table_attacks:edges",
-        table="tasks.reporting.core.edges:frame",
         module="attack_edges",
         what="interactions to attack",
         bands={},
@@ -157,7 +155,6 @@ ATTACKS = {
     ),
     "membership": AttackKind(
         stages="tasks.stages.table_attacks:membership",
-        table="tasks.reporting.sections.membership:frame",
         module="attack_membership",
         what="members to tell from others",
         bands={},
@@ -167,7 +164,6 @@ ATTACKS = {
     ),
     "reconstruction": AttackKind(
         stages="tasks.stages.table_attacks:reconstruction",
-        table="tasks.reporting.sections.reconstruction:frame",
         module="attack_ratings",
         what="ratings to reconstruct",
         bands={"reconstruction/*": 0.03},
@@ -176,7 +172,6 @@ ATTACKS = {
     ),
     "embeddings": AttackKind(
         stages="tasks.stages.table_attacks:embeddings",
-        table="tasks.reporting.sections.leaks:frame",
         module="attack_embeddings",
         what="embeddings to attack",
         bands={

@@ -143,7 +143,7 @@ class Suite(Facts):
     @property
     def kind(self) -> Kind:
         """What data the numbers are of."""
-        return "synthetic" if self.synthetic else "part" if self.stands_for else "real"
+        return kind_of(self.stands_for, synthetic=self.synthetic)
 
     @property
     def compared(self) -> tuple[System, ...]:
@@ -154,3 +154,8 @@ class Suite(Facts):
     def n_splits(self) -> int:
         """On how many splits of the data systems were run at setting `base`."""
         return 1 + max((split_of(seed) for system in self.compared for seed in system.seeds), default=0)
+
+
+def kind_of(stands_for: str, *, synthetic: bool) -> Kind:
+    """What data numbers are of, by what these stand for (`Suite.stands_for`)."""
+    return "synthetic" if synthetic else "part" if stands_for else "real"

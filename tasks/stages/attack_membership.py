@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -36,7 +36,8 @@ from tasks.models.ranking.many import fit_many, together
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.audits import one_run
-from tasks.reporting.core import units as protected
+from tasks.privacy.units import group_event
+from tasks.privacy.units import steps as steps_between
 from tasks.stages import runs
 from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
@@ -50,7 +51,7 @@ ALARM = 0.01
 """Probability that any of the tests of a suite refutes a guarantee that holds."""
 GUESSED = 0.25
 """Share of the targets about whom the attacker guesses, half of them `in`."""
-UNITS: Mapping[shadows.Kind, str] = {"user": protected.USER, "interaction": protected.INTERACTION}
+UNITS: Mapping[shadows.Kind, Literal["user", "interaction"]] = {"user": "user", "interaction": "interaction"}
 Bounds = dict[shadows.Kind, tuple[float, float]]
 """Kind of target -> (ε, δ) that is accounted for; none where nothing bounds it."""
 
@@ -213,10 +214,10 @@ def accounted(ledger: list[LedgerEntry]) -> Bounds:
         for made in entries:
             key = tuple(event.model_dump_json() for event in made.events)
             known = steps.get(key, (0, made))[0]
-            here = protected.steps(unit, protected.unit(made))
+            here = steps_between(unit, made.unit)
             steps[key] = (min(filter(None, (known, here)), default=0), made)
         if steps and all(count for count, _ in steps.values()):
-            events = [protected.group_event(event, count) for count, made in steps.values() for event in made.events]
+            events = [group_event(event, count) for count, made in steps.values() for event in made.events]
             spent = account(events, max(made.accounted_delta or 0.0 for made in entries))
             if spent.epsilon is not None:
                 bounds[kind] = (spent.epsilon, spent.delta)

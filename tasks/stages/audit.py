@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from tasks import contracts
-from tasks.audits import of_model
+from tasks.audits import OF_CODE, of_model
 from tasks.audits.verdicts import corrected_confidence, is_fault, record
 from tasks.config.fields import PerturbedFeatures
 from tasks.config.params import Experiment, Params, Suite, entry, load
@@ -78,7 +78,7 @@ def plan(name: str, params: Params) -> Plan:
     for key, experiment in suite.experiments.items():
         for setting, config in experiment.settings().items():
             for audit, arguments in of_model(experiment.model, config).items():
-                _add(planned, audit, arguments, key, [setting])
+                _add(planned, audit, arguments, "" if audit in OF_CODE else key, [setting])
     if TASKS[suite.task].networks:
         for release in releases(name, params):
             _networks(planned, release, suite, params)
@@ -117,7 +117,7 @@ def _networks(planned: Plan, name: str, suite: Suite, params: Params) -> None:
         if name in releases_behind(experiment.features, params)
     }
 
-    def add(audit: str, epsilon: float, network: str = "", **more: Any) -> None:
+    def add(setting: str, audit: str, epsilon: float, network: str = "", **more: Any) -> None:
         arguments = {"epsilon": epsilon, **more}
         _add(planned, audit, arguments, network=network)
         for key, experiment in readers.items():
@@ -129,21 +129,21 @@ def _networks(planned: Plan, name: str, suite: Suite, params: Params) -> None:
                 feature for feature in schema.features if not public or feature.bounds == "public"
             )
             if features and as_authors:
-                add("features/released", budgets.features_epsilon, network, of=features)
+                add(setting, "features/released", budgets.features_epsilon, network, of=features)
             elif features:
-                add("features", budgets.features_epsilon, network, of=features)
+                add(setting, "features", budgets.features_epsilon, network, of=features)
         if as_authors:
-            add("edges/released", budgets.edges_epsilon, count_share=release.count_share)
+            add(setting, "edges/released", budgets.edges_epsilon, count_share=release.count_share)
             continue
         cells, count = edges.budgets(budgets.edges_epsilon, release.count_share, release.accounting)
-        add("edges/number", count)
+        add(setting, "edges/number", count)
         if not public:
-            add("edges/filled", budgets.edges_epsilon, count_share=release.count_share)
+            add(setting, "edges/filled", budgets.edges_epsilon, count_share=release.count_share)
         if public:
-            add("edges", budgets.edges_epsilon, count_share=release.count_share)
-            add("edges/cells", cells)
+            add(setting, "edges", budgets.edges_epsilon, count_share=release.count_share)
+            add(setting, "edges/cells", cells)
         if public and budgets.text_epsilon is not None:
-            add("texts", budgets.text_epsilon)
+            add(setting, "texts", budgets.text_epsilon)
 
 
 def _add(

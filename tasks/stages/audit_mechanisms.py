@@ -7,9 +7,9 @@ from concurrent.futures import as_completed
 from typing import Any
 
 from tasks.audits import AUDITS, CLAIMS
-from tasks.audits.verdicts import corrected_confidence, record
+from tasks.audits.verdicts import corrected_confidence, is_fault, record
 from tasks.errors import ConfigurationError
-from tasks.reporting.core.corrections import weighed
+from tasks.privacy.audits.audit import verdict
 from tasks.stages.parent import workers
 
 SEED = 0
@@ -40,4 +40,7 @@ def run(names: Sequence[str], jobs: int) -> Iterator[dict[str, Any]]:
 
 
 def _record(name: str, confidence: float) -> dict[str, Any]:
-    return weighed(record(name, confidence, SEED)) | {"claim": name in CLAIMS}
+    made = record(name, confidence, SEED)
+    audited, claimed, accounted = (made[key] for key in ("audited_epsilon", "epsilon_claimed", "epsilon_accounted"))
+    judged = verdict(audited, claimed, accounted, tuple(made["controls"].values()))
+    return made | {"verdict": judged, "fault": is_fault(made), "claim": name in CLAIMS}

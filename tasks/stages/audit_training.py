@@ -101,7 +101,7 @@ def assemble(name: str, units: list[Unit]) -> None:
     with atomic_write(RUNS / name / "one_run.json") as place:
         write_json(place, records)
     for record in records:
-        if record["accounted"] is not None and record["verdict"] == "refuted":
+        if record["accounted"] is not None and record["epsilon"] > record["accounted"]:
             raise PrivacyError(
                 f"{RUNS / name / 'one_run.json'}: {record['experiment']}, {record['setting']}: accounted at epsilon "
                 f"{record['accounted']:.4g}, but its training proves at least {record['epsilon']:.3g}; "
@@ -215,13 +215,9 @@ def _record(
     control, half: the same audit of training without noise, and with half of it.
     """
     claim = entry.claimed_epsilon if entry.accounted_epsilon is None else entry.accounted_epsilon
-    p_value = None
-    verdict = "no claim"
-    if claim is not None:
-        p_value = one_run.p_value(run.canaries, run.guesses, run.correct, claim, delta)
-        least = min(control.epsilon, half.epsilon)
-        verdict = "refuted" if run.epsilon > claim else "consistent" if least > claim else "inconclusive"
+    p_value = None if claim is None else one_run.p_value(run.canaries, run.guesses, run.correct, claim, delta)
     return {
+        "unit": entry.unit,
         "neighbouring": entry.neighbouring,
         "accounting": entry.accounting,
         "claimed": entry.claimed_epsilon,
@@ -237,7 +233,6 @@ def _record(
         "control": control.epsilon,
         "control_correct": control.correct,
         "control_half": half.epsilon,
-        "verdict": verdict,
     }
 
 

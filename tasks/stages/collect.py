@@ -1,6 +1,6 @@
 """Stage `collect`: what a suite's runs produced as small files for git, from which its page is drawn.
 
-Writes data/results/<suite>/ (`tasks.reporting.files`). Everything is computed before anything is written, and each
+Writes data/results/<suite>/ (`tasks.results.tables`). Everything is computed before anything is written, and each
 file replaces its predecessor in one rename. The same runs always give the same bytes.
 data/results/<suite>/provenance.json is written only with one of them, or where there is none, so it stays that of the
 runs that gave the numbers.
@@ -8,6 +8,8 @@ runs that gave the numbers.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from filecmp import cmp
 from functools import reduce
 from pathlib import Path
@@ -20,24 +22,18 @@ from pydantic import BaseModel, ValidationError
 
 from tasks import contracts
 from tasks.config.originals import publication, stands_for
-from tasks.config.params import Experiment, Params, Suite, entry, load, own_file
+from tasks.config.params import Experiment, Params, entry, load, own_file
 from tasks.config.tasks import ATTACKS, TASKS, resolve
 from tasks.disk import rename
 from tasks.errors import ConfigurationError, DataError, PrivacyError
+from tasks.evaluation.gains import GAINS
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.reporting import files
-from tasks.reporting.core import audits
-from tasks.reporting.core.results import (
-    BASE,
-    Processed,
-    Results,
-    Run,
-    Spent,
-    System,
-    label,
-    unique,
-)
-from tasks.reporting.sections import one_run, word_vectors
+from tasks.privacy.audits.unaudited import is_private, reason
+from tasks.results import facts, tables
+from tasks.results import load as files
+from tasks.results.facts import BASE
+from tasks.results.load import PROVENANCE, Run
+from tasks.results.tables import Spent
 from tasks.stages.command import run_stage
 from tasks.stages.common import (
     DATA,
@@ -51,12 +47,15 @@ from tasks.stages.common import (
     require_passed,
 )  # fmt: skip
 from tasks.stages.cost import Cost
-from tasks.stages.papers import describe
 from tasks.stages.provenance import path as provenance_path
 
 INPUTS = "inputs.json"
 """Of a run: the checks that its inputs passed, whether they are synthetic, and how much there was to attack."""
 WORDS = DATA / "words"
+WORD_FIELDS = ("vectors", "dimension", "vocabulary", "n_users", "attributes", "words", "origins")
+OF_NETWORKS = ("networks", "anchors", "aligned")
+"""Facts of a suite whose data are a pair of networks."""
+METRIC_ORDER = ("suite", "experiment", "dataset", "model", "setting", "metric", "k", "seed")
 
 
 def main(name: str) -> None:
@@ -68,10 +67,8 @@ def main(name: str) -> None:
     params = load()
     entry("suites", name, params.suites)
     require_passed("metrics", name, name)
-    results = read_results(name, params)
-    attack = params.suites[name].attack
-    attacks = files.gains(results) if attack is None else resolve(ATTACKS[attack.kind].table)(results)
-    for line in audits.unexplained_lines(results):
+    suite, frames = read_results(name, params)
+    for line in unexplained_lines(frames):
         raise PrivacyError(
             f"{RUNS / name / 'audit.json'}: {line}: neither audited nor a reason why not; add an audit to tasks/audits "
             "or a reason to tasks/privacy/audits/unaudited.py"
@@ -80,21 +77,34 @@ def main(name: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder, prefix=".", suffix=".partial") as place:
         new = Path(place)
-        files.write(results, new, attacks)
+        tables.write(new, suite, frames)
         changed = [
             file
-            for file in files.WRITTEN
+            for file in tables.WRITTEN
             if not (folder / file).is_file() or not cmp(new / file, folder / file, shallow=False)
         ]
-        recorded = folder / files.PROVENANCE
+        recorded = folder / PROVENANCE
         if changed or not recorded.exists():
             known = {(run.stage, run.name): run for run in (files.read_runs(recorded) if recorded.exists() else ())}
             known |= {(run.stage, run.name): run for run in read_runs(name, params)}
             if known:  # outputs that were pulled have no record here: theirs is the one that is known
-                files.write_runs(known.values(), new / files.PROVENANCE)
-                changed.append(files.PROVENANCE)
+                files.write_runs(known.values(), new / PROVENANCE)
+                changed.append(PROVENANCE)
         for file in changed:
             rename(new / file, folder / file)
+
+
+def unexplained_lines(frames: Mapping[str, pl.DataFrame]) -> list[str]:
+    """Each private line that has neither an audit nor a reason: system, setting, mechanism and observer."""
+    audited = {line for lines in frames["audits"]["lines"] for line in json.loads(lines)}
+    entries = tables.entries(frames["ledger"], frames["events"])
+    return sorted(
+        {
+            f"{row['model']}, {row['setting']}: {row['mechanism']} {row['observer']}".rstrip()
+            for row in frames["ledger"].iter_rows(named=True)
+            if is_private(made := entries[row["line"]]) and row["line"] not in audited and reason(made) is None
+        }
+    )
 
 
 def read_runs(suite: str, params: Params) -> list[Run]:
@@ -140,8 +150,8 @@ def _cost(record: dict[str, Any], units: dict[str, dict[str, float]]) -> dict[st
     }
 
 
-def read_results(suite: str, params: Params) -> Results:
-    """Everything the suite's runs produced, without the published figures.
+def read_results(suite: str, params: Params) -> tuple[facts.Suite, dict[str, pl.DataFrame]]:
+    """Everything the suite's runs produced: its facts, and tables by name (`tasks.results.tables`).
 
     Raises:
         DataError: a run is missing or not what its contract says, or real and synthetic data are mixed.
@@ -152,48 +162,84 @@ def read_results(suite: str, params: Params) -> Results:
         raise ConfigurationError(f"{own_file(suite)}: experiments: there are none; add one or remove the suite")
     task, attack = TASKS[own.task], None if own.attack is None else ATTACKS[own.attack.kind]
     stages = ("train", "attack") if attack is not None and attack.each else ("train",)
-    source = read_json(PROCESSED / data / "source.json")
-    systems = tuple(read_system(name, experiment, params) for name, experiment in experiments.items())
     folders = [RUNS / suite / name for name in experiments]
-    tables = [
+    measured = [
         contracts.read(folder / stage / "metrics.parquet", contracts.METRICS) for folder in folders for stage in stages
     ]
     inputs = {
         (name, stage): read_json(RUNS / suite / name / stage / INPUTS) for name in experiments for stage in stages
     }
-    targets = [record["targets"] for record in inputs.values() if "targets" in record]
     collects = [kind.collects for kind in (task, attack) if kind is not None and kind.collects]
-    more: dict[str, Any] = {
-        name: value for collector in collects for name, value in resolve(collector)(suite, params).items()
+    more = {name: value for collector in collects for name, value in resolve(collector)(suite, params).items()}
+    metrics = pl.concat([*measured, *more.pop("metrics", [])])
+    about = _facts(suite, params, inputs, {name: more.pop(name) for name in list(more) if name in OF_NETWORKS})
+    spent = [made for name in experiments for made in _read_spent(RUNS / suite / name / "train/ledger.json", name)]
+    ledger = tables.ledger(spent, {system.experiment: system.model for system in about.systems})
+    records = read_json(RUNS / suite / "audit.json")
+    if attack is not None and attack.table:
+        more["attacks"] = resolve(attack.table)(about, metrics)
+    return about, ledger | {
+        "metrics": metrics.select(contracts.METRICS.names).sort(METRIC_ORDER),
+        "attacks": more.pop("attacks", no_gains()),
+        "history": pl.concat(_history(suite, name) for name in experiments),
+        "audits": tables.audits(records, ledger["ledger"]),
+        "one_run": pl.DataFrame(read_json(RUNS / suite / "one_run.json") if own.training_audit else [], tables.ONE_RUN),
+        "checks": pl.DataFrame(_checks(suite, inputs), tables.CHECKS),
+        "counts": pl.concat(_counts(name, params) for name in (data, own.counts) if name),
+        **more,
     }
-    networks = more.get("networks", ())
-    return Results(
-        suite=suite,
+
+
+def _facts(
+    name: str, params: Params, inputs: dict[tuple[str, str], dict[str, Any]], networks: dict[str, Any]
+) -> facts.Suite:
+    own, counted = params.suites[name], params.suites[name].counts
+    source = read_json(PROCESSED / own.data / "source.json")
+    if counted is not None:
+        require_passed("processed", counted)
+    targets = [record["targets"] for record in inputs.values() if "targets" in record]
+    prints = data_fingerprints(own.data, params) | (data_fingerprints(counted, params) if counted else {})
+    return facts.Suite(
+        suite=name,
         title=own.title,
-        dataset=data,
-        synthetic=_is_synthetic(suite, inputs, source),
-        licence=f"{source['dataset']}, from {source['address']}. Licence: {source['licence']}",
-        systems=systems,
-        metrics=pl.concat([*tables, *more.pop("metrics", [])]),
-        gains=more.pop("gains", files.no_gains()),
-        audit=tuple(read_json(RUNS / suite / "audit.json")),
-        checks=_checks(suite, inputs),
-        published=pl.DataFrame(schema=files.PUBLISHED),
-        n_targets=max(targets, default=0),
         paper=own.paper,
-        attack=None if own.attack is None else own.attack.model_dump(mode="json"),
-        processed=_read_processed(data, params),
-        counted=_read_counted(own, params),
-        one_run=tuple(_records(RUNS / suite / "one_run.json", one_run.FIELDS)) if own.training_audit else (),
-        words=tuple(_words(params, suite)),
-        validation=task.validation.format(k=own.training.validation_k),
-        fingerprints=data_fingerprints(data, params) | (data_fingerprints(own.counts, params) if own.counts else {}),
-        stands_for=stands_for(data, params),
+        dataset=own.data,
+        publication=publication(own.data, params),
+        counted=publication(counted, params) if counted else "",
+        n_features=_n_features(own.data),
+        n_counted_features=_n_features(counted) if counted else 0,
+        synthetic=_is_synthetic(name, inputs, source),
+        stands_for=stands_for(own.data, params),
+        source=facts.Source(**{key: source[key] for key in facts.Source.model_fields}),
         part=own.about.part,
         limits=own.about.limits,
-        layout=describe(own.paper, networks),
-        **more,
+        validation=TASKS[own.task].validation.format(k=own.training.validation_k),
+        attack=None if own.attack is None else own.attack.model_dump(mode="json"),
+        n_targets=max(targets, default=0),
+        fingerprints=prints,
+        words=tuple(_words(params, name)),
+        systems=tuple(read_system(key, experiment, params) for key, experiment in own.experiments.items()),
+        networks=networks.get("networks", ()),
+        anchors=networks.get("anchors", 0),
+        aligned=networks.get("aligned", ()),
     )
+
+
+def _n_features(data: str) -> int:
+    return len(read_json(PROCESSED / data / "schema.json")["features"])
+
+
+def _counts(data: str, params: Params) -> pl.DataFrame:
+    """What each step of a protocol left, under the name of the data's publication, or that of its replica."""
+    counts = read_json(PROCESSED / data / "counts.json")
+    return pl.DataFrame([{"dataset": publication(data, params), **step} for step in counts], tables.COUNTS)
+
+
+def no_gains() -> pl.DataFrame:
+    """The table `attacks` of a suite without one."""
+    nothing = pl.from_arrow(GAINS.empty_table())
+    assert isinstance(nothing, pl.DataFrame)
+    return nothing.select(pl.lit("").alias("experiment"), pl.lit("").alias("model"), pl.all())
 
 
 def data_fingerprints(data: str, params: Params) -> dict[str, str]:
@@ -204,7 +250,7 @@ def data_fingerprints(data: str, params: Params) -> dict[str, str]:
 
 def _words(params: Params, suite: str) -> list[dict[str, Any]]:
     """What is known of every set of word vectors that the suite's systems read."""
-    names = unique(
+    names = dict.fromkeys(
         [
             name
             for experiment in params.suites[suite].experiments.values()
@@ -212,11 +258,7 @@ def _words(params: Params, suite: str) -> list[dict[str, Any]]:
             if layer == WORDS.name
         ]
     )
-    return [
-        {"name": name} | record
-        for name in names
-        for record in _records(WORDS / name / "words.json", word_vectors.FIELDS)
-    ]
+    return [{"name": name} | record for name in names for record in _records(WORDS / name / "words.json", WORD_FIELDS)]
 
 
 def _records(path: Path, fields: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -229,35 +271,28 @@ def _records(path: Path, fields: tuple[str, ...]) -> list[dict[str, Any]]:
     return records
 
 
-def _read_processed(data: str, params: Params) -> Processed:
-    """What the protocol left of the suite's data, under the name of its publication, or that of its replica."""
-    schema, counts = (read_json(PROCESSED / data / file) for file in ("schema.json", "counts.json"))
-    return Processed(publication(data, params), len(schema["features"]), tuple(counts))
-
-
-def _read_counted(own: Suite, params: Params) -> Processed | None:
-    """The same of the data that are counted beside the suite's, which must have passed their check."""
-    if own.counts is None:
-        return None
-    require_passed("processed", own.counts)
-    return _read_processed(own.counts, params)
-
-
-def read_system(name: str, experiment: Experiment, params: Params) -> System:
-    """One experiment: its parameters, its history and what it spent."""
-    folder = RUNS / experiment.suite / name / "train"
-    history = read_json(folder / "history.json")
-    return System(
+def read_system(name: str, experiment: Experiment, params: Params) -> facts.System:
+    """One experiment: its parameters, and which runs the cap on epochs ended."""
+    return facts.System(
         experiment=name,
-        name=experiment.system,
-        label=label(name, experiment.suite),
+        model=experiment.system,
+        label=name.removeprefix(f"{experiment.suite}-") or name,
         dataset=experiment.data,
         seeds=tuple(params.suites[experiment.suite].runs(experiment, BASE)),
         parameters=deciding_parameters(experiment, params),
-        history=files.shown_history(history),
-        spent=tuple(_read_spent(folder / "ledger.json")),
-        cut_off=cut_off(history),
+        cut_off=cut_off(read_json(RUNS / experiment.suite / name / "train/history.json")),
     )
+
+
+def _history(suite: str, name: str) -> pl.DataFrame:
+    """What pages show of training: `tables.HISTORY` at setting `base`."""
+    history = read_json(RUNS / suite / name / "train/history.json")
+    rows = [
+        {"experiment": name, "seed": int(seed)} | {key: epoch.get(key) for key in list(tables.HISTORY)[2:]}
+        for seed, epochs in history.get(BASE, {}).items()
+        for epoch in epochs
+    ]
+    return pl.DataFrame(rows, tables.HISTORY)
 
 
 def deciding_parameters(experiment: Experiment, params: Params) -> dict[str, Any]:
@@ -294,13 +329,13 @@ def cut_off(history: dict[str, dict[str, list[dict[str, Any]]]]) -> dict[str, tu
     return {setting: seeds for setting, seeds in by_setting.items() if seeds}
 
 
-def _read_spent(path: Path) -> list[Spent]:
+def _read_spent(path: Path, experiment: str) -> list[Spent]:
     entries = []
     for index, record in enumerate(read_json(path)):
         fields: dict[str, Any] = dict(record)
         try:
             setting, seed, network = fields.pop("setting"), fields.pop("seed"), fields.pop("network", "")
-            entries.append(Spent(setting, seed, LedgerEntry.model_validate(fields), network))
+            entries.append(Spent(experiment, setting, seed, LedgerEntry.model_validate(fields), network))
         except (KeyError, ValidationError) as error:
             problem = " ".join(str(error).split())
             raise DataError(f"{path}: entry {index} is not a ledger entry ({problem}); run train again") from error

@@ -15,13 +15,10 @@ from tasks.errors import DataError
 from tasks.evaluation.gains import GAINS
 from tasks.evaluation.ranking import Seen
 from tasks.evaluation.users import bin_users, exposure, ndcg
-from tasks.reporting.core.layout import join_words
-from tasks.reporting.core.results import BASE, Aligned, Network
+from tasks.results import tables
+from tasks.results.facts import BASE, Aligned, Network
 from tasks.stages.common import PROCESSED, RUNS, read_json
 from tasks.stages.papers import describe
-
-LAYERS = {"processed": "true attributes", "perturbed": "perturbed attributes"}
-"""Layer of the attributes that an alignment sees -> how it is told."""
 
 
 def collect_networks(suite: str, params: Params) -> dict[str, Any]:
@@ -83,34 +80,38 @@ def read_aligned(suite: str, params: Params, anchors: int) -> list[tuple[Aligned
 
 
 def alignment(name: str, params: Params, anchors: int) -> Aligned:
-    """What there is to tell of an entry of `aligned`."""
+    """The facts of an entry of `aligned`."""
     entry = params.aligned[name]
-    layer = params.networks_of(entry).partition("/")[0]
-    sees = [f"vectors by {params.embeddings[entry.embeddings].model}"] if entry.embeddings else []
-    columns = "" if entry.matches_columns else ", unknown which is which"
-    sees += [LAYERS[layer] + columns] if entry.reads_attributes else []
-    return Aligned(name, join_words(sees), round(entry.test_share * anchors))
+    return Aligned.model_validate(
+        {
+            "name": name,
+            "embeddings": params.embeddings[entry.embeddings].model if entry.embeddings else "",
+            "attributes": params.networks_of(entry).partition("/")[0] if entry.reads_attributes else "",
+            "matches_columns": entry.matches_columns,
+            "judged": round(entry.test_share * anchors),
+        }
+    )
 
 
 def attribute(suite: str, params: Params) -> dict[str, Any]:
     """What attribute inference gains over its controls."""
-    tables = []
+    found = []
     for name, experiment in params.suites[suite].experiments.items():
         gains = contracts.read(RUNS / suite / name / "attack/gains.parquet", GAINS)
-        tables.append(
-            gains.select(pl.lit(name).alias("experiment"), pl.lit(experiment.system).alias("model"), pl.all())
-        )
-    return {"gains": pl.concat(tables)}
+        found.append(gains.select(pl.lit(name).alias("experiment"), pl.lit(experiment.system).alias("model"), pl.all()))
+    return {"attacks": pl.concat(found).sort(GAIN_ORDER)}
 
 
 def edges(suite: str, _: Params) -> dict[str, Any]:
     """What the attack on single interactions found; raises as `_read`."""
-    return {"edges": _read(RUNS / suite / "edges/edges.parquet", "attack-edges")}
+    found = _read(RUNS / suite / "edges/edges.parquet", "attack-edges")
+    return {"attacks": found.sort("system", "setting", "target", "world", "epsilon")}
 
 
 def membership(suite: str, _: Params) -> dict[str, Any]:
     """What the attack on membership found; raises as `_read`."""
-    return {"membership": _read(RUNS / suite / "membership/membership.parquet", "attack-membership")}
+    found = _read(RUNS / suite / "membership/membership.parquet", "attack-membership")
+    return {"attacks": found.sort(*ORDER)}
 
 
 def _read(path: Path, stage: str) -> pl.DataFrame:
@@ -121,6 +122,8 @@ def _read(path: Path, stage: str) -> pl.DataFrame:
         raise DataError(f"{path}: not readable ({error}); run {stage} again") from error
 
 
+GAIN_ORDER = ("experiment", "setting", "attribute", "attacker", "k", "control")
+ORDER = ("system", "target", "seen", "attack")
 RELEASED = "released"
 STEPS = {"ndcg": 20, "exposure": 50}
 """Bins of equal width between 0 and 1, before small ones are joined."""
@@ -149,9 +152,9 @@ def collect_distributions(suite: str, params: Params) -> dict[str, Any]:
         lists = [_lists(suite, name, seed, shape[0])[:, :k] for seed in experiment.seeds]
         for metric, values in _values(lists, test, popularity).items():
             edges = np.round(np.linspace(0.0, 1.0, STEPS[metric] + 1), 2).tolist()
-            bins = [list(each) for each in bin_users(values, edges)]
-            records.append({"experiment": name, "metric": metric, "k": k, "bins": bins})
-    return {"spreads": tuple(records)}
+            about = {"experiment": name, "metric": metric, "k": k}
+            records += [about | {"low": low, "high": high, "users": n} for low, high, n in bin_users(values, edges)]
+    return {"spreads": pl.DataFrame(records, tables.SPREADS)}
 
 
 def _values(

@@ -18,15 +18,16 @@ from tasks.config.tasks import ATTACKS, TASKS, resolve
 from tasks.errors import ConfigurationError
 from tasks.fingerprints import Plugin
 from tasks.papers import DEFAULT
+from tasks.results.tables import WRITTEN
 from tasks.stages import table_audits
 from tasks.stages.common import file_digest
 from tasks.stages.stage import Items, Stage, inherited_keys, model, names, no_plugins, nothing_else
 
 DECIDES_NOTHING = True
 ROOT, DATA = "dvc.yaml", "data/dvc.yaml"
-RESULTS = ("attacks.parquet", "history.parquet", "ledger.json", "metrics.csv", "metrics.parquet", "results.json")
+RESULTS = WRITTEN
 """What `collect` writes of a suite, and `report` reads but for metrics.csv, which is for people."""
-TABLES = ("claims.csv", "comparison.csv", "ledger.csv", "plots", "summary.json")
+TABLES = ("claims.csv", "comparison.csv", "plots", "summary.json")
 """What follows from them, and `report` writes."""
 PUBLISHED = "data/reference/paper_tables.csv"
 

@@ -26,7 +26,7 @@ from tasks.config.params import Params, entry, load, own_file
 from tasks.errors import ConfigurationError, DivergenceError
 from tasks.models import model_class
 from tasks.models.training import EpochModel
-from tasks.reporting.core import origins
+from tasks.results.facts import kind_of
 from tasks.stages import runs
 from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
@@ -47,7 +47,7 @@ COLUMNS = {
     "metric": pl.String,
     "valid": pl.Float64,  # -inf where training diverged
     "seconds": pl.Float64,  # of training; of models without epochs all draws
-    origins.COLUMN: pl.String,
+    "data": pl.String,
     "revision": pl.String,  # of the code that had this result first
 }
 OUTCOME = ["experiment", "config", "seed", "best_epoch", "epochs", "valid"]
@@ -72,8 +72,8 @@ def main(name: str) -> None:
     with Screen(name, len(overrides)) as screen:
         trials = [trial(name, params, experiment.config | override, screen) for override in overrides]
     synthetic = contracts.read_schema(PROCESSED / experiment.data / "schema.json").synthetic
-    kind = origins.kind_of(stands_for(experiment.data, params), synthetic=synthetic)
-    of = {origins.COLUMN: kind, "revision": git_revision()}
+    kind = kind_of(stands_for(experiment.data, params), synthetic=synthetic)
+    of = {"data": kind, "revision": git_revision()}
     table = pl.DataFrame([record | of for record in trials], schema=COLUMNS)
     path = RESULTS / experiment.suite / "tuning.csv"
     if path.exists():
