@@ -2,16 +2,20 @@
 
 No script runs in a picture, no font and no data are fetched, and the same rows give the same bytes. Colours are those
 of light paper; style.css exchanges them on dark paper. What a mark means stands in `data-text`, for pointing at it.
+Vega places the names of points and leaves out those without room, so every chart has its rows next to it.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
+from urllib.parse import quote
 
 import altair as alt
 import vl_convert
@@ -21,14 +25,23 @@ from markupsafe import Markup
 Rows = Sequence[Mapping[str, Any]]
 COLOURS = ("#0072b2", "#d55e00", "#008a66", "#b3548c", "#b27d00", "#3b93c9", "#4d4d4d")
 """style.css has their counterparts on dark paper."""
+INK, SOFT, LINE = "#1c2024", "#565f68", "#cfd5da"
 SHAPES = {
     "circle": "●", "square": "■", "triangle-up": "▲", "diamond": "◆", "cross": "✚", "triangle-down": "▼",
     "triangle-right": "▶",
 }  # fmt: skip
 """Vega-Lite's name of a mark -> its sign in a legend."""
-INK, SOFT, LINE, BLACK, PAPER = "#1c2024", "#565f68", "#cfd5da", "#000000", "#ffffff"
+BLACK, PAPER = "#000000", "#ffffff"
 HEAT, DARK = ("#9ecae1", "#f7f4f0", "#c8102e"), 0.8
 """Colours of a heat map at the lowest value, at zero and at the highest, and where white is easier to read on them."""
+DASHES = ([1, 0], [5, 2], [1.5, 1.5])
+MARKS = {"claimed": "diamond", "accounted": "circle", "audited": "stroke"}
+"""Kind of ε -> the shape of its mark."""
+ANCHORS = ["right", "left", "top", "bottom", "top-right", "bottom-right", "top-left", "bottom-left"]
+MANY = 12
+"""Values along an axis that are no sweep any more, but epochs: without marks and on a linear axis."""
+LOG_FROM = 9.0
+"""From this ratio of the largest to the least value of a sweep on, its axis is logarithmic."""
 FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
 CONFIG = {
     "background": None,
@@ -48,6 +61,8 @@ HIDDEN = re.compile(
     r'| [xy]2="0"| transform="translate\(0,0\)"| xmlns:xlink="[^"]*"| version="1.1"| font-family="[^"]*"'
 )
 """Of SVG as it is made: paths of no extent, and attributes that say nothing in a page or stand at its root."""
+UNPLACED = re.compile(r'<text[^>]* opacity="0">[^<]*</text>')
+"""Names without room."""
 PLACES, DECIMALS = re.compile(r' (?:transform|d|[xy]2?)="[^"]*"'), re.compile(r"(\.\d)\d+")
 
 
@@ -62,9 +77,140 @@ def svg(chart: alt.TopLevelMixin, label: str) -> Markup:
 @lru_cache(512)
 def _drawn(described: str) -> str:
     """The SVG of a description, with places to a tenth of a pixel and without what is not seen: half the bytes."""
-    drawn = str(vl_convert.vegalite_to_svg(described, config=CONFIG, allowed_base_urls=[]))
+    vega = vl_convert.vegalite_to_vega(described, config=CONFIG)
+    for mark in vega["marks"]:
+        if mark.get("name") == "names_marks":
+            _place(mark)
+    drawn = UNPLACED.sub("", str(vl_convert.vega_tosvg(vega, allowed_base_urls=[])))
     drawn = HIDDEN.sub("", drawn.replace(' aria-label="', ' data-text="'))
     return PLACES.sub(lambda place: DECIMALS.sub(r"\1", place.group()), drawn)
+
+
+def by_epsilon(title: str, points: Rows, across: Rows, *, x: str, y: str) -> Markup:
+    """Utility by ε of one level, on a log axis with 0 at its left edge and ∞ at its right edge.
+
+    Args:
+        title: what a screen reader says.
+        points: `name`, `utility`, and ε as `claimed`, `accounted` and `audited`, each None for none.
+        across: `name` and `utility` of systems that are drawn as lines.
+        x, y: titles of the axes.
+    """
+    spent = [row[kind] for row in points for kind in MARKS if row[kind] is not None]
+    finite = [value for value in spent if value and math.isfinite(value)] or [1.0]
+    near = 10.0 ** (math.floor(math.log10(min(finite)) + 1e-9) - (0 in spent))
+    far = 10.0 ** (math.ceil(math.log10(max(finite)) - 1e-9) + 1)
+    marks, spans = _marks(points, near, far)
+    ticks = [10.0**power for power in range(round(math.log10(near)), round(math.log10(far)) + 1)]
+    zero = f"datum.value <= {near} * 1.001 ? '0' : " if 0 in spent else ""
+    told = f"datum.value >= {far} * 0.999 ? '∞' : {zero}format(datum.value, '~g')"
+    scale = alt.Scale(type="log", domain=[near, far], nice=False, padding=12)
+    epsilon = alt.X("x:Q", title=x, scale=scale, axis=alt.Axis(values=ticks, labelExpr=told))
+    utility = alt.Y("utility:Q", title=y, scale=alt.Scale(zero=False, padding=16))
+    kinds = [kind for kind in MARKS if any(mark["kind"] == kind for mark in marks)]
+    shapes = alt.Scale(domain=kinds, range=[MARKS[kind] for kind in kinds])
+    shape = alt.Shape("kind:N", title=None, scale=shapes, legend=alt.Legend(orient="top"))
+    colour, end, middle = alt.Color("colour:N", scale=None), alt.X("to:Q"), alt.value(3)
+    dots = _chart(marks).mark_point(filled=False, size=70, strokeWidth=1.8, opacity=1)
+    texts = _chart(across).mark_text(align="left", dy=-6, color=SOFT, fontSize=12)
+    layers = [
+        _chart(across).mark_rule(color=SOFT, strokeDash=[4, 3]).encode(y=utility, description="text:N"),
+        texts.encode(x=middle, y=utility, text="name:N"),
+        _chart(spans).mark_rule(opacity=0.5).encode(x=epsilon, x2="to:Q", y=utility, color=colour),
+        dots.encode(x=epsilon, y=utility, color=colour, shape=shape, description="text:N"),
+        _chart(spans).mark_point(opacity=0).encode(x=end, y=utility).properties(name="ends"),
+        _chart(spans).mark_text().encode(x=end, y=utility, text="name:N").properties(name="names"),
+    ]
+    return svg(alt.layer(*layers).properties(width=430, height=270), title)
+
+
+def _marks(points: Rows, near: float, far: float) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """A mark for each ε of each point, but for a bound of 0, which proves nothing; and the span of each point's."""
+    marks, spans = [], []
+    for number, row in enumerate(points):
+        known = {kind: row[kind] for kind in MARKS if row[kind] is not None and (kind != "audited" or row[kind])}
+        about = {"name": row["name"], "utility": row["utility"], "colour": COLOURS[number % len(COLOURS)]}
+        places = {kind: far if math.isinf(value) else max(value, near) for kind, value in known.items()}
+        for kind, value in known.items():
+            text = f"{row['name']}: {kind} {'∞' if math.isinf(value) else f'{value:.4g}'}"
+            marks.append(about | {"kind": kind, "x": places[kind], "text": text})
+        spans.append(about | {"x": min(places.values()), "to": max(places.values())})
+    return marks, spans
+
+
+def lines(title: str, rows: Rows, panels: Mapping[str, str], *, x: str, width: int = 190) -> Markup:
+    """Lines over one x, with a panel for each of some columns, one below the other.
+
+    Args:
+        title: of the picture.
+        rows: `name` of the line, `x`, and the columns of `panels`; None for no value.
+        panels: column -> title of its axis.
+        x: title of the axis across.
+        width: between the axes, in pixels; twice the height of a panel.
+    """
+    names = list(dict.fromkeys(row["name"] for row in rows))
+    places = range(len(names))
+    legend = alt.Legend(orient="bottom", columns=3, symbolSize=250, labelLimit=170) if len(names) > 1 else None
+    styled: dict[str, Any] = {"title": None, "sort": names, "legend": legend}
+    colours = alt.Scale(domain=names, range=[COLOURS[n % len(COLOURS)] for n in places])
+    dashes = alt.Scale(domain=names, range=[DASHES[n // len(COLOURS) % len(DASHES)] for n in places])
+    values = sorted({row["x"] for row in rows})
+    few = len(values) <= MANY
+    log = few and len(values) > 2 and values[0] > 0 and values[-1] / values[0] >= LOG_FROM
+    scale = alt.Scale(type="log" if log else "linear", nice=False, zero=False)
+    axis = alt.Axis(values=values, format="~g") if few else alt.Axis(tickCount=4)
+    across = alt.X("x:Q", title=x, scale=scale, axis=axis)
+    drawn = []
+    for column, name in panels.items():
+        shown = [{"name": row["name"], "x": row["x"], "y": row[column]} for row in rows if row[column] is not None]
+        up = alt.Y("y:Q", title=name, scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(tickCount=4))
+        chart = _chart(shown).mark_line(strokeWidth=1.6, **({"point": alt.OverlayMarkDef(size=25)} if few else {}))
+        chart = chart.encode(
+            x=across,
+            y=up,
+            color=alt.Color("name:N", scale=colours, **styled),
+            strokeDash=alt.StrokeDash("name:N", scale=dashes, **styled),
+        )
+        drawn.append(chart.properties(width=width, height=width // 2))
+    return svg(alt.vconcat(*drawn, spacing=8).properties(title=title), title)
+
+
+def forest(title: str, rows: Rows, *, x: str) -> Markup:
+    """Differences with their intervals, a line each, and zero.
+
+    rows: `name`, `value`, `low` and `high` (None: no interval), and `decided`, whether zero is ruled out.
+    """
+    across = alt.X("value:Q", title=x, axis=alt.Axis(tickCount=5))
+    up = alt.Y("name:N", title=None, sort=[row["name"] for row in rows], axis=alt.Axis(labelOverlap=False, grid=False))
+    colour = alt.Color("colour:N", scale=None)
+    shown = [{"colour": COLOURS[0] if row["decided"] else SOFT, **row} for row in rows]
+    held = [row for row in shown if row["low"] is not None and math.isfinite(row["high"] - row["low"])]
+    layers = [
+        _chart([{"value": 0.0}]).mark_rule(color=INK, strokeDash=[4, 3]).encode(x=across),
+        _chart(held).mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=x), x2="high:Q", y=up, color=colour),
+        _chart(shown).mark_point(filled=True, size=50, opacity=1).encode(x=across, y=up, color=colour),
+    ]
+    return svg(alt.layer(*layers).properties(width=300, height=alt.Step(20)), title)
+
+
+def histograms(title: str, rows: Rows, *, x: str, y: str) -> Markup:
+    """A histogram for each name over common bins; the area of a bar, which may be wide, is its share of users.
+
+    rows: `name`, and `low`, `high` and `users` of each bin.
+    """
+    names = list(dict.fromkeys(row["name"] for row in rows))
+    total = {name: sum(row["users"] for row in rows if row["name"] == name) for name in names}
+    width = min((row["high"] - row["low"] for row in rows if row["high"] > row["low"]), default=1.0)
+    shown = [
+        {**row, "zero": 0, "share": row["users"] / total[row["name"]] * width / (row["high"] - row["low"])}
+        for row in rows
+        if row["high"] > row["low"]
+    ]
+    bars = _chart(shown).mark_rect(color=COLOURS[0], opacity=0.85, stroke="#ffffff", strokeWidth=0.5)
+    across = alt.X("low:Q", title=x, scale=alt.Scale(nice=False), axis=alt.Axis(tickCount=4))
+    up = alt.Y("share:Q", title=y, axis=alt.Axis(format="~%", tickCount=3))
+    bars = bars.encode(x=across, x2="high:Q", y=up, y2="zero:Q").properties(width=170, height=60)
+    facet = alt.Facet("name:N", title=None, sort=names, header=alt.Header(labelFontSize=12, labelColor=INK))
+    return svg(bars.facet(facet=facet, columns=2).properties(title=title), title)
 
 
 def heat(title: str, rows: Rows, digits: int = 2) -> Markup:
@@ -172,16 +318,34 @@ def dots(title: str, rows: Rows, x: str, *, log: bool = False, level: float | No
     return svg(alt.layer(*layers).properties(width=420, height=alt.Step(24), title=title), title)
 
 
-def _chart(rows: Rows) -> alt.Chart:
-    return alt.Chart(alt.InlineData(values=[dict(row) for row in rows]))
-
-
 def legend(names: Sequence[str]) -> list[dict[str, str]]:
     """`name`, `colour` and `sign` of each series of panels that share a legend."""
     return [
         {"name": name, "colour": colour, "sign": SHAPES[shape]}
         for name, (colour, shape) in zip(names, _styles(names), strict=True)
     ]
+
+
+def csv_link(rows: Rows) -> str:
+    """The address of rows as a CSV file that stands in the page."""
+    text = io.StringIO()
+    if rows:
+        writer = csv.DictWriter(text, list(rows[0]), extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return f"data:text/csv;charset=utf-8,{quote(text.getvalue())}"
+
+
+def _chart(rows: Rows) -> alt.Chart:
+    return alt.Chart(alt.InlineData(values=[dict(row) for row in rows]))
+
+
+def _place(mark: dict[str, Any]) -> None:
+    """Let Vega place the names of points where they cover neither another name nor the frame."""
+    text = {"text": {"field": "datum.name"}, "fill": {"field": "datum.colour"}, "fontSize": {"value": 12}}
+    label = {"type": "label", "size": {"signal": "[width, height]"}, "anchor": ANCHORS, "offset": [5, 12, 22]}
+    mark |= {"from": {"data": "ends_marks"}, "encode": {"enter": text}}
+    mark["transform"] = [label | {"avoidBaseMark": False}]  # to avoid marks it would need a canvas
 
 
 def _styles(names: Sequence[str]) -> list[tuple[str, str]]:

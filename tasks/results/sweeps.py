@@ -1,0 +1,83 @@
+"""What changes with one key of a configuration: settings of a suite as points of lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from tasks.results.facts import BASE, System
+from tasks.results.load import Results, first_split
+from tasks.results.standings import Measure
+
+BUDGET_KEYS = ("epsilon", "epsilon_max")
+"""Keys of configurations that say a claimed ε; of which level, a system's ledger says."""
+PERTURBED = {"features_epsilon": "feature", "edges_epsilon": "edge", "text_epsilon": "text"}
+"""Keys of perturbed data that say one -> its level."""
+SWEEPS: dict[str, Any] = {
+    **dict.fromkeys(("experiment", "label", "setting", "key", "level"), pl.String),
+    "value": pl.Float64,
+    "others": pl.String,
+    "utility": pl.Float64,
+    "utility_std": pl.Float64,
+    "n": pl.Int64,
+}
+
+
+def sweeps(results: Results, by: Measure, spent: pl.DataFrame) -> pl.DataFrame:
+    """`SWEEPS`: a row for each setting of a compared system and numeric key that it varies, the first split alone.
+
+    `level`: of the ε that a key says; empty for other keys. `others`: further keys that a setting varies, with their
+    values; settings without any have the setting `base` on their line. Lines of one point are left out.
+
+    spent: of `base_budgets`, for the level and the value at `base`.
+    """
+    rows = []
+    for system in results.suite.compared:
+        levels = {row["level"]: row["claimed"] for row in spent.filter(experiment=system.experiment).to_dicts()}
+        for setting in results.settings(system.experiment):
+            varied = system.settings()[setting]
+            measured = first_split(results.values(system.experiment, by.metric, by.k, setting))
+            if setting != BASE and by.metric and measured:
+                rows += _points(system, setting, varied, measured, levels)
+        base = first_split(results.values(system.experiment, by.metric, by.k)) if by.metric else {}
+        lines = {
+            (row["key"], row["level"]) for row in rows if row["experiment"] == system.experiment and not row["others"]
+        }
+        for key, level in sorted(lines):
+            value = system.config.get(key, levels.get(level))
+            if isinstance(value, int | float) and base:
+                rows.append(_row(system, BASE, key, level, value, "", base))
+    table = pl.DataFrame(rows, schema=SWEEPS)
+    line = pl.struct("experiment", "key", "others")
+    return table.filter(pl.len().over(line) > 1).sort("key", "level", "value", maintain_order=True)
+
+
+def _points(
+    system: System, setting: str, varied: dict[str, Any], measured: dict[int, float], levels: dict[str, float | None]
+) -> list[dict[str, Any]]:
+    """A point for each numeric key that a setting varies."""
+    points = []
+    for key, value in varied.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        others = ", ".join(f"{name} = {varied[name]}" for name in sorted(varied) if name != key)
+        points.append(_row(system, setting, key, _level(system, key, levels), value, others, measured))
+    return points
+
+
+def _level(system: System, key: str, levels: dict[str, float | None]) -> str:
+    """The level of the ε that a key says: the one with this claim at `base`, or else the only one with a claim."""
+    if key not in BUDGET_KEYS:
+        return PERTURBED.get(key, "")
+    claimed = [level for level, claim in levels.items() if claim is not None]
+    return next((level for level in claimed if levels[level] == system.config.get(key)), next(iter(claimed), ""))
+
+
+def _row(
+    system: System, setting: str, key: str, level: str, value: float, others: str, measured: dict[int, float]
+) -> dict[str, Any]:
+    values = pl.Series(list(measured.values()), dtype=pl.Float64)
+    about = {"experiment": system.experiment, "label": system.label, "setting": setting, "key": key, "level": level}
+    about |= {"value": float(value), "others": others, "utility": values.mean(), "n": len(values)}
+    return about | {"utility_std": values.std() if len(values) > 1 else None}
