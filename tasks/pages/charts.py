@@ -213,12 +213,15 @@ def histograms(title: str, rows: Rows, *, x: str, y: str) -> Markup:
     return svg(bars.facet(facet=facet, columns=2).properties(title=title), title)
 
 
-def heat(title: str, rows: Rows, digits: int = 2) -> Markup:
-    """Cells with `row`, `column`, `value`, `text` (on hovering) and `strong` (in bold); zero is white, above it red."""
-    top = max((abs(cell["value"]) for cell in rows), default=0.0) or 1.0
+def heat(title: str, rows: Rows, top: float) -> Markup:
+    """Cells with `row`, `column`, `value`, `text` (on hovering) and `strong` (in bold); zero is white, above it red.
+
+    top: the value that has the full colour; the same for maps that are compared.
+    """
+    top = top or 1.0
     cells = [
         {"row": cell["row"], "column": cell["column"], "value": cell["value"], "text": cell["text"],
-         "shown": f"{cell['value']:+.{digits}f}".replace("-", "−"),
+         "shown": f"{cell['value']:+.2f}".replace("-", "−"),
          "ink": PAPER if cell["value"] > DARK * top else BLACK, "strong": bool(cell["strong"])}
         for cell in rows
     ]  # fmt: skip
@@ -234,7 +237,7 @@ def heat(title: str, rows: Rows, digits: int = 2) -> Markup:
         written = written.mark_text(aria=False, fontSize=12, fontWeight="bold" if strong else "normal")
         layers.append(written.encode(text=alt.Text("shown:N"), color=alt.Color("ink:N", scale=None)))
     drawn = alt.layer(*layers).resolve_scale(color="independent")
-    return svg(drawn.properties(width=alt.Step(52), height=alt.Step(22), title=title), title)
+    return svg(drawn.properties(width=alt.Step(46), height=alt.Step(22), title=title), title)
 
 
 def curves(

@@ -57,6 +57,11 @@ class Evidence:
         return findings(self.judged)
 
     @property
+    def top(self) -> float:
+        """The largest gain or loss of any attack, for a common scale."""
+        return float(self.judged["gain"].abs().max() or 0.0)  # type: ignore[arg-type]  # of floats
+
+    @property
     def strongest(self) -> list[dict[str, Any]]:
         """`judge.strongest` of these."""
         return strongest(self.judged, self.gains)
