@@ -9,12 +9,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
+import posixpath
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import PurePosixPath
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -123,6 +123,7 @@ def environment() -> Environment:
     )
     made.filters |= {"number": number, "signed": signed, "epsilon": epsilon, "join_words": join}
     made.filters |= {"capitalize_first": capitalize_first, "label_of": label_of}
+    made.filters |= {"conditions": terms.conditions}
     made.filters |= {"sentence": terms.sentence, "mechanism": terms.mechanism, "neighbours": terms.neighbours}
     made.globals |= {"column": Column, "charts": charts, "english": terms.english()}
     return made
@@ -161,7 +162,6 @@ def render(page: Page, revisions: Sequence[str] = (), home: bool = True) -> str:
 def relative(source: str, target: str) -> str:
     """The address of a page, or a part of one, as seen from another; both from the root of the site."""
     path, mark, part = target.partition("#")
-    if path == source:
-        return f"{mark}{part}" or PurePosixPath(path).name
-    up = len(PurePosixPath(source).parts) - 1
-    return "../" * up + path + mark + part
+    if path == source and part:
+        return f"#{part}"
+    return posixpath.relpath(path, posixpath.dirname(source) or ".") + mark + part

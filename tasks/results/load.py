@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +29,11 @@ PUBLISHED = {
     "value": pl.Float64,
     "std": pl.Float64,
 }
+COMPARISON = dict.fromkeys(("paper", "artefact", "dataset", "method", "setting", "metric"), pl.String) | {
+    **dict.fromkeys(("published", "ours_mean", "ours_std"), pl.Float64),
+    **{"seeds": pl.Int64, "protocol": pl.String, "data": pl.String},
+}
+CLAIMS = dict.fromkeys(("artefact", "claim", "verdict", "evidence", "data"), pl.String)
 
 
 @dataclass(frozen=True)
@@ -176,6 +181,16 @@ class Results:
         return read_published(self._reference)
 
     @cached_property
+    def comparison(self) -> pl.DataFrame:
+        """`COMPARISON`: each printed number with ours; no rows where the report was never drawn."""
+        return _read_csv(self._folder / "comparison.csv", COMPARISON)
+
+    @cached_property
+    def claims(self) -> pl.DataFrame:
+        """`CLAIMS`: what the paper says, judged; no rows where the report was never drawn."""
+        return _read_csv(self._folder / "claims.csv", CLAIMS)
+
+    @cached_property
     def runs(self) -> tuple[Run, ...]:
         """When, where and how the stages ran; empty where their outputs were pulled without a record."""
         path = self._folder / PROVENANCE
@@ -243,6 +258,16 @@ def read_published(path: Path) -> pl.DataFrame:
         return pl.read_csv(path, schema=PUBLISHED)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise DataError(f"{path}: not the table of published figures ({error})") from error
+
+
+def _read_csv(path: Path, columns: Mapping[str, Any]) -> pl.DataFrame:
+    """A table that follows from results, without rows where it was never written."""
+    if not path.exists():
+        return pl.DataFrame(schema=columns)
+    try:
+        return pl.read_csv(path, schema_overrides=columns).select(*columns)
+    except pl.exceptions.PolarsError as error:
+        raise DataError(f"{path}: not a readable table ({error}); run its report stage again") from error
 
 
 def write_runs(runs: Iterable[Run], path: Path) -> None:

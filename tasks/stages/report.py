@@ -1,108 +1,95 @@
 """Stage `report`: what follows from the results of one suite, from data/results/ and the published figures alone.
 
-Writes data/reports/<suite>/index.html (self-contained, works offline) and, beside the results, comparison.csv (each
-published figure with ours), claims.csv (what the paper says, judged), ledger.csv, summary.json (what `dvc metrics`
-compares) and plots/ (what `dvc plots` draws). Everything is computed before
-anything is written, and the same results always give the same bytes.
+Writes the pages of the suite in data/reports/<suite>/ (self-contained, they work offline) and, beside the results,
+summary.json (what `dvc metrics` compares) and plots/ (what `dvc plots` draws). Everything is computed before anything
+is written, and the same results always give the same bytes.
 """
 
 from __future__ import annotations
 
 import json
-from importlib import import_module
+from pathlib import Path, PurePosixPath
+from typing import Any
 
-import polars as pl
-
-from tasks import papers
 from tasks.errors import DataError
-from tasks.reporting import files
-from tasks.reporting.core import claims, comparison, corrections, headline, ledger, origins, plots
-from tasks.reporting.core.claim_specs import Claim
-from tasks.reporting.core.paper_report import PaperReport
-from tasks.reporting.core.results import Results
-from tasks.reporting.page import headline_cutoff, render
-from tasks.reporting.sections import data_statistics
+from tasks.pages import site, suite
+from tasks.pages.page import render
+from tasks.results import plots, summary
+from tasks.results.leaderboards import Board, boards, measure, standings
+from tasks.results.load import Results
+from tasks.results.tables import SUITE
 from tasks.stages.command import run_stage
 from tasks.stages.common import REFERENCE, REPORTS, RESULTS, atomic_write
 from tasks.stages.papers import describe
 
-DOCS = "../../quality"
-"""Data docs seen from data/reports/<suite>/index.html."""
-
 
 def main(name: str) -> None:
-    """Write the report of suite `name` and the tables beside its results."""
-    results, report, tested = read(name)
-    page, k = render(results, report, tested, docs=DOCS), headline_cutoff(results)
-    frames, drawn, short = (
-        tables(results, report, tested),
-        plots.tables(results, k),
-        headline.summary(results, tested, k),
-    )
-    for table, frame in frames.items():
-        with atomic_write(RESULTS / name / f"{table}.csv") as place:
-            frame.write_csv(place, float_precision=6)
+    """Write the pages of suite `name`, and the tables beside its results."""
+    results = results_of(name)
+    pages = drawn(results)
+    by = measure(results, paper_of(results))
+    table = standings(results, by)
+    files = plots.plots(results, by, table)
+    short = summary.summary(results, next(iter(boards([(by, table)])), None))
     with atomic_write(RESULTS / name / "summary.json") as place:
         place.write_text(json.dumps(short, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     with atomic_write(RESULTS / name / "plots") as folder:
-        plots.write(folder, drawn)
-    write(name, page)
-
-
-def standings(name: str) -> tuple[str, list[headline.Standing]]:
-    """What the utility of suite `name` is called, and its systems as a terminal shows them."""
-    results = _results(name)
-    k = headline_cutoff(results)
-    return results.layout.utility.at(k), headline.select_lines(headline.standings(results, k))
+        plots.write(folder, files)
+    write(name, pages)
 
 
 def draw(name: str) -> None:
-    """Write the report of suite `name` alone."""
-    results, report, tested = read(name)
-    write(name, render(results, report, tested, docs=DOCS))
+    """Write the pages of suite `name` alone."""
+    write(name, drawn(results_of(name)))
 
 
-def read(name: str) -> tuple[Results, PaperReport, list[Claim]]:
-    """The results of a suite, what its paper's reports show, and the paper's claims, judged.
+def standing(name: str) -> Board | None:
+    """The systems of suite `name`, as a terminal shows them; None where no utility was measured."""
+    results = results_of(name)
+    by = measure(results, paper_of(results))
+    return next(iter(boards([(by, standings(results, by))])), None)
+
+
+def collected() -> list[str]:
+    """Suites that have results."""
+    return sorted(path.parent.name for path in RESULTS.glob(f"*/{SUITE}"))
+
+
+def results_of(name: str) -> Results:
+    """The results of a suite.
 
     Raises:
-        DataError: there are none, or a file is not what was written.
+        DataError: there are none.
     """
-    results = _results(name)
-    report = report_of(results.paper)
-    return results, report, claims.published_claims(results, report, headline_cutoff(results))
-
-
-def _results(name: str) -> Results:
-    if not (RESULTS / name / "results.json").is_file():
-        known = ", ".join(sorted(path.parent.name for path in RESULTS.glob("*/results.json"))) or "none"
+    if not (RESULTS / name / SUITE).is_file():
+        known = ", ".join(collected()) or "none"
         raise DataError(f"{RESULTS / name}: no results; collect them with `dprec run {name}`. There are: {known}")
-    return corrections.correct(files.read(RESULTS / name, REFERENCE / "paper_tables.csv", describe))
+    return Results(RESULTS / name, REFERENCE / "paper_tables.csv")
 
 
-def report_of(paper: str | None) -> PaperReport:
-    """What the reports of a paper show; None: of a suite that reproduces none."""
-    report = import_module(papers.REPORTS[paper or papers.DEFAULT]).REPORT
-    assert isinstance(report, PaperReport)
-    return report
+def paper_of(results: Results) -> Any:
+    """The paper whose tables, figures and claims the pages of a suite have."""
+    return describe(results.suite.paper)
 
 
-def tables(results: Results, report: PaperReport, tested: list[Claim]) -> dict[str, pl.DataFrame]:
-    """Name -> what follows from the results, as a table that says of which data; an empty text is no value."""
-    counted = [(of, count) for of in origins.counted(results) for count in data_statistics.counts(of, report)]
-    frames = {
-        "comparison": comparison.frame(results, counted),
-        "ledger": ledger.frame(results),
-        "claims": origins.with_kind(claims.frame(tested), results),
+def drawn(results: Results) -> dict[str, str]:
+    """File within the folder of the suite's report -> page."""
+    pages = suite.pages(results, paper_of(results))
+    folder = PurePosixPath(site.folder(results.suite.suite))
+    return {
+        str(PurePosixPath(page.address).relative_to(folder)): render(page, results.revisions, home=False)
+        for page in pages
     }
-    return {name: table.with_columns(pl.col(pl.String).replace("", None)) for name, table in frames.items()}
 
 
-def write(name: str, page: str) -> None:
-    """Replace the page of a suite."""
+def write(name: str, pages: dict[str, str]) -> None:
+    """Replace the report of a suite."""
     with atomic_write(REPORTS / name) as place:
         place.mkdir()
-        (place / "index.html").write_text(page, encoding="utf-8")
+        for file, text in pages.items():
+            path = Path(place, file)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ def gains(results: Results) -> pl.DataFrame:
 
 
 def shown(results: Results, judged: pl.DataFrame) -> dict[str, Any]:
-    """`rows`: per system and metric the cut-off, and the upper edges of the bins of the users at a tenth and at half."""
+    """`rows`: per system and metric the cut-off, and upper edges of the bins of the users at a tenth and at half."""
     del judged
     rows: dict[str, dict[str, Any]] = {}
     systems = {system.experiment: system.label for system in results.suite.compared}
