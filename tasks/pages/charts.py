@@ -81,7 +81,7 @@ def _drawn(described: str) -> str:
     for mark in vega["marks"]:
         if mark.get("name") == "names_marks":
             _place(mark)
-    drawn = UNPLACED.sub("", str(vl_convert.vega_tosvg(vega, allowed_base_urls=[])))
+    drawn = UNPLACED.sub("", str(vl_convert.vega_to_svg(vega, allowed_base_urls=[])))
     drawn = HIDDEN.sub("", drawn.replace(' aria-label="', ' data-text="'))
     return PLACES.sub(lambda place: DECIMALS.sub(r"\1", place.group()), drawn)
 
