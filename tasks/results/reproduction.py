@@ -2,8 +2,9 @@
 
 A pair is two methods of one printed column, both run. A reversed pair has the first of the paper's reasons that covers
 it. A reason with a reading, that is what else was measured, covers a pair only where that reading orders it as printed
-and the test shows so; a reading that reverses as many pairs as it turns decides nothing. Tests are Welch's over runs
-(one-sided, 2.5 %), of the means, deviations and counts that the tables have.
+and the test shows so; a reading that reverses as many pairs as it turns decides nothing. Tests are one-sided at 2.5 %:
+paired over the runs that both methods have (over splits, where there are several), or Welch's of the numbers of the
+table where their runs are not known.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import combinations
+from statistics import fmean, stdev
 from typing import Any
 
 import polars as pl
 
+from tasks.evaluation.run_numbers import split_of
 from tasks.results.coverage import NEAR, REPLICA
 from tasks.results.facts import BASE
 from tasks.results.load import Results
@@ -101,7 +104,7 @@ def statistics(results: Results) -> list[dict[str, Any]]:
     return rows.with_columns(near=gap).to_dicts()
 
 
-def pairs(results: Results, paper: Any, made: Iterable[Mapping[str, Any]], reasons: Sequence[Any]) -> list[Pair]:
+def pairs(results: Results, made: Iterable[Mapping[str, Any]], reasons: Sequence[Any]) -> list[Pair]:
     """Every pair of methods that is ordered in print and was run, with the reasons of reversed ones.
 
     made: of `parts`.
@@ -112,7 +115,7 @@ def pairs(results: Results, paper: Any, made: Iterable[Mapping[str, Any]], reaso
             key = (of["table"].key, column.data, column.published, column.setting)
             cells = [line[place] for _, line in of["rows"]]
             if key not in columns and of["table"].comparable:  # of several scores of one number the first counts
-                columns[key] = list(_ordered(of["table"].key, column, cells))
+                columns[key] = list(_ordered(results, of["table"].key, column, cells))
     every = [pair for known in columns.values() for pair in known]
     here = [reason for reason in reasons if reason.kind != PART or results.suite.kind == "part"]
     for reason in here:
@@ -122,16 +125,18 @@ def pairs(results: Results, paper: Any, made: Iterable[Mapping[str, Any]], reaso
 
 
 def greater(left: Value, right: Value) -> float:
-    """One-sided p of Welch's test that the first mean is larger; 1 where runs do not vary or are single."""
+    """One-sided p of Welch's test that the first mean is larger; one half where runs do not vary or are single."""
+    if left.std is None or right.std is None or not left.std + right.std:
+        return 0.5
+    first, second = left.std**2 / left.n, right.std**2 / right.n
+    freedom = (first + second) ** 2 / (first**2 / (left.n - 1) + second**2 / (right.n - 1))
+    return _tail((left.mean - right.mean) / math.sqrt(first + second), freedom)
+
+
+def _tail(t: float, freedom: float) -> float:
     from scipy.special import stdtr  # a fifth of a second to import, and not every page compares
 
-    if left.std is None or right.std is None:
-        return 1.0
-    first, second = left.std**2 / left.n, right.std**2 / right.n
-    if not first + second:
-        return 1.0
-    freedom = (first + second) ** 2 / (first**2 / (left.n - 1) + second**2 / (right.n - 1))
-    return float(stdtr(freedom, (right.mean - left.mean) / math.sqrt(first + second)))
+    return float(stdtr(freedom, -t))
 
 
 def find(results: Results, label: str) -> str:
@@ -182,44 +187,76 @@ def _rows(
             yield name, [Cell(name, *cells.get(key, (None, None)), experiment, ours) for key in keys]
 
 
-def _ordered(table: str, column: Any, cells: Sequence[Cell]) -> Iterator[Pair]:
-    sign = 1 if column.better == "higher" else -1
+@dataclass(frozen=True)
+class Reading:
+    """What is read of a cell: its own numbers, or other ones."""
+
+    experiment: str
+    setting: str
+    metric: str
+    known: Value | None
+    """What a table has; None where it has none."""
+
+
+def _ordered(results: Results, table: str, column: Any, cells: Sequence[Cell]) -> Iterator[Pair]:
     run = [cell for cell in cells if cell.printed is not None and cell.ours is not None]
     for first, second in combinations(run, 2):
         if first.printed != second.printed:
-            better, worse = (first, second) if sign * (first.printed - second.printed) > 0 else (second, first)
-            gap = sign * (better.ours.mean - worse.ours.mean)
+            higher, lower = (first, second) if first.printed > second.printed else (second, first)
+            better, worse = (higher, lower) if column.better == "higher" else (lower, higher)
+            own = (Reading(cell.experiment, cell.setting, column.metric, cell.ours) for cell in (better, worse))
+            gap, p = _compare(results, column, *own)
             order = "as printed" if gap > 0 else "reversed" if gap < 0 else "equal"
-            shown = order == "reversed" and _p(column, worse.ours, better.ours) < ONE_SIDED
-            yield Pair(table, column, better, worse, order, shown)
+            yield Pair(table, column, better, worse, order, order == "reversed" and 1 - p < ONE_SIDED)
 
 
-def _p(column: Any, better: Value, worse: Value) -> float:
-    return greater(better, worse) if column.better == "higher" else greater(worse, better)
+def _compare(results: Results, column: Any, better: Reading, worse: Reading) -> tuple[float, float]:
+    """By how much the first is better, over the runs that both have, and one-sided p of that; 0 where one is unknown.
+
+    Splits differ in how hard they are: a mean over all stands for nothing next to one of the first alone.
+    """
+    left, right = (_runs(results, column, of) for of in (better, worse))
+    if column.better == "lower":
+        left, right, better, worse = right, left, worse, better
+    seeds = sorted(left.keys() & right.keys())
+    if not seeds:
+        return (0.0, 0.5) if better.known is None or worse.known is None else (
+            better.known.mean - worse.known.mean, greater(better.known, worse.known)
+        )  # fmt: skip
+    gaps = {seed: left[seed] - right[seed] for seed in seeds}
+    splits = {split_of(seed) for seed in seeds}
+    if len(splits) > 1:
+        gaps = {split: fmean(gap for seed, gap in gaps.items() if split_of(seed) == split) for split in splits}
+    mean = fmean(gaps.values())
+    spread = stdev(gaps.values()) if len(gaps) > 1 else 0.0
+    return mean, _tail(mean / (spread / math.sqrt(len(gaps))), len(gaps) - 1) if spread else 0.5
+
+
+def _runs(results: Results, column: Any, of: Reading) -> dict[int, float]:
+    """Seed -> value, as a share of the sum of other metrics where the column is that; empty where that is not known."""
+    values = results.values(of.experiment, of.metric, column.k, of.setting)
+    if not column.ratio_to:
+        return values
+    others = [results.values(of.experiment, name, column.k, of.setting) for name in column.ratio_to]
+    totals = {seed: sum(other.get(seed, math.nan) for other in others) for seed in values}
+    return {seed: value / totals[seed] for seed, value in values.items() if totals[seed] > 0}
 
 
 def _weighed(results: Results, every: Iterable[Pair], reason: Any) -> Any:
     """The reason; not decided where its reading reverses as many pairs as it turns to the printed order."""
-    if reason.reading is None:
-        return reason
     turned = broken = 0
-    for pair in every:
-        better, worse = _read(results, pair, reason)
-        if better is not None and worse is not None:
-            gap = (better.mean - worse.mean) * (1 if pair.column.better == "higher" else -1)
-            turned += pair.order == "reversed" and gap > 0
-            broken += pair.order == "as printed" and gap < 0
+    for pair in every if reason.reading else ():
+        gap, _ = _read(results, pair, reason)
+        turned += pair.order == "reversed" and gap > 0
+        broken += pair.order == "as printed" and gap < 0
     return replace(reason, kind=UNDECIDED) if broken and broken >= turned else reason
 
 
 def _with_reason(results: Results, pair: Pair, reason: Any) -> Pair:
     if pair.order != "reversed" or not _covers(reason, pair):
         return pair
-    if reason.reading is not None:
-        better, worse = _read(results, pair, reason)
-        if better is None or worse is None or _p(pair.column, better, worse) >= ONE_SIDED:
-            return pair
-    return replace(pair, reason=reason)
+    held = reason.reading is None or _read(results, pair, reason)[1] < ONE_SIDED
+    return replace(pair, reason=reason) if held else pair
 
 
 def _covers(reason: Any, pair: Pair) -> bool:
@@ -235,22 +272,19 @@ def _covers(reason: Any, pair: Pair) -> bool:
     )
 
 
-def _read(results: Results, pair: Pair, reason: Any) -> tuple[Value | None, Value | None]:
-    """What the reading of a reason says of both methods of a pair; None where it changes neither or was not run."""
-    reading, values, changed = reason.reading, [], False
+def _read(results: Results, pair: Pair, reason: Any) -> tuple[float, float]:
+    """`_compare` by the reading of a reason; nothing where it changes neither method."""
+    reading, column = reason.reading, pair.column
     old, new = reading.metric
+    read = []
     for cell in (pair.better, pair.worse):
-        own = cell.method in reading.systems or cell.method in reading.settings
-        metric = pair.column.metric
-        if old and (not reading.metric_rows or cell.method in reading.metric_rows):
-            metric = metric.replace(old, new)  # ids of METRICS
-        if not own and metric == pair.column.metric:
-            values.append(cell.ours)
-            continue
-        changed = True
         label = reading.systems.get(cell.method)
+        metric = column.metric
+        if old and (not reading.metric_rows or cell.method in reading.metric_rows):
+            metric = metric.replace(old, new)  # an id of METRICS
         experiment = find(results, label) if label else cell.experiment
         setting = reading.settings.get(cell.method, cell.setting)
-        found = results.means.filter(experiment=experiment, setting=setting, metric=metric, k=pair.column.k)
-        values.append(Value(*found.row(0)[-2:], found["n"][0]) if found.height else None)
-    return (values[0], values[1]) if changed else (None, None)
+        same = (experiment, setting, metric) == (cell.experiment, cell.setting, column.metric)
+        read.append((same, Reading(experiment, setting, metric, cell.ours if same else None)))
+    (first, better), (second, worse) = read
+    return (0.0, 0.5) if first and second else _compare(results, column, better, worse)

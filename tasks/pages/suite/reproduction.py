@@ -25,7 +25,7 @@ def context(results: Results, paper: Any) -> dict[str, Any]:
     """What the page's template is filled with."""
     parts = reproduction.parts(results, paper)
     reasons = getattr(paper, "reasons", ())
-    pairs = reproduction.pairs(results, paper, parts, reasons)
+    pairs = reproduction.pairs(results, parts, reasons)
     claims = results.claims.to_dicts()
     caveats = [text for key in ("", results.suite.publication) for text in paper.caveats.get(key, ())]
     return {
