@@ -35,9 +35,10 @@ BLACK, PAPER = "#000000", "#ffffff"
 HEAT, DARK = ("#9ecae1", "#f7f4f0", "#c8102e"), 0.8
 """Colours of a heat map at the lowest value, at zero and at the highest, and where white is easier to read on them."""
 DASHES = ([1, 0], [5, 2], [1.5, 1.5])
-MARKS = {"claimed": "diamond", "accounted": "circle", "audited": "stroke"}
+MARKS = {"claimed": "diamond", "accounted": "circle", "audited": "M0,-1.2V1.2"}
 """Kind of ε -> the shape of its mark."""
-ANCHORS = ["right", "left", "top", "bottom", "top-right", "bottom-right", "top-left", "bottom-left"]
+ANCHORS = ["top-right", "top-left", "bottom-right", "bottom-left", "top", "bottom", "right", "left"]
+"""Where a name may stand next to its point, the first that is free; above and below it covers no line."""
 MANY = 12
 """Values along an axis that are no sweep any more, but epochs: without marks and on a linear axis."""
 LOG_FROM = 9.0
@@ -135,6 +136,50 @@ def _marks(points: Rows, near: float, far: float) -> tuple[list[dict[str, Any]],
             marks.append(about | {"kind": kind, "x": places[kind], "text": text})
         spans.append(about | {"x": min(places.values()), "to": max(places.values())})
     return marks, spans
+
+
+def frontier(title: str, points: Rows, across: Rows, *, x: str, y: str) -> Markup:
+    """Utility along the finite ε of one level, a line for each system, with what audits prove at least.
+
+    Args:
+        title: what a screen reader says.
+        points: `name`, `epsilon` (> 0), `utility` and `audited` (a lower bound; None or 0: none).
+        across: `name` and `utility` of systems that are drawn as lines.
+        x, y: titles of the axes.
+    """
+    names = list(dict.fromkeys(row["name"] for row in points))
+    colours = {name: COLOURS[number % len(COLOURS)] for number, name in enumerate(names)}
+    shown = [{**row, "colour": colours[row["name"]], "text": f"{row['name']}: {row['epsilon']:.3g}"} for row in points]
+    proved = [{**row, "text": f"{row['name']}: ≥ {row['audited']:.3g}"} for row in shown if row["audited"]]
+    ends = list({row["name"]: row | {"to": row["epsilon"]} for row in shown}.values())
+    values = [row["epsilon"] for row in shown] + [row["audited"] for row in proved]
+    low, high = min(values) / 1.3, max(values) * 1.3
+    ticks = [lead * 10.0**power for power in range(-4, 4) for lead in (1, 2, 5)]
+    if high / low > 50:
+        ticks = [10.0**power for power in range(-4, 4)]
+    scale = alt.Scale(type="log", domain=[low, high], nice=False)
+    axis = alt.Axis(values=[tick for tick in ticks if low <= tick <= high], format="~g")
+    epsilon = alt.X("epsilon:Q", title=x, scale=scale, axis=axis)
+    bound = alt.X("audited:Q", title=x, scale=scale, axis=axis)
+    utility = alt.Y("utility:Q", title=y, scale=alt.Scale(zero=False, padding=16), axis=alt.Axis(tickCount=5))
+    colour, group = alt.Color("colour:N", scale=None), alt.Detail("name:N")
+    layers = [
+        _chart(across).mark_rule(color=SOFT, strokeDash=[4, 3]).encode(y=utility),
+        _chart(across).mark_text(align="left", dy=-6, color=SOFT, fontSize=12).encode(
+            x=alt.value(3), y=utility, text="name:N"
+        ),
+        _chart(proved).mark_rule(opacity=0.5).encode(x=epsilon, x2="audited:Q", y=utility, color=colour),
+        _chart(proved).mark_tick(thickness=2, size=12, orient="vertical").encode(
+            x=bound, y=utility, color=colour, description="text:N"
+        ),
+        _chart(shown).mark_line(strokeWidth=1.6).encode(x=epsilon, y=utility, color=colour, detail=group),
+        _chart(shown).mark_point(filled=True, size=40, opacity=1).encode(
+            x=epsilon, y=utility, color=colour, description="text:N"
+        ),
+        _chart(ends).mark_point(opacity=0).encode(x="to:Q", y=utility).properties(name="ends"),
+        _chart(ends).mark_text().encode(x="to:Q", y=utility, text="name:N").properties(name="names"),
+    ]
+    return svg(alt.layer(*layers).properties(width=310, height=230), title)
 
 
 def lines(title: str, rows: Rows, panels: Mapping[str, str], *, x: str, width: int = 190) -> Markup:
@@ -346,7 +391,7 @@ def _chart(rows: Rows) -> alt.Chart:
 def _place(mark: dict[str, Any]) -> None:
     """Let Vega place the names of points where they cover neither another name nor the frame."""
     text = {"text": {"field": "datum.name"}, "fill": {"field": "datum.colour"}, "fontSize": {"value": 12}}
-    label = {"type": "label", "size": {"signal": "[width, height]"}, "anchor": ANCHORS, "offset": [5, 12, 22]}
+    label = {"type": "label", "size": {"signal": "[width, height]"}, "anchor": ANCHORS, "offset": [3, 10, 20]}
     mark |= {"from": {"data": "ends_marks"}, "encode": {"enter": text}}
     mark["transform"] = [label | {"avoidBaseMark": False}]  # to avoid marks it would need a canvas
 

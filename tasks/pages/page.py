@@ -15,15 +15,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import groupby
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from tasks.pages import charts, terms
+from tasks.results.audits import rounded_down
 
 DASH = "–"
-KINDS = ("text", "number", "integer", "epsilon", "bound", "mean", "verdict", "list", "link")
+KINDS = ("text", "number", "difference", "integer", "epsilon", "bound", "mean", "verdict", "list", "link", "clipped")
 """Of columns: how cells are written and sorted."""
 
 
@@ -51,6 +54,8 @@ class Column:
     """`higher` or `lower`; empty where neither is better."""
     second: str = ""
     """Key of a smaller line below."""
+    group: str = ""
+    """Heading above this column and its neighbours of the same group."""
 
     def cell(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Text, number to sort by ("" for none), class and link of the cell of a row."""
@@ -59,7 +64,7 @@ class Column:
         made = {"text": DASH, "sort": "", "kind": self.kind, "href": row.get(f"{self.key}_href", ""), "second": below}
         if value is None:
             return made | {"kind": f"{self.kind} missing"}
-        if self.kind in ("text", "verdict", "link"):
+        if self.kind in ("text", "verdict", "link", "clipped"):
             return made | {"text": str(value)}
         if self.kind == "list":
             return made | {"text": ", ".join(map(str, value)) or DASH}
@@ -73,8 +78,8 @@ class Column:
         if self.kind == "integer":
             return f"{value:,}"
         if self.kind in ("epsilon", "bound"):
-            return f"{'≥ ' * (self.kind == 'bound')}{epsilon(value)}"
-        return number(value, self.digits)
+            return bound(value) if self.kind == "bound" else epsilon(value)
+        return signed(value, self.digits) if self.kind == "difference" else number(value, self.digits)
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -96,9 +101,24 @@ def epsilon(value: float | None) -> str:
     return DASH if value is None else "∞" if math.isinf(value) else f"{value:.4g}"
 
 
+def bound(value: float | None) -> str:
+    """A lower bound of a budget with three significant digits, rounded down; a dash for none."""
+    return DASH if value is None else f"≥ {epsilon(rounded_down(value))}"
+
+
 def join(items: Sequence[str]) -> str:
     """Items as running text: "a", "a and b", "a, b and c"."""
     return " and ".join(filter(None, (", ".join(items[:-1]), items[-1]))) if items else ""
+
+
+def markdown(text: str) -> Markup:
+    """A text in Markdown as HTML; HTML in it is escaped."""
+    return Markup(MarkdownIt("commonmark", {"html": False}).render(text))
+
+
+def groups(columns: Sequence[Column]) -> list[dict[str, Any]]:
+    """Runs of columns of one group: `name` and `span`."""
+    return [{"name": name, "span": len(list(run))} for name, run in groupby(columns, lambda column: column.group)]
 
 
 def capitalize_first(text: str) -> str:
@@ -121,11 +141,17 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"number": number, "signed": signed, "epsilon": epsilon, "join_words": join}
-    made.filters |= {"capitalize_first": capitalize_first, "label_of": label_of}
-    made.filters |= {"conditions": terms.conditions}
+    made.filters |= {"number": number, "epsilon": epsilon, "join_words": join}
+    made.filters |= {
+        "signed": signed,
+        "markdown": markdown,
+        "bound": bound,
+        "conditions": terms.conditions,
+        "groups": groups,
+    }
     made.filters |= {"sentence": terms.sentence, "mechanism": terms.mechanism, "neighbours": terms.neighbours}
-    made.globals |= {"column": Column, "charts": charts, "english": terms.english()}
+    made.filters |= {"capitalize_first": capitalize_first, "label_of": label_of}
+    made.globals |= {"column": Column, "charts": charts, "english": terms.english(), "infinity": math.inf}
     return made
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,6 @@ def observer(entry: LedgerEntry) -> str:
     return str(english()["observers"][entry.observer]) if entry.observer else ""
 
 
-def conditions(ids: tuple[str, ...]) -> list[str]:
+def conditions(ids: Iterable[str]) -> list[str]:
     """What a guarantee is conditional on."""
     return [str(english()["conditions"][name]) for name in ids]

@@ -27,8 +27,8 @@ from tasks.privacy.terms import (
 )
 from tasks.results.budgets import accounted, level, worst
 from tasks.results.facts import BASE, Facts, Kind, System
-from tasks.results.leaderboards import Measure
 from tasks.results.load import Line, Results
+from tasks.results.standings import Measure
 
 
 class Basic(Facts):
@@ -170,13 +170,6 @@ def card(results: Results, system: System, by: Measure) -> Card:
         administrative=Administrative(
             source=suite.source.dataset, address=suite.source.address, licence=suite.source.licence
         ),
-    )
-
-
-def spends(results: Results, system: System) -> bool:
-    """Whether anything of a system is private at setting `base`."""
-    return any(
-        is_private(line.entry) for line in results.lines if (line.experiment, line.setting) == (system.experiment, BASE)
     )
 
 

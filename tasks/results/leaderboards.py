@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from statistics import stdev
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
 import polars as pl
 
@@ -14,94 +13,55 @@ from tasks.privacy.terms import Level
 from tasks.results.budgets import BUDGETS, budgets
 from tasks.results.facts import BASE, KINDS, Kind, System
 from tasks.results.load import Results, first_split
+from tasks.results.standings import SMALL_EPSILON, Measure, standings
 
 SWEPT = ("epsilon", "epsilon_max")
 """Keys of a configuration that are budgets: settings that override one of them alone are points of one curve."""
-LIMIT = 1.0
-"""ε up to which the best private system is named."""
-TEXT = ("suite", "title", "publication", "dataset", "kind", "experiment", "system")
-SPENT = {name: BUDGETS[name] for name in BUDGETS if name not in ("experiment", "setting")}
-STANDINGS: dict[str, Any] = {
-    **dict.fromkeys((*TEXT, "setting"), pl.String),
-    **dict.fromkeys(("utility", "std", "gain"), pl.Float64),
+TEXT = ("suite", "publication", "dataset", "kind", "experiment", "system", "role", "setting")
+ENTRIES: dict[str, Any] = {
+    **dict.fromkeys(TEXT, pl.String),
+    **dict.fromkeys(("utility", "std", "difference"), pl.Float64),
     "n": pl.Int64,
     "noisy": pl.Boolean,
-    **SPENT,
+    **{name: kind for name, kind in BUDGETS.items() if name not in ("experiment", "setting")},
     "unbounded": pl.List(pl.String),
 }
 """A system at a setting and a level at which it spends, or fails to; `level` is null where its ledger has no line.
 `unbounded`: all levels at which this setting has no finite ε: what is finite at one level alone is no guarantee."""
+Outcome = Literal["refuted", "unbounded", "larger", "holds", "unclaimed"]
+"""An audit refutes a claim; no finite ε follows from what claims one; a larger one than claimed follows; at most what
+is claimed follows; nothing is claimed."""
 
 
-@dataclass(frozen=True)
-class Measure:
-    """What the systems of a suite are compared by."""
-
-    metric: str
-    """`metric` in METRICS."""
-    k: int
-    """Its cut-off; 0 for none."""
-    label: str
-    """Such as "NDCG@10"."""
-    lower: bool
-    """Whether less is better."""
-    digits: int
-    noisy: str = field(compare=False)
-    """Label of noisy popularity, or of another trivial baseline with a finite ε; empty for none."""
-
-    @property
-    def sign(self) -> float:
-        """+1 where higher is better, else -1."""
-        return -1.0 if self.lower else 1.0
-
-
-def measure(results: Results, paper: Any) -> Measure:
-    """The utility that a paper is told by, at the measured cut-off nearest to its main one."""
-    utility = paper.utility
-    wanted = paper.headline_k if utility.k is None else utility.k
-    k = min(results.cutoffs(utility.metric) or [wanted], key=lambda at: (abs(at - wanted), at)) if wanted else 0
-    return Measure(utility.metric, k, utility.at(k), utility.lower, utility.digits, paper.private_yardstick)
-
-
-def standings(results: Results, by: Measure) -> pl.DataFrame:
-    """`STANDINGS` of every system on the suite's own data: at setting `base`, and at those that vary its budget alone.
+def entries(results: Results, by: Measure) -> pl.DataFrame:
+    """`ENTRIES` of every system on the suite's own data: at setting `base`, and at those that vary its budget alone.
 
     `utility`, `std`, `n`: mean, sample deviation and count of runs; sweep points have runs on the first split alone.
-    `gain`: how much better the mean is than that of the suite's noisy baseline at setting `base`.
+    `difference`: from noisy popularity at setting `base`, as in `standings`.
     """
     suite, spent = results.suite, budgets(results)
-    noisy = next((system for system in suite.compared if system.label == by.noisy), None)
-    level = None if noisy is None else results.mean(noisy.experiment, by.metric, by.k)
+    about = {"suite": suite.suite, "publication": suite.publication, "kind": suite.kind}
     rows = []
-    for system in suite.compared:
-        about = dict(zip(TEXT, _about(results, system), strict=True)) | {"noisy": system is noisy}
-        for setting in _settings(system):
-            values = results.values(system.experiment, by.metric, by.k, setting)
-            values = values if setting == BASE else first_split(values)
-            if not values and setting != BASE:
-                continue
-            mean = math.fsum(values.values()) / len(values) if values else None
-            reached: dict[str, Any] = {
-                "setting": setting,
-                "utility": mean,
-                "std": stdev(values.values()) if len(values) > 1 else None,
-                "n": len(values),
-                "gain": None if mean is None or level is None else by.sign * (mean - level),
-            }
+    for row in standings(results, by).iter_rows(named=True):
+        system = results.system(row["experiment"])
+        of = about | {"dataset": system.dataset, "system": system.label, "noisy": system.label == by.noisy}
+        of |= {name: row[name] for name in ("experiment", "role")}
+        for setting in _settings(results, system):
+            values = pl.Series(first_split(results.values(system.experiment, by.metric, by.k, setting)).values())
+            reached = {"setting": setting, "utility": values.mean(), "std": values.std(), "n": len(values)}
+            if setting == BASE:
+                reached |= {name: row[name] for name in ("utility", "n", "difference")} | {"std": row["utility_std"]}
             at = spent.filter(pl.col("experiment") == system.experiment, pl.col("setting") == setting)
             lines = at.drop("experiment", "setting").to_dicts() or [{}]
-            reached["unbounded"] = [line["level"] for line in lines if math.isinf(line.get("accounted", 0.0))]
-            rows += [about | reached | line for line in lines]
-    return pl.DataFrame(rows, schema=STANDINGS)
+            endless = [line["level"] for line in lines if math.isinf(line.get("accounted", 0.0))]
+            rows += [of | reached | line | {"unbounded": endless} for line in lines]
+    return pl.DataFrame(rows, schema=ENTRIES)
 
 
-def _about(results: Results, system: System) -> tuple[str, ...]:
-    suite = results.suite
-    return suite.suite, suite.title, suite.publication, system.dataset, suite.kind, system.experiment, system.label
-
-
-def _settings(system: System) -> list[str]:
-    return [name for name, keys in system.settings().items() if not keys or (len(keys) == 1 and {*keys} <= {*SWEPT})]
+def _settings(results: Results, system: System) -> list[str]:
+    keys = system.settings()
+    swept = [name for name in results.settings(system.experiment) if len(keys[name]) == 1 and {*keys[name]} <= {*SWEPT}]
+    return [BASE, *swept]
 
 
 @dataclass(frozen=True)
@@ -115,7 +75,7 @@ class Board:
     kind: Kind
     measure: Measure
     rows: pl.DataFrame
-    """`STANDINGS` of those whose utility was measured."""
+    """`ENTRIES` of those whose utility was measured."""
 
     @property
     def base(self) -> pl.DataFrame:
@@ -123,19 +83,21 @@ class Board:
         at = self.rows.filter(pl.col("setting") == BASE)
         return at.sort("utility", descending=not self.measure.lower, maintain_order=True)
 
+    @property
     def ceiling(self) -> dict[str, Any] | None:
-        """The best system that claims no privacy at any level and has none; None without one."""
-        private = self.rows.filter("private")["experiment"].unique()
-        return _first(self.base.filter(~pl.col("experiment").is_in(private.implode())))
+        """The best of the suites' ceilings; None without one."""
+        return _first(self.base.filter(pl.col("role") == "ceiling"))
 
+    @property
     def noisy(self) -> dict[str, Any] | None:
-        """The noisy baseline; None without one."""
+        """Noisy popularity; None without one."""
         return _first(self.base.filter("noisy"))
 
+    @property
     def levels(self) -> list[Level]:
         """Levels at which a system is private."""
-        known = self.base.filter("private")["level"].unique().to_list()
-        return [level for level in ("user", "interaction", "feature", "edge", "text") if level in known]
+        known = set(self.base.filter("private")["level"])
+        return [level for level in get_args(Level) if level in known]
 
     def at(self, level: Level) -> pl.DataFrame:
         """What is private at a level, best first."""
@@ -143,15 +105,13 @@ class Board:
 
     def open(self) -> pl.DataFrame:
         """What is private at no level, a row each, best first."""
-        private = self.rows.filter("private")["experiment"].unique()
-        return self.base.filter(~pl.col("experiment").is_in(private.implode())).unique(
-            "experiment", maintain_order=True
-        )
+        private = self.base.filter("private")["experiment"].unique().implode()
+        return self.base.filter(~pl.col("experiment").is_in(private)).unique("experiment", maintain_order=True)
 
-    def best(self, level: Level, limit: float = LIMIT) -> dict[str, Any] | None:
+    def best(self, level: Level, limit: float = SMALL_EPSILON) -> dict[str, Any] | None:
         """The best system with ε of at most `limit` at a level and a finite one at all others; None without one.
 
-        The noisy baseline is no candidate.
+        Noisy popularity is no candidate.
         """
         bounded = pl.col("unbounded").list.len() == 0
         return _first(self.at(level).filter(pl.col("accounted") <= limit, bounded, ~pl.col("noisy")))
@@ -167,27 +127,21 @@ def _first(rows: pl.DataFrame) -> dict[str, Any] | None:
     return rows.row(0, named=True) if len(rows) else None
 
 
-def boards(entries: Iterable[tuple[Measure, pl.DataFrame]]) -> list[Board]:
+def boards(suites: Iterable[tuple[Measure, pl.DataFrame]]) -> list[Board]:
     """Boards of all suites: real data first, then by data set.
 
-    entries: of each suite its measure and its `standings`.
+    suites: of each its measure and its `entries`.
     """
-    grouped: dict[tuple[str, Measure], list[pl.DataFrame]] = {}
-    for by, table in entries:
-        for (dataset,), rows in table.filter(pl.col("utility").is_not_null()).group_by("dataset", maintain_order=True):
-            grouped.setdefault((str(dataset), by), []).append(rows)
+    grouped: dict[tuple[str, str, int], tuple[Measure, list[pl.DataFrame]]] = {}
+    for by, table in suites:
+        measured = table.filter(pl.col("utility").is_not_null())
+        for (dataset,), rows in measured.group_by("dataset", maintain_order=True):
+            grouped.setdefault((str(dataset), by.metric, by.k), (by, []))[1].append(rows)
     made = []
-    for (dataset, by), tables in grouped.items():
+    for (dataset, _, _), (by, tables) in grouped.items():
         first = tables[0].row(0, named=True)
         made.append(Board(first["publication"], dataset, first["kind"], by, pl.concat(tables)))
-    return sorted(
-        made, key=lambda board: (KINDS.index(board.kind), board.publication, board.dataset, board.measure.label)
-    )
-
-
-Outcome = str
-"""`refuted`: an audit refutes a claim; `unbounded`: no finite ε follows from what claims one; `larger`: a larger one
-than claimed; `holds`: at most what is claimed; `unclaimed`: nothing is claimed."""
+    return sorted(made, key=lambda of: (KINDS.index(of.kind), of.publication, of.dataset, of.measure.label))
 
 
 def outcome(spent: Sequence[dict[str, Any]]) -> Outcome:

@@ -19,6 +19,8 @@ from tasks.results import audits, tables
 from tasks.results.facts import BASE, Suite, System
 
 PROVENANCE = "provenance.json"
+TUNING = "tuning.csv"
+TRIAL = ("experiment", "config", "seed", "best_epoch", "epochs", "metric", "valid", "seconds", "revision")
 PUBLISHED = {
     "paper": pl.String,
     "artefact": pl.String,
@@ -155,6 +157,12 @@ class Results:
     def spreads(self) -> pl.DataFrame:
         """`tables.SPREADS`."""
         return tables.read_table(self._folder, "spreads")
+
+    @cached_property
+    def tuning(self) -> pl.DataFrame:
+        """Trials on validation data: `TRIAL`, config as JSON; no rows where nothing was tuned."""
+        path = self._folder / TUNING
+        return pl.read_csv(path) if path.exists() else pl.DataFrame(schema=dict.fromkeys(TRIAL, pl.String))
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:

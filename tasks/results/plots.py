@@ -13,8 +13,8 @@ import polars as pl
 
 from tasks.evaluation.statistics import summary
 from tasks.results.facts import BASE
-from tasks.results.leaderboards import Measure
 from tasks.results.load import Results, first_split
+from tasks.results.standings import Measure
 
 UTILITY: dict[str, Any] = dict.fromkeys(("system", "setting", "level"), pl.String) | {
     **dict.fromkeys(("epsilon", "utility", "low", "high"), pl.Float64),
@@ -23,13 +23,13 @@ UTILITY: dict[str, Any] = dict.fromkeys(("system", "setting", "level"), pl.Strin
 ATTACKS = {"system": pl.String, "attribute": pl.String, "k": pl.Int64, "f1": pl.Float64}
 
 
-def plots(results: Results, by: Measure, standings: pl.DataFrame) -> dict[str, pl.DataFrame]:
+def plots(results: Results, by: Measure, entries: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """File -> table; those of which a suite has nothing have no rows. Training curves are in DVCLive's layout, too.
 
-    standings: of `tasks.results.leaderboards`.
+    entries: of `tasks.results.leaderboards`.
     """
     drawn = curves(results)
-    tables = {"utility.csv": utility(results, by, standings), "attacks.csv": attacks(results), "curves.csv": drawn}
+    tables = {"utility.csv": utility(results, by, entries), "attacks.csv": attacks(results), "curves.csv": drawn}
     files = {name: table.with_columns(data=pl.lit(results.suite.kind)) for name, table in tables.items()}
     for system in results.suite.systems:
         for metric in ("loss", "valid"):
@@ -47,10 +47,10 @@ def write(folder: Path, files: dict[str, pl.DataFrame]) -> None:
         table.write_csv(path, float_precision=6, separator="\t" if path.suffix == ".tsv" else ",")
 
 
-def utility(results: Results, by: Measure, standings: pl.DataFrame) -> pl.DataFrame:
+def utility(results: Results, by: Measure, entries: pl.DataFrame) -> pl.DataFrame:
     """`UTILITY`: every setting whose accounted ε at a level is finite and not 0; a 95 % interval over n seeds."""
     rows = []
-    for row in standings.iter_rows(named=True):
+    for row in entries.iter_rows(named=True):
         values = first_split(results.values(row["experiment"], by.metric, by.k, row["setting"]))
         if values and row["level"] and row["accounted"] and not math.isinf(row["accounted"]):
             found = summary([values[seed] for seed in sorted(values)])

@@ -11,8 +11,9 @@ from typing import Any
 
 from tasks.privacy.audits.unaudited import is_private
 from tasks.results.coverage import reproduction
-from tasks.results.leaderboards import LIMIT, Board
+from tasks.results.leaderboards import Board
 from tasks.results.load import Results
+from tasks.results.standings import SMALL_EPSILON
 
 Change = tuple[str, str, str, Any, Any]
 """Suite, what (`suite`, `value`, `claim`), its name, before and now; None where there was, or is, none."""
@@ -25,9 +26,9 @@ def summary(results: Results, board: Board | None) -> dict[str, Any]:
     """
     lines = [line for line in results.lines if is_private(line.entry)]
     best = {f"best_{level}_level": board and board.best(level) for level in ("user", "interaction")}
-    places = {"ceiling": board and board.ceiling(), "noisy_popularity": board and board.noisy()} | best
+    places = {"ceiling": board and board.ceiling, "noisy_popularity": board and board.noisy} | best
     return {
-        "utility": {"metric": board and board.measure.label, "limit": LIMIT}
+        "utility": {"metric": board and board.measure.label, "limit": SMALL_EPSILON}
         | {name: row and round(row["utility"], 6) for name, row in places.items()},
         "ledger": {
             "private": len(lines),

@@ -36,7 +36,9 @@ def sweeps(results: Results, by: Measure, spent: pl.DataFrame) -> pl.DataFrame:
     for system in results.suite.compared:
         levels = {row["level"]: row["claimed"] for row in spent.filter(experiment=system.experiment).to_dicts()}
         for setting in results.settings(system.experiment):
-            varied = system.settings()[setting]
+            varied = {
+                key: value for key, value in system.settings()[setting].items() if value != system.config.get(key)
+            }
             measured = first_split(results.values(system.experiment, by.metric, by.k, setting))
             if setting != BASE and by.metric and measured:
                 rows += _points(system, setting, varied, measured, levels)

@@ -39,9 +39,7 @@ def compose() -> Iterator[Composed]:
         if composition.applies(spenders):
             suites = tuple(results.suite.suite for results, _ in spenders)
             trials = {suite: _trials(suite, spender) for suite, spender in zip(suites, spenders, strict=True)}
-            yield Composed(
-                source, suites, composition.compose(spenders), composition.without_noise(spenders), trials
-            )
+            yield Composed(source, suites, composition.compose(spenders), composition.without_noise(spenders), trials)
 
 
 def _trials(suite: str, spender: Spender) -> int:

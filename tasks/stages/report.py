@@ -15,8 +15,9 @@ from tasks.errors import DataError
 from tasks.pages import site, suite
 from tasks.pages.page import render
 from tasks.results import plots, summary
-from tasks.results.leaderboards import Board, boards, measure, standings
+from tasks.results.leaderboards import Board, boards, entries
 from tasks.results.load import Results
+from tasks.results.standings import measure
 from tasks.results.tables import SUITE
 from tasks.stages.command import run_stage
 from tasks.stages.common import REFERENCE, REPORTS, RESULTS, atomic_write
@@ -28,7 +29,7 @@ def main(name: str) -> None:
     results = results_of(name)
     pages = drawn(results)
     by = measure(results, paper_of(results))
-    table = standings(results, by)
+    table = entries(results, by)
     files = plots.plots(results, by, table)
     short = summary.summary(results, next(iter(boards([(by, table)])), None))
     with atomic_write(RESULTS / name / "summary.json") as place:
@@ -47,7 +48,7 @@ def standing(name: str) -> Board | None:
     """The systems of suite `name`, as a terminal shows them; None where no utility was measured."""
     results = results_of(name)
     by = measure(results, paper_of(results))
-    return next(iter(boards([(by, standings(results, by))])), None)
+    return next(iter(boards([(by, entries(results, by))])), None)
 
 
 def collected() -> list[str]:

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import subprocess
 from collections.abc import Callable
+from concurrent.futures import as_completed
 from pathlib import Path
 
 from tasks.errors import ConfigurationError, DataError
-from tasks.reporting import api, changes, site
-from tasks.reporting.core.layout import Table
-from tasks.stages import coverage
-from tasks.stages.common import RESULTS, atomic_write
+from tasks.pages import api, site
+from tasks.pages.page import render
+from tasks.results import summary
+from tasks.results.cards import schema
+from tasks.results.coverage import coverage
+from tasks.results.load import read_published
+from tasks.stages.common import REFERENCE, RESULTS, atomic_write
 from tasks.stages.parent import workers
-from tasks.stages.report import read
+from tasks.stages.report import collected, paper_of, results_of
+from tasks.stages.screen import Screen
 
 DOCS = Path("docs")
 LIBRARY = "dprec"
 """The package whose docstrings are documentation."""
-SCHEMA = "report.schema.json"
+SCHEMA = "card.schema.json"
 """The file that every site has, and nothing else."""
 FILES = ("summary.json", "claims.csv")
 """Of a suite's results, what the index compares with a revision."""
@@ -37,33 +39,43 @@ def write(out: Path, jobs: int, since: str | None = None) -> int:
     """
     if out.is_file() or (out.is_dir() and any(out.iterdir()) and not (out / SCHEMA).is_file()):
         raise ConfigurationError(f"{out}: is no site and would be replaced; name an empty folder, or a new one")
-    names = sorted(path.parent.name for path in RESULTS.glob("*/results.json"))
+    names = collected()
     if not names:
         raise DataError(f"{RESULTS}: no results; `dprec run SUITE` collects some")
     changed = changes_since(since) if since else None
-    with workers(jobs) as pool:
-        suites = list(pool.map(_suite, names))
-    counted = coverage.lines([entry.evidence for entry in suites if entry.evidence is not None])
-    documents = {path.stem: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))}
-    documents |= api.documents(LIBRARY)
-    pages = site.pages(suites, counted, documents, changed)
+    with workers(jobs) as pool, Screen("site", 1) as screen:
+        documents = pool.submit(_documents)
+        screen.begin("suites", len(names))
+        running = {name: pool.submit(_make, name) for name in names}
+        for done, _ in enumerate(as_completed(running.values()), 1):
+            screen.step(done)
+        made = [running[name].result() for name in names]
+        files = documents.result()
+    counted = coverage(
+        read_published(REFERENCE / "paper_tables.csv"), [(of.facts, of.comparison, of.methods) for of in made]
+    )
+    revisions = sorted({revision for of in made for revision in of.revisions})
+    files |= {page.address: render(page, revisions) for page in site.pages(made, counted, changed, since or "")}
+    for of in made:
+        files |= of.files
     with atomic_write(out) as place:
-        for entry in suites:
-            folder = f"suites/{entry.report.suite}"
-            pages |= {f"{folder}/index.html": entry.page}
-            pages |= {f"{folder}/report.json": entry.report.model_dump_json(indent=1) + "\n"}
-        pages[SCHEMA] = json.dumps(site.schema(), indent=1) + "\n"
-        for file, text in pages.items():
+        for file, text in (files | {SCHEMA: schema()}).items():
             (place / file).parent.mkdir(parents=True, exist_ok=True)
             (place / file).write_text(text, encoding="utf-8")
-    return len(suites)
+    return len(made)
 
 
-def _suite(name: str) -> site.Suite:
-    return site.suite(*read(name))
+def _make(name: str) -> site.Made:
+    results = results_of(name)
+    return site.make(results, paper_of(results))
 
 
-def changes_since(revision: str) -> Table:
+def _documents() -> dict[str, str]:
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))}
+    return site.document_pages(texts | api.documents(LIBRARY))
+
+
+def changes_since(revision: str) -> list[summary.Change]:
     """What changed since a revision.
 
     Raises:
@@ -72,23 +84,22 @@ def changes_since(revision: str) -> Table:
     commit = _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}").strip()
     if not commit:
         raise DataError(f"{revision}: git knows no such revision")
-    listed = _git("ls-tree", "-r", "--name-only", "--end-of-options", commit, f"./{RESULTS.as_posix()}/").splitlines()
-    known = {path.removeprefix(f"{RESULTS.as_posix()}/") for path in listed}
-    before = _states(known, lambda name: _git("show", "--end-of-options", f"{commit}:./{RESULTS.as_posix()}/{name}"))
-    here = {path.relative_to(RESULTS).as_posix() for file in FILES for path in RESULTS.glob(f"*/{file}")}
-    now = _states(here, lambda name: (RESULTS / name).read_text(encoding="utf-8"))
-    return changes.table(before, now, revision)
+    folder = RESULTS.as_posix()
+    listed = _git("ls-tree", "-r", "--name-only", "--end-of-options", commit, f"./{folder}/").splitlines()
+    before = _states(listed, lambda path: _git("show", "--end-of-options", f"{commit}:./{path}"))
+    here = [path.as_posix() for file in FILES for path in RESULTS.glob(f"*/{file}")]
+    now = _states(here, lambda path: Path(path).read_text(encoding="utf-8"))
+    return list(summary.changes(before, now))
 
 
-def _states(names: set[str], text: Callable[[str], str]) -> dict[str, changes.State]:
-    """Suite -> its headline, of those that have any; text: gives a file of `names`, such as demo/summary.json."""
+def _states(paths: list[str], text: Callable[[str], str]) -> dict[str, summary.State]:
+    """Suite -> its headline, of those that have any; text: gives a file of `paths`."""
     states = {}
-    for suite in sorted({name.partition("/")[0] for name in names if name.partition("/")[2] in FILES}):
-        summary, claims = (text(f"{suite}/{file}") if f"{suite}/{file}" in names else "" for file in FILES)
+    for suite in sorted({Path(path).parent.name for path in paths if Path(path).name in FILES}):
+        files = [(RESULTS / suite / name).as_posix() for name in FILES]
         try:
-            judged = {(row["artefact"], row["claim"]): row["verdict"] for row in csv.DictReader(io.StringIO(claims))}
-            states[suite] = changes.State(json.loads(summary or "{}"), judged)
-        except (KeyError, ValueError) as error:
+            states[suite] = summary.state(*(text(file) if file in paths else "" for file in files))
+        except (KeyError, ValueError, AttributeError) as error:
             raise DataError(f"{RESULTS / suite}: not the headline of a suite ({error!r})") from error
     return states
 

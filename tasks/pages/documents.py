@@ -1,0 +1,116 @@
+"""Documents in Markdown as pages: their sections, the links between them, and their text to be searched."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup
+
+from tasks.pages.page import Page
+
+FOLDER = "docs"
+INDEX = f"{FOLDER}/index.html"
+NOT_IN_ANCHORS = re.compile(r"[^\w\- ]")
+"""What GitHub leaves out of anchors, so that links hold here and there."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A section of a document."""
+
+    title: str
+    anchor: str
+    html: Markup
+    text: str
+    """Without marks."""
+
+
+def _markdown() -> MarkdownIt:
+    """HTML within Markdown stays text, images are left out, and what may scroll can be reached by keyboard."""
+    made = MarkdownIt("commonmark", {"html": False}).enable("table")
+
+    def code(tokens: Sequence[Token], place: int, *_: Any) -> str:
+        return str(Markup('<pre tabindex="0"><code>{}</code></pre>\n').format(tokens[place].content))
+
+    rules = {
+        "image": lambda *_: "",
+        "fence": code,
+        "code_block": code,
+        "table_open": lambda *_: '<div class="scroll" tabindex="0"><table class="plain">\n',
+        "table_close": lambda *_: "</table></div>\n",
+    }
+    for name, rule in rules.items():
+        made.renderer.rules[name] = rule
+    return made
+
+
+MARKDOWN = _markdown()
+
+
+def fragment(text: str) -> Markup:
+    """Markdown as HTML, as a part of a page."""
+    return Markup(MARKDOWN.render(text))
+
+
+def parts(text: str, known: Sequence[str] = ()) -> list[Part]:
+    """A document by its headings of the second level; what stands before them is its first part.
+
+    known: names of the documents that links may lead to; other links to files become text.
+    """
+    tokens, used = MARKDOWN.parse(text), Counter[str]()
+    starts = [place for place, token in enumerate(tokens) if (token.type, token.tag) == ("heading_open", "h2")]
+    first = [0] if tokens and tokens[0].tag == "h1" else []
+    made = []
+    for begin, end in zip([*first, *starts], [*starts[: len(first)], *starts[1:], len(tokens)], strict=False):
+        title = _plain(tokens[begin + 1])
+        anchor = NOT_IN_ANCHORS.sub("", title.lower()).replace(" ", "-")
+        body = tokens[begin + 3 : end]
+        for token in body:
+            _link(token.children or [], known)
+        html = Markup(MARKDOWN.renderer.render(body, MARKDOWN.options, {}))
+        text = " ".join(_plain(token) for token in body if token.content)
+        made.append(Part(title, f"{anchor}-{used[anchor]}" if used[anchor] else anchor, html, text))
+        used[anchor] += 1
+    return made
+
+
+def _plain(token: Token) -> str:
+    breaks = ("softbreak", "hardbreak")
+    return "".join(" " if child.type in breaks else child.content for child in token.children or [token])
+
+
+def _link(children: list[Token], known: Sequence[str]) -> None:
+    """Let links to documents lead to their pages; hide those to files that no site has."""
+    hidden = False
+    for token in children:
+        if token.type == "link_open":
+            path, mark, part = str(token.attrs["href"]).partition("#")
+            name, hidden = PurePosixPath(path), False
+            if path and not path.startswith("http"):
+                hidden = name.stem not in known or name.suffix not in (".md", ".html")
+                token.attrs["href"] = f"{name.stem}.html{mark}{part}"
+        if hidden and token.type in ("link_open", "link_close"):
+            token.type, token.tag, token.nesting = "text", "", 0
+
+
+def pages(documents: Mapping[str, str]) -> list[Page]:
+    """A page for each document, and one that lists and searches their sections.
+
+    documents: name without suffix -> Markdown.
+    """
+    names = [*documents, "index"]
+    sections = {name: parts(text, names) for name, text in documents.items()}
+    rows = [
+        {"document": name, "section": part.title, "text": part.text, "section_href": f"{name}.html" + (place and f"#{part.anchor}" or "")}
+        for name, of in sections.items()
+        for place, part in enumerate(of)
+    ]  # fmt: skip
+    made = [Page(f"{FOLDER}/{name}.html", "document.html.j2", {"parts": of}) for name, of in sections.items() if of]
+    return [*made, Page(INDEX, "documents.html.j2", {"rows": rows})]
