@@ -26,6 +26,14 @@ Rows = Sequence[Mapping[str, Any]]
 COLOURS = ("#0072b2", "#d55e00", "#008a66", "#b3548c", "#b27d00", "#3b93c9", "#4d4d4d")
 """style.css has their counterparts on dark paper."""
 INK, SOFT, LINE = "#1c2024", "#565f68", "#cfd5da"
+SHAPES = {
+    "circle": "●", "square": "■", "triangle-up": "▲", "diamond": "◆", "cross": "✚", "triangle-down": "▼",
+    "triangle-right": "▶",
+}  # fmt: skip
+"""Vega-Lite's name of a mark -> its sign in a legend."""
+BLACK, PAPER = "#000000", "#ffffff"
+HEAT, DARK = ("#9ecae1", "#f7f4f0", "#c8102e"), 0.8
+"""Colours of a heat map at the lowest value, at zero and at the highest, and where white is easier to read on them."""
 DASHES = ([1, 0], [5, 2], [1.5, 1.5])
 MARKS = {"claimed": "diamond", "accounted": "circle", "audited": "M0,-1.2V1.2"}
 """Kind of ε -> the shape of its mark."""
@@ -247,6 +255,122 @@ def histograms(title: str, rows: Rows, *, x: str, y: str) -> Markup:
     return svg(bars.facet(facet=facet, columns=2).properties(title=title), title)
 
 
+def heat(title: str, rows: Rows, top: float) -> Markup:
+    """Cells with `row`, `column`, `value`, `text` (on hovering) and `strong` (in bold); zero is white, above it red.
+
+    top: the value that has the full colour; the same for maps that are compared.
+    """
+    top = top or 1.0
+    cells = [
+        {"row": cell["row"], "column": cell["column"], "value": cell["value"], "text": cell["text"],
+         "shown": f"{cell['value']:+.2f}".replace("-", "−"),
+         "ink": PAPER if cell["value"] > DARK * top else BLACK, "strong": bool(cell["strong"])}
+        for cell in rows
+    ]  # fmt: skip
+    columns, names = (list(dict.fromkeys(cell[key] for cell in cells)) for key in ("column", "row"))
+    axis = alt.Axis(orient="top", labelAngle=-35 if max(map(len, columns), default=0) > 7 else 0, labelOverlap=False)
+    x, y = alt.X("column:N", sort=columns, title=None, axis=axis), alt.Y("row:N", sort=names, title=None)
+    scale = alt.Scale(domain=[-top, 0, top], range=list(HEAT), interpolate="rgb")
+    base = _chart(cells).encode(x=x, y=y)
+    fill = alt.Color("value:Q", scale=scale, legend=None)
+    layers = [base.mark_rect().encode(color=fill, description=alt.Description("text:N"))]
+    for strong in (False, True):
+        written = base.transform_filter(alt.datum.strong == strong)
+        written = written.mark_text(aria=False, fontSize=12, fontWeight="bold" if strong else "normal")
+        layers.append(written.encode(text=alt.Text("shown:N"), color=alt.Color("ink:N", scale=None)))
+    drawn = alt.layer(*layers).resolve_scale(color="independent")
+    return svg(drawn.properties(width=alt.Step(46), height=alt.Step(22), title=title), title)
+
+
+def curves(
+    title: str,
+    rows: Rows,
+    x: str,
+    y: str,
+    *,
+    log: bool = False,
+    log_y: bool = False,
+    marks: bool = True,
+    level: float | None = None,
+    identity: bool = False,
+    names: Sequence[str] = (),
+    size: tuple[int, int] = (300, 210),
+) -> Markup:
+    """Lines of rows with `series`, `x`, `y`, `text` and, for an interval, `low` and `high`; an infinite x stands right.
+
+    Args:
+        title: of the picture.
+        rows: the points; those that a log axis cannot show are left out.
+        x: title of the axis.
+        y: title of the axis.
+        log: whether x is drawn on a log scale.
+        log_y: whether y is.
+        marks: whether points have markers.
+        level: a dashed line across, such as chance.
+        identity: whether y = x is drawn, dashed.
+        names: of all series that panels side by side share, which have one legend (`legend`); empty: its own.
+        size: width and height between the axes, in pixels.
+    """
+    shown = [row for row in rows if not (log and row["x"] <= 0) and not (log_y and row["y"] <= 0)]
+    far = 10 * max((row["x"] for row in shown if math.isfinite(row["x"])), default=0.1)
+    points = [{**row, "x": far if math.isinf(row["x"]) else row["x"]} for row in shown]
+    key: dict[str, Any] = {"legend": None} if names else {}
+    names = list(names or dict.fromkeys(row["series"] for row in points))
+    ticks = sorted({row["x"] for row in points})
+    endless = len(shown) and any(math.isinf(row["x"]) for row in shown)
+    told = f"datum.value >= {far!r} * 0.999 ? '∞' : format(datum.value, '~g')"
+    axis = (
+        alt.Axis(labelExpr=told, **({"values": ticks} if len(ticks) < 9 else {})) if endless else alt.Axis(format="~g")
+    )
+    across = alt.X("x:Q", title=x, axis=axis, scale=alt.Scale(type="log" if log else "linear", zero=False, nice=False))
+    up_axis = alt.Axis(format="~g")
+    up = alt.Y("y:Q", title=y, axis=up_axis, scale=alt.Scale(type="log" if log_y else "linear", zero=False))
+    colours, shapes = ([style[at] for style in _styles(names)] for at in (0, 1))
+    colour = alt.Color("series:N", title=None, sort=names, scale=alt.Scale(domain=names, range=colours), **key)
+    base = _chart(points)
+    layers = [base.mark_line(aria=False, strokeWidth=1.8).encode(x=across, y=up, color=colour)]
+    if marks:
+        shape = alt.Shape("series:N", title=None, sort=names, scale=alt.Scale(domain=names, range=shapes), **key)
+        dots = base.mark_point(filled=True, size=55, opacity=1)
+        layers.append(dots.encode(x=across, y=up, color=colour, shape=shape, description=alt.Description("text:N")))
+    if held := [row for row in points if row.get("low") is not None]:
+        bars = _chart(held).mark_rule(aria=False, strokeWidth=1.1, opacity=0.75)
+        layers.append(bars.encode(x=across, y=alt.Y("low:Q", title=y), y2="high:Q", color=colour))
+    if level is not None:
+        rule = _chart([{"y": level}]).mark_rule(color=INK, strokeDash=[6, 4], aria=False)
+        layers.append(rule.encode(y="y:Q"))
+    if identity and points:
+        ends = [min(row["x"] for row in points), max(row["x"] for row in points)]
+        line = _chart([{"x": end, "y": end} for end in ends]).mark_line(color=SOFT, strokeDash=[4, 3], aria=False)
+        layers.append(line.encode(x=across, y=up))
+    width, height = size
+    return svg(alt.layer(*layers).properties(width=width, height=height, title=title), title)
+
+
+def dots(title: str, rows: Rows, x: str, *, log: bool = False, level: float | None = None) -> Markup:
+    """Marks of rows with `row` (a line each), `series`, `x` and `text`, such as one for each seed."""
+    names, lines = (list(dict.fromkeys(row[key] for row in rows)) for key in ("series", "row"))
+    scale = alt.Scale(type="log" if log else "linear", nice=False, zero=False)
+    across = alt.X("x:Q", title=x, scale=scale, axis=alt.Axis(format="~g"))
+    y = alt.Y("row:N", sort=lines, title=None, axis=alt.Axis(grid=True, labelOverlap=False))
+    colours, shapes = ([style[at] for style in _styles(names)] for at in (0, 1))
+    colour = alt.Color("series:N", title=None, sort=names, scale=alt.Scale(domain=names, range=colours))
+    shape = alt.Shape("series:N", title=None, sort=names, scale=alt.Scale(domain=names, range=shapes))
+    base = _chart(rows).mark_point(filled=True, size=60, opacity=0.85)
+    layers = [base.encode(x=across, y=y, color=colour, shape=shape, description=alt.Description("text:N"))]
+    if level is not None:
+        layers.append(_chart([{"x": level}]).mark_rule(color=INK, strokeDash=[6, 4], aria=False).encode(x="x:Q"))
+    return svg(alt.layer(*layers).properties(width=420, height=alt.Step(24), title=title), title)
+
+
+def legend(names: Sequence[str]) -> list[dict[str, str]]:
+    """`name`, `colour` and `sign` of each series of panels that share a legend."""
+    return [
+        {"name": name, "colour": colour, "sign": SHAPES[shape]}
+        for name, (colour, shape) in zip(names, _styles(names), strict=True)
+    ]
+
+
 def csv_link(rows: Rows) -> str:
     """The address of rows as a CSV file that stands in the page."""
     text = io.StringIO()
@@ -267,3 +391,9 @@ def _place(mark: dict[str, Any]) -> None:
     label = {"type": "label", "size": {"signal": "[width, height]"}, "anchor": ANCHORS, "offset": [3, 10, 20]}
     mark |= {"from": {"data": "ends_marks"}, "encode": {"enter": text}}
     mark["transform"] = [label | {"avoidBaseMark": False}]  # to avoid marks it would need a canvas
+
+
+def _styles(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Colour and shape of each name: after all colours are used they start again, with other shapes."""
+    n, shapes = len(COLOURS), list(SHAPES)
+    return [(COLOURS[place % n], shapes[(place + place // n) % len(shapes)]) for place in range(len(names))]

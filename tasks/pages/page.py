@@ -123,6 +123,16 @@ def groups(columns: Sequence[Column]) -> list[dict[str, Any]]:
     return [{"name": name, "span": len(list(run))} for name, run in groupby(columns, lambda column: column.group)]
 
 
+def capitalize_first(text: str) -> str:
+    """The text with its first letter in upper case, the others as they are."""
+    return text[:1].upper() + text[1:]
+
+
+def label_of(experiment: str, labels: Mapping[str, str]) -> str:
+    """The name of a system in tables; of what is no system, its id."""
+    return labels.get(experiment, experiment)
+
+
 @cache
 def environment() -> Environment:
     """What draws templates, everything escaped. Raises (when a template is drawn): a slot that nothing fills."""
@@ -142,6 +152,7 @@ def environment() -> Environment:
         "groups": groups,
     }
     made.filters |= {"sentence": terms.sentence, "mechanism": terms.mechanism, "neighbours": terms.neighbours}
+    made.filters |= {"capitalize_first": capitalize_first, "label_of": label_of}
     made.globals |= {"column": Column, "charts": charts, "english": terms.english(), "infinity": math.inf}
     return made
 

@@ -6,7 +6,11 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from tasks.pages.page import Page
-from tasks.pages.suite import ledger, overview
+from tasks.pages.suite.data import data
+from tasks.pages.suite.ledger import ledger
+from tasks.pages.suite.overview import overview
+from tasks.pages.suite.provenance import provenance
+from tasks.pages.suite.training import training
 from tasks.reporting.core.published import Paper
 from tasks.results.load import Results
 from tasks.results.standings import measure
@@ -17,19 +21,17 @@ def pages(results: Results, paper: Paper) -> list[Page]:
 
     paper: what the suite names, or the one whose metrics serve suites without.
     """
-    suite, by = results.suite, measure(results, paper)
-    reference = paper.reference if suite.paper else ""
-    contents = {"index": overview.overview(results, by, reference), "ledger": ledger.ledger(results)}
-    made = [
-        Page(f"suites/{suite.suite}/{part}.html", f"suite/{part}.html.j2", slots) for part, slots in contents.items()
+    by, suite = measure(results, paper), results.suite.suite
+    contents = {
+        "index": overview(results, by, paper.reference if results.suite.paper else ""),
+        "ledger": ledger(results),
+        "training": training(results, by, paper.validation),
+        "data": data(results),
+        "provenance": provenance(results),
+    }
+    made = [Page(f"suites/{suite}/{part}.html", f"suite/{part}.html.j2", slots) for part, slots in contents.items()]
+    parts = [PurePosixPath(page.address).stem for page in made]
+    header = {"suite": results.suite, "tabs": parts}
+    return [
+        replace(page, context=header | {"part": part, **page.context}) for part, page in zip(parts, made, strict=True)
     ]
-    return [with_header(page, results, made) for page in made]
-
-
-def with_header(page: Page, results: Results, made: list[Page]) -> Page:
-    """A page with what its header shows: its suite, and the other pages of it, in `made`."""
-    parts = [PurePosixPath(other.address).stem for other in made]
-    return replace(
-        page,
-        context={"suite": results.suite, "tabs": parts, "part": PurePosixPath(page.address).stem} | dict(page.context),
-    )

@@ -1,0 +1,290 @@
+"""Printed and ours: each table of a paper cell by cell, and the pairs of methods that we order otherwise, with reasons.
+
+A pair is two methods of one printed column, both run. A reversed pair has the first of the paper's reasons that covers
+it. A reason with a reading, that is what else was measured, covers a pair only where that reading orders it as printed
+and the test shows so; a reading that reverses as many pairs as it turns decides nothing. Tests are one-sided at 2.5 %:
+paired over the runs that both methods have (over splits, where there are several), or Welch's of the numbers of the
+table where their runs are not known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from itertools import combinations
+from statistics import fmean, stdev
+from typing import Any
+
+import polars as pl
+
+from tasks.evaluation.run_numbers import split_of
+from tasks.results.coverage import NEAR, REPLICA
+from tasks.results.facts import BASE
+from tasks.results.load import Results
+
+COUNTED = "counted"
+"""Protocol of what is counted or set, and not measured."""
+ONE_SIDED = 0.025
+UNDECIDED, PART = "not decided", "our data are a part"
+"""Kinds of reasons that do not depend on a paper."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """What runs measured."""
+
+    mean: float
+    std: float | None
+    """None for a single run."""
+    n: int
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One quantity of one method, printed and ours; None for neither."""
+
+    method: str
+    """As the row is called."""
+    printed: float | None
+    ours: Value | None
+    experiment: str = ""
+    """Whose it is; empty where none of ours has it."""
+    setting: str = BASE
+
+    @property
+    def near(self) -> bool | None:
+        """Whether ours is within 10 % of the printed number; None where one of them is missing."""
+        if self.printed is None or self.ours is None:
+            return None
+        return abs(self.ours.mean - self.printed) <= NEAR * abs(self.printed)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two methods of a printed column, that with the better printed number first."""
+
+    table: str
+    column: Any
+    better: Cell
+    worse: Cell
+    order: str
+    """Of our means: `as printed`, `equal` or `reversed`."""
+    shown: bool
+    """Whether a reversed order is significant."""
+    reason: Any = None
+    """Why it is reversed: the first of the paper's reasons that covers it; None for no known one."""
+
+    @property
+    def kind(self) -> str:
+        """Of the reason."""
+        return UNDECIDED if self.reason is None else str(self.reason.kind)
+
+
+def parts(results: Results, paper: Any) -> list[dict[str, Any]]:
+    """Each part of each table that the suite has a cell of: `table`, `part`, and `rows`, (method, its cells) in order.
+
+    paper: with its tables, as parts with columns.
+    """
+    cells = _cells(results)
+    made = []
+    for table in paper.tables:
+        for part in table.parts:
+            rows = list(_rows(results, paper, table, part.columns, cells))
+            if any(cell.ours or cell.printed is not None for _, line in rows for cell in line):
+                made.append({"table": table, "part": part, "rows": rows})
+    return made
+
+
+def statistics(results: Results) -> list[dict[str, Any]]:
+    """Rows of comparison.csv that are counted or set, with `near`."""
+    rows = results.comparison.filter(pl.col("protocol") == COUNTED)
+    gap = (pl.col("ours_mean") - pl.col("published")).abs() <= NEAR * pl.col("published").abs()
+    return rows.with_columns(near=gap).to_dicts()
+
+
+def pairs(results: Results, made: Iterable[Mapping[str, Any]], reasons: Sequence[Any]) -> list[Pair]:
+    """Every pair of methods that is ordered in print and was run, with the reasons of reversed ones.
+
+    made: of `parts`.
+    """
+    columns: dict[tuple[str, ...], list[Pair]] = {}
+    for of in made:
+        for place, column in enumerate(of["part"].columns):
+            key = (of["table"].key, column.data, column.published, column.setting)
+            cells = [line[place] for _, line in of["rows"]]
+            if key not in columns and of["table"].comparable:  # of several scores of one number the first counts
+                columns[key] = list(_ordered(results, of["table"].key, column, cells))
+    every = [pair for known in columns.values() for pair in known]
+    here = [reason for reason in reasons if reason.kind != PART or results.suite.kind == "part"]
+    for reason in here:
+        weighed = _weighed(results, every, reason)
+        every = [pair if pair.reason else _with_reason(results, pair, weighed) for pair in every]
+    return every
+
+
+def greater(left: Value, right: Value) -> float:
+    """One-sided p of Welch's test that the first mean is larger; one half where runs do not vary or are single."""
+    if left.std is None or right.std is None or not left.std + right.std:
+        return 0.5
+    first, second = left.std**2 / left.n, right.std**2 / right.n
+    freedom = (first + second) ** 2 / (first**2 / (left.n - 1) + second**2 / (right.n - 1))
+    return _tail((left.mean - right.mean) / math.sqrt(first + second), freedom)
+
+
+def _tail(t: float, freedom: float) -> float:
+    from scipy.special import stdtr  # a fifth of a second to import, and not every page compares
+
+    return float(stdtr(freedom, -t))
+
+
+def find(results: Results, label: str) -> str:
+    """The experiment with a label, or else the first whose model has this name; empty for none."""
+    of = [system.experiment for system in results.suite.systems if system.label == label]
+    of += [system.experiment for system in results.suite.compared if system.model == label]
+    return of[0] if of else ""
+
+
+Key = tuple[str, str, str, str, str, str]
+
+
+def _cells(results: Results) -> dict[Key, tuple[float | None, Value | None]]:
+    """(artefact, protocol, part of the data, method, setting, metric) -> printed and ours."""
+    known = {network.name: network.name for network in results.suite.networks}
+    known |= {f"{name}{REPLICA}": name for name in known}
+    cells = {}
+    for row in results.comparison.iter_rows(named=True):
+        text = (row[name] or "" for name in ("artefact", "protocol", "dataset", "method", "setting", "metric"))
+        artefact, protocol, dataset, method, setting, metric = text
+        mean = row["ours_mean"]
+        ours = None if mean is None else Value(mean, row["ours_std"], row["seeds"])
+        cells[artefact, protocol, known.get(dataset, ""), method, setting, metric] = (row["published"], ours)
+    return cells
+
+
+def _rows(
+    results: Results, paper: Any, table: Any, columns: Sequence[Any], cells: Mapping[Key, Any]
+) -> Iterator[tuple[str, list[Cell]]]:
+    """The rows of a part: the paper's methods or versions in its order, then those of ours alone."""
+    ids: list[tuple[str, str, str, str, str]] = [  # name, method, setting of the row, experiment, our setting
+        (version.name, version.method, version.setting, find(results, version.system), version.ours)
+        for version in table.versions
+    ] or [(name, name, "", find(results, label), BASE) for name, label in paper.methods.items()]
+    known = {(method, setting) for _, method, setting, _, _ in ids}
+    for artefact, protocol, _, method, setting, metric in cells:
+        of = (method, "") if not table.versions else (method, setting)
+        if (
+            of not in known
+            and artefact == table.key
+            and any((protocol, metric) == (column.protocol, column.published) for column in columns)
+        ):
+            known.add(of)
+            ids.append((method, method, of[1], find(results, method), BASE))
+    for name, method, setting, experiment, ours in ids:
+        keys = [(table.key, c.protocol, c.data, method, setting or c.setting, c.published) for c in columns]
+        if any(key in cells for key in keys):
+            yield name, [Cell(name, *cells.get(key, (None, None)), experiment, ours) for key in keys]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is read of a cell: its own numbers, or other ones."""
+
+    experiment: str
+    setting: str
+    metric: str
+    known: Value | None
+    """What a table has; None where it has none."""
+
+
+def _ordered(results: Results, table: str, column: Any, cells: Sequence[Cell]) -> Iterator[Pair]:
+    run = [cell for cell in cells if cell.printed is not None and cell.ours is not None]
+    for first, second in combinations(run, 2):
+        if first.printed != second.printed:
+            higher, lower = (first, second) if first.printed > second.printed else (second, first)
+            better, worse = (higher, lower) if column.better == "higher" else (lower, higher)
+            own = (Reading(cell.experiment, cell.setting, column.metric, cell.ours) for cell in (better, worse))
+            gap, p = _compare(results, column, *own)
+            order = "as printed" if gap > 0 else "reversed" if gap < 0 else "equal"
+            yield Pair(table, column, better, worse, order, order == "reversed" and 1 - p < ONE_SIDED)
+
+
+def _compare(results: Results, column: Any, better: Reading, worse: Reading) -> tuple[float, float]:
+    """By how much the first is better, over the runs that both have, and one-sided p of that; 0 where one is unknown.
+
+    Splits differ in how hard they are: a mean over all stands for nothing next to one of the first alone.
+    """
+    left, right = (_runs(results, column, of) for of in (better, worse))
+    if column.better == "lower":
+        left, right, better, worse = right, left, worse, better
+    seeds = sorted(left.keys() & right.keys())
+    if not seeds:
+        return (0.0, 0.5) if better.known is None or worse.known is None else (
+            better.known.mean - worse.known.mean, greater(better.known, worse.known)
+        )  # fmt: skip
+    gaps = {seed: left[seed] - right[seed] for seed in seeds}
+    splits = {split_of(seed) for seed in seeds}
+    if len(splits) > 1:
+        gaps = {split: fmean(gap for seed, gap in gaps.items() if split_of(seed) == split) for split in splits}
+    mean = fmean(gaps.values())
+    spread = stdev(gaps.values()) if len(gaps) > 1 else 0.0
+    return mean, _tail(mean / (spread / math.sqrt(len(gaps))), len(gaps) - 1) if spread else 0.5
+
+
+def _runs(results: Results, column: Any, of: Reading) -> dict[int, float]:
+    """Seed -> value, as a share of the sum of other metrics where the column is that; empty where that is not known."""
+    values = results.values(of.experiment, of.metric, column.k, of.setting)
+    if not column.ratio_to:
+        return values
+    others = [results.values(of.experiment, name, column.k, of.setting) for name in column.ratio_to]
+    totals = {seed: sum(other.get(seed, math.nan) for other in others) for seed in values}
+    return {seed: value / totals[seed] for seed, value in values.items() if totals[seed] > 0}
+
+
+def _weighed(results: Results, every: Iterable[Pair], reason: Any) -> Any:
+    """The reason; not decided where its reading reverses as many pairs as it turns to the printed order."""
+    turned = broken = 0
+    for pair in every if reason.reading else ():
+        gap, _ = _read(results, pair, reason)
+        turned += pair.order == "reversed" and gap > 0
+        broken += pair.order == "as printed" and gap < 0
+    return replace(reason, kind=UNDECIDED) if broken and broken >= turned else reason
+
+
+def _with_reason(results: Results, pair: Pair, reason: Any) -> Pair:
+    if pair.order != "reversed" or not _covers(reason, pair):
+        return pair
+    held = reason.reading is None or _read(results, pair, reason)[1] < ONE_SIDED
+    return replace(pair, reason=reason) if held else pair
+
+
+def _covers(reason: Any, pair: Pair) -> bool:
+    """Whether a reason speaks of a pair, whatever its reading says of it."""
+    better, worse = pair.better.method, pair.worse.method
+    return (
+        not reason.claims
+        and (not reason.tables or pair.table in reason.tables)
+        and (not reason.better or any(fnmatchcase(better, pattern) for pattern in reason.better))
+        and not any(fnmatchcase(worse, pattern) for pattern in reason.not_worse)
+        and (not reason.rows or bool({better, worse} & set(reason.rows)))
+        and (not reason.metrics or pair.column.published.startswith(tuple(reason.metrics)))
+    )
+
+
+def _read(results: Results, pair: Pair, reason: Any) -> tuple[float, float]:
+    """`_compare` by the reading of a reason; nothing where it changes neither method."""
+    reading, column = reason.reading, pair.column
+    old, new = reading.metric
+    read = []
+    for cell in (pair.better, pair.worse):
+        label = reading.systems.get(cell.method)
+        metric = column.metric
+        if old and (not reading.metric_rows or cell.method in reading.metric_rows):
+            metric = metric.replace(old, new)  # an id of METRICS
+        experiment = find(results, label) if label else cell.experiment
+        setting = reading.settings.get(cell.method, cell.setting)
+        same = (experiment, setting, metric) == (cell.experiment, cell.setting, column.metric)
+        read.append((same, Reading(experiment, setting, metric, cell.ours if same else None)))
+    (first, better), (second, worse) = read
+    return (0.0, 0.5) if first and second else _compare(results, column, better, worse)
