@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tasks.results.leaderboards import Board
     from tasks.stages.composed import Composed
 
-HEADLINE = [Column(name, justify="right", no_wrap=True) for name in ("utility", "accounted ε", "audited ε")]
+HEADLINE = ("utility", "accounted ε", "audited ε")
 NUMBERS = ("claimed", "accounted", "δ", "proved", "largest provable", "half the noise", "no noise")
 
 
@@ -86,7 +86,8 @@ def show_headline(suite: str) -> None:
     board = standing(suite) if suite in collected() else None
     if board is None:
         return
-    table = _table(f"{suite}: {board.measure.label}", Column("what"), Column("system"), *HEADLINE)
+    numbers = [Column(name, justify="right", no_wrap=True) for name in HEADLINE]
+    table = _table(f"{suite}: {board.measure.label}", Column("what"), Column("system"), *numbers)
     for name, row in decision(board).items():
         cells = ["–"] * 4 if row is None else [row["system"], f"{row['utility']:.3f}", *budget(row)]
         table.add_row(name, *map(escape, cells))

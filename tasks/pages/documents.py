@@ -108,9 +108,10 @@ def pages(documents: Mapping[str, str]) -> list[Page]:
     names = [*documents, "index"]
     sections = {name: parts(text, names) for name, text in documents.items()}
     rows = [
-        {"document": name, "section": part.title, "text": part.text, "section_href": f"{name}.html" + ((place and f"#{part.anchor}") or "")}
+        {"document": name, "section": part.title, "text": part.text, "section_href": f"{name}.html{to}"}
         for name, of in sections.items()
         for place, part in enumerate(of)
-    ]  # fmt: skip
+        for to in [f"#{part.anchor}" if place else ""]
+    ]
     made = [Page(f"{FOLDER}/{name}.html", "document.html.j2", {"parts": of}) for name, of in sections.items() if of]
     return [*made, Page(INDEX, "documents.html.j2", {"rows": rows})]

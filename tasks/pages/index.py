@@ -68,13 +68,12 @@ def _charts(boards: Sequence[Board]) -> list[dict[str, Any]]:
         best = chosen.setdefault(board.publication, board)
         if board.kind == "real" and len(board.curve(LEVEL)) > len(best.curve(LEVEL)):
             chosen[board.publication] = board
-    drawn = [
+    return [
         leaderboards.headline(board)
         | {"best": leaderboards.best(board, LEVEL), "svg": chart, "href": leaderboards.address(board.publication)}
         for board in chosen.values()
         if board.kind == "real" and leaderboards.best(board, LEVEL) and (chart := leaderboards.frontier(board, LEVEL))
     ]
-    return drawn
 
 
 def _papers(suites: Iterable[Reproduced]) -> list[dict[str, Any]]:

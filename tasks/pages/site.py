@@ -87,6 +87,7 @@ def pages(
         for of in made
         if of.facts.paper is not None
     ]
+    sources = {of.facts.source.dataset: of.facts.source for of in made}
     return [
         index.page(drawn, reproduced, coverage, changes, since),
         *leaderboards.pages(drawn, known),
@@ -95,7 +96,7 @@ def pages(
         Page(
             GLOSSARY,
             "glossary.html.j2",
-            {"data": list({of.facts.source.dataset: of.facts.source for of in made}.values())},
+            {"data": [*sources.values()]},
         ),
     ]
 
