@@ -36,7 +36,7 @@ def _markdown() -> MarkdownIt:
     """HTML within Markdown stays text, images are left out, and what may scroll can be reached by keyboard."""
     made = MarkdownIt("commonmark", {"html": False}).enable("table")
 
-    def code(tokens: Sequence[Token], place: int, *_: Any) -> str:
+    def code(_: Any, tokens: Sequence[Token], place: int, *__: Any) -> str:
         return str(Markup('<pre tabindex="0"><code>{}</code></pre>\n').format(tokens[place].content))
 
     rules = {
@@ -47,7 +47,7 @@ def _markdown() -> MarkdownIt:
         "table_close": lambda *_: "</table></div>\n",
     }
     for name, rule in rules.items():
-        made.renderer.rules[name] = rule
+        made.add_render_rule(name, rule)
     return made
 
 
