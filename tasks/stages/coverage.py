@@ -23,7 +23,7 @@ HEADINGS = ("paper", "artefact", "printed", *coverage.COLUMNS)
 
 def lines(collected: list[coverage.Evidence]) -> list[coverage.Line]:
     """Every printed table and every figure, counted over what suites have."""
-    figures = {paper: describe(paper).figures for paper in papers.PUBLISHED}
+    figures = {paper: describe(paper).figures for paper in papers.PAPERS}
     printed = files.read_published(REFERENCE / "paper_tables.csv")
     suites = load().suites
     planned = {of.suite: [label(name, of.suite) for name in suites[of.suite].experiments]
@@ -70,7 +70,7 @@ def official_steps() -> dict[tuple[str, str], tuple[str, ...]]:
     for dataset in load().datasets.values():
         if (original := dataset.replica_of or dataset.part_of) is not None:
             source = import_module(FORMATS[dataset.format]).SOURCE.name
-            for paper in papers.REPORTS:
+            for paper in papers.PAPERS:
                 page = DOCS / f"{report_of(paper).guide or paper}.md"
                 steps[paper, original] = f"dprec data verify {source}", f"then {page}"
     return steps

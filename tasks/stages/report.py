@@ -9,22 +9,21 @@ anything is written, and the same results always give the same bytes.
 from __future__ import annotations
 
 import json
-from importlib import import_module
 
 import polars as pl
 
-from tasks import papers
+from tasks.config.tasks import resolve
 from tasks.errors import DataError
 from tasks.reporting import files
 from tasks.reporting.core import claims, comparison, corrections, headline, ledger, origins, plots
-from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.results import Results
 from tasks.reporting.page import headline_cutoff, render
 from tasks.reporting.sections import data_statistics
+from tasks.results.claims import Claim
 from tasks.stages.command import run_stage
 from tasks.stages.common import REFERENCE, REPORTS, RESULTS, atomic_write
-from tasks.stages.papers import describe
+from tasks.stages.papers import describe, named_functions
 
 DOCS = "../../quality"
 """Data docs seen from data/reports/<suite>/index.html."""
@@ -82,9 +81,7 @@ def _results(name: str) -> Results:
 
 def report_of(paper: str | None) -> PaperReport:
     """What the reports of a paper show; None: of a suite that reproduces none."""
-    report = import_module(papers.REPORTS[paper or papers.DEFAULT]).REPORT
-    assert isinstance(report, PaperReport)
-    return report
+    return PaperReport.of(describe(paper), {name: resolve(name) for name in named_functions(paper)})
 
 
 def tables(results: Results, report: PaperReport, tested: list[Claim]) -> dict[str, pl.DataFrame]:
