@@ -29,12 +29,8 @@ class Claim:
     """The table or figure it is about: its key in the paper."""
     claim: str
     verdict: Verdict
-    evidence: str
-
-    @property
-    def kind(self) -> str:
-        """The verdict as one word."""
-        return self.verdict.replace(" ", "-")
+    note: str = ""
+    """What a claim that is not tested goes by, as its paper's file says."""
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -71,6 +67,18 @@ Values = Annotated[tuple[tuple[str, float], ...], BeforeValidator(_items)]
 """Keys of a configuration and their values; a mapping in YAML."""
 
 
+def _setting(given: Any) -> Any:
+    """Key -> value of what a row writes as `key=value,...`; `base` varies nothing."""
+    if not isinstance(given, str):
+        return given
+    pairs = [part.partition("=") for part in given.split(",")] if given not in ("", "base") else []
+    return {key: value for key, _, value in pairs}
+
+
+Setting = Annotated[Mapping[str, Any], BeforeValidator(_setting)]
+"""Values of a configuration; in YAML also `key=value,...`."""
+
+
 @dataclass(frozen=True, config=STRICT)
 class Side:
     """A method by the paper's name (or a model's own), at setting `base` or at a value of a swept key."""
@@ -78,8 +86,8 @@ class Side:
     method: str
     key: str = ""
     value: float = 0.0
-    setting: str = ""
-    """Values of its configuration, as `Results.find_setting` reads them, where they are not of a swept key alone."""
+    setting: Setting = field(default_factory=dict, hash=False)
+    """Values of its configuration, where they are not of a swept key alone."""
     version: str | None = ""
     """What that setting is called; None where the evidence names the method alone."""
     at: Values = ()
@@ -180,7 +188,7 @@ class Computed:
     artefact: str
     claim: str
     computed_by: str
-    """`module:function`, of results, that returns verdict and evidence."""
+    """`module:function`, of `Against`, that returns the verdict and what it was computed from: name -> number."""
 
 
 Row = Order | Trend | Readings | Computed | Claim
@@ -227,7 +235,7 @@ class Reading:
     """A part of the name of a metric in METRICS, and what stands there instead; empty for the same metric."""
     metric_rows: tuple[str, ...] = ()
     """Rows of which that metric is read; empty for all."""
-    settings: Mapping[str, str] = field(default_factory=dict, hash=False)
+    settings: Mapping[str, Setting] = field(default_factory=dict, hash=False)
     """Row of the table -> the setting of its system that stands in its place."""
     systems: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Row of the table -> the label of the system that stands in its place."""

@@ -74,6 +74,11 @@ class Network(Facts):
     attributed: bool
     """Whether users have attributes at all."""
 
+    @property
+    def title(self) -> str:
+        """Its name as a title."""
+        return self.name.capitalize()
+
 
 class Aligned(Facts):
     """A pair of networks whose accounts were matched without a model of a suite: an entry of `aligned`."""

@@ -31,11 +31,22 @@ PUBLISHED = {
     "value": pl.Float64,
     "std": pl.Float64,
 }
-COMPARISON = dict.fromkeys(("paper", "artefact", "dataset", "method", "setting", "metric"), pl.String) | {
+COMPARISON: dict[str, Any] = dict.fromkeys(
+    ("paper", "artefact", "dataset", "method", "setting", "metric"), pl.String
+) | {
     **dict.fromkeys(("published", "ours_mean", "ours_std"), pl.Float64),
     **{"seeds": pl.Int64, "protocol": pl.String, "data": pl.String},
 }
-CLAIMS = dict.fromkeys(("artefact", "claim", "verdict", "evidence", "data"), pl.String)
+CLAIMS: dict[str, Any] = {"number": pl.Int32} | dict.fromkeys(("artefact", "claim", "verdict", "note"), pl.String)
+EVIDENCE: dict[str, Any] = (
+    {"number": pl.Int32} | dict.fromkeys(("reading", "verdict", "absent", "measure", "left", "right"), pl.String)
+    | dict.fromkeys(("left_mean", "right_mean", "first", "last", "at_most", "gap"), pl.Float64)
+    | dict.fromkeys(("key", "below", "near", "floor"), pl.String) | {"minus": pl.Boolean, "digits": pl.Int32}
+    | {"runs": pl.Int32} | dict.fromkeys(("difference", "low", "high", "effect"), pl.Float64)
+    | {"as_claimed": pl.Boolean, "reversed": pl.Boolean, "in_every_run": pl.String}
+)  # fmt: skip
+"""A comparison that bears on a claim: of two sides, of a trend from `first` to `last` of `key`, with a `floor`, or a
+number alone. `absent` is a JSON list of what was not run."""
 
 
 @dataclass(frozen=True)
@@ -203,6 +214,11 @@ class Results:
         """When, where and how the stages ran; empty where their outputs were pulled without a record."""
         path = self._folder / PROVENANCE
         return read_runs(path) if path.exists() else ()
+
+    @cached_property
+    def evidence(self) -> pl.DataFrame:
+        """`EVIDENCE`: the comparisons behind `claims`."""
+        return _read_csv(self._folder / "evidence.csv", EVIDENCE)
 
     @cached_property
     def revisions(self) -> tuple[str, ...]:

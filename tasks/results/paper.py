@@ -28,7 +28,7 @@ from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
 from tasks.errors import ConfigurationError
-from tasks.results.claims import STRICT, Reason, Row, row
+from tasks.results.claims import STRICT, Reason, Row, Setting, row
 from tasks.results.rows import Names, define, expand
 
 FULL = "full"
@@ -64,6 +64,16 @@ class Column:
     ratio_to: tuple[str, ...] = ()
     """Metrics in METRICS by whose sum `metric` is divided; empty for `metric` as it is."""
 
+    @property
+    def name(self) -> str:
+        """The printed metric without its cut-off."""
+        return self.published.partition("@")[0]
+
+    @property
+    def cutoff(self) -> int:
+        """The cut-off of the printed metric; 0 for none."""
+        return int(self.published.partition("@")[2] or 0)
+
 
 @dataclass(frozen=True, config=STRICT)
 class Part:
@@ -85,8 +95,8 @@ class Version:
     """What the paper calls this version, in a word or two."""
     system: str
     """Label of our system (`Results.find`)."""
-    ours: str
-    """Values of its configuration that make it this version, as `Results.find_setting` reads them; `base` for any."""
+    ours: Setting
+    """Values of its configuration that make it this version."""
 
     @property
     def name(self) -> str:

@@ -68,7 +68,7 @@ ONE_RUN = (
     | _TEXT(("p_value", "provable", "control", "control_half"), pl.Float64)
     | {"control_correct": pl.Int64}
 )
-COUNTS = {"dataset": pl.String, "step": pl.String} | _TEXT(
+COUNTS = {"dataset": pl.String, "counted": pl.Boolean, "step": pl.String} | _TEXT(
     ("users", "items", "interactions", "links", "posts", "words"), pl.Int64
 )
 CHECKS = {"contract": pl.String, "name": pl.String, "success": pl.Boolean, "evaluated": pl.Int64, "failed": pl.Int64}

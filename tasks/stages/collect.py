@@ -185,7 +185,7 @@ def read_results(suite: str, params: Params) -> tuple[facts.Suite, dict[str, pl.
         "audits": tables.audits(records, ledger["ledger"]),
         "one_run": pl.DataFrame(read_json(RUNS / suite / "one_run.json") if own.training_audit else [], tables.ONE_RUN),
         "checks": pl.DataFrame(_checks(suite, inputs), tables.CHECKS),
-        "counts": pl.concat(_counts(name, params) for name in (data, own.counts) if name),
+        "counts": pl.concat(_counts(name, params, counted=name != data) for name in (data, own.counts) if name),
         **more,
     }
 
@@ -229,10 +229,10 @@ def _n_features(data: str) -> int:
     return len(read_json(PROCESSED / data / "schema.json")["features"])
 
 
-def _counts(data: str, params: Params) -> pl.DataFrame:
+def _counts(data: str, params: Params, *, counted: bool) -> pl.DataFrame:
     """What each step of a protocol left, under the name of the data's publication, or that of its replica."""
     counts = read_json(PROCESSED / data / "counts.json")
-    return pl.DataFrame([{"dataset": publication(data, params), **step} for step in counts], tables.COUNTS)
+    return pl.DataFrame([{"dataset": publication(data, params), "counted": counted, **step} for step in counts], tables.COUNTS)
 
 
 def no_gains() -> pl.DataFrame:

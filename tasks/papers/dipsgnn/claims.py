@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from tasks.reporting.core import comparison
-from tasks.reporting.core.results import Results
+from tasks.results.printed import Against
 
 
-def numbers(results: Results) -> dict[str, float | None]:
+def numbers(against: Against) -> dict[str, float | None]:
     """Names for the rows of claims.
 
     Returns:
         gain: by how many percent DIPSGNN's printed Recall@20 is above EdgeRand's, None on data without printed numbers;
             halved: the factor of half of that.
     """
-    printed = comparison.printed_values(results, results.layout)
+    printed = against.printed()
     private, baseline = (printed.get(("table2", name, "", "recall@20")) for name in ("DIPSGNN", "EdgeRand"))
     if private is None or baseline is None:
         return {"gain": None, "halved": None}

@@ -1,0 +1,224 @@
+"""The comparisons of our numbers that test a claim of a paper (`tasks.results.claims`); `judging` judges them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.results.claims import Measure, Order, Side, Spec, Trend
+from tasks.results.facts import BASE, System
+from tasks.results.printed import Against, ratio
+from tasks.results.settings import along, at_values, base_value, find_setting, swept
+
+Curve = dict[int, NDArray[np.float64]]
+"""Run -> (n_x,) values."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Claimed is left > right; contradicted is it by left < against, or by left < right where that is None.
+
+    left, right, against: (n_runs,) float64; `group` is the case it belongs to.
+    """
+
+    group: Any
+    about: dict[str, Any]
+    """What is compared: `measure`, and of sides `left`, `right` and their means, or of trends `key`, `first`, `last` and
+    the means there."""
+    left: NDArray[np.float64]
+    right: NDArray[np.float64]
+    against: NDArray[np.float64] | None = None
+
+    @property
+    def lowest(self) -> NDArray[np.float64]:
+        """What left falls below where the claim is contradicted."""
+        return self.right if self.against is None else self.against
+
+
+def comparisons(against: Against, spec: Spec) -> tuple[list[Comparison], list[str]]:
+    """The comparisons that can be made, and what was not run."""
+    made, absent = _of_order(against, spec) if isinstance(spec, Order) else _of_trend(against, spec)
+    return made, list(dict.fromkeys(absent))
+
+
+def below_floor(against: Against, spec: Spec) -> list[dict[str, Any]]:
+    """Of a claim with a trivial baseline: each setting that it calls better, with both means over common runs."""
+    rows = []
+    for side, measure in _praised(against, spec) if spec.floor else ():
+        ours, floor = by_run(against, side, measure), by_run(against, Side(spec.floor, at=side.at), measure)
+        if runs := sorted(ours.keys() & floor.keys()):
+            left, right = (float(np.mean([values[run] for run in runs])) for values in (ours, floor))
+            gap = measure.sign * (left - right)
+            rows.append(
+                {"left": name_of(side), "measure": measure.name, "left_mean": left, "right_mean": right, "gap": gap}
+            )
+    return rows
+
+
+def name_of(side: Side) -> str:
+    """A side of a comparison as evidence names it."""
+    if side.version is not None and (side.setting or side.at):
+        values = ", ".join(f"{key} = {value}" for key, value in (*side.at, *side.setting.items()))
+        return f"{side.method} ({side.version or values})"
+    return f"{side.method} ({side.key} = {side.value:g})" if side.key else side.method
+
+
+def by_run(against: Against, side: Side, measure: Measure) -> dict[int, float]:
+    """Run -> mean over the cut-offs; empty where the system, the setting or a cut-off was not run."""
+    system, results = against.of_method(side.method), against.results
+    if system is None:
+        return {}
+    if side.at:
+        setting = at_values(results, system, dict(side.at), against.paper.bases)
+    elif side.key:
+        setting = _swept_setting(against, system, side)
+    else:
+        setting = find_setting(results, system, side.setting)
+    return {} if setting is None else _over_cutoffs(against, system, measure, setting)
+
+
+def _over_cutoffs(against: Against, system: System, measure: Measure, setting: str) -> dict[int, float]:
+    columns = [ratio(against.results, system, measure.metric, measure.ratio_to, k, setting) for k in measure.ks]
+    runs = set.intersection(*(set(column) for column in columns))
+    return {run: float(np.mean([column[run] for column in columns])) for run in sorted(runs)}
+
+
+def _of_order(against: Against, spec: Order) -> tuple[list[Comparison], list[str]]:
+    """One comparison per pair and measure."""
+    made: list[Comparison] = []
+    absent: list[str] = []
+    for measure in spec.measures:
+        for pair in spec.pairs:
+            sides = (*pair, Side(spec.near)) if spec.near else tuple(pair)
+            values = [by_run(against, side, measure) for side in sides]
+            absent += [name_of(side) for side, known in zip(sides, values, strict=True) if not known]
+            runs = sorted(set.intersection(*(set(known) for known in values)))
+            if not runs:
+                continue
+            arrays = [np.array([known[run] for run in runs]) for known in values]
+            about = {"measure": measure.name, "digits": measure.digits, "near": spec.near}
+            about |= dict(zip(("left", "right"), map(name_of, sides), strict=False))
+            about |= {"left_mean": float(arrays[0].mean()), "right_mean": float(arrays[1].mean())}
+            group = (measure.name, about["left"], about["right"]) if spec.apart else measure.name
+            left, right, lowest = _sides(spec, measure, arrays)
+            made.append(Comparison(group, about, left, right, lowest))
+            if spec.at_most is not None:
+                limit = about | {"at_most": spec.at_most}
+                made.append(Comparison(group, limit, (1 + spec.at_most) * right, left))
+    return made, absent
+
+
+def _sides(spec: Order, measure: Measure, values: Sequence[NDArray[np.float64]]) -> tuple[NDArray[np.float64], ...]:
+    """The two sides of a comparison, larger being better, and what contradicts it."""
+    if spec.near:
+        first, second = (-np.abs(side - values[2]) for side in values[:2])
+        return first, second, second
+    left, right = (measure.sign * side for side in values)
+    contradicting = measure.factor if measure.against is None else measure.against
+    return left, measure.factor * right, contradicting * right
+
+
+def _of_trend(against: Against, spec: Trend) -> tuple[list[Comparison], list[str]]:
+    """One comparison per measure: the slopes against zero."""
+    made: list[Comparison] = []
+    absent: list[str] = []
+    for measure in spec.measures:
+        xs = _shared(against, spec, measure)
+        curves, lacking = _curves(against, spec, measure, xs)
+        absent += lacking
+        runs = sorted(set.intersection(*(set(curve) for curve in curves))) if curves else []
+        if not runs:
+            continue
+        values = np.mean([[curve[run] for run in runs] for curve in curves], axis=0)  # (n_runs, n_x)
+        slopes = np.polyfit(np.arange(values.shape[1]), values.T, 1)[0]
+        ends = values.mean(axis=0)
+        about = {"measure": measure.name, "digits": measure.digits, "key": spec.key, "first": xs[0], "last": xs[-1]}
+        about |= {"left_mean": float(ends[0]), "right_mean": float(ends[-1])}
+        about |= {"below": spec.below, "near": spec.near, "minus": bool(spec.minus), "left": ", ".join(spec.methods)}
+        made.append(Comparison(measure.name, about, slopes if spec.rises else -slopes, np.zeros(len(slopes))))
+    return made, absent
+
+
+def _curves(against: Against, spec: Trend, measure: Measure, xs: list[float]) -> tuple[list[Curve], list[str]]:
+    """What is averaged of every method, and what was not run."""
+    curves, absent = list[Curve](), list[str]()
+    for method in spec.methods:
+        curve = _curve(against, spec, method, measure, xs)
+        absent += [] if curve else [f"{method} ({spec.key})"]
+        curves += [curve] if curve else []
+    if (other := spec.below or spec.near) and curves:
+        top = _curve(against, spec, other, measure, xs)
+        absent += [] if top else [other]
+        curves = [{run: top[run] - curve[run] for run in curve.keys() & top.keys()} for curve in curves]
+        if spec.near:
+            curves = [{run: np.abs(curve[run]) for run in curve} for curve in curves]
+    if spec.minus and curves:
+        subtrahend = replace(spec, at=spec.minus, minus=())
+        less = [_curve(against, subtrahend, method, measure, xs) for method in spec.methods]
+        if len(less) != len(curves) or not all(less):
+            return [], [*absent, *(f"{method} ({spec.key})" for method in spec.methods)]
+        curves = [
+            {run: curve[run] - off[run] for run in curve.keys() & off.keys()}
+            for curve, off in zip(curves, less, strict=True)
+        ]
+    return curves, absent
+
+
+def _curve(against: Against, spec: Trend, method: str, measure: Measure, xs: list[float]) -> Curve:
+    """Run -> (n_x,) values; empty where there are fewer than three, or one of them was not run."""
+    system = against.of_method(method)
+    if system is None or len(xs) < 3:
+        return {}
+    if spec.key == "K":
+        columns = [_over_cutoffs(against, system, replace(measure, ks=(k,)), BASE) for k in measure.ks]
+    else:
+        settings = _settings(against, spec, method)
+        columns = [_over_cutoffs(against, system, measure, settings[x]) if x in settings else {} for x in xs]
+    if not all(columns):
+        return {}
+    runs = sorted(set.intersection(*(set(column) for column in columns)))
+    return {run: np.array([column[run] for column in columns]) for run in runs}
+
+
+def _settings(against: Against, spec: Trend, method: str) -> dict[float, str]:
+    """Value of the swept key -> setting, of a method."""
+    system, results = against.of_method(method), against.results
+    if system is None:
+        return {}
+    if spec.at:
+        settings = along(results, system, spec.key, dict(spec.at), against.paper.bases)
+    else:
+        settings = swept(results, system).get(spec.key, {})
+    return {x: setting for x, setting in settings.items() if not spec.values or x in spec.values}
+
+
+def _shared(against: Against, spec: Trend, measure: Measure) -> list[float]:
+    """The x at which all methods were run that were run at three or more, and the one above them."""
+    if spec.key == "K":
+        return [float(k) for k in measure.ks]
+    runs = [_settings(against, spec, method) for method in (*spec.methods, spec.below or spec.near) if method]
+    enough = [set(settings) for settings in runs if len(settings) >= 3]
+    return sorted(set.intersection(*enough)) if enough else []
+
+
+def _praised(against: Against, spec: Spec) -> list[tuple[Side, Measure]]:
+    """What a claim calls better, or compares with itself, and by what."""
+    if isinstance(spec, Order):
+        sides = list({name_of(pair.better): pair.better for pair in spec.pairs}.values())
+        return [(side, measure) for measure in spec.measures for side in sides]
+    return [
+        (Side(method, at=(*spec.at, (spec.key, x)), version=f"{spec.key} = {x:g}"), measure)
+        for measure in spec.measures
+        for method in spec.methods
+        for x in _settings(against, spec, method)
+    ]
+
+
+def _swept_setting(against: Against, system: System, side: Side) -> str | None:
+    """The setting that has the value of a key: `base`, too, where nothing else varies that key."""
+    setting = swept(against.results, system).get(side.key, {}).get(side.value)
+    return BASE if setting is None and base_value(against.results, system, side.key) == side.value else setting

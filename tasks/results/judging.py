@@ -1,0 +1,233 @@
+"""What a paper says about its tables and figures, held against our numbers: `claims.csv` and `evidence.csv`.
+
+A claim is one or more comparisons, each tested in both directions by a paired t-test over seeds, each direction at
+2.5 %. A claim is supported if every comparison is significant as claimed: all of them must be, so none is corrected
+(the intersection-union test). It is contradicted if a comparison is significant the other way after Holm's correction
+over all of the claim's, or in another claim that has it, too. Otherwise it is not decided. A claim of what holds "in
+most cases", "in general" or "generally" needs more than half of its cases, and is contradicted by half of them; there
+both directions of all comparisons are corrected together. A sentence that can be read in several ways is one claim;
+where the readings have different verdicts it depends on the reading, and where some were not run it is not decided.
+Tests over seeds speak of the users and items at hand, as the paper's averages do: seeds share the attacked users or the
+held-out items, or split the same users anew (embeddings).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
+
+from tasks.errors import DataError
+from tasks.evaluation import statistics
+from tasks.evaluation.statistics import PairedTest
+from tasks.results.claims import Claim, Computed, Readings, Row, Spec, Verdict
+from tasks.results.comparisons import Comparison, below_floor, comparisons
+from tasks.results.load import CLAIMS, EVIDENCE, Results
+from tasks.results.printed import Against
+
+SIGNIFICANCE = 0.05
+ONE_SIDED = 0.025
+Function = Callable[[Against], Any]
+"""What a paper's file names."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One interpretation of a claim with its verdict and the comparisons behind it."""
+
+    verdict: Verdict
+    evidence: tuple[dict[str, Any], ...] = ()
+    """Rows of `EVIDENCE`, without claim and reading."""
+    absent: tuple[str, ...] = ()
+    """What was not run."""
+
+
+def judge(against: Against, k: int, functions: Mapping[str, Function]) -> dict[str, pl.DataFrame]:
+    """`claims` and `evidence`: every claim of the suite's paper, table by table; no rows without a paper.
+
+    On other data than the paper's there are none either, unless the paper is tested there, too (`Paper.elsewhere`).
+
+    Args:
+        k: the cut-off of claims for which the paper names none.
+        functions: all that the paper's file names.
+    """
+    paper, rows = against.paper, list[Row]()
+    if against.compared and (paper.elsewhere or against.printed()):
+        rows = claim_rows(against, k, functions)
+    order = [paper.data_table, paper.settings_table]
+    order += [table.key for table in paper.tables] + [figure.key for figure in paper.figures]
+    judged = sorted(_judged(against, rows, functions), key=lambda each: order.index(each[0].artefact))
+    claims, evidence = [], []
+    for number, (row, readings) in enumerate(judged):
+        about = {"number": number, "artefact": row.artefact}
+        note = row.note if isinstance(row, Claim) else ""
+        claims.append(about | {"claim": row.claim, "verdict": merged(readings), "note": note})
+        for reading, of in readings.items():
+            line = {"number": number, "reading": reading, "verdict": of.verdict, "absent": json.dumps(of.absent)}
+            evidence += [line | each for each in of.evidence or ({},)]
+    kind = pl.lit(against.results.suite.kind)
+    return {
+        "claims": pl.DataFrame(claims, schema={**CLAIMS, "data": pl.String}).with_columns(data=kind),
+        "evidence": pl.DataFrame(evidence, schema=EVIDENCE),
+    }
+
+
+def claim_rows(against: Against, k: int, functions: Mapping[str, Function]) -> list[Row]:
+    """What the paper claims, for these results; `k` is the cut-off of claims for which it names none."""
+    paper = against.paper
+    known = {
+        "k": k,
+        "data": against.origin,
+        "printed": bool(against.printed()),
+        "systems": [system.model for system in against.results.suite.compared],
+    }
+    return paper.claim_rows(known | (functions[paper.numbers](against) if paper.numbers else {}))
+
+
+def merged(readings: Mapping[str, Judged]) -> Verdict:
+    """The verdict of all readings of a sentence."""
+    verdicts = {judged.verdict for judged in readings.values()}
+    run = verdicts - {"not run"}
+    if len(run) > 1:
+        return "depends on the reading"
+    if run and run != verdicts:
+        return "not decided"  # what was not run may go either way
+    return next(iter(run), "not run")
+
+
+def _judged(
+    against: Against, rows: Sequence[Row], functions: Mapping[str, Function]
+) -> Iterator[tuple[Row, dict[str, Judged]]]:
+    tested = iter(_verdicts(against, [spec for row in rows for spec in _specs(row)]))
+    for row in rows:
+        if isinstance(row, Readings):
+            yield row, {reading: next(tested) for reading in row.specs}
+        elif isinstance(row, Computed):
+            verdict, numbers = functions[row.computed_by](against)
+            values = [{"measure": name, "left_mean": float(value)} for name, value in numbers.items()]
+            yield row, {"": Judged(verdict, tuple(values))}
+        elif isinstance(row, Claim):
+            yield row, {"": Judged(row.verdict)}
+        else:
+            yield row, {"": next(tested)}
+
+
+def _specs(row: Row) -> Sequence[Spec]:
+    """What of a claim tests decide."""
+    if isinstance(row, Readings):
+        return [*row.specs.values()]
+    return () if isinstance(row, Computed | Claim) else (row,)
+
+
+@dataclass(frozen=True)
+class _Tested:
+    """A comparison: whether it is significant as claimed, and the other way; its test, None where it is of one run."""
+
+    as_claimed: bool
+    reversed: bool
+    test: PairedTest | None
+
+
+def _verdicts(against: Against, specs: Sequence[Spec]) -> list[Judged]:
+    made = [(spec, *comparisons(against, spec)) for spec in specs]
+    tested = [_tests(against, spec, compared) for spec, compared, _ in made]
+    broken = {  # by any claim that has the comparison
+        _key(comparison)
+        for (_, compared, _), tests in zip(made, tested, strict=True)
+        for comparison, test in zip(compared, tests, strict=True)
+        if test.reversed
+    }
+    judged = []
+    for (spec, compared, absent), own in zip(made, tested, strict=True):
+        tests = [replace(test, reversed=_key(of) in broken) for of, test in zip(compared, own, strict=True)]
+        rows = [_row(of, test) for of, test in zip(compared, tests, strict=True)]
+        rows += [{"floor": spec.floor, "right": spec.floor} | row for row in below_floor(against, spec)]
+        judged.append(Judged(_verdict(spec, compared, tests, absent), tuple(rows), tuple(absent)))
+    return judged
+
+
+def _tests(against: Against, spec: Spec, compared: Sequence[Comparison]) -> list[_Tested]:
+    places = [place for place, sides in enumerate(compared) if len(sides.left) > 1]
+    claimed = {f"{place} as claimed": (compared[place].left, compared[place].right) for place in places}
+    other = {f"{place} reversed": (compared[place].lowest, compared[place].left) for place in places}
+    if spec.most:
+        tests = paired_tests(against, claimed | other)
+        shown = {name: test.p_holm < SIGNIFICANCE for name, test in tests.items()}
+    else:
+        tests, reversed_ = paired_tests(against, claimed), paired_tests(against, other)
+        shown = {name: test.p < ONE_SIDED for name, test in tests.items()}
+        shown |= {name: test.p_holm < ONE_SIDED for name, test in reversed_.items()}
+    return [
+        _Tested(
+            shown.get(f"{place} as claimed", False),
+            shown.get(f"{place} reversed", False),
+            tests.get(f"{place} as claimed"),
+        )
+        for place in range(len(compared))
+    ]
+
+
+def paired_tests(against: Against, claims: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> dict[str, PairedTest]:
+    """Paired tests over the suite's seeds and splits, or over its folds with the correction for their overlap.
+
+    claims: name -> two arrays (n_runs,) in the order of the runs' numbers.
+    """
+    results = against.results
+    by_split = {name: (_by_split(results, left), _by_split(results, right)) for name, (left, right) in claims.items()}
+    return statistics.paired_tests(by_split, overlap=against.paper.overlap)
+
+
+def _by_split(results: Results, values: ArrayLike) -> NDArray[np.float64]:
+    """(n_runs,) values as (n_splits, n_seeds), where they are of all splits; all systems have the same seeds there.
+
+    Raises:
+        DataError: they are of more runs than one split has, and not of all.
+    """
+    array, suite = np.asarray(values, np.float64), results.suite
+    n_runs = max(len(system.seeds) for system in suite.compared) if suite.n_splits > 1 else 0
+    if n_runs and n_runs // suite.n_splits < len(array) != n_runs:
+        raise DataError(f"{suite.suite}: {len(array)} of {n_runs} runs on {suite.n_splits} splits have a value")
+    return array.reshape(suite.n_splits, -1) if len(array) == n_runs else array
+
+
+def _key(comparison: Comparison) -> tuple[bytes, bytes]:
+    """What is compared, in whichever claim."""
+    return comparison.left.tobytes(), comparison.lowest.tobytes()
+
+
+def _verdict(spec: Spec, compared: Sequence[Comparison], tests: Sequence[_Tested], absent: Sequence[str]) -> Verdict:
+    if not compared:
+        return "not run"
+    groups = dict.fromkeys(comparison.group for comparison in compared)
+    held = broken = 0
+    for group in groups:
+        mine = [test for comparison, test in zip(compared, tests, strict=True) if comparison.group == group]
+        held += all(test.as_claimed for test in mine)
+        broken += any(test.reversed for test in mine)
+    cases = max(len(groups), spec.cases)
+    if (2 * broken >= cases) if spec.most else broken:  # what was not run may go either way
+        return "contradicted"
+    if 2 * held > cases if spec.most else held == len(groups) and not absent:
+        return "supported"
+    return "not decided"
+
+
+def _row(comparison: Comparison, tested: _Tested) -> dict[str, Any]:
+    """A comparison as a row of `EVIDENCE`: `difference` is by how much it is as claimed, with its 95 % interval."""
+    gap, test = comparison.left - comparison.right, tested.test
+    about = {name: value for name, value in comparison.about.items() if name in EVIDENCE}
+    return about | {
+        "runs": len(gap),
+        "difference": float(gap.mean()),
+        "low": None if test is None else test.low,
+        "high": None if test is None else test.high,
+        "effect": None if test is None else test.effect,
+        "as_claimed": tested.as_claimed,
+        "reversed": tested.reversed,
+        "in_every_run": "reversed" if (comparison.left < comparison.lowest).all() else "",
+    }

@@ -1,0 +1,278 @@
+"""Each printed number with ours: `comparison.csv`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import fmean, stdev
+from typing import Any
+
+import polars as pl
+
+from tasks.results.coverage import REPLICA
+from tasks.results.facts import BASE, System
+from tasks.results.load import COMPARISON, Results
+from tasks.results.paper import Column, Paper, Table, Version
+from tasks.results.settings import find_setting
+from tasks.results.standings import BASELINES
+
+STATISTICS = "statistics"
+"""`method` of printed statistics of a data set."""
+COUNTED = "counted"
+"""`protocol` of what is counted or set, and not measured."""
+Counts = Callable[["Against"], list["Count"]]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row of a published table: the paper's name and our system, None where it has not been run."""
+
+    name: str
+    system: System | None
+    setting: str = BASE
+    version: Version | None = None
+    """What it is a version of, in a table of versions."""
+
+    def printed_as(self, column: Column) -> tuple[str, str]:
+        """`method` and `setting` in paper_tables.csv."""
+        return (self.name, column.setting) if self.version is None else (self.version.method, self.version.setting)
+
+
+@dataclass(frozen=True)
+class Count:
+    """A count of the data, or a setting of the paper's method, of which the paper prints its own."""
+
+    artefact: str
+    metric: str
+    ours: float | None
+    """None where the data do not tell it."""
+    method: str = STATISTICS
+    setting: str = ""
+    data: str = ""
+    """As of `Column`."""
+
+
+class Against:
+    """A suite's results and the paper that they are compared with.
+
+    Args:
+        paper: whose tables the suite is shown in.
+        counted: whether it is of the data that are counted, not of the suite's own.
+    """
+
+    def __init__(self, results: Results, paper: Paper, *, counted: bool = False) -> None:
+        self.results, self.paper, self.counted = results, paper, counted
+        suite = results.suite
+        self.origin = suite.counted if counted else suite.publication
+        """The data as the published tables name them."""
+        self.n_features = suite.n_counted_features if counted else suite.n_features
+        self.compared = suite.paper is not None and (counted or not suite.synthetic)
+        """Whether anything printed is compared: synthetic data never are."""
+
+    @cached_property
+    def counts(self) -> list[dict[str, Any]]:
+        """What each step of the protocol left of the data."""
+        return self.results.counts.filter(counted=self.counted).to_dicts()
+
+    def find(self, label: str) -> System | None:
+        """The experiment of that label; where there is none, the first compared one whose system this is."""
+        systems = self.results.suite.systems
+        return next((system for system in systems if system.label == label), None) or next(
+            (system for system in self.results.suite.compared if system.model == label), None
+        )
+
+    def of_method(self, method: str) -> System | None:
+        """The system that answers to a method's name in the paper."""
+        return self.find(self.paper.methods.get(method, method))
+
+    def printed(self, data: str = "") -> dict[tuple[str, str, str, str], float]:
+        """(artefact, method, setting, metric) -> what the paper prints of the data, in our unit of metrics.
+
+        Statistics of data sets are counts and stay as they are.
+
+        data: a part of the data, such as one network of a pair, instead of the whole; of networks that others published
+            under the same names nothing is printed.
+        """
+        pair = tuple(network.name for network in self.results.suite.networks)
+        if data and pair and self.paper.joined(pair) != self.origin:
+            return {}
+        rows = self.results.published.filter(paper=self.paper.key, dataset=data or self.origin)
+        return {
+            (row["artefact"], row["method"], row["setting"] or "", row["metric"]): row["value"]
+            * (1.0 if row["method"] == STATISTICS else self.paper.unit)
+            for row in rows.iter_rows(named=True)
+        }
+
+    def has_table(self, table: Table) -> bool:
+        """Whether these data have a table. Without a paper, tables of versions of one method are left out."""
+        if self.results.suite.paper is None and len(table.methods) < max(len(of.methods) for of in self.paper.tables):
+            return False
+        return not table.data or any(name in self.results.suite.dataset for name in table.data)
+
+    def methods(self, table: Table) -> list[Method]:
+        """Rows of a table: the paper's methods in its order, then ours alone, popularity among them.
+
+        Methods that have not been run have a row only where the paper prints their numbers.
+        """
+        suite = self.results.suite
+        if table.versions:
+            baselines = [system for system in suite.compared if system.model in BASELINES]
+            return [*self._versions(table), *(Method(system.label, system) for system in baselines)]
+        rows = []
+        for name in table.methods:
+            system = self.find(self.paper.methods[name])
+            if system is not None:
+                rows.append(Method(name if self.compared else system.label, system))
+            elif self.compared and table.comparable:
+                rows.append(Method(name, None))
+        if not table.alone:
+            return rows
+        known = [
+            self.find(self.paper.methods[name]) for name in (table.methods if table.everyone else self.paper.methods)
+        ]
+        return rows + [Method(system.label, system) for system in suite.compared if system not in known]
+
+    def _versions(self, table: Table) -> Iterator[Method]:
+        """Those that were run, and where the suite is compared with the paper also those that it prints."""
+        for version in table.versions:
+            system = self.find(version.system)
+            setting = None if system is None else find_setting(self.results, system, version.ours)
+            if system is not None and setting is not None:
+                name = ", ".join(dict.fromkeys([system.label, version.kind or system.label]))
+                yield Method(version.name if self.compared else name, system, setting, version)
+            elif self.compared and table.comparable:
+                yield Method(version.name, None, BASE, version)
+
+
+def comparison(results: Results, paper: Paper, counts: Counts) -> pl.DataFrame:
+    """`comparison.csv`: one row per quantity that was printed, measured or counted, sorted.
+
+    Columns `load.COMPARISON`: `ours_std` is the sample standard deviation, from two runs on; `seeds` counts the runs
+    behind `ours_mean`, 0 where nothing ran.
+
+    counts: what the paper's tables count of data, and set in its method.
+    """
+    against = Against(results, paper)
+    rows = [*_measured(against), *_counted(against, counts)]
+    if results.suite.counted:
+        rows += _counted(Against(results, paper, counted=True), counts)
+    rows.sort(key=lambda row: row[0])
+    key = paper.key if against.compared else ""
+    table = pl.DataFrame([{"paper": key} | row for _, row in rows], schema=COMPARISON)
+    return table.with_columns(pl.col(pl.String).replace("", None))
+
+
+Row = tuple[tuple[Any, ...], dict[str, Any]]
+"""What it is sorted by, and its columns."""
+
+
+def _measured(against: Against) -> Iterator[Row]:
+    results = against.results
+    printed: dict[str, Mapping[Any, float]] = {}
+    for table in filter(against.has_table, against.paper.tables):
+        for part in table.parts:
+            for method in against.methods(table):
+                for column in part.columns:
+                    if column.data not in printed:
+                        printed[column.data] = against.printed(column.data) if against.compared else {}
+                    named = method.printed_as(column)
+                    theirs = (
+                        printed[column.data].get((table.key, *named, column.published)) if table.comparable else None
+                    )
+                    ours = list(measured(against, method, column).values())
+                    if theirs is None and not ours:
+                        continue
+                    key = (table.key, column.protocol, *named, column.name, column.cutoff, column.data)
+                    values = {"published": None if theirs is None else float(f"{theirs:g}"), "seeds": len(ours)}
+                    values |= {"ours_mean": round(fmean(ours), 6) if ours else None}
+                    values |= {"ours_std": round(stdev(ours), 6) if len(ours) > 1 else None}
+                    yield key, _about(against, table.key, column.data, *named, column.published) | values | {
+                        "protocol": column.protocol, "data": results.suite.kind
+                    }  # fmt: skip
+
+
+def _counted(against: Against, counts: Counts) -> Iterator[Row]:
+    kind = "real" if against.counted else against.results.suite.kind
+    for count in counts(against):
+        printed = against.printed(count.data) if against.compared else {}
+        theirs = printed.get((count.artefact, count.method, count.setting, count.metric))
+        if theirs is None and count.ours is None:
+            continue
+        key = (count.artefact, COUNTED, count.method, count.setting, count.metric, 0, count.data)
+        ours = None if count.ours is None else round(count.ours, 6)
+        yield key, _about(against, count.artefact, count.data, count.method, count.setting, count.metric) | {
+            "published": theirs, "ours_mean": ours, "ours_std": None, "seeds": 0, "protocol": COUNTED, "data": kind
+        }  # fmt: skip
+
+
+def _about(against: Against, artefact: str, data: str, method: str, setting: str, metric: str) -> dict[str, Any]:
+    """The data are the suite's or a part of them; of synthetic ones no part has the name of the published one."""
+    suite = against.results.suite
+    whole = suite.counted if against.counted else suite.dataset
+    part = f"{data}{REPLICA}" if data and suite.synthetic else data
+    return {"artefact": artefact, "dataset": part or whole, "method": method, "setting": setting, "metric": metric}
+
+
+def measured(against: Against, method: Method, column: Column) -> dict[int, float]:
+    """Our values of one quantity of one method by run; empty where it was not run, or the ratio is to nothing."""
+    if method.system is None:
+        return {}
+    return ratio(against.results, method.system, column.metric, column.ratio_to, column.k, method.setting)
+
+
+def ratio(
+    results: Results, system: System, metric: str, others: tuple[str, ...], k: int, setting: str
+) -> dict[int, float]:
+    """Run -> value of a metric, divided by the sum of `others`, if any; empty where one is lacking."""
+    values = results.values(system.experiment, metric, k, setting)
+    if not others:
+        return dict(sorted(values.items()))
+    below = [results.values(system.experiment, name, k, setting) for name in others]
+    totals = {run: sum(of[run] for of in below) for run in values if all(run in of for of in below)}
+    if not all(total > 0 for total in totals.values()):
+        return {}
+    return {run: values[run] / total for run, total in sorted(totals.items())}
+
+
+def statistics(against: Against) -> list[Count]:
+    """Users, items, interactions, average length and user features; nothing where the paper prints none of any data.
+
+    Everything before sequences are cut, but their events after it: that is how printed numbers are explained
+    (docs/methods.md §10), and none of it depends on the order of events.
+    """
+    if not against.paper.notes:
+        return []
+    cut = [row for row in against.counts if row["step"].startswith("last ")]
+    core = [row for row in against.counts if row["step"].endswith("-core")]
+    before, after = (core or against.counts)[-1], (cut or against.counts)[-1]
+    ours = {
+        "users": before["users"],
+        "items": before["items"],
+        "interactions": after["interactions"],
+        "avg_length": before["interactions"] / before["users"],
+        "user_features": against.n_features,
+    }
+    return [Count(against.paper.data_table, name, value) for name, value in ours.items()]
+
+
+def network_counts(against: Against) -> list[Count]:
+    """Users, items, ratings and relationships, the last as links that are left; without links there are none."""
+    last = against.counts[-1]
+    links = next((row["links"] for row in reversed(against.counts) if row["links"] is not None), None)
+    ours = {"users": last["users"], "items": last["items"], "ratings": last["interactions"], "relationships": links}
+    return [Count(against.paper.data_table, name, value) for name, value in ours.items()]
+
+
+def pair_counts(against: Against) -> list[Count]:
+    """Users, posts, who wrote them and friendships of each network, and anchors last; None of what is not public."""
+    suite, table = against.results.suite, against.paper.data_table
+    if not suite.networks:
+        return []
+    counted = []
+    for network in suite.networks:
+        ours = {name: getattr(network, name) or None for name in ("users", "posts", "friendships")}
+        counted += [Count(table, name, value, data=network.name) for name, value in ours.items()]
+        counted.append(Count(table, "writes", ours["posts"], data=network.name))
+    both = against.paper.joined(tuple(network.name for network in suite.networks)) or against.origin
+    return [*counted, Count(table, "anchor_users", suite.anchors, data=both)]
