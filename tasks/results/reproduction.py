@@ -184,7 +184,8 @@ def _rows(
     for name, method, setting, experiment, ours in ids:
         keys = [(table.key, c.protocol, c.data, method, setting or c.setting, c.published) for c in columns]
         if any(key in cells for key in keys):
-            yield name, [Cell(name, *cells.get(key, (None, None)), experiment, ours) for key in keys]
+            known_cells = [cells.get(key, (None, None)) for key in keys]
+            yield name, [Cell(name, printed, value, experiment, ours) for printed, value in known_cells]
 
 
 @dataclass(frozen=True)
@@ -199,11 +200,11 @@ class Reading:
 
 
 def _ordered(results: Results, table: str, column: Any, cells: Sequence[Cell]) -> Iterator[Pair]:
-    run = [cell for cell in cells if cell.printed is not None and cell.ours is not None]
-    for first, second in combinations(run, 2):
-        if first.printed != second.printed:
-            higher, lower = (first, second) if first.printed > second.printed else (second, first)
-            better, worse = (higher, lower) if column.better == "higher" else (lower, higher)
+    sign = 1 if column.better == "higher" else -1
+    run = [(sign * cell.printed, cell) for cell in cells if cell.printed is not None and cell.ours is not None]
+    for (first, left), (second, right) in combinations(run, 2):
+        if first != second:
+            better, worse = (left, right) if first > second else (right, left)
             own = (Reading(cell.experiment, cell.setting, column.metric, cell.ours) for cell in (better, worse))
             gap, p = _compare(results, column, *own)
             order = "as printed" if gap > 0 else "reversed" if gap < 0 else "equal"
