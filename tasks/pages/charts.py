@@ -286,7 +286,7 @@ def heat(title: str, rows: Rows, top: float) -> Markup:
         written = written.mark_text(aria=False, fontSize=12, fontWeight="bold" if strong else "normal")
         layers.append(written.encode(text=alt.Text("shown:N"), color=alt.Color("ink:N", scale=None)))
     drawn = alt.layer(*layers).resolve_scale(color="independent")
-    return svg(drawn.properties(width=alt.Step(46), height=alt.Step(22), title=title), title)
+    return svg(drawn.properties(width=alt.Step(44), height=alt.Step(22), title=title), title)
 
 
 def curves(

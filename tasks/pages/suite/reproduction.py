@@ -18,7 +18,7 @@ def pages(results: Results, paper: Any) -> list[Page]:
     if results.suite.paper is None:
         return []
     address = f"suites/{results.suite.suite}/reproduction.html"
-    return [Page(address, "reproduction.html.j2", context(results, paper))]
+    return [Page(address, "suite/reproduction.html.j2", context(results, paper))]
 
 
 def context(results: Results, paper: Any) -> dict[str, Any]:
@@ -29,11 +29,10 @@ def context(results: Results, paper: Any) -> dict[str, Any]:
     claims = results.claims.to_dicts()
     caveats = [text for key in ("", results.suite.publication) for text in paper.caveats.get(key, ())]
     return {
-        "suite": results.suite,
         "paper": paper,
         "caveats": caveats,
         "artefacts": _artefacts(parts, pairs),
-        "parts": parts,
+        "blocks": parts,
         "statistics": reproduction.statistics(results),
         "claims": claims,
         "verdicts": Counter(claim["verdict"] for claim in claims),
