@@ -26,11 +26,13 @@ app = typer.Typer(
     "`dprec run demo` computes what is missing or out of date, and only that, and ends with an HTML report. "
     "`dvc repro report@demo` runs the same stages.",
 )
+AUDIT, REPRODUCE = "Audit: dprec audit --train ratings.csv", "Reproduce: dprec run demo"
+OWN, MAINTENANCE = "Your data: dprec init shop ratings.csv", "Maintenance: dprec check demo"
 Suite = Annotated[str, typer.Argument(help="A folder of suites/, e.g. demo or gerai.", show_default=False)]
 
 
-app.add_typer(audit.app, name="audit")
-app.add_typer(data.app, name="data")
+app.add_typer(audit.app, name="audit", rich_help_panel=AUDIT)
+app.add_typer(data.app, name="data", rich_help_panel=OWN)
 
 
 @app.callback()
@@ -60,7 +62,7 @@ def common(
     private()
 
 
-@app.command()
+@app.command(rich_help_panel=REPRODUCE)
 def check(
     suite: Annotated[str | None, typer.Argument(help="Plan of this suite alone.", show_default=False)] = None,
 ) -> None:
@@ -84,7 +86,7 @@ def check(
             tables.summarise(plan.read_all(project))
 
 
-@app.command()
+@app.command(rich_help_panel=MAINTENANCE)
 def pipeline(
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if a file is behind.")] = False,
 ) -> None:
@@ -99,7 +101,7 @@ def pipeline(
         print(f"{path}: written")
 
 
-@app.command()
+@app.command(rich_help_panel=REPRODUCE)
 def run(
     context: typer.Context,
     suite: Suite,
@@ -160,7 +162,7 @@ def run(
         print(f"report: {_report(suite)}")
 
 
-@app.command()
+@app.command(rich_help_panel=MAINTENANCE)
 def verify() -> None:
     """Read every output and every object of DVC's cache, and remove those that are not what their hashes say.
 
@@ -177,7 +179,7 @@ def verify() -> None:
     print("every output and every object of the cache is what its hash says")
 
 
-@app.command()
+@app.command(rich_help_panel=REPRODUCE)
 def report(
     suite: Suite,
     open_it: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
@@ -192,7 +194,7 @@ def report(
         typer.launch(path.resolve().as_uri())
 
 
-@app.command()
+@app.command(rich_help_panel=REPRODUCE)
 def site(
     context: typer.Context,
     out: Annotated[Path, typer.Option("--out", help="Folder to write; what lies there is replaced.")] = Path("site"),
@@ -200,7 +202,7 @@ def site(
         str | None, typer.Option("--since", help="Git revision: the index then begins with what changed since.")
     ] = None,
 ) -> None:
-    """Draw the pages of all suites and those over them: index, leaderboards, privacy cards, coverage, findings, docs.
+    """Draw the pages of all suites and those over them: index, leaderboards, privacy cards, coverage, docs.
 
     Nothing is computed: what is shown are the results in data/results/, on a fresh clone the committed ones.
     """
@@ -210,7 +212,7 @@ def site(
     print(out / "index.html")
 
 
-@app.command()
+@app.command(rich_help_panel=OWN)
 def init(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Of the data set and its suite, such as shop.")],
@@ -241,7 +243,7 @@ def init(
     print(f"next: `dprec data verify {name}` reads every row, `dprec run {name}` runs to the report")
 
 
-@app.command("audit-mechanisms")
+@app.command("audit-mechanisms", rich_help_panel=AUDIT)
 def audit_mechanisms(
     names: Annotated[list[str] | None, typer.Argument(help="These audits alone.", show_default=False)] = None,
     jobs: Annotated[
@@ -262,29 +264,29 @@ def audit_mechanisms(
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(rich_help_panel=REPRODUCE)
 def composed() -> None:
     """What all releases of all suites on a data set spend together; a page composes those of its own suite alone."""
     from flows import tables
-    from tasks.stages.composed import COLUMNS, compose
+    from tasks.stages.composed import compose
 
-    tables.show_composed(COLUMNS, *compose())
+    tables.show_composed(compose())
 
 
-@app.command()
+@app.command(rich_help_panel=REPRODUCE)
 def coverage() -> None:
-    """Count the numbers that the papers print by the data that they were measured on, and say why others are missing.
+    """Count the numbers that the papers print by the data that they were measured on.
 
     Each printed number counts once: as real, of a part of the real data, of a synthetic replica, or as none. Nothing is
     computed: what counts are the results in data/results/, on a fresh clone the committed ones.
     """
     from flows import tables
-    from tasks.stages import coverage as covered
+    from tasks.stages.coverage import committed
 
-    tables.show_coverage(covered.HEADINGS, *covered.rows())
+    tables.show_coverage(committed())
 
 
-@app.command()
+@app.command(rich_help_panel=REPRODUCE)
 def compare(
     suite: Suite,
     against: Annotated[str, typer.Option("--against", help="Git revision that holds the other numbers.")] = "HEAD",
@@ -311,7 +313,7 @@ def compare(
     print(f"{suite}: {total} numbers agree with those of {against}")
 
 
-@app.command()
+@app.command(rich_help_panel=REPRODUCE)
 def tune(
     experiment: Annotated[str, typer.Argument(help="An experiment of a suite, e.g. gerai-bpr.", show_default=False)],
 ) -> None:
@@ -332,7 +334,7 @@ def tune(
         raise typer.Exit(130) from None
 
 
-@app.command()
+@app.command(rich_help_panel=MAINTENANCE)
 def schedule(
     notify: Annotated[
         str | None,
@@ -386,10 +388,10 @@ def _report(suite: str) -> Path:
 
 def _draw_report(suite: str) -> Path:
     """The report of a suite, drawn from its results; a page of somebody's own pipeline as it is."""
-    from tasks.stages.common import REPORTS, RESULTS
-    from tasks.stages.report import draw
+    from tasks.stages.common import REPORTS
+    from tasks.stages.report import collected, draw
 
-    if (RESULTS / suite / "results.json").is_file() or not (REPORTS / suite).is_dir():
+    if suite in collected() or not (REPORTS / suite).is_dir():
         draw(suite)
     return _report(suite)
 

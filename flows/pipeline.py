@@ -26,7 +26,7 @@ from prefect.futures import PrefectFuture
 from prefect.states import Completed
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from flows import plan, warm
+from flows import plan, tables, warm
 from flows.cluster import Cluster, Lost, Needs, connect
 from flows.cluster_units import ClusterUnits
 from flows.cost import recorded_seconds
@@ -40,7 +40,7 @@ from flows.reports import link
 from flows.units import Unit, Units
 from tasks.config import params
 from tasks.errors import ConfigurationError, DprecError
-from tasks.stages.common import REPORTS, RESULTS, private
+from tasks.stages.common import REPORTS, private
 from tasks.stages.parent import end_with_run
 
 WAKE_SECONDS = 0.5
@@ -194,19 +194,15 @@ def show(suite: str) -> None:
     create_link_artifact(
         key=f"report-{suite}", link=link(path, REPORTS), link_text=f"Report of {suite}", description=str(path)
     )
-    if (RESULTS / suite / "results.json").is_file():
-        from tasks.stages.report import standings  # with libraries that draw
+    from tasks.stages.report import collected, standing  # with libraries of tables
 
-        utility, systems = standings(suite)
+    board = standing(suite) if suite in collected() else None
+    if board is not None:
         rows = [
-            {
-                "system": of.system.label,
-                utility: "" if of.utility is None else f"{of.utility:.3f}",
-                "accounted ε": of.budget,
-                "proved ε": "" if of.proved is None else f"≥ {of.proved:.3g}",
-                "verdict": of.verdict,
-            }
-            for of in systems
+            {"what": name, "system": row["system"], board.measure.label: f"{row['utility']:.3f}"}
+            | dict(zip(("accounted ε", "audited ε"), tables.budget(row), strict=True))
+            for name, row in tables.decision(board).items()
+            if row is not None
         ]
         create_table_artifact(key=f"headline-{suite}", table=rows, description=f"Headline of {suite}")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -12,8 +13,13 @@ from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedC
 from rich.table import Column, Table
 
 if TYPE_CHECKING:
-    from flows.plan import Plan
+    import polars as pl
 
+    from flows.plan import Plan
+    from tasks.results.leaderboards import Board
+    from tasks.stages.composed import Composed
+
+HEADLINE = ("utility", "accounted ε", "audited ε")
 NUMBERS = ("claimed", "accounted", "δ", "proved", "largest provable", "half the noise", "no noise")
 
 
@@ -38,48 +44,70 @@ def show(todo: Plan) -> None:
     print_table(table)
 
 
-def show_composed(columns: Sequence[str], rows: Iterable[Sequence[str]], notes: Iterable[str]) -> None:
-    """A row for each kind of private release of each data set, and notes; see `tasks.stages.composed`."""
-    right = {name for name in columns if name == "releases" or "ε" in name}
-    aligned = [Column(name, justify="right" if name in right else "left") for name in columns]
-    table = _table("ε of all settings and seeds of all suites on a data set, composed", *aligned)
-    for row in rows:
-        table.add_row(*row)
+def show_composed(composed: Iterable[Composed]) -> None:
+    """A row for each unit of each data set, and what is in no sum; see `tasks.stages.composed`."""
+    from tasks.pages import terms
+
+    english, clear = terms.english(), list[str]()
+    numbers = [Column(name, justify="right") for name in ("releases", "without a bound", "largest ε", "ε together")]
+    about = [Column(name) for name in ("data set", "suites", "network", "unit", "observer")]
+    title = "ε of all settings and seeds of all suites on a data set, composed; conditional on preprocessing and splits"
+    table = _table(title, *about, *numbers, Column("δ", justify="right"), Column("conditional on"))
+    for of in composed:
+        for group in of.together:
+            names = (of.source, ", ".join(of.suites), group.network)
+            words = (english["units"][group.unit], english["observers"][group.observer])
+            counts = (str(group.releases), str(len(group.left_out)), f"{group.largest:.4g}")
+            total = ("∞" if group.epsilon is None else f"{group.epsilon:.4g}", f"{group.delta:.3g}")
+            table.add_row(*names, *words, *counts, *total, ", ".join(terms.conditions(group.given)))
+        trials = [f"{count} tuning trials of {suite}" for suite, count in of.trials.items() if count]
+        clear.append(f"{of.source}: released without noise, in no sum: {', '.join([*of.open, *trials]) or 'nothing'}")
     print_table(table, 200)
-    print("\n".join(notes))
+    print("\n".join(clear))
 
 
-def show_coverage(columns: Sequence[str], rows: Iterable[Sequence[str]], notes: Iterable[str]) -> None:
-    """A row for each table and figure of the papers, the total last, and below it why numbers are missing."""
-    *artefacts, total = rows
-    aligned = [Column(name, justify="left" if place < 2 else "right") for place, name in enumerate(columns)]
+def show_coverage(coverage: pl.DataFrame) -> None:
+    """A row for each printed table of each data set, and the total."""
+    *names, _, _, _, _, _, _ = columns = coverage.columns
+    aligned = [Column(name, justify="left" if name in names else "right") for name in columns]
     table = _table("numbers that papers print, by the best data that each was measured on", *aligned)
-    for row in artefacts:
-        table.add_row(*row)
+    for row in coverage.iter_rows():
+        table.add_row(*map(str, row))
     table.add_section()
-    table.add_row(*total, style="bold")
+    totals = coverage.select(columns[len(names) :]).sum().row(0)
+    table.add_row("all papers", *[""] * (len(names) - 1), *map(str, totals), style="bold")
     print_table(table)
-    for note in notes:
-        print(note)
 
 
 def show_headline(suite: str) -> None:
-    """The answer of a suite in ten lines, with which `dprec run` ends; nothing for a pipeline without results."""
-    from tasks.stages.common import RESULTS
-    from tasks.stages.report import standings
+    """The decision of a suite, with which `dprec run` ends; nothing for a pipeline without results."""
+    from tasks.stages.report import collected, standing
 
-    if not (RESULTS / suite / "results.json").is_file():
+    board = standing(suite) if suite in collected() else None
+    if board is None:
         return
-    utility, systems = standings(suite)
-    numbers = [Column(name, justify="right", no_wrap=True) for name in (utility, "accounted ε", "proved ε")]
-    columns = [Column("system", no_wrap=True), *numbers, Column("verdict", no_wrap=True)]
-    table = Table(*columns, box=None, pad_edge=False)
-    for of in systems:
-        level = "" if of.utility is None else f"{of.utility:.3f}"
-        proved = "" if of.proved is None else f"≥ {of.proved:.3g}"
-        cells = (of.system.label, level, of.budget, proved, of.verdict)
-        table.add_row(*map(escape, cells), style="red" if of.refuted else None)
+    numbers = [Column(name, justify="right", no_wrap=True) for name in HEADLINE]
+    table = _table(f"{suite}: {board.measure.label}", Column("what"), Column("system"), *numbers)
+    for name, row in decision(board).items():
+        cells = ["–"] * 4 if row is None else [row["system"], f"{row['utility']:.3f}", *budget(row)]
+        table.add_row(name, *map(escape, cells))
     print_table(table)
+
+
+def decision(board: Board) -> dict[str, dict[str, Any] | None]:
+    """Who is shown at the end of a run, by what it is: rows of a leaderboard."""
+    return {
+        "best private at user-level ε ≤ 1": board.best("user", 1.0),
+        "noisy popularity": board.noisy,
+        "ceiling, without privacy": board.ceiling,
+    }
+
+
+def budget(row: Mapping[str, Any]) -> tuple[str, str]:
+    """What a system spends at its level, accounted and audited, as texts."""
+    accounted, audited = row["accounted"], row["audited"]
+    spent = "–" if accounted is None else "∞" if math.isinf(accounted) else f"{row['level']}-level {accounted:.4g}"
+    return spent, "–" if audited is None else f"≥ {audited:.3g}"
 
 
 def show_audits(records: Iterable[dict[str, Any]], total: int) -> bool:

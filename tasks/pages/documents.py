@@ -36,7 +36,7 @@ def _markdown() -> MarkdownIt:
     """HTML within Markdown stays text, images are left out, and what may scroll can be reached by keyboard."""
     made = MarkdownIt("commonmark", {"html": False}).enable("table")
 
-    def code(tokens: Sequence[Token], place: int, *_: Any) -> str:
+    def code(_: Any, tokens: Sequence[Token], place: int, *__: Any) -> str:
         return str(Markup('<pre tabindex="0"><code>{}</code></pre>\n').format(tokens[place].content))
 
     rules = {
@@ -47,7 +47,7 @@ def _markdown() -> MarkdownIt:
         "table_close": lambda *_: "</table></div>\n",
     }
     for name, rule in rules.items():
-        made.renderer.rules[name] = rule
+        made.add_render_rule(name, rule)
     return made
 
 
@@ -108,9 +108,10 @@ def pages(documents: Mapping[str, str]) -> list[Page]:
     names = [*documents, "index"]
     sections = {name: parts(text, names) for name, text in documents.items()}
     rows = [
-        {"document": name, "section": part.title, "text": part.text, "section_href": f"{name}.html" + (place and f"#{part.anchor}" or "")}
+        {"document": name, "section": part.title, "text": part.text, "section_href": f"{name}.html{to}"}
         for name, of in sections.items()
         for place, part in enumerate(of)
-    ]  # fmt: skip
+        for to in [f"#{part.anchor}" if place else ""]
+    ]
     made = [Page(f"{FOLDER}/{name}.html", "document.html.j2", {"parts": of}) for name, of in sections.items() if of]
     return [*made, Page(INDEX, "documents.html.j2", {"rows": rows})]

@@ -38,7 +38,11 @@ class Reproduced:
 
 
 def page(
-    boards: Sequence[Board], suites: Iterable[Reproduced], coverage: pl.DataFrame, changes: Sequence[Change] | None, since: str
+    boards: Sequence[Board],
+    suites: Iterable[Reproduced],
+    coverage: pl.DataFrame,
+    changes: Sequence[Change] | None,
+    since: str,
 ) -> Page:
     """The first page.
 
@@ -64,13 +68,12 @@ def _charts(boards: Sequence[Board]) -> list[dict[str, Any]]:
         best = chosen.setdefault(board.publication, board)
         if board.kind == "real" and len(board.curve(LEVEL)) > len(best.curve(LEVEL)):
             chosen[board.publication] = board
-    drawn = [
+    return [
         leaderboards.headline(board)
-        | {"best": board.best(LEVEL), "svg": chart, "href": leaderboards.address(board.publication)}
+        | {"best": leaderboards.best(board, LEVEL), "svg": chart, "href": leaderboards.address(board.publication)}
         for board in chosen.values()
-        if board.kind == "real" and board.best(LEVEL) and (chart := leaderboards.frontier(board, LEVEL))
+        if board.kind == "real" and leaderboards.best(board, LEVEL) and (chart := leaderboards.frontier(board, LEVEL))
     ]
-    return drawn
 
 
 def _papers(suites: Iterable[Reproduced]) -> list[dict[str, Any]]:

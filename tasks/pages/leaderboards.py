@@ -16,6 +16,8 @@ from tasks.results.leaderboards import Board
 from tasks.results.standings import SMALL_EPSILON
 
 INDEX = "leaderboards.html"
+LIMITS: Mapping[Level, float] = {"user": SMALL_EPSILON}
+"""Level -> the ε up to which its best system is named; at other levels any finite one."""
 FEWEST = 2
 """Systems that a chart of utility by ε needs."""
 Cards = Mapping[str, Card]
@@ -45,13 +47,18 @@ def view(board: Board, known: Cards, here: str) -> dict[str, Any]:
         "levels": [
             {
                 "level": level,
-                "best": board.best(level),
+                "best": best(board, level),
                 "chart": frontier(board, level),
                 "rows": [_row(row, known, here, board) for row in board.at(level).to_dicts()],
             }
             for level in board.levels
         ],
     }
+
+
+def best(board: Board, level: Level) -> dict[str, Any] | None:
+    """The best private system of a level up to its limit; None without one."""
+    return board.best(level, LIMITS.get(level, math.inf))
 
 
 def headline(board: Board) -> dict[str, Any]:
@@ -61,7 +68,6 @@ def headline(board: Board) -> dict[str, Any]:
         "kind": terms.english()["kinds"][board.kind],
         "ceiling": board.ceiling,
         "noisy": board.noisy,
-        "limit": SMALL_EPSILON,
         "suites": sorted(set(board.rows["suite"])),
     }
 
@@ -117,9 +123,9 @@ def _row(row: Mapping[str, Any], known: Cards, here: str, board: Board) -> dict[
 
 
 def _summary(board: Board) -> dict[str, Any]:
-    best = {f"best_{level}": (row := board.best(level)) and row["system"] for level in board.levels}
-    reached = {f"{level}_utility": (row := board.best(level)) and row["utility"] for level in board.levels}
-    return best | reached | {
+    found = {level: best(board, level) for level in board.levels}
+    named = {f"best_{level}": row and row["system"] for level, row in found.items()}
+    return named | {f"{level}_utility": row and row["utility"] for level, row in found.items()} | {
         "publication": board.publication,
         "publication_href": address(board.publication),
         "split": board.dataset,

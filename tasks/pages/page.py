@@ -64,8 +64,10 @@ class Column:
         made = {"text": DASH, "sort": "", "kind": self.kind, "href": row.get(f"{self.key}_href", ""), "second": below}
         if value is None:
             return made | {"kind": f"{self.kind} missing"}
-        if self.kind in ("text", "verdict", "link", "clipped"):
+        if self.kind in ("text", "link", "clipped"):
             return made | {"text": str(value)}
+        if self.kind == "verdict":
+            return made | {"text": str(value), "kind": f"verdict {value}"}
         if self.kind == "list":
             return made | {"text": ", ".join(map(str, value)) or DASH}
         spread = row.get(f"{self.key}_std") if self.kind == "mean" else None

@@ -87,12 +87,17 @@ def pages(
         for of in made
         if of.facts.paper is not None
     ]
+    sources = {of.facts.source.dataset: of.facts.source for of in made}
     return [
         index.page(drawn, reproduced, coverage, changes, since),
         *leaderboards.pages(drawn, known),
         cards.index([*known.values()], [row for of in made for row in _private(of, known)]),
         Page("coverage.html", "coverage.html.j2", {"rows": coverage.to_dicts()}),
-        Page(GLOSSARY, "glossary.html.j2", {"data": list({of.facts.source.dataset: of.facts.source for of in made}.values())}),
+        Page(
+            GLOSSARY,
+            "glossary.html.j2",
+            {"data": [*sources.values()]},
+        ),
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import polars as pl
 
@@ -16,7 +17,7 @@ NEAR = 0.1
 REPLICA = "-twin"
 """What follows the name of a network in the name of its synthetic replica."""
 NONE = "none"
-MEASURED = {"published": pl.Float64, "ours_mean": pl.Float64, "data": pl.String}
+MEASURED: dict[str, Any] = {"published": pl.Float64, "ours_mean": pl.Float64, "data": pl.String}
 
 
 def coverage(published: pl.DataFrame, suites: Iterable[tuple[Suite, pl.DataFrame, Mapping[str, str]]]) -> pl.DataFrame:

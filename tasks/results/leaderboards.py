@@ -13,7 +13,7 @@ from tasks.privacy.terms import Level
 from tasks.results.budgets import BUDGETS, budgets
 from tasks.results.facts import BASE, KINDS, Kind, System
 from tasks.results.load import Results, first_split
-from tasks.results.standings import SMALL_EPSILON, Measure, standings
+from tasks.results.standings import Measure, standings
 
 SWEPT = ("epsilon", "epsilon_max")
 """Keys of a configuration that are budgets: settings that override one of them alone are points of one curve."""
@@ -108,7 +108,7 @@ class Board:
         private = self.base.filter("private")["experiment"].unique().implode()
         return self.base.filter(~pl.col("experiment").is_in(private)).unique("experiment", maintain_order=True)
 
-    def best(self, level: Level, limit: float = SMALL_EPSILON) -> dict[str, Any] | None:
+    def best(self, level: Level, limit: float = math.inf) -> dict[str, Any] | None:
         """The best system with ε of at most `limit` at a level and a finite one at all others; None without one.
 
         Noisy popularity is no candidate.

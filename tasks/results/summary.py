@@ -25,10 +25,10 @@ def summary(results: Results, board: Board | None) -> dict[str, Any]:
     board: of the suite alone; None where no utility was measured.
     """
     lines = [line for line in results.lines if is_private(line.entry)]
-    best = {f"best_{level}_level": board and board.best(level) for level in ("user", "interaction")}
-    places = {"ceiling": board and board.ceiling, "noisy_popularity": board and board.noisy} | best
+    places = {"ceiling": board and board.ceiling, "noisy_popularity": board and board.noisy}
+    places |= {"best_at_small_user_level_epsilon": board and board.best("user", SMALL_EPSILON)}
     return {
-        "utility": {"metric": board and board.measure.label, "limit": SMALL_EPSILON}
+        "utility": {"metric": board and board.measure.label, "small_epsilon": SMALL_EPSILON}
         | {name: row and round(row["utility"], 6) for name, row in places.items()},
         "ledger": {
             "private": len(lines),

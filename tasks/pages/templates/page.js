@@ -73,6 +73,26 @@ function sort(table, place, heading) {
     ...rows.filter(row => row.classList.contains("foot")));
 }
 
+// Filters of rows that say their ε, whether they are better than noisy popularity, and of which data they are.
+const BANDS = {"any ε": () => true, "ε ≤ 1": at => at <= 1, "1 < ε ≤ 10": at => at > 1 && at <= 10, "ε > 10": at => at > 10 && at < Infinity};
+const CHECKS = {"finite ε": row => Number(row.dataset.epsilon) < Infinity, "better than noisy popularity": row => row.dataset.above === "1",
+  "real data": row => row.dataset.real === "1"};
+
+function filters(rows, apply) {
+  if (!rows.some(row => row.dataset.epsilon)) return {elements: [], shows: () => true};
+  const band = made("select", "", {ariaLabel: "Band of ε"});
+  band.append(...Object.keys(BANDS).map(name => made("option", name)));
+  band.addEventListener("change", apply);
+  const checks = Object.entries(CHECKS).filter(([, holds]) => rows.some(holds) && !rows.every(holds)).map(([name, holds]) => {
+    const box = made("input", "", {type: "checkbox"}), label = made("label", ` ${name}`);
+    label.prepend(box);
+    box.addEventListener("change", apply);
+    return {box, label, holds};
+  });
+  const shows = row => BANDS[band.value](Number(row.dataset.epsilon)) && checks.every(({box, holds}) => !box.checked || holds(row));
+  return {elements: [band, ...checks.map(({label}) => label)], shows};
+}
+
 function tools(table) {
   const bar = made("div", "", {className: "tools"});
   const search = made("input", "", {type: "search", placeholder: "filter rows", ariaLabel: `Filter rows of: ${table.dataset.caption}`});
@@ -83,12 +103,13 @@ function tools(table) {
     for (const row of table.tBodies[0].rows) {
       const lacking = complete.checked && !fixed(row) && row.querySelector("td.missing");
       const text = [...row.cells].flatMap(lines).join(" ").toLowerCase();
-      row.hidden = Boolean(lacking) || !text.includes(wanted);
+      row.hidden = Boolean(lacking) || !text.includes(wanted) || !more.shows(row);
     }
   };
+  const more = filters([...table.tBodies[0].rows], apply);
   search.addEventListener("input", apply);
   complete.addEventListener("change", apply);
-  if (table.tBodies[0].rows.length > 2) bar.append(search, label); // fewer are seen at a glance
+  if (table.tBodies[0].rows.length > 2) bar.append(search, label, ...more.elements); // fewer are seen at a glance
   for (const [format, write] of Object.entries(FORMATS)) {
     const button = made("button", format, {type: "button", title: `Download these rows as ${format}`});
     button.addEventListener("click", () => save(`${table.id}.${ENDS[format]}`, write(table)));
