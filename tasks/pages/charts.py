@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 from urllib.parse import quote
 
@@ -42,7 +43,9 @@ ANCHORS = ["top-right", "top-left", "bottom-right", "bottom-left", "top", "botto
 MANY = 12
 """Values along an axis that are no sweep any more, but epochs: without marks and on a linear axis."""
 LOG_FROM = 9.0
-"""From this ratio of the largest to the least value of a sweep on, its axis is logarithmic."""
+"""From this ratio of the largest to the least value of a sweep on, its axis is logarithmic, unless steps are equal."""
+LONG = 14
+"""Letters of a name from which on a legend has two columns instead of three."""
 FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
 CONFIG = {
     "background": None,
@@ -106,16 +109,17 @@ def by_epsilon(title: str, points: Rows, across: Rows, *, x: str, y: str) -> Mar
     told = f"datum.value >= {far} * 0.999 ? '∞' : {zero}format(datum.value, '~g')"
     scale = alt.Scale(type="log", domain=[near, far], nice=False, padding=12)
     epsilon = alt.X("x:Q", title=x, scale=scale, axis=alt.Axis(values=ticks, labelExpr=told))
-    utility = alt.Y("utility:Q", title=y, scale=alt.Scale(zero=False, padding=16))
+    utility = alt.Y("utility:Q", title=y, scale=alt.Scale(zero=False, nice=False, padding=16))
     kinds = [kind for kind in MARKS if any(mark["kind"] == kind for mark in marks)]
     shapes = alt.Scale(domain=kinds, range=[MARKS[kind] for kind in kinds])
     shape = alt.Shape("kind:N", title=None, scale=shapes, legend=alt.Legend(orient="top"))
-    colour, end, middle = alt.Color("colour:N", scale=None), alt.X("to:Q"), alt.value(3)
+    colour, end = alt.Color("colour:N", scale=None), alt.X("to:Q")
     dots = _chart(marks).mark_point(filled=False, size=70, strokeWidth=1.8, opacity=1)
-    texts = _chart(across).mark_text(align="left", dy=-6, color=SOFT, fontSize=12)
+    free = [row for row in across if row["name"] not in {point["name"] for point in points}]
+    texts = _chart(free).mark_text(dy=-6, color=SOFT, fontSize=12)
     layers = [
         _chart(across).mark_rule(color=SOFT, strokeDash=[4, 3]).encode(y=utility, description="text:N"),
-        texts.encode(x=middle, y=utility, text="name:N"),
+        texts.encode(x=alt.value(215), y=utility, text="name:N"),
         _chart(spans).mark_rule(opacity=0.5).encode(x=epsilon, x2="to:Q", y=utility, color=colour),
         dots.encode(x=epsilon, y=utility, color=colour, shape=shape, description="text:N"),
         _chart(spans).mark_point(opacity=0).encode(x=end, y=utility).properties(name="ends"),
@@ -183,7 +187,7 @@ def lines(title: str, rows: Rows, panels: Mapping[str, str], *, x: str, width: i
     """Lines over one x, with a panel for each of some columns, one below the other.
 
     Args:
-        title: of the picture.
+        title: what a screen reader says.
         rows: `name` of the line, `x`, and the columns of `panels`; None for no value.
         panels: column -> title of its axis.
         x: title of the axis across.
@@ -191,21 +195,24 @@ def lines(title: str, rows: Rows, panels: Mapping[str, str], *, x: str, width: i
     """
     names = list(dict.fromkeys(row["name"] for row in rows))
     places = range(len(names))
-    legend = alt.Legend(orient="bottom", columns=3, symbolSize=250, labelLimit=170) if len(names) > 1 else None
+    columns = 2 if max(map(len, names), default=0) > LONG else 3
+    legend = alt.Legend(orient="bottom", columns=columns, symbolSize=120, labelLimit=190) if any(names) else None
     styled: dict[str, Any] = {"title": None, "sort": names, "legend": legend}
     colours = alt.Scale(domain=names, range=[COLOURS[n % len(COLOURS)] for n in places])
     dashes = alt.Scale(domain=names, range=[DASHES[n // len(COLOURS) % len(DASHES)] for n in places])
     values = sorted({row["x"] for row in rows})
     few = len(values) <= MANY
-    log = few and len(values) > 2 and values[0] > 0 and values[-1] / values[0] >= LOG_FROM
+    even = len({after - before for before, after in pairwise(values)}) < 2
+    log = few and not even and values[0] > 0 and values[-1] / values[0] >= LOG_FROM
     scale = alt.Scale(type="log" if log else "linear", nice=False, zero=False)
-    axis = alt.Axis(values=values, format="~g") if few else alt.Axis(tickCount=4)
+    axis = alt.Axis(values=values, labelExpr="format(datum.value, '~g')") if few else alt.Axis(tickCount=4)
     across = alt.X("x:Q", title=x, scale=scale, axis=axis)
+    marks: Any = alt.OverlayMarkDef(size=25) if few else False
     drawn = []
     for column, name in panels.items():
         shown = [{"name": row["name"], "x": row["x"], "y": row[column]} for row in rows if row[column] is not None]
         up = alt.Y("y:Q", title=name, scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(tickCount=4))
-        chart = _chart(shown).mark_line(strokeWidth=1.6, **({"point": alt.OverlayMarkDef(size=25)} if few else {}))
+        chart = _chart(shown).mark_line(strokeWidth=1.6, point=marks)
         chart = chart.encode(
             x=across,
             y=up,
@@ -213,7 +220,7 @@ def lines(title: str, rows: Rows, panels: Mapping[str, str], *, x: str, width: i
             strokeDash=alt.StrokeDash("name:N", scale=dashes, **styled),
         )
         drawn.append(chart.properties(width=width, height=width // 2))
-    return svg(alt.vconcat(*drawn, spacing=8).properties(title=title), title)
+    return svg(alt.vconcat(*drawn, spacing=8), title)
 
 
 def forest(title: str, rows: Rows, *, x: str) -> Markup:
@@ -252,7 +259,7 @@ def histograms(title: str, rows: Rows, *, x: str, y: str) -> Markup:
     up = alt.Y("share:Q", title=y, axis=alt.Axis(format="~%", tickCount=3))
     bars = bars.encode(x=across, x2="high:Q", y=up, y2="zero:Q").properties(width=170, height=60)
     facet = alt.Facet("name:N", title=None, sort=names, header=alt.Header(labelFontSize=12, labelColor=INK))
-    return svg(bars.facet(facet=facet, columns=2).properties(title=title), title)
+    return svg(bars.facet(facet=facet, columns=2), title)
 
 
 def heat(title: str, rows: Rows, top: float) -> Markup:
@@ -279,7 +286,7 @@ def heat(title: str, rows: Rows, top: float) -> Markup:
         written = written.mark_text(aria=False, fontSize=12, fontWeight="bold" if strong else "normal")
         layers.append(written.encode(text=alt.Text("shown:N"), color=alt.Color("ink:N", scale=None)))
     drawn = alt.layer(*layers).resolve_scale(color="independent")
-    return svg(drawn.properties(width=alt.Step(46), height=alt.Step(22), title=title), title)
+    return svg(drawn.properties(width=alt.Step(44), height=alt.Step(22), title=title), title)
 
 
 def curves(
@@ -319,9 +326,8 @@ def curves(
     ticks = sorted({row["x"] for row in points})
     endless = len(shown) and any(math.isinf(row["x"]) for row in shown)
     told = f"datum.value >= {far!r} * 0.999 ? '∞' : format(datum.value, '~g')"
-    axis = (
-        alt.Axis(labelExpr=told, **({"values": ticks} if len(ticks) < 9 else {})) if endless else alt.Axis(format="~g")
-    )
+    values = ticks if len(ticks) <= MANY else alt.Undefined
+    axis = alt.Axis(labelExpr=told, values=values) if endless else alt.Axis(format="~g")
     across = alt.X("x:Q", title=x, axis=axis, scale=alt.Scale(type="log" if log else "linear", zero=False, nice=False))
     up_axis = alt.Axis(format="~g")
     up = alt.Y("y:Q", title=y, axis=up_axis, scale=alt.Scale(type="log" if log_y else "linear", zero=False))

@@ -20,14 +20,17 @@ from typing import Any
 import polars as pl
 
 from tasks.evaluation.run_numbers import split_of
+from tasks.results.claims import Kind, Reading, Reason
 from tasks.results.coverage import NEAR, REPLICA
 from tasks.results.facts import BASE
 from tasks.results.load import Results
+from tasks.results.paper import Column, Paper, Table
 
 COUNTED = "counted"
 """Protocol of what is counted or set, and not measured."""
 ONE_SIDED = 0.025
-UNDECIDED, PART = "not decided", "our data are a part"
+UNDECIDED: Kind = "not decided"
+PART: Kind = "our data are a part"
 """Kinds of reasons that do not depend on a paper."""
 
 
@@ -66,23 +69,23 @@ class Pair:
     """Two methods of a printed column, that with the better printed number first."""
 
     table: str
-    column: Any
+    column: Column
     better: Cell
     worse: Cell
     order: str
     """Of our means: `as printed`, `equal` or `reversed`."""
     shown: bool
     """Whether a reversed order is significant."""
-    reason: Any = None
+    reason: Reason | None = None
     """Why it is reversed: the first of the paper's reasons that covers it; None for no known one."""
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> Kind:
         """Of the reason."""
-        return UNDECIDED if self.reason is None else str(self.reason.kind)
+        return UNDECIDED if self.reason is None else self.reason.kind
 
 
-def parts(results: Results, paper: Any) -> list[dict[str, Any]]:
+def parts(results: Results, paper: Paper) -> list[dict[str, Any]]:
     """Each part of each table that the suite has a cell of: `table`, `part`, and `rows`, (method, its cells) in order.
 
     paper: with its tables, as parts with columns.
@@ -104,7 +107,7 @@ def statistics(results: Results) -> list[dict[str, Any]]:
     return rows.with_columns(near=gap).to_dicts()
 
 
-def pairs(results: Results, made: Iterable[Mapping[str, Any]], reasons: Sequence[Any]) -> list[Pair]:
+def pairs(results: Results, made: Iterable[Mapping[str, Any]], reasons: Sequence[Reason]) -> list[Pair]:
     """Every pair of methods that is ordered in print and was run, with the reasons of reversed ones.
 
     made: of `parts`.
@@ -164,7 +167,7 @@ def _cells(results: Results) -> dict[Key, tuple[float | None, Value | None]]:
 
 
 def _rows(
-    results: Results, paper: Any, table: Any, columns: Sequence[Any], cells: Mapping[Key, Any]
+    results: Results, paper: Paper, table: Table, columns: Sequence[Column], cells: Mapping[Key, Any]
 ) -> Iterator[tuple[str, list[Cell]]]:
     """The rows of a part: the paper's methods or versions in its order, then those of ours alone."""
     ids: list[tuple[str, str, str, str, str]] = [  # name, method, setting of the row, experiment, our setting
@@ -184,12 +187,13 @@ def _rows(
     for name, method, setting, experiment, ours in ids:
         keys = [(table.key, c.protocol, c.data, method, setting or c.setting, c.published) for c in columns]
         if any(key in cells for key in keys):
-            yield name, [Cell(name, *cells.get(key, (None, None)), experiment, ours) for key in keys]
+            known_cells = [cells.get(key, (None, None)) for key in keys]
+            yield name, [Cell(name, printed, value, experiment, ours) for printed, value in known_cells]
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What is read of a cell: its own numbers, or other ones."""
+class Source:
+    """What is read for a cell: its own numbers, or other ones."""
 
     experiment: str
     setting: str
@@ -198,19 +202,19 @@ class Reading:
     """What a table has; None where it has none."""
 
 
-def _ordered(results: Results, table: str, column: Any, cells: Sequence[Cell]) -> Iterator[Pair]:
-    run = [cell for cell in cells if cell.printed is not None and cell.ours is not None]
-    for first, second in combinations(run, 2):
-        if first.printed != second.printed:
-            higher, lower = (first, second) if first.printed > second.printed else (second, first)
-            better, worse = (higher, lower) if column.better == "higher" else (lower, higher)
-            own = (Reading(cell.experiment, cell.setting, column.metric, cell.ours) for cell in (better, worse))
+def _ordered(results: Results, table: str, column: Column, cells: Sequence[Cell]) -> Iterator[Pair]:
+    sign = 1 if column.better == "higher" else -1
+    run = [(sign * cell.printed, cell) for cell in cells if cell.printed is not None and cell.ours is not None]
+    for (first, left), (second, right) in combinations(run, 2):
+        if first != second:
+            better, worse = (left, right) if first > second else (right, left)
+            own = (Source(cell.experiment, cell.setting, column.metric, cell.ours) for cell in (better, worse))
             gap, p = _compare(results, column, *own)
             order = "as printed" if gap > 0 else "reversed" if gap < 0 else "equal"
             yield Pair(table, column, better, worse, order, order == "reversed" and 1 - p < ONE_SIDED)
 
 
-def _compare(results: Results, column: Any, better: Reading, worse: Reading) -> tuple[float, float]:
+def _compare(results: Results, column: Column, better: Source, worse: Source) -> tuple[float, float]:
     """By how much the first is better, over the runs that both have, and one-sided p of that; 0 where one is unknown.
 
     Splits differ in how hard they are: a mean over all stands for nothing next to one of the first alone.
@@ -232,7 +236,7 @@ def _compare(results: Results, column: Any, better: Reading, worse: Reading) -> 
     return mean, _tail(mean / (spread / math.sqrt(len(gaps))), len(gaps) - 1) if spread else 0.5
 
 
-def _runs(results: Results, column: Any, of: Reading) -> dict[int, float]:
+def _runs(results: Results, column: Column, of: Source) -> dict[int, float]:
     """Seed -> value, as a share of the sum of other metrics where the column is that; empty where that is not known."""
     values = results.values(of.experiment, of.metric, column.k, of.setting)
     if not column.ratio_to:
@@ -242,7 +246,7 @@ def _runs(results: Results, column: Any, of: Reading) -> dict[int, float]:
     return {seed: value / totals[seed] for seed, value in values.items() if totals[seed] > 0}
 
 
-def _weighed(results: Results, every: Iterable[Pair], reason: Any) -> Any:
+def _weighed(results: Results, every: Iterable[Pair], reason: Reason) -> Reason:
     """The reason; not decided where its reading reverses as many pairs as it turns to the printed order."""
     turned = broken = 0
     for pair in every if reason.reading else ():
@@ -252,14 +256,14 @@ def _weighed(results: Results, every: Iterable[Pair], reason: Any) -> Any:
     return replace(reason, kind=UNDECIDED) if broken and broken >= turned else reason
 
 
-def _with_reason(results: Results, pair: Pair, reason: Any) -> Pair:
+def _with_reason(results: Results, pair: Pair, reason: Reason) -> Pair:
     if pair.order != "reversed" or not _covers(reason, pair):
         return pair
     held = reason.reading is None or _read(results, pair, reason)[1] < ONE_SIDED
     return replace(pair, reason=reason) if held else pair
 
 
-def _covers(reason: Any, pair: Pair) -> bool:
+def _covers(reason: Reason, pair: Pair) -> bool:
     """Whether a reason speaks of a pair, whatever its reading says of it."""
     better, worse = pair.better.method, pair.worse.method
     return (
@@ -272,9 +276,9 @@ def _covers(reason: Any, pair: Pair) -> bool:
     )
 
 
-def _read(results: Results, pair: Pair, reason: Any) -> tuple[float, float]:
+def _read(results: Results, pair: Pair, reason: Reason) -> tuple[float, float]:
     """`_compare` by the reading of a reason; nothing where it changes neither method."""
-    reading, column = reason.reading, pair.column
+    reading, column = reason.reading or Reading(), pair.column
     old, new = reading.metric
     read = []
     for cell in (pair.better, pair.worse):
@@ -285,6 +289,6 @@ def _read(results: Results, pair: Pair, reason: Any) -> tuple[float, float]:
         experiment = find(results, label) if label else cell.experiment
         setting = reading.settings.get(cell.method, cell.setting)
         same = (experiment, setting, metric) == (cell.experiment, cell.setting, column.metric)
-        read.append((same, Reading(experiment, setting, metric, cell.ours if same else None)))
+        read.append((same, Source(experiment, setting, metric, cell.ours if same else None)))
     (first, better), (second, worse) = read
     return (0.0, 0.5) if first and second else _compare(results, column, better, worse)

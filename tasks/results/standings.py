@@ -10,10 +10,10 @@ from typing import Any, Literal
 import polars as pl
 
 from tasks.privacy.terms import Level
-from tasks.results.paper import Paper
 from tasks.results.budgets import BUDGETS, budgets
 from tasks.results.facts import BASE, System
 from tasks.results.load import Results
+from tasks.results.paper import Paper
 
 Role = Literal["ceiling", "baseline", "private", "other"]
 BASELINES = ("popularity", "dp-popularity", "rating-means", "dp-rating-means")
@@ -116,7 +116,7 @@ def standings(results: Results, by: Measure) -> pl.DataFrame:
     utility = {label: _values(results, system, by) for label, system in systems.items()}
     means = {label: sum(values.values()) / len(values) for label, values in utility.items() if values}
     ceiling = _ceiling(systems.values(), private, means, by)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for label, system in systems.items():
         values = pl.Series(list(utility[label].values()), dtype=pl.Float64)
         role: Role = "private" if system.experiment in private else "other"

@@ -18,6 +18,7 @@ SWEEPS: dict[str, Any] = {
     **dict.fromkeys(("experiment", "label", "setting", "key", "level"), pl.String),
     "value": pl.Float64,
     "others": pl.String,
+    "other_keys": pl.List(pl.String),
     "utility": pl.Float64,
     "utility_std": pl.Float64,
     "n": pl.Int64,
@@ -28,7 +29,8 @@ def sweeps(results: Results, by: Measure, spent: pl.DataFrame) -> pl.DataFrame:
     """`SWEEPS`: a row for each setting of a compared system and numeric key that it varies, the first split alone.
 
     `level`: of the ε that a key says; empty for other keys. `others`: further keys that a setting varies, with their
-    values; settings without any have the setting `base` on their line. Lines of one point are left out.
+    values (`other_keys`: without); settings without any have the setting `base` on their line. A line has two points
+    or more.
 
     spent: of `base_budgets`, for the level and the value at `base`.
     """
@@ -49,7 +51,7 @@ def sweeps(results: Results, by: Measure, spent: pl.DataFrame) -> pl.DataFrame:
         for key, level in sorted(lines):
             value = system.config.get(key, levels.get(level))
             if isinstance(value, int | float) and base:
-                rows.append(_row(system, BASE, key, level, value, "", base))
+                rows.append(_row(system, BASE, key, level, value, {}, base))
     table = pl.DataFrame(rows, schema=SWEEPS)
     line = pl.struct("experiment", "key", "others")
     return table.filter(pl.len().over(line) > 1).sort("key", "level", "value", maintain_order=True)
@@ -63,7 +65,7 @@ def _points(
     for key, value in varied.items():
         if isinstance(value, bool) or not isinstance(value, int | float):
             continue
-        others = ", ".join(f"{name} = {varied[name]}" for name in sorted(varied) if name != key)
+        others = {name: varied[name] for name in sorted(varied) if name != key}
         points.append(_row(system, setting, key, _level(system, key, levels), value, others, measured))
     return points
 
@@ -77,9 +79,11 @@ def _level(system: System, key: str, levels: dict[str, float | None]) -> str:
 
 
 def _row(
-    system: System, setting: str, key: str, level: str, value: float, others: str, measured: dict[int, float]
+    system: System, setting: str, key: str, level: str, value: float, others: dict[str, Any], measured: dict[int, float]
 ) -> dict[str, Any]:
     values = pl.Series(list(measured.values()), dtype=pl.Float64)
-    about = {"experiment": system.experiment, "label": system.label, "setting": setting, "key": key, "level": level}
-    about |= {"value": float(value), "others": others, "utility": values.mean(), "n": len(values)}
+    about: dict[str, Any] = {"experiment": system.experiment, "label": system.label, "setting": setting}
+    about |= {"key": key, "level": level}
+    about |= {"value": float(value), "other_keys": list(others), "utility": values.mean(), "n": len(values)}
+    about["others"] = ", ".join(f"{name} = {of}" for name, of in others.items())
     return about | {"utility_std": values.std() if len(values) > 1 else None}

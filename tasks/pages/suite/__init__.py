@@ -6,13 +6,14 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from tasks.pages.page import Page
+from tasks.pages.suite import attacks, reproduction
 from tasks.pages.suite.data import data
 from tasks.pages.suite.ledger import ledger
 from tasks.pages.suite.overview import overview
 from tasks.pages.suite.provenance import provenance
 from tasks.pages.suite.training import training
-from tasks.results.paper import Paper
 from tasks.results.load import Results
+from tasks.results.paper import Paper
 from tasks.results.standings import measure
 
 
@@ -30,6 +31,7 @@ def pages(results: Results, paper: Paper) -> list[Page]:
         "provenance": provenance(results),
     }
     made = [Page(f"suites/{suite}/{part}.html", f"suite/{part}.html.j2", slots) for part, slots in contents.items()]
+    made[2:2] = [*attacks.pages(results), *reproduction.pages(results, paper)]
     parts = [PurePosixPath(page.address).stem for page in made]
     header = {"suite": results.suite, "tabs": parts}
     return [

@@ -68,12 +68,15 @@ def _trained(results: Results, system: System, run: Any) -> dict[str, Any]:
 
 
 def _panels(table: pl.DataFrame) -> list[dict[str, Any]]:
-    """A panel for each key, or for each level of ε that keys say: `key`, `level`, `rows`."""
-    panels: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    """A panel for each key, or each level of ε that keys say, and further keys: `key`, `level`, `others`, `rows`."""
+    panels: dict[tuple[str, str, tuple[str, ...]], list[dict[str, Any]]] = {}
     for row in table.to_dicts():
-        panel = panels.setdefault(("" if row["level"] else row["key"], row["level"]), [])
+        panel = panels.setdefault(("" if row["level"] else row["key"], row["level"], tuple(row["other_keys"])), [])
         panel.append({"name": row["label"], "x": row["value"], **row})
-    return [{"key": key, "level": level, "rows": rows} for (key, level), rows in panels.items()]
+    made = [
+        {"key": key, "level": level, "others": others, "rows": rows} for (key, level, others), rows in panels.items()
+    ]
+    return sorted(made, key=lambda panel: len(panel["others"]))
 
 
 def _settings(results: Results, by: Measure) -> list[dict[str, Any]]:

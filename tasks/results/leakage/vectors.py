@@ -63,8 +63,8 @@ def _links(results: Results, network: str) -> list[dict[str, Any]]:
     for system in results.suite.compared:
         for scorer in SCORERS:
             values = results.values(system.experiment, _link(network, scorer, "auc"))
-            about = {"target": f"{network}/links", "experiment": system.experiment, "attacker": scorer}
-            about |= {"is_control": system.label in CONTROLS}
+            about: dict[str, Any] = {"target": f"{network}/links", "experiment": system.experiment, "attacker": scorer}
+            about["is_control"] = system.label in CONTROLS
             if values:
                 about["value"] = sum(values.values()) / len(values)
                 rows += [
@@ -81,7 +81,7 @@ def _best(results: Results, control: System, network: str) -> dict[int, float]:
 
 def _interests(results: Results) -> list[dict[str, Any]]:
     """Precision and micro-F1 of interests by network and system, with what needs no vector first; the utility."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for network in results.suite.networks:
         of = f"{network.name}/interests/"
         means = {name: _mean_over_systems(results, f"{of}{name}/precision") for name in INTERESTS if network.labelled}

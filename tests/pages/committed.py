@@ -1,0 +1,45 @@
+"""Committed results and their drawn pages, read once."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tasks.pages import page
+from tasks.results.load import Results
+from tasks.stages.papers import describe
+
+RESULTS = Path("data/results")
+REFERENCE = Path("data/reference/paper_tables.csv")
+SUITES = sorted(path.name for path in RESULTS.iterdir())
+
+
+@cache
+def results(suite: str) -> Results:
+    """The results of a committed suite."""
+    return Results(RESULTS / suite, REFERENCE)
+
+
+@cache
+def paper(suite: str) -> Any:
+    """The paper that a suite names."""
+    return describe(results(suite).suite.paper)
+
+
+def draw(made: page.Page, suite: str) -> str:
+    """A page of a suite as HTML, with the header that all of them have."""
+    slots = {"suite": results(suite).suite, "tabs": ["attacks", "reproduction"], "part": "attacks"} | dict(made.context)
+    return page.render(page.Page(made.address, made.template, slots))
+
+
+def table(html: str, caption: str) -> list[list[str]]:
+    """The rows of a drawn table, the first line of each cell, its header first."""
+    found = re.search(rf'<table[^>]*data-caption="{re.escape(caption)}[^"]*".*?</table>', html, re.DOTALL)
+    assert found is not None, caption
+    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", found.group(), re.DOTALL)
+    cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in rows]
+    return [
+        [re.sub(r"<[^>]+>", "", re.sub(r"<span.*", "", cell, flags=re.DOTALL)).strip() for cell in row] for row in cells
+    ]

@@ -1,0 +1,188 @@
+"""Reproduction: printed and ours are cells of comparison.csv, and disagreements follow from them and from runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from tasks.pages.suite import reproduction as shown
+from tasks.results import reproduction
+from tasks.results.coverage import reproduction as counts
+from tasks.results.reproduction import Cell, Pair, Value
+from tests.pages.committed import SUITES, draw, paper, results, table
+
+PRINTED = ("gerai", "dipsgnn-ml-1m", "dpvae", "dpcrosue")
+"""Suites of whose data a paper prints numbers of methods."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Another interpretation, as a paper's rows have it."""
+
+    metric: tuple[str, str] = ("", "")
+    metric_rows: tuple[str, ...] = ()
+    settings: dict[str, str] = field(default_factory=dict)
+    systems: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A reason, as a paper's rows have it."""
+
+    name: str = "a reason"
+    kind: str = "protocol unstated"
+    evidence: str = ""
+    tables: tuple[str, ...] = ()
+    better: tuple[str, ...] = ()
+    not_worse: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
+    reading: Reading | None = None
+
+
+def judged(suite: str, *reasons: Any) -> list[Pair]:
+    """Every pair of a suite."""
+    return reproduction.pairs(results(suite), reproduction.parts(results(suite), paper(suite)), reasons)
+
+
+def reversed_(pairs: list[Pair]) -> list[Pair]:
+    """Those that we order otherwise."""
+    return [pair for pair in pairs if pair.order == "reversed"]
+
+
+@given(st.floats(-5, 5).filter(lambda x: abs(x) > 1e-3), st.floats(-5, 5))
+def test_a_number_is_reproduced_within_a_tenth_of_the_printed_one(printed: float, ours: float) -> None:
+    assert Cell("a", printed, Value(ours, None, 1)).near == (abs(ours - printed) <= 0.1 * abs(printed))
+    assert Cell("a", printed, None).near is None
+    assert Cell("a", None, Value(ours, None, 1)).near is None
+
+
+@given(*[st.lists(st.floats(0, 1), min_size=2, max_size=6)] * 2)
+def test_means_are_compared_by_welchs_test(left: list[float], right: list[float]) -> None:
+    if np.std(left) + np.std(right) < 1e-3:
+        return
+    values = [Value(float(np.mean(side)), float(np.std(side, ddof=1)), len(side)) for side in (left, right)]
+    expected = stats.ttest_ind(left, right, equal_var=False, alternative="greater").pvalue
+    assert reproduction.greater(*values) == pytest.approx(expected, rel=1e-6, abs=1e-9)
+    assert reproduction.greater(*values) + reproduction.greater(*values[::-1]) == pytest.approx(1)
+
+
+def test_runs_that_do_not_vary_or_are_single_decide_nothing() -> None:
+    assert reproduction.greater(Value(0.9, None, 1), Value(0.1, 0.1, 5)) == 0.5
+    assert reproduction.greater(Value(0.9, 0.0, 5), Value(0.1, 0.0, 5)) == 0.5
+
+
+@pytest.mark.parametrize("suite", PRINTED)
+def test_cells_are_those_of_the_comparison(suite: str) -> None:
+    blocks = reproduction.parts(results(suite), paper(suite))
+    cells = [cell for of in blocks for _, line in of["rows"] for cell in line]
+    rows = results(suite).comparison.filter(results(suite).comparison["protocol"] != reproduction.COUNTED)
+    assert sorted(
+        (cell.printed or -1, cell.ours.mean if cell.ours else -1) for cell in cells if cell.ours or cell.printed
+    ) == (sorted((printed or -1, ours or -1) for printed, ours in rows.select("published", "ours_mean").iter_rows()))
+
+
+@pytest.mark.parametrize("suite", ["gerai", "dipsgnn-ml-1m", "dpvae"])
+def test_counts_of_the_page_are_those_of_the_summary(suite: str) -> None:
+    rows = shown.context(results(suite), paper(suite))["artefacts"]
+    total = {name: sum(row[name] for row in rows) for name in ("printed", "measured", "near")}
+    expected = counts(results(suite).comparison)
+    assert total == {"printed": expected["cells"], "measured": expected["run"], "near": expected["within_10_percent"]}
+
+
+@pytest.mark.parametrize("suite", PRINTED)
+def test_pairs_are_ordered_as_their_printed_numbers_are(suite: str) -> None:
+    for pair in judged(suite):
+        sign = 1 if pair.column.better == "higher" else -1
+        assert sign * (pair.better.printed - pair.worse.printed) > 0  # type: ignore[operator]  # both are printed
+        assert pair.better.ours is not None
+        assert pair.worse.ours is not None
+        if pair.better.ours.n == pair.worse.ours.n:
+            gap = sign * (pair.better.ours.mean - pair.worse.ours.mean)
+            assert pair.order == ("as printed" if gap > 5e-7 else "reversed" if gap < -5e-7 else pair.order)
+        assert pair.order == "reversed" or not pair.shown
+
+
+def test_a_reason_covers_the_reversed_pairs_that_it_names_and_the_first_counts() -> None:
+    narrow, wide = Reason("narrow", rows=("Blurm",), metrics=("hit@",)), Reason("wide", tables=("table3",))
+    for pair in judged("gerai", narrow, wide):
+        names = {pair.better.method, pair.worse.method}
+        if pair.order != "reversed":
+            assert pair.reason is None
+        elif "Blurm" in names and pair.column.published.startswith("hit@"):
+            assert pair.reason.name == "narrow"
+        else:
+            assert (pair.reason is not None and pair.reason.name == "wide") == (pair.table == "table3")
+
+
+def test_a_reason_with_a_reading_covers_pairs_that_the_reading_orders_as_printed_alone() -> None:
+    added = Reason(reading=Reading(settings={"Blurm": "added=offered"}))
+    covered = [pair for pair in judged("gerai", added) if pair.reason]
+    facts = results("gerai")
+    assert covered
+    for pair in covered:
+        assert "Blurm" in {pair.better.method, pair.worse.method}
+        read = {
+            cell.method: facts.values(
+                cell.experiment,
+                pair.column.metric,
+                pair.column.k,
+                "added=offered" if cell.method == "Blurm" else "base",
+            )
+            for cell in (pair.better, pair.worse)
+        }
+        seeds = read[pair.better.method].keys() & read[pair.worse.method].keys()
+        gap = np.mean([read[pair.better.method][seed] - read[pair.worse.method][seed] for seed in seeds])
+        assert gap * (1 if pair.column.better == "higher" else -1) > 0
+
+
+def test_a_reading_that_reverses_as_much_as_it_turns_decides_nothing() -> None:
+    same = Reading(systems={"BPR": "popularity", "GCN": "popularity", "RAP": "popularity"})
+    kinds = {pair.kind for pair in judged("gerai", Reason(reading=same)) if pair.reason}
+    assert kinds <= {reproduction.UNDECIDED}
+
+
+def test_that_data_are_a_part_explains_nothing_of_whole_data() -> None:
+    part = Reason(kind=reproduction.PART)
+    assert not any(pair.reason for pair in judged("gerai", part))
+    covered = reversed_(judged("dipsgnn-ml-1m", part))
+    assert covered
+    assert all(pair.reason for pair in covered)
+
+
+def test_reasons_without_a_reading_leave_the_order_and_the_tests_as_they_are() -> None:
+    plain, explained = judged("dpvae"), judged("dpvae", Reason())
+    assert [replace(pair, reason=None) for pair in explained] == plain
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_a_suite_of_a_paper_has_a_page_and_others_have_none(suite: str) -> None:
+    pages = shown.pages(results(suite), paper(suite))
+    assert len(pages) == (results(suite).suite.paper is not None)
+    for made in pages:
+        html = draw(made, suite)
+        assert html.count('<li id="claim-') == results(suite).claims.height
+        assert ("printed" in html.split("<main>")[1].split("</table>")[0]) or results(suite).comparison.is_empty()
+
+
+@pytest.mark.parametrize("suite", [name for name in SUITES if name.endswith("twin")])
+def test_synthetic_data_are_compared_with_nothing_printed(suite: str) -> None:
+    context = shown.context(results(suite), paper(suite))
+    assert not context["pairs"]
+    assert sum(row["printed"] for row in context["artefacts"]) == 0
+    assert "SYNTHETIC DATA" in draw(shown.pages(results(suite), paper(suite))[0], suite)
+
+
+def test_numbers_of_the_summary_are_those_of_its_rows() -> None:
+    html = draw(shown.pages(results("gerai"), paper("gerai"))[0], "gerai")
+    rows = table(html, "Printed tables")[1:]
+    expected = counts(results("gerai").comparison)
+    assert sum(int(row[2]) for row in rows) == expected["cells"]
+    assert f"{sum(int(row[4]) for row in rows)} of {expected['run']} measured numbers" in html
