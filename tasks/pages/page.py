@@ -108,6 +108,11 @@ def bound(value: float | None) -> str:
     return DASH if value is None else f"≥ {epsilon(rounded_down(value))}"
 
 
+def plain(value: float) -> str:
+    """A number as short as it can be said: "5", "0.00375"."""
+    return f"{value:,.6g}".replace("-", "−")
+
+
 def join(items: Sequence[str]) -> str:
     """Items as running text: "a", "a and b", "a, b and c"."""
     return " and ".join(filter(None, (", ".join(items[:-1]), items[-1]))) if items else ""
@@ -143,7 +148,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"number": number, "epsilon": epsilon, "join_words": join}
+    made.filters |= {"number": number, "epsilon": epsilon, "plain": plain, "join_words": join}
     made.filters |= {
         "signed": signed,
         "markdown": markdown,

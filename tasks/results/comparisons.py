@@ -27,8 +27,8 @@ class Comparison:
 
     group: Any
     about: dict[str, Any]
-    """What is compared: `measure`, and of sides `left`, `right` and their means, or of trends `key`, `first`, `last` and
-    the means there."""
+    """What is compared: `measure`, and of sides `left`, `right` and their means, or of trends `key`, `first`, `last`
+    and the means there."""
     left: NDArray[np.float64]
     right: NDArray[np.float64]
     against: NDArray[np.float64] | None = None

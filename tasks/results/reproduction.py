@@ -24,6 +24,7 @@ from tasks.results.claims import Kind, Reading, Reason
 from tasks.results.coverage import NEAR, REPLICA
 from tasks.results.facts import BASE
 from tasks.results.load import Results
+from tasks.results.settings import find_setting
 from tasks.results.paper import Column, Paper, Table
 
 COUNTED = "counted"
@@ -149,6 +150,12 @@ def find(results: Results, label: str) -> str:
     return of[0] if of else ""
 
 
+def located(results: Results, experiment: str, values: Mapping[str, Any]) -> tuple[str, str]:
+    """An experiment and its setting with these values; no experiment where it was not run."""
+    setting = find_setting(results, results.system(experiment), values) if experiment else None
+    return (experiment, setting) if setting is not None else ("", BASE)
+
+
 Key = tuple[str, str, str, str, str, str]
 
 
@@ -171,7 +178,7 @@ def _rows(
 ) -> Iterator[tuple[str, list[Cell]]]:
     """The rows of a part: the paper's methods or versions in its order, then those of ours alone."""
     ids: list[tuple[str, str, str, str, str]] = [  # name, method, setting of the row, experiment, our setting
-        (version.name, version.method, version.setting, find(results, version.system), version.ours)
+        (version.name, version.method, version.setting, *located(results, find(results, version.system), version.ours))
         for version in table.versions
     ] or [(name, name, "", find(results, label), BASE) for name, label in paper.methods.items()]
     known = {(method, setting) for _, method, setting, _, _ in ids}
@@ -287,7 +294,9 @@ def _read(results: Results, pair: Pair, reason: Reason) -> tuple[float, float]:
         if old and (not reading.metric_rows or cell.method in reading.metric_rows):
             metric = metric.replace(old, new)  # an id of METRICS
         experiment = find(results, label) if label else cell.experiment
-        setting = reading.settings.get(cell.method, cell.setting)
+        setting = cell.setting
+        if cell.method in reading.settings:
+            experiment, setting = located(results, experiment, reading.settings[cell.method])
         same = (experiment, setting, metric) == (cell.experiment, cell.setting, column.metric)
         read.append((same, Source(experiment, setting, metric, cell.ours if same else None)))
     (first, better), (second, worse) = read

@@ -10,7 +10,7 @@ from tasks.fingerprints import Plugin
 from tasks.results.paper import Paper, functions, load
 
 if TYPE_CHECKING:  # the table of stages asks for names alone
-    from tasks.reporting.core.results import Network
+    from tasks.results.facts import Network
 
 ROOT = Path(papers.__file__).parents[2]
 

@@ -1,31 +1,39 @@
 """Stage `report`: what follows from the results of one suite, from data/results/ and the published figures alone.
 
-Writes the pages of the suite in data/reports/<suite>/ (self-contained, they work offline) and, beside the results,
-summary.json (what `dvc metrics` compares) and plots/ (what `dvc plots` draws). Everything is computed before anything
-is written, and the same results always give the same bytes.
+Writes the pages of the suite in data/reports/<suite>/ (self-contained, they work offline) and, next to the results,
+comparison.csv (printed numbers with ours), claims.csv and evidence.csv (what the paper says, judged), summary.json
+(what `dvc metrics` compares) and plots/ (what `dvc plots` draws). The same results always give the same bytes.
 """
 
 from __future__ import annotations
 
 import json
 from pathlib import Path, PurePosixPath
-from typing import Any
 
+import polars as pl
+
+from tasks.config.tasks import resolve
 from tasks.errors import DataError
 from tasks.pages import site, suite
 from tasks.pages.page import render
 from tasks.results import plots, summary
+from tasks.results.judging import judge
 from tasks.results.leaderboards import Board, boards, entries
 from tasks.results.load import Results
+from tasks.results.paper import Paper
+from tasks.results.printed import Against, comparison, statistics
 from tasks.results.standings import measure
 from tasks.results.tables import SUITE
 from tasks.stages.command import run_stage
 from tasks.stages.common import REFERENCE, REPORTS, RESULTS, atomic_write
-from tasks.stages.papers import describe
+from tasks.stages.papers import describe, named_functions
 
 
 def main(name: str) -> None:
     """Write the pages of suite `name`, and the tables beside its results."""
+    for table, frame in judged(results_of(name)).items():
+        with atomic_write(RESULTS / name / f"{table}.csv") as place:
+            frame.write_csv(place)
     results = results_of(name)
     pages = drawn(results)
     by = measure(results, paper_of(results))
@@ -42,6 +50,19 @@ def main(name: str) -> None:
 def draw(name: str) -> None:
     """Write the pages of suite `name` alone."""
     write(name, drawn(results_of(name)))
+
+
+def judged(results: Results) -> dict[str, pl.DataFrame]:
+    """comparison.csv, claims.csv and evidence.csv: printed numbers with ours, and what the paper claims, judged."""
+    paper = paper_of(results)
+    functions = {name: resolve(name) for name in named_functions(results.suite.paper)}
+    measured = set(results.metrics.filter(metric=paper.utility.metric)["k"]) - {0} or {paper.headline_k}
+    k = min(measured, key=lambda cutoff: (abs(cutoff - paper.headline_k), cutoff))
+    against = Against(results, paper)
+    return {
+        "comparison": comparison(results, paper, functions.get(paper.counts, statistics)),
+        **judge(against, k, functions),
+    }
 
 
 def standing(name: str) -> Board | None:
@@ -68,9 +89,9 @@ def results_of(name: str) -> Results:
     return Results(RESULTS / name, REFERENCE / "paper_tables.csv")
 
 
-def paper_of(results: Results) -> Any:
+def paper_of(results: Results) -> Paper:
     """The paper whose tables, figures and claims the pages of a suite have."""
-    return describe(results.suite.paper)
+    return describe(results.suite.paper, results.suite.networks)
 
 
 def drawn(results: Results) -> dict[str, str]:

@@ -26,7 +26,7 @@ DECIDES_NOTHING = True
 ROOT, DATA = "dvc.yaml", "data/dvc.yaml"
 RESULTS = WRITTEN
 """What `collect` writes of a suite, and `report` reads but for metrics.csv, which is for people."""
-TABLES = ("claims.csv", "comparison.csv", "plots", "summary.json")
+TABLES = ("claims.csv", "comparison.csv", "evidence.csv", "plots", "summary.json")
 """What follows from them, and `report` writes."""
 PUBLISHED = "data/reference/paper_tables.csv"
 

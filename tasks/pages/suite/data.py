@@ -18,7 +18,7 @@ def data(results: Results) -> dict[str, Any]:
     for row in results.spreads.to_dicts():
         rows = spreads.setdefault((row["metric"], row["k"]), [])
         rows.append({"name": labels[row["experiment"]], **row})
-    counted = [name for name in list(COUNTS)[2:] if results.counts[name].is_not_null().any()]
+    counted = [name for name in list(COUNTS)[3:] if results.counts[name].is_not_null().any()]
     return {
         "counts": results.counts.to_dicts(),
         "counted": counted,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from tasks.pages.page import Page
@@ -26,7 +28,10 @@ def context(results: Results, paper: Paper) -> dict[str, Any]:
     """What the page's template is filled with."""
     parts = reproduction.parts(results, paper)
     pairs = reproduction.pairs(results, parts, paper.reasons)
-    claims = results.claims.to_dicts()
+    claims = [claim | {"readings": []} for claim in results.claims.to_dicts()]
+    for (number, reading, verdict, absent), rows in _readings(results).items():
+        own = {"reading": reading, "verdict": verdict, "absent": json.loads(absent or "[]")}
+        claims[number]["readings"].append(own | evidence(rows))
     caveats = [text for key in ("", results.suite.publication) for text in paper.caveats.get(key, ())]
     return {
         "paper": paper,
@@ -39,6 +44,34 @@ def context(results: Results, paper: Paper) -> dict[str, Any]:
         "pairs": pairs,
         "reversed": [pair for pair in pairs if pair.order == "reversed"],
     }
+
+
+def evidence(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What bears on one interpretation of a claim.
+
+    `tests` are comparisons, the least as claimed first, of which `held` have a mean as claimed, `significant` of them
+    significantly and `broken` significantly the other way; `floor` are settings next to a trivial baseline, the worst
+    first; `numbers` are computed alone.
+    """
+    tests = sorted((row for row in rows if row["runs"] is not None), key=lambda row: row["difference"])
+    return {
+        "tests": tests,
+        "held": sum(row["difference"] > 0 for row in tests),
+        "significant": sum(row["as_claimed"] for row in tests),
+        "broken": sum(row["reversed"] for row in tests),
+        "floor": sorted((row for row in rows if row["floor"]), key=lambda row: row["gap"]),
+        "numbers": [row for row in rows if row["measure"] and row["runs"] is None and not row["floor"]],
+        "runs": sorted({row["runs"] for row in tests}),
+    }
+
+
+def _readings(results: Results) -> dict[tuple[int, str, str, str], list[dict[str, Any]]]:
+    """Rows of evidence.csv by claim and reading."""
+    grouped: dict[tuple[int, str, str, str], list[dict[str, Any]]] = {}
+    for row in results.evidence.to_dicts():
+        key = (row["number"], row["reading"] or "", row["verdict"], row["absent"])
+        grouped.setdefault(key, []).append(row)
+    return grouped
 
 
 def _artefacts(parts: list[dict[str, Any]], pairs: list[reproduction.Pair]) -> list[dict[str, Any]]:

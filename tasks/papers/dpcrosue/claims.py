@@ -11,8 +11,8 @@ def numbers(against: Against) -> dict[str, Any]:
     """Names for the rows of claims.
 
     Returns:
-        known: networks whose friendships, interests and attributes are known; titles: theirs; true: R-GCN on what DP-R-GCN reads,
-            without texts where no text is perturbed.
+        known: networks whose friendships, interests and attributes are known; titles: theirs; true: R-GCN on what
+            DP-R-GCN reads, without texts where no text is perturbed.
     """
     results, private = against.results, against.find("dp-rgcn")
     networks = results.suite.networks
