@@ -131,7 +131,7 @@ def difference(
     return Difference(n_users, float(share @ of_run), var_users, len(runs), var_runs)
 
 
-def interval(of: Difference, *, level: float = LEVEL, overlap: float = 0.0, lower: bool = False) -> Interval:
+def interval(gap: Difference, *, level: float = LEVEL, overlap: float = 0.0, lower: bool = False) -> Interval:
     """The interval of a difference for other users and other runs, and whether the first system is better.
 
     Args:
@@ -144,29 +144,29 @@ def interval(of: Difference, *, level: float = LEVEL, overlap: float = 0.0, lowe
     """
     if not (0 < level < 1 and 0 <= overlap < math.inf):
         raise ValueError(f"the level must lie in (0, 1) and the overlap from 0, not {level} and {overlap}")
-    variances = [of.var_users or 0.0, of.var_runs or 0.0]
-    if not (np.isfinite([of.mean, *variances]).all() and min(variances) >= 0):
-        raise ValueError(f"not a difference: {of}")
-    if of.var_runs is None or of.var_users is None:
-        return Interval(of.mean, -math.inf, math.inf, "none", "one run" if of.var_runs is None else "one user")
+    variances = [gap.var_users or 0.0, gap.var_runs or 0.0]
+    if not (np.isfinite([gap.mean, *variances]).all() and min(variances) >= 0):
+        raise ValueError(f"not a difference: {gap}")
+    if gap.var_runs is None or gap.var_users is None:
+        return Interval(gap.mean, -math.inf, math.inf, "none", "one run" if gap.var_runs is None else "one user")
     from scipy.special import stdtrit  # a fifth of a second to import, and not every page compares
 
     tail = (1 + level) / 2
     width = math.hypot(
-        float(stdtrit(of.n_users - 1, tail)) * math.sqrt(of.var_users / of.n_users),
-        float(stdtrit(of.n_runs - 1, tail)) * math.sqrt(of.var_runs * (1 / of.n_runs + overlap)),
+        float(stdtrit(gap.n_users - 1, tail)) * math.sqrt(gap.var_users / gap.n_users),
+        float(stdtrit(gap.n_runs - 1, tail)) * math.sqrt(gap.var_runs * (1 / gap.n_runs + overlap)),
     )
-    low, high = of.mean - width, of.mean + width
+    low, high = gap.mean - width, gap.mean + width
     side = (low > 0) - (high < 0)
     verdict: Verdict = "none" if not side else "better" if (side > 0) != lower else "worse"
-    return Interval(of.mean, low, high, verdict, "")
+    return Interval(gap.mean, low, high, verdict, "")
 
 
 def compare(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
     """Differences of two systems on the same data in all metrics that both were tested in: PAIRS without `a` and `b`.
 
     They are of common users and common runs. A system without randomness, one that is worth the same to every user
-    with each of its seeds on a split, stands beside all seeds of the other. Metrics of which some users have other
+    with each of its seeds on a split, is compared with every seed of the other. Metrics of which some users have other
     numbers of examples in one system than in the other are left out.
 
     Args:
@@ -187,13 +187,13 @@ def compare(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
         first_sums, second_sums, examples = np.zeros((3, len(runs), len(users)))
         first_sums[run, user], second_sums[run, user] = part["total"].to_numpy(), part["total of second"].to_numpy()
         examples[run, user] = part["examples"].to_numpy()
-        of = difference(first_sums, second_sums, examples, np.array([split_of(each) for each in runs.tolist()]))
-        rows.append({"metric": metric, "k": k, "facet": ALL} | asdict(of))
+        gap = difference(first_sums, second_sums, examples, np.array([split_of(each) for each in runs.tolist()]))
+        rows.append({"metric": metric, "k": k, "facet": ALL} | asdict(gap))
     return pl.DataFrame(rows, schema={name: kind for name, kind in pl.Schema(PAIRS).items() if name not in ("a", "b")})
 
 
 def _matched(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
-    """Columns `run`, its number, and `first` and `second`, the runs of each system that stand side by side there."""
+    """Columns `run`, its number, and `first` and `second`, the runs of each system that are compared there."""
     seeds = [sorted(table["run"].unique()) for table in (first, second)]
     rows = []
     for split in sorted({split_of(run) for run in seeds[0]} & {split_of(run) for run in seeds[1]}):

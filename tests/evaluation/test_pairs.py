@@ -48,8 +48,8 @@ def test_neither_users_nor_seeds_alone_cover(by_users: bool, effects: tuple[floa
     """Of 2,000 intervals over five seeds: what leaves out that which varies most covers less than 93 %."""
     rng, covered = np.random.default_rng(0), 0
     for _ in range(2000):
-        of = equal(drawn(rng, 5, 100, *effects))
-        low, high = interval(replace(of, var_runs=0.0) if by_users else replace(of, var_users=0.0))[1:3]
+        gap = equal(drawn(rng, 5, 100, *effects))
+        low, high = interval(replace(gap, var_runs=0.0) if by_users else replace(gap, var_users=0.0))[1:3]
         covered += low <= 0 <= high
     assert covered / 2000 < 0.93
 
@@ -71,22 +71,22 @@ def test_the_difference_equals_loops_over_users_and_runs() -> None:
     """Two splits with two and three seeds, each with the same weight."""
     rng = np.random.default_rng(2)
     first, second = rng.random((2, 5, 8))
-    of = difference(first, second, np.ones((5, 8), np.int64), np.array([0, 0, 1, 1, 1]))
-    gap = first - second
-    of_user = [(np.mean(gap[:2, user]) + np.mean(gap[2:, user])) / 2 for user in range(8)]
-    of_split = [np.mean(gap[:2]), np.mean(gap[2:])]
-    assert (of.n_users, of.n_runs) == (8, 2)
-    assert of.mean == pytest.approx(np.mean(of_split))
-    assert of.var_users == pytest.approx(np.var(of_user, ddof=1))
-    assert of.var_runs == pytest.approx(np.var(of_split, ddof=1))
+    gap = difference(first, second, np.ones((5, 8), np.int64), np.array([0, 0, 1, 1, 1]))
+    values = first - second
+    of_user = [(np.mean(values[:2, user]) + np.mean(values[2:, user])) / 2 for user in range(8)]
+    of_split = [np.mean(values[:2]), np.mean(values[2:])]
+    assert (gap.n_users, gap.n_runs) == (8, 2)
+    assert gap.mean == pytest.approx(np.mean(of_split))
+    assert gap.var_users == pytest.approx(np.var(of_user, ddof=1))
+    assert gap.var_runs == pytest.approx(np.var(of_split, ddof=1))
 
 
 def test_the_interval_equals_the_formula_and_that_of_the_t_test_where_only_users_vary() -> None:
     values = np.random.default_rng(3).normal(0.2, 1, 60)
-    of = equal(np.tile(values, (4, 1)))
-    assert of.var_runs == pytest.approx(0, abs=1e-30)
+    gap = equal(np.tile(values, (4, 1)))
+    assert gap.var_runs == pytest.approx(0, abs=1e-30)
     expected = stats.ttest_1samp(values, 0).confidence_interval(0.99)
-    assert interval(of)[1:3] == pytest.approx(tuple(expected))
+    assert interval(gap)[1:3] == pytest.approx(tuple(expected))
     width = math.hypot(stats.t.ppf(0.995, 99) * 0.2 / 10, stats.t.ppf(0.995, 4) * 0.01 * math.sqrt(0.2 + 0.25))
     assert interval(KNOWN, overlap=0.25)[1:3] == pytest.approx((0.05 - width, 0.05 + width))
 
@@ -96,12 +96,12 @@ def test_users_with_several_examples_count_by_them() -> None:
     rng = np.random.default_rng(4)
     examples = rng.integers(1, 20, (1, 300))
     sums = examples * rng.normal(0.3, 1, (1, 300)) + rng.normal(0, 1, (1, 300))
-    of = difference(sums, np.zeros_like(sums), examples, np.zeros(1, np.int64))
-    assert of.mean == pytest.approx(sums.sum() / examples.sum())
+    gap = difference(sums, np.zeros_like(sums), examples, np.zeros(1, np.int64))
+    assert gap.mean == pytest.approx(sums.sum() / examples.sum())
     samples = rng.integers(0, 300, (4000, 300))
     means = sums[0, samples].sum(axis=1) / examples[0, samples].sum(axis=1)
-    assert of.var_users is not None
-    assert of.var_users / 300 == pytest.approx(means.var(), rel=0.1)
+    assert gap.var_users is not None
+    assert gap.var_users / 300 == pytest.approx(means.var(), rel=0.1)
 
 
 def test_users_whom_only_one_split_tests_count_once() -> None:
@@ -210,7 +210,7 @@ def test_runs_are_compared_where_both_have_them() -> None:
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_a_system_without_randomness_stands_beside_all_seeds(first: bool) -> None:
+def test_a_system_without_randomness_is_compared_with_all_seeds(first: bool) -> None:
     rng = np.random.default_rng(10)
     same, values = rng.random(12), {run: rng.random(12) for run in range(5)}
     fixed, other = system({0: same, 1: same}), system(values)
