@@ -18,6 +18,7 @@ from tasks.config.network_references import experiment_problems, makes_networks,
 from tasks.config.networks import OF_ATTRIBUTES
 from tasks.config.originals import publication, stands_for
 from tasks.config.params import PARAMS_FILE, Experiment, Params, Suite, own_file
+from tasks.config.planned import is_private
 from tasks.config.tasks import ATTACKS, TASKS
 from tasks.datasets import FORMATS, SOURCES
 from tasks.errors import ConfigurationError
@@ -159,6 +160,7 @@ def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterato
     yield from unknown_name("data", suite.data, params.processed, "processed data set")
     yield from _counts_problems(suite, params)
     yield from _split_problems(suite, params)
+    yield from _ceiling_problems(suite)
     yield from _task_problems(suite)
     yield from _tuning_problems(suite.tuning, params)
     yield from network_problems(suite, params)
@@ -228,6 +230,19 @@ def _split_problems(suite: Suite, params: Params) -> Iterator[str]:
     for key, seeds in seeds_of.items() if suite.splits else ():
         if seeds != next(iter(seeds_of.values())):
             yield f"experiments.{key}.seeds: where there are splits, all systems on {suite.data} have the same"
+
+
+def _ceiling_problems(suite: Suite) -> Iterator[str]:
+    """Systems without privacy that are called a ceiling of what is not private, or not on the same data."""
+    for name, ceiling in suite.ceilings.items():
+        for each in (name, ceiling):
+            yield from unknown_name(f"ceilings.{name}", each, suite.experiments, "experiment of this suite")
+        if {name, ceiling} <= suite.experiments.keys():
+            private, public = (suite.experiments[each] for each in (name, ceiling))
+            if not is_private(private) or is_private(public):
+                yield f"ceilings.{name}: {name} must spend a finite budget, and {ceiling} none"
+            if private.data != public.data:
+                yield f"ceilings.{name}: {ceiling} is on {public.data}, not on {private.data}"
 
 
 def _tuning_problems(tuning: Tuning, params: Params) -> Iterator[str]:
