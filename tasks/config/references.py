@@ -76,6 +76,9 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
         for key, reason in _model_problems(experiment, params):
             raise ConfigurationError(f"{file}: experiments.{name}.{key}: {reason}")
         _check_settings(name, experiment, params.suites[experiment.suite], file)
+    for name, suite in params.suites.items():
+        for problem in _ceiling_problems(suite):
+            raise ConfigurationError(f"{own_file(name, path)}: {problem}")
 
 
 def _check_datasets(params: Params, path: Path) -> None:
@@ -160,7 +163,6 @@ def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterato
     yield from unknown_name("data", suite.data, params.processed, "processed data set")
     yield from _counts_problems(suite, params)
     yield from _split_problems(suite, params)
-    yield from _ceiling_problems(suite)
     yield from _task_problems(suite)
     yield from _tuning_problems(suite.tuning, params)
     yield from network_problems(suite, params)

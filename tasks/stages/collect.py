@@ -38,6 +38,7 @@ from tasks.reporting.core.results import (
     unique,
 )
 from tasks.reporting.sections import one_run, word_vectors
+from tasks.stages.collect_pairs import compare_pairs
 from tasks.stages.command import run_stage
 from tasks.stages.common import (
     DATA,
@@ -81,9 +82,10 @@ def main(name: str) -> None:
     with TemporaryDirectory(dir=folder, prefix=".", suffix=".partial") as place:
         new = Path(place)
         files.write(results, new, attacks)
+        files.write_pairs(compare_pairs(name, params), results, new)
         changed = [
             file
-            for file in files.WRITTEN
+            for file in (*files.WRITTEN, files.PAIRS)
             if not (folder / file).is_file() or not cmp(new / file, folder / file, shallow=False)
         ]
         recorded = folder / files.PROVENANCE
