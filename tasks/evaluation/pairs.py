@@ -213,17 +213,17 @@ def _constant(table: pl.DataFrame, runs: list[int]) -> bool:
     return len(parts) > 1 and all(part.equals(parts[0]) for part in parts[1:])
 
 
-def judge(pairs: pl.DataFrame, *, level: float = LEVEL, overlap: float = 0.0) -> pl.DataFrame:
+def verdicts(pairs: pl.DataFrame, *, level: float = LEVEL, overlap: float = 0.0) -> pl.DataFrame:
     """Intervals and verdicts of stored pairs: columns a, b, metric, k, facet, and those of `Interval`.
 
     Args:
-        pairs: PAIRS; every row is judged by itself.
+        pairs: PAIRS; every row has a verdict of its own.
         level, overlap: as of `interval`.
 
     Raises:
         ValueError: as `interval`.
     """
-    judged = [
+    intervals = [
         interval(
             Difference(*(row[name] for name in FIELDS)),
             level=level,
@@ -233,4 +233,4 @@ def judge(pairs: pl.DataFrame, *, level: float = LEVEL, overlap: float = 0.0) ->
         for row in pairs.iter_rows(named=True)
     ]
     schema = {"mean": pl.Float64, "low": pl.Float64, "high": pl.Float64, "verdict": pl.String, "undecided": pl.String}
-    return pairs.select("a", "b", "metric", "k", "facet").hstack(pl.DataFrame(judged, schema=schema, orient="row"))
+    return pairs.select("a", "b", "metric", "k", "facet").hstack(pl.DataFrame(intervals, schema=schema, orient="row"))

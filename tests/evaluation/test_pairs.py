@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from tasks.evaluation.metrics import Measured
-from tasks.evaluation.pairs import Difference, by_user, compare, difference, interval, judge
+from tasks.evaluation.pairs import Difference, by_user, compare, difference, interval, verdicts
 from tasks.evaluation.run_numbers import APART
 
 ONE_SPLIT = np.zeros(4, np.int64)
@@ -220,7 +220,7 @@ def test_a_system_without_randomness_is_compared_with_all_seeds(first: bool) -> 
     assert row["mean"] == pytest.approx(gap.mean())
     alone = compare(system({0: same}), other)
     assert alone["n_runs"].to_list() == [1]  # one seed does not show that nothing is random
-    assert judge(alone.select(pl.lit("x").alias("a"), pl.lit("y").alias("b"), pl.all()))["undecided"][0] == "one run"
+    assert verdicts(alone.select(pl.lit("x").alias("a"), pl.lit("y").alias("b"), pl.all()))["undecided"][0] == "one run"
 
 
 def test_runs_are_matched_within_their_split() -> None:
@@ -250,7 +250,7 @@ def test_a_verdict_is_of_the_pair_alone_and_knows_when_less_is_better() -> None:
     pair = [pl.lit("x").alias("a"), pl.lit("y").alias("b"), pl.all()]
     lists, errors = (compare(system(values, name), system(below, name)).select(pair) for name in ("full/ndcg", "mae"))
     third = lists.with_columns(b=pl.lit("z"), mean=-lists["mean"])
-    judged = judge(pl.concat([lists, errors, third]))
+    judged = verdicts(pl.concat([lists, errors, third]))
     assert judged["verdict"].to_list() == ["better", "worse", "worse"]
-    assert judged[:1].equals(judge(lists))
-    assert judge(lists.clear()).is_empty()
+    assert judged[:1].equals(verdicts(lists))
+    assert verdicts(lists.clear()).is_empty()

@@ -138,22 +138,6 @@ def test_metrics_are_those_of_the_runs_sorted(gerai: Path) -> None:
     )
 
 
-def test_pairs_are_the_planned_ones_and_their_means_those_of_the_metrics(gerai: Path) -> None:
-    actual = pl.read_parquet(gerai / "data/results/gerai/pairs.parquet")
-    assert actual.select("a", "b").unique(maintain_order=True).rows() == [
-        ("gerai-gerai", "gerai-dp-popularity"), ("gerai-gerai", "gerai-gcn"), ("gerai-gerai-nf", "gerai-dp-popularity")
-    ]  # fmt: skip
-    base = pl.read_parquet(gerai / "data/results/gerai/metrics.parquet").filter(setting="base")
-    level = base.group_by("experiment", "metric", "k").agg(pl.col("value").mean())
-    keys = ["metric", "k"]
-    joined = actual.join(level, left_on=["a", *keys], right_on=["experiment", *keys])
-    joined = joined.join(level, left_on=["b", *keys], right_on=["experiment", *keys], suffix=" of b")
-    assert len(joined) == len(actual) == 3 * base.filter(pl.col("metric").str.contains("full|sampled"))[keys].n_unique()
-    assert (joined["value"] - joined["value of b"]).to_list() == pytest.approx(joined["mean"].to_list())
-    assert set(actual["n_users"]) == {4}
-    assert actual["var_users"].to_list() == pytest.approx([0.0] * len(actual))  # all users differ alike
-
-
 def test_gains_are_those_of_the_runs_sorted(gerai: Path) -> None:
     actual = pl.read_parquet(gerai / "data/results/gerai/attacks.parquet")
     parts = [

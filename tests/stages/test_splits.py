@@ -12,11 +12,9 @@ from tasks import contracts
 from tasks.config.params import load
 from tasks.config.references import check_references
 from tasks.errors import ConfigurationError, DataError
-from tasks.evaluation.pairs import BY_USER
 from tasks.evaluation.run_numbers import APART
 from tasks.privacy.noise import recording
 from tasks.stages import check, collect, perturb, table, train
-from tasks.stages.collect_pairs import compare_pairs
 from tasks.stages.common import PROCESSED, QUALITY, RUNS, read_json, write_json
 from tasks.stages.inputs import read_inputs
 from tests.stages import test_train, tiny
@@ -183,29 +181,3 @@ def test_a_split_is_the_same_data_split_otherwise(tmp_path, monkeypatch, changes
     own.write_text(own.read_text().replace(f"splits:\n- {OTHER}\n", given))
     with pytest.raises(ConfigurationError, match=message):
         check_references(load())
-
-
-def test_users_are_compared_over_splits_by_their_published_ids(tmp_path, monkeypatch):
-    """The other split numbers the same users from the last to the first."""
-    build(tmp_path, monkeypatch)
-    ids = pl.DataFrame({"id": range(tiny.N_USERS), "original": [f"u{user}" for user in range(tiny.N_USERS)]})
-    contracts.write(ids, PROCESSED / "tiny/user_ids.parquet", contracts.ID_MAP)
-    contracts.write(
-        ids.with_columns(pl.col("original").reverse()), PROCESSED / OTHER / "user_ids.parquet", contracts.ID_MAP
-    )
-    for name in ("tiny-counts", "tiny-gerai"):
-        train.main(name)
-    pairs = compare_pairs("tiny", load()).filter(metric="full/ndcg", k=5)
-    assert pairs.select("a", "b", "n_users", "n_runs").rows() == [("tiny-gerai", "tiny-counts", tiny.N_USERS, 2)]
-    by_user = {}
-    for run in RUNS_OF_BASE:
-        gerai, counts = (
-            contracts.read(RUNS / "tiny" / name / f"train/users/seed-{run}.parquet", BY_USER)
-            .filter(metric="full/ndcg", k=5).sort("user")["total"].to_numpy()
-            for name in ("tiny-gerai", "tiny-counts")
-        )  # fmt: skip
-        by_user[run] = (gerai - counts)[:: -1 if run >= APART else 1]
-    values = np.array(list(by_user.values()))
-    assert pairs["mean"][0] == pytest.approx(values.mean())
-    assert pairs["var_users"][0] == pytest.approx(values.mean(axis=0).var(ddof=1))
-    assert pairs["var_runs"][0] == pytest.approx(values.reshape(2, 2, -1).mean(axis=(1, 2)).var(ddof=1))
