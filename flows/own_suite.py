@@ -13,8 +13,9 @@ task: top-k
 about: {{part: "", limits: ""}}  # what the report says of the data beyond what is computed
 evaluation: {{k: {cutoffs}, negatives: {negatives}, seed: 2021, recall: relevant}}
 training: {{patience: 30, validation_k: {last}}}
+ceilings: {{{name}-dp-popularity: {name}-popularity}}  # the same without privacy, to compare with
 defaults:
-  experiments: {{data: "{name}", features: processed/{name}, seeds: [0, 1, 2]}}
+  experiments: {{data: "{name}", features: processed/{name}, seeds: [0, 1, 2, 3, 4]}}
 
 # An epsilon is per user: all interactions of one, of which `contribution` count. These settings hang on the numbers of
 # users and items; whoever publishes a model with an epsilon takes both as public.

@@ -239,6 +239,23 @@ MISTAKES: list[tuple[Change, str]] = [
         put("suites", "dpcrosue", "experiments", "dpcrosue-degree", "noise", value="secure"),
         "suites/dpcrosue/params.yaml: experiments.dpcrosue-degree.noise: what embeds networks draws none",
     ),
+    *(
+        (put(*DEMO, "ceilings", value=ceilings), f"suites/demo/params.yaml: ceilings.{next(iter(ceilings))}: {message}")
+        for ceilings, message in [
+            ({"demo-gerai": "demo-nothing"}, "unknown experiment of this suite"),
+            ({"demo-bpr": "demo-gcn"}, "demo-bpr must spend a finite budget, and demo-gcn none"),
+            ({"demo-gerai": "demo-dpmf"}, "demo-gerai must spend a finite budget, and demo-dpmf none"),
+        ]
+    ),
+    (
+        put(
+            "suites",
+            "dpvae-ml-20m-twin",
+            "ceilings",
+            value={"dpvae-ml-20m-twin-dpvae": "dpvae-ml-20m-twin-vae-original"},
+        ),
+        "suites/dpvae-ml-20m-twin/params.yaml: ceilings.dpvae-ml-20m-twin-dpvae: .* is on dpvae-ml-20m-twin-original",
+    ),
     (
         put("suites", "gerai", "experiments", "gerai-bpr", "config", "epochs", value="many"),
         "suites/gerai/params.yaml: experiments.gerai-bpr.config.epochs: .*'many'",

@@ -175,6 +175,8 @@ class Suite(Strict):
     """All that `data` is a part or a replica of, by its protocol: counted beside the paper's, never learnt from."""
     splits: fields.DistinctNames = Field(default_factory=list)
     """The suite's data, split otherwise: every system is run on them, too, at setting `base`, and nothing else is."""
+    ceilings: dict[Name, Name] = Field(default_factory=dict)
+    """Private experiment -> the experiment that is its system without privacy, with which it is compared."""
     task: Annotated[str, choice("task", lambda: list(TASKS))]
     """What systems are judged by: users' lists, the next item of sequences, ratings, or what users' embeddings tell."""
     about: About

@@ -18,6 +18,7 @@ from tasks.config.network_references import experiment_problems, makes_networks,
 from tasks.config.networks import OF_ATTRIBUTES
 from tasks.config.originals import publication, stands_for
 from tasks.config.params import PARAMS_FILE, Experiment, Params, Suite, own_file
+from tasks.config.planned import is_private
 from tasks.config.tasks import ATTACKS, TASKS
 from tasks.datasets import FORMATS, SOURCES
 from tasks.errors import ConfigurationError
@@ -75,6 +76,9 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
         for key, reason in _model_problems(experiment, params):
             raise ConfigurationError(f"{file}: experiments.{name}.{key}: {reason}")
         _check_settings(name, experiment, params.suites[experiment.suite], file)
+    for name, suite in params.suites.items():
+        for problem in _ceiling_problems(suite):
+            raise ConfigurationError(f"{own_file(name, path)}: {problem}")
 
 
 def _check_datasets(params: Params, path: Path) -> None:
@@ -228,6 +232,19 @@ def _split_problems(suite: Suite, params: Params) -> Iterator[str]:
     for key, seeds in seeds_of.items() if suite.splits else ():
         if seeds != next(iter(seeds_of.values())):
             yield f"experiments.{key}.seeds: where there are splits, all systems on {suite.data} have the same"
+
+
+def _ceiling_problems(suite: Suite) -> Iterator[str]:
+    """Systems without privacy that are called a ceiling of what is not private, or not on the same data."""
+    for name, ceiling in suite.ceilings.items():
+        for each in (name, ceiling):
+            yield from unknown_name(f"ceilings.{name}", each, suite.experiments, "experiment of this suite")
+        if {name, ceiling} <= suite.experiments.keys():
+            private, public = (suite.experiments[each] for each in (name, ceiling))
+            if not is_private(private) or is_private(public):
+                yield f"ceilings.{name}: {name} must spend a finite budget, and {ceiling} none"
+            if private.data != public.data:
+                yield f"ceilings.{name}: {ceiling} is on {public.data}, not on {private.data}"
 
 
 def _tuning_problems(tuning: Tuning, params: Params) -> Iterator[str]:

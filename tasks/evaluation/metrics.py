@@ -5,8 +5,8 @@ Sources: docs/methods.md §8; NDCG with binary gain and log2 discount as in Jär
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,25 @@ Record = dict[str, Any]
 """A metric without what it is of: `metric`, `k` (None where it has no cut-off) and `value`."""
 ByCutoff = dict[str, dict[int, float]]
 """Metric name -> cut-off k -> value."""
+Values = dict[str, dict[int, NDArray[Any]]]
+"""Metric name -> cut-off k -> (n_examples,) values, bool or float64, whose mean is the metric."""
+
+
+class Measured(NamedTuple):
+    """One metric of one run, before it is averaged over examples (users, held-out positives, prefixes or ratings)."""
+
+    metric: str
+    k: int | None
+    """Cut-off; None where it has none."""
+    users: NDArray[np.integer]
+    """(n_examples,) the user of each example."""
+    values: NDArray[Any]
+    """(n_examples,) bool or float64."""
+
+
+def means(values: Values) -> ByCutoff:
+    """The metrics that values of examples are of."""
+    return {metric: {k: float(each.mean()) for k, each in by_k.items()} for metric, by_k in values.items()}
 
 
 def ranking_metrics(
@@ -39,6 +58,17 @@ def ranking_metrics(
         ValueError: a cut-off outside 1..K, no users, hits that are not 0 or 1, or a user without held-out items or
             with fewer than hits.
     """
+    return means(ranking_values(hits, n_relevant, ks, recall=recall))
+
+
+def ranking_values(
+    hits: NDArray[np.bool_],
+    n_relevant: NDArray[np.integer],
+    ks: Sequence[int],
+    *,
+    recall: Literal["relevant", "reachable"] = "relevant",
+) -> Values:
+    """What `ranking_metrics` averages, and its errors: (n_users,) values of each metric and cut-off."""
     if hits.ndim != 2 or n_relevant.shape != hits.shape[:1] or not len(hits):
         raise ValueError(f"hits of shape {hits.shape} need one or more users, not {n_relevant.shape} of n_relevant")
     require_ids("held-out items of each user", n_relevant, first=1)
@@ -54,15 +84,13 @@ def ranking_metrics(
     gain = np.cumsum(hits * discount, axis=1)
     hits_within = np.cumsum(hits, axis=1)
     first = np.where(hits.any(axis=1), hits.argmax(axis=1), length)
-    result: ByCutoff = {"hit": {}, "ndcg": {}, "recall": {}, "mrr": {}}
+    result: Values = {"hit": {}, "ndcg": {}, "recall": {}, "mrr": {}}
     for k in ks:
         reachable = np.minimum(n_relevant, k)
-        result["hit"][k] = float((hits_within[:, k - 1] > 0).mean())
-        result["ndcg"][k] = float((gain[:, k - 1] / ideal[reachable]).mean())
-        result["recall"][k] = float(
-            (hits_within[:, k - 1] / (n_relevant if recall == "relevant" else reachable)).mean()
-        )
-        result["mrr"][k] = float(np.where(first < k, 1.0 / (first + 1), 0.0).mean())
+        result["hit"][k] = hits_within[:, k - 1] > 0
+        result["ndcg"][k] = gain[:, k - 1] / ideal[reachable]
+        result["recall"][k] = hits_within[:, k - 1] / (n_relevant if recall == "relevant" else reachable)
+        result["mrr"][k] = np.where(first < k, 1.0 / (first + 1), 0.0)
     return result
 
 
@@ -76,17 +104,22 @@ def sampled_metrics(ranks: NDArray[np.integer], ks: Sequence[int]) -> ByCutoff:
     Raises:
         ValueError: no positives, ranks that are not integers from 0, or a cut-off below 1.
     """
+    return means(sampled_values(ranks, ks))
+
+
+def sampled_values(ranks: NDArray[np.integer], ks: Sequence[int]) -> Values:
+    """What `sampled_metrics` averages, and its errors: (n_positives,) values of each metric and cut-off."""
     _check_cutoffs(ks, None)
     require_ids("ranks", ranks)
     if not len(ranks):
         raise ValueError("sampled metrics need at least one held-out positive")
     gain, reciprocal = 1.0 / np.log2(ranks + 2.0), 1.0 / (ranks + 1.0)
-    result: ByCutoff = {"hit": {}, "ndcg": {}, "mrr": {}}
+    result: Values = {"hit": {}, "ndcg": {}, "mrr": {}}
     for k in ks:
         within = ranks < k
-        result["hit"][k] = float(within.mean())
-        result["ndcg"][k] = float((gain * within).mean())
-        result["mrr"][k] = float((reciprocal * within).mean())
+        result["hit"][k] = within
+        result["ndcg"][k] = gain * within
+        result["mrr"][k] = reciprocal * within
     return result
 
 
@@ -115,6 +148,13 @@ def record(metric: str, value: float | np.floating, k: int | None = None) -> Rec
     return {"metric": metric, "k": k, "value": float(value)}
 
 
-def records(protocol: str, by_cutoff: ByCutoff) -> list[Record]:
-    """Metrics of one protocol as records of metric (`protocol/metric`), k and value."""
-    return [record(f"{protocol}/{metric}", value, k) for metric, by_k in by_cutoff.items() for k, value in by_k.items()]
+def measure(protocol: str, users: NDArray[np.integer], values: Values) -> list[Measured]:
+    """Values of examples under one protocol, as `protocol/metric`; users: (n_examples,) the user of each example."""
+    return [
+        Measured(f"{protocol}/{metric}", k, users, each) for metric, by_k in values.items() for k, each in by_k.items()
+    ]
+
+
+def records(measured: Iterable[Measured]) -> list[Record]:
+    """The metrics as records: means over examples."""
+    return [record(each.metric, each.values.mean(), each.k) for each in measured]

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tasks.evaluation.metrics import ByCutoff, sampled_metrics
+from tasks.evaluation.metrics import ByCutoff, Values, means, sampled_values
 from tasks.evaluation.ranking import Seen, top_k
 from tasks.sequences import Sequences
 
@@ -97,10 +97,15 @@ def next_metrics(ranked: NextItems, ks: Sequence[int]) -> ByCutoff:
     Raises:
         ValueError: a cut-off outside 1..K, or no example counts.
     """
+    return means(next_values(ranked, ks)[1])
+
+
+def next_values(ranked: NextItems, ks: Sequence[int]) -> tuple[NDArray[np.int32], Values]:
+    """What `next_metrics` averages, and its errors: (n,) users of the examples that count, and (n,) of their values."""
     length = ranked.items.shape[1]
     if not ks or min(ks) < 1 or max(ks) > length:
         raise ValueError(f"cut-offs must lie in 1..{length}, not {list(ks)}")
     hits = ranked.items[ranked.counted] == ranked.targets[ranked.counted, None]
     ranks = np.where(hits.any(axis=1), hits.argmax(axis=1), length)
-    metrics = sampled_metrics(ranks, ks)
-    return {"recall": metrics["hit"], "mrr": metrics["mrr"]}
+    values = sampled_values(ranks, ks)
+    return ranked.users[ranked.counted], {"recall": values["hit"], "mrr": values["mrr"]}

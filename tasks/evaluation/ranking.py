@@ -17,15 +17,17 @@ from numpy.typing import NDArray
 
 from tasks.errors import DataError, DivergenceError
 from tasks.evaluation.checks import PADDING, require_ids, require_lists
-from tasks.evaluation.metrics import ByCutoff, ranking_metrics, sampled_metrics
+from tasks.evaluation.metrics import ByCutoff, Values, means, ranking_values, sampled_metrics, sampled_values
 
 __all__ = [
     "Scorer",
     "Seen",
     "full_metrics",
+    "full_values",
     "sampled_metrics",
     "sampled_negatives",
     "sampled_ranks",
+    "sampled_values",
     "tie_order",
     "top_k",
 ]
@@ -327,8 +329,19 @@ def full_metrics(
     Raises:
         ValueError: rows and users differ in number, no user has a held-out item, or a cut-off is outside 1..K.
     """
+    return means(full_values(recommended, test, ks, recall=recall)[1])
+
+
+def full_values(
+    recommended: NDArray[np.int32],
+    test: Seen,
+    ks: Sequence[int],
+    *,
+    recall: Literal["relevant", "reachable"] = "relevant",
+) -> tuple[NDArray[np.int64], Values]:
+    """What `full_metrics` averages, and its errors: (n,) users with held-out items, and (n,) values of each metric."""
     if len(recommended) != test.n_users:
         raise ValueError(f"{len(recommended)} rankings for {test.n_users} users")
     users = np.flatnonzero(test.counts)
     hits = test.contains(users[:, None], recommended[users])
-    return ranking_metrics(hits, test.counts[users], ks, recall=recall)
+    return users, ranking_values(hits, test.counts[users], ks, recall=recall)

@@ -11,19 +11,6 @@ LEAST = 10
 """Users of a bin that may be published."""
 
 
-def ndcg(hits: NDArray[np.bool_], n_relevant: NDArray[np.integer], k: int) -> NDArray[np.float64]:
-    """(n_users,) NDCG at `k` of each user; its mean is that of `tasks.evaluation.metrics.ranking_metrics`.
-
-    Args:
-        hits: (n_users, K) whether the item at rank 1..K is one of the user's held-out items, K at least `k`.
-        n_relevant: (n_users,) number of held-out items of each user, at least 1.
-        k: cut-off.
-    """
-    discount = 1.0 / np.log2(np.arange(2, k + 2))
-    ideal = np.concatenate([[0.0], np.cumsum(discount)])
-    return np.asarray((hits[:, :k] * discount).sum(axis=1) / ideal[np.minimum(n_relevant, k)], np.float64)
-
-
 def exposure(lists: NDArray[np.integer], popularity: NDArray[np.float64]) -> NDArray[np.float64]:
     """(n_users,) mean popularity of what each user is shown.
 

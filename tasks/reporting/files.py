@@ -5,6 +5,7 @@
 | results.json | what is neither a table nor a ledger entry: parameters, seeds, audits, checks, counts of the data |
 | metrics.parquet | METRICS: every metric of every system, setting and seed |
 | metrics.csv | their means and sample standard deviations, one row per metric, its cut-offs side by side |
+| pairs.parquet | PAIRS: differences between the systems that are compared, over users and over seeds or splits |
 | attacks.parquet | what attacks gain over their controls |
 | history.parquet | loss and validation metric by epoch at setting `base`, as float32 |
 | ledger.json | every ledger entry with its events; entries that seeds have in common stand there once |
@@ -40,6 +41,8 @@ from tasks.results.paper import Paper
 
 WRITTEN = ("attacks.parquet", "history.parquet", "ledger.json", "metrics.csv", "metrics.parquet", "results.json")
 """What `write` writes, in order of name."""
+PAIRS = "pairs.parquet"
+"""What `write_pairs` writes; no page is drawn from it."""
 PROVENANCE = "provenance.json"
 ELSEWHERE = ("metrics", "gains", "edges", "membership", "published", "runs", "layout")
 """Fields of `Results` that are not in results.json."""
@@ -74,6 +77,11 @@ def write(results: Results, folder: Path, attacks: pl.DataFrame) -> None:
         _write_parquet(origins.with_kind(table, results), folder / f"{name}.parquet")
     (folder / "ledger.json").write_text(_lines(_ledger(results.systems)), encoding="utf-8")
     (folder / "results.json").write_text(_lines(_other_fields(results)), encoding="utf-8")
+
+
+def write_pairs(pairs: pl.DataFrame, results: Results, folder: Path) -> None:
+    """Add differences between systems (`tasks.evaluation.pairs.PAIRS`) to what `write` wrote."""
+    _write_parquet(origins.with_kind(pairs, results), folder / PAIRS)
 
 
 def read(folder: Path, reference: Path, describe: Describe) -> Results:

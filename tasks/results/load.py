@@ -129,6 +129,11 @@ class Results:
         return tables.read_table(self._folder, "history")
 
     @cached_property
+    def pairs(self) -> pl.DataFrame:
+        """`tasks.evaluation.pairs.PAIRS`: planned comparisons of two systems."""
+        return tables.read_table(self._folder, "pairs")
+
+    @cached_property
     def ledger(self) -> pl.DataFrame:
         """`tables.LEDGER`."""
         return tables.read_table(self._folder, "ledger")

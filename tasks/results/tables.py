@@ -6,6 +6,7 @@
 | metrics.parquet | a metric of a system at a setting, by seed |
 | metrics.csv | the same over seeds: means and sample standard deviations, cut-offs in columns |
 | attacks.parquet | what an attack found; its columns depend on the kind of attack |
+| pairs.parquet | a planned comparison of two systems (`tasks.evaluation.pairs.PAIRS`): no value of a user |
 | history.parquet | an epoch at setting `base`, as float32 |
 | ledger.csv | a ledger entry; seeds that spent the same share it. Lists are JSON |
 | events.csv | an event of a line of ledger.csv |
@@ -87,7 +88,7 @@ CSV: dict[str, Mapping[str, Any]] = {
     "spreads": SPREADS,
 }  # fmt: skip
 """Table -> its columns."""
-PARQUET = ("metrics", "attacks", "history")
+PARQUET = ("metrics", "attacks", "history", "pairs")
 WRITTEN = tuple(sorted((SUITE, "metrics.csv", *(f"{name}.csv" for name in CSV), *(f"{n}.parquet" for n in PARQUET))))
 """What `write` writes, in order of name."""
 

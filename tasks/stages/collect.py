@@ -34,6 +34,7 @@ from tasks.results import load as files
 from tasks.results.facts import BASE
 from tasks.results.load import PROVENANCE, Run
 from tasks.results.tables import Spent
+from tasks.stages.collect_pairs import compare_pairs
 from tasks.stages.command import run_stage
 from tasks.stages.common import (
     DATA,
@@ -185,6 +186,7 @@ def read_results(suite: str, params: Params) -> tuple[facts.Suite, dict[str, pl.
         "audits": tables.audits(records, ledger["ledger"]),
         "one_run": pl.DataFrame(read_json(RUNS / suite / "one_run.json") if own.training_audit else [], tables.ONE_RUN),
         "checks": pl.DataFrame(_checks(suite, inputs), tables.CHECKS),
+        "pairs": compare_pairs(suite, params),
         "counts": pl.concat(_counts(name, params, counted=name != data) for name in (data, own.counts) if name),
         **more,
     }

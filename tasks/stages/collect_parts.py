@@ -13,8 +13,8 @@ from tasks import contracts
 from tasks.config.params import Params
 from tasks.errors import DataError
 from tasks.evaluation.gains import GAINS
-from tasks.evaluation.ranking import Seen
-from tasks.evaluation.users import bin_users, exposure, ndcg
+from tasks.evaluation.pairs import BY_USER
+from tasks.evaluation.users import bin_users, exposure
 from tasks.results import tables
 from tasks.results.facts import BASE, Aligned, Network
 from tasks.stages.common import PROCESSED, RUNS, read_json
@@ -144,26 +144,25 @@ def collect_distributions(suite: str, params: Params) -> dict[str, Any]:
     shape = int(rows["user"].max()) + 1, int(rows["item"].max()) + 1  # type: ignore[arg-type]  # ids, never null
     wanted = describe(own.paper, ()).headline_k
     k = min(own.evaluation.k, key=lambda cutoff: (abs(cutoff - wanted), cutoff))
-    known, held = rows.filter(pl.col("split") != "test"), rows.filter(pl.col("split") == "test")
-    popularity = np.bincount(known["item"].to_numpy(), minlength=shape[1]) / shape[0]
-    test = Seen.from_pairs(held["user"].to_numpy(), held["item"].to_numpy(), shape[0])
+    popularity = np.bincount(rows.filter(pl.col("split") != "test")["item"].to_numpy(), minlength=shape[1]) / shape[0]
     records = []
     for name, experiment in mine.items():
-        lists = [_lists(suite, name, seed, shape[0])[:, :k] for seed in experiment.seeds]
-        for metric, values in _values(lists, test, popularity).items():
+        by_seed = {
+            "ndcg": [_ndcg(suite, name, seed, k) for seed in experiment.seeds],
+            "exposure": [exposure(_lists(suite, name, seed, shape[0])[:, :k], popularity) for seed in experiment.seeds],
+        }
+        for metric, of_seeds in by_seed.items():
+            values = np.mean(of_seeds, axis=0)
             edges = np.round(np.linspace(0.0, 1.0, STEPS[metric] + 1), 2).tolist()
             about = {"experiment": name, "metric": metric, "k": k}
             records += [about | {"low": low, "high": high, "users": n} for low, high, n in bin_users(values, edges)]
     return {"spreads": pl.DataFrame(records, tables.SPREADS)}
 
 
-def _values(
-    lists: list[NDArray[np.int32]], test: Seen, popularity: NDArray[np.float64]
-) -> dict[str, NDArray[np.float64]]:
-    """Metric -> (n_users,) means over seeds; NDCG of users with held-out items alone."""
-    tested = np.flatnonzero(test.counts)
-    gains = [ndcg(test.contains(tested[:, None], of[tested]), test.counts[tested], of.shape[1]) for of in lists]
-    return {"ndcg": np.mean(gains, axis=0), "exposure": np.mean([exposure(of, popularity) for of in lists], axis=0)}
+def _ndcg(suite: str, name: str, seed: int, k: int) -> NDArray[np.float64]:
+    """(n_users,) NDCG at setting `base` of users with held-out items."""
+    table = contracts.read(RUNS / suite / name / f"train/users/seed-{seed}.parquet", BY_USER)
+    return table.filter(metric="full/ndcg", k=k)["total"].to_numpy()
 
 
 def _lists(suite: str, name: str, seed: int, n_users: int) -> NDArray[np.int32]:

@@ -24,8 +24,8 @@ from tasks.stages.stage import Items, Stage, inherited_keys, model, names, no_pl
 
 DECIDES_NOTHING = True
 ROOT, DATA = "dvc.yaml", "data/dvc.yaml"
-RESULTS = WRITTEN
-"""What `collect` writes of a suite, and `report` reads but for metrics.csv, which is for people."""
+RESULTS = tuple(file for file in WRITTEN if file != "metrics.csv")
+"""What `collect` writes of a suite and `report` reads; metrics.csv is for people."""
 TABLES = ("claims.csv", "comparison.csv", "evidence.csv", "plots", "summary.json")
 """What follows from them, and `report` writes."""
 PUBLISHED = "data/reference/paper_tables.csv"
@@ -75,7 +75,7 @@ def _report(params: Params) -> Iterator[Stage]:
         "report",
         "report",
         {name: {} for name in params.suites},
-        deps=(*(f"data/results/${{key}}/{file}" for file in RESULTS if file != "metrics.csv"), PUBLISHED),
+        deps=(*(f"data/results/${{key}}/{file}" for file in RESULTS), PUBLISHED),
         outs=("data/reports/${key}",),
         committed=tuple(f"data/results/${{key}}/{file}" for file in TABLES),
         plugins=lambda key: papers.plugins(params.suites[key].paper, with_functions=True),
@@ -327,8 +327,8 @@ def _outputs_to_collect(runs: str, suite: Suite) -> Iterator[str]:
     yield from (f"{runs}/{key}/{part}" for key in suite.experiments for part in parts)
     yield from (f"{runs}/alignments/{key}{end}" for key in suite.aligned for end in ("", ".json"))
     yield from ([f"{runs}/{kind.writes}"] if kind is not None and kind.writes else [])
-    yield f"{runs}/audit.json"
-    yield from ([f"{runs}/one_run.json"] if suite.training_audit is not None else [])
+    yield from (f"data/processed/{split}/user_ids.parquet" for split in suite.splits)
+    yield from (f"{runs}/audit.json", *([f"{runs}/one_run.json"] if suite.training_audit is not None else []))
     if suite.counts is not None:
         yield from (f"data/processed/{suite.counts}", f"data/quality/processed/{suite.counts}.json")
 
@@ -340,7 +340,7 @@ def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
     kind = None if suite.attack is None else ATTACKS[suite.attack.kind]
     experiments = (*inherited_keys(suite, "experiments"), "experiments")
     pairs = [of for key in ("embeddings", "aligned") if networks for of in (*inherited_keys(suite, key), key)]
-    data = ("data", "counts") if suite.counts else ("data",)
+    data = ("data", *(key for key in ("counts", "splits", "ceilings") if getattr(suite, key)))
     read = _layers_read(suite)
     released = sorted({layer.replace("/", ".") for layer in read if layer.startswith("perturbed/")})
     yield Stage(
@@ -380,7 +380,7 @@ def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
             "data/quality/metrics/${key}.json",
         ),
         outs=(),
-        committed=tuple(f"data/results/${{key}}/{file}" for file in RESULTS),
+        committed=tuple(f"data/results/${{key}}/{file}" for file in WRITTEN),
         params={
             attack: ("attack",),
             own: ("title", "paper", *data, "task", "about", "evaluation", "training", *experiments, *pairs),

@@ -2,9 +2,9 @@
 
 Writes data/runs/<suite>/<experiment>/released/ (what a deployed system exposes: recommendations or predictions, the
 interactions it was given where these are not the true ones, what untrusted parties hold) and .../train/ (models,
-metrics, ledger, history, inputs.json). Every finished (setting, seed) and every epoch of an unfinished one is kept
-under data/checkpoints/, named by everything that decides it, so that a rerun goes on where it stopped and a changed
-sweep point does not repeat the others.
+metrics and what they are for each user, ledger, history, inputs.json). Every finished (setting, seed) and every epoch
+of an unfinished one is kept under data/checkpoints/, named by everything that decides it, so that a rerun goes on where
+it stopped and a changed sweep point does not repeat the others.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import torch
 from tasks import contracts
 from tasks.config.fields import BASE, model_config
 from tasks.config.params import Experiment, Params, entry, load
+from tasks.evaluation import pairs
 from tasks.evaluation.metrics import Record
 from tasks.evaluation.run_numbers import seed_of
 from tasks.models import model_class
@@ -50,6 +51,8 @@ from tasks.stages.screen import Screen
 
 TABLES = "tables"
 """Of a finished unit, the folder of released tables other than its recommendations."""
+USERS = "users"
+"""Of a run at setting `base`, what it is worth to each user (`pairs.BY_USER`); never among results."""
 
 
 @dataclass(frozen=True)
@@ -133,13 +136,15 @@ def complete(unit: Unit, name: str, params: Params, place: Path, screen: Screen)
         screen.skip()
         model.fit(data, rng=np.random.default_rng(unit.seed), progress=SILENT)
     model.save(place / "model.safetensors")
-    metrics, recommendations = evaluator.evaluate(model)
-    contracts.write(recommendations, place / "recommendations.parquet", evaluator.contract)
+    tested = evaluator.evaluate(model)
+    contracts.write(tested.released, place / "recommendations.parquet", evaluator.contract)
     (place / TABLES).mkdir()
     for kind, (table, contract) in released_tables(model).items():
         contracts.write(table, place / TABLES / f"{kind}.parquet", contract)
+    if unit.setting == BASE:
+        contracts.write(pairs.by_user(tested.measured), place / f"{USERS}.parquet", pairs.BY_USER)
     chosen = [measured | {"metric": f"chosen-on-test/{measured['metric']}"} for measured in best]
-    write_json(place / "metrics.json", metrics + chosen)
+    write_json(place / "metrics.json", tested.metrics + chosen)
     write_json(place / "history.json", history)
     write_json(place / runs.SECONDS, seconds)
     entries = ledger(model, experiment, unit, params, evaluator.protects)
@@ -215,6 +220,9 @@ def assemble(name: str, params: Params, units: list[Unit], checks: list[dict[str
             shutil.copy(model, copied)
             if own_file(model).exists():
                 shutil.copy(own_file(model), own_file(copied))
+            if unit.setting == BASE:
+                (place / USERS).mkdir(exist_ok=True)
+                shutil.copy(unit.done / f"{USERS}.parquet", place / USERS / f"seed-{unit.seed}.parquet")
         rows = runs.read_records(units, "metrics.json")
         runs.write_metrics(rows, place, experiment.suite, name, experiment.data, experiment.system)
         write_json(place / "ledger.json", entries)

@@ -133,7 +133,7 @@ def part(dataset: str, name: str, folder: Path, scale: float) -> None:
     model.fit(data, rng=np.random.default_rng(0), progress=clock)
     if not isinstance(model, EpochModel):
         clock("fit, one sweep")
-    metrics, _ = of.evaluate(model)
+    metrics = of.evaluate(model).metrics
     clock("test users ranked")
     ndcg = next(record["value"] for record in metrics if (record["metric"], record["k"]) == ("full/ndcg", 100))
     print(f"{name:<24}{len(data.users)} interactions, {data.n_items} items, NDCG@100 {ndcg:.4f}")

@@ -45,7 +45,10 @@ def test_what_is_no_set_of_ratings_is_refused(ratings: list, predictions: list, 
 
 def test_errors_are_apart_for_what_users_keep_to_themselves() -> None:
     truth, guess, sensitive = np.array([1.0, 3, 5]), np.array([2.0, 3, 9]), np.array([True, False, False])
-    assert errors(truth, guess, sensitive, 1, 5) == {
+    users = np.array([4, 4, 7])
+    measured = {each.metric: each for each in errors(users, truth, guess, sensitive, 1, 5)}
+    assert {name: each.values.mean() for name, each in measured.items()} == {
         "mae": pytest.approx(1 / 3), "mae/uncut": pytest.approx(5 / 3), "mae/sensitive": 1, "mae/public": 0,
     }  # fmt: skip
-    assert "mae/public" not in errors(truth, guess, np.ones(3, bool), 1, 5)
+    assert measured["mae/public"].users.tolist() == [4, 7]
+    assert "mae/public" not in {each.metric for each in errors(users, truth, guess, np.ones(3, bool), 1, 5)}

@@ -7,20 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.evaluation.metrics import ranking_metrics
-from tasks.evaluation.users import bin_users, exposure, ndcg
+from tasks.evaluation.users import bin_users, exposure
 
 EDGES = [0.0, 0.25, 0.5, 0.75, 1.0]
-
-
-@pytest.mark.parametrize("k", [1, 3, 8])
-def test_the_mean_over_users_is_the_metric(k: int) -> None:
-    rng = np.random.default_rng(0)
-    hits = rng.random((50, 8)) < 0.3
-    relevant = np.maximum(hits.sum(axis=1), 1) + rng.integers(0, 3, 50)
-    values = ndcg(hits, relevant, k)
-    assert values.shape == (50,)
-    assert values.mean() == pytest.approx(ranking_metrics(hits, relevant, [k])["ndcg"][k])
 
 
 def test_exposure_is_the_mean_popularity_of_a_list() -> None:

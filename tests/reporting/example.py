@@ -12,6 +12,7 @@ import polars as pl
 
 from tasks import contracts
 from tasks.evaluation.gains import GAINS
+from tasks.evaluation.pairs import BY_USER
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.reporting.core.words import ATTACKERS
 from tests import parameters
@@ -113,6 +114,7 @@ def build(
     params = parameters.read(suite)
     dataset = params["suites"][suite]["data"]
     params["suites"][suite] |= {"title": f"Example {word}", "splits": []}
+    params["suites"][suite]["ceilings"] = {f"{suite}-gerai": f"{suite}-gcn"}
     experiments = params["suites"][suite]["experiments"] = {
         f"{suite}-{system}": {
             "data": dataset,
@@ -196,6 +198,7 @@ def run(
             ]
         )
         contracts.write(table, folder / stage / "metrics.parquet", contracts.METRICS)
+    users(ranking(system), folder / "train/users")
     contracts.write(gains(system, attributes, settings), folder / "attack/gains.parquet", GAINS)
 
 
@@ -250,6 +253,15 @@ def ranking(system: str) -> pl.DataFrame:
             for seed in SEEDS
         ]
     )
+
+
+def users(metrics: pl.DataFrame, folder: Path) -> None:
+    """The tables of users of every seed: four who are 0.1 apart around each metric, with one example each."""
+    folder.mkdir(parents=True)
+    of_user = pl.DataFrame({"user": range(4), "above": [-0.15, -0.05, 0.05, 0.15]})
+    for (seed,), rows in metrics.group_by("seed"):
+        table = rows.join(of_user, how="cross").with_columns(total=pl.col("value") + pl.col("above"), examples=1)
+        contracts.write(table.select(BY_USER.names), folder / f"seed-{seed}.parquet", BY_USER)
 
 
 def attack(system: str, attributes: tuple[str, ...]) -> pl.DataFrame:

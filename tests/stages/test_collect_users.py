@@ -12,6 +12,9 @@ import pytest
 
 from tasks import contracts
 from tasks.config import params
+from tasks.evaluation.metrics import measure
+from tasks.evaluation.pairs import BY_USER, by_user
+from tasks.evaluation.ranking import Seen, full_values
 from tasks.stages import collect_parts
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,6 +75,11 @@ def _write(name: str, seed: int, first: np.ndarray) -> None:
     path = Path("data/runs/demo") / name / "released/base" / f"seed-{seed}.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     contracts.write(table, path, contracts.RECOMMENDATIONS)
+    users = np.arange(N_USERS)
+    tested = measure("full", *full_values(lists, Seen.from_pairs(users, users % (N_ITEMS - 1) + 1, N_USERS), [K]))
+    path = Path("data/runs/demo") / name / "train/users" / f"seed-{seed}.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    contracts.write(by_user(tested), path, BY_USER)
 
 
 def test_users_are_counted_by_what_their_lists_are_worth(made: Made) -> None:

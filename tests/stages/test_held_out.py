@@ -86,7 +86,8 @@ def test_lists_are_judged_by_what_was_not_folded_in() -> None:
     rows = interactions()
     of = evaluator(rows)
     model = fitted(of)
-    metrics, lists = of.evaluate(model)
+    tested = of.evaluate(model)
+    lists = tested.released
     assert lists["user"].unique().sort().to_list() == list(range(N_TEST))
     known = rows.filter((pl.col("user") < N_TEST) & (pl.col("split") == "train"))
     assert lists.join(known, on=["user", "item"]).is_empty()
@@ -99,7 +100,7 @@ def test_lists_are_judged_by_what_was_not_folded_in() -> None:
         hits[user], n_targets[user] = np.isin(np.argsort(-scores)[:10], targets), len(targets)
     expected = ranking_metrics(hits, n_targets, KS, recall="reachable")
     expected["recall-reachable"] = expected.pop("recall")
-    measured = {(record["metric"], record["k"]): record["value"] for record in metrics}
+    measured = {(record["metric"], record["k"]): record["value"] for record in tested.metrics}
     assert measured == pytest.approx({(f"full/{name}", k): at[k] for name, at in expected.items() for k in KS})
     assert measured["full/ndcg", 10] > 0.4
 
@@ -115,7 +116,7 @@ def test_validation_looks_at_no_test_user_and_the_test_at_none_of_validation() -
         for split in ("valid", "test")
     }
     assert emptied["test"].validate(model) == of.validate(model) != emptied["valid"].validate(model)
-    assert emptied["valid"].evaluate(model)[0] == of.evaluate(model)[0] != emptied["test"].evaluate(model)[0]
+    assert emptied["valid"].test(model) == of.test(model) != emptied["test"].test(model)
 
 
 def test_data_that_hold_no_users_out_are_refused() -> None:

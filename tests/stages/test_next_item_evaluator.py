@@ -145,13 +145,14 @@ def test_validation_asks_each_kind_of_model_what_was_kept_from_it(evaluator: Nex
 
 def test_those_who_validate_and_those_who_never_trained_are_not_tested(evaluator: NextItem) -> None:
     model = Last(None)
-    metrics, table = evaluator.evaluate(model)
+    tested = evaluator.evaluate(model)
+    table = tested.released
     assert set(model.asked) == {0, 1, 2}
     examples = table.select("user", "position").unique(maintain_order=True).rows()
     assert examples == [(0, 0), (0, 1), (1, 0), (2, 0), (2, 1), (2, 2)]
     assert table["rank"].to_list() == [1, 2, 3] * 6
     assert table.filter(pl.col("rank") == 1)["item"].to_list() == [9, 0, 1, 5, 6, 5]
-    actual = {(record["metric"], record["k"]): record["value"] for record in metrics}
+    actual = {(record["metric"], record["k"]): record["value"] for record in tested.metrics}
     assert actual["next/recall", 1] == 0.0
     # 9 0 9, 1 2 and 5 6 5 6: the event before the last one comes next in three of six examples
     assert actual["next/recall", 3] >= 3 / 6
@@ -161,7 +162,7 @@ def test_those_who_validate_and_those_who_never_trained_are_not_tested(evaluator
 
 
 def test_the_test_of_an_epoch_is_the_one_at_the_end(evaluator: NextItem) -> None:
-    metrics, _ = evaluator.evaluate(Last(None))
+    metrics = evaluator.evaluate(Last(None)).metrics
     assert evaluator.test(Last(None)) == [record for record in metrics if record["metric"].startswith("next/")]
 
 

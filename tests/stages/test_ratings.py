@@ -111,14 +111,14 @@ def test_errors_are_of_the_folds_ratings_cut_off_at_the_ends_of_the_scale() -> N
     rows = of_fold.interactions.filter(pl.col("split") == "test").sort("user", "item")
     model = Constant(None)
     model.value = 9.0
-    metrics, predictions = Ratings(of_fold, EVALUATION, TRAINING).evaluate(model)
-    values = {row["metric"]: row["value"] for row in metrics}
+    tested = Ratings(of_fold, EVALUATION, TRAINING).evaluate(model)
+    predictions, values = tested.released, {row["metric"]: row["value"] for row in tested.metrics}
     truth, sensitive = rows["rating"].to_numpy(), rows["sensitive"].to_numpy()
     assert values["mae"] == pytest.approx((5 - truth).mean())
     assert values["mae/uncut"] == pytest.approx((9 - truth).mean())
     assert values["mae/sensitive"] == pytest.approx((5 - truth[sensitive]).mean())
     assert values["mae/public"] == pytest.approx((5 - truth[~sensitive]).mean())
-    assert {row["k"] for row in metrics} == {None}
+    assert {row["k"] for row in tested.metrics} == {None}
     assert predictions.select("user", "item", "rating").equals(rows.select("user", "item", "rating"))
     assert set(predictions["prediction"]) == {9.0}
 

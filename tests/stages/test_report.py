@@ -113,7 +113,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Page:
 def test_tables_hold_the_agreed_columns(gerai: Path) -> None:
     results = gerai / "data/results/gerai"
     tables = ["claims.csv", "comparison.csv", "ledger.csv", "plots", "provenance.json", "summary.json"]
-    assert sorted(file.name for file in results.iterdir()) == sorted([*files.WRITTEN, *tables])
+    assert sorted(file.name for file in results.iterdir()) == sorted([*files.WRITTEN, files.PAIRS, *tables])
     assert pl.read_parquet(results / "attacks.parquet").columns == ["experiment", "model", *GAINS.names, "data"]
     assert pl.read_parquet(results / "metrics.parquet").columns == [*contracts.METRICS.names, "data"]
     assert pl.read_csv(results / "comparison.csv").columns == list(comparison.COLUMNS)
@@ -153,7 +153,7 @@ def test_the_same_runs_give_the_same_bytes(gerai: Path) -> None:
     run(gerai, "gerai")
     assert written(gerai) == before
     curves = sum("plots/metrics/" in str(path) for path in before)  # two files of a system that was trained by epochs
-    assert len(before) == len(files.WRITTEN) + 9 + curves
+    assert len(before) == len(files.WRITTEN) + 10 + curves
     assert curves > 0
 
 

@@ -13,6 +13,7 @@ from safetensors.torch import load_file
 from tasks import contracts
 from tasks.config.params import load
 from tasks.errors import DataError
+from tasks.evaluation.pairs import BY_USER
 from tasks.models.ranking.dpmf import DPMF
 from tasks.privacy.accounting import gaps
 from tasks.privacy.accounting.ledger import LedgerEntry
@@ -106,6 +107,19 @@ def test_recommendations_are_unseen_and_every_setting_and_seed_is_measured(tmp_p
     run = read_json(RUNS / "tiny" / "tiny-gerai" / "train" / "inputs.json")
     assert run["synthetic"] is True
     assert [check["contract"] for check in run["checks"]] == ["processed", "perturbed"]
+
+
+def test_metrics_at_base_are_what_they_are_for_users_on_average(tmp_path, monkeypatch):
+    build(tmp_path, monkeypatch)
+    train.main("tiny-gerai")
+    folder = RUNS / "tiny/tiny-gerai/train/users"
+    assert sorted(file.name for file in folder.iterdir()) == ["seed-0.parquet", "seed-1.parquet"]
+    for seed in (0, 1):
+        users = contracts.read(folder / f"seed-{seed}.parquet", BY_USER)
+        sums = users.group_by("metric", "k").agg(pl.col("total").sum() / pl.col("examples").sum())
+        measured = metrics("tiny-gerai").filter(setting="base", seed=seed).join(sums, on=["metric", "k"])
+        assert len(measured) == len(sums) == 14
+        assert measured["total"].to_list() == pytest.approx(measured["value"].to_list())
 
 
 def test_the_ledger_names_what_is_protected_and_what_is_not(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -14,14 +14,27 @@ from numpy.typing import NDArray
 from tasks.config.params import Evaluation, Training
 from tasks.config.tasks import TASKS, resolve
 from tasks.evaluation import ranking
-from tasks.evaluation.metrics import Record
+from tasks.evaluation.metrics import Measured, Record, records
 from tasks.models.base import Model
 from tasks.privacy.terms import Protected
 from tasks.stages.inputs import Inputs
 from tasks.training_data import TrainingData
 
-Evaluated = tuple[list[dict[str, Any]], pl.DataFrame]
-"""Metrics, as records of metric, k and value, and the recommendations or predictions they were computed from."""
+
+class Evaluated(NamedTuple):
+    """What the test of one run gives."""
+
+    measured: list[Measured]
+    """Metrics under all protocols of the task."""
+    released: pl.DataFrame
+    """The recommendations or predictions that they were computed from."""
+    further: tuple[Record, ...] = ()
+    """What else was measured, which is no mean over users."""
+
+    @property
+    def metrics(self) -> list[Record]:
+        """All that was measured."""
+        return [*records(self.measured), *self.further]
 
 
 class Evaluator(ABC):
@@ -48,7 +61,7 @@ class Evaluator(ABC):
 
     def test(self, model: Any) -> list[Record]:
         """Test metrics that the best epoch of each is told of, where epochs are tested; higher is better."""
-        return self.evaluate(model)[0]
+        return self.evaluate(model).metrics
 
     @abstractmethod
     def evaluate(self, model: Any) -> Evaluated:

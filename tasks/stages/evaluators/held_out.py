@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tasks import contracts
 from tasks.errors import DataError
 from tasks.evaluation import ranking
-from tasks.evaluation.metrics import records
+from tasks.evaluation.metrics import measure
 from tasks.models.base import Model, Recommender
 from tasks.models.ranking.folding import fold_in
 from tasks.privacy.terms import Protected
@@ -60,10 +60,10 @@ class HeldOut(Evaluator):
         evaluation, users = self._evaluation, np.arange(self._n_test, dtype=np.int32)
         items, scores = self._lists(model, users, max(evaluation.k))
         targets = self._targets("test", users)
-        full = ranking.full_metrics(items, targets, evaluation.k, recall=evaluation.recall)
+        tested, full = ranking.full_values(items, targets, evaluation.k, recall=evaluation.recall)
         if evaluation.recall == "reachable":
             full["recall-reachable"] = full.pop("recall")
-        return records("full", full), ranking.ranking_table(items, scores, user=users)
+        return Evaluated(measure("full", tested, full), ranking.ranking_table(items, scores, user=users))
 
     def _lists(
         self, model: Recommender, users: NDArray[np.int32], k: int

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from tasks import contracts
 from tasks.evaluation import ranking
-from tasks.evaluation.metrics import records
+from tasks.evaluation.metrics import measure
 from tasks.models.base import Recommender
 from tasks.privacy.terms import Protected
 from tasks.stages.evaluators.base import Evaluated, Evaluator
@@ -35,7 +35,7 @@ class TopK(Evaluator):
         assert evaluation.negatives is not None, "params.load asks for them where lists are judged"
         k = max(evaluation.k)
         items, scores = ranking.top_k(model.score, self._users, inputs.seen_items("train", "valid"), k, self._order)
-        full = ranking.full_metrics(items, inputs.seen_items("test"), evaluation.k, recall=evaluation.recall)
+        users, full = ranking.full_values(items, inputs.seen_items("test"), evaluation.k, recall=evaluation.recall)
         if evaluation.recall == "reachable":
             full["recall-reachable"] = full.pop("recall")
         test_users, test_items = inputs.pairs("test")
@@ -48,6 +48,6 @@ class TopK(Evaluator):
             evaluation.seed,
         )
         ranks = ranking.sampled_ranks(model.score, test_users, test_items, negatives, evaluation.seed)
-        sampled = ranking.sampled_metrics(ranks, evaluation.k)
-        metrics = [*records(f"sampled-{evaluation.negatives}", sampled), *records("full", full)]
-        return metrics, ranking.ranking_table(items, scores, user=self._users)
+        sampled = ranking.sampled_values(ranks, evaluation.k)
+        measured = measure(f"sampled-{evaluation.negatives}", test_users, sampled) + measure("full", users, full)
+        return Evaluated(measured, ranking.ranking_table(items, scores, user=self._users))

@@ -12,7 +12,7 @@ import torch
 from tasks import contracts
 from tasks.errors import DataError
 from tasks.evaluation import next_items, ranking
-from tasks.evaluation.metrics import Record, records
+from tasks.evaluation.metrics import Record, measure, records
 from tasks.models.base import Model, NextItemRecommender, Recommender
 from tasks.privacy.terms import Protected
 from tasks.sequences import Sequences
@@ -59,7 +59,7 @@ class NextItem(Evaluator):
     def test(self, model: NextItemRecommender | Recommender) -> list[Record]:
         """Test metrics under `next` alone."""
         ranked = next_items.next_items(scorer(model), self._tested, max(self._evaluation.k), self._order)
-        return records(self.PROTOCOLS[0], next_items.next_metrics(ranked, self._evaluation.k))
+        return records(measure(self.PROTOCOLS[0], *next_items.next_values(ranked, self._evaluation.k)))
 
     @cached_property
     def _tested(self) -> Sequences:
@@ -81,13 +81,13 @@ class NextItem(Evaluator):
         score = scorer(model)
         all_items = next_items.next_items(score, tested, k, self._order)
         new = next_items.next_items(score, tested, k, self._order, before)
-        metrics = [
-            record
+        measured = [
+            each
             for protocol, ranked in zip(self.PROTOCOLS, (all_items, new), strict=True)
-            for record in records(protocol, next_items.next_metrics(ranked, self._evaluation.k))
+            for each in measure(protocol, *next_items.next_values(ranked, self._evaluation.k))
         ]
         of = {"user": all_items.users, "position": all_items.positions}
-        return metrics, ranking.ranking_table(all_items.items, all_items.scores, **of)
+        return Evaluated(measured, ranking.ranking_table(all_items.items, all_items.scores, **of))
 
 
 def scorer(model: NextItemRecommender | Recommender) -> Callable[[Sequences], torch.Tensor]:

@@ -50,11 +50,14 @@ class Ratings(Evaluator):
         """
         tested = self._inputs.interactions.filter(pl.col("split") == "test").sort("user", "item")
         truth, predicted = self._predict(model, tested)
-        values = rating.errors(truth, predicted, tested["sensitive"].to_numpy(), self._scale.low, self._scale.high)
-        for name, amount in model.communication().items():
-            values[name if name == "iterations" else f"communication/{name}"] = amount
-        metrics = [record(name, value) for name, value in values.items()]
-        return metrics, tested.select("user", "item", "rating", prediction=pl.Series(predicted))
+        users, sensitive = tested["user"].to_numpy(), tested["sensitive"].to_numpy()
+        measured = rating.errors(users, truth, predicted, sensitive, self._scale.low, self._scale.high)
+        further = tuple(
+            record(name if name == "iterations" else f"communication/{name}", amount)
+            for name, amount in model.communication().items()
+        )
+        released = tested.select("user", "item", "rating", prediction=pl.Series(predicted))
+        return Evaluated(measured, released, further)
 
     def _predict(self, model: RatingPredictor, rows: pl.DataFrame) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         predicted = model.predict(rows["user"].to_numpy(), rows["item"].to_numpy()).numpy()

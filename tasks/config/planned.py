@@ -1,0 +1,37 @@
+"""Which systems of a suite are compared with which: few pairs, that the suite's file decides before anything runs."""
+
+from __future__ import annotations
+
+import math
+
+from tasks.config.params import Experiment, Suite
+from tasks.config.tasks import TASKS
+
+NOISY_BASELINES = ("dp-popularity", "dp-rating-means")
+"""Models of noisy popularity: of items in lists, of ratings by means."""
+
+
+def planned_pairs(suite: Suite) -> list[tuple[str, str]]:
+    """Experiments (a, b): each private system with noisy popularity, and with its ceiling (`Suite.ceilings`).
+
+    Both are on the same data. There are none where systems are not tested on users.
+    """
+    if TASKS[suite.task].evaluator is None:
+        return []
+    baselines = {name: entry for name, entry in suite.experiments.items() if entry.model in NOISY_BASELINES}
+    pairs = []
+    for name, experiment in suite.experiments.items():
+        if not is_private(experiment):
+            continue
+        if name not in baselines:
+            pairs += [(name, other) for other, entry in baselines.items() if entry.data == experiment.data]
+        pairs += [(name, suite.ceilings[name])] if name in suite.ceilings else []
+    return pairs
+
+
+def is_private(experiment: Experiment) -> bool:
+    """Whether a finite budget is spent at setting `base`: by the model, or on the features that it reads."""
+    config = experiment.config
+    budget = config.get("epsilon_max", config.get("epsilon"))
+    spent = budget is not None and math.isfinite(budget) and config.get("privacy") != "none"
+    return spent or experiment.features.startswith("perturbed/")
