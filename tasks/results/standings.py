@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import polars as pl
 
+from tasks.evaluation.pairs import verdicts
 from tasks.privacy.terms import Level
 from tasks.results.budgets import BUDGETS, budgets
 from tasks.results.facts import BASE, System
@@ -59,6 +60,8 @@ class Measure:
     """Label of noisy popularity, or of what stands for it; empty for none."""
     own: str
     """Label of the paper's own method; empty for none."""
+    overlap: float | None
+    """Of the folds that runs are (`Paper.overlap`); None where runs are seeds."""
 
     def best_first(self, utility: float | None) -> float:
         """What systems are sorted by; those without a value stand last."""
@@ -101,6 +104,7 @@ def measure(results: Results, paper: Paper) -> Measure:
         open=paper.open,
         noisy=paper.private_yardstick,
         own=paper.methods.get(paper.name, "") if results.suite.paper else "",
+        overlap=paper.overlap,
     )
 
 
@@ -116,6 +120,7 @@ def standings(results: Results, by: Measure) -> pl.DataFrame:
     utility = {label: _values(results, system, by) for label, system in systems.items()}
     means = {label: sum(values.values()) / len(values) for label, values in utility.items() if values}
     ceiling = _ceiling(systems.values(), private, means, by)
+    compared = _verdicts(results, by, systems[by.noisy].experiment) if by.noisy in systems else {}
     rows: list[dict[str, Any]] = []
     for label, system in systems.items():
         values = pl.Series(list(utility[label].values()), dtype=pl.Float64)
@@ -125,7 +130,8 @@ def standings(results: Results, by: Measure) -> pl.DataFrame:
         about = {"experiment": system.experiment, "model": system.model, "label": label, "own": label == by.own}
         about |= {"role": "ceiling" if label == ceiling else role, "n": len(values)}
         about |= {"utility": means.get(label), "utility_std": values.std() if len(values) > 1 else None}
-        rows.append(about | {"difference": _difference(utility[label], utility.get(by.noisy, {}), label == by.noisy)})
+        about |= {"difference": _difference(utility[label], utility.get(by.noisy, {}), label == by.noisy)}
+        rows.append(about | compared.get(system.experiment, {}))
     rows.sort(key=lambda row: by.best_first(row["utility"]))
     return pl.DataFrame(rows, schema=STANDINGS)
 
@@ -191,6 +197,14 @@ def _ceiling(systems: Any, private: set[str], means: dict[str, float], by: Measu
     free = [s.label for s in systems if s.experiment not in private and s.model not in BASELINES and s.label in means]
     return min([label for label in free if label in by.open] or free, key=lambda label: by.best_first(means[label]),
                default="")  # fmt: skip
+
+
+def _verdicts(results: Results, by: Measure, noisy: str) -> dict[str, dict[str, Any]]:
+    """Experiment -> interval of its difference from noisy popularity over users and runs, and its verdict."""
+    stored = results.pairs.filter(pl.col("b") == noisy, metric=by.metric, facet="all")
+    stored = stored.filter(pl.col("k").fill_null(0) == by.k)
+    found = verdicts(stored, overlap=by.overlap or 0.0)
+    return {row["a"]: {name: row[name] for name in ("low", "high", "verdict")} for row in found.to_dicts()}
 
 
 def _difference(values: dict[int, float], noisy: dict[int, float], same: bool) -> float | None:

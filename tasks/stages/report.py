@@ -31,8 +31,8 @@ from tasks.stages.papers import describe, named_functions
 
 def main(name: str) -> None:
     """Write the pages of suite `name`, and the tables beside its results."""
-    for table, frame in judged(results_of(name)).items():
-        with atomic_write(RESULTS / name / f"{table}.csv") as place:
+    for file, frame in judged(results_of(name)).items():
+        with atomic_write(RESULTS / name / f"{file}.csv") as place:
             frame.write_csv(place)
     results = results_of(name)
     pages = drawn(results)
