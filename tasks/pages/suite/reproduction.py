@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from tasks.pages.page import Page
-from tasks.results import reproduction
+from tasks.results import figures, reproduction
 from tasks.results.load import Results
 from tasks.results.paper import Paper
 
@@ -33,6 +33,7 @@ def context(results: Results, paper: Paper) -> dict[str, Any]:
         "caveats": caveats,
         "artefacts": _artefacts(parts, pairs),
         "blocks": parts,
+        "figures": figures.drawn(results, paper),
         "statistics": reproduction.statistics(results),
         "claims": claims,
         "verdicts": Counter(claim["verdict"] for claim in claims),
