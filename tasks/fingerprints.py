@@ -7,7 +7,8 @@ too; imports for type checkers alone are left out. An import counts as the name 
 stands for, and the content of the module that it comes from. The name of that module does not count: moving it changes
 nothing. The packages above a module count if they hold more than docstrings and registries. A registry (a dict at the
 top of a module whose values name modules, such as `{"bpr": "tasks.models.ranking.bpr:BPR"}`) counts as its named
-entries only. With the code count the files that it renders, and pinned versions of the packages that decide numbers.
+entries only. An entry may name YAML, which counts as its text; functions that it names are plug-ins of the stage. With
+the code count the files that it renders, and pinned versions of the packages that decide numbers.
 """
 
 from __future__ import annotations
@@ -54,6 +55,8 @@ unless something else than `Field` is called in its annotation or `float` stands
 the file says, which DVC compares by itself."""
 _EMPTY = text_digest("[\n]")
 _TARGET = re.compile(r"[a-z_]\w*(\.\w+)+(:\w+)?")
+_FUNCTION = re.compile(r"\btasks(\.\w+)+:(?=\w)")
+"""The module of a function that YAML names: as of an import, its name does not count."""
 _PIN = re.compile(r"^([A-Za-z0-9_.-]+)==([^\s;]+)", re.MULTILINE)
 
 
@@ -97,11 +100,11 @@ class Source:
 
     @cache  # noqa: B019
     def path(self, name: str) -> Path | None:
-        """The file of a module or package; None if it is not of this project."""
+        """The file of a module or package, or YAML that a registry names; None if it is not of this project."""
         if name.partition(".")[0] not in self._top:
             return None
         base = self._root.joinpath(*name.split("."))
-        for file in (base / "__init__.py", base.with_suffix(".py")):
+        for file in (base / "__init__.py", base.with_suffix(".py"), base.with_suffix(".yaml")):
             if file.is_file():
                 return file
         return None
@@ -116,6 +119,9 @@ class Source:
             file = self.path(name)
             if file is None:
                 raise ConfigurationError(f"{name}: no such module in this project")
+            if file.suffix == ".yaml":
+                text = _FUNCTION.sub(":", file.read_text(encoding="utf-8"))
+                return self._modules.setdefault(name, Module(text_digest(text), (), (), frozenset(), {}))
             try:
                 tree = ast.parse(file.read_bytes(), str(file.relative_to(self._root)))
             except SyntaxError as error:

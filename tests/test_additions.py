@@ -20,14 +20,14 @@ import pytest
 
 from tasks.config.params import load
 from tasks.reporting.core.layout import number
+from tasks.results.paper import load as read_paper
 from tasks.stages import code
-from tests.additions.tasks.papers.toy.claims import RANKS
-from tests.additions.tasks.papers.toy.published import TOY
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "tests" / "additions"
+TOY = read_paper(SOURCES / "tasks/papers/toy/paper.yaml")
 TREE = ("data/reference", "suites", "tasks", "tests", "params.yaml", "pyproject.toml", "requirements.lock")
 """What of the project is copied: all that an addition may touch, and what the pipeline reads."""
 WRITTEN = {"dvc.yaml", "code.json"}
@@ -61,8 +61,7 @@ ADDITIONS = {
         {
             "tasks/papers/__init__.py": [
                 entry("PROTOCOLS", "tasks.papers.toy.protocol"),
-                entry("PUBLISHED", "tasks.papers.toy.published:TOY"),
-                entry("REPORTS", "tasks.papers.toy.report"),
+                entry("PAPERS", "tasks.papers.toy.paper"),
             ],
             "data/reference/paper_tables.csv": [
                 ("paper,", f"toy,{table},toy,{method},,{metric}@{k},{value},")
@@ -284,8 +283,9 @@ def shows_paper(page: str, real: str) -> None:
     assert all(f">{table.title}</h3>" in page for table in TOY.tables)
     assert f"{TOY.figures[0].name}: {TOY.figures[0].title}" in real
     assert f"paper {number(0.5)}" in rows("ToyRec", real)
-    assert RANKS in real
-    assert RANKS not in page
+    (claim,) = TOY.claim_rows({})
+    assert claim.claim in real
+    assert claim.claim not in page
     assert f"Reproduces and audits {TOY.reference}" in real
     assert f"Runs the systems of {TOY.reference}" in page
 

@@ -27,10 +27,9 @@ def test_modules_are_loaded_by_name_only_through_registries() -> None:
         "tasks/stages/units.py",  # units of stages that have a fingerprint each
         "tasks/stages/table.py",  # ATTACKS: it decides no output
         "tasks/config/tasks.py",  # which all these resolve
-        "tasks/stages/papers.py",  # PUBLISHED
         "tasks/stages/perturb.py",  # FEATURES, NETWORKS
         "tasks/stages/preprocess.py",  # PROTOCOLS
-        "tasks/stages/report.py",  # REPORTS
+        "tasks/stages/report.py",  # what a paper.yaml names
         "tasks/config/network_references.py",  # the same
         "tasks/config/references.py",  # checks of parameters, which no stage but `code` runs
     }

@@ -62,6 +62,8 @@ def closures(params: Params) -> dict[tuple[str, str], frozenset[str]]:
         closure, todo = {module}, [module]
         while todo:
             name = todo.pop()
+            if name not in graph.modules:  # YAML
+                continue
             ran = graph.find_modules_directly_imported_by(name) if source.module(name).digest else set()
             ran |= {".".join(part.split(".")[:end]) for part in {name, *ran} for end in range(1, part.count(".") + 1)}
             todo += ran - closure
@@ -198,6 +200,8 @@ def test_a_move_makes_nothing_stale(before: dict[str, dict[str, str]], params: P
     for path in (root / "tasks").rglob("*.py"):
         tree = Importers().visit(ast.parse(path.read_text(encoding="utf-8")))
         path.write_text(renamed(ast.unparse(tree)), encoding="utf-8")
+    for path in (root / "tasks/papers").glob("*/paper.yaml"):
+        path.write_text(renamed(path.read_text(encoding="utf-8")), encoding="utf-8")
     for old, new in MOVES.items():
         source, target = (root.joinpath(*dotted.split(".")) for dotted in (old, new))
         suffix = "" if source.is_dir() else ".py"
@@ -233,6 +237,23 @@ def test_templates_and_pinned_packages_count_where_they_are_used(
     actual = moved(before, code.fingerprints(params, reread(root, source)))
     assert ("train", "gerai-dpae") in actual
     assert ("train", "gerai-bpr") not in actual
+
+
+def test_what_a_paper_says_counts_where_it_is_read_and_what_it_draws_in_its_reports(
+    before: dict[str, dict[str, str]], source: Source, params: Params, tmp_path: Path
+) -> None:
+    root = copied(tmp_path)
+    suites = {name for name, suite in params.suites.items() if suite.paper == "dpvae"}
+    assert suites
+    for file, module, kinds in (
+        ("dpvae/paper.yaml", "tasks.papers.dpvae.paper", {"collect", "report"}),
+        ("dpvae/preparation.py", "tasks.papers.dpvae.preparation", {"report"}),
+    ):
+        path = root / "tasks/papers" / file
+        path.write_text(f"{path.read_text(encoding='utf-8')}\nADDED = 1\n", encoding="utf-8")
+        actual = moved(before, code.fingerprints(params, reread(root, source, module)))
+        assert actual == {(kind, suite) for kind in kinds for suite in suites}
+        path.write_text((ROOT / "tasks/papers" / file).read_text(encoding="utf-8"), encoding="utf-8")
 
 
 def test_every_package_decides_numbers_or_bytes_or_is_known_not_to() -> None:
@@ -348,35 +369,21 @@ def test_order_counts_where_outputs_have_it_and_a_settings_name_where_it_is_writ
 ) -> None:
     """DVC compares tables without their order, and takes 100 for 100.0, which are two names of a setting."""
 
-    def changed_keys(**experiments: Experiment) -> set[tuple[str, str]]:
+    def fingerprints(**experiments: Experiment) -> dict[str, dict[str, str]]:
         demo = params.suites["demo"].model_copy(update={"experiments": experiments})
-        return moved(before, code.fingerprints(params.model_copy(update={"suites": params.suites | {"demo": demo}})))
+        return code.fingerprints(params.model_copy(update={"suites": params.suites | {"demo": demo}}))
 
     own = params.suites["demo"].experiments
     of_all = {("audit", "demo"), ("check-metrics", "demo"), ("collect", "demo")}
-    assert changed_keys(**own) == set()
-    assert changed_keys(**dict(reversed(own.items()))) == of_all
+    assert moved(before, fingerprints(**own)) == set()
+    assert moved(before, fingerprints(**dict(reversed(own.items())))) == of_all
     of_ease = {(kind, "demo-ease") for kind in ("train", "check-recommendations", "attack")}
     turned = own["demo-ease"].model_copy(update={"seeds": [2, 1, 0]})
-    assert changed_keys(**own | {"demo-ease": turned}) == of_all | of_ease
+    assert moved(before, fingerprints(**own | {"demo-ease": turned})) == of_all | of_ease
     integer, float_ = (
         own["demo-ease"].model_copy(update={"sweep": [{"regularization": value}]}) for value in (100, 100.0)
     )
-    first, second = (
-        code.fingerprints(
-            params.model_copy(
-                update={
-                    "suites": params.suites
-                    | {
-                        "demo": params.suites["demo"].model_copy(
-                            update={"experiments": own | {"demo-ease": experiment}}
-                        )
-                    }
-                }
-            )
-        )
-        for experiment in (integer, float_)
-    )
+    first, second = (fingerprints(**own | {"demo-ease": experiment}) for experiment in (integer, float_))
     assert moved(first, second) == of_all | of_ease
 
 

@@ -22,7 +22,7 @@ from tasks.config.tasks import ATTACKS, TASKS
 from tasks.datasets import FORMATS, SOURCES
 from tasks.errors import ConfigurationError
 from tasks.models import MODELS, model_class
-from tasks.papers import PROTOCOLS, REPORTS
+from tasks.papers import PAPERS, PROTOCOLS
 
 
 def check(params: Params, path: Path = PARAMS_FILE) -> None:
@@ -61,7 +61,7 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
     _check_datasets(params, path)
     for name, suite in params.suites.items():
         if suite.paper is not None:
-            for problem in unknown_name("paper", suite.paper, REPORTS, "paper"):
+            for problem in unknown_name("paper", suite.paper, PAPERS, "paper"):
                 raise ConfigurationError(f"{own_file(name, path)}: {problem}")
     for name, alone in params.embeddings.items():
         where = params.suites[alone.suite].place(f"embeddings.{name}.config")

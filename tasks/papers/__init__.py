@@ -1,4 +1,4 @@
-"""Papers, each in a folder of its own: protocol, printed numbers, claims, figures and caveats of one paper.
+"""Papers, each in a folder of its own: protocol, and as data what it prints and claims. What else is code computes.
 
 None imports another, and what is general imports none.
 """
@@ -14,24 +14,14 @@ PROTOCOLS = {
     "privsr": "tasks.papers.privsr.protocol",
 }
 """Names of protocols in params.yaml -> the modules that prepare a data set as a paper does."""
-PUBLISHED = {
-    "dipsgnn": "tasks.papers.dipsgnn.published:DIPSGNN",
-    "dpcrosue": "tasks.papers.dpcrosue.published:describe",
-    "dpvae": "tasks.papers.dpvae.published:DPVAE",
-    "gerai": "tasks.papers.gerai.published:GERAI",
-    "multvae": "tasks.papers.multvae.published:MULTVAE",
-    "privsr": "tasks.papers.privsr.published:PRIVSR",
+PAPERS = {
+    "dipsgnn": "tasks.papers.dipsgnn.paper",
+    "dpcrosue": "tasks.papers.dpcrosue.paper",
+    "dpvae": "tasks.papers.dpvae.paper",
+    "gerai": "tasks.papers.gerai.paper",
+    "multvae": "tasks.papers.multvae.paper",
+    "privsr": "tasks.papers.privsr.paper",
 }
-"""Keys that `paper` has in a suite's params.yaml and in paper_tables.csv -> the paper with its tables and methods, or
-what says it of the networks of a suite's data."""
-REPORTS = {
-    "dipsgnn": "tasks.papers.dipsgnn.report",
-    "dpcrosue": "tasks.papers.dpcrosue.report",
-    "dpvae": "tasks.papers.dpvae.report",
-    "gerai": "tasks.papers.gerai.report",
-    "multvae": "tasks.papers.multvae.report",
-    "privsr": "tasks.papers.privsr.report",
-}
-"""The same keys -> the modules that say what reports show."""
+"""Keys that `paper` has in a suite's params.yaml and in paper_tables.csv -> the paper.yaml that describes it."""
 DEFAULT = "gerai"
 """The paper whose table layouts serve suites that reproduce none."""

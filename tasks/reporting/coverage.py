@@ -14,9 +14,9 @@ from tasks.reporting.core import comparison, origins
 from tasks.reporting.core.layout import DASH, Cell, Heading, Row, Table, join_words
 from tasks.reporting.core.origins import KINDS, Kind
 from tasks.reporting.core.paper_report import PaperReport
-from tasks.reporting.core.published import Figure, table_title
 from tasks.reporting.core.results import Results, unique
 from tasks.reporting.sections.data_statistics import counts
+from tasks.results.paper import Figure, artefact_name
 
 Number = tuple[str, str, str, str, str, str]
 """A printed number: the columns `KEY` of paper_tables.csv."""
@@ -212,7 +212,7 @@ def lines(
         commands = steps.get((paper, originals.get(dataset, dataset)), ()) if counted["real"] < len(numbers) else ()
         made.append(
             Line(
-                *(paper, artefact, table_title(artefact), dataset, counted),
+                *(paper, artefact, artefact_name(artefact), dataset, counted),
                 *(sum(number in near for number in numbers), tuple(of.suite for of in mine)),
                 *(tuple(unique(reasons)), tuple(commands)),
             )

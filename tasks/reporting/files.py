@@ -35,8 +35,8 @@ from tasks.errors import DataError
 from tasks.evaluation.gains import GAINS
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.reporting.core import origins
-from tasks.reporting.core.published import Paper
 from tasks.reporting.core.results import BASE, GAIN_ORDER, METRIC_ORDER, Network, Results, Run, Spent, System, unique
+from tasks.results.paper import Paper
 
 WRITTEN = ("attacks.parquet", "history.parquet", "ledger.json", "metrics.csv", "metrics.parquet", "results.json")
 """What `write` writes, in order of name."""

@@ -12,7 +12,6 @@ from typing import Any
 
 from tasks.reporting.core import figures, headline
 from tasks.reporting.core.chart import Chart, sample_size
-from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.results import Results
 from tasks.reporting.core.section import Blocks, Section, optional
@@ -38,6 +37,7 @@ from tasks.reporting.sections import (
     verdicts,
 )
 from tasks.reporting.templating import environment, script
+from tasks.results.claims import Claim
 
 
 def sections(results: Results, report: PaperReport, claims: Sequence[Claim], *, k: int, docs: str) -> list[Section]:

@@ -10,13 +10,12 @@ from itertools import groupby
 from markupsafe import Markup
 
 from tasks.reporting.core import differences, origins
-from tasks.reporting.core.claim_specs import Claim
-from tasks.reporting.core.differences import Reason
 from tasks.reporting.core.layout import Cell, Table, count, join_words
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.results import Results, unique
 from tasks.reporting.core.section import Blocks, Section, paragraph
 from tasks.reporting.sections import differences as pairs
+from tasks.results.claims import Claim, Reason
 
 ABOUT = (
     "Every two methods whose order in a printed column is the reverse of ours, and what is known of it. Where a paper "
@@ -93,7 +92,7 @@ def difference(results: Results, report: PaperReport, claims: Sequence[Claim] = 
         origins.kind(results) == "synthetic",
         differences.counts(every),
         blocks,
-        [(reason, n, tuple(reason.absent(results))) for reason, n in covered],
+        [(reason, n, tuple(differences.absent(results, reason))) for reason, n in covered],
         sum(claim.verdict == "contradicted" for claim in claims),
     )
 

@@ -12,7 +12,6 @@ from tasks.reporting import cards, costs, coverage, reversals
 from tasks.reporting.core import headline, ledger, origins
 from tasks.reporting.core.assumptions import OF_PREPARED
 from tasks.reporting.core.chart import Chart
-from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.layout import Cell, Heading, Row, Table, join_words, missing_cell, number
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.results import Results, unique
@@ -24,6 +23,7 @@ from tasks.reporting.sections import differences as pairs
 from tasks.reporting.sections.details import revisions
 from tasks.reporting.sections.verdicts import verdicts
 from tasks.reporting.templating import environment, script
+from tasks.results.claims import Claim
 
 PAGES = {
     "index.html": "Suites",

@@ -3,8 +3,7 @@
 A pair is two methods of one printed column, both run. A reversed pair has the first of the paper's reasons that covers
 it. A reason with a reading, that is what else was measured, covers a pair only where that reading orders it as printed
 and the test shows so; a reading that reverses as many pairs as it turns decides nothing. Tests are one-sided at 2.5 %:
-paired over the runs that both methods have (over splits, where there are several), or Welch's of the numbers of the
-table where their runs are not known.
+paired over the runs that both methods have, or over splits, where there are several.
 """
 
 from __future__ import annotations
@@ -20,14 +19,17 @@ from typing import Any
 import polars as pl
 
 from tasks.evaluation.run_numbers import split_of
+from tasks.results.claims import Kind, Reading, Reason
 from tasks.results.coverage import NEAR, REPLICA
 from tasks.results.facts import BASE
 from tasks.results.load import Results
+from tasks.results.paper import Column, Paper, Table
 
 COUNTED = "counted"
 """Protocol of what is counted or set, and not measured."""
 ONE_SIDED = 0.025
-UNDECIDED, PART = "not decided", "our data are a part"
+UNDECIDED: Kind = "not decided"
+PART: Kind = "our data are a part"
 """Kinds of reasons that do not depend on a paper."""
 
 
@@ -66,23 +68,23 @@ class Pair:
     """Two methods of a printed column, that with the better printed number first."""
 
     table: str
-    column: Any
+    column: Column
     better: Cell
     worse: Cell
     order: str
     """Of our means: `as printed`, `equal` or `reversed`."""
     shown: bool
     """Whether a reversed order is significant."""
-    reason: Any = None
+    reason: Reason | None = None
     """Why it is reversed: the first of the paper's reasons that covers it; None for no known one."""
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> Kind:
         """Of the reason."""
-        return UNDECIDED if self.reason is None else str(self.reason.kind)
+        return UNDECIDED if self.reason is None else self.reason.kind
 
 
-def parts(results: Results, paper: Any) -> list[dict[str, Any]]:
+def parts(results: Results, paper: Paper) -> list[dict[str, Any]]:
     """Each part of each table that the suite has a cell of: `table`, `part`, and `rows`, (method, its cells) in order.
 
     paper: with its tables, as parts with columns.
@@ -93,8 +95,19 @@ def parts(results: Results, paper: Any) -> list[dict[str, Any]]:
         for part in table.parts:
             rows = list(_rows(results, paper, table, part.columns, cells))
             if any(cell.ours or cell.printed is not None for _, line in rows for cell in line):
+                rows[:0] = _controls(results, part.columns)
                 made.append({"table": table, "part": part, "rows": rows})
     return made
+
+
+def _controls(results: Results, columns: Sequence[Column]) -> Iterator[tuple[str, list[Cell]]]:
+    """Rows of what needs no method, such as the most frequent class, averaged over systems."""
+    for name in dict.fromkeys(name for column in columns for name in column.controls):
+        measured = [
+            results.means.filter(metric=column.controls.get(name, ""), k=column.k, setting=BASE)["mean"]
+            for column in columns
+        ]
+        yield name, [Cell(name, None, Value(fmean(of), None, len(of)) if len(of) else None) for of in measured]
 
 
 def statistics(results: Results) -> list[dict[str, Any]]:
@@ -104,7 +117,7 @@ def statistics(results: Results) -> list[dict[str, Any]]:
     return rows.with_columns(near=gap).to_dicts()
 
 
-def pairs(results: Results, made: Iterable[Mapping[str, Any]], reasons: Sequence[Any]) -> list[Pair]:
+def pairs(results: Results, made: Iterable[Mapping[str, Any]], reasons: Sequence[Reason]) -> list[Pair]:
     """Every pair of methods that is ordered in print and was run, with the reasons of reversed ones.
 
     made: of `parts`.
@@ -124,26 +137,24 @@ def pairs(results: Results, made: Iterable[Mapping[str, Any]], reasons: Sequence
     return every
 
 
-def greater(left: Value, right: Value) -> float:
-    """One-sided p of Welch's test that the first mean is larger; one half where runs do not vary or are single."""
-    if left.std is None or right.std is None or not left.std + right.std:
-        return 0.5
-    first, second = left.std**2 / left.n, right.std**2 / right.n
-    freedom = (first + second) ** 2 / (first**2 / (left.n - 1) + second**2 / (right.n - 1))
-    return _tail((left.mean - right.mean) / math.sqrt(first + second), freedom)
-
-
-def _tail(t: float, freedom: float) -> float:
-    from scipy.special import stdtr  # a fifth of a second to import, and not every page compares
-
-    return float(stdtr(freedom, -t))
-
-
 def find(results: Results, label: str) -> str:
     """The experiment with a label, or else the first whose model has this name; empty for none."""
     of = [system.experiment for system in results.suite.systems if system.label == label]
     of += [system.experiment for system in results.suite.compared if system.model == label]
     return of[0] if of else ""
+
+
+def find_setting(results: Results, experiment: str, values: str) -> str:
+    """The measured setting of an experiment that has all of some values, which stand as settings do; empty for none."""
+    if not experiment or values in results.settings(experiment):
+        return values
+    system = results.system(experiment)
+    for setting, own in system.settings().items():
+        every = [f"{key}={value}" for key, value in (system.config | own).items()]
+        named = [value for value in every if value in values]
+        if len(",".join(named)) == len(values) and all(f"{key}={value}" in named for key, value in own.items()):
+            return setting
+    return ""
 
 
 Key = tuple[str, str, str, str, str, str]
@@ -164,7 +175,7 @@ def _cells(results: Results) -> dict[Key, tuple[float | None, Value | None]]:
 
 
 def _rows(
-    results: Results, paper: Any, table: Any, columns: Sequence[Any], cells: Mapping[Key, Any]
+    results: Results, paper: Paper, table: Table, columns: Sequence[Column], cells: Mapping[Key, Any]
 ) -> Iterator[tuple[str, list[Cell]]]:
     """The rows of a part: the paper's methods or versions in its order, then those of ours alone."""
     ids: list[tuple[str, str, str, str, str]] = [  # name, method, setting of the row, experiment, our setting
@@ -181,68 +192,61 @@ def _rows(
         ):
             known.add(of)
             ids.append((method, method, of[1], find(results, method), BASE))
-    for name, method, setting, experiment, ours in ids:
+    for name, method, setting, experiment, values in ids:
+        ours = find_setting(results, experiment, values)
         keys = [(table.key, c.protocol, c.data, method, setting or c.setting, c.published) for c in columns]
         if any(key in cells for key in keys):
-            yield name, [Cell(name, *cells.get(key, (None, None)), experiment, ours) for key in keys]
+            known_cells = [cells.get(key, (None, None)) for key in keys]
+            yield name, [Cell(name, printed, value, experiment, ours) for printed, value in known_cells]
 
 
-@dataclass(frozen=True)
-class Reading:
-    """What is read of a cell: its own numbers, or other ones."""
-
-    experiment: str
-    setting: str
-    metric: str
-    known: Value | None
-    """What a table has; None where it has none."""
-
-
-def _ordered(results: Results, table: str, column: Any, cells: Sequence[Cell]) -> Iterator[Pair]:
-    run = [cell for cell in cells if cell.printed is not None and cell.ours is not None]
-    for first, second in combinations(run, 2):
-        if first.printed != second.printed:
-            higher, lower = (first, second) if first.printed > second.printed else (second, first)
-            better, worse = (higher, lower) if column.better == "higher" else (lower, higher)
-            own = (Reading(cell.experiment, cell.setting, column.metric, cell.ours) for cell in (better, worse))
+def _ordered(results: Results, table: str, column: Column, cells: Sequence[Cell]) -> Iterator[Pair]:
+    sign = 1 if column.better == "higher" else -1
+    run = [(sign * cell.printed, cell) for cell in cells if cell.printed is not None and cell.ours is not None]
+    for (first, left), (second, right) in combinations(run, 2):
+        if first != second:
+            better, worse = (left, right) if first > second else (right, left)
+            own = ((cell.experiment, cell.setting, column.metric) for cell in (better, worse))
             gap, p = _compare(results, column, *own)
             order = "as printed" if gap > 0 else "reversed" if gap < 0 else "equal"
             yield Pair(table, column, better, worse, order, order == "reversed" and 1 - p < ONE_SIDED)
 
 
-def _compare(results: Results, column: Any, better: Reading, worse: Reading) -> tuple[float, float]:
-    """By how much the first is better, over the runs that both have, and one-sided p of that; 0 where one is unknown.
+Source = tuple[str, str, str]
+"""What is read for a cell: experiment, setting, metric."""
+
+
+def _compare(results: Results, column: Column, better: Source, worse: Source) -> tuple[float, float]:
+    """By how much the first is better over the runs that both have, and one-sided p; 0 and one half without any.
 
     Splits differ in how hard they are: a mean over all stands for nothing next to one of the first alone.
     """
-    left, right = (_runs(results, column, of) for of in (better, worse))
-    if column.better == "lower":
-        left, right, better, worse = right, left, worse, better
-    seeds = sorted(left.keys() & right.keys())
-    if not seeds:
-        return (0.0, 0.5) if better.known is None or worse.known is None else (
-            better.known.mean - worse.known.mean, greater(better.known, worse.known)
-        )  # fmt: skip
-    gaps = {seed: left[seed] - right[seed] for seed in seeds}
-    splits = {split_of(seed) for seed in seeds}
+    left, right = (_runs(results, column, source) for source in (better, worse))
+    sign = 1 if column.better == "higher" else -1
+    gaps = {seed: sign * (left[seed] - right[seed]) for seed in left.keys() & right.keys()}
+    splits = {split_of(seed) for seed in gaps}
     if len(splits) > 1:
         gaps = {split: fmean(gap for seed, gap in gaps.items() if split_of(seed) == split) for split in splits}
-    mean = fmean(gaps.values())
-    spread = stdev(gaps.values()) if len(gaps) > 1 else 0.0
-    return mean, _tail(mean / (spread / math.sqrt(len(gaps))), len(gaps) - 1) if spread else 0.5
+    mean, spread = fmean(gaps.values()) if gaps else 0.0, stdev(gaps.values()) if len(gaps) > 1 else 0.0
+    if not spread:
+        return mean, 0.5  # equal in all runs, or single: says nothing about chance
+    from scipy.special import stdtr  # a fifth of a second to import, and not every page compares
+
+    return mean, float(stdtr(len(gaps) - 1, -mean / (spread / math.sqrt(len(gaps)))))
 
 
-def _runs(results: Results, column: Any, of: Reading) -> dict[int, float]:
+def _runs(results: Results, column: Column, source: Source) -> dict[int, float]:
     """Seed -> value, as a share of the sum of other metrics where the column is that; empty where that is not known."""
-    values = results.values(of.experiment, of.metric, column.k, of.setting)
+    experiment, setting, metric = source
+    values = results.values(experiment, metric, column.k, setting)
     if not column.ratio_to:
         return values
-    others = [results.values(of.experiment, name, column.k, of.setting) for name in column.ratio_to]
+    others = [results.values(experiment, name, column.k, setting) for name in column.ratio_to]
     totals = {seed: sum(other.get(seed, math.nan) for other in others) for seed in values}
     return {seed: value / totals[seed] for seed, value in values.items() if totals[seed] > 0}
 
 
-def _weighed(results: Results, every: Iterable[Pair], reason: Any) -> Any:
+def _weighed(results: Results, every: Iterable[Pair], reason: Reason) -> Reason:
     """The reason; not decided where its reading reverses as many pairs as it turns to the printed order."""
     turned = broken = 0
     for pair in every if reason.reading else ():
@@ -252,14 +256,14 @@ def _weighed(results: Results, every: Iterable[Pair], reason: Any) -> Any:
     return replace(reason, kind=UNDECIDED) if broken and broken >= turned else reason
 
 
-def _with_reason(results: Results, pair: Pair, reason: Any) -> Pair:
+def _with_reason(results: Results, pair: Pair, reason: Reason) -> Pair:
     if pair.order != "reversed" or not _covers(reason, pair):
         return pair
     held = reason.reading is None or _read(results, pair, reason)[1] < ONE_SIDED
     return replace(pair, reason=reason) if held else pair
 
 
-def _covers(reason: Any, pair: Pair) -> bool:
+def _covers(reason: Reason, pair: Pair) -> bool:
     """Whether a reason speaks of a pair, whatever its reading says of it."""
     better, worse = pair.better.method, pair.worse.method
     return (
@@ -272,19 +276,16 @@ def _covers(reason: Any, pair: Pair) -> bool:
     )
 
 
-def _read(results: Results, pair: Pair, reason: Any) -> tuple[float, float]:
+def _read(results: Results, pair: Pair, reason: Reason) -> tuple[float, float]:
     """`_compare` by the reading of a reason; nothing where it changes neither method."""
-    reading, column = reason.reading, pair.column
+    reading, column = reason.reading or Reading(), pair.column
     old, new = reading.metric
+    own = [(cell.experiment, cell.setting, column.metric) for cell in (pair.better, pair.worse)]
     read = []
     for cell in (pair.better, pair.worse):
         label = reading.systems.get(cell.method)
-        metric = column.metric
-        if old and (not reading.metric_rows or cell.method in reading.metric_rows):
-            metric = metric.replace(old, new)  # an id of METRICS
+        replaced = bool(old) and (not reading.metric_rows or cell.method in reading.metric_rows)
+        metric = column.metric.replace(old, new) if replaced else column.metric  # ids of METRICS
         experiment = find(results, label) if label else cell.experiment
-        setting = reading.settings.get(cell.method, cell.setting)
-        same = (experiment, setting, metric) == (cell.experiment, cell.setting, column.metric)
-        read.append((same, Reading(experiment, setting, metric, cell.ours if same else None)))
-    (first, better), (second, worse) = read
-    return (0.0, 0.5) if first and second else _compare(results, column, better, worse)
+        read.append((experiment, reading.settings.get(cell.method, cell.setting), metric))
+    return (0.0, 0.5) if read == own else _compare(results, column, *read)

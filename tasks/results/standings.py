@@ -10,10 +10,10 @@ from typing import Any, Literal
 import polars as pl
 
 from tasks.privacy.terms import Level
-from tasks.reporting.core.published import Paper
 from tasks.results.budgets import BUDGETS, budgets
 from tasks.results.facts import BASE, System
 from tasks.results.load import Results
+from tasks.results.paper import Paper
 
 Role = Literal["ceiling", "baseline", "private", "other"]
 BASELINES = ("popularity", "dp-popularity", "rating-means", "dp-rating-means")
@@ -97,7 +97,7 @@ def measure(results: Results, paper: Paper) -> Measure:
         spoken=quality.spoken,
         digits=quality.digits,
         lower=quality.lower,
-        run=paper.words.run,
+        run=str(paper.words.get("run", "seed")),
         open=paper.open,
         noisy=paper.private_yardstick,
         own=paper.methods.get(paper.name, "") if results.suite.paper else "",

@@ -1,11 +1,18 @@
-"""The paper that a suite names, loaded when it is asked for: its key is all that params.yaml says."""
+"""The paper that a suite names, read when it is asked for: its key is all that params.yaml says."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from tasks import papers
-from tasks.config.tasks import resolve
-from tasks.reporting.core.published import Paper
-from tasks.reporting.core.results import Network
+from tasks.fingerprints import Plugin
+from tasks.results.paper import Paper, functions, load
+
+if TYPE_CHECKING:  # the table of stages asks for names alone
+    from tasks.reporting.core.results import Network
+
+ROOT = Path(papers.__file__).parents[2]
 
 
 def describe(paper: str | None, networks: tuple[Network, ...] = ()) -> Paper:
@@ -13,6 +20,21 @@ def describe(paper: str | None, networks: tuple[Network, ...] = ()) -> Paper:
 
     Raises:
         KeyError: there is no such paper.
+        ConfigurationError: its paper.yaml is not as the schema has it.
     """
-    described = resolve(papers.PUBLISHED[paper or papers.DEFAULT])
-    return described if isinstance(described, Paper) else described(networks)
+    return load(_file(paper), networks)
+
+
+def named_functions(paper: str | None) -> tuple[str, ...]:
+    """All functions that a paper's file names, as `module:function`."""
+    return functions(_file(paper))
+
+
+def plugins(paper: str | None, *, with_functions: bool = False) -> list[Plugin]:
+    """The file of a paper as a plug-in of a stage that reads it; with the functions that it names if these run, too."""
+    key, names = paper or papers.DEFAULT, named_functions(paper) if with_functions else ()
+    return [Plugin("tasks.papers", "PAPERS", key, at=name) for name in (None, *names)]
+
+
+def _file(paper: str | None) -> Path:
+    return ROOT.joinpath(*papers.PAPERS[paper or papers.DEFAULT].split(".")).with_suffix(".yaml")

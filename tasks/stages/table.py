@@ -17,9 +17,8 @@ from tasks.config.params import Params, Suite
 from tasks.config.tasks import ATTACKS, TASKS, resolve
 from tasks.errors import ConfigurationError
 from tasks.fingerprints import Plugin
-from tasks.papers import DEFAULT
 from tasks.results.tables import WRITTEN
-from tasks.stages import table_audits
+from tasks.stages import papers, table_audits
 from tasks.stages.common import file_digest
 from tasks.stages.stage import Items, Stage, inherited_keys, model, names, no_plugins, nothing_else
 
@@ -79,7 +78,7 @@ def _report(params: Params) -> Iterator[Stage]:
         deps=(*(f"data/results/${{key}}/{file}" for file in RESULTS if file != "metrics.csv"), PUBLISHED),
         outs=("data/reports/${key}",),
         committed=tuple(f"data/results/${{key}}/{file}" for file in TABLES),
-        plugins=lambda key: _paper(params.suites[key], "PUBLISHED", "REPORTS"),
+        plugins=lambda key: papers.plugins(params.suites[key].paper, with_functions=True),
     )
 
 
@@ -182,10 +181,6 @@ def _of_attack(suite: Suite, target: str | None) -> list[Plugin]:
 def _mechanism(release: Perturbed) -> Plugin:
     table = "FEATURES" if isinstance(release, PerturbedFeatures) else "NETWORKS"
     return Plugin("tasks.config.mechanisms", table, release.mechanism)
-
-
-def _paper(suite: Suite, *registries: str) -> list[Plugin]:
-    return [Plugin("tasks.papers", registry, suite.paper or DEFAULT) for registry in registries]
 
 
 def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
@@ -391,7 +386,7 @@ def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
             own: ("title", "paper", *data, "task", "about", "evaluation", "training", *experiments, *pairs),
         },
         plugins=lambda _: [
-            *_paper(suite, "PUBLISHED"),
+            *papers.plugins(suite.paper),
             *_of_task(suite, task.collects),
             *_of_attack(suite, kind.collects if kind else None),
             *_of_attack(suite, kind.table if kind else None),

@@ -158,7 +158,7 @@ def test_the_method_without_its_noise_is_the_positive_control_of_reconstruction(
     gains = found("privsr", "ratings").gains
     control = gains.filter(pl.col("is_control"), pl.col("setting") == "base")
     assert set(control["experiment"]) == {"privsr-nonoise"}
-    assert control["gain"].max() > found("privsr", "ratings").judged["gain"].max()
+    assert max(control["gain"]) > max(found("privsr", "ratings").judged["gain"])
 
 
 def test_links_have_to_beat_each_control_by_its_best_scorer() -> None:

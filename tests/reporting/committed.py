@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tasks.reporting import files, page, site
-from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.results import Results, Run
 from tasks.reporting.core.section import Section
+from tasks.results.claims import Claim
 from tasks.stages import report
 
 ROOT = Path(__file__).resolve().parents[2]

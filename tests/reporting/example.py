@@ -13,7 +13,7 @@ import polars as pl
 from tasks import contracts
 from tasks.evaluation.gains import GAINS
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.reporting.core.published import ATTACKERS
+from tasks.reporting.core.words import ATTACKERS
 from tests import parameters
 from tests.systems import systems
 

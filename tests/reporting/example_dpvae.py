@@ -8,12 +8,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tasks.papers.dpvae.published import BOTH, CONSTANT, NDCG, NONE, OPTIMAL, PLAIN, RECALL, STANDARD, USER
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.reporting.core.results import BASE, Processed, Results, Spent, System, label
+from tasks.stages.papers import describe
 from tests.reporting import made, shown
 from tests.reporting.example import COUNTS, entry
 
+DPVAE = describe("dpvae")
+STANDARD, USER = "prior=standard", "prior=user"
+NONE, CONSTANT, OPTIMAL = "privacy=none", "privacy=dpsgd", "privacy=dpsgd-optimal-clip"
+PLAIN, BOTH = f"{STANDARD},{CONSTANT}", f"{USER},{OPTIMAL}"
+NDCG, RECALL = "full/ndcg", "full/recall-reachable"
 SEEDS = (0, 1, 2, 3, 4)
 CUTOFFS = (5, 10, *range(20, 101, 10))
 QUALITY = {

@@ -8,12 +8,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tasks.papers.privsr.published import PRIVSR, SENSITIVE_BUDGETS, SHARE, SHARES, VALUES
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.reporting.core.results import BASE, Processed, Results, Spent, System, label
+from tasks.stages.papers import describe
 from tests.reporting import made, shown
 from tests.reporting.example import entry
 
+PRIVSR = describe("privsr")
+SHARE = "sensitive_share"
+SHARES, VALUES = PRIVSR.figures[0].values, PRIVSR.figures[2].values
+SENSITIVE_BUDGETS = {0.1: 0.11, 0.05: 0.055}
+"""PrivSR's budgets -> (1 + β) ε, what they come to for sensitive ratings at β = 0.1."""
 SEEDS = (0, 1, 2, 3, 4)
 ERROR = {
     "global-mean": 0.846,

@@ -8,8 +8,8 @@ from typing import Any
 
 from tasks.reporting import page as pages
 from tasks.reporting.core import claims as judging
-from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.results import Results
+from tasks.results.claims import Claim
 from tasks.stages.papers import describe
 from tasks.stages.report import report_of
 

@@ -9,16 +9,16 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks.papers.gerai import claims as claims_gerai
-from tasks.papers.gerai.published import GERAI
 from tasks.reporting.core import claims
-from tasks.reporting.core.claim_specs import Claim, Measure, Order, Readings, Side, Trend
-from tasks.reporting.core.published import CUTOFFS
 from tasks.reporting.core.results import Results
-from tasks.stages.report import read
+from tasks.results.claims import Claim, Measure, Order, Readings, Side, Trend
+from tasks.stages.papers import describe
+from tasks.stages.report import read, report_of
 from tests.reporting import shown
 from tests.reporting.example import SEEDS
 
+GERAI = describe("gerai")
+CUTOFFS = (5, 10, 15, 20, 25, 30)
 METRIC = "sampled-100/hit"
 HIT = Measure("Hit@5", METRIC, (5,), "higher")
 
@@ -341,7 +341,7 @@ def test_the_papers_own_numbers_support_what_it_says_of_its_tables(every: Result
     )
     table = table.with_columns(value=pl.col("value") + 1e-5 * pl.col("noise")).drop("noise")
     results = replace(every, metrics=table)
-    tables = [spec for spec in claims_gerai.specs(results, 10) if spec.artefact != "figure2"]
+    tables = [row for row in claims.rows(results, report_of("gerai"), 10) if row.artefact != "figure2"]
     actual = claims.evaluate(results, tables)
     odd = {actual.claim: actual.verdict for actual in actual if actual.verdict != "supported"}
     assert odd.pop("Methods with differential privacy have a lower F1 than BPR and GCN") == "contradicted"

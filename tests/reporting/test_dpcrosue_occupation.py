@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from tasks.reporting import files
-from tasks.reporting.core import comparison
-from tasks.reporting.core.claim_specs import Order
+from tasks.reporting.core import claims, comparison
 from tasks.reporting.core.results import Results
+from tasks.results.claims import Order
 from tasks.stages.report import report_of
 from tests.reporting import example_dpcrosue
 from tests.reporting.example import ROOT
@@ -66,7 +66,7 @@ def test_a_printed_precision_on_occupation_stands_beside_the_weighted_one(full: 
             ours["micro-f1"],
         ),
     }
-    specs, _ = report_of(full.paper).claims(full, 0)
+    specs = claims.rows(full, report_of(full.paper), 0)
     names = {measure.name for spec in specs if isinstance(spec, Order) for measure in spec.measures}
     assert "weighted precision on occupation" in names
     assert "precision on occupation" not in names

@@ -10,15 +10,24 @@ import polars as pl
 import pytest
 
 from tasks.papers.dpvae import preparation
-from tasks.papers.dpvae.published import CONSTANT, DPVAE, NDCG, RECALL, STANDARD
 from tasks.reporting import page
 from tasks.reporting.core import comparison, figures
-from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.results import Processed, Results
 from tasks.reporting.sections import lead, one_run, summary, tables, tradeoff, validation, word_vectors
+from tasks.results.claims import Claim
 from tasks.stages.report import report_of
 from tests.reporting import example_dpvae, example_next, shown
-from tests.reporting.example_dpvae import CUTOFFS, EPSILONS, QUALITY, SEEDS
+from tests.reporting.example_dpvae import (
+    CONSTANT,
+    CUTOFFS,
+    DPVAE,
+    EPSILONS,
+    NDCG,
+    QUALITY,
+    RECALL,
+    SEEDS,
+    STANDARD,
+)
 
 K = 100
 DATASETS = ("ml-100k", "ml-20m", "netflix")

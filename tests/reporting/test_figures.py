@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.papers.gerai.published import GERAI
 from tasks.reporting.core import figures
 from tasks.reporting.core.results import Results
+from tasks.stages.papers import describe
 from tasks.stages.report import report_of
 from tests.reporting.example import ALL, MAJORITY
 
+GERAI = describe("gerai")
 K = 10
 
 

@@ -4,9 +4,9 @@ import re
 from dataclasses import replace
 
 from tasks.reporting import page
-from tasks.reporting.core.published import BudgetSweep
 from tasks.reporting.core.results import Results
 from tasks.reporting.core.section import Fold, Section, bullets, heading, paragraph
+from tasks.results.paper import BudgetSweep
 from tasks.stages.report import report_of
 
 HOSTILE = "<b>&\"'"

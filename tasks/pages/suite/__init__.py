@@ -14,8 +14,8 @@ from tasks.pages.suite.ledger import ledger
 from tasks.pages.suite.overview import overview
 from tasks.pages.suite.provenance import provenance
 from tasks.pages.suite.training import training
-from tasks.reporting.core.published import Paper
 from tasks.results.load import Results
+from tasks.results.paper import Paper
 from tasks.results.standings import measure
 
 if TYPE_CHECKING:

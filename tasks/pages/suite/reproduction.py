@@ -6,11 +6,12 @@ from collections import Counter
 from typing import Any
 
 from tasks.pages.page import Page
-from tasks.results import reproduction
+from tasks.results import figures, reproduction
 from tasks.results.load import Results
+from tasks.results.paper import Paper, artefact_name
 
 
-def pages(results: Results, paper: Any) -> list[Page]:
+def pages(results: Results, paper: Paper) -> list[Page]:
     """The page; none of a suite that reproduces no paper.
 
     paper: the one that the suite names.
@@ -21,18 +22,19 @@ def pages(results: Results, paper: Any) -> list[Page]:
     return [Page(address, "suite/reproduction.html.j2", context(results, paper))]
 
 
-def context(results: Results, paper: Any) -> dict[str, Any]:
+def context(results: Results, paper: Paper) -> dict[str, Any]:
     """What the page's template is filled with."""
     parts = reproduction.parts(results, paper)
-    reasons = getattr(paper, "reasons", ())
-    pairs = reproduction.pairs(results, parts, reasons)
+    pairs = reproduction.pairs(results, parts, paper.reasons)
     claims = results.claims.to_dicts()
     caveats = [text for key in ("", results.suite.publication) for text in paper.caveats.get(key, ())]
     return {
         "paper": paper,
+        "name_of": artefact_name,
         "caveats": caveats,
         "artefacts": _artefacts(parts, pairs),
         "blocks": parts,
+        "figures": figures.drawn(results, paper),
         "statistics": reproduction.statistics(results),
         "claims": claims,
         "verdicts": Counter(claim["verdict"] for claim in claims),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tasks.reporting.core import comparison, published
+from tasks.reporting.core import comparison
 from tasks.reporting.core.chart import N_COLOURS, Chart, Panel, Point, Series
 from tasks.reporting.core.figures import logarithmic, name_of, point_of, series_of, yardstick_levels
 from tasks.reporting.core.layout import number
 from tasks.reporting.core.results import Results
 from tasks.reporting.core.sweeps import swept
+from tasks.results.paper import Figure
 
 PRINTED = "table2"
 """Where the paper prints what its methods reach at the default of every swept key."""
@@ -17,7 +18,7 @@ PAPER = ", paper"
 """What the name of a printed line ends with."""
 
 
-def swept_figure(results: Results, figure: published.Figure, k: int) -> Chart:
+def swept_figure(results: Results, figure: Figure, k: int) -> Chart:
     """One key varies: our means with their intervals, and what the paper prints."""
     layout = results.layout
     utility, key = layout.utility, figure.key_swept
@@ -59,7 +60,7 @@ def swept_figure(results: Results, figure: published.Figure, k: int) -> Chart:
     )
 
 
-def versions(results: Results, figure: published.Figure, k: int) -> Chart:
+def versions(results: Results, figure: Figure, k: int) -> Chart:
     """Versions of one method side by side, by recall and by MRR."""
     layout = results.layout
     systems = [(name, system) for name in figure.drawn if (system := results.find(layout.methods[name])) is not None]
@@ -79,7 +80,7 @@ def versions(results: Results, figure: published.Figure, k: int) -> Chart:
 
 
 def _share(
-    printed: dict[tuple[str, str, str, str], float], figure: published.Figure, name: str, value: float, metric: str
+    printed: dict[tuple[str, str, str, str], float], figure: Figure, name: str, value: float, metric: str
 ) -> float | None:
     """What the paper prints at a value of the swept key: in the figure itself, or in its main table at the default."""
     share = printed.get((figure.key, name, f"{figure.key_swept}={value}", metric))

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from tasks.papers.dpcrosue.published import BUDGETS, TYPES
-from tasks.reporting.core import comparison, findings, published
+from tasks.reporting.core import comparison, findings
 from tasks.reporting.core.chart import SMALL, WIDE, Chart, Level, Panel, Point, Series
 from tasks.reporting.core.figures import logarithmic, marks_of, point_of, series_of
 from tasks.reporting.core.layout import number
-from tasks.reporting.core.published import EVERYTHING, MAJORITY, SCORES, inference, interests
 from tasks.reporting.core.results import Network, Results
 from tasks.reporting.core.sweeps import swept
+from tasks.reporting.core.words import EVERYTHING, MAJORITY, SCORES, inference, interests
 from tasks.reporting.sections import controls
 from tasks.reporting.sections.controls import RANDOM
+from tasks.results.paper import Figure, Table
 
+TYPES = ("attribute", "friendship", "posts")
+"""What Table 2 compares."""
+BUDGETS = {"features_epsilon": "ε_a", "edges_epsilon": "ε_g", "text_epsilon": "ε_t"}
+"""Key of a sweep -> the paper's name of it."""
 REFERENCE = "R-GCN"
 """The method that Figure 3 sets the others beside."""
 SEEN = ("interests", "gender", "occupation")
 """What Figure 3 draws of each network."""
 
 
-def ratios(results: Results, table: published.Table, _: int) -> Chart:
+def ratios(results: Results, table: Table, _: int) -> Chart:
     """Table 2: TMR of each type of data, ours in both senses of precision and the printed one."""
     entries = [entry for entry in comparison.entries(results) if entry.table == table]
     panels = []
@@ -49,7 +53,7 @@ def ratios(results: Results, table: published.Table, _: int) -> Chart:
     )
 
 
-def scores(results: Results, table: published.Table, _: int) -> Chart:
+def scores(results: Results, table: Table, _: int) -> Chart:
     """Table 3: every system's interests by score, beside every interest for everybody."""
     panels = []
     for network in _networks(results):
@@ -70,7 +74,7 @@ def scores(results: Results, table: published.Table, _: int) -> Chart:
     return Chart(f"chart-{table.anchor}", "Interests by score", "Bars: 95 % intervals over seeds.", panels)
 
 
-def tradeoff_chart(results: Results, table: published.Table, _: int) -> Chart:
+def tradeoff_chart(results: Results, table: Table, _: int) -> Chart:
     """Table 4: interests of every system against the attacks on it."""
     panels = []
     for network in _networks(results):
@@ -99,7 +103,7 @@ def tradeoff_chart(results: Results, table: published.Table, _: int) -> Chart:
     )
 
 
-def budgets(results: Results, figure: published.Figure, _: int) -> Chart:
+def budgets(results: Results, figure: Figure, _: int) -> Chart:
     """Figure 3: interests and attacks against each budget, network by network, beside R-GCN on the true network."""
     methods = results.layout.methods
     panels = []
@@ -120,7 +124,7 @@ def budgets(results: Results, figure: published.Figure, _: int) -> Chart:
 
 def _by_budget(
     results: Results,
-    figure: published.Figure,
+    figure: Figure,
     network: Network,
     key: str,
     name: str,

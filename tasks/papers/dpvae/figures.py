@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from tasks.papers.dpvae.published import DPVAE
-from tasks.reporting.core import comparison, published
+from tasks.reporting.core import comparison
 from tasks.reporting.core.chart import N_COLOURS, Chart, Level, Panel, Point, Series, sample_size
-from tasks.reporting.core.figures import curves, name_of, point_of
+from tasks.reporting.core.figures import name_of, point_of
 from tasks.reporting.core.layout import number
 from tasks.reporting.core.results import Results, unique
+from tasks.results.paper import Column, Table
 
 PAPER = ", paper"
 """What the name of a printed line ends with."""
@@ -17,19 +15,19 @@ BARS = "Higher is better. Bars: 95 % intervals over seeds."
 BUDGET = "epsilon_max"
 
 
-def versions(results: Results, table: published.Table, _: int) -> Chart:
+def versions(results: Results, table: Table, _: int) -> Chart:
     """Every column as a panel: methods along the axis, their versions and the printed numbers side by side."""
     entries = [entry for entry in comparison.entries(results) if entry.table == table]
-    names = [name for name in table.methods if any(_method(entry) == name for entry in entries)]
-    kinds = unique([_kind(entry) for entry in entries if _method(entry) in names])
+    names = [name for name in table.methods if any(_method(results, entry) == name for entry in entries)]
+    kinds = unique([_kind(entry) for entry in entries if _method(results, entry) in names])
     drawn = [(kind, PAPER) for kind in kinds] if results.reproduced else []
     order = [version for kind in kinds for version in ((kind, ""), *((kind, PAPER),) * bool(drawn))]
     panels = []
     for column in table.parts[0].columns:
-        of_column = [entry for entry in entries if entry.column == column and _method(entry) in names]
+        of_column = [entry for entry in entries if entry.column == column and _method(results, entry) in names]
         points_of: dict[tuple[str, str], list[Point]] = {version: [] for version in order}
         for entry in of_column:
-            kind, system, x = _kind(entry), entry.method.system, _method(entry)
+            kind, system, x = _kind(entry), entry.method.system, _method(results, entry)
             for source in ("", PAPER):
                 if (kind, source) not in points_of:
                     continue
@@ -52,7 +50,7 @@ def versions(results: Results, table: published.Table, _: int) -> Chart:
     return Chart(f"chart-{table.anchor}", table.title, BARS, panels, sample=sample)
 
 
-def budgets(results: Results, table: published.Table, _: int) -> Chart:
+def budgets(results: Results, table: Table, _: int) -> Chart:
     """Every column as a panel: DP-VAE against the largest budget, beside the method without privacy."""
     entries = [entry for entry in comparison.entries(results) if entry.table == table]
     panels = []
@@ -84,24 +82,12 @@ def budgets(results: Results, table: published.Table, _: int) -> Chart:
     return Chart(f"chart-{table.anchor}", "Ranking by ε_max", f"ε_max on a log scale. {BARS}", panels)
 
 
-def lengths(results: Results, figure: published.Figure, _: int) -> Chart:
-    """Figure 3: NDCG and Recall of every system against the length of the list."""
-    first = {quality.metric: quality.label for quality in results.layout.qualities}
-    panels = [
-        replace(curves(results, metric, f"{label}@R, full", f"{label}@R"), x_label="R")
-        for metric, label in first.items()
-    ]
-    drawn = [panel for panel in panels if panel.series]
-    return Chart(f"chart-{figure.key}", "Ranking by length of the list", BARS, drawn, run=results.word_for_run)
-
-
-def _method(entry: comparison.Entry) -> str:
+def _method(results: Results, entry: comparison.Entry) -> str:
     version = entry.method.version
     if version is not None:
         return version.method
-    known = DPVAE.methods
     label = "" if entry.method.system is None else entry.method.system.label
-    return next((name for name, ours in known.items() if ours == label), entry.method.name)
+    return next((name for name, ours in results.layout.methods.items() if ours == label), entry.method.name)
 
 
 def _system_label(kind: str, source: str) -> str:
@@ -119,7 +105,7 @@ def _value(entry: comparison.Entry) -> float:
     return float(value) if key == BUDGET else 0.0
 
 
-def _lists(results: Results, column: published.Column) -> list[Level]:
+def _lists(results: Results, column: Column) -> list[Level]:
     """How well the popularity lists rank by this column."""
     return [
         Level(f"level of {system.label}", float(values.mean()), kind)

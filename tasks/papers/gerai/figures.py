@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tasks.reporting.core import published
 from tasks.reporting.core.chart import SMALL, WIDE, Chart, Level, Panel
 from tasks.reporting.core.figures import curves, logarithmic, marks_of, name_of, point_of, series_of
 from tasks.reporting.core.results import Results, System
 from tasks.reporting.core.sweeps import NAMES, swept
+from tasks.results.paper import Column, Figure, Table
 
 SHORT = {
     "decision_tree": "tree",
@@ -22,7 +22,7 @@ RIVAL = "rap"
 """The model whose ranking GERAI's Figure 2 is set beside."""
 
 
-def attacks(results: Results, table: published.Table, _: int) -> Chart:
+def attacks(results: Results, table: Table, _: int) -> Chart:
     """F1 of the neural attacker against the length of the list it sees."""
     panels = []
     for attribute in results.attributes():
@@ -37,7 +37,7 @@ def attacks(results: Results, table: published.Table, _: int) -> Chart:
     )
 
 
-def ablation(results: Results, table: published.Table, _: int) -> Chart:
+def ablation(results: Results, table: Table, _: int) -> Chart:
     """Every column of the table as a panel, the versions of the method side by side."""
     known = results.layout.methods
     systems = [system for name in table.methods if (system := results.find(known[name]))]
@@ -61,7 +61,7 @@ def ablation(results: Results, table: published.Table, _: int) -> Chart:
     )
 
 
-def attackers(results: Results, table: published.Table, _: int) -> Chart:
+def attackers(results: Results, table: Table, _: int) -> Chart:
     """F1 of every attacker of the table, the systems side by side."""
     panels = []
     for part in table.parts:
@@ -76,7 +76,7 @@ def attackers(results: Results, table: published.Table, _: int) -> Chart:
     return Chart(f"chart-{table.anchor}", "F1 of other attackers", text, panels, run=run)
 
 
-def swept_figure(results: Results, figure: published.Figure, k: int) -> Chart:
+def swept_figure(results: Results, figure: Figure, k: int) -> Chart:
     """Per swept key: ranking beside the level of the rival, and F1 of the neural attacker on every attribute."""
     system = results.find(results.layout.methods[figure.method])
     rival = results.find_compared(RIVAL)
@@ -131,5 +131,5 @@ def _levels(results: Results, attribute: str) -> list[Level]:
     return levels
 
 
-def _attacker(column: published.Column) -> str:
+def _attacker(column: Column) -> str:
     return column.metric.split("/")[2]

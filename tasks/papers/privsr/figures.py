@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tasks.papers.privsr.published import (
-    ATTACK,
-    EPSILON,
-    FIXED_BETA,
-    FIXED_EPSILON,
-    MAE,
-    SHARE,
-    SMALLER,
-)
-from tasks.reporting.core import published
 from tasks.reporting.core.chart import WIDE, Chart, Panel, Point, Series
 from tasks.reporting.core.figures import point_of, yardstick_levels
 from tasks.reporting.core.results import Results, System
 from tasks.reporting.core.sweeps import settings_along
+from tasks.reporting.core.words import wording
 from tasks.reporting.sections.reconstruction import CONTROL, control_levels, metric
+from tasks.results.paper import Figure
 
+MAE, ATTACK = "mae", "reconstruction/published/mae"
+"""The error on the test fold, and that of the paper's own attack (its Eq. 10)."""
+SHARE = "sensitive_share"
+"""The key of x."""
+EPSILON, SMALLER = 0.1, 0.05
+"""Budgets of Figures 3 and 4."""
+FIXED_BETA, FIXED_EPSILON = 1.0, 0.01
+"""What stays fixed in Figures 5a and 5b."""
 DIGITS = 3
 LINES: tuple[tuple[str, Mapping[str, float]], ...] = (
     ("PrivSR", {"epsilon": EPSILON}),
@@ -34,7 +34,7 @@ LINES: tuple[tuple[str, Mapping[str, float]], ...] = (
 X = "share of sensitive ratings, x"
 
 
-def by_share(results: Results, figure: published.Figure, k: int) -> Chart:
+def by_share(results: Results, figure: Figure, k: int) -> Chart:
     """Figures 3 and 4: every method's line over x."""
     attack = figure.key == "figure4"
     measured = ATTACK if attack else MAE
@@ -64,10 +64,10 @@ def by_share(results: Results, figure: published.Figure, k: int) -> Chart:
     )
 
 
-def by_parameter(results: Results, figure: published.Figure, k: int) -> Chart:
+def by_parameter(results: Results, figure: Figure, k: int) -> Chart:
     """Figure 5: PrivSR over ε at one β, and over β at one ε; error and attack apart."""
     layout = results.layout
-    system, run = results.find(layout.methods["PrivSR"]), layout.words.run
+    system, run = results.find(layout.methods["PrivSR"]), wording(layout).run
     panels: list[Panel] = []
     for title, key, name, at in (
         (f"(a) β = {FIXED_BETA:g}", "epsilon", "ε", {"beta": FIXED_BETA}),

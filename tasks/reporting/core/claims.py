@@ -15,19 +15,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import get_args
 
 import polars as pl
 
 from tasks.evaluation.statistics import PairedTest
 from tasks.reporting.core import comparison
-from tasks.reporting.core.claim_specs import Claim, Comparison, Readings, Spec, Trend, Verdict
+from tasks.reporting.core.claim_specs import Comparison, compared_with_floor, comparisons
 from tasks.reporting.core.findings import ONE_SIDED, SIGNIFICANCE, paired_tests
 from tasks.reporting.core.layout import count, format_difference, join_words, number
-from tasks.reporting.core.paper_report import PaperReport
+from tasks.reporting.core.paper_report import Arithmetic, PaperReport
 from tasks.reporting.core.results import Results, unique
+from tasks.results.claims import Claim, Computed, Readings, Row, Spec, Trend, Verdict
 
 COLUMNS = ("artefact", "claim", "verdict", "evidence")
+NONE: Mapping[str, Arithmetic] = MappingProxyType({})
 LISTED = 3
 """Up to so many comparisons are all told, of more only the least favourable one."""
 
@@ -35,30 +38,56 @@ LISTED = 3
 def published_claims(results: Results, report: PaperReport, k: int) -> list[Claim]:
     """Every claim of the suite's paper, table by table; none without a paper.
 
-    On other data than the paper's there are none either, unless the paper's report says so (`PaperReport.elsewhere`).
+    On other data than the paper's there are none either, unless the paper is tested there, too (`Paper.elsewhere`).
 
     Args:
         results: what the suite's runs produced.
         k: the cut-off of claims for which the paper names none.
     """
     paper = results.reproduced
-    if paper is None or not (report.elsewhere or comparison.is_printed(results, paper)):
+    if paper is None or not (paper.elsewhere or comparison.is_printed(results, paper)):
         return []
-    specs, judged = report.claims(results, k)
-    claims = [*evaluate(results, specs), *judged]
+    claims = evaluate(results, rows(results, report, k), report.arithmetic)
     order = [paper.data_table, paper.settings_table]
     order += [table.key for table in paper.tables] + [figure.key for figure in paper.figures]
     return sorted(claims, key=lambda claim: order.index(claim.artefact))
 
 
-def evaluate(results: Results, specs: Sequence[Spec | Readings]) -> list[Claim]:
-    """Every claim with its verdict and a few sentences of numbers."""
-    every = [spec for of in specs for spec in (of.specs.values() if isinstance(of, Readings) else (of,))]
-    judged = iter(_verdicts(results, every))
-    return [
-        _merge(of, {reading: next(judged) for reading in of.specs}) if isinstance(of, Readings) else next(judged)
-        for of in specs
-    ]
+def rows(results: Results, report: PaperReport, k: int) -> list[Row]:
+    """What the paper claims, for these results; `k` is the cut-off of claims for which it names none."""
+    paper = results.layout
+    known = {
+        "k": k,
+        "data": results.origin,
+        "printed": comparison.is_printed(results, paper),
+        "systems": [system.name for system in results.compared],
+    }
+    return paper.claim_rows(known | (report.numbers(results) if report.numbers else {}))
+
+
+def evaluate(results: Results, claims: Sequence[Row], arithmetic: Mapping[str, Arithmetic] = NONE) -> list[Claim]:
+    """Every claim with its verdict and a few sentences of numbers.
+
+    arithmetic: the functions that claims of arithmetic name.
+    """
+    tested = [spec for claim in claims for spec in _specs(claim)]
+    judged = iter(_verdicts(results, tested))
+    made = []
+    for claim in claims:
+        if isinstance(claim, Readings):
+            made.append(_merge(claim, {reading: next(judged) for reading in claim.specs}))
+        elif isinstance(claim, Computed):
+            made.append(Claim(claim.artefact, claim.claim, *arithmetic[claim.computed_by](results)))
+        else:
+            made.append(claim if isinstance(claim, Claim) else next(judged))
+    return made
+
+
+def _specs(claim: Row) -> Sequence[Spec]:
+    """What of a claim tests decide."""
+    if isinstance(claim, Readings):
+        return [*claim.specs.values()]
+    return () if isinstance(claim, Computed | Claim) else (claim,)
 
 
 def _merge(readings: Readings, judged: Mapping[str, Claim]) -> Claim:
@@ -72,22 +101,21 @@ def _merge(readings: Readings, judged: Mapping[str, Claim]) -> Claim:
 
 
 def _verdicts(results: Results, specs: Sequence[Spec]) -> list[Claim]:
-    made = [(spec, *spec.comparisons(results)) for spec in specs]
-    tested = [_tests(results, spec, comparisons) for spec, comparisons, _ in made]
+    made = [(spec, *comparisons(results, spec)) for spec in specs]
+    tested = [_tests(results, spec, compared) for spec, compared, _ in made]
     broken = {  # by any claim that has the comparison
         _key(comparison)
-        for (_, comparisons, _), tests in zip(made, tested, strict=True)
-        for comparison, test in zip(comparisons, tests, strict=True)
+        for (_, compared, _), tests in zip(made, tested, strict=True)
+        for comparison, test in zip(compared, tests, strict=True)
         if test.reversed
     }
     claims = []
-    for (spec, comparisons, absent), own in zip(made, tested, strict=True):
+    for (spec, compared, absent), own in zip(made, tested, strict=True):
         tests = [
-            replace(test, reversed=_key(comparison) in broken)
-            for comparison, test in zip(comparisons, own, strict=True)
+            replace(test, reversed=_key(comparison) in broken) for comparison, test in zip(compared, own, strict=True)
         ]
-        claim = _check_claim(results, spec, comparisons, tests, absent)
-        claims.append(replace(claim, evidence=claim.evidence + spec.compared_with_floor(results)))
+        claim = _check_claim(results, spec, compared, tests, absent)
+        claims.append(replace(claim, evidence=claim.evidence + compared_with_floor(results, spec)))
     return claims
 
 

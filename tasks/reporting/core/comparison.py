@@ -9,8 +9,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.reporting.core import origins, published
+from tasks.reporting.core import origins
 from tasks.reporting.core.results import BASE, Results, System, unique
+from tasks.results.paper import Column, Paper, Table, Version, artefact_name
 
 COLUMNS = (
     "paper",
@@ -42,10 +43,10 @@ class Method:
     system: System | None
     setting: str = BASE
     """Of our system."""
-    version: published.Version | None = None
+    version: Version | None = None
     """What it is a version of, in a table of versions."""
 
-    def printed_as(self, column: published.Column) -> tuple[str, str]:
+    def printed_as(self, column: Column) -> tuple[str, str]:
         """`method` and `setting` in paper_tables.csv."""
         return (self.name, column.setting) if self.version is None else (self.version.method, self.version.setting)
 
@@ -54,8 +55,8 @@ class Method:
 class Entry:
     """One quantity of one method: printed (None where the paper has no such number) and ours (empty if not run)."""
 
-    table: published.Table
-    column: published.Column
+    table: Table
+    column: Column
     method: Method
     printed: float | None
     ours: NDArray[np.float64]
@@ -73,7 +74,7 @@ class Count:
     method: str = STATISTICS
     setting: str = ""
     data: str = ""
-    """As of `published.Column`."""
+    """As of `Column`."""
 
     def printed(self, results: Results) -> float | None:
         """What the paper prints of the suite's data; None for nothing."""
@@ -82,7 +83,7 @@ class Count:
         return printed_values(results, paper, self.data).get((self.artefact, self.method, self.setting, self.metric))
 
 
-def is_printed(results: Results, paper: published.Paper) -> bool:
+def is_printed(results: Results, paper: Paper) -> bool:
     """Whether the paper prints anything about the suite's data set."""
     return bool(printed_values(results, paper))
 
@@ -91,10 +92,10 @@ def statistics_title(results: Results) -> str:
     """What heads the statistics of the suite's data."""
     paper = results.reproduced
     share = " (part)" if origins.kind(results) == "part" else ""
-    return f"{f'{published.table_title(paper.data_table)}, s' if paper else 'S'}tatistics of {results.origin}{share}"
+    return f"{f'{artefact_name(paper.data_table)}, s' if paper else 'S'}tatistics of {results.origin}{share}"
 
 
-def methods(results: Results, table: published.Table) -> list[Method]:
+def methods(results: Results, table: Table) -> list[Method]:
     """Rows of a table: the paper's methods in its order, then ours alone, popularity among them.
 
     Methods that have not been run have a row only where the paper prints their numbers.
@@ -116,7 +117,7 @@ def methods(results: Results, table: published.Table) -> list[Method]:
     return rows + [Method(system.label, system) for system in results.compared if system not in known]
 
 
-def has_table(results: Results, table: published.Table) -> bool:
+def has_table(results: Results, table: Table) -> bool:
     """Whether a table stands in the report of such data. Without a paper, tables of versions of one method do not."""
     if results.paper is None and len(table.methods) < max(len(other.methods) for other in results.layout.tables):
         return False
@@ -179,24 +180,28 @@ def is_close(ours: float, printed: float) -> bool:
     return abs(ours - printed) <= NEAR * abs(printed)
 
 
-def measured_values(results: Results, method: Method, column: published.Column) -> NDArray[np.float64]:
+def measured_values(results: Results, method: Method, column: Column) -> NDArray[np.float64]:
     """Our values of one quantity of one method: (n_seeds,), empty where it was not run or the ratio is to nothing."""
     by_seed = measured_by_seed(results, method, column)
     return np.array([by_seed[seed] for seed in sorted(by_seed)], dtype=np.float64)
 
 
-def measured_by_seed(results: Results, method: Method, column: published.Column) -> dict[int, float]:
+def measured_by_seed(results: Results, method: Method, column: Column) -> dict[int, float]:
     """The same by seed."""
     if method.system is None:
         return {}
-    by_seed = [
-        results.by_seed(method.system, name, column.k, method.setting) for name in (column.metric, *column.ratio_to)
-    ]
-    if not column.ratio_to:
-        return by_seed[0]
-    seeds = set.intersection(*(set(metric) for metric in by_seed))
-    totals = {seed: sum(metric[seed] for metric in by_seed[1:]) for seed in seeds}
-    return {seed: by_seed[0][seed] / totals[seed] for seed in seeds} if all(t > 0 for t in totals.values()) else {}
+    return values_by_seed(results, method.system, column.metric, column.ratio_to, column.k, method.setting)
+
+
+def values_by_seed(
+    results: Results, system: System, metric: str, ratio_to: Sequence[str], k: int, setting: str
+) -> dict[int, float]:
+    """Seed -> value of a metric, divided by the sum of those of `ratio_to`, if any; empty where one is lacking."""
+    first, *others = (results.by_seed(system, name, k, setting) for name in (metric, *ratio_to))
+    if not others:
+        return first
+    totals = {seed: sum(other[seed] for other in others) for seed in first if all(seed in other for other in others)}
+    return {seed: first[seed] / total for seed, total in totals.items()} if all(t > 0 for t in totals.values()) else {}
 
 
 def frame(results: Results, counts: Sequence[tuple[Results, Count]] = ()) -> pl.DataFrame:
@@ -249,7 +254,7 @@ def _dataset(results: Results, data: str) -> str:
     return f"{data}-twin" if data and results.synthetic else data or results.dataset
 
 
-def _versions(results: Results, table: published.Table) -> list[Method]:
+def _versions(results: Results, table: Table) -> list[Method]:
     """Those that were run, and where the suite is set beside the paper also those that it prints."""
     compared = results.reproduced is not None
     rows = []
@@ -264,7 +269,7 @@ def _versions(results: Results, table: published.Table) -> list[Method]:
     return rows
 
 
-def printed_values(results: Results, paper: published.Paper, data: str = "") -> dict[tuple[str, str, str, str], float]:
+def printed_values(results: Results, paper: Paper, data: str = "") -> dict[tuple[str, str, str, str], float]:
     """(artefact, method, setting, metric) -> what the paper prints of the suite's data set, in our unit of metrics.
 
     Statistics of data sets are counts and stay as they are.
@@ -273,7 +278,7 @@ def printed_values(results: Results, paper: published.Paper, data: str = "") -> 
         under the same names nothing is printed.
     """
     pair = tuple(network.name for network in results.networks)
-    if data and pair and paper.pairs.get(pair) != results.origin:
+    if data and pair and paper.joined(pair) != results.origin:
         return {}
     rows = results.published.filter((pl.col("paper") == paper.key) & (pl.col("dataset") == (data or results.origin)))
     return {
@@ -283,7 +288,7 @@ def printed_values(results: Results, paper: published.Paper, data: str = "") -> 
     }
 
 
-def printed_statistics(results: Results, paper: published.Paper) -> dict[str, float]:
+def printed_statistics(results: Results, paper: Paper) -> dict[str, float]:
     """Metric -> what the paper's table of its data prints."""
     return {
         metric: value

@@ -11,28 +11,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from itertools import combinations
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tasks.reporting.core import comparison, origins
-from tasks.reporting.core.claim_specs import Claim, Spec
 from tasks.reporting.core.comparison import Entry, Method
 from tasks.reporting.core.findings import SIGNIFICANCE, paired_tests
-from tasks.reporting.core.published import Column, Table
 from tasks.reporting.core.results import Results
+from tasks.results.claims import KINDS, Claim, Kind, Reading, Reason
+from tasks.results.paper import Column, Table
 
-Kind = Literal[
-    "protocol unstated",
-    "their code differs from their text",
-    "their noise is smaller than claimed",
-    "our data are a part",
-    "not decided",
-]
-KINDS: tuple[Kind, ...] = get_args(Kind)
 UNDECIDED: Kind = "not decided"
 PART: Kind = "our data are a part"
 UNSHOWN = "within our spread"
@@ -42,92 +35,6 @@ PAIRS, REVERSED = "pairs", "reversed"
 COLUMNS = (PAIRS, REVERSED, *KINDS, UNSHOWN)
 """What is counted."""
 Values = tuple[NDArray[np.float64], NDArray[np.float64]]
-
-
-@dataclass(frozen=True)
-class Reading:
-    """Another reading of what a paper leaves open, or what its authors' code does, as far as a suite measured it."""
-
-    metric: tuple[str, str] = ("", "")
-    """A part of the name of a metric in METRICS, and what stands there instead; empty for the same metric."""
-    metric_rows: tuple[str, ...] = ()
-    """Rows of which that metric is read; empty for all."""
-    settings: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """Row of the table -> the setting of its system that stands in its place."""
-    systems: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """Row of the table -> the label of the system that stands in its place."""
-
-    def by_seed(self, results: Results, entry: Entry) -> dict[int, float]:
-        """Seed -> value of one row; empty where it was not measured."""
-        column, name = entry.column, entry.method.name
-        system = results.find(self.systems[name]) if name in self.systems else entry.method.system
-        setting: str | None = entry.method.setting
-        if system is not None and name in self.settings:
-            setting = results.find_setting(system, self.settings[name])
-        if setting is None:
-            return {}
-        if self.metric[0] and (not self.metric_rows or name in self.metric_rows):
-            old, new = self.metric
-            column = replace(column, metric=column.metric.replace(old, new))
-        return comparison.measured_by_seed(results, Method(name, system, setting), column)
-
-    def changes(self, pair: Pair) -> bool:
-        """Whether anything of a pair is read otherwise."""
-        rows = {pair.better.method.name, pair.worse.method.name}
-        measured = bool(self.metric[0]) and self.metric[0] in pair.column.metric
-        measured &= not self.metric_rows or bool(rows & {*self.metric_rows})
-        return measured or bool(rows & {*self.settings, *self.systems})
-
-
-@dataclass(frozen=True)
-class Reason:
-    """Why pairs are reversed."""
-
-    name: str
-    """A few words."""
-    kind: Kind
-    evidence: str
-    """What shows it, in one or two sentences."""
-    sources: tuple[str, ...]
-    """Where that stands: docs/PAGE.md#section, or a test as path::name."""
-    tables: tuple[str, ...] = ()
-    """Keys of the tables whose pairs it may cover; empty for all."""
-    better: tuple[str, ...] = ()
-    """Rows of which one must be the better of the pair in print; empty for any."""
-    not_worse: tuple[str, ...] = ()
-    """Rows of which none may be the worse of the pair in print."""
-    rows: tuple[str, ...] = ()
-    """Rows of which one must be in the pair; empty for any."""
-    metrics: tuple[str, ...] = ()
-    """How the printed names of its metrics begin; empty for all."""
-    claims: tuple[str, ...] = ()
-    """How the claims begin that it may cover, of a paper that prints no number of a method; it covers no pair then."""
-    measured: tuple[Spec, ...] = ()
-    """What of ours bears on these claims, as a claim of its own: its numbers stand with them."""
-    reading: Reading | None = None
-    """What must order a pair as printed; None where the evidence is of another sort."""
-    turned: int = 0
-    """Pairs of a suite that we reverse and that its reading orders as printed, by means; see `weighed`."""
-    broken: int = 0
-    """Pairs that we order as printed and its reading reverses."""
-
-    def absent(self, results: Results) -> list[str]:
-        """Labels of systems that its reading needs and that the suite has no results of."""
-        wanted = () if self.reading is None else self.reading.systems.values()
-        return [label for label in wanted if results.find(label) is None]
-
-    def may_cover(self, pair: Pair) -> bool:
-        """Whether it speaks of a pair, whatever its reading says of it."""
-        better, worse = pair.better.method.name, pair.worse.method.name
-        return (
-            not self.claims
-            and (not self.tables or pair.table.key in self.tables)
-            and (not self.better or better in self.better)
-            and worse not in self.not_worse
-            and (not self.rows or bool({better, worse} & {*self.rows}))
-            and (not self.metrics or pair.column.published.startswith(self.metrics))
-            and (self.reading is None or self.reading.changes(pair))
-        )
 
 
 @dataclass(frozen=True)
@@ -168,6 +75,12 @@ class Pair:
         return float(self.better.ours.mean() - self.worse.ours.mean())
 
 
+def absent(results: Results, reason: Reason) -> list[str]:
+    """Labels of systems that a reason's reading needs and that the suite has no results of."""
+    wanted = () if reason.reading is None else reason.reading.systems.values()
+    return [label for label in wanted if results.find(label) is None]
+
+
 def pairs(results: Results, reasons: Sequence[Reason]) -> list[Pair]:
     """Every pair that is ordered in print and was run, column by column; none of replicas, or without a paper.
 
@@ -193,7 +106,7 @@ def weighed(results: Results, reasons: Sequence[Reason]) -> list[Reason]:
     for reason in reasons:
         turned = broken = 0
         for pair in every:
-            if reason.reading is None or not reason.reading.changes(pair):
+            if reason.reading is None or not changes(reason.reading, pair):
                 continue
             first, second = _values(results, pair, reason.reading)
             difference = first.mean() - second.mean() if len(first) else 0.0
@@ -254,7 +167,7 @@ def _with_reasons(results: Results, every: Sequence[Pair], reasons: Sequence[Rea
     """
     made = [replace(pair, shown=pair.order == "reversed" and _is_shown(results, pair)) for pair in every]
     for reason in reasons:
-        at = [n for n, p in enumerate(made) if p.order == "reversed" and p.reason is None and reason.may_cover(p)]
+        at = [n for n, p in enumerate(made) if p.order == "reversed" and p.reason is None and may_cover(reason, p)]
         if reason.reading is not None:
             claims = {str(n): _values(results, made[n], reason.reading) for n in at}
             held = {name for name, p in _corrected(results, claims).items() if p < SIGNIFICANCE}
@@ -262,6 +175,47 @@ def _with_reasons(results: Results, every: Sequence[Pair], reasons: Sequence[Rea
         for n in at:
             made[n] = replace(made[n], reason=reason)
     return made
+
+
+def may_cover(reason: Reason, pair: Pair) -> bool:
+    """Whether a reason speaks of a pair, whatever its reading says of it."""
+    better, worse = pair.better.method.name, pair.worse.method.name
+    return (
+        not reason.claims
+        and (not reason.tables or pair.table.key in reason.tables)
+        and (not reason.better or is_row(better, reason.better))
+        and not is_row(worse, reason.not_worse)
+        and (not reason.rows or bool({better, worse} & {*reason.rows}))
+        and (not reason.metrics or pair.column.published.startswith(reason.metrics))
+        and (reason.reading is None or changes(reason.reading, pair))
+    )
+
+
+def is_row(row: str, patterns: Sequence[str]) -> bool:
+    """Whether a row is one of those that patterns stand for."""
+    return any(fnmatchcase(row, pattern) for pattern in patterns)
+
+
+def changes(reading: Reading, pair: Pair) -> bool:
+    """Whether a reading has anything of a pair otherwise."""
+    rows = {pair.better.method.name, pair.worse.method.name}
+    measured = bool(reading.metric[0]) and reading.metric[0] in pair.column.metric
+    measured &= not reading.metric_rows or bool(rows & {*reading.metric_rows})
+    return measured or bool(rows & {*reading.settings, *reading.systems})
+
+
+def _by_seed(results: Results, reading: Reading, entry: Entry) -> dict[int, float]:
+    """Seed -> value of one row by a reading; empty where it was not measured."""
+    column, name = entry.column, entry.method.name
+    system = results.find(reading.systems[name]) if name in reading.systems else entry.method.system
+    setting: str | None = entry.method.setting
+    if system is not None and name in reading.settings:
+        setting = results.find_setting(system, reading.settings[name])
+    if setting is None:
+        return {}
+    if reading.metric[0] and (not reading.metric_rows or name in reading.metric_rows):
+        column = replace(column, metric=column.metric.replace(*reading.metric))
+    return comparison.measured_by_seed(results, Method(name, system, setting), column)
 
 
 def _is_shown(results: Results, pair: Pair) -> bool:
@@ -273,7 +227,7 @@ def _is_shown(results: Results, pair: Pair) -> bool:
 
 def _values(results: Results, pair: Pair, reading: Reading) -> Values:
     """What a reading says of both methods at the seeds that both have, turned so that more is better."""
-    first, second = (reading.by_seed(results, entry) for entry in (pair.better, pair.worse))
+    first, second = (_by_seed(results, reading, entry) for entry in (pair.better, pair.worse))
     seeds = sorted(first.keys() & second.keys())
     sign = 1.0 if pair.column.better == "higher" else -1.0
     return sign * np.array([first[seed] for seed in seeds]), sign * np.array([second[seed] for seed in seeds])

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tasks.evaluation.run_numbers import split_of
-from tasks.reporting.core import comparison, findings, ledger, published
+from tasks.reporting.core import comparison, findings, ledger
 from tasks.reporting.core.chart import (
     LOW,
     SMALL,
@@ -26,6 +26,8 @@ from tasks.reporting.core.findings import refutations
 from tasks.reporting.core.layout import number, with_interval
 from tasks.reporting.core.results import BASE, Results, System, unique
 from tasks.reporting.core.sweeps import NAMES, as_number, swept
+from tasks.reporting.core.words import wording
+from tasks.results.paper import Figure, Table
 
 EMPHASISED = 7
 """Systems with a colour, where there are more; those beyond five have another shape."""
@@ -58,7 +60,7 @@ def tradeoff(results: Results, k: int) -> Chart:
         "Gain is over always guessing the most frequent class, with its 95 % interval over attacked users and "
         f"{seeds}; that of ranking is over {results.word_for_run}s."
     )
-    words = results.layout.words
+    words = wording(results.layout)
     return Chart(
         "chart-gains",
         "Utility and what attacks gain",
@@ -105,7 +107,7 @@ def frontier(results: Results, k: int) -> Chart:
     return Chart(
         "frontier",
         f"{utility.at(k)} by accounted ε",
-        f"{results.layout.words.direction}, left is safer. Red ✗: an audit refutes the claimed ε. "
+        f"{wording(results.layout).direction}, left is safer. Red ✗: an audit refutes the claimed ε. "
         f"Bars: 95 % intervals over {results.word_for_run}s.",
         [panel] if series else [],
         finding=finding,
@@ -251,7 +253,7 @@ def swept_in_figures(results: Results) -> list[System]:
     return [system for system in systems if system is not None]
 
 
-def ranking_by_length(results: Results, table: published.Table, _: int) -> Chart:
+def ranking_by_length(results: Results, table: Table, _: int) -> Chart:
     """Every ranking metric of the table against the length of the list, under its protocol."""
     first = {column.metric: f"{column.group}@K" for part in table.parts for column in part.columns}
     protocol = table.parts[0].columns[0].protocol
@@ -263,6 +265,18 @@ def ranking_by_length(results: Results, table: published.Table, _: int) -> Chart
         [panel for panel in panels if panel.series],
         run=results.word_for_run,
     )
+
+
+def figure_by_length(results: Results, figure: Figure, _: int) -> Chart:
+    """Every ranking metric of the suite against the length of the list, R."""
+    first = {quality.metric: quality.label for quality in results.layout.qualities}
+    panels = [
+        replace(curves(results, metric, f"{label}@R, full", f"{label}@R"), x_label="R")
+        for metric, label in first.items()
+    ]
+    drawn = [panel for panel in panels if panel.series]
+    text = "Higher is better. Bars: 95 % intervals over seeds."
+    return Chart(f"chart-{figure.key}", "Ranking by length of the list", text, drawn, run=results.word_for_run)
 
 
 def curves(results: Results, metric: str, title: str, label: str, levels: Sequence[Level] = ()) -> Panel:
@@ -359,7 +373,7 @@ def sample_of(results: Results, names: Iterable[str], *, attacked: bool = False,
         for system in results.compared
         if system.label in drawn
     ]
-    sample = sample_size(len(runs), runs, results.layout.words.run if first_split else results.word_for_run)
+    sample = sample_size(len(runs), runs, wording(results.layout).run if first_split else results.word_for_run)
     return f"{sample}, {results.n_targets} attacked users" if attacked and results.n_targets else sample
 
 

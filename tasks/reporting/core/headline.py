@@ -8,10 +8,10 @@ from typing import Any, get_args
 
 from tasks.reporting.core import comparison, differences, figures, findings, ledger
 from tasks.reporting.core.chart import Chart
-from tasks.reporting.core.claim_specs import Claim, Verdict
 from tasks.reporting.core.layout import join_words
-from tasks.reporting.core.published import Column, Part, Table
 from tasks.reporting.core.results import BASE, Results, System
+from tasks.results.claims import Claim, Verdict
+from tasks.results.paper import Column, Part, Table
 
 LINES = 10
 """Systems that a terminal shows."""

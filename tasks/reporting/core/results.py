@@ -15,9 +15,10 @@ from tasks.errors import DataError
 from tasks.evaluation.gains import Gain
 from tasks.evaluation.run_numbers import split_of
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.reporting.core.published import Paper
 from tasks.reporting.core.setting_names import BASE as BASE
 from tasks.reporting.core.setting_names import by_value, comparison_text, parts
+from tasks.reporting.core.words import wording
+from tasks.results.paper import Paper
 
 YARDSTICKS = ("popularity", "dp-popularity")
 """Systems that every table of a top-K recommender carries (docs/methods.md §8)."""
@@ -163,7 +164,7 @@ class Results:
     layout: Paper
     """The paper whose tables the suite is shown in."""
     paper: str | None
-    """Whose tables, figures and claims the report has (a key of `tasks.papers.REPORTS`); None: of no paper."""
+    """Whose tables, figures and claims the report has (a key of `tasks.papers.PAPERS`); None: of no paper."""
     dataset: str
     synthetic: bool
     stands_for: str
@@ -230,7 +231,7 @@ class Results:
     @property
     def word_for_run(self) -> str:
         """What is repeated, in the singular: a seed, a fold, or a run of a seed on a split."""
-        return self.layout.words.run if self.n_splits == 1 else "run"
+        return wording(self.layout).run if self.n_splits == 1 else "run"
 
     def run(self, stage: str, name: str) -> Run | None:
         """The provenance of a stage; None where there is no record of it."""

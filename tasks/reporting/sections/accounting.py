@@ -9,10 +9,11 @@ from tasks.reporting.core import ledger
 from tasks.reporting.core.chart import Chart, Panel, Point, Series
 from tasks.reporting.core.figures import crossing_levels, point_of, yardstick_levels
 from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, join_words, missing_cell, number
-from tasks.reporting.core.published import Mode
 from tasks.reporting.core.results import BASE, Results, System, unique
 from tasks.reporting.core.section import Section, optional, paragraph
 from tasks.reporting.core.sweeps import base_value, parse_setting
+from tasks.reporting.core.words import wording
+from tasks.results.paper import Mode
 
 
 def section(results: Results, k: int) -> Section:
@@ -49,7 +50,7 @@ def table(results: Results, k: int) -> Table | None:
     if not rows:
         return None
     headings = ["Mode", "system", *(quality.at(k) for quality in qualities), "claimed", "accounted", "why"]
-    run = results.layout.words.run if alone else results.word_for_run
+    run = wording(results.layout).run if alone else results.word_for_run
     return Table(
         f"Published and rigorous accounting: mean ± standard deviation over {run}s, and ε of one run",
         [Heading(text, NUMBER if 1 < place < 2 + len(qualities) else "") for place, text in enumerate(headings)],
@@ -66,7 +67,7 @@ def chart(results: Results, k: int) -> Chart:
         for mode, system in modes
     ]
     series = [Series(modes[at][0].name, at, [point], line=False) for at, point in enumerate(points) if point]
-    run = results.layout.words.run if alone else results.word_for_run
+    run = wording(results.layout).run if alone else results.word_for_run
     panel = Panel(
         f"{utility.at(k)}, {utility.spoken}",
         "",

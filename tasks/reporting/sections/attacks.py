@@ -23,9 +23,9 @@ from tasks.reporting.core.layout import (
     number,
     with_interval,
 )
-from tasks.reporting.core.published import ATTACKERS
 from tasks.reporting.core.results import Results, System
 from tasks.reporting.core.section import Fold, Section, bullets, optional, paragraph, subsection
+from tasks.reporting.core.words import ATTACKERS
 
 NOT_RUN = "not run"
 BLURRING = "blurm"

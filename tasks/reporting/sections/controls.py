@@ -28,9 +28,9 @@ from tasks.reporting.core.layout import (
     plain_cell,
     with_interval,
 )
-from tasks.reporting.core.published import EVERYTHING, MAJORITY, SCORES, inference, interests
 from tasks.reporting.core.results import Network, Results, System
 from tasks.reporting.core.section import Section, optional, paragraph
+from tasks.reporting.core.words import EVERYTHING, MAJORITY, SCORES, inference, interests
 
 RANDOM = "random"
 """Label of the system that knows nothing."""

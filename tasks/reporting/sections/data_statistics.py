@@ -50,7 +50,7 @@ def _with_code(text: str) -> Markup:
 
 def table(results: Results) -> Table | None:
     """Users, items, interactions, average length and user features; None where the paper prints none of any data."""
-    if not results.layout.statistics:
+    if not results.layout.notes:
         return None
     paper = results.reproduced
     printed = {} if paper is None else comparison.printed_statistics(results, paper)
@@ -102,7 +102,7 @@ def counts(results: Results, report: PaperReport) -> list[comparison.Count]:
     """What the paper's reports count of its data and set in its method; nothing where it prints none of any data."""
     if report.counts is not None:
         return report.counts(results)
-    if not results.layout.statistics:
+    if not results.layout.notes:
         return []
     ours = statistics(results.processed)
     return [comparison.Count(results.layout.data_table, name, value) for name, value in ours.items()]
@@ -112,7 +112,7 @@ def steps(results: Results) -> Table | None:
     """What each step of the protocol left; None where the paper prints none of any data."""
     if results.networks:
         return networks.steps(results)
-    if not results.layout.statistics:
+    if not results.layout.notes:
         return None
     linked = any("links" in count for count in results.processed.counts)
     rows = [
@@ -138,7 +138,7 @@ def steps(results: Results) -> Table | None:
 def note(results: Results) -> str:
     """What to know when the printed statistics are set beside ours; empty where nothing is."""
     paper = results.reproduced
-    return "" if paper is None else paper.statistics.get(results.origin, "")
+    return "" if paper is None else paper.notes.get(results.origin, "")
 
 
 def statistics(processed: Processed) -> dict[str, float]:

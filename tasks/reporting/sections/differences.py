@@ -9,9 +9,8 @@ from typing import TypeVar
 from markupsafe import Markup
 
 from tasks.reporting.core import differences, origins
-from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.claims import evaluate
-from tasks.reporting.core.differences import KINDS, PART, REVERSED, UNDECIDED, UNSHOWN, Pair, Reason
+from tasks.reporting.core.differences import PART, REVERSED, UNDECIDED, UNSHOWN, Pair
 from tasks.reporting.core.layout import (
     NUMBER,
     Cell,
@@ -26,6 +25,8 @@ from tasks.reporting.core.layout import (
 from tasks.reporting.core.paper_report import PaperReport
 from tasks.reporting.core.results import Results, unique
 from tasks.reporting.core.section import Blocks, Fold, Section, bullets, optional, paragraph
+from tasks.reporting.core.words import wording
+from tasks.results.claims import KINDS, Claim, Reason
 
 ABOUT = (
     "A pair is two methods of one printed column, as far as it prints them apart and both were run; of several scores "
@@ -98,7 +99,7 @@ def summary(every: Sequence[Pair]) -> str:
 
 def notes(results: Results, every: Sequence[Pair]) -> Markup:
     """What the counts do not say."""
-    said = WITHIN.format(results.layout.words.run)
+    said = WITHIN.format(wording(results.layout).run)
     if origins.kind(results) == "part" and not differences.counts(every)[PART]:
         said += f" {NO_PART}"
     return paragraph("{}", said, kind="soft")

@@ -6,6 +6,7 @@ from tasks.reporting.core import findings, ledger
 from tasks.reporting.core.findings import Difference
 from tasks.reporting.core.layout import count, format_difference, join_words, name_some, number, with_interval
 from tasks.reporting.core.results import Results, System
+from tasks.reporting.core.words import wording
 from tasks.reporting.sections import alignment, means, reconstruction
 
 FEW_SEEDS = 3
@@ -135,7 +136,7 @@ def _cost(results: Results, protecting: list[System], k: int) -> str:
 def _yardstick(results: Results, k: int) -> str:
     """How every private system ranks beside the private list of best-sellers, and for what accounted budget."""
     layout = results.layout
-    yardstick, words = results.find(layout.private_yardstick), layout.words
+    yardstick, words = results.find(layout.private_yardstick), wording(layout)
     if yardstick is None:
         return ""
     differences = [

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 
 from tasks.reporting.core import findings
-from tasks.reporting.core.published import MAJORITY, SCORES, inference
 from tasks.reporting.core.results import BASE, Results, System
+from tasks.reporting.core.words import MAJORITY, SCORES, inference
 from tasks.reporting.sections import alignment, links
 from tasks.reporting.sections.controls import RANDOM
 

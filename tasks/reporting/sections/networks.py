@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tasks.reporting.core import comparison, published
+from tasks.reporting.core import comparison
 from tasks.reporting.core.layout import NUMBER, Cell, Heading, Row, Table, format_difference, join_words, missing_cell
 from tasks.reporting.core.results import Results
+from tasks.results import paper as published
 
 COUNTED = ("users", "posts", "friendships")
 """What is counted of each network, as the paper calls it."""
@@ -42,7 +43,7 @@ def counts(results: Results) -> list[comparison.Count]:
         ours = {name: getattr(network, name) or None for name in COUNTED}
         ours |= {WRITES: ours["posts"]}
         counted += [comparison.Count(layout.data_table, name, value, data=network.name) for name, value in ours.items()]
-    both = layout.pairs.get(tuple(network.name for network in results.networks), results.origin)
+    both = layout.joined(tuple(network.name for network in results.networks)) or results.origin
     return [*counted, comparison.Count(layout.data_table, "anchor_users", results.anchors, data=both)]
 
 

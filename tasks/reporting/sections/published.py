@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from tasks.reporting.core import comparison, figures, headline, origins
-from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.paper_report import PaperReport
-from tasks.reporting.core.published import table_title
 from tasks.reporting.core.results import Results
 from tasks.reporting.core.section import Blocks, Fold, Section, bullets, heading, optional, paragraph
 from tasks.reporting.sections import data_statistics, reconstruction, tables, word_vectors
+from tasks.results.claims import Claim
+from tasks.results.paper import artefact_name
 
 RULE = (
     "A claim is supported where each of its comparisons is significant. It is contradicted where one is the other way, "
@@ -126,7 +126,7 @@ def _preparation(results: Results, report: PaperReport, claims: Sequence[Claim])
 
 def _heading(results: Results, key: str, title: str) -> Markup:
     """A heading with the number of the table where there is a paper."""
-    return heading("{}", f"{table_title(key)}: {title}" if results.reproduced else title, anchor=key)
+    return heading("{}", f"{artefact_name(key)}: {title}" if results.reproduced else title, anchor=key)
 
 
 def _tables(results: Results, report: PaperReport, claims: Sequence[Claim], k: int) -> list[Blocks]:

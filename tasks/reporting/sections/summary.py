@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tasks.reporting.core import findings, ledger
-from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.claims import verdict_counts
 from tasks.reporting.core.layout import DASH, Cell, Heading, Row, Table, join_words, words
 from tasks.reporting.core.results import Results, unique
 from tasks.reporting.core.section import Blocks, Section, bullets, heading, paragraph
+from tasks.reporting.core.words import wording
 from tasks.reporting.sections import composition, controls, lead, reconstruction, strongest
+from tasks.results.claims import Claim
 
 VECTORS = (
     "“Better” and “worse” are said only where the paired test over seeds is significant at 5 % after Holm's "
@@ -100,7 +101,7 @@ def _vectors(results: Results) -> list[Blocks]:
 
 def _quality(results: Results, k: int) -> list[Blocks]:
     """Of systems that rank or predict: how well they do."""
-    spoken = results.layout.words
+    spoken = wording(results.layout)
     about = [paragraph("{}", f"{_about(results)} {VARIATION.format(_variation(results))}", kind="soft")]
     texts, where = standing(results, k), 'Every difference is <a href="#comparisons">drawn</a> with its interval.'
     return [heading("{}", spoken.quality), *about, bullets(texts), *([paragraph(where)] if texts else [])]
@@ -108,7 +109,7 @@ def _quality(results: Results, k: int) -> list[Blocks]:
 
 def _about(results: Results) -> str:
     """How differences are tested."""
-    spoken = results.layout.words
+    spoken = wording(results.layout)
     if results.layout.overlap is not None:
         return OVERLAPPING.format(spoken.yardsticks, spoken.run)
     if results.n_splits > 1:
@@ -124,7 +125,7 @@ def _variation(results: Results) -> str:
         return "other seeds, and with them other splits of the users and of pairs"
     if results.layout.overlap is not None:
         return f"the {results.word_for_run}s of one cross-validation"
-    return f"other seeds and {results.layout.words.splits}" if results.n_splits > 1 else "other seeds on this split"
+    return f"other seeds and {wording(results.layout).splits}" if results.n_splits > 1 else "other seeds on this split"
 
 
 def standing(results: Results, k: int) -> list[str]:

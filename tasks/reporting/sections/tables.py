@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.evaluation.statistics import ordering_agreement
-from tasks.reporting.core import audits, comparison, findings, ledger, published
+from tasks.reporting.core import audits, comparison, findings, ledger
 from tasks.reporting.core.comparison import Entry
 from tasks.reporting.core.headline import REFUTED
 from tasks.reporting.core.layout import (
@@ -31,7 +31,9 @@ from tasks.reporting.core.layout import (
 )
 from tasks.reporting.core.results import BASE, Results, System, unique
 from tasks.reporting.core.section import Blocks, Fold, Section, paragraph
+from tasks.reporting.core.words import wording
 from tasks.reporting.sections.controls import level
+from tasks.results import paper as published
 
 NOT_RUN = "not run"
 
@@ -66,7 +68,7 @@ def headline(results: Results, k: int) -> Table:
         rows.append(Row("ratings alone: advantage", [*blank, *alone, *budgets], "reference"))
     groups_measured = [
         (name, group)
-        for name, group in layout.measured
+        for name, group in layout.measured.items()
         if any(len(results.values(of, each.metric, each.cutoff(0))) for of in results.systems for each in group)
     ]
     for system in (*results.compared, *results.elsewhere):
@@ -78,7 +80,7 @@ def headline(results: Results, k: int) -> Table:
     headings = ["System", *ranked, *attributes, *further, "claimed", "accounted", "audited"]
     marks = ["", *_marks(results), *("" for _ in further), LOWER, LOWER, ""]
     groups = [
-        (layout.words.quality, len(ranked)),
+        (wording(layout).quality, len(ranked)),
         (f"Advantage of the {results.shown_attacker} attacker", len(attributes)),
     ]
     groups += [*((name, len(group)) for name, group in groups_measured), ("ε of one run", 3)]
@@ -179,10 +181,10 @@ def _references(results: Results, columns: Sequence[published.Column]) -> list[R
 
 def _controls(results: Results, columns: Sequence[published.Column]) -> list[Row]:
     """What needs no method, for the columns that have such controls."""
-    names = unique([name for column in columns for name, _ in column.controls])
+    names = unique([name for column in columns for name in column.controls])
     rows = []
     for name in names:
-        metrics = [dict(column.controls).get(name, "") for column in columns]
+        metrics = [column.controls.get(name, "") for column in columns]
         rows.append(Row(name, [plain_cell(level(results, metric)) for metric in metrics], "reference"))
     return rows
 

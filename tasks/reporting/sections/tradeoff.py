@@ -17,6 +17,7 @@ from tasks.reporting.core.layout import Cell, Heading, Row, Table, join_words, m
 from tasks.reporting.core.results import Results, System, unique
 from tasks.reporting.core.section import Section, paragraph
 from tasks.reporting.core.sweeps import settings_along
+from tasks.reporting.core.words import wording
 
 ROUNDED = 1.01
 """By which factor an accounted ε may exceed the one that a system was run at and still be called the same."""
@@ -31,7 +32,7 @@ def section(results: Results, k: int) -> Section:
         about=paragraph(
             "The figure to read first: a private system is worth its noise {}. A claimed ε is no guarantee where the "
             "accounted one is larger or none.",
-            results.layout.words.worth,
+            wording(results.layout).worth,
         ),
     )
 

@@ -9,14 +9,15 @@ from math import floor
 
 from tasks.evaluation.gains import Gain
 from tasks.reporting.core import comparison, findings, headline, ledger, units
-from tasks.reporting.core.claim_specs import Claim
 from tasks.reporting.core.claims import verdict_counts
 from tasks.reporting.core.corrections import AS_A_VISIT
 from tasks.reporting.core.findings import Refutation, refutations
 from tasks.reporting.core.layout import count, join_words, number
 from tasks.reporting.core.results import BASE, Results, System, unique
 from tasks.reporting.core.sweeps import NAMES
+from tasks.reporting.core.words import wording
 from tasks.reporting.sections import alignment, lead, membership, reconstruction, strongest
+from tasks.results.claims import Claim
 
 NAMED = 4
 """Up to so many systems are named, more are counted."""
@@ -158,7 +159,7 @@ def _utility(results: Results, k: int) -> Line | None:
            if of.system == _own_method(results)}  # fmt: skip
     counts = join_words([f"{n} {way}{_with(own.get(way, ''), n)}" for way, n in ways.items() if n])
     private = lead.counted(results, len(mine))
-    text = f"{private} against {yardstick.label}, {results.layout.words.yardstick}: {counts}"
+    text = f"{private} against {yardstick.label}, {wording(results.layout).yardstick}: {counts}"
     if open_ and min(len(difference.system.seeds) for difference in mine) < lead.FEW_SEEDS:
         text += f" (fewer than {lead.FEW_SEEDS} {results.word_for_run}s decide little)"
     if better:

@@ -29,7 +29,7 @@ def shown(results: Results, judged: pl.DataFrame) -> dict[str, Any]:
     compared = results.spreads.filter(pl.col("experiment").is_in(list(systems)))
     for bins in compared.partition_by("experiment", "metric", maintain_order=True):
         experiment, metric, k = bins.row(0)[:3]
-        total = bins["users"].sum()
+        total = int(bins["users"].sum())
         row = rows.setdefault(experiment, {"experiment": experiment, "label": systems[experiment], "users": total})
         below = list(zip(bins["high"], accumulate(bins["users"]), strict=True))
         for name, share in (("tenth", 0.1), ("half", 0.5)):

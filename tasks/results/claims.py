@@ -1,0 +1,266 @@
+"""What a paper claims, as comparisons of our numbers, and why methods may be ordered otherwise than printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from typing import Annotated, Any, Literal, NamedTuple, get_args
+
+from pydantic import BeforeValidator, ConfigDict
+from pydantic.dataclasses import dataclass
+
+STRICT = ConfigDict(extra="forbid")
+Verdict = Literal["supported", "contradicted", "depends on the reading", "not decided", "not run"]
+Kind = Literal[
+    "protocol unstated",
+    "their code differs from their text",
+    "their noise is smaller than claimed",
+    "our data are a part",
+    "not decided",
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+@dataclass(frozen=True, config=STRICT)
+class Claim:
+    """A published claim and its verdict on our numbers."""
+
+    artefact: str
+    """The table or figure it is about: its key in the paper."""
+    claim: str
+    verdict: Verdict
+    evidence: str
+
+    @property
+    def kind(self) -> str:
+        """The verdict as one word."""
+        return self.verdict.replace(" ", "-")
+
+
+@dataclass(frozen=True, config=STRICT)
+class Measure:
+    """A quantity, averaged over cut-offs. `factor` scales the right side of a comparison.
+
+    Where `against` is named, it does so in what contradicts the claim: a factor of ours that is stricter than the
+    paper's words may leave a claim undecided, and contradicts none that holds without it.
+    """
+
+    name: str
+    metric: str
+    ks: tuple[int, ...] = (0,)
+    """Cut-offs; 0 for a metric without one."""
+    better: Literal["higher", "lower"] = "higher"
+    factor: float = 1.0
+    against: float | None = None
+    digits: int = 3
+    """Decimals in the evidence."""
+    ratio_to: tuple[str, ...] = ()
+    """Metrics by whose sum `metric` is divided; empty for `metric` as it is."""
+
+    @property
+    def sign(self) -> float:
+        """+1 where higher is better."""
+        return 1.0 if self.better == "higher" else -1.0
+
+
+def _items(at: Any) -> Any:
+    return tuple(at.items()) if isinstance(at, Mapping) else at
+
+
+Values = Annotated[tuple[tuple[str, float], ...], BeforeValidator(_items)]
+"""Keys of a configuration and their values; a mapping in YAML."""
+
+
+@dataclass(frozen=True, config=STRICT)
+class Side:
+    """A method by the paper's name (or a model's own), at setting `base` or at a value of a swept key."""
+
+    method: str
+    key: str = ""
+    value: float = 0.0
+    setting: str = ""
+    """Values of its configuration, as `Results.find_setting` reads them, where they are not of a swept key alone."""
+    version: str | None = ""
+    """What that setting is called; None where the evidence names the method alone."""
+    at: Values = ()
+    """Keys and values of a setting that varies several, or none where all are as at setting `base`."""
+
+
+def _side(given: Any) -> Any:
+    return Side(given) if isinstance(given, str) else given
+
+
+AnySide = Annotated[Side, BeforeValidator(_side)]
+"""A name alone stands for that method at setting `base`."""
+
+
+class Pair(NamedTuple):
+    """Two sides of a comparison."""
+
+    better: AnySide
+    than: AnySide
+
+
+@dataclass(frozen=True, config=STRICT)
+class Statement:
+    """A sentence of the paper, and where it is from."""
+
+    artefact: str
+    claim: str
+    floor: str = field(default="", kw_only=True)
+    """Label of a trivial baseline with which all is compared that the claim calls better; empty for none."""
+
+
+@dataclass(frozen=True, config=STRICT)
+class Order(Statement):
+    """In each pair the first is better than the second, on every measure (`most`: on most of them)."""
+
+    pairs: tuple[Pair, ...]
+    measures: tuple[Measure, ...]
+    most: bool = False
+    apart: bool = False
+    """Whether each pair is a case of its own, not each measure."""
+    near: str = ""
+    """A method to which the first is closer than the second, run by run; empty where it is better."""
+    at_most: float | None = None
+    """By which share of the second the first exceeds it at most; None for no limit."""
+
+    @property
+    def cases(self) -> int:
+        """Measures, or pairs by each of them, run or not."""
+        return len(self.measures) * (len(self.pairs) if self.apart else 1)
+
+
+@dataclass(frozen=True, config=STRICT)
+class Trend(Statement):
+    """A measure rises (or falls) with a swept key, or with the cut-off where `key` is "K".
+
+    Per run: the least-squares slope over the ranks of the values, of the mean over `methods`; where `below` is named,
+    of how far they stay below that method, where `near` is, of how far they are from it on either side.
+    """
+
+    key: str
+    methods: tuple[str, ...]
+    measures: tuple[Measure, ...]
+    rises: bool
+    below: str = ""
+    near: str = ""
+    most: bool = False
+    values: tuple[float, ...] = ()
+    """Values of the key that count; empty for all that were run."""
+    at: Values = ()
+    """What other keys are held at, where not at setting `base`."""
+    minus: Values = ()
+    """What is subtracted: the same with other keys held at these; empty for nothing."""
+
+    @property
+    def cases(self) -> int:
+        """Measures, run or not."""
+        return len(self.measures)
+
+
+Spec = Order | Trend
+"""A claim before it is tested."""
+
+
+@dataclass(frozen=True, config=STRICT)
+class Readings:
+    """A sentence of the paper that can be interpreted in several ways: one claim, judged by each of them."""
+
+    artefact: str
+    claim: str
+    specs: dict[str, Spec]
+    """Interpretation in words -> what tests it."""
+
+
+@dataclass(frozen=True, config=STRICT)
+class Computed:
+    """A claim of arithmetic, decided by a function of the paper's own."""
+
+    artefact: str
+    claim: str
+    computed_by: str
+    """`module:function`, of results, that returns verdict and evidence."""
+
+
+Row = Order | Trend | Readings | Computed | Claim
+_CLASSES: dict[str, type[Order | Trend | Computed | Claim]] = {
+    "pairs": Order,
+    "key": Trend,
+    "computed_by": Computed,
+    "verdict": Claim,
+}
+"""A key that rows of one class alone have -> that class."""
+
+
+def row(given: dict[str, Any]) -> Row:
+    """A claim of its row, with all texts filled in.
+
+    `better` and `than` stand for all pairs of one of each. A row of `readings` is a claim's row named by `reading`.
+
+    Raises:
+        pydantic.ValidationError: a key is unknown, missing or of another type.
+    """
+    if "readings" in given:
+        specs = {each["reading"]: _test({"artefact": given["artefact"]} | each) for each in given["readings"]}
+        return Readings(given["artefact"], given["claim"], specs)  # type: ignore[arg-type]  # validated there
+    return _test(given)
+
+
+def _test(given: dict[str, Any]) -> Order | Trend | Computed | Claim:
+    fields = {key: value for key, value in given.items() if key != "reading"}
+    if "better" in fields:
+        first, second = (_list(fields.pop(key)) for key in ("better", "than"))
+        fields["pairs"] = [Pair(better, than) for better in first for than in second]
+    return next((kind for key, kind in _CLASSES.items() if key in fields), Order)(**fields)
+
+
+def _list(value: Any) -> Iterable[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+@dataclass(frozen=True, config=STRICT)
+class Reading:
+    """Another interpretation of what a paper leaves open, or what its authors' code does, as far as it was measured."""
+
+    metric: tuple[str, str] = ("", "")
+    """A part of the name of a metric in METRICS, and what stands there instead; empty for the same metric."""
+    metric_rows: tuple[str, ...] = ()
+    """Rows of which that metric is read; empty for all."""
+    settings: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Row of the table -> the setting of its system that stands in its place."""
+    systems: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Row of the table -> the label of the system that stands in its place."""
+
+
+@dataclass(frozen=True, config=STRICT)
+class Reason:
+    """Why pairs of methods are ordered otherwise than printed; of several that cover a pair the first counts."""
+
+    name: str
+    """A few words."""
+    kind: Kind
+    evidence: str
+    """What shows it, in one or two sentences."""
+    sources: tuple[str, ...]
+    """Where that stands: docs/PAGE.md#section, or a test as path::name."""
+    tables: tuple[str, ...] = ()
+    """Keys of the tables whose pairs it may cover; empty for all."""
+    better: tuple[str, ...] = ()
+    """Rows, as patterns, of which one must be the better of the pair in print; empty for any."""
+    not_worse: tuple[str, ...] = ()
+    """Rows, as patterns, of which none may be the worse of the pair in print."""
+    rows: tuple[str, ...] = ()
+    """Rows of which one must be in the pair; empty for any."""
+    metrics: tuple[str, ...] = ()
+    """How the printed names of its metrics begin; empty for all."""
+    claims: tuple[str, ...] = ()
+    """How the claims begin that it may cover, of a paper that prints no number of a method; it covers no pair then."""
+    measured: tuple[Order, ...] = ()
+    """What of ours bears on these claims, as a claim of its own: its numbers stand with them."""
+    reading: Reading | None = None
+    """What must order a pair as printed; None where the evidence is of another sort."""
+    turned: int = 0
+    """Pairs of a suite that we reverse and that its reading orders as printed, by means; counted, never written."""
+    broken: int = 0
+    """Pairs that we order as printed and its reading reverses; counted, never written."""

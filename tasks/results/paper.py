@@ -1,0 +1,405 @@
+"""A paper as data: `tasks/papers/PAPER/paper.yaml`, its schema and how it is read.
+
+The file has the fields of `Paper`, and four keys of its own:
+
+* `anchors`: what the file refers to by YAML's own aliases; nothing reads it.
+* `names`: names for the rows (`tasks.results.rows`), by expressions; or by rows, where whoever asks for the paper has
+  none of this name.
+* `claims`: table or figure -> what the paper says of it, a row for each of `tasks.results.claims.Row`.
+* `numbers`: the function of results that computes further names for these rows; empty for none.
+
+Printed numbers themselves are rows of `data/reference/paper_tables.csv` (columns paper, artefact, dataset, method,
+setting, metric, value, std). Functions are named as `module:function` in full, so that fingerprints know of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import field
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from jinja2 import TemplateError
+from pydantic import ValidationError
+from pydantic.dataclasses import dataclass
+
+from tasks.errors import ConfigurationError
+from tasks.results.claims import STRICT, Reason, Row, Values, row
+from tasks.results.rows import Names, define, expand
+
+FULL = "full"
+Need = Literal["interests", "attributes"]
+_FUNCTION = re.compile(r"\btasks(?:\.\w+)+:\w+")
+
+
+@dataclass(frozen=True, config=STRICT)
+class Column:
+    """One measured quantity: what the paper calls it and what METRICS calls it."""
+
+    group: str
+    """Heading above several columns, such as "Hit"."""
+    label: str
+    """Heading of this column, such as "K = 5"."""
+    published: str
+    """`metric` in paper_tables.csv, such as "hit@5"."""
+    metric: str
+    """`metric` in METRICS, such as "sampled-100/hit"."""
+    k: int
+    """`k` in METRICS."""
+    protocol: str
+    """Under which protocol it is measured; columns of different protocols never share a table."""
+    better: Literal["higher", "lower"]
+    setting: str = ""
+    """`setting` in paper_tables.csv ("" where the paper varies nothing)."""
+    digits: int = 3
+    """Decimals that are shown."""
+    data: str = ""
+    """`dataset` in paper_tables.csv, where that is a part of the suite's data; empty for the suite's own."""
+    controls: dict[str, str] = field(default_factory=dict, hash=False)
+    """What stands above the methods: name -> metric in METRICS of what needs no method, averaged over systems."""
+    ratio_to: tuple[str, ...] = ()
+    """Metrics in METRICS by whose sum `metric` is divided; empty for `metric` as it is."""
+
+
+@dataclass(frozen=True, config=STRICT)
+class Part:
+    """A block of a table that is shown as one table of its own."""
+
+    title: str
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, config=STRICT)
+class Version:
+    """A row of a table that compares versions of methods: what is printed, and which run of ours answers."""
+
+    method: str
+    """`method` in paper_tables.csv."""
+    setting: str
+    """`setting` in paper_tables.csv."""
+    kind: str
+    """What the paper calls this version, in a word or two."""
+    system: str
+    """Label of our system (`Results.find`)."""
+    ours: str
+    """Values of its configuration that make it this version, as `Results.find_setting` reads them; `base` for any."""
+
+    @property
+    def name(self) -> str:
+        """Name of the row."""
+        return f"{self.method}, {self.kind}" if self.kind else self.method
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Artefact:
+    """A table or figure of a paper."""
+
+    key: str
+    """`artefact` in paper_tables.csv: "table2"."""
+    title: str
+    note: str = ""
+    """What to know of our version of it."""
+    methods: tuple[str, ...] = ()
+    """Methods that it is of, by the paper's names, in the paper's order."""
+    needs: tuple[Need, ...] = ()
+    """What must be known of the users of a network for it to have a part, beyond their friendships."""
+    words: str = ""
+    """What of it replaces words, which only posts have; empty for nothing."""
+    chart: str = ""
+    """The function that draws it (results, this, cut-off where the paper names none); empty for none."""
+
+    @property
+    def name(self) -> str:
+        """What the paper calls it: "Table 2"."""
+        return artefact_name(self.key)
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Table(Artefact):
+    """A table of a paper. `comparable` is false for a counterpart of ours that the paper does not print."""
+
+    parts: tuple[Part, ...]
+    remark: str = ""
+    """What to know when our numbers are compared with the printed ones."""
+    comparable: bool = True
+    protocol: str = FULL
+    """What tells a counterpart that the paper does not print from the printed table."""
+    everyone: bool = False
+    """Whether every system of the suite has a row, be it in another table of the paper or not."""
+    marked: bool = False
+    """Whether the best of the systems that claim privacy, and the best of the others, are marked in each column."""
+    versions: tuple[Version, ...] = ()
+    """Its rows, where they are versions of `methods`; with them only the popularity lists have rows."""
+    data: tuple[str, ...] = ()
+    """It stands only in suites whose data have one of these in their name; empty for all suites."""
+    alone: bool = True
+    """Whether systems of ours that the paper does not have stand below its methods."""
+
+    @property
+    def anchor(self) -> str:
+        """Identifier of the table within the page."""
+        return self.key if self.comparable else f"{self.key}-{self.protocol}"
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Panel:
+    """What one panel of a figure draws, for all methods of the figure: a metric along a key, the others held."""
+
+    key: str
+    """Of a configuration, or of the data of a run; empty for the length of the list."""
+    name: str
+    """What the paper calls it."""
+    metric: str
+    """`metric` in METRICS."""
+    label: str
+    """What the paper calls that."""
+    k: int = 0
+    """`k` in METRICS, where the length of the list does not vary."""
+    base: float | None = None
+    """What the key is at setting `base`, where no configuration says it."""
+    at: Values = ()
+    """Other keys and their values, of methods that have these keys."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Figure(Artefact):
+    """A figure of a paper that varies one key of a model's configuration; without `methods` it is of `method` alone."""
+
+    method: str
+    """Whom it is drawn for, as running text."""
+    parameters: tuple[str, ...] = ()
+    """Sweep parameters in the paper's order, as its captions call them."""
+    key_swept: str = ""
+    """The key of the configuration that varies, where there is one alone."""
+    values: tuple[float, ...] = ()
+    """What the paper gives it."""
+    default: float | None = None
+    """The value that the paper's other results have."""
+    by_length: bool = False
+    """Whether it varies the length of the list, not a key of a configuration."""
+    panels: tuple[Panel, ...] = ()
+    """What is drawn of it; nothing of what other pages show."""
+
+    @property
+    def drawn(self) -> tuple[str, ...]:
+        """Methods whose lines it has, by the paper's names."""
+        return self.methods or (self.method,)
+
+
+@dataclass(frozen=True, config=STRICT)
+class Quality:
+    """A metric by which a suite ranks its systems."""
+
+    metric: str
+    """`metric` in METRICS, such as "full/ndcg"."""
+    label: str
+    """Such as "NDCG"."""
+    protocol: str = ""
+    """The protocol as a heading has it, such as "full"."""
+    spoken: str = ""
+    """The protocol in running text, such as "full ranking"."""
+    digits: int = 3
+    """Decimals that are shown."""
+    k: int | None = None
+    """Its own cut-off; None for the headline's, 0 where lists have nothing to do with it."""
+    lower: bool = False
+    """Whether less is better, as of an error."""
+
+    @property
+    def sign(self) -> float:
+        """+1 where higher is better."""
+        return -1.0 if self.lower else 1.0
+
+    def cutoff(self, k: int) -> int:
+        """Where it is read when the headline is read at `k`."""
+        return k if self.k is None else self.k
+
+    def at(self, k: int) -> str:
+        """With its cut-off, where it has one: "NDCG@10"."""
+        cutoff = self.cutoff(k)
+        return f"{self.label}@{cutoff}" if cutoff else self.label
+
+
+@dataclass(frozen=True, config=STRICT)
+class Mode:
+    """One way of counting, or of spending, the budget of the paper's method."""
+
+    name: str
+    system: str
+    """Label of the system (`Results.find`)."""
+    setting: str = "base"
+
+
+@dataclass(frozen=True, config=STRICT)
+class BudgetSweep:
+    """A system whose ranking is drawn against its budget."""
+
+    system: str
+    """Its label."""
+    key: str = "epsilon"
+    """The key of its configuration that says the budget, in the settings that vary nothing else."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Paper:
+    """A paper: its reference, its methods, and every table and figure with results."""
+
+    key: str
+    """Its folder, and `paper` in paper_tables.csv."""
+    name: str
+    """What it is called, after its method."""
+    reference: str
+    methods: dict[str, str]
+    """The paper's name of a method -> the label of our system: its experiment's name without the suite's."""
+    protecting: tuple[str, ...]
+    """Methods that are made to protect someone, in the paper's order; reduced versions of them left out."""
+    tables: tuple[Table, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    qualities: tuple[Quality, ...]
+    """What systems are ranked by in tables and sentences, in the order of the headline's columns."""
+    utility: Quality
+    """The one with which privacy is traded off."""
+    headline_k: int
+    """The cut-off of everything for which the paper names none; the nearest measured one is taken."""
+    open: tuple[str, ...]
+    """Systems without protection whose ranking is what protection costs, by their labels."""
+    emphasis: tuple[str, ...]
+    """Systems with a colour of their own where there are more than colours, by their labels; the others are grey."""
+    validation: str
+    """The metric that chooses epochs, such as "NDCG"."""
+    unit: float = 1.0
+    """What one of the printed numbers is worth in ours: 0.01 where the paper prints percent."""
+    apart: tuple[str, ...] = ()
+    """Systems whose validation asks another question than that of the others, by their labels."""
+    modes: tuple[Mode, ...] = ()
+    """What is shown side by side as published and rigorous accounting; empty for a paper without such a section."""
+    notes: dict[str, str] = field(default_factory=dict)
+    """Printed data set -> what to know when its printed statistics are compared with ours."""
+    counted: str = ""
+    """The same for data of which nothing is printed."""
+    data_table: str = "table1"
+    """Key of the table that has these statistics."""
+    settings_table: str = ""
+    """Key of the table that has the settings of the paper's method; empty where none is shown."""
+    settings_note: str = ""
+    """What to know of them."""
+    budget_sweeps: tuple[BudgetSweep, ...] = ()
+    """What is drawn against ε; empty for a paper without such a figure."""
+    levels: tuple[str, ...] = ()
+    """What is drawn across it as horizontal lines, by labels."""
+    words: dict[str, str | tuple[str, str]] = field(default_factory=dict)
+    """How its reports speak of what its systems do, where not as of lists."""
+    overlap: float | None = None
+    """Where the runs of a system are folds of one cross-validation, tested over training ratings of a fold; None where
+    they are seeds, which are independent."""
+    private_yardstick: str = "dp-popularity"
+    """Label of the baseline whose budget is finite."""
+    floor: tuple[str, ...] = ()
+    """Baselines that are drawn as lines in every figure, by labels; empty for all that there are."""
+    measured: dict[str, tuple[Quality, ...]] = field(default_factory=dict)
+    """Group -> further columns of the table of all systems, by which nothing is ranked."""
+    caveats: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Data set, or "" for all -> what its reports say in addition to what the suite says of its data, as paragraphs."""
+    bases: dict[str, float] = field(default_factory=dict)
+    """Key that the data of a run say, not its model's configuration -> its value at setting `base`."""
+    pairs: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """`dataset` in paper_tables.csv of what is printed of two networks together -> these networks."""
+    joint: tuple[str, ...] = ()
+    """Methods that need both networks, by the paper's names."""
+    attribute_free: str = ""
+    """Label of the system that sees everything but attributes, a control of attacks on them; empty for none."""
+    unprotected: str = ""
+    """Label of the paper's method without its noise, which shows what an attack can do at all; empty for none."""
+    reasons: tuple[Reason, ...] = ()
+    """Why pairs of methods are ordered otherwise than printed; the first that covers a pair counts."""
+    elsewhere: bool = False
+    """Whether claims are also tested on data of which the paper prints nothing."""
+    guide: str = ""
+    """Page of docs/ that says how its suites run on the official data; empty for the one of the paper's name."""
+    statistics: str = ""
+    """The function that makes the table of the data's statistics; empty: what its protocol left of users and items."""
+    counts: str = ""
+    """The function that counts the same, and the settings of its method, for comparison.csv; empty: as above."""
+    settings: str = ""
+    """The function that makes the table of its method's settings; empty where they are not shown."""
+    lacking: str = ""
+    """The function that says by table or figure why some data cannot give it; empty where they all can."""
+    sections: tuple[str, ...] = ()
+    """Functions of sections that no other paper has, before what is published."""
+    numbers: str = ""
+    """The function of results that computes further names for the rows of `claims`."""
+    claims: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """Table or figure -> what the paper says of it, as rows that are not filled in; see `claim_rows`."""
+
+    def joined(self, networks: tuple[str, ...]) -> str | None:
+        """The data set in paper_tables.csv of two networks together; None where nothing is printed of both."""
+        return next((data for data, pair in self.pairs.items() if pair == networks), None)
+
+    def claim_rows(self, known: Names) -> list[Row]:
+        """All claims, with their texts filled in by the names that are known.
+
+        Raises:
+            ConfigurationError: a row is wrong.
+        """
+        with _reading(f"{self.key}: claims"):
+            rows = [{"artefact": key} | each for key, of in self.claims.items() for each in expand(_shared(of), known)]
+            return [row(each) for each in rows]
+
+
+def artefact_name(key: str) -> str:
+    """What a table or figure is called: "Table 1" of `table1`."""
+    return " ".join(re.findall(r"[a-z]+|\d+", key)).capitalize()
+
+
+def functions(path: Path) -> tuple[str, ...]:
+    """All functions that a paper's file names, as `module:function`, sorted."""
+    return tuple(sorted({*_FUNCTION.findall(path.read_text(encoding="utf-8"))}))
+
+
+@cache
+def load(path: Path, networks: tuple[Any, ...] = ()) -> Paper:
+    """The paper of a folder.
+
+    Args:
+        path: its paper.yaml.
+        networks: those of a suite's data, which rows know as `networks`; empty for those that the paper prints.
+
+    Raises:
+        ConfigurationError: the file is no YAML, or a row is not as the schema has it.
+    """
+    with _reading(str(path)):
+        given = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+        given.pop("anchors", None)
+        claims, names = given.pop("claims", {}), define(given.pop("names", {}), {"networks": networks})
+        return Paper(key=path.parent.name, claims=claims, **expand(given, names))
+
+
+def _shared(claims: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of claims whose interpretations each have what the claim has itself unless they say otherwise."""
+    made = []
+    for claim in claims:
+        if "items" in claim:
+            claim = claim | {"items": _shared(claim["items"])}
+        elif "readings" in claim:
+            outer = {key: value for key, value in claim.items() if key in ("claim", "each", "when")}
+            inner = {key: value for key, value in claim.items() if key not in ("each", "when", "readings")}
+            claim = outer | {"readings": [inner | reading for reading in claim["readings"]]}
+        made.append(claim)
+    return made
+
+
+@contextmanager
+def _reading(where: str) -> Iterator[None]:
+    """Whatever is wrong with a file, in one line."""
+    try:
+        yield
+    except ValidationError as error:
+        problem = error.errors()[0]
+        place = ".".join(map(str, problem["loc"]))
+        raise ConfigurationError(f"{where}: {place}: {problem['msg']}") from error
+    except (yaml.YAMLError, TemplateError, KeyError, TypeError, ValueError) as error:
+        raise ConfigurationError(f"{where}: {' '.join(str(error).split())}") from error
