@@ -231,8 +231,12 @@ def forest(title: str, rows: Rows, *, x: str) -> Markup:
     across = alt.X("value:Q", title=x, axis=alt.Axis(tickCount=5))
     up = alt.Y("name:N", title=None, sort=[row["name"] for row in rows], axis=alt.Axis(labelOverlap=False, grid=False))
     colour = alt.Color("colour:N", scale=None)
-    shown = [{"colour": COLOURS[0] if row["decided"] else SOFT, **row} for row in rows]
-    held = [row for row in shown if row["low"] is not None and math.isfinite(row["high"] - row["low"])]
+    ends = {"low": None, "high": None}
+    held = [row for row in rows if row["low"] is not None and math.isfinite(row["high"] - row["low"])]
+    held, shown = (
+        [{**row, **more, "colour": COLOURS[0] if row["decided"] else SOFT} for row in some]
+        for some, more in ((held, {}), (rows, ends))
+    )
     layers = [
         _chart([{"value": 0.0}]).mark_rule(color=INK, strokeDash=[4, 3]).encode(x=across),
         _chart(held).mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=x), x2="high:Q", y=up, color=colour),

@@ -70,7 +70,7 @@ def _charts(boards: Sequence[Board]) -> list[dict[str, Any]]:
             chosen[board.publication] = board
     return [
         leaderboards.headline(board)
-        | {"best": leaderboards.best(board, LEVEL), "svg": chart, "href": leaderboards.address(board.publication)}
+        | {"best": leaderboards.best(board, LEVEL), "svg": chart, "href": leaderboards.address(board.dataset)}
         for board in chosen.values()
         if board.kind == "real" and leaderboards.best(board, LEVEL) and (chart := leaderboards.frontier(board, LEVEL))
     ]

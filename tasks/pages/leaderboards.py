@@ -1,4 +1,4 @@
-"""Leaderboards: a page for each data set, with a table for each split, metric and level, over all suites."""
+"""Leaderboards: a page for each data set under one split, with a table for each level, over all suites."""
 
 from __future__ import annotations
 
@@ -24,19 +24,18 @@ Cards = Mapping[str, Card]
 """Experiment -> its card, of all compared systems of all suites."""
 
 
-def address(publication: str) -> str:
-    """Where the leaderboard of a data set lies."""
-    return f"leaderboards/{publication}.html"
+def address(dataset: str) -> str:
+    """Where the leaderboard of a data set under one split lies."""
+    return f"leaderboards/{dataset}.html"
 
 
 def pages(boards: Sequence[Board], known: Cards) -> list[Page]:
-    """A page for each data set, and one that lists them."""
-    publications = list(dict.fromkeys(board.publication for board in boards))
+    """A page for each data set and split, with all its metrics, and one that lists them."""
     made = []
-    for name in publications:
+    for name in dict.fromkeys(board.dataset for board in boards):
         here = address(name)
-        drawn = [view(board, known, here) for board in boards if board.publication == name]
-        made.append(Page(here, "leaderboard.html.j2", {"publication": name, "boards": drawn}))
+        drawn = [view(board, known, here) for board in boards if board.dataset == name]
+        made.append(Page(here, "leaderboard.html.j2", {"boards": drawn}))
     return [*made, Page(INDEX, "leaderboards.html.j2", {"rows": [_summary(board) for board in boards]})]
 
 
@@ -127,8 +126,8 @@ def _summary(board: Board) -> dict[str, Any]:
     named = {f"best_{level}": row and row["system"] for level, row in found.items()}
     return named | {f"{level}_utility": row and row["utility"] for level, row in found.items()} | {
         "publication": board.publication,
-        "publication_href": address(board.publication),
         "split": board.dataset,
+        "split_href": address(board.dataset),
         "kind": terms.english()["kinds"][board.kind],
         "metric": board.measure.label,
         "systems": board.base["experiment"].n_unique(),

@@ -232,4 +232,4 @@ def _once(values: Any) -> tuple[Any, ...]:
 def schema() -> str:
     """JSON schema of cards."""
     made = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:dprec:card"}
-    return json.dumps(made | Card.model_json_schema(), indent=1) + "\n"
+    return json.dumps(made | Card.model_json_schema(mode="serialization"), indent=1) + "\n"

@@ -28,7 +28,7 @@ from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
 from tasks.errors import ConfigurationError
-from tasks.results.claims import STRICT, Reason, Row, Setting, row
+from tasks.results.claims import STRICT, Reason, Row, Setting, Values, row
 from tasks.results.rows import Names, define, expand
 
 FULL = "full"
@@ -156,6 +156,26 @@ class Table(Artefact):
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
+class Panel:
+    """What one panel of a figure draws, for all methods of the figure: a metric along a key, the others held."""
+
+    key: str
+    """Of a configuration, or of the data of a run; empty for the length of the list."""
+    name: str
+    """What the paper calls it."""
+    metric: str
+    """`metric` in METRICS."""
+    label: str
+    """What the paper calls that."""
+    k: int = 0
+    """`k` in METRICS, where the length of the list does not vary."""
+    base: float | None = None
+    """What the key is at setting `base`, where no configuration says it."""
+    at: Values = ()
+    """Other keys and their values, of methods that have these keys."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class Figure(Artefact):
     """A figure of a paper that varies one key of a model's configuration; without `methods` it is of `method` alone."""
 
@@ -171,6 +191,8 @@ class Figure(Artefact):
     """The value that the paper's other results have."""
     by_length: bool = False
     """Whether it varies the length of the list, not a key of a configuration."""
+    panels: tuple[Panel, ...] = ()
+    """What is drawn of it; nothing of what other pages show."""
 
     @property
     def drawn(self) -> tuple[str, ...]:

@@ -3,8 +3,7 @@
 A pair is two methods of one printed column, both run. A reversed pair has the first of the paper's reasons that covers
 it. A reason with a reading, that is what else was measured, covers a pair only where that reading orders it as printed
 and the test shows so; a reading that reverses as many pairs as it turns decides nothing. Tests are one-sided at 2.5 %:
-paired over the runs that both methods have (over splits, where there are several), or Welch's of the numbers of the
-table where their runs are not known.
+paired over the runs that both methods have, or over splits, where there are several.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from tasks.results.claims import Kind, Reading, Reason
 from tasks.results.coverage import NEAR, REPLICA
 from tasks.results.facts import BASE
 from tasks.results.load import Results
-from tasks.results.settings import find_setting
 from tasks.results.paper import Column, Paper, Table
+from tasks.results.settings import find_setting
 
 COUNTED = "counted"
 """Protocol of what is counted or set, and not measured."""
@@ -97,8 +96,19 @@ def parts(results: Results, paper: Paper) -> list[dict[str, Any]]:
         for part in table.parts:
             rows = list(_rows(results, paper, table, part.columns, cells))
             if any(cell.ours or cell.printed is not None for _, line in rows for cell in line):
+                rows[:0] = _controls(results, part.columns)
                 made.append({"table": table, "part": part, "rows": rows})
     return made
+
+
+def _controls(results: Results, columns: Sequence[Column]) -> Iterator[tuple[str, list[Cell]]]:
+    """Rows of what needs no method, such as the most frequent class, averaged over systems."""
+    for name in dict.fromkeys(name for column in columns for name in column.controls):
+        measured = [
+            results.means.filter(metric=column.controls.get(name, ""), k=column.k, setting=BASE)["mean"]
+            for column in columns
+        ]
+        yield name, [Cell(name, None, Value(fmean(of), None, len(of)) if len(of) else None) for of in measured]
 
 
 def statistics(results: Results) -> list[dict[str, Any]]:
@@ -126,21 +136,6 @@ def pairs(results: Results, made: Iterable[Mapping[str, Any]], reasons: Sequence
         weighed = _weighed(results, every, reason)
         every = [pair if pair.reason else _with_reason(results, pair, weighed) for pair in every]
     return every
-
-
-def greater(left: Value, right: Value) -> float:
-    """One-sided p of Welch's test that the first mean is larger; one half where runs do not vary or are single."""
-    if left.std is None or right.std is None or not left.std + right.std:
-        return 0.5
-    first, second = left.std**2 / left.n, right.std**2 / right.n
-    freedom = (first + second) ** 2 / (first**2 / (left.n - 1) + second**2 / (right.n - 1))
-    return _tail((left.mean - right.mean) / math.sqrt(first + second), freedom)
-
-
-def _tail(t: float, freedom: float) -> float:
-    from scipy.special import stdtr  # a fifth of a second to import, and not every page compares
-
-    return float(stdtr(freedom, -t))
 
 
 def find(results: Results, label: str) -> str:
@@ -198,57 +193,48 @@ def _rows(
             yield name, [Cell(name, printed, value, experiment, ours) for printed, value in known_cells]
 
 
-@dataclass(frozen=True)
-class Source:
-    """What is read for a cell: its own numbers, or other ones."""
-
-    experiment: str
-    setting: str
-    metric: str
-    known: Value | None
-    """What a table has; None where it has none."""
-
-
 def _ordered(results: Results, table: str, column: Column, cells: Sequence[Cell]) -> Iterator[Pair]:
     sign = 1 if column.better == "higher" else -1
     run = [(sign * cell.printed, cell) for cell in cells if cell.printed is not None and cell.ours is not None]
     for (first, left), (second, right) in combinations(run, 2):
         if first != second:
             better, worse = (left, right) if first > second else (right, left)
-            own = (Source(cell.experiment, cell.setting, column.metric, cell.ours) for cell in (better, worse))
+            own = ((cell.experiment, cell.setting, column.metric) for cell in (better, worse))
             gap, p = _compare(results, column, *own)
             order = "as printed" if gap > 0 else "reversed" if gap < 0 else "equal"
             yield Pair(table, column, better, worse, order, order == "reversed" and 1 - p < ONE_SIDED)
 
 
+Source = tuple[str, str, str]
+"""What is read for a cell: experiment, setting, metric."""
+
+
 def _compare(results: Results, column: Column, better: Source, worse: Source) -> tuple[float, float]:
-    """By how much the first is better, over the runs that both have, and one-sided p of that; 0 where one is unknown.
+    """By how much the first is better over the runs that both have, and one-sided p; 0 and one half without any.
 
     Splits differ in how hard they are: a mean over all stands for nothing next to one of the first alone.
     """
-    left, right = (_runs(results, column, of) for of in (better, worse))
-    if column.better == "lower":
-        left, right, better, worse = right, left, worse, better
-    seeds = sorted(left.keys() & right.keys())
-    if not seeds:
-        return (0.0, 0.5) if better.known is None or worse.known is None else (
-            better.known.mean - worse.known.mean, greater(better.known, worse.known)
-        )  # fmt: skip
-    gaps = {seed: left[seed] - right[seed] for seed in seeds}
-    splits = {split_of(seed) for seed in seeds}
+    left, right = (_runs(results, column, source) for source in (better, worse))
+    sign = 1 if column.better == "higher" else -1
+    gaps = {seed: sign * (left[seed] - right[seed]) for seed in left.keys() & right.keys()}
+    splits = {split_of(seed) for seed in gaps}
     if len(splits) > 1:
         gaps = {split: fmean(gap for seed, gap in gaps.items() if split_of(seed) == split) for split in splits}
-    mean = fmean(gaps.values())
-    spread = stdev(gaps.values()) if len(gaps) > 1 else 0.0
-    return mean, _tail(mean / (spread / math.sqrt(len(gaps))), len(gaps) - 1) if spread else 0.5
+    mean, spread = fmean(gaps.values()) if gaps else 0.0, stdev(gaps.values()) if len(gaps) > 1 else 0.0
+    if not spread:
+        return mean, 0.5  # equal in all runs, or single: says nothing about chance
+    from scipy.special import stdtr  # a fifth of a second to import, and not every page compares
+
+    return mean, float(stdtr(len(gaps) - 1, -mean / (spread / math.sqrt(len(gaps)))))
 
 
-def _runs(results: Results, column: Column, of: Source) -> dict[int, float]:
+def _runs(results: Results, column: Column, source: Source) -> dict[int, float]:
     """Seed -> value, as a share of the sum of other metrics where the column is that; empty where that is not known."""
-    values = results.values(of.experiment, of.metric, column.k, of.setting)
+    experiment, setting, metric = source
+    values = results.values(experiment, metric, column.k, setting)
     if not column.ratio_to:
         return values
-    others = [results.values(of.experiment, name, column.k, of.setting) for name in column.ratio_to]
+    others = [results.values(experiment, name, column.k, setting) for name in column.ratio_to]
     totals = {seed: sum(other.get(seed, math.nan) for other in others) for seed in values}
     return {seed: value / totals[seed] for seed, value in values.items() if totals[seed] > 0}
 
@@ -287,17 +273,15 @@ def _read(results: Results, pair: Pair, reason: Reason) -> tuple[float, float]:
     """`_compare` by the reading of a reason; nothing where it changes neither method."""
     reading, column = reason.reading or Reading(), pair.column
     old, new = reading.metric
+    own = [(cell.experiment, cell.setting, column.metric) for cell in (pair.better, pair.worse)]
     read = []
     for cell in (pair.better, pair.worse):
         label = reading.systems.get(cell.method)
-        metric = column.metric
-        if old and (not reading.metric_rows or cell.method in reading.metric_rows):
-            metric = metric.replace(old, new)  # an id of METRICS
+        replaced = bool(old) and (not reading.metric_rows or cell.method in reading.metric_rows)
+        metric = column.metric.replace(old, new) if replaced else column.metric  # ids of METRICS
         experiment = find(results, label) if label else cell.experiment
         setting = cell.setting
         if cell.method in reading.settings:
             experiment, setting = located(results, experiment, reading.settings[cell.method])
-        same = (experiment, setting, metric) == (cell.experiment, cell.setting, column.metric)
-        read.append((same, Source(experiment, setting, metric, cell.ours if same else None)))
-    (first, better), (second, worse) = read
-    return (0.0, 0.5) if first and second else _compare(results, column, better, worse)
+        read.append((experiment, setting, metric))
+    return (0.0, 0.5) if read == own else _compare(results, column, *read)

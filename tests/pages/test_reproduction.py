@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tasks.pages.suite import reproduction as shown
-from tasks.results import reproduction
+from tasks.results import figures, reproduction
+from tasks.results.claims import Reading, Reason
 from tasks.results.coverage import reproduction as counts
 from tasks.results.reproduction import Cell, Pair, Value
 from tests.pages.committed import SUITES, draw, paper, results, table
@@ -21,33 +22,13 @@ PRINTED = ("gerai", "dipsgnn-ml-1m", "dpvae", "dpcrosue")
 """Suites of whose data a paper prints numbers of methods."""
 
 
-@dataclass(frozen=True)
-class Reading:
-    """Another interpretation, as a paper's rows have it."""
-
-    metric: tuple[str, str] = ("", "")
-    metric_rows: tuple[str, ...] = ()
-    settings: dict[str, str] = field(default_factory=dict)
-    systems: dict[str, str] = field(default_factory=dict)
+def reason(**fields: Any) -> Reason:
+    """A made-up reason."""
+    about: dict[str, Any] = {"name": "a reason", "kind": "protocol unstated", "evidence": "", "sources": ()}
+    return Reason(**about | fields)
 
 
-@dataclass(frozen=True)
-class Reason:
-    """A reason, as a paper's rows have it."""
-
-    name: str = "a reason"
-    kind: str = "protocol unstated"
-    evidence: str = ""
-    tables: tuple[str, ...] = ()
-    better: tuple[str, ...] = ()
-    not_worse: tuple[str, ...] = ()
-    rows: tuple[str, ...] = ()
-    metrics: tuple[str, ...] = ()
-    claims: tuple[str, ...] = ()
-    reading: Reading | None = None
-
-
-def judged(suite: str, *reasons: Any) -> list[Pair]:
+def judged(suite: str, *reasons: Reason) -> list[Pair]:
     """Every pair of a suite."""
     return reproduction.pairs(results(suite), reproduction.parts(results(suite), paper(suite)), reasons)
 
@@ -64,25 +45,11 @@ def test_a_number_is_reproduced_within_a_tenth_of_the_printed_one(printed: float
     assert Cell("a", None, Value(ours, None, 1)).near is None
 
 
-@given(*[st.lists(st.floats(0, 1), min_size=2, max_size=6)] * 2)
-def test_means_are_compared_by_welchs_test(left: list[float], right: list[float]) -> None:
-    if np.std(left) + np.std(right) < 1e-3:
-        return
-    values = [Value(float(np.mean(side)), float(np.std(side, ddof=1)), len(side)) for side in (left, right)]
-    expected = stats.ttest_ind(left, right, equal_var=False, alternative="greater").pvalue
-    assert reproduction.greater(*values) == pytest.approx(expected, rel=1e-6, abs=1e-9)
-    assert reproduction.greater(*values) + reproduction.greater(*values[::-1]) == pytest.approx(1)
-
-
-def test_runs_that_do_not_vary_or_are_single_decide_nothing() -> None:
-    assert reproduction.greater(Value(0.9, None, 1), Value(0.1, 0.1, 5)) == 0.5
-    assert reproduction.greater(Value(0.9, 0.0, 5), Value(0.1, 0.0, 5)) == 0.5
-
-
 @pytest.mark.parametrize("suite", PRINTED)
 def test_cells_are_those_of_the_comparison(suite: str) -> None:
     blocks = reproduction.parts(results(suite), paper(suite))
-    cells = [cell for of in blocks for _, line in of["rows"] for cell in line]
+    controls = {name for of in blocks for column in of["part"].columns for name in column.controls}
+    cells = [cell for of in blocks for name, line in of["rows"] for cell in line if name not in controls]
     rows = results(suite).comparison.filter(results(suite).comparison["protocol"] != reproduction.COUNTED)
     assert sorted(
         (cell.printed or -1, cell.ours.mean if cell.ours else -1) for cell in cells if cell.ours or cell.printed
@@ -111,19 +78,20 @@ def test_pairs_are_ordered_as_their_printed_numbers_are(suite: str) -> None:
 
 
 def test_a_reason_covers_the_reversed_pairs_that_it_names_and_the_first_counts() -> None:
-    narrow, wide = Reason("narrow", rows=("Blurm",), metrics=("hit@",)), Reason("wide", tables=("table3",))
+    narrow, wide = reason(name="narrow", rows=("Blurm",), metrics=("hit@",)), reason(name="wide", tables=("table3",))
     for pair in judged("gerai", narrow, wide):
         names = {pair.better.method, pair.worse.method}
         if pair.order != "reversed":
             assert pair.reason is None
         elif "Blurm" in names and pair.column.published.startswith("hit@"):
+            assert pair.reason is not None
             assert pair.reason.name == "narrow"
         else:
             assert (pair.reason is not None and pair.reason.name == "wide") == (pair.table == "table3")
 
 
 def test_a_reason_with_a_reading_covers_pairs_that_the_reading_orders_as_printed_alone() -> None:
-    added = Reason(reading=Reading(settings={"Blurm": "added=offered"}))
+    added = reason(reading=Reading(settings={"Blurm": "added=offered"}))
     covered = [pair for pair in judged("gerai", added) if pair.reason]
     facts = results("gerai")
     assert covered
@@ -145,12 +113,12 @@ def test_a_reason_with_a_reading_covers_pairs_that_the_reading_orders_as_printed
 
 def test_a_reading_that_reverses_as_much_as_it_turns_decides_nothing() -> None:
     same = Reading(systems={"BPR": "popularity", "GCN": "popularity", "RAP": "popularity"})
-    kinds = {pair.kind for pair in judged("gerai", Reason(reading=same)) if pair.reason}
+    kinds = {pair.kind for pair in judged("gerai", reason(reading=same)) if pair.reason}
     assert kinds <= {reproduction.UNDECIDED}
 
 
 def test_that_data_are_a_part_explains_nothing_of_whole_data() -> None:
-    part = Reason(kind=reproduction.PART)
+    part = reason(kind=reproduction.PART)
     assert not any(pair.reason for pair in judged("gerai", part))
     covered = reversed_(judged("dipsgnn-ml-1m", part))
     assert covered
@@ -158,7 +126,7 @@ def test_that_data_are_a_part_explains_nothing_of_whole_data() -> None:
 
 
 def test_reasons_without_a_reading_leave_the_order_and_the_tests_as_they_are() -> None:
-    plain, explained = judged("dpvae"), judged("dpvae", Reason())
+    plain, explained = judged("dpvae"), judged("dpvae", reason())
     assert [replace(pair, reason=None) for pair in explained] == plain
 
 
@@ -186,3 +154,39 @@ def test_numbers_of_the_summary_are_those_of_its_rows() -> None:
     expected = counts(results("gerai").comparison)
     assert sum(int(row[2]) for row in rows) == expected["cells"]
     assert f"{sum(int(row[4]) for row in rows)} of {expected['run']} measured numbers" in html
+
+
+def test_a_reversed_order_is_shown_where_the_paired_test_over_common_runs_shows_it() -> None:
+    facts = results("dipsgnn-ml-1m")
+    for pair in judged("dipsgnn-ml-1m"):
+        runs = [
+            facts.values(cell.experiment, pair.column.metric, pair.column.k, cell.setting)
+            for cell in (pair.worse, pair.better)
+        ]
+        seeds = sorted(runs[0].keys() & runs[1].keys())
+        worse, better = ([of[seed] for seed in seeds] for of in runs)
+        if np.std(np.subtract(worse, better)):
+            side = "greater" if pair.column.better == "higher" else "less"
+            assert pair.shown == (stats.ttest_rel(worse, better, alternative=side).pvalue < reproduction.ONE_SIDED)
+
+
+def test_points_of_a_figure_are_means_of_the_setting_that_varies_its_key_alone() -> None:
+    (figure,) = figures.drawn(results("gerai"), paper("gerai"))
+    facts = results("gerai")
+    for of in figure["panels"]:
+        panel = of["panel"]
+        for point in of["points"]:
+            settings = facts.system("gerai-gerai").settings()
+            named = [name for name, own in settings.items() if own == {panel.key: point["x"]}] or ["base"]
+            values = facts.values("gerai-gerai", panel.metric, panel.k, named[0])
+            runs = [value for seed, value in values.items() if seed < 1_000_000]
+            assert point["y"] == pytest.approx(np.mean(runs))
+            assert (point["low"], point["high"]) == (min(runs), max(runs))
+
+
+def test_figures_hold_the_other_keys_where_the_paper_does() -> None:
+    by_key = {of["figure"].key: of["panels"] for of in figures.drawn(results("privsr"), paper("privsr"))}
+    (at_one, *_) = by_key["figure5"]
+    settings = results("privsr").system("privsr-privsr").settings()
+    expected = {own["epsilon"] for own in settings.values() if own.keys() == {"beta", "epsilon"} and own["beta"] == 1}
+    assert {point["x"] for point in at_one["points"]} == expected

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any, get_args
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, get_args
 
 from tasks.privacy.audits.unaudited import is_private, reason
 from tasks.privacy.terms import KnownGap, Level
@@ -13,9 +15,15 @@ from tasks.results.budgets import UNPROTECTED, level
 from tasks.results.facts import BASE
 from tasks.results.load import Line, Results
 
+if TYPE_CHECKING:
+    from tasks.results.composition import Together
 
-def ledger(results: Results) -> dict[str, Any]:
-    """What fills `suite/ledger.html.j2`: `sections`, one for each level of the ledger, and `gaps`."""
+
+def ledger(results: Results, together: Sequence[Together] = ()) -> dict[str, Any]:
+    """What fills `suite/ledger.html.j2`: `sections`, one for each level of the ledger, and `gaps`.
+
+    together: of `tasks.results.composition.compose`, which takes longer than a page.
+    """
     levels = {level(line.entry) for line in results.lines}
     rows = [_line(results, line) for line in results.lines]
     known = {line.number: line for line in results.lines}
@@ -28,6 +36,7 @@ def ledger(results: Results) -> dict[str, Any]:
             "settings": [row for row in rows if row["level"] == name and row["setting"] != BASE],
             "audits": [row for row in proved if row["level"] == name],
             "one_run": [row for row in one_run if row["level"] == name],
+            "together": [_together(row) for row in together if _level(row.unit, "") == name],
         }
         for name in get_args(Level)
         if name in levels
@@ -38,7 +47,7 @@ def ledger(results: Results) -> dict[str, Any]:
 def _line(results: Results, line: Line) -> dict[str, Any]:
     """A row of the ledger: its entry's fields, its audit, and why it has none."""
     entry, audit = line.entry, line.audit or {}
-    accounted = float("inf") if entry.accounted_epsilon is None else entry.accounted_epsilon
+    accounted = math.inf if entry.accounted_epsilon is None else entry.accounted_epsilon
     return {
         "label": results.system(line.experiment).label,
         "level": level(entry),
@@ -74,6 +83,12 @@ def _audit(results: Results, row: dict[str, Any], lines: dict[int, Line]) -> dic
 
 def _one_run(results: Results, row: dict[str, Any]) -> dict[str, Any]:
     return row | {"label": results.system(row["experiment"]).label, "level": _level(row["unit"], "interaction")}
+
+
+def _together(row: Together) -> dict[str, Any]:
+    """`epsilon` is infinity where no finite one follows."""
+    epsilon = math.inf if row.epsilon is None else row.epsilon
+    return vars(row) | {"about": "", "epsilon": epsilon, "n_left_out": len(row.left_out)}
 
 
 def _level(unit: Any, protects: str) -> str:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tasks.pages.page import Page
-from tasks.results import reproduction
+from tasks.results import figures, reproduction
 from tasks.results.load import Results
-from tasks.results.paper import Paper
+from tasks.results.paper import Paper, artefact_name
 
 
 def pages(results: Results, paper: Paper) -> list[Page]:
@@ -35,9 +35,11 @@ def context(results: Results, paper: Paper) -> dict[str, Any]:
     caveats = [text for key in ("", results.suite.publication) for text in paper.caveats.get(key, ())]
     return {
         "paper": paper,
+        "name_of": artefact_name,
         "caveats": caveats,
         "artefacts": _artefacts(parts, pairs),
         "blocks": parts,
+        "figures": figures.drawn(results, paper),
         "statistics": reproduction.statistics(results),
         "claims": claims,
         "verdicts": Counter(claim["verdict"] for claim in claims),

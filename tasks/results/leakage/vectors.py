@@ -21,8 +21,6 @@ SCORERS = ("cosine", "dot", "hadamard")
 CONTROLS = ("attributes", "degree", "random")
 """Labels of the systems whose vectors are controls: users' attributes alone, how many friends they have, noise. An
 attack has to beat these; to beat the most frequent class says nothing, as its precision is low."""
-INTERESTS = ("majority", "everything")
-"""What predicts interests without any vector: the most frequent ones, and all of them, for everyone."""
 
 
 def gains(results: Results) -> pl.DataFrame:
@@ -39,7 +37,7 @@ def gains(results: Results) -> pl.DataFrame:
 
 
 def shown(results: Results, judged: pl.DataFrame) -> dict[str, Any]:
-    """`links`: AUC and true positive rate at 1 % false ones by network, system and scorer; `interests`."""
+    """`links`: AUC and true positive rate at 1 % false ones by network, system and scorer."""
     del judged
     links = [
         {"network": network.name, "label": system.label, "is_control": system.label in CONTROLS, "experiment": name}
@@ -49,7 +47,7 @@ def shown(results: Results, judged: pl.DataFrame) -> dict[str, Any]:
         for name in (system.experiment,)
         if results.mean(name, _link(network.name, "cosine", "auc")) is not None
     ]
-    return {"links": links, "interests": _interests(results)}
+    return {"links": links}
 
 
 _SCORES = ("auc", "tpr")
@@ -77,29 +75,6 @@ def _best(results: Results, control: System, network: str) -> dict[int, float]:
     """AUC by seed of the scorer that tells friendships best from a control; empty where none was run."""
     tried = [results.values(control.experiment, _link(network, scorer, "auc")) for scorer in SCORERS]
     return max(filter(None, tried), key=lambda values: sum(values.values()) / len(values), default={})
-
-
-def _interests(results: Results) -> list[dict[str, Any]]:
-    """Precision and micro-F1 of interests by network and system, with what needs no vector first; the utility."""
-    rows: list[dict[str, Any]] = []
-    for network in results.suite.networks:
-        of = f"{network.name}/interests/"
-        means = {name: _mean_over_systems(results, f"{of}{name}/precision") for name in INTERESTS if network.labelled}
-        rows += [
-            {"network": network.name, "label": name, "is_control": True, "precision": value,
-             "micro": _mean_over_systems(results, f"{of}{name}/micro-f1")}
-            for name, value in means.items() if value is not None
-        ]  # fmt: skip
-        for system in results.suite.compared:
-            if (value := results.mean(system.experiment, f"{of}precision")) is not None:
-                micro = results.mean(system.experiment, f"{of}micro-f1")
-                row = {"network": network.name, "label": system.label, "is_control": system.label == "random"}
-                rows.append(row | {"precision": value, "micro": micro})
-    return rows
-
-
-def _mean_over_systems(results: Results, metric: str) -> float | None:
-    return results.means.filter((pl.col("metric") == metric) & (pl.col("setting") == "base"))["mean"].mean()  # type: ignore[return-value]  # of floats
 
 
 def _link(network: str, scorer: str, score: str) -> str:

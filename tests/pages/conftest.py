@@ -1,0 +1,64 @@
+"""A browser, and the site of some committed suites."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.pages import site
+from tasks.pages.page import render
+from tasks.results.coverage import coverage
+from tests.pages import committed
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+SUITES = ("demo", "dpcrosue-ione", "dpvae-ml-1m", "gerai", "membership", "privsr")
+"""Real and synthetic data, all levels, two suites on one split, one without a paper and one without utility."""
+DOCUMENTS = {
+    "audit": "# Audit\n\nSee [methods](methods.md#gain).\n",
+    "index-of-nothing": "# A\n\n## Gain\n\n| a |\n| --- |\n| <script>alert(1)</script> |\n",
+    "methods": "# Methods\n\n## Gain\n\nDiscounted gain.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A real browser, where there is one. While it is open an event loop runs, so it does not outlive its module."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no page is opened")
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if program is None:
+        pytest.skip("no Chromium is installed: no page is opened")
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="session")
+def made() -> list[site.Made]:
+    """Everything that is shown of `SUITES`."""
+    return [site.make(committed.results(name), committed.paper(name)) for name in SUITES]
+
+
+@pytest.fixture(scope="session")
+def files(made: list[site.Made]) -> dict[str, str]:
+    """Address -> page, or JSON, of the site of `SUITES`."""
+    counted = coverage(committed.results("gerai").published, [(of.facts, of.comparison, of.methods) for of in made])
+    drawn = {page.address: render(page, ["abc"]) for page in site.pages(made, counted, [], "HEAD")}
+    drawn |= site.document_pages(DOCUMENTS)
+    for of in made:
+        drawn |= of.files
+    return drawn
+
+
+@pytest.fixture(scope="session")
+def folder(files: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same as files."""
+    place = tmp_path_factory.mktemp("site")
+    for file, text in files.items():
+        (place / file).parent.mkdir(parents=True, exist_ok=True)
+        (place / file).write_text(text, encoding="utf-8")
+    return place

@@ -1,0 +1,142 @@
+"""Who is compared with whom, who is best at a level, and cards: facts of committed tables and of made-up rows."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tasks.results import cards, plots, summary
+from tasks.results.leaderboards import ENTRIES, Board, boards, entries, outcome
+from tasks.results.standings import Measure, measure
+from tests.pages import committed
+
+NDCG = Measure("full/ndcg", 10, "NDCG@10", "full ranking", 3, False, "seed", (), "noisy", "own")
+MAE = Measure("mae", 0, "MAE", "test fold", 3, True, "fold", (), "noisy", "own")
+
+
+def row(system: str, utility: float, level: str = "user", accounted: float = 1.0, **more: Any) -> dict[str, Any]:
+    about = {"suite": "a", "publication": "p", "dataset": "d", "kind": "real", "experiment": f"a-{system}"}
+    spent = {"level": level, "accounted": accounted, "claimed": 1.0, "private": True, "given": []}
+    known = about | spent | {"system": system, "setting": "base", "utility": utility, "noisy": system == "noisy"}
+    return known | {"role": "private", "unbounded": [level] if math.isinf(accounted) else []} | more
+
+
+def board(*rows: dict[str, Any], by: Measure = NDCG) -> Board:
+    (made,) = boards([(by, pl.DataFrame(rows, schema=ENTRIES))])
+    return made
+
+
+def test_the_best_of_a_level_has_a_small_epsilon_there_and_a_finite_one_at_all_others() -> None:
+    made = board(
+        row("noisy", 0.9),
+        row("large", 0.8, accounted=2.0),
+        row("open-elsewhere", 0.7, unbounded=["feature"]),
+        row("endless", 0.6, accounted=math.inf),
+        row("good", 0.5),
+        row("other-level", 0.95, level="interaction", accounted=0.1),
+    )
+    best = {limit: made.best("user", limit) for limit in (0.5, 1.0, math.inf)}
+    assert [found and found["system"] for found in best.values()] == [None, "good", "large"]
+    assert set(made.curve("user")["system"]) == {"noisy", "large", "good"}
+    assert made.levels == ["user", "interaction"]
+
+
+def test_where_less_is_better_the_least_is_best() -> None:
+    rows = (row("noisy", 0.7), row("a", 0.9), row("b", 0.8))
+    assert board(*rows, by=MAE).best("user")["system"] == "b"  # type: ignore[index]
+    assert board(*rows).best("user")["system"] == "a"  # type: ignore[index]
+    assert board(*rows, by=MAE).base["utility"].to_list() == [0.7, 0.8, 0.9]
+
+
+def test_systems_that_differ_in_data_or_metric_share_no_board() -> None:
+    first = pl.DataFrame([row("a", 0.5)], schema=ENTRIES)
+    other = first.with_columns(dataset=pl.lit("e"), suite=pl.lit("b"))
+    same = first.with_columns(suite=pl.lit("c"))
+    unmeasured = first.with_columns(utility=pl.lit(None, dtype=pl.Float64))
+    made = boards([(NDCG, first), (NDCG, other), (MAE, first), (NDCG, same), (NDCG, unmeasured)])
+    assert sorted(len(of.rows) for of in made) == [1, 1, 2]
+
+
+def test_real_data_come_before_parts_and_synthetic_ones() -> None:
+    tables = [
+        pl.DataFrame([row("a", 0.5, kind=kind, dataset=kind)], schema=ENTRIES) for kind in ("synthetic", "part", "real")
+    ]
+    assert [of.kind for of in boards([(NDCG, table) for table in tables])] == ["real", "part", "synthetic"]
+
+
+@pytest.mark.parametrize(
+    ("spent", "found"),
+    [
+        ([], "unclaimed"),
+        ([(None, math.inf, None)], "unclaimed"),
+        ([(1.0, 1.0, "inconclusive")], "holds"),
+        ([(1.0, 1.5, None)], "larger"),
+        ([(1.0, math.inf, "inconclusive")], "unbounded"),
+        ([(1.0, 1.0, None), (1.0, math.inf, None)], "unbounded"),
+        ([(1.0, math.inf, None), (1.0, 1.0, "refuted")], "refuted"),
+    ],
+)
+def test_the_outcome_of_claims_is_the_worst_of_all_levels(spent: list[tuple[Any, ...]], found: str) -> None:
+    assert outcome([dict(zip(("claimed", "accounted", "verdict"), of, strict=True)) for of in spent]) == found
+
+
+@pytest.mark.parametrize("suite", committed.SUITES)
+def test_entries_have_the_means_of_metrics_csv_and_the_budgets_of_the_ledger(suite: str) -> None:
+    results = committed.results(suite)
+    by = measure(results, committed.paper(suite))
+    table = entries(results, by)
+    metrics = pl.read_csv(committed.RESULTS / suite / "metrics.csv").filter(metric=by.metric, setting="base")
+    column = f"mean@{by.k}" if by.k else "mean"
+    means = dict(zip(metrics["experiment"], metrics[column], strict=True)) if len(metrics) else {}
+    base = table.filter(setting="base")
+    assert set(base["experiment"]) == {system.experiment for system in results.suite.compared}
+    for of in base.iter_rows(named=True):
+        assert of["utility"] == pytest.approx(means.get(of["experiment"]), abs=1e-6)
+    ledger = pl.read_csv(committed.RESULTS / suite / "ledger.csv").filter(setting="base")
+    claims = dict(ledger.group_by("experiment").agg(pl.col("claimed_epsilon").max()).iter_rows())
+    for (experiment,), rows in base.group_by("experiment"):
+        assert rows["claimed"].max() == claims.get(experiment)
+        endless = ledger.filter(pl.col("experiment") == experiment)["accounted_epsilon"].is_infinite().any()
+        assert bool(len(rows["unbounded"][0])) == bool(endless)
+
+
+@pytest.mark.parametrize("suite", committed.SUITES)
+def test_cards_have_no_infinite_budget_and_a_reason_where_there_is_none(suite: str) -> None:
+    results = committed.results(suite)
+    by = measure(results, committed.paper(suite))
+    audits = {row["audited_epsilon"] for row in results.audits.iter_rows(named=True)}
+    gaps = {gap for line in results.lines for gap in line.entry.gaps}
+    for system in results.suite.compared:
+        card = cards.card(results, system, by)
+        assert "Infinity" not in card.model_dump_json()
+        for loss in card.privacy_loss:
+            assert bool(loss.reasons) == (loss.privacy_parameters is None), system.label
+            assert loss.audit is None or loss.audit.epsilon in audits
+            if loss.audit is None and (loss.claimed is not None or loss.privacy_parameters):
+                assert loss.unaudited, "a private line has an audit or a reason"
+        assert set(card.gaps) <= gaps
+        assert len({loss.level for loss in card.privacy_loss}) == len(card.privacy_loss)
+
+
+@pytest.mark.parametrize("suite", ["demo", "gerai", "dpcrosue-ione", "membership"])
+def test_the_headline_and_plots_are_numbers_of_the_tables(suite: str) -> None:
+    results = committed.results(suite)
+    by = measure(results, committed.paper(suite))
+    table = entries(results, by)
+    short = summary.summary(results, next(iter(boards([(by, table)])), None))
+    assert json.loads(json.dumps(short)) == short
+    assert short["ledger"]["refuted"] <= short["ledger"]["audited"] <= short["ledger"]["private"]
+    drawn = plots.plots(results, by, table)
+    points = drawn["utility.csv"]
+    assert points["epsilon"].is_finite().all()
+    assert (points["epsilon"] > 0).all()
+    assert ((points["low"] <= points["utility"]) & (points["utility"] <= points["high"])).all()
+    epochs = results.history.group_by("experiment", "network").agg(pl.col("epoch").max())["epoch"].sum()
+    assert len(drawn["curves.csv"]) == epochs
+    if suite == "gerai":
+        (first,) = drawn["attacks.csv"].filter(system="bpr", attribute="age", k=10)["f1"]
+        assert first == results.mean("gerai-bpr", "attribute/age/neural/f1", 10)

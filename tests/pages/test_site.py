@@ -1,0 +1,204 @@
+"""The site: links, what pages may hold and ask for, and that their numbers are cells of committed tables."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from html import unescape
+from pathlib import Path, PurePosixPath
+
+import jsonschema
+import polars as pl
+import pytest
+
+from tasks.errors import ConfigurationError
+from tasks.pages import leaderboards, site
+from tasks.pages.page import epsilon, number
+from tasks.results.audits import rounded_down
+from tasks.results.cards import Card, schema
+from tasks.results.leaderboards import boards
+from tasks.stages import report
+from tasks.stages import site as stage
+from tests.pages import committed
+
+HEAVY = ("torch", "scipy.stats", "sklearn", "great_expectations", "dvc", "prefect")
+
+
+def joined(file: str, link: str) -> str:
+    parts: list[str] = []
+    for part in (PurePosixPath(file).parent / link).parts:
+        parts = parts[:-1] if part == ".." else [*parts, part]
+    return "/".join(parts)
+
+
+def text_of(html: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", re.sub(r"(?s)<(style|script)>.*?</\1>", " ", html))).split())
+
+
+def cells(html: str, table: str) -> dict[str, list[str]]:
+    """Id of a row -> its cells as text, of a table by its id."""
+    (found,) = re.findall(rf'(?s)<table[^>]*id="{table}".*?</table>', html)
+    rows = re.findall(r'(?s)<tr id="([^"]+)"[^>]*>(.*?)</tr>', found)
+    return {name: [text_of(cell) for cell in re.findall(r"(?s)<t[hd][^>]*>(.*?)</t[hd]>", row)] for name, row in rows}
+
+
+def test_every_link_leads_to_a_page_or_a_part_of_the_site(files: dict[str, str]) -> None:
+    pages = {file: text for file, text in files.items() if file.endswith(".html")}
+    ids = {file: re.findall(r'\bid="([^"]+)"', text) for file, text in pages.items()}
+    for file, text in pages.items():
+        assert len(ids[file]) == len(set(ids[file])), file
+        for link in map(unescape, re.findall(r'\bhref="([^"]+)"', text)):
+            if link.startswith(("data:text/csv;", "https://", "http://")):
+                continue
+            path, _, part = link.partition("#")
+            target = joined(file, path) if path else file
+            if target in (stage.SCHEMA, "docs/audit.html"):
+                continue
+            assert target in files, (file, link)
+            assert not part or part in ids[target], (file, link)
+
+
+def test_pages_ask_for_nothing_and_run_one_script_that_their_policy_names(files: dict[str, str]) -> None:
+    for file, text in files.items():
+        if not file.endswith(".html"):
+            continue
+        assert len(re.findall(r"<script", text)) == 1, file
+        assert "default-src 'none'" in text
+        assert not re.search(r"<(img|iframe|link|base|object|embed)\b|@import|url\(|\bsrc=", text), file
+        assert not re.search(r"\son\w+=\"", re.sub(r"(?s)<script>.*?</script>", "", text)), file
+    assert "&lt;script&gt;alert(1)" in files["docs/index-of-nothing.html"]
+
+
+def test_what_data_are_named_is_escaped(made: list[site.Made]) -> None:
+    name = "</td><script>broken=1</script>{{ 7 * 7 }}"
+    (of,) = [each for each in made if each.facts.suite == "membership"]
+    entries = of.entries.with_columns(system=pl.lit(name), publication=pl.lit("x"))
+    (board,) = boards([(of.measure, entries)])
+    known = {card.basic.experiment: card for card in of.cards}
+    for page in leaderboards.pages([board], known):
+        html = site.render(page)
+        assert len(re.findall("<script", html)) == 1
+        assert "49" not in text_of(html) or "{{ 7 * 7 }}" in text_of(html)
+
+
+def test_the_papers_of_the_index_have_the_cells_of_their_tables(files: dict[str, str]) -> None:
+    rows = cells(files["index.html"], "table-papers")
+    for paper, suite, level in (("gerai", "gerai", "interaction"), ("privsr", "privsr", "interaction")):
+        results = committed.results(suite)
+        of = committed.paper(suite)
+        own = next(s for s in results.suite.systems if s.label == of.methods[of.name])
+        lines = pl.read_csv(committed.RESULTS / suite / "ledger.csv").filter(experiment=own.experiment, setting="base")
+        lines = lines.filter(pl.col("protects").is_in(["interaction", "rating"]))
+        audits = pl.read_csv(committed.RESULTS / suite / "audits.csv")
+        numbers = set(lines["line"])
+        proved = [row["audited_epsilon"] for row in audits.to_dicts() if numbers & set(json.loads(row["lines"]))]
+        text = " | ".join(rows[f"paper-{paper}"])
+        assert f"claimed {epsilon(lines['claimed_epsilon'].max())}" in text
+        assert f"accounted {epsilon(lines['accounted_epsilon'].max())}" in text
+        assert (f"audited ≥ {epsilon(rounded_down(max(proved)))}" if proved else "audited –") in text
+        metrics = pl.read_csv(committed.RESULTS / suite / "metrics.csv").filter(
+            experiment=own.experiment, setting="base", metric=of.utility.metric
+        )
+        column = f"mean@{of.headline_k}" if of.headline_k else "mean"
+        assert number(metrics[column][0], of.utility.digits) in text
+        claims = pl.read_csv(committed.RESULTS / suite / "claims.csv")["verdict"].to_list()
+        tested = len(claims) - claims.count("not run")
+        assert f"{claims.count('supported')} of {tested} {claims.count('contradicted')} contradicted" in text
+        assert level in text_of(files["index.html"])
+
+
+def test_leaderboards_have_the_means_of_metrics_csv_and_levels_of_their_own(files: dict[str, str]) -> None:
+    html = files["leaderboards/ml-100k.html"]
+    means = {
+        suite: {
+            row["experiment"]: row["mean@10"]
+            for row in pl.read_csv(committed.RESULTS / suite / "metrics.csv").to_dicts()
+            if (row["setting"], row["metric"]) == ("base", "full/ndcg")
+        }
+        for suite in ("gerai", "membership")
+    }
+    seen = 0
+    for level in ("user", "interaction", "feature"):
+        for row in cells(html, f"table-ndcg-10-by-{level}-level").values():
+            system, suite = row[0].split()[0], row[1]
+            assert row[2].split()[0] == number(means[suite][f"{suite}-{system}"])
+            seen += 1
+    assert seen > 10
+    for table in re.findall(r"(?s)<table.*?</table>", html):
+        assert len({level for level in ("user", "interaction", "feature") if f"{level}-level ε" in table}) <= 1
+
+
+def test_synthetic_data_are_labelled_wherever_their_numbers_stand(files: dict[str, str]) -> None:
+    for file in ("leaderboards/demo.html", "suites/demo/index.html", "cards/demo/demo-dpae.html"):
+        assert "SYNTHETIC" in text_of(files[file]), file
+    for row in cells(files["leaderboards.html"], "table-data-sets").values():
+        assert (row[2] == "SYNTHETIC") == row[0].startswith("demo"), row
+
+
+def test_charts_of_the_index_are_of_real_data(files: dict[str, str]) -> None:
+    (section,) = re.findall(r'(?s)<section id="cost">.*?</section>', files["index.html"])
+    names = re.findall(r'<h3><a href="leaderboards/([^"]+)\.html">', section)
+    assert names == ["ml-100k", "dpvae-ml-1m"]
+    assert section.count("<svg") == 2
+
+
+def test_every_compared_system_has_a_card_of_the_schema(files: dict[str, str], made: list[site.Made]) -> None:
+    wanted = {(of.facts.suite, system.experiment) for of in made for system in of.facts.compared}
+    known = {(PurePosixPath(file).parent.name, PurePosixPath(file).stem) for file in files if file.endswith(".json")}
+    assert known == wanted
+    rules = json.loads(schema())
+    for suite, experiment in wanted:
+        text = files[f"cards/{suite}/{experiment}.json"]
+        jsonschema.validate(json.loads(text), rules)
+        assert Card.model_validate_json(text).model_dump_json(indent=1) + "\n" == text
+
+
+def test_reading_and_drawing_a_suite_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; from tasks.stages import report\n"
+        "report.drawn(report.results_of('membership'))\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "[]"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with the results of the demo alone."""
+    root = Path.cwd()
+    (tmp_path / "data/results").mkdir(parents=True)
+    (tmp_path / "data/results/demo").symlink_to(root / "data/results/demo")
+    (tmp_path / "data/reference").symlink_to(root / "data/reference")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/audit.md").write_text("# Audit\n\nWhat it is.\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_site_is_written_whole_and_replaces_nothing_but_a_site(project: Path) -> None:
+    (project / "mine").mkdir()
+    (project / "mine/file").touch()
+    with pytest.raises(ConfigurationError, match="no site"):
+        stage.write(project / "mine", 1)
+    for _ in range(2):
+        assert stage.write(project / "site", 1) == 1
+    for file in (
+        "index.html",
+        "docs/audit.html",
+        "docs/api-dprec-metrics.html",
+        "suites/demo/index.html",
+        stage.SCHEMA,
+    ):
+        assert (project / "site" / file).is_file(), file
+
+
+def test_a_report_stands_alone(project: Path) -> None:
+    report.draw("demo")
+    pages = {path.name: path.read_text() for path in (project / "data/reports/demo").iterdir()}
+    for name, text in pages.items():
+        for link in map(unescape, re.findall(r'\bhref="([^"]+)"', text)):
+            if not link.startswith(("data:", "http", "#")):
+                assert link.partition("#")[0] in pages, (name, link)

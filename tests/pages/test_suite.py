@@ -1,0 +1,388 @@
+"""Pages of suites: every number is a cell of a committed table, of one level, with its reasons and conditions."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from functools import cache
+from html import escape, unescape
+from pathlib import Path
+from typing import Any, get_args
+
+import polars as pl
+import pytest
+
+from tasks.pages import page, terms
+from tasks.pages.suite import pages
+from tasks.pages.suite.ledger import gaps, ledger
+from tasks.privacy.accounting.ledger import LedgerEntry, unbounded_entry
+from tasks.privacy.terms import Explanation, Level
+from tasks.privacy.units import LEVELS
+from tasks.results import tables
+from tasks.results.composition import Together
+from tasks.results.facts import BASE, Source, Suite, System
+from tasks.results.load import Results
+from tasks.results.standings import measure, standings
+from tasks.stages.papers import describe
+from tests.pages.committed import REFERENCE, RESULTS, SUITES, paper, results, table
+
+DRAWN = ("gerai", "privsr", "dpvae-netflix-twin", "dpcrosue-ione", "dipsgnn")
+OWN_PARTS = ("index", "ledger", "training", "data", "provenance")
+BY_LEVEL = {level: f"{level} ε" for level in terms.english()["levels"].values()}
+
+
+@cache
+def drawn(suite: str) -> dict[str, str]:
+    """Part -> its page as HTML."""
+    return draw(results(suite), paper(suite))
+
+
+def draw(of: Results, by: Any, **more: Any) -> dict[str, str]:
+    """The same of any results."""
+    return {Path(made.address).stem: page.render(made) for made in pages(of, by, **more)}
+
+
+@cache
+def cells(suite: str, name: str) -> list[dict[str, str]]:
+    """A committed CSV table as text."""
+    with (RESULTS / suite / f"{name}.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def sorted_by(html: str, caption: str) -> list[list[float | None]]:
+    """The numbers that the cells of a table are sorted by, row by row, without its first column."""
+    found = re.search(rf'<table[^>]*data-caption="{re.escape(escape(caption))}.*?</table>', html, re.DOTALL)
+    assert found is not None, caption
+    body = found.group().partition("<tbody>")[2]
+    rows = [re.findall(r"<td([^>]*)>", row) for row in re.findall(r"<tr.*?</tr>", body, re.DOTALL)]
+    numbers = [[re.search(r'data-sort="([^"]*)"', cell) for cell in row] for row in rows]
+    return [[None if number is None else float(number[1]) for number in row] for row in numbers]
+
+
+def names(html: str, caption: str) -> list[str]:
+    """The first texts of the rows of a table."""
+    found = re.search(rf'<table[^>]*data-caption="{re.escape(escape(caption))}.*?</table>', html, re.DOTALL)
+    assert found is not None, caption
+    return re.findall(r'<th scope="row">(?:<a[^>]*>)?([^<]*)', found.group())
+
+
+def text(html: str) -> str:
+    """What a page says, without tags and folded white space."""
+    return " ".join(unescape(re.sub(r"<(style|script|svg).*?</\1>|<[^>]+>", " ", html, flags=re.DOTALL)).split())
+
+
+# Numbers of the report.
+
+
+@pytest.mark.parametrize("suite", [name for name in DRAWN if name != "dpcrosue-ione"])
+def test_utilities_are_cells_of_the_table_of_means(suite: str) -> None:
+    by = measure(results(suite), paper(suite))
+    known = {
+        row["experiment"]: row
+        for row in cells(suite, "metrics")
+        if (row["setting"], row["metric"]) == (BASE, by.metric)
+    }
+    column = f"mean@{by.k}" if by.k else "mean"
+    labels = {system.label: system.experiment for system in results(suite).suite.compared}
+    html = drawn(suite)["index"]
+    shown = zip(names(html, "Systems at setting base"), sorted_by(html, "Systems at setting base"), strict=True)
+    for name, numbers in shown:
+        assert numbers[0] == pytest.approx(float(known[labels[name]][column]), abs=1e-6)
+        assert page.number(numbers[0], by.digits) in html
+
+
+@pytest.mark.parametrize("suite", DRAWN)
+def test_budgets_of_the_report_are_cells_of_the_ledger_and_of_audits(suite: str) -> None:
+    """Claims and bounds are the largest cells; what several releases of one run spend is at most their sum, or ∞."""
+    labels = {system.label: system.experiment for system in results(suite).suite.compared}
+    bounds = defaultdict(list)
+    for row in cells(suite, "audits"):
+        for number in json.loads(row["lines"]):
+            bounds[number].append(float(row["audited_epsilon"]))
+    html = drawn(suite)["index"]
+    levels = re.findall(r'data-group="([^"]*)">claimed', html)
+    shown = zip(names(html, "Systems at setting base"), sorted_by(html, "Systems at setting base"), strict=True)
+    for label, numbers in shown:
+        for place, name in enumerate(levels):
+            lines = [line for line in cells(suite, "ledger") if name == of_level(line) and line["setting"] == BASE]
+            lines = [line for line in lines if line["experiment"] == labels[label]]
+            claimed, accounted, audited = numbers[len(numbers) - 3 * (len(levels) - place) :][:3]
+            assert claimed == max(
+                (float(line["claimed_epsilon"]) for line in lines if line["claimed_epsilon"]), default=None
+            )
+            assert audited == max((bound for line in lines for bound in bounds[int(line["line"])]), default=None)
+            spent = [float(line["accounted_epsilon"]) for line in lines]
+            assert (accounted is None) == (not spent)
+            if accounted is not None:
+                assert max(spent) <= accounted <= sum(spent)
+
+
+def of_level(line: dict[str, str]) -> str:
+    """The name of ε of the level of a row of ledger.csv; what nothing protects is of its kind of data."""
+    unprotected = {"feature": "feature", "text": "text", "edge": "edge", "anchor": "edge"}
+    level = LEVELS.get(line["unit"]) or unprotected.get(line["protects"], "interaction")  # type: ignore[call-overload]
+    return f"{terms.english()['levels'][level]} ε"
+
+
+@pytest.mark.parametrize("suite", DRAWN)
+def test_the_audits_line_counts_the_refuted_audits(suite: str) -> None:
+    audits = results(suite).audits
+    refuted = audits.filter(verdict="refuted").height
+    said = re.search(r"(\d+) of (\d+) refute a claim", text(drawn(suite)["index"]))
+    assert said is not None
+    assert (int(said[1]), int(said[2])) == (refuted, audits.height)
+
+
+# Levels.
+
+
+@pytest.mark.parametrize("suite", DRAWN)
+@pytest.mark.parametrize("part", ["index", "ledger", "training"])
+def test_no_column_and_no_axis_has_two_levels(suite: str, part: str) -> None:
+    html = drawn(suite)[part]
+    for group in set(re.findall(r'data-group="([^"]*ε)"', html)):
+        assert group in BY_LEVEL.values()
+    for picture in re.findall(r"<svg.*?</svg>", html, re.DOTALL):
+        axes = [name for name in re.findall(r">([^<>]*)</text>", picture) if name.endswith(" ε")]
+        assert set(axes) <= set(BY_LEVEL.values())
+        assert len(set(axes)) <= 1
+    assert (
+        "interaction: " not in text(html)
+        and not re.search(r"(?<!-level )(?<!\()ε = \d", text(html).replace("user-level ε", ""))
+    ) or part != "index"
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_a_part_of_the_ledger_has_the_lines_of_its_level_and_all_lines_have_a_part(suite: str) -> None:
+    sections = ledger(results(suite))["sections"]
+    assert [section["level"] for section in sections] == [
+        name for name in get_args(Level) if name in {s["level"] for s in sections}
+    ]
+    units = {
+        section["level"]: {row["entry"].unit for row in (*section["base"], *section["settings"])}
+        for section in sections
+    }
+    for level, known in units.items():
+        assert {LEVELS[unit] for unit in known if unit in LEVELS} <= {level}
+    counted = sum(len(section["base"]) + len(section["settings"]) for section in sections)
+    assert counted == results(suite).ledger.height
+    assert sum(len(section["audits"]) for section in sections) == results(suite).audits.height
+    assert sum(len(section["one_run"]) for section in sections) == results(suite).one_run.height
+
+
+# The ledger.
+
+
+@pytest.mark.parametrize("suite", DRAWN)
+def test_numbers_of_ledger_lines_are_cells(suite: str) -> None:
+    html, lines = drawn(suite)["ledger"], results(suite).ledger
+    shown: dict[str, list[Any]] = defaultdict(list)
+    for level in get_args(Level):
+        name = BY_LEVEL[terms.english()["levels"][level]]
+        for at in ("at setting base", "at other settings"):
+            if f'data-caption="{name} of one run {at}' in html:
+                for row in sorted_by(html, f"{name} of one run {at}"):
+                    shown["claimed"].append(row[1])
+                    shown["accounted"].append(row[2])
+    assert sorted(shown["accounted"]) == sorted(lines["accounted_epsilon"])
+    assert sorted(filter(None, shown["claimed"])) == sorted(lines["claimed_epsilon"].drop_nulls())
+
+
+@pytest.mark.parametrize("suite", DRAWN)
+def test_every_infinity_has_its_reason_and_every_finite_budget_its_conditions(suite: str) -> None:
+    said = text(drawn(suite)["ledger"])
+    for line in results(suite).lines:
+        for reason in line.entry.reasons if line.entry.accounted_epsilon is None else ():
+            assert " ".join(terms.sentence(reason).split()) in said
+        for condition in terms.conditions(line.entry.given):
+            assert condition in said.partition("conditional on")[2]
+
+
+@pytest.mark.parametrize("suite", DRAWN)
+def test_every_gap_of_a_line_stands_once_with_its_system(suite: str) -> None:
+    groups = gaps(results(suite))
+    owners = {gap.id: group["labels"] for group in groups for gap in group["gaps"]}
+    assert len(owners) == len({gap.id for line in results(suite).lines for gap in line.entry.gaps})
+    for line in results(suite).lines:
+        for gap in line.entry.gaps:
+            assert results(suite).system(line.experiment).label in owners[gap.id]
+    listed = [gap.model_dump_json() for group in groups for gap in group["gaps"]]
+    assert len(listed) == len(set(listed))
+
+
+def test_bounds_are_rounded_down_and_never_above_the_audit() -> None:
+    for audit in results("gerai").audits.to_dicts():
+        shown = page.bound(audit["audited_epsilon"])
+        assert float(shown.removeprefix("≥ ")) <= audit["audited_epsilon"]
+
+
+def test_releases_together_stand_in_the_part_of_their_level() -> None:
+    row = Together("", "user", "", ("interaction",), 60, (("gerai-bpr",),), 1.0, 366.8, 1e-3, ("preparation",))
+    endless = Together("", "interaction", "", ("interaction",), 75, (), 0.4, None, 0.0, ())
+    sections = {section["level"]: section for section in ledger(results("gerai"), [row, endless])["sections"]}
+    assert [each["epsilon"] for each in sections["user"]["together"]] == [366.8]
+    assert [each["epsilon"] for each in sections["interaction"]["together"]] == [math.inf]
+    assert not sections["feature"]["together"]
+
+
+# Data, training, provenance.
+
+
+@pytest.mark.parametrize("suite", DRAWN)
+def test_counts_of_the_data_are_cells(suite: str) -> None:
+    numbers = sorted_by(drawn(suite)["data"], "What each step of the preparation left")
+    known = [[float(row[name]) for name in list(tables.COUNTS)[2:] if row[name]] for row in cells(suite, "counts")]
+    assert [[number for number in row if number is not None] for row in numbers] == known
+
+
+@pytest.mark.parametrize("suite", DRAWN)
+def test_every_setting_that_was_measured_is_in_the_table_of_settings(suite: str) -> None:
+    by = measure(results(suite), paper(suite))
+    experiments = {system.experiment for system in results(suite).suite.compared}
+    means = results(suite).means.filter(
+        pl.col("metric") == by.metric, pl.col("k") == by.k, pl.col("experiment").is_in(experiments)
+    )
+    html = drawn(suite)["training"]
+    if means.is_empty():
+        assert "of every setting" not in html
+    else:
+        shown = [row[1] for row in sorted_by(html, f"{by.label} of every setting")]
+        assert sorted(shown) == pytest.approx(sorted(means["mean"]))  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize("suite", DRAWN)
+def test_trials_of_tuning_are_all_shown_and_best_of_each_system_first(suite: str) -> None:
+    html, trials = drawn(suite)["training"], results(suite).tuning
+    if trials.height:
+        rows = table(html, "Trials on validation data")[1:]
+        assert len(rows) == trials.height
+        firsts = {
+            row[0]: number[2] for row, number in reversed(list(zip(rows, sorted_by(html, "Trials"), strict=True)))
+        }
+        best = trials.group_by("experiment").agg(pl.col("valid").cast(pl.Float64).max())
+        assert sorted(firsts.values()) == pytest.approx(sorted(best["valid"]))  # type: ignore[type-var]
+    else:
+        assert "Trials on validation data" not in html
+
+
+@pytest.mark.parametrize("suite", DRAWN)
+def test_runs_are_rows_of_provenance(suite: str) -> None:
+    numbers = sorted_by(drawn(suite)["provenance"], "Stages")
+    assert [(row[3], row[4], row[5]) for row in numbers] == [
+        (run.seconds, run.cpu_seconds, run.peak_memory_mb) for run in results(suite).runs
+    ]
+
+
+# What data the numbers are of.
+
+
+@pytest.mark.parametrize("suite", DRAWN)
+def test_synthetic_data_are_labelled_on_every_page_and_others_on_none(suite: str) -> None:
+    for part in OWN_PARTS:
+        assert ("SYNTHETIC DATA" in drawn(suite)[part]) == (results(suite).suite.kind == "synthetic")
+
+
+# A small suite of a user's own data: no paper, no attack, no audit, no history.
+
+
+def own(folder: Path, entries: dict[str, list[LedgerEntry]], values: dict[str, list[float]]) -> Results:
+    """Results with these entries and values (NDCG@10) of each experiment."""
+    systems = [
+        System(experiment=name, model=name, label=name, dataset="mine", seeds=tuple(range(len(values[name]))),
+               parameters={"config": {}, "sweep": []}, cut_off={})
+        for name in values
+    ]  # fmt: skip
+    suite = Suite(
+        suite="mine", title="<My> data", paper=None, dataset="mine", publication="mine", counted="", n_features=0,
+        n_counted_features=0, synthetic=False, stands_for="", source=Source(dataset="mine", address="", licence="mine"),
+        part="", limits="", validation="", attack=None, n_targets=0, fingerprints={}, words=(), networks=(), anchors=0,
+        aligned=(), systems=tuple(systems),
+    )  # fmt: skip
+    rows = [
+        {"suite": "mine", "experiment": name, "dataset": "mine", "model": name, "setting": BASE, "seed": seed,
+         "metric": "full/ndcg", "k": 10, "value": value}
+        for name, of in values.items() for seed, value in enumerate(of)
+    ]  # fmt: skip
+    spent = [tables.Spent(name, BASE, seed, entry) for name, of in entries.items() for entry in of for seed in range(2)]
+    metrics = pl.DataFrame(rows, schema=METRICS)
+    ledgers = tables.ledger(spent, {name: name for name in values})
+    history, attacks = pl.DataFrame(schema=tables.HISTORY), pl.DataFrame({"kind": []}, schema={"kind": pl.String})
+    tables.write(folder, suite, ledgers | {"metrics": metrics, "history": history, "attacks": attacks})
+    return Results(folder, REFERENCE)
+
+
+def entry(unit: Any, epsilon: float | None) -> LedgerEntry:
+    """An entry with this claim, accounted as much; of infinity for None."""
+    if epsilon is None:
+        return unbounded_entry("interaction", unit, "none", Explanation(id="true-data"))
+    return LedgerEntry(
+        protects="interaction", unit=unit, neighbouring="add-or-remove", mechanism="user-dpsgd", accounting="rigorous",
+        claimed_epsilon=epsilon, claimed_delta=0.0, accounted_epsilon=epsilon, accounted_delta=0.0, given=("epoch",),
+    )  # fmt: skip
+
+
+METRICS = dict.fromkeys(("suite", "experiment", "dataset", "model", "setting"), pl.String) | {
+    "seed": pl.Int64, "metric": pl.String, "k": pl.Int32, "value": pl.Float64
+}  # fmt: skip
+VALUES = {"bpr": [0.5, 0.4], "dpsgd": [0.3, 0.3], "leaky": [0.45, 0.45], "dp-popularity": [0.2, 0.1]}
+ENTRIES = {
+    "bpr": [entry("any", None)],
+    "dpsgd": [entry("user", 1.0)],
+    "leaky": [entry("user", 0.5), entry("interaction", None)],
+    "dp-popularity": [entry("user", 1.0)],
+}
+
+
+def test_own_data_without_paper_attacks_audits_or_history_draw(tmp_path: Path) -> None:
+    html = draw(own(tmp_path, ENTRIES, VALUES), describe(None))
+    assert set(OWN_PARTS) <= set(html)
+    assert "<My>" not in html["index"]
+    assert "&lt;My&gt;" in html["index"]
+    assert "Audits of user-level claims" not in html["ledger"]
+    assert "<svg" not in html["training"]
+    assert html["index"].count("<svg") == 1  # user level; of interactions nothing is claimed
+
+
+def test_nothing_at_all_draws(tmp_path: Path) -> None:
+    html = draw(own(tmp_path, {}, {"bpr": []}), describe(None))
+    assert all("</html>" in page_ for page_ in html.values())
+
+
+def test_the_named_private_system_has_no_level_without_a_bound(tmp_path: Path) -> None:
+    """`leaky` is better and has the smaller user-level ε, but ∞ for interactions."""
+    said = text(draw(own(tmp_path, ENTRIES, VALUES), describe(None))["index"])
+    assert "Best: dpsgd at user-level ε = 1, conditional on the epoch: NDCG@10 0.300" in said
+    assert "a cost of 33 %" in said
+
+
+def test_the_difference_is_over_common_runs(tmp_path: Path) -> None:
+    of = own(tmp_path, ENTRIES, VALUES | {"bpr": [0.5, 0.4, 9.0]})
+    rows = {row["label"]: row for row in standings(of, measure(of, describe(None))).to_dicts()}
+    assert rows["bpr"]["difference"] == pytest.approx((0.5 - 0.2 + 0.4 - 0.1) / 2)
+    assert rows["dp-popularity"]["difference"] is None
+    assert [rows[name]["role"] for name in VALUES] == ["ceiling", "private", "private", "baseline"]
+
+
+def test_the_best_error_is_the_least() -> None:
+    by = measure(results("privsr"), paper("privsr"))
+    utilities = standings(results("privsr"), by)["utility"].to_list()
+    assert by.lower
+    assert utilities == sorted(utilities)
+
+
+def test_drawing_needs_no_torch_and_no_statistics() -> None:
+    code = """
+import sys
+from pathlib import Path
+from tasks.pages.page import render
+from tasks.pages.suite.overview import overview
+from tasks.pages.suite.ledger import ledger
+from tasks.results.load import Results
+assert not {"torch", "sklearn", "scipy.stats"} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,120 @@
+"""Charts: where ε stands, what has a mark, and what a picture may not have."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+from tasks.pages import charts
+from tasks.results.standings import base_budgets, measure
+from tasks.results.sweeps import sweeps
+from tests.pages.committed import paper, results
+
+
+def point(
+    name: str, claimed: float | None, accounted: float, audited: float | None, utility: float = 0.5
+) -> dict[str, Any]:
+    """A system of a chart by ε."""
+    return {"name": name, "utility": utility, "claimed": claimed, "accounted": accounted, "audited": audited}
+
+
+def by_epsilon(*points: dict[str, Any]) -> str:
+    """The chart of these systems."""
+    return str(charts.by_epsilon("t", points, [{"name": "best", "utility": 0.9}], x="user-level ε", y="NDCG"))
+
+
+def places(svg: str) -> dict[str, float]:
+    """What a mark says -> its place across, in pixels."""
+    found = re.findall(
+        r'data-text="([^"]*: (?:claimed|accounted|audited) [^"]*)"[^>]*transform="translate\(([\d.]+),', svg
+    )
+    return {text: float(x) for text, x in found}
+
+
+def test_epsilon_grows_to_the_right_and_infinity_is_last() -> None:
+    known = places(by_epsilon(point("a", 1.0, math.inf, 0.3), point("b", 5.0, 5.0, 2.0)))
+    order = ["a: audited 0.3", "a: claimed 1", "b: audited 2", "b: claimed 5", "a: accounted ∞"]
+    assert sorted(known, key=known.__getitem__)[-1] == order[-1]
+    assert [known[text] for text in order] == sorted(known[text] for text in order)
+    assert known["b: claimed 5"] == known["b: accounted 5"]
+
+
+def test_a_bound_of_nothing_has_no_mark_and_an_epsilon_of_zero_has_one_at_the_left_edge() -> None:
+    known = places(by_epsilon(point("a", 1.0, 1.0, 0.0), point("b", None, 0.0, None)))
+    assert "a: audited 0" not in known
+    assert known["b: accounted 0"] == min(known.values())
+
+
+def test_each_system_is_named_where_there_is_room_and_names_are_escaped() -> None:
+    svg = by_epsilon(point("<b>", 1.0, 1.0, None, 0.2), point("other", 3.0, 3.0, None, 0.7))
+    assert "<b>" not in svg
+    assert ">&lt;b&gt;</text>" in svg
+    assert ">other</text>" in svg
+
+
+@pytest.mark.parametrize("runs", [2, 3])
+def test_pictures_fetch_nothing_and_are_the_same_each_time(runs: int) -> None:
+    drawn = {by_epsilon(point("a", 1.0, math.inf, None)) for _ in range(runs)}
+    assert len(drawn) == 1
+    svg = drawn.pop()
+    assert not re.search(r'(href|src|url\()="?https?:', svg)
+    assert "<script" not in svg
+    assert svg.count("aria-label") == 1
+
+
+def test_every_bin_of_a_histogram_is_a_bar_whose_area_is_its_share() -> None:
+    bins = [{"name": "a", "low": 0.0, "high": 0.1, "users": 30}, {"name": "a", "low": 0.1, "high": 0.4, "users": 30}]
+    svg = str(charts.histograms("t", bins, x="NDCG", y="users"))
+    bars = re.findall(r'<path[^>]*d="M[\d.]+,[\d.]+h([\d.]+)v([\d.]+)h-[\d.]+Z" fill="#0072b2"', svg)
+    (thin, tall), (wide, low) = [(float(width), float(height)) for width, height in bars]
+    assert thin * tall == pytest.approx(wide * low, rel=0.05)
+    assert wide == pytest.approx(3 * thin, rel=0.02)
+
+
+def test_an_interval_that_is_missing_or_endless_is_not_drawn() -> None:
+    rows = [
+        {"name": "a", "value": 0.1, "low": 0.05, "high": 0.15, "decided": True},
+        {"name": "b", "value": 0.2, "low": None, "high": None, "decided": False},
+        {"name": "c", "value": 0.2, "low": -math.inf, "high": math.inf, "decided": False},
+    ]
+    assert len(re.findall('<line[^>]*stroke-width="2"', str(charts.forest("t", rows, x="difference")))) == 1
+
+
+def test_rows_come_back_from_their_link() -> None:
+    rows = [{"name": 'a "b", c', "value": 1.5}, {"name": "ü", "value": -2.0}]
+    head, _, body = charts.csv_link(rows).partition(",")
+    assert head == "data:text/csv;charset=utf-8"
+    read = list(csv.DictReader(io.StringIO(unquote(body))))
+    assert [(row["name"], float(row["value"])) for row in read] == [(row["name"], row["value"]) for row in rows]
+    assert charts.csv_link([]).endswith(",")
+
+
+@pytest.mark.parametrize("suite", ["gerai", "privsr", "dpvae", "dipsgnn", "dpcrosue"])
+def test_points_of_sweeps_are_means_over_the_first_split(suite: str) -> None:
+    of, by = results(suite), measure(results(suite), paper(suite))
+    table = sweeps(of, by, base_budgets(of))
+    assert table.height
+    for row in table.to_dicts():
+        values = of.metrics.filter(experiment=row["experiment"], setting=row["setting"], metric=by.metric, k=by.k)
+        first = values.filter(values["seed"] < 1_000_000)["value"]
+        assert row["utility"] == pytest.approx(first.mean())
+        assert row["n"] == first.len()
+        varied = of.system(row["experiment"]).settings()[row["setting"]]
+        assert row["key"] not in varied or varied[row["key"]] == row["value"]
+
+
+def test_an_epsilon_across_is_of_the_level_that_claims_it() -> None:
+    table = sweeps(results("gerai"), measure(results("gerai"), paper("gerai")), base_budgets(results("gerai")))
+    levels = {(row["label"], row["key"]): row["level"] for row in table.to_dicts()}
+    assert levels["dpae", "epsilon"] == "user"
+    assert levels["gerai", "epsilon"] == "interaction"
+    assert levels["gerai", "features_epsilon"] == "feature"
+    assert levels["gerai", "dimension"] == ""
+    base = table.filter(label="gerai", key="features_epsilon", setting="base")
+    assert base["value"].to_list() == [20.0]
