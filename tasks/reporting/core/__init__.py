@@ -1,1 +1,0 @@
-"""Results and their files, tables, charts and claims: what sections are made of."""

@@ -1,1 +1,0 @@
-"""One module per kind of evidence that a page shows."""
