@@ -32,7 +32,6 @@ from tasks.results.claims import STRICT, Reason, Row, Setting, Values, row
 from tasks.results.rows import Names, define, expand
 
 FULL = "full"
-Need = Literal["interests", "attributes"]
 _FUNCTION = re.compile(r"\btasks(?:\.\w+)+:\w+")
 
 
@@ -115,12 +114,6 @@ class Artefact:
     """What to know of our version of it."""
     methods: tuple[str, ...] = ()
     """Methods that it is of, by the paper's names, in the paper's order."""
-    needs: tuple[Need, ...] = ()
-    """What must be known of the users of a network for it to have a part, beyond their friendships."""
-    words: str = ""
-    """What of it replaces words, which only posts have; empty for nothing."""
-    chart: str = ""
-    """The function that draws it (results, this, cut-off where the paper names none); empty for none."""
 
     @property
     def name(self) -> str:
@@ -140,8 +133,6 @@ class Table(Artefact):
     """What tells a counterpart that the paper does not print from the printed table."""
     everyone: bool = False
     """Whether every system of the suite has a row, be it in another table of the paper or not."""
-    marked: bool = False
-    """Whether the best of the systems that claim privacy, and the best of the others, are marked in each column."""
     versions: tuple[Version, ...] = ()
     """Its rows, where they are versions of `methods`; with them only the popularity lists have rows."""
     data: tuple[str, ...] = ()
@@ -181,16 +172,6 @@ class Figure(Artefact):
 
     method: str
     """Whom it is drawn for, as running text."""
-    parameters: tuple[str, ...] = ()
-    """Sweep parameters in the paper's order, as its captions call them."""
-    key_swept: str = ""
-    """The key of the configuration that varies, where there is one alone."""
-    values: tuple[float, ...] = ()
-    """What the paper gives it."""
-    default: float | None = None
-    """The value that the paper's other results have."""
-    by_length: bool = False
-    """Whether it varies the length of the list, not a key of a configuration."""
     panels: tuple[Panel, ...] = ()
     """What is drawn of it; nothing of what other pages show."""
 
@@ -234,26 +215,6 @@ class Quality:
         return f"{self.label}@{cutoff}" if cutoff else self.label
 
 
-@dataclass(frozen=True, config=STRICT)
-class Mode:
-    """One way of counting, or of spending, the budget of the paper's method."""
-
-    name: str
-    system: str
-    """Label of the system (`Results.find`)."""
-    setting: str = "base"
-
-
-@dataclass(frozen=True, config=STRICT)
-class BudgetSweep:
-    """A system whose ranking is drawn against its budget."""
-
-    system: str
-    """Its label."""
-    key: str = "epsilon"
-    """The key of its configuration that says the budget, in the settings that vary nothing else."""
-
-
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Paper:
     """A paper: its reference, its methods, and every table and figure with results."""
@@ -265,8 +226,6 @@ class Paper:
     reference: str
     methods: dict[str, str]
     """The paper's name of a method -> the label of our system: its experiment's name without the suite's."""
-    protecting: tuple[str, ...]
-    """Methods that are made to protect someone, in the paper's order; reduced versions of them left out."""
     tables: tuple[Table, ...] = ()
     figures: tuple[Figure, ...] = ()
     qualities: tuple[Quality, ...]
@@ -277,69 +236,39 @@ class Paper:
     """The cut-off of everything for which the paper names none; the nearest measured one is taken."""
     open: tuple[str, ...]
     """Systems without protection whose ranking is what protection costs, by their labels."""
-    emphasis: tuple[str, ...]
-    """Systems with a colour of their own where there are more than colours, by their labels; the others are grey."""
     validation: str
     """The metric that chooses epochs, such as "NDCG"."""
     unit: float = 1.0
     """What one of the printed numbers is worth in ours: 0.01 where the paper prints percent."""
-    apart: tuple[str, ...] = ()
-    """Systems whose validation asks another question than that of the others, by their labels."""
-    modes: tuple[Mode, ...] = ()
-    """What is shown side by side as published and rigorous accounting; empty for a paper without such a section."""
     notes: dict[str, str] = field(default_factory=dict)
     """Printed data set -> what to know when its printed statistics are compared with ours."""
-    counted: str = ""
-    """The same for data of which nothing is printed."""
     data_table: str = "table1"
     """Key of the table that has these statistics."""
     settings_table: str = ""
     """Key of the table that has the settings of the paper's method; empty where none is shown."""
-    settings_note: str = ""
-    """What to know of them."""
-    budget_sweeps: tuple[BudgetSweep, ...] = ()
-    """What is drawn against ε; empty for a paper without such a figure."""
-    levels: tuple[str, ...] = ()
-    """What is drawn across it as horizontal lines, by labels."""
-    words: dict[str, str | tuple[str, str]] = field(default_factory=dict)
-    """How its reports speak of what its systems do, where not as of lists."""
+    run: str = "seed"
+    """What is repeated: a seed, or a fold."""
     overlap: float | None = None
     """Where the runs of a system are folds of one cross-validation, tested over training ratings of a fold; None where
     they are seeds, which are independent."""
     private_yardstick: str = "dp-popularity"
     """Label of the baseline whose budget is finite."""
-    floor: tuple[str, ...] = ()
-    """Baselines that are drawn as lines in every figure, by labels; empty for all that there are."""
-    measured: dict[str, tuple[Quality, ...]] = field(default_factory=dict)
-    """Group -> further columns of the table of all systems, by which nothing is ranked."""
     caveats: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Data set, or "" for all -> what its reports say in addition to what the suite says of its data, as paragraphs."""
+    measured: dict[str, tuple[Quality, ...]] = field(default_factory=dict)
+    """Group -> what else is measured of all systems, by which nothing is ranked."""
+    lacking: dict[str, str] = field(default_factory=dict)
+    """Table or figure -> why public data cannot give all of it."""
     bases: dict[str, float] = field(default_factory=dict)
     """Key that the data of a run say, not its model's configuration -> its value at setting `base`."""
     pairs: dict[str, tuple[str, str]] = field(default_factory=dict)
     """`dataset` in paper_tables.csv of what is printed of two networks together -> these networks."""
-    joint: tuple[str, ...] = ()
-    """Methods that need both networks, by the paper's names."""
-    attribute_free: str = ""
-    """Label of the system that sees everything but attributes, a control of attacks on them; empty for none."""
-    unprotected: str = ""
-    """Label of the paper's method without its noise, which shows what an attack can do at all; empty for none."""
     reasons: tuple[Reason, ...] = ()
     """Why pairs of methods are ordered otherwise than printed; the first that covers a pair counts."""
     elsewhere: bool = False
     """Whether claims are also tested on data of which the paper prints nothing."""
-    guide: str = ""
-    """Page of docs/ that says how its suites run on the official data; empty for the one of the paper's name."""
-    statistics: str = ""
-    """The function that makes the table of the data's statistics; empty: what its protocol left of users and items."""
     counts: str = ""
     """The function that counts the same, and the settings of its method, for comparison.csv; empty: as above."""
-    settings: str = ""
-    """The function that makes the table of its method's settings; empty where they are not shown."""
-    lacking: str = ""
-    """The function that says by table or figure why some data cannot give it; empty where they all can."""
-    sections: tuple[str, ...] = ()
-    """Functions of sections that no other paper has, before what is published."""
     numbers: str = ""
     """The function of results that computes further names for the rows of `claims`."""
     claims: dict[str, list[dict[str, Any]]] = field(default_factory=dict)

@@ -100,7 +100,7 @@ def measure(results: Results, paper: Paper) -> Measure:
         spoken=quality.spoken,
         digits=quality.digits,
         lower=quality.lower,
-        run=str(paper.words.get("run", "seed")),
+        run=paper.run,
         open=paper.open,
         noisy=paper.private_yardstick,
         own=paper.methods.get(paper.name, "") if results.suite.paper else "",

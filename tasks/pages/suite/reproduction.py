@@ -41,6 +41,7 @@ def context(results: Results, paper: Paper) -> dict[str, Any]:
         "blocks": parts,
         "figures": figures.drawn(results, paper),
         "statistics": reproduction.statistics(results),
+        "measured": _measured(results, paper),
         "claims": claims,
         "verdicts": Counter(claim["verdict"] for claim in claims),
         "pairs": pairs,
@@ -74,6 +75,20 @@ def _readings(results: Results) -> dict[tuple[int, str, str, str], list[dict[str
         key = (row["number"], row["reading"] or "", row["verdict"], row["absent"])
         grouped.setdefault(key, []).append(row)
     return grouped
+
+
+def _measured(results: Results, paper: Paper) -> list[dict[str, Any]]:
+    """`group`, its `qualities` that were measured, and a row of means for each compared system."""
+    tables = []
+    for group, qualities in paper.measured.items():
+        rows = []
+        for system in results.suite.compared:
+            means = {of.metric: results.mean(system.experiment, of.metric, of.cutoff(0)) for of in qualities}
+            if any(mean is not None for mean in means.values()):
+                rows.append({"label": system.label} | means)
+        if rows:
+            tables.append({"group": group, "qualities": qualities, "rows": rows})
+    return tables
 
 
 def _artefacts(parts: list[dict[str, Any]], pairs: list[reproduction.Pair]) -> list[dict[str, Any]]:
