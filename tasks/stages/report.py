@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from tasks.errors import DataError
-from tasks.pages import site, suite
+from tasks.pages import site
 from tasks.pages.page import render
 from tasks.results import plots, summary
 from tasks.results.leaderboards import Board, boards, entries
 from tasks.results.load import Results
+from tasks.results.paper import Paper
 from tasks.results.standings import measure
 from tasks.results.tables import SUITE
 from tasks.stages.command import run_stage
@@ -68,14 +68,14 @@ def results_of(name: str) -> Results:
     return Results(RESULTS / name, REFERENCE / "paper_tables.csv")
 
 
-def paper_of(results: Results) -> Any:
+def paper_of(results: Results) -> Paper:
     """The paper whose tables, figures and claims the pages of a suite have."""
     return describe(results.suite.paper)
 
 
 def drawn(results: Results) -> dict[str, str]:
     """File within the folder of the suite's report -> page."""
-    pages = suite.pages(results, paper_of(results))
+    pages = site.suite_pages(results, paper_of(results))
     folder = PurePosixPath(site.folder(results.suite.suite))
     return {
         str(PurePosixPath(page.address).relative_to(folder)): render(page, results.revisions, home=False)
