@@ -14,14 +14,17 @@ import polars as pl
 
 from tasks.config.tasks import resolve
 from tasks.errors import DataError
-from tasks.pages import site, suite
+from tasks.pages import site
 from tasks.pages.page import render
 from tasks.results import plots, summary
 from tasks.results.judging import judge
 from tasks.results.leaderboards import Board, boards, entries
 from tasks.results.load import Results
 from tasks.results.paper import Paper
+<<<<<<< HEAD
 from tasks.results.printed import Against, comparison, statistics
+=======
+>>>>>>> pages-site
 from tasks.results.standings import measure
 from tasks.results.tables import SUITE
 from tasks.stages.command import run_stage
@@ -96,7 +99,7 @@ def paper_of(results: Results) -> Paper:
 
 def drawn(results: Results) -> dict[str, str]:
     """File within the folder of the suite's report -> page."""
-    pages = suite.pages(results, paper_of(results))
+    pages = site.suite_pages(results, paper_of(results))
     folder = PurePosixPath(site.folder(results.suite.suite))
     return {
         str(PurePosixPath(page.address).relative_to(folder)): render(page, results.revisions, home=False)
