@@ -21,10 +21,7 @@ from tasks.results.judging import judge
 from tasks.results.leaderboards import Board, boards, entries
 from tasks.results.load import Results
 from tasks.results.paper import Paper
-<<<<<<< HEAD
 from tasks.results.printed import Against, comparison, statistics
-=======
->>>>>>> pages-site
 from tasks.results.standings import measure
 from tasks.results.tables import SUITE
 from tasks.stages.command import run_stage
