@@ -327,7 +327,8 @@ def curves(
     endless = len(shown) and any(math.isinf(row["x"]) for row in shown)
     told = f"datum.value >= {far!r} * 0.999 ? '∞' : format(datum.value, '~g')"
     values = ticks if len(ticks) <= MANY else alt.Undefined
-    axis = alt.Axis(labelExpr=told, values=values) if endless else alt.Axis(format="~g")
+    apart: dict[str, Any] = {"labelOverlap": "greedy", "labelSeparation": 6}
+    axis = alt.Axis(labelExpr=told, values=values, **apart) if endless else alt.Axis(format="~g", **apart)
     across = alt.X("x:Q", title=x, axis=axis, scale=alt.Scale(type="log" if log else "linear", zero=False, nice=False))
     up_axis = alt.Axis(format="~g")
     up = alt.Y("y:Q", title=y, axis=up_axis, scale=alt.Scale(type="log" if log_y else "linear", zero=False))

@@ -71,8 +71,10 @@ class Pair:
     column: Column
     better: Cell
     worse: Cell
+    ours: float
+    """By how much ours of the first exceeds that of the second, over the runs that both have."""
     order: str
-    """Of our means: `as printed`, `equal` or `reversed`."""
+    """Of these: `as printed`, `equal` or `reversed`."""
     shown: bool
     """Whether a reversed order is significant."""
     reason: Reason | None = None
@@ -209,7 +211,7 @@ def _ordered(results: Results, table: str, column: Column, cells: Sequence[Cell]
             own = ((cell.experiment, cell.setting, column.metric) for cell in (better, worse))
             gap, p = _compare(results, column, *own)
             order = "as printed" if gap > 0 else "reversed" if gap < 0 else "equal"
-            yield Pair(table, column, better, worse, order, order == "reversed" and 1 - p < ONE_SIDED)
+            yield Pair(table, column, better, worse, sign * gap, order, order == "reversed" and 1 - p < ONE_SIDED)
 
 
 Source = tuple[str, str, str]
