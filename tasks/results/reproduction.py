@@ -229,12 +229,12 @@ def _compare(results: Results, column: Column, better: Source, worse: Source) ->
     splits = {split_of(seed) for seed in gaps}
     if len(splits) > 1:
         gaps = {split: fmean(gap for seed, gap in gaps.items() if split_of(seed) == split) for split in splits}
-    mean, spread = fmean(gaps.values()) if gaps else 0.0, stdev(gaps.values()) if len(gaps) > 1 else 0.0
-    if not spread:
+    mean, deviation = fmean(gaps.values()) if gaps else 0.0, stdev(gaps.values()) if len(gaps) > 1 else 0.0
+    if not deviation:
         return mean, 0.5  # equal in all runs, or single: says nothing about chance
     from scipy.special import stdtr  # a fifth of a second to import, and not every page compares
 
-    return mean, float(stdtr(len(gaps) - 1, -mean / (spread / math.sqrt(len(gaps)))))
+    return mean, float(stdtr(len(gaps) - 1, -mean / (deviation / math.sqrt(len(gaps)))))
 
 
 def _runs(results: Results, column: Column, source: Source) -> dict[int, float]:
