@@ -26,13 +26,12 @@ from markupsafe import Markup
 Rows = Sequence[Mapping[str, Any]]
 COLOURS = ("#0072b2", "#d55e00", "#008a66", "#b3548c", "#b27d00", "#3b93c9", "#4d4d4d")
 """style.css has their counterparts on dark paper."""
-INK, SOFT, LINE = "#1c2024", "#565f68", "#cfd5da"
+INK, SOFT, LINE, BLACK, PAPER = "#1c2024", "#565f68", "#cfd5da", "#000000", "#ffffff"
 SHAPES = {
     "circle": "●", "square": "■", "triangle-up": "▲", "diamond": "◆", "cross": "✚", "triangle-down": "▼",
     "triangle-right": "▶",
 }  # fmt: skip
 """Vega-Lite's name of a mark -> its sign in a legend."""
-BLACK, PAPER = "#000000", "#ffffff"
 HEAT, DARK = ("#9ecae1", "#f7f4f0", "#c8102e"), 0.8
 """Colours of a heat map at the lowest value, at zero and at the highest, and where white is easier to read on them."""
 DASHES = ([1, 0], [5, 2], [1.5, 1.5])
