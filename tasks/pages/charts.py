@@ -26,13 +26,12 @@ from markupsafe import Markup
 Rows = Sequence[Mapping[str, Any]]
 COLOURS = ("#0072b2", "#d55e00", "#008a66", "#b3548c", "#b27d00", "#3b93c9", "#4d4d4d")
 """style.css has their counterparts on dark paper."""
-INK, SOFT, LINE = "#1c2024", "#565f68", "#cfd5da"
+INK, SOFT, LINE, BLACK, PAPER = "#1c2024", "#565f68", "#cfd5da", "#000000", "#ffffff"
 SHAPES = {
     "circle": "●", "square": "■", "triangle-up": "▲", "diamond": "◆", "cross": "✚", "triangle-down": "▼",
     "triangle-right": "▶",
 }  # fmt: skip
 """Vega-Lite's name of a mark -> its sign in a legend."""
-BLACK, PAPER = "#000000", "#ffffff"
 HEAT, DARK = ("#9ecae1", "#f7f4f0", "#c8102e"), 0.8
 """Colours of a heat map at the lowest value, at zero and at the highest, and where white is easier to read on them."""
 DASHES = ([1, 0], [5, 2], [1.5, 1.5])
@@ -273,9 +272,8 @@ def heat(title: str, rows: Rows, top: float) -> Markup:
     """
     top = top or 1.0
     cells = [
-        {"row": cell["row"], "column": cell["column"], "value": cell["value"], "text": cell["text"],
-         "shown": f"{cell['value']:+.2f}".replace("-", "−"),
-         "ink": PAPER if cell["value"] > DARK * top else BLACK, "strong": bool(cell["strong"])}
+        {**cell, "shown": f"{cell['value']:+.2f}".replace("-", "−"),
+         "ink": PAPER if cell["value"] > DARK * top else BLACK}
         for cell in rows
     ]  # fmt: skip
     columns, names = (list(dict.fromkeys(cell[key] for cell in cells)) for key in ("column", "row"))
@@ -310,15 +308,11 @@ def curves(
     """Lines of rows with `series`, `x`, `y`, `text` and, for an interval, `low` and `high`; an infinite x stands right.
 
     Args:
-        title: of the picture.
+        title, x, y: of the picture and its axes.
         rows: the points; those that a log axis cannot show are left out.
-        x: title of the axis.
-        y: title of the axis.
-        log: whether x is drawn on a log scale.
-        log_y: whether y is.
+        log, log_y: whether x and y are drawn on log scales.
         marks: whether points have markers.
-        level: a dashed line across, such as chance.
-        identity: whether y = x is drawn, dashed.
+        level: a dashed line across, such as chance; `identity`: whether y = x is drawn, too.
         names: of all series that panels side by side share, which have one legend (`legend`); empty: its own.
         size: width and height between the axes, in pixels.
     """
@@ -329,12 +323,14 @@ def curves(
     names = list(names or dict.fromkeys(row["series"] for row in points))
     ticks = sorted({row["x"] for row in points})
     endless = len(shown) and any(math.isinf(row["x"]) for row in shown)
-    told = f"datum.value >= {far!r} * 0.999 ? '∞' : format(datum.value, '~g')"
+    label = f"datum.value >= {far!r} * 0.999 ? '∞' : format(datum.value, '~g')"
     values = ticks if len(ticks) <= MANY else alt.Undefined
-    axis = alt.Axis(labelExpr=told, values=values) if endless else alt.Axis(format="~g")
+    apart: dict[str, Any] = {"labelOverlap": "greedy", "labelSeparation": 6}
+    axis = alt.Axis(labelExpr=label, values=values, **apart) if endless else alt.Axis(format="~g", **apart)
     across = alt.X("x:Q", title=x, axis=axis, scale=alt.Scale(type="log" if log else "linear", zero=False, nice=False))
-    up_axis = alt.Axis(format="~g")
-    up = alt.Y("y:Q", title=y, axis=up_axis, scale=alt.Scale(type="log" if log_y else "linear", zero=False))
+    up = alt.Y(
+        "y:Q", title=y, axis=alt.Axis(format="~g"), scale=alt.Scale(type="log" if log_y else "linear", zero=False)
+    )
     colours, shapes = ([style[at] for style in _styles(names)] for at in (0, 1))
     colour = alt.Color("series:N", title=None, sort=names, scale=alt.Scale(domain=names, range=colours), **key)
     base = _chart(points)
@@ -353,8 +349,7 @@ def curves(
         ends = [min(row["x"] for row in points), max(row["x"] for row in points)]
         line = _chart([{"x": end, "y": end} for end in ends]).mark_line(color=SOFT, strokeDash=[4, 3], aria=False)
         layers.append(line.encode(x=across, y=up))
-    width, height = size
-    return svg(alt.layer(*layers).properties(width=width, height=height, title=title), title)
+    return svg(alt.layer(*layers).properties(width=size[0], height=size[1], title=title), title)
 
 
 def dots(title: str, rows: Rows, x: str, *, log: bool = False, level: float | None = None) -> Markup:

@@ -48,12 +48,12 @@ def _along(results: Results, paper: Paper, experiment: str, panel: Panel) -> dic
         return {}
     system = results.system(experiment)
     known: Mapping[str, Any] = {panel.key: panel.base} | paper.bases | system.config
-    found = {}
+    places = {}
     for setting in results.settings(experiment):
         own = system.settings()[setting]
         varied = {key: value for key, value in own.items() if key != panel.key and value != known.get(key)}
         wanted = {key: value for key, value in panel.at if key in known and value != known[key]}
         value = own.get(panel.key, known[panel.key])
         if varied == wanted and value is not None:
-            found[float(value)] = setting
-    return found
+            places[float(value)] = setting
+    return places

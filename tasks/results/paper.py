@@ -148,22 +148,15 @@ class Table(Artefact):
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Panel:
-    """What one panel of a figure draws, for all methods of the figure: a metric along a key, the others held."""
+    """A metric of METRICS along a key (empty: the length of the list), with other keys held at `base`, or at `at`."""
 
     key: str
-    """Of a configuration, or of the data of a run; empty for the length of the list."""
     name: str
-    """What the paper calls it."""
     metric: str
-    """`metric` in METRICS."""
     label: str
-    """What the paper calls that."""
     k: int = 0
-    """`k` in METRICS, where the length of the list does not vary."""
-    base: float | None = None
-    """What the key is at setting `base`, where no configuration says it."""
+    base: float | None = None  # where no configuration says what the key is there
     at: Values = ()
-    """Other keys and their values, of methods that have these keys."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

@@ -72,8 +72,10 @@ class Pair:
     column: Column
     better: Cell
     worse: Cell
+    ours: float
+    """By how much ours of the first exceeds that of the second, over the runs that both have."""
     order: str
-    """Of our means: `as printed`, `equal` or `reversed`."""
+    """Of these: `as printed`, `equal` or `reversed`."""
     shown: bool
     """Whether a reversed order is significant."""
     reason: Reason | None = None
@@ -202,7 +204,7 @@ def _ordered(results: Results, table: str, column: Column, cells: Sequence[Cell]
             own = ((cell.experiment, cell.setting, column.metric) for cell in (better, worse))
             gap, p = _compare(results, column, *own)
             order = "as printed" if gap > 0 else "reversed" if gap < 0 else "equal"
-            yield Pair(table, column, better, worse, order, order == "reversed" and 1 - p < ONE_SIDED)
+            yield Pair(table, column, better, worse, sign * gap, order, order == "reversed" and 1 - p < ONE_SIDED)
 
 
 Source = tuple[str, str, str]
@@ -220,12 +222,12 @@ def _compare(results: Results, column: Column, better: Source, worse: Source) ->
     splits = {split_of(seed) for seed in gaps}
     if len(splits) > 1:
         gaps = {split: fmean(gap for seed, gap in gaps.items() if split_of(seed) == split) for split in splits}
-    mean, spread = fmean(gaps.values()) if gaps else 0.0, stdev(gaps.values()) if len(gaps) > 1 else 0.0
-    if not spread:
+    mean, deviation = fmean(gaps.values()) if gaps else 0.0, stdev(gaps.values()) if len(gaps) > 1 else 0.0
+    if not deviation:
         return mean, 0.5  # equal in all runs, or single: says nothing about chance
     from scipy.special import stdtr  # a fifth of a second to import, and not every page compares
 
-    return mean, float(stdtr(len(gaps) - 1, -mean / (spread / math.sqrt(len(gaps)))))
+    return mean, float(stdtr(len(gaps) - 1, -mean / (deviation / math.sqrt(len(gaps)))))
 
 
 def _runs(results: Results, column: Column, source: Source) -> dict[int, float]:

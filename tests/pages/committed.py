@@ -36,9 +36,9 @@ def draw(made: page.Page, suite: str) -> str:
 
 def table(html: str, caption: str) -> list[list[str]]:
     """The rows of a drawn table, the first line of each cell, its header first."""
-    found = re.search(rf'<table[^>]*data-caption="{re.escape(caption)}[^"]*".*?</table>', html, re.DOTALL)
-    assert found is not None, caption
-    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", found.group(), re.DOTALL)
+    match = re.search(rf'<table[^>]*data-caption="{re.escape(caption)}[^"]*".*?</table>', html, re.DOTALL)
+    assert match is not None, caption
+    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", match.group(), re.DOTALL)
     cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in rows]
     return [
         [re.sub(r"<[^>]+>", "", re.sub(r"<span.*", "", cell, flags=re.DOTALL)).strip() for cell in row] for row in cells

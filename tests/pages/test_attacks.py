@@ -17,14 +17,14 @@ from scipy import stats
 from tasks.pages import page
 from tasks.pages.suite import attacks
 from tasks.results import leakage
-from tasks.results.leakage import accounts, interactions, judge, ratings
+from tasks.results.leakage import accounts, interactions, ratings, significance
 from tasks.results.leakage.kind import Evidence, Kind
 from tests.pages.committed import SUITES, draw, results, table
 
 ATTACKED = ("gerai", "demo", "dipsgnn", "membership", "privsr", "dpcrosue", "dpcrosue-ione")
 
 
-def found(suite: str, name: str) -> Evidence:
+def evidence_of(suite: str, name: str) -> Evidence:
     """What a suite has of one kind."""
     return next(of for of in leakage.collect(results(suite)) if of.kind.name == name)
 
@@ -43,28 +43,28 @@ def test_a_single_attack_is_significant_exactly_where_its_interval_lies_above_ze
     gain: float, half: float, runs: int | None
 ) -> None:
     if abs(gain - half) > 1e-6:
-        row = judge.judge(judge.table([attack(gain, gain - half, runs=runs)])).row(0, named=True)
+        row = significance.assess(significance.table([attack(gain, gain - half, runs=runs)])).row(0, named=True)
         assert row["significant"] == row["above"] == (gain > half)
 
 
 @given(st.lists(st.tuples(st.floats(-0.2, 0.4), st.floats(0.01, 0.3)), min_size=1, max_size=12))
 def test_p_is_corrected_for_all_attacks_on_the_same_target_alone(attempts: list[tuple[float, float]]) -> None:
     rows = [attack(gain, gain - half, k=number) for number, (gain, half) in enumerate(attempts, 1)]
-    alone = judge.judge(judge.table(rows))
-    beside = judge.judge(judge.table([*rows, attack(0.3, 0.2, target="gender")]))
+    alone = significance.assess(significance.table(rows))
+    together = significance.assess(significance.table([*rows, attack(0.3, 0.2, target="gender")]))
     np.testing.assert_allclose(alone["p_adjusted"], np.minimum(1, len(rows) * alone["p"].to_numpy()))
-    assert beside.filter(target="age")["p_adjusted"].to_list() == alone["p_adjusted"].to_list()
+    assert together.filter(target="age")["p_adjusted"].to_list() == alone["p_adjusted"].to_list()
 
 
 def test_an_attack_has_to_beat_every_deciding_control() -> None:
     both = [attack(0.3, 0.2), attack(0.1, -0.1, control="random"), attack(0.0, -0.3, control="majority")]
-    (row,) = judge.judge(judge.table(both), ("ratings", "random")).to_dicts()
+    (row,) = significance.assess(significance.table(both), ("ratings", "random")).to_dicts()
     assert (row["control"], row["gain"], row["significant"]) == ("random", 0.1, False)
 
 
 def test_controls_and_sweep_points_are_no_evidence() -> None:
     rows = [attack(0.9, 0.8, is_control=True), attack(0.9, 0.8, setting="epsilon=9")]
-    assert judge.judge(judge.table(rows)).is_empty()
+    assert significance.assess(significance.table(rows)).is_empty()
 
 
 def test_without_leakage_one_family_in_twenty_at_most_has_a_finding() -> None:
@@ -72,7 +72,7 @@ def test_without_leakage_one_family_in_twenty_at_most_has_a_finding() -> None:
     for _ in range(400):
         means = rng.normal(0, 1, 10)
         rows = [attack(mean, mean - 1.959964, k=number) for number, mean in enumerate(means, 1)]
-        alarms += judge.findings(judge.judge(judge.table(rows)))[0].leaks
+        alarms += significance.findings(significance.assess(significance.table(rows)))[0].leaks
     assert alarms <= stats.binom.isf(1e-3, 400, 0.05)
 
 
@@ -81,18 +81,18 @@ def test_paired_gains_are_those_of_the_t_test(pairs: list[tuple[float, float]]) 
     left, right = (np.array(side) for side in zip(*pairs, strict=True))
     if np.std(left - right) < 1e-6:
         return
-    made = judge.paired(dict(enumerate(left)), dict(enumerate(right)))
+    made = significance.paired(dict(enumerate(left)), dict(enumerate(right)))
     test = stats.ttest_rel(left, right)
     interval = test.confidence_interval(0.95)
     assert (made["low"], made["high"]) == (pytest.approx(interval.low), pytest.approx(interval.high))
-    p = judge.judge(judge.table([attack(**made)]))["p"][0]
+    p = significance.assess(significance.table([attack(**made)]))["p"][0]
     expected = test.pvalue if made["gain"] > 0 else 1.0
     assert p == pytest.approx(expected, rel=1e-6, abs=1e-12)
 
 
 def test_differences_that_are_equal_in_all_runs_say_nothing_about_chance() -> None:
-    same = judge.paired({0: 0.75, 1: 0.75}, {0: 0.5, 1: 0.5})
-    assert judge.judge(judge.table([attack(**same)]))["p"][0] == 1.0
+    same = significance.paired({0: 0.75, 1: 0.75}, {0: 0.5, 1: 0.5})
+    assert significance.assess(significance.table([attack(**same)]))["p"][0] == 1.0
 
 
 @given(st.integers(1, 400), st.data())
@@ -123,7 +123,7 @@ def test_gains_of_attribute_inference_are_cells_of_the_committed_table(suite: st
         tuple(row[name] for name in ("attribute", "experiment", "setting", "attacker", "k")): row
         for row in results(suite).attacks.filter(control="ratings").iter_rows(named=True)
     }
-    judged = found(suite, "attributes").judged
+    judged = evidence_of(suite, "attributes").judged
     assert judged.height == sum(key[2] == "base" for key in cells)
     for row in judged.iter_rows(named=True):
         cell = cells[row["target"], row["experiment"], "base", row["attacker"], row["k"]]
@@ -131,12 +131,12 @@ def test_gains_of_attribute_inference_are_cells_of_the_committed_table(suite: st
 
 
 def test_on_gerai_blurred_profiles_leak_gender_and_no_list_leaks_age_or_occupation() -> None:
-    leaks = {finding.target: finding.leaking for finding in found("gerai", "attributes").findings}
+    leaks = {finding.target: finding.leaking for finding in evidence_of("gerai", "attributes").findings}
     assert leaks == {"age": (), "gender": ("gerai-blurm",), "occupation": ()}
 
 
 def test_membership_is_told_from_the_open_systems_and_from_no_system_with_user_level_epsilon() -> None:
-    evidence, facts = found("membership", "membership"), results("membership")
+    evidence, facts = evidence_of("membership", "membership"), results("membership")
     user = next(finding for finding in evidence.findings if finding.target == "user")
     bounded = set(facts.attacks.filter(pl.col("target") == "user", pl.col("epsilon").is_not_null())["system"])
     assert set(user.leaking) == {"membership-ease", "membership-bpr", "membership-gcn"}
@@ -144,7 +144,7 @@ def test_membership_is_told_from_the_open_systems_and_from_no_system_with_user_l
 
 
 def test_releases_without_noise_and_lists_of_no_system_are_controls() -> None:
-    gains = found("dipsgnn", "interactions").gains
+    gains = evidence_of("dipsgnn", "interactions").gains
     controls = gains.filter(pl.col("is_control"))
     assert set(interactions.BASELINES) <= set(controls["experiment"])
     assert controls.filter(~pl.col("experiment").is_in(interactions.BASELINES))["epsilon"].null_count() == (
@@ -155,15 +155,15 @@ def test_releases_without_noise_and_lists_of_no_system_are_controls() -> None:
 
 def test_the_method_without_its_noise_is_the_positive_control_of_reconstruction() -> None:
     assert ratings.unprotected(results("privsr")) == {"privsr-nonoise"}
-    gains = found("privsr", "ratings").gains
+    gains = evidence_of("privsr", "ratings").gains
     control = gains.filter(pl.col("is_control"), pl.col("setting") == "base")
     assert set(control["experiment"]) == {"privsr-nonoise"}
-    assert max(control["gain"]) > max(found("privsr", "ratings").judged["gain"])
+    assert max(control["gain"]) > max(evidence_of("privsr", "ratings").judged["gain"])
 
 
 def test_links_have_to_beat_each_control_by_its_best_scorer() -> None:
     facts = results("dpcrosue-ione")
-    gains = found("dpcrosue-ione", "vectors").gains.filter(target="twitter/links", control="degree")
+    gains = evidence_of("dpcrosue-ione", "vectors").gains.filter(target="twitter/links", control="degree")
     best = max(
         facts.mean("dpcrosue-ione-degree", f"twitter/links/{name}/auc") or 0 for name in ("cosine", "dot", "hadamard")
     )
@@ -172,7 +172,7 @@ def test_links_have_to_beat_each_control_by_its_best_scorer() -> None:
 
 
 def test_an_alignment_is_at_chance_at_seeds_that_the_binomial_test_does_not_tell_from_it() -> None:
-    for row in found("dpcrosue-ione", "accounts").shown["ways"]:
+    for row in evidence_of("dpcrosue-ione", "accounts").shown["ways"]:
         for seed, value in row["seeds"].items():
             right = round(value * row["judged"])
             p = stats.binom.sf(right - 1, row["judged"], row["chance"])
@@ -216,7 +216,7 @@ def test_no_table_has_epsilon_of_two_levels() -> None:
 
 
 def test_a_new_kind_of_attack_is_a_module_a_line_and_a_template(monkeypatch: pytest.MonkeyPatch) -> None:
-    made_up = Kind("made-up", "", lambda _: judge.table([attack(0.3, 0.2, target="shoe size")]))
+    made_up = Kind("made-up", "", lambda _: significance.table([attack(0.3, 0.2, target="shoe size")]))
     monkeypatch.setattr(leakage, "KINDS", (*leakage.KINDS, made_up))
     loaders = [DictLoader({"attacks/made-up.html.j2": "{{ found.findings[0].target }}"}), page.environment().loader]
     monkeypatch.setattr(page.environment(), "loader", ChoiceLoader([of for of in loaders if of is not None]))

@@ -15,16 +15,16 @@ from tasks.results.load import Results
 
 def pages(results: Results) -> list[Page]:
     """The page of attacks; none of a suite without any evidence."""
-    found = leakage.collect(results)
+    evidence = leakage.collect(results)
     address = f"suites/{results.suite.suite}/attacks.html"
-    return [Page(address, "suite/attacks.html.j2", context(results, found))] if found else []
+    return [Page(address, "suite/attacks.html.j2", context(results, evidence))] if evidence else []
 
 
-def context(results: Results, found: list[Evidence]) -> dict[str, Any]:
+def context(results: Results, evidence: list[Evidence]) -> dict[str, Any]:
     """What the page's templates are filled with."""
     private = budgets(results).filter(pl.col("claimed").is_not_null())["experiment"].unique().to_list()
     return {
-        "evidence": found,
+        "evidence": evidence,
         "label": {system.experiment: system.label for system in results.suite.systems},
         "private": frozenset(private),
     }

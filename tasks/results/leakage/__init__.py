@@ -20,4 +20,4 @@ KINDS = (
 
 def collect(results: Results) -> list[Evidence]:
     """What a suite has of every kind, in the order of `KINDS`; kinds of which it has nothing are left out."""
-    return [found for kind in KINDS if (found := evidence(results, kind)) is not None]
+    return [known for kind in KINDS if (known := evidence(results, kind)) is not None]

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from tasks.results.facts import Aligned
-from tasks.results.leakage import judge
+from tasks.results.leakage import significance
 from tasks.results.leakage.kind import Kind
 from tasks.results.load import Results
 
@@ -26,14 +26,14 @@ AT_CHANCE = 0.001
 
 
 def gains(results: Results) -> pl.DataFrame:
-    """`judge.GAINS`: precision at the first guess over chance, for each way of each alignment, over people."""
+    """`significance.GAINS`: precision at the first guess over chance, for each way of each alignment, over people."""
     rows = []
     for row in _ways(results):
         about = {"target": "accounts", "experiment": row["entry"], "attacker": row["way"], "k": 1, "control": "chance"}
         about |= {"value": row["precision"], "gain": row["precision"] - row["chance"]}
         low, high = (bound - row["chance"] for bound in wilson(row["precision"], row["judged"]))
         rows.append(about | {"low": low, "high": high, "is_control": row["way"] in SUPERVISED})
-    return judge.table(rows)
+    return significance.table(rows)
 
 
 def shown(results: Results, judged: pl.DataFrame) -> dict[str, Any]:

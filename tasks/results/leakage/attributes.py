@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from tasks.results.leakage import judge
+from tasks.results.leakage import significance
 from tasks.results.leakage.kind import Kind
 from tasks.results.load import Results
 
@@ -18,29 +18,29 @@ RATINGS = "ratings"
 
 
 def gains(results: Results) -> pl.DataFrame:
-    """`judge.GAINS`: every attack of attacks.parquet that sees lists over its controls, with its F1 as value."""
+    """`significance.GAINS`: every attack of attacks.parquet that sees lists over its controls, with its F1 as value."""
     rows = []
     for row in results.attacks.filter(pl.col("k") > 0).iter_rows(named=True):
         metric = f"attribute/{row['attribute']}/{row['attacker']}/f1"
         value = results.mean(row["experiment"], metric, row["k"], row["setting"])
         rows.append(row | {"target": row["attribute"], "value": value})
-    return judge.table(rows)
+    return significance.table(rows)
 
 
-def shown(results: Results, found: pl.DataFrame) -> dict[str, Any]:
+def shown(results: Results, judged: pl.DataFrame) -> dict[str, Any]:
     """`k`: the longest list that was attacked; `majority`: F1 of guessing; `by_length`: the largest gain; `blurring`.
 
     `by_length`: per attribute, attacker and length of the list, the largest gain over the ratings alone on any system.
 
     `blurring`: AUC, with its interval, of a detector of blurred profiles, per system that releases these.
     """
-    attributes = found["target"].unique(maintain_order=True).to_list()
-    by_length = found.group_by("target", "attacker", "k", maintain_order=True).agg(
+    attributes = judged["target"].unique(maintain_order=True).to_list()
+    by_length = judged.group_by("target", "attacker", "k", maintain_order=True).agg(
         pl.col("gain").max(), pl.col("above").any(), pl.len().alias("systems")
     )
     return {
         "by_length": by_length.sort("k", maintain_order=True).to_dicts(),
-        "k": found["k"].max(),
+        "k": judged["k"].max(),
         "majority": {name: _majority(results, name) for name in attributes},
         "blurring": [row for system in results.suite.compared if (row := _blurring(results, system.experiment))],
         "n_targets": results.suite.n_targets,

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from tasks.results.leakage import judge
+from tasks.results.leakage import significance
 from tasks.results.leakage.kind import Kind
 from tasks.results.load import Results
 
@@ -20,7 +20,7 @@ VARIED = "epsilon"
 
 
 def gains(results: Results) -> pl.DataFrame:
-    """`judge.GAINS` of attacks.parquet: the advantage over chance by other world, what is seen and claimed ε.
+    """`significance.GAINS` of attacks.parquet: the advantage over chance by other world, what is seen and claimed ε.
 
     What is released without noise (no ε), and lists of no system, are controls: they show what the attack can do.
     """
@@ -30,7 +30,7 @@ def gains(results: Results) -> pl.DataFrame:
         about |= {"attacker": "likelihood", "seen": row["target"], "epsilon": row["epsilon"], "control": "chance"}
         about |= {"value": row["advantage"], "gain": row["advantage"], "low": row["low"], "high": row["high"]}
         rows.append(about | {"is_control": row["epsilon"] is None or row["system"] in BASELINES})
-    return judge.table(rows)
+    return significance.table(rows)
 
 
 def shown(results: Results, judged: pl.DataFrame) -> dict[str, Any]:
@@ -42,12 +42,12 @@ def shown(results: Results, judged: pl.DataFrame) -> dict[str, Any]:
     del judged
     attacks = _attacks(results).filter(pl.col("setting") == "base")
     rows: dict[tuple[str, str], dict[str, Any]] = {}
-    for found in attacks.sort("epsilon", nulls_last=False, maintain_order=True).iter_rows(named=True):
-        about = {"experiment": found["system"], "seen": found["target"], "is_control": found["system"] in BASELINES}
-        row = rows.setdefault((found["system"], found["target"]), about | {"epsilon": None})
-        if found["epsilon"] is None:
-            row[f"{found['world']}_open"] = found["advantage"]
-        row |= {found["world"]: found, "epsilon": found["epsilon"]}
+    for attack in attacks.sort("epsilon", nulls_last=False, maintain_order=True).iter_rows(named=True):
+        about = {"experiment": attack["system"], "seen": attack["target"], "is_control": attack["system"] in BASELINES}
+        row = rows.setdefault((attack["system"], attack["target"]), about | {"epsilon": None})
+        if attack["epsilon"] is None:
+            row[f"{attack['world']}_open"] = attack["advantage"]
+        row |= {attack["world"]: attack, "epsilon": attack["epsilon"]}
     points = attacks.with_columns(pl.col("epsilon").fill_null(float("inf"))).sort("epsilon", maintain_order=True)
     return {"rows": list(rows.values()), "points": points.to_dicts()}
 

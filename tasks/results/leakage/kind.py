@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from tasks.results.leakage.judge import Finding, findings, judge, strongest
+from tasks.results.leakage.significance import Finding, assess, findings, strongest
 from tasks.results.load import Results
 
 Shown = Callable[[Results, pl.DataFrame], dict[str, Any]]
@@ -33,7 +33,7 @@ class Kind:
     of: str
     """`kind` of the attack in the suite's parameters; empty where the suite has evidence of it without an attack."""
     gains: Callable[[Results], pl.DataFrame]
-    """`judge.GAINS` of a suite; no rows where it has none."""
+    """`significance.GAINS` of a suite; no rows where it has none."""
     deciding: tuple[str, ...] = ()
     """Controls that an attack has to beat; empty for all."""
     shown: Shown = nothing
@@ -46,9 +46,9 @@ class Evidence:
 
     kind: Kind
     gains: pl.DataFrame
-    """`judge.GAINS`."""
+    """`significance.GAINS`."""
     judged: pl.DataFrame
-    """`judge.judge` of these."""
+    """`significance.assess` of these."""
     shown: dict[str, Any]
 
     @property
@@ -63,7 +63,7 @@ class Evidence:
 
     @property
     def strongest(self) -> list[dict[str, Any]]:
-        """`judge.strongest` of these."""
+        """`significance.strongest` of these."""
         return strongest(self.judged, self.gains)
 
 
@@ -73,6 +73,6 @@ def evidence(results: Results, kind: Kind) -> Evidence | None:
     if kind.of and attack.get("kind") != kind.of:
         return None
     gains = kind.gains(results)
-    judged = judge(gains, kind.deciding)
+    judged = assess(gains, kind.deciding)
     shown = kind.shown(results, judged)
     return Evidence(kind, gains, judged, shown) if gains.height or any(shown.values()) else None

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from tasks.results.leakage import judge
+from tasks.results.leakage import significance
 from tasks.results.leakage.kind import Kind
 from tasks.results.load import Results
 
@@ -20,13 +20,13 @@ BLIND = "nothing"
 
 
 def gains(results: Results) -> pl.DataFrame:
-    """`judge.GAINS` of attacks.parquet: the AUC of every attack over chance."""
+    """`significance.GAINS` of attacks.parquet: the AUC of every attack over chance."""
     rows = []
     for row in results.attacks.iter_rows(named=True):
         about = {"target": row["target"], "experiment": row["system"], "attacker": row["attack"], "seen": row["seen"]}
         about |= {"control": "chance", "value": row["auc"], "is_control": row["seen"] == BLIND}
         rows.append(about | {name: row[column] - CHANCE for name, column in _COLUMNS.items()})
-    return judge.table(rows)
+    return significance.table(rows)
 
 
 _COLUMNS = {"gain": "auc", "low": "auc_low", "high": "auc_high"}

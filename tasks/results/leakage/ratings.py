@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from tasks.results.leakage import judge
+from tasks.results.leakage import significance
 from tasks.results.leakage.kind import Kind
 from tasks.results.load import Results
 
@@ -20,14 +20,14 @@ UNPROTECTED = "no-noise"
 
 
 def gains(results: Results) -> pl.DataFrame:
-    """`judge.GAINS` of attacks.parquet; systems whose ledger claims nothing and bounds nothing are controls."""
+    """`significance.GAINS` of attacks.parquet; systems whose ledger claims nothing and bounds nothing are controls."""
     open_ = unprotected(results)
     rows = []
     for row in results.attacks.iter_rows(named=True):
         about = {"target": "sensitive rating", "control": CONTROL, "value": row["mae"], "runs": row["seeds"]}
         about |= {"gain": -row["difference"], "low": _minus(row["high"]), "high": _minus(row["low"])}
         rows.append(row | about | {"is_control": row["experiment"] in open_})
-    return judge.table(rows)
+    return significance.table(rows)
 
 
 def unprotected(results: Results) -> set[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from tasks.results.leakage import judge
+from tasks.results.leakage import significance
 from tasks.results.leakage.kind import Kind
 from tasks.results.load import Results
 
@@ -18,7 +18,7 @@ from tasks.results.load import Results
 def gains(results: Results) -> pl.DataFrame:
     """No attack: no rows."""
     del results
-    return judge.table(())
+    return significance.table(())
 
 
 def shown(results: Results, judged: pl.DataFrame) -> dict[str, Any]:

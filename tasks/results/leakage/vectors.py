@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from tasks.results.facts import System
-from tasks.results.leakage import judge
+from tasks.results.leakage import significance
 from tasks.results.leakage.kind import Kind
 from tasks.results.load import Results
 
@@ -24,16 +24,16 @@ attack has to beat these; to beat the most frequent class says nothing, as its p
 
 
 def gains(results: Results) -> pl.DataFrame:
-    """`judge.GAINS` of link stealing by network and of attribute inference by network and attribute."""
+    """`significance.GAINS` of link stealing by network and of attribute inference by network and attribute."""
     rows = [row for network in results.suite.networks for row in _links(results, network.name)]
     for network in results.suite.networks:
         for attribute in network.sensitive:
-            found = results.attacks.filter(pl.col("attack") == f"{network.name}/{attribute}/precision")
-            for row in found.filter(pl.col("control") != "").iter_rows(named=True):
+            rows_of = results.attacks.filter(pl.col("attack") == f"{network.name}/{attribute}/precision")
+            for row in rows_of.filter(pl.col("control") != "").iter_rows(named=True):
                 about = {"target": f"{network.name}/{attribute}", "attacker": "classifier", "gain": row["difference"]}
                 control = results.system(row["experiment"]).label in CONTROLS
                 rows.append(row | about | {"k": 0, "runs": row["seeds"], "is_control": control})
-    return judge.table(rows)
+    return significance.table(rows)
 
 
 def shown(results: Results, judged: pl.DataFrame) -> dict[str, Any]:
@@ -66,7 +66,9 @@ def _links(results: Results, network: str) -> list[dict[str, Any]]:
             if values:
                 about["value"] = sum(values.values()) / len(values)
                 rows += [
-                    about | {"control": label} | judge.paired(values, by_seed) for label, by_seed in best if by_seed
+                    about | {"control": label} | significance.paired(values, by_seed)
+                    for label, by_seed in best
+                    if by_seed
                 ]
     return rows
 

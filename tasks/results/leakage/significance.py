@@ -64,7 +64,7 @@ def table(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame([{name: row.get(name, blank[name]) for name in GAINS} for row in rows], schema=GAINS)
 
 
-def judge(gains: pl.DataFrame, deciding: Sequence[str] = ()) -> pl.DataFrame:
+def assess(gains: pl.DataFrame, deciding: Sequence[str] = ()) -> pl.DataFrame:
     """A row for each attack at setting `base`: that of the control that it beats least, with `p` and `p_adjusted`.
 
     Args:
@@ -85,15 +85,15 @@ def judge(gains: pl.DataFrame, deciding: Sequence[str] = ()) -> pl.DataFrame:
 
 def findings(judged: pl.DataFrame) -> list[Finding]:
     """What all attacks on each target found, target by target; empty without any."""
-    found = []
+    made = []
     for rows in judged.partition_by("target", maintain_order=True):
         best = rows.sort("p_adjusted", -pl.col("gain"), maintain_order=True).row(0, named=True)
         leaking = rows.filter("significant")["experiment"].unique(maintain_order=True).to_list()
         systems = rows["experiment"].unique(maintain_order=True).to_list()
-        found.append(
+        made.append(
             Finding(best["target"], rows.height, tuple(systems), tuple(leaking), int(rows["above"].sum()), best)
         )
-    return found
+    return made
 
 
 def strongest(judged: pl.DataFrame, gains: pl.DataFrame) -> list[dict[str, Any]]:
@@ -116,11 +116,11 @@ def paired(left: Mapping[int, float], right: Mapping[int, float]) -> dict[str, A
     if not seeds:
         return {}
     gaps = np.array([left[seed] - right[seed] for seed in seeds])
-    found = {"gain": float(gaps.mean()), "low": None, "high": None, "runs": len(seeds)}
+    gain = {"gain": float(gaps.mean()), "low": None, "high": None, "runs": len(seeds)}
     if len(seeds) < 2:
-        return found
+        return gain
     half = _t(len(seeds)) * float(gaps.std(ddof=1)) / len(seeds) ** 0.5
-    return found | {"low": found["gain"] - half, "high": found["gain"] + half}
+    return gain | {"low": gain["gain"] - half, "high": gain["gain"] + half}
 
 
 def _p_value(gain: float, low: float | None, runs: int | None) -> float:
