@@ -222,28 +222,6 @@ def lines(title: str, rows: Rows, panels: Mapping[str, str], *, x: str, width: i
     return svg(alt.vconcat(*drawn, spacing=8), title)
 
 
-def forest(title: str, rows: Rows, *, x: str) -> Markup:
-    """Differences with their intervals, a line each, and zero.
-
-    rows: `name`, `value`, `low` and `high` (None: no interval), and `decided`, whether zero is ruled out.
-    """
-    across = alt.X("value:Q", title=x, axis=alt.Axis(tickCount=5))
-    up = alt.Y("name:N", title=None, sort=[row["name"] for row in rows], axis=alt.Axis(labelOverlap=False, grid=False))
-    colour = alt.Color("colour:N", scale=None)
-    ends = {"low": None, "high": None}
-    held = [row for row in rows if row["low"] is not None and math.isfinite(row["high"] - row["low"])]
-    held, shown = (
-        [{**row, **more, "colour": COLOURS[0] if row["decided"] else SOFT} for row in some]
-        for some, more in ((held, {}), (rows, ends))
-    )
-    layers = [
-        _chart([{"value": 0.0}]).mark_rule(color=INK, strokeDash=[4, 3]).encode(x=across),
-        _chart(held).mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=x), x2="high:Q", y=up, color=colour),
-        _chart(shown).mark_point(filled=True, size=50, opacity=1).encode(x=across, y=up, color=colour),
-    ]
-    return svg(alt.layer(*layers).properties(width=300, height=alt.Step(20)), title)
-
-
 def histograms(title: str, rows: Rows, *, x: str, y: str) -> Markup:
     """A histogram for each name over common bins; the area of a bar, which may be wide, is its share of users.
 

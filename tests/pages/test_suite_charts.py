@@ -77,15 +77,6 @@ def test_every_bin_of_a_histogram_is_a_bar_whose_area_is_its_share() -> None:
     assert wide == pytest.approx(3 * thin, rel=0.02)
 
 
-def test_an_interval_that_is_missing_or_endless_is_not_drawn() -> None:
-    rows = [
-        {"name": "a", "value": 0.1, "low": 0.05, "high": 0.15, "decided": True},
-        {"name": "b", "value": 0.2, "low": None, "high": None, "decided": False},
-        {"name": "c", "value": 0.2, "low": -math.inf, "high": math.inf, "decided": False},
-    ]
-    assert len(re.findall('<line[^>]*stroke-width="2"', str(charts.forest("t", rows, x="difference")))) == 1
-
-
 def test_rows_come_back_from_their_link() -> None:
     rows = [{"name": 'a "b", c', "value": 1.5}, {"name": "ü", "value": -2.0}]
     head, _, body = charts.csv_link(rows).partition(",")
