@@ -106,9 +106,9 @@ def by_epsilon(title: str, points: Rows, across: Rows, *, x: str, y: str) -> Mar
     marks, spans = _marks(points, near, far)
     ticks = [10.0**power for power in range(round(math.log10(near)), round(math.log10(far)) + 1)]
     zero = f"datum.value <= {near} * 1.001 ? '0' : " if 0 in spent else ""
-    told = f"datum.value >= {far} * 0.999 ? '∞' : {zero}format(datum.value, '~g')"
+    tick_text = f"datum.value >= {far} * 0.999 ? '∞' : {zero}format(datum.value, '~g')"
     scale = alt.Scale(type="log", domain=[near, far], nice=False, padding=12)
-    epsilon = alt.X("x:Q", title=x, scale=scale, axis=alt.Axis(values=ticks, labelExpr=told))
+    epsilon = alt.X("x:Q", title=x, scale=scale, axis=alt.Axis(values=ticks, labelExpr=tick_text))
     utility = alt.Y("utility:Q", title=y, scale=alt.Scale(zero=False, nice=False, padding=16))
     kinds = [kind for kind in MARKS if any(mark["kind"] == kind for mark in marks)]
     shapes = alt.Scale(domain=kinds, range=[MARKS[kind] for kind in kinds])
@@ -305,9 +305,9 @@ def curves(
     names = list(names or dict.fromkeys(row["series"] for row in points))
     ticks = sorted({row["x"] for row in points})
     endless = len(shown) and any(math.isinf(row["x"]) for row in shown)
-    told = f"datum.value >= {far!r} * 0.999 ? '∞' : format(datum.value, '~g')"
+    tick_text = f"datum.value >= {far!r} * 0.999 ? '∞' : format(datum.value, '~g')"
     sparse: dict[str, Any] = {"values": ticks} if len(ticks) < 9 else {}
-    axis = alt.Axis(labelExpr=told, **sparse) if endless else alt.Axis(format="~g")
+    axis = alt.Axis(labelExpr=tick_text, **sparse) if endless else alt.Axis(format="~g")
     across = alt.X("x:Q", title=x, axis=axis, scale=alt.Scale(type="log" if log else "linear", zero=False, nice=False))
     up_axis = alt.Axis(format="~g")
     up = alt.Y("y:Q", title=y, axis=up_axis, scale=alt.Scale(type="log" if log_y else "linear", zero=False))
