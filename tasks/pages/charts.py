@@ -105,9 +105,9 @@ def by_epsilon(title: str, points: Rows, across: Rows, *, x: str, y: str) -> Mar
     marks, spans = _marks(points, near, far)
     ticks = [10.0**power for power in range(round(math.log10(near)), round(math.log10(far)) + 1)]
     zero = f"datum.value <= {near} * 1.001 ? '0' : " if 0 in spent else ""
-    told = f"datum.value >= {far} * 0.999 ? '∞' : {zero}format(datum.value, '~g')"
+    tick_text = f"datum.value >= {far} * 0.999 ? '∞' : {zero}format(datum.value, '~g')"
     scale = alt.Scale(type="log", domain=[near, far], nice=False, padding=12)
-    epsilon = alt.X("x:Q", title=x, scale=scale, axis=alt.Axis(values=ticks, labelExpr=told))
+    epsilon = alt.X("x:Q", title=x, scale=scale, axis=alt.Axis(values=ticks, labelExpr=tick_text))
     utility = alt.Y("utility:Q", title=y, scale=alt.Scale(zero=False, nice=False, padding=16))
     kinds = [kind for kind in MARKS if any(mark["kind"] == kind for mark in marks)]
     shapes = alt.Scale(domain=kinds, range=[MARKS[kind] for kind in kinds])
@@ -301,10 +301,10 @@ def curves(
     names = list(names or dict.fromkeys(row["series"] for row in points))
     ticks = sorted({row["x"] for row in points})
     endless = len(shown) and any(math.isinf(row["x"]) for row in shown)
-    label = f"datum.value >= {far!r} * 0.999 ? '∞' : format(datum.value, '~g')"
+    tick_text = f"datum.value >= {far!r} * 0.999 ? '∞' : format(datum.value, '~g')"
     values = ticks if len(ticks) <= MANY else alt.Undefined
     apart: dict[str, Any] = {"labelOverlap": "greedy", "labelSeparation": 6}
-    axis = alt.Axis(labelExpr=label, values=values, **apart) if endless else alt.Axis(format="~g", **apart)
+    axis = alt.Axis(labelExpr=tick_text, values=values, **apart) if endless else alt.Axis(format="~g", **apart)
     across = alt.X("x:Q", title=x, axis=axis, scale=alt.Scale(type="log" if log else "linear", zero=False, nice=False))
     up = alt.Y(
         "y:Q", title=y, axis=alt.Axis(format="~g"), scale=alt.Scale(type="log" if log_y else "linear", zero=False)
