@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,28 +12,10 @@ from tasks.reporting.core.layout import join_words, number
 from tasks.reporting.core.results import BASE, Results, System, unique
 from tasks.reporting.core.sweeps import NAMES, base_value, find_setting, settings_along, swept
 from tasks.results.claims import Measure, Order, Side, Spec, Trend
+from tasks.results.verdicts import Comparison
 
 Curve = dict[int, NDArray[np.float64]]
 """Seed -> (n_x,) values."""
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Claimed is left > right; contradicted is it by left < against, or by left < right where that is None.
-
-    left, right, against: (n_runs,) float64; `group` is the case it belongs to.
-    """
-
-    group: str
-    text: str
-    left: NDArray[np.float64]
-    right: NDArray[np.float64]
-    against: NDArray[np.float64] | None = None
-
-    @property
-    def lowest(self) -> NDArray[np.float64]:
-        """What left falls below where the claim is contradicted."""
-        return self.right if self.against is None else self.against
 
 
 def comparisons(results: Results, spec: Spec) -> tuple[list[Comparison], list[str]]:

@@ -20,10 +20,8 @@ from tasks.evaluation.gains import CONTROLS, Gain
 from tasks.reporting.core import ledger
 from tasks.reporting.core.layout import join_words
 from tasks.reporting.core.results import BASE, Results, System
-
-SIGNIFICANCE = 0.05
-ONE_SIDED = 0.025
-"""Share of attacks whose 95 % interval lies above chance although nothing is told."""
+from tasks.results.verdicts import ONE_SIDED as ONE_SIDED
+from tasks.results.verdicts import SIGNIFICANCE as SIGNIFICANCE
 
 
 @dataclass(frozen=True)
