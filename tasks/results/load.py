@@ -98,6 +98,13 @@ class Results:
         """folder: data/results/S; reference: paper_tables.csv."""
         self._folder, self._reference = folder, reference
 
+    @classmethod
+    def of(cls, suite: Suite, metrics: pl.DataFrame) -> Results:
+        """Facts and METRICS that are not written yet; nothing else can be asked for."""
+        results = cls(Path(), Path())
+        results.suite, results.metrics = suite, metrics.with_columns(pl.col("k").fill_null(0))
+        return results
+
     @cached_property
     def suite(self) -> Suite:
         """The facts of the suite."""

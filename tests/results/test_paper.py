@@ -13,7 +13,6 @@ from tasks.papers import PAPERS
 from tasks.results.claims import Order, Readings, Trend
 from tasks.results.paper import Paper, functions, load
 from tasks.stages.papers import describe, named_functions
-from tasks.stages.report import report_of
 
 ROOT = Path(__file__).resolve().parents[2]
 TOY = (ROOT / "tests/additions/tasks/papers/toy/paper.yaml").read_text(encoding="utf-8")
@@ -92,5 +91,4 @@ def test_all_functions_that_a_paper_names_are_known_by_their_text(key: str) -> N
     fields += [*described.sections, *(shown.chart for shown in (*described.tables, *described.figures))]
     fields += [row["computed_by"] for rows in described.claims.values() for row in rows if "computed_by" in row]
     assert {*filter(None, fields)} == named
-    assert {*report_of(key).arithmetic} == named
     assert functions(ROOT / "tasks/papers" / key / "paper.yaml") == tuple(sorted(named))
