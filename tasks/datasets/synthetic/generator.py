@@ -301,8 +301,9 @@ class World:
         t, rng = self.described.times, self.rng
         phase = phases(rng, user, self.items.stratum[item])
         if t.days:
-            ends = np.cumsum(t.days) / np.sum(t.days)
-            return t.first + DAY * np.minimum(np.searchsorted(ends, phase, side="right"), len(t.days) - 1)
+            shares = np.cumsum(t.days) / np.sum(t.days)
+            day = np.searchsorted(shares, (np.arange(1 << 16) + 0.5) / (1 << 16), side="right")
+            return t.first + DAY * day[(phase * (1 << 16)).astype(np.int64)]
         joined = (t.last - t.first) * rng.random(len(quota)) ** t.growth
         rest = t.last - t.first - joined
         median, sigma = t.span

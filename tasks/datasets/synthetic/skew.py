@@ -176,7 +176,8 @@ class Deal:
         self._seen += counts
         due, rows = self.due[strata], self.rows[strata]
         done = turn * due // rows
-        item = self.items.pick(rng, strata)
+        item = np.empty(len(strata), dtype=np.int64)
+        item[order] = self.items.pick(rng, ordered)  # in the order of memory: faster
         must = np.flatnonzero((turn + 1) * due // rows > done)
         item[must] = self.items.member(strata[must], done[must] % self.items.sizes[strata[must]])
         return item

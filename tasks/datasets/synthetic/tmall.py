@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from tasks.datasets.fetch import Places, ReplicaOptions, Source
-from tasks.datasets.synthetic.generator import Attribute, Description, Times, World, synthetic_source, write_note
+from tasks.datasets.synthetic.generator import DAY, Attribute, Description, Times, World, synthetic_source, write_note
 from tasks.datasets.synthetic.homophily import Taste
 from tasks.datasets.synthetic.skew import Deal, Ints, Strata, allot, choose, ids, integer_weights, long_tail, scale_size
 from tasks.datasets.tmall import LOG, USERS
@@ -61,14 +61,16 @@ def obtain(folder: Path, _: Places, options: ObtainOptions) -> None:
     users = world.rng.permutation(np.arange(1, world.n_users + 1))
     USERS.write(folder, [_users(world, users)])
     goods, actions = _goods(world), integer_weights(np.array([ACTIONS], dtype=float))
-    day = pl.from_epoch("day")
+    days = pl.from_epoch(pl.Series(TMALL.times.first + DAY * np.arange(len(TMALL.times.days))))
+    stamps = (100 * days.dt.month().cast(pl.Int32) + days.dt.day()).to_numpy()
     tables = (
-        pl.DataFrame({"user_id": users[rows.user], "day": rows.time})
-        .hstack(goods[rows.item])
-        .with_columns(
-            time_stamp=100 * day.dt.month().cast(pl.Int32) + day.dt.day(),
-            action_type=choose(world.rng, actions, np.zeros(len(rows.user), dtype=np.int64)),
-        )
+        pl.DataFrame(
+            {
+                "user_id": users[rows.user],
+                "time_stamp": stamps[(rows.time - TMALL.times.first) // DAY],
+                "action_type": choose(world.rng, actions, np.zeros(len(rows.user), dtype=np.int64)),
+            }
+        ).hstack(goods[rows.item])
         for rows in world.rows()
     )
     LOG.write(folder, tables)
