@@ -114,6 +114,7 @@ def _row(row: Mapping[str, Any], known: Cards, here: str, board: Board) -> dict[
         "suite_href": cards.suite_link(row["suite"], here),
         "utility": row["utility"],
         "utility_std": row["std"],
+        "n": row["n"],
         "difference": row["difference"],
         "row_kind": "reference" if row["noisy"] else "",
         "filters": filters(row, lower=board.measure.lower),
