@@ -70,9 +70,9 @@ class Column:
             return made | {"text": str(value), "kind": f"verdict {value}"}
         if self.kind == "list":
             return made | {"text": ", ".join(map(str, value)) or DASH}
-        spread = row.get(f"{self.key}_std") if self.kind == "mean" else None
+        deviation = row.get(f"{self.key}_std") if self.kind == "mean" else None
         return made | {
-            "text": self._number(value) + (f" ± {number(spread, self.digits)}" if spread else ""),
+            "text": self._number(value) + (f" ± {number(deviation, self.digits)}" if spread else ""),
             "sort": value,
         }
 

@@ -39,8 +39,8 @@ def text_of(html: str) -> str:
 
 def cells(html: str, table: str) -> dict[str, list[str]]:
     """Id of a row -> its cells as text, of a table by its id."""
-    (found,) = re.findall(rf'(?s)<table[^>]*id="{table}".*?</table>', html)
-    rows = re.findall(r'(?s)<tr id="([^"]+)"[^>]*>(.*?)</tr>', found)
+    (body,) = re.findall(rf'(?s)<table[^>]*id="{table}".*?</table>', html)
+    rows = re.findall(r'(?s)<tr id="([^"]+)"[^>]*>(.*?)</tr>', body)
     return {name: [text_of(cell) for cell in re.findall(r"(?s)<t[hd][^>]*>(.*?)</t[hd]>", row)] for name, row in rows}
 
 
