@@ -72,7 +72,7 @@ class Column:
             return made | {"text": ", ".join(map(str, value)) or DASH}
         deviation = row.get(f"{self.key}_std") if self.kind == "mean" else None
         return made | {
-            "text": self._number(value) + (f" ± {number(deviation, self.digits)}" if spread else ""),
+            "text": self._number(value) + (f" ± {number(deviation, self.digits)}" if deviation else ""),
             "sort": value,
         }
 

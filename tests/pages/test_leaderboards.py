@@ -80,7 +80,7 @@ def test_real_data_come_before_parts_and_synthetic_ones() -> None:
         ([(1.0, math.inf, None), (1.0, 1.0, "refuted")], "refuted"),
     ],
 )
-def test_the_expected_claims_is_the_worst_of_all_levels(spent: list[tuple[Any, ...]], outcome_of: str) -> None:
+def test_the_outcome_of_claims_is_the_worst_of_all_levels(spent: list[tuple[Any, ...]], expected: str) -> None:
     assert outcome([dict(zip(("claimed", "accounted", "verdict"), of, strict=True)) for of in spent]) == expected
 
 

@@ -17,6 +17,7 @@ from typing import Any, get_args
 import polars as pl
 import pytest
 
+from tasks.evaluation.pairs import PAIRS
 from tasks.pages import page, terms
 from tasks.pages.suite import pages
 from tasks.pages.suite.ledger import gaps, ledger
@@ -312,7 +313,9 @@ def own(folder: Path, entries: dict[str, list[LedgerEntry]], values: dict[str, l
     metrics = pl.DataFrame(rows, schema=METRICS)
     ledgers = tables.ledger(spent, {name: name for name in values})
     history, attacks = pl.DataFrame(schema=tables.HISTORY), pl.DataFrame({"kind": []}, schema={"kind": pl.String})
-    tables.write(folder, suite, ledgers | {"metrics": metrics, "history": history, "attacks": attacks})
+    compared = pl.DataFrame(schema=pl.Schema(PAIRS))
+    made = {"metrics": metrics, "history": history, "attacks": attacks, "pairs": compared}
+    tables.write(folder, suite, ledgers | made)
     return Results(folder, REFERENCE)
 
 
