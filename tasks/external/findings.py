@@ -89,6 +89,13 @@ class Canaries(_Part):
     claim: Literal["refuted", "consistent", "inconclusive", "none"]
     unit: str = Field(description="Who is protected from whom: the neighbouring relation and the observer.")
 
+    @property
+    def state(self) -> State:
+        """Shown where a claim is refuted, or anything is proved without one."""
+        if self.claim == "refuted" or (self.claimed is None and self.epsilon > 0):
+            return "shown"
+        return "cannot be decided" if self.claim == "inconclusive" or not self.provable else "not shown"
+
 
 class Exposure(_Part):
     """How what is most exposed is distributed; ids stand in exposed.csv alone."""

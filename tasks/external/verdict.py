@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tasks.evaluation.statistics import holm
-from tasks.external.findings import Answer, Attack, Canaries, Measure, State, Verdict
+from tasks.external.findings import Answer, Attack, Canaries, Measure, Verdict
 
 ALPHA = 0.05
 
@@ -38,7 +38,7 @@ def decide(answers: Sequence[Answer], canaries: Canaries | None, allow_undecided
     states = [answer.state for answer in decided]
     if canaries is not None:
         sentences.append(_of_canaries(canaries))
-        states.append(_state(canaries))
+        states.append(canaries.state)
     shown, answered = states.count("shown"), len(states) - states.count("cannot be decided")
     first = f"Leaks shown: {shown}. Questions answered: {answered} of {len(states)}."
     return decided, Verdict(
@@ -52,12 +52,6 @@ def decide(answers: Sequence[Answer], canaries: Canaries | None, allow_undecided
 
 def _test(answer: Answer, attack: Attack) -> tuple[object, ...]:
     return answer.question, attack.p, *((measure.value, measure.low, measure.high) for measure in attack.measures)
-
-
-def _state(canaries: Canaries) -> State:
-    if canaries.claim == "refuted" or (canaries.claimed is None and canaries.epsilon > 0):
-        return "shown"
-    return "cannot be decided" if canaries.claim == "inconclusive" or not canaries.provable else "not shown"
 
 
 def _decide(answer: Answer) -> Answer:

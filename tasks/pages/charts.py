@@ -45,6 +45,8 @@ LOG_FROM = 9.0
 """From this ratio of the largest to the least value of a sweep on, its axis is logarithmic, unless steps are equal."""
 LONG = 14
 """Letters of a name from which on a legend has two columns instead of three."""
+RIGHTMOST = 0.01
+"""Of false positive rates, the largest at which one of 0 is drawn."""
 FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
 CONFIG = {
     "background": None,
@@ -328,6 +330,24 @@ def curves(
         line = _chart([{"x": end, "y": end} for end in ends]).mark_line(color=SOFT, strokeDash=[4, 3], aria=False)
         layers.append(line.encode(x=across, y=up))
     return svg(alt.layer(*layers).properties(width=size[0], height=size[1], title=title), title)
+
+
+def roc(title: str, found: Mapping[str, Sequence[tuple[float, float]]]) -> Markup:
+    """ROC curves on logarithmic axes, which show low false positive rates; the dashed line is chance.
+
+    0 has no place on such axes. A false positive rate of 0 stands at the least of the others, `RIGHTMOST` at most; a
+    true positive rate of 0 is left out. Source: Carlini et al. (S&P 2022), section II.
+
+    Args:
+        title: of the picture.
+        found: name -> (false positive rate, true positive rate) from left to right; `legend` has the colours.
+    """
+    least = min([false for curve in found.values() for false, _ in curve if false > 0] + [RIGHTMOST])
+    rows = [
+        {"series": name, "x": max(false, least), "y": true} for name, curve in found.items() for false, true in curve
+    ]
+    axes = ("false positive rate", "true positive rate")
+    return curves(title, rows, *axes, log=True, log_y=True, marks=False, identity=True, names=list(found))
 
 
 def dots(title: str, rows: Rows, x: str, *, log: bool = False, level: float | None = None) -> Markup:

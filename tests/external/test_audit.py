@@ -250,11 +250,13 @@ def test_lists_that_leave_out_nearly_all_training_items_follow_a_rule_too(tmp_pa
     assert answer(audit, "users").state == "not shown"
 
 
-def test_roc_curves_are_drawn_on_logarithmic_axes(tmp_path: Path) -> None:
-    audit = audited(worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0))))
-    page = render(audit)
-    assert [f'id="roc-{place}"' in page for place in range(4)] == [False, True, True, False]
-    assert "Both axes are logarithmic" in page
+def test_the_page_draws_a_curve_for_each_question_with_scores_and_escapes_what_files_say(tmp_path: Path) -> None:
+    name = "<script>alert(1)</script>"
+    asked = worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0)), {name: WORLD.gender})
+    page = render(audited(asked))
+    assert page.count('<svg class="marks"') == 2  # users and interactions
+    assert name not in page
+    assert html.escape(name) in page
 
 
 def test_a_single_hit_is_as_likely_as_a_shuffle_says(tmp_path: Path) -> None:
