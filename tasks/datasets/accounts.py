@@ -158,35 +158,37 @@ class Profiles:
 
 
 def write_network(
-    place: Path, known: Profiles, people: pl.DataFrame, follows: pl.DataFrame, posts: pl.DataFrame
+    destination: Path, profiles: Profiles, people: pl.DataFrame, follows: pl.DataFrame, posts: pl.DataFrame
 ) -> pl.DataFrame:
-    """Write the raw tables of a network into `place`, whose name is the network's, and number its users anew.
+    """Write the raw tables of a network into `destination`, whose name is the network's, and number its users anew.
 
     Args:
-        people: user, name and the columns of `known`, with lists `occupation` and `interest`; one row per user.
+        people: user, name and the columns of `profiles`, with lists `occupation` and `interest`; one row per user.
         follows: source, target. posts: user, text.
 
     Returns:
         id and number of its users (`number_users`).
     """
-    numbers = number_users(people["user"], place.name)
+    numbers = number_users(people["user"], destination.name)
     table = pl.concat([people, simhash(people["name"])], how="horizontal")
     table = replace_ids(table, numbers, "user").sort("user")
     bits = [feature.name for feature in SIMHASH]
     several = {"occupation": occupation(pl.col("occupation")), "occupations": pl.col("occupation")}
-    labels = tuple(f"interests_{number}" for number in range(known.n_interests))
+    labels = tuple(f"interests_{number}" for number in range(profiles.n_interests))
     interests = {name: pl.col("interest").list.get(number) for number, name in enumerate(labels)}
     social = replace_ids(follows, numbers, "source", "target").with_columns(relation=pl.lit("follow"))
-    counts = tuple(Feature(name=name, kind="numeric") for name in known.counts)
+    counts = tuple(Feature(name=name, kind="numeric") for name in profiles.counts)
     write_raw(
-        place,
+        destination,
         {
-            "users": table.select("user", *bits, *known.counts, "gender", **several).hstack(table.select(known.more)),
+            "users": table.select("user", *bits, *profiles.counts, "gender", **several).hstack(
+                table.select(profiles.more)
+            ),
             "labels": table.select("user", **interests),
             "social": social.sort("source", "target"),
             "posts": replace_ids(posts, numbers, "user").sort("user", "text"),
         },
-        features=(*SIMHASH, *counts, known.gender, occupation_feature(known.n_occupations)),
+        features=(*SIMHASH, *counts, profiles.gender, occupation_feature(profiles.n_occupations)),
         labels=labels,
     )
     return numbers

@@ -80,7 +80,7 @@ def source(options: ObtainOptions) -> Source:
 obtain = copied(source)
 
 
-def convert(folder: Path, place: Path, _: NoOptions) -> None:
+def convert(folder: Path, destination: Path, _: NoOptions) -> None:
     """Write interactions (with `category` and `helpfulness`, int64) and social (`trust`: source trusts target).
 
     Everything is as published: 34 ratings are 0, which the scale does not have, and 1,436 rows repeat a user and item.
@@ -93,7 +93,7 @@ def convert(folder: Path, place: Path, _: NoOptions) -> None:
     if not timed:
         ratings = ratings.with_columns(timestamp=pl.lit(None, pl.Int64))
     write_raw(
-        place,
+        destination,
         {
             "interactions": ratings.select("user", "item", "rating", "timestamp", "category", "helpfulness"),
             "social": trust.with_columns(relation=pl.lit("trust")),

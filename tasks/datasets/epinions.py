@@ -70,7 +70,7 @@ _RATING: dict[str, Range] = {
 }
 _TRUST: dict[str, Range] = {"source": (1, None), "target": (1, None)}
 RELEASES = {
-    "plain": (Matrix("rating.mat", "rating", _RATING, least=4), Matrix("trustnetwork.mat", "trustnetwork", _TRUST)),
+    "plain": (Matrix("rating.mat", "rating", _RATING, minimum=4), Matrix("trustnetwork.mat", "trustnetwork", _TRUST)),
     "timestamps": (
         Matrix("rating_with_timestamp.mat", "rating", _RATING),
         Matrix("epinion_trust_with_timestamp.mat", "trust", _TRUST | {"slot": SLOTS}),
@@ -95,7 +95,7 @@ def source(options: ObtainOptions) -> Source:
 obtain = copied(source)
 
 
-def convert(folder: Path, place: Path, _: NoOptions) -> None:
+def convert(folder: Path, destination: Path, _: NoOptions) -> None:
     """Write interactions (with `category`, `helpfulness` and `slot`, int64) and social (with `slot`).
 
     A time slot is no time: it is a column of its own, `timestamp` is null, and the schema's `time` is "none", since
@@ -114,7 +114,7 @@ def convert(folder: Path, place: Path, _: NoOptions) -> None:
     if "slot" not in trust.columns:
         trust = trust.with_columns(slot=nothing)
     write_raw(
-        place,
+        destination,
         {
             "interactions": ratings.select("user", "item", "rating", "timestamp", "category", "helpfulness", "slot"),
             "social": trust.select("source", "target", pl.lit("trust").alias("relation"), "slot"),

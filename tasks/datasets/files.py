@@ -34,7 +34,7 @@ from tasks.errors import DataError
 Kind = type[pl.DataType] | pl.DataType
 INTEGERS: dict[Kind, int] = {pl.Int8: 2**7 - 1, pl.Int32: 2**31 - 1, pl.Int64: 2**63 - 1}
 FLOATS = (pl.Float32, pl.Float64)
-Known = Mapping[str, tuple[pl.Series, str]]
+Listed = Mapping[str, tuple[pl.Series, str]]
 """Column -> the values that another file lists, and how a message calls them."""
 _DIGITS = re.compile(r"[+-]?[0-9]{1,19}")
 _UNIT = "\x1f"  # ASCII's own separator of fields: polars takes one byte only
@@ -78,7 +78,7 @@ def check(
     path: Path,
     table: pl.DataFrame,
     columns: Mapping[str, Column],
-    known: Known | None = None,
+    listed: Listed | None = None,
     first_line: int | pl.Series = 1,
     *,
     complete: bool = True,
@@ -92,7 +92,7 @@ def check(
         DataError: as `allow`.
     """
     rules = {name: rule for name, column in columns.items() if (rule := column.rule(name))}
-    rules |= {name: (pl.col(name).is_in(values.implode()), what) for name, (values, what) in (known or {}).items()}
+    rules |= {name: (pl.col(name).is_in(values.implode()), what) for name, (values, what) in (listed or {}).items()}
     for name, (right, what) in rules.items():
         allow(path, table, name, right, what, first_line, complete=complete)
 
@@ -129,7 +129,7 @@ class TextTable:
         """Number of the line of the first row."""
         return 1 if self.header is None else 2
 
-    def read(self, folder: Path, known: Known | None = None) -> pl.DataFrame:
+    def read(self, folder: Path, listed: Listed | None = None) -> pl.DataFrame:
         """The whole table; row i is line `first_line` + i.
 
         Raises:
@@ -144,12 +144,12 @@ class TextTable:
             if not text.strip():
                 raise only_header(path)
         table = self.parse(path, text.encode(), self.first_line)
-        check(path, table, self.columns, known, self.first_line)
+        check(path, table, self.columns, listed, self.first_line)
         if self.unique:
             require_unique(path, table, list(self.unique), self.first_line)
         return table
 
-    def batches(self, folder: Path, known: Known | None = None) -> Iterator[tuple[int, pl.DataFrame]]:
+    def batches(self, folder: Path, listed: Listed | None = None) -> Iterator[tuple[int, pl.DataFrame]]:
         """The table some lines at a time, with the number of their first line; memory grows with `unique` alone.
 
         Raises:
@@ -158,7 +158,7 @@ class TextTable:
         path, pairs = folder / self.name, Pairs()
         for line, lines in blocks(path, header=self.header):
             table = self.parse(path, lines, line)
-            check(path, table, self.columns, known, line, complete=False)
+            check(path, table, self.columns, listed, line, complete=False)
             if self.unique:
                 pairs.add(*(table[name] for name in self.unique))
             yield line, table

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from tasks.contracts import Feature
 from tasks.datasets.accounts import GENDER, SIMHASH, occupation, occupation_feature
 from tasks.datasets.fetch import NoOptions, Source, copied, form_files
-from tasks.datasets.files import Column, Known, check
+from tasks.datasets.files import Column, Listed, check
 from tasks.datasets.tables import from_arrow
 from tasks.datasets.text import allow, require_unique
 from tasks.errors import DataError
@@ -81,8 +81,8 @@ _VECTORS = {"user": Column(pl.Int64), **dict.fromkeys((f"v{n}" for n in range(VE
 obtain = copied(lambda _: SOURCE)
 
 
-def convert(folder: Path, place: Path, _: NoOptions) -> None:
-    """Write anchors (source: Foursquare, target: Twitter) and the networks `foursquare` and `twitter` into `place`.
+def convert(folder: Path, destination: Path, _: NoOptions) -> None:
+    """Write anchors (source: Foursquare, target: Twitter) and both networks, each in a folder of its own.
 
     foursquare: users with SimHash, three counts (null where missing), gender and occupation as features, and beside
     them `tips` (how many the user wrote; not among the authors' attributes) and `occupations`, a list of 18 indicators,
@@ -110,7 +110,7 @@ def convert(folder: Path, place: Path, _: NoOptions) -> None:
     anchors = _read(folder / "anchors.parquet", pair, list(pair), {"foursquare": member, "twitter": account})
 
     anchors = anchors.select(source="foursquare", target="twitter")
-    write_raw(place, {"anchors": anchors}, networks=("foursquare", "twitter"))
+    write_raw(destination, {"anchors": anchors}, networks=("foursquare", "twitter"))
     profiles = users.drop("interests", "interests_joint").with_columns(
         pl.col("gender").cast(pl.String), occupation=occupation(pl.col("occupation")), occupations="occupation"
     )
@@ -120,7 +120,7 @@ def convert(folder: Path, place: Path, _: NoOptions) -> None:
         for number in range(INTERESTS)
     }
     write_raw(
-        place / "foursquare",
+        destination / "foursquare",
         {
             "users": profiles,
             "labels": users.select("user", **interests),
@@ -130,7 +130,7 @@ def convert(folder: Path, place: Path, _: NoOptions) -> None:
         features=(*SIMHASH, *_numbers(COUNTS), GENDER, occupation_feature(OCCUPATIONS)),
         labels=LABELS,
     )
-    write_raw(place / "twitter", {"users": twitter}, features=(*SIMHASH, *_numbers(_TWITTER_COUNTS)))
+    write_raw(destination / "twitter", {"users": twitter}, features=(*SIMHASH, *_numbers(_TWITTER_COUNTS)))
 
 
 def _numbers(names: tuple[str, ...]) -> tuple[Feature, ...]:
@@ -145,7 +145,7 @@ def _check_indicators(path: Path, lists: pl.Series, size: int) -> None:
     allow(path, lists.cast(pl.List(pl.String)).list.join("").to_frame(), lists.name, right, what)
 
 
-def _read(path: Path, columns: Mapping[str, Column], unique: list[str], known: Known | None = None) -> pl.DataFrame:
+def _read(path: Path, columns: Mapping[str, Column], unique: list[str], listed: Listed | None = None) -> pl.DataFrame:
     """A Parquet file with exactly these columns, none of whose values is there twice in a column of `unique`."""
     try:
         table = from_arrow(pq.ParquetFile(path).read())  # polars panics where a file is not what its footer says
@@ -167,7 +167,7 @@ def _read(path: Path, columns: Mapping[str, Column], unique: list[str], known: K
             raise DataError(f"{path}:{table[name].is_null().arg_true()[0] + 1}: {name} is missing")
     if table.is_empty():
         raise DataError(f"{path}: has no rows; run the download stage again")
-    check(path, table, columns, known)
+    check(path, table, columns, listed)
     for name in unique:
         require_unique(path, table, [name])
     return table.select(*columns)

@@ -146,8 +146,8 @@ ObtainOptions = ReadOptions = NoOptions
 obtain = copied(lambda _: SOURCE)
 
 
-def convert(folder: Path, place: Path, _: NoOptions) -> None:
-    """Write anchors (source: Foursquare, target: Twitter) and the networks `foursquare` and `twitter` into `place`.
+def convert(folder: Path, destination: Path, _: NoOptions) -> None:
+    """Write anchors (source: Foursquare, target: Twitter) and both networks, each in a folder of its own.
 
     Users have new numbers (`accounts.number_users`). users: SimHash of the Foursquare name and of the Twitter user (its
     screen name), the counts (null where missing), gender and occupation (`several` where more than one is marked) as
@@ -175,13 +175,13 @@ def convert(folder: Path, place: Path, _: NoOptions) -> None:
         table = users.join(labelled, on="user", how="left", maintain_order="left")
         table = table.join(written, on="user", how="left", maintain_order="left")
         table = table.with_columns(pl.col("gender").cast(pl.String), pl.col("tips").fill_null(0))
-        known = Profiles(counts, GENDER, OCCUPATIONS, INTERESTS, more=("tips",))
+        profiles = Profiles(counts, GENDER, OCCUPATIONS, INTERESTS, more=("tips",))
         posts = owners.join(texts, on="post").select("user", "text")
         numbers[network] = write_network(
-            place / network, known, table, follows.select(source="follower", target="followee"), posts
+            destination / network, profiles, table, follows.select(source="follower", target="followee"), posts
         )
     matched = replace_ids(replace_ids(anchors, numbers["foursquare"], "source"), numbers["twitter"], "target")
-    write_raw(place, {"anchors": matched.sort("source")}, networks=tuple(NETWORKS))
+    write_raw(destination, {"anchors": matched.sort("source")}, networks=tuple(NETWORKS))
 
 
 def _foursquare_users(folder: Path) -> pl.DataFrame:

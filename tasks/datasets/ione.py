@@ -53,8 +53,8 @@ FILES = form_files(
     "ione",
     PAGE,
     "AcrossNetworkEmbeddingData/{}",
-    {f"{name}/following.number": known for name, known in _FOLLOWS.items()}
-    | {f"{ANCHORS}/groundtruth.{name}number": known for name, known in _GROUNDTRUTH.items()},
+    {f"{name}/following.number": content for name, content in _FOLLOWS.items()}
+    | {f"{ANCHORS}/groundtruth.{name}number": content for name, content in _GROUNDTRUTH.items()},
     mirror="foursquare-twitter/ione-topology",
 )
 SOURCE = Source(
@@ -81,8 +81,8 @@ def _anchors(name: str) -> TextTable:
     return TextTable(f"{ANCHORS}/groundtruth.{name}number", {"user": _ID}, " ", unique=("user",))
 
 
-def convert(folder: Path, place: Path, _: NoOptions) -> None:
-    """Write the networks `foursquare` and `twitter` (users, social: `follow`) and the anchors into `place`.
+def convert(folder: Path, destination: Path, _: NoOptions) -> None:
+    """Write the networks `foursquare` and `twitter` (users, social: `follow`) and the anchors into `destination`.
 
     users: those who follow or are followed. anchors: the same number as source (Foursquare) and target (Twitter), and
     `train_1` to `train_9`, whether an anchor is for training in the published split of so many tenths.
@@ -101,23 +101,23 @@ def convert(folder: Path, place: Path, _: NoOptions) -> None:
     }
     anchors = _anchors("").read(folder)
     for name in NETWORKS:
-        known = {"user": (users[name], f"in {name}/following.number")}
-        check(folder / _anchors("").name, anchors, {}, known)
+        listed = {"user": (users[name], f"in {name}/following.number")}
+        check(folder / _anchors("").name, anchors, {}, listed)
     splits = {f"train_{tenths}": _training(folder, tenths, anchors["user"]) for tenths in TENTHS}
 
     chosen = {name: pl.col("user").is_in(train.implode()) for name, train in splits.items()}
     ordered = anchors.sort("user").select(source="user", target="user", **chosen)
-    write_raw(place, {"anchors": ordered}, networks=NETWORKS)
+    write_raw(destination, {"anchors": ordered}, networks=NETWORKS)
     for name in NETWORKS:
         social = follows[name].select(source="follower", target="followee", relation=pl.lit("follow"))
-        write_raw(place / name, {"users": users[name].to_frame(), "social": social})
+        write_raw(destination / name, {"users": users[name].to_frame(), "social": social})
 
 
 def _training(folder: Path, tenths: int, anchors: pl.Series) -> pl.Series:
     """The anchors for training of a split, which must have each of `anchors` on one of its sides."""
-    known = {"user": (anchors, "in groundtruth.number")}
+    listed = {"user": (anchors, "in groundtruth.number")}
     train, test = (_anchors(f"{tenths}.foldtrain.{side}.") for side in ("train", "test"))
-    learned, rest = (table.read(folder, known)["user"] for table in (train, test))
+    learned, rest = (table.read(folder, listed)["user"] for table in (train, test))
     path = folder / test.name
     only_here = ~pl.col("user").is_in(learned.implode())
     allow(path, rest.to_frame(), "user", only_here, "only here: it is for training, too")

@@ -64,7 +64,7 @@ class Matrix:
     variable: str
     columns: Mapping[str, Range]
     """Names of the matrix's columns in their order, and the values that each may have."""
-    least: int | None = None
+    minimum: int | None = None
     """How many of them there must be, where releases differ (default: all); the others are then left out."""
 
     def read(self, folder: Path, *, max_bytes: int = MAX_BYTES) -> pl.DataFrame:
@@ -79,7 +79,7 @@ class Matrix:
                 not allowed (names row and column, counted from 1).
         """
         path = folder / self.file
-        widths = range(len(self.columns) if self.least is None else self.least, len(self.columns) + 1)
+        widths = range(len(self.columns) if self.minimum is None else self.minimum, len(self.columns) + 1)
         try:
             elements = _elements(path, max_bytes)
             chosen = _choose(path, self.variable, [_variable(element, order) for element, order in elements])
@@ -97,12 +97,12 @@ class Matrix:
         _require(where, names, matrix, _is_integral(matrix), dict.fromkeys(names, "a whole number"))
         numbers = matrix.astype(np.int64)
         allowed, words = np.ones(numbers.shape, dtype=bool), {}
-        for place, name in enumerate(names):
+        for column, name in enumerate(names):
             low, high = self.columns[name]
-            allowed[:, place] = (numbers[:, place] >= low) & (True if high is None else numbers[:, place] <= high)
+            allowed[:, column] = (numbers[:, column] >= low) & (True if high is None else numbers[:, column] <= high)
             words[name] = f"{low} or more" if high is None else f"{low} to {high}"
         _require(where, names, matrix, allowed, words)
-        return pl.DataFrame({name: numbers[:, place] for place, name in enumerate(names)})
+        return pl.DataFrame({name: numbers[:, column] for column, name in enumerate(names)})
 
     def write(self, folder: Path, table: pl.DataFrame, kind: type[np.integer[Any]], header: str) -> None:
         """Write the file of a table's rows, whose columns are the first of `columns` in any order.
@@ -238,8 +238,8 @@ def _require(where: str, names: list[str], matrix: Array, right: Array, words: M
     if right.all():
         return
     wrong = np.argwhere(~right)
-    row, place = wrong[0]
+    row, column = wrong[0]
     more = f" ({len(wrong):,} such values)" if len(wrong) > 1 else ""
-    value = f"{matrix[row, place]:.17g}" if matrix.dtype.kind == "f" else matrix[row, place]
-    cell = f"row {row + 1}, column {place + 1} ({names[place]})"
-    raise DataError(f"{where}, {cell} is {value}, not {words[names[place]]}{more}; {_AGAIN}")
+    value = f"{matrix[row, column]:.17g}" if matrix.dtype.kind == "f" else matrix[row, column]
+    cell = f"row {row + 1}, column {column + 1} ({names[column]})"
+    raise DataError(f"{where}, {cell} is {value}, not {words[names[column]]}{more}; {_AGAIN}")

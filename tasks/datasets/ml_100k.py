@@ -110,8 +110,8 @@ def obtain(folder: Path, places: Places, _: NoOptions) -> None:
         unpack(archive, folder, MEMBERS)
 
 
-def convert(folder: Path, place: Path, _: NoOptions) -> None:
-    """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `place`.
+def convert(folder: Path, destination: Path, _: NoOptions) -> None:
+    """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `destination`.
 
     users: `years`, `age` (group), gender, occupation, zip_code. items: title, dates, url and a flag per genre.
 
@@ -122,16 +122,16 @@ def convert(folder: Path, place: Path, _: NoOptions) -> None:
     """
     occupations = _names(folder / "u.occupation")
     genres = [line.partition("|")[0] for line in _names(folder / "u.genre")]
-    listed = pl.Series(occupations), f"one of the {len(occupations)} in u.occupation"
-    users = USERS.read(folder, {"occupation": listed})
+    jobs = pl.Series(occupations), f"one of the {len(occupations)} in u.occupation"
+    users = USERS.read(folder, {"occupation": jobs})
     items = items_table(genres).read(folder)
-    known = {"user": (users["user"], "listed in u.user"), "item": (items["item"], "listed in u.item")}
-    ratings = RATINGS.read(folder, known)
+    listed = {"user": (users["user"], "listed in u.user"), "item": (items["item"], "listed in u.item")}
+    ratings = RATINGS.read(folder, listed)
     years = pl.col("age")
     group = pl.when(years < 35).then(pl.lit(AGES[0])).when(years <= 45).then(pl.lit(AGES[1])).otherwise(pl.lit(AGES[2]))
     categories = {"gender": GENDERS, "age": AGES, "occupation": occupations}
     write_raw(
-        place,
+        destination,
         {"interactions": ratings, "users": users.with_columns(years=years, age=group), "items": items},
         features=tuple(
             Feature(name=name, kind="categorical", categories=values, sensitive=True)

@@ -11,7 +11,7 @@ import polars as pl
 from tasks.contracts import Feature, RatingScale
 from tasks.datasets.archive import unpack
 from tasks.datasets.fetch import FormFile, Options, Places, RemoteFile, Source, local_file
-from tasks.datasets.files import SECONDS, Column, Known, TextTable
+from tasks.datasets.files import SECONDS, Column, Listed, TextTable
 from tasks.datasets.text import LATIN_1_OR_UTF_8, blocks
 from tasks.errors import DataError
 from tasks.raw import write_raw
@@ -142,8 +142,8 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
         (folder / "NOTE").write_text(f"Not the published archive but {note}.\n", encoding="utf-8")
 
 
-def convert(folder: Path, place: Path, options: ReadOptions) -> None:
-    """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `place`.
+def convert(folder: Path, destination: Path, options: ReadOptions) -> None:
+    """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `destination`.
 
     interactions has `position` where the order of lines is the time; users has `gender`, `age` (group), `occupation`
     and `zip_code`; items has `title` and `genres` ("|" between them).
@@ -154,15 +154,15 @@ def convert(folder: Path, place: Path, options: ReadOptions) -> None:
             rating names an unknown user or item (names file and line).
     """
     users, items = USERS.read(folder), ITEMS.read(folder)
-    known = {"user": (users["user"], "listed in users.dat"), "item": (items["item"], "listed in movies.dat")}
+    listed = {"user": (users["user"], "listed in users.dat"), "item": (items["item"], "listed in movies.dat")}
     categories = {"gender": GENDERS, "age": tuple(AGES.values()), "occupation": OCCUPATIONS}
     users = users.with_columns(
         pl.col("age").replace_strict(AGES, return_dtype=pl.String),
         pl.col("occupation").replace_strict(dict(enumerate(OCCUPATIONS)), return_dtype=pl.String),
     )
     write_raw(
-        place,
-        {"interactions": _ratings(folder, options, known), "users": users, "items": items},
+        destination,
+        {"interactions": _ratings(folder, options, listed), "users": users, "items": items},
         features=tuple(
             Feature(name=name, kind="categorical", categories=values, sensitive=True)
             for name, values in categories.items()
@@ -173,7 +173,7 @@ def convert(folder: Path, place: Path, options: ReadOptions) -> None:
     )
 
 
-def _ratings(folder: Path, options: ReadOptions, known: Known) -> pl.DataFrame:
+def _ratings(folder: Path, options: ReadOptions, listed: Listed) -> pl.DataFrame:
     """user, item, rating, timestamp (null without time stamps), and position (int64) where it is asked for.
 
     Copies without time stamps go round; none is invented.
@@ -189,7 +189,7 @@ def _ratings(folder: Path, options: ReadOptions, known: Known) -> pl.DataFrame:
     if not without and options.time == "order":
         raise DataError(f"{path}:1: is not a copy without time stamps; say `time: seconds` in params.yaml")
     if not without:
-        return RATINGS.read(folder, known)
+        return RATINGS.read(folder, listed)
     columns = {name: column for name, column in RATINGS.columns.items() if name != "timestamp"}
-    ratings = replace(RATINGS, columns=columns).read(folder, known)
+    ratings = replace(RATINGS, columns=columns).read(folder, listed)
     return ratings.with_columns(timestamp=pl.lit(None, pl.Int64), position=pl.int_range(pl.len(), dtype=pl.Int64))

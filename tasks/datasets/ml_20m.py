@@ -110,8 +110,8 @@ def obtain_release(folder: Path, places: Places, release: Release) -> None:
             )
 
 
-def convert(folder: Path, place: Path, _: NoOptions) -> None:
-    """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `place`: interactions, and items with `title` and `genres`.
+def convert(folder: Path, destination: Path, _: NoOptions) -> None:
+    """Write the raw tables (`tasks.raw.RAW_COLUMNS`): interactions, and items with `title` and `genres`.
 
     ratings.csv is read in blocks: memory does not grow with it but for 8 bytes a rating, which find repeated ones.
 
@@ -120,7 +120,7 @@ def convert(folder: Path, place: Path, _: NoOptions) -> None:
             item) pair is repeated; a rating names an unknown item (names file and line).
     """
     items = ITEMS.read(folder)
-    with raw_writer(place / "interactions.parquet") as write:
+    with raw_writer(destination / "interactions.parquet") as write:
         for _line, ratings in RATINGS.batches(folder, {"item": (items["item"], "listed in movies.csv")}):
             write(ratings)
-    write_raw(place, {"interactions": None, "items": items}, scale=SCALE, unique_pairs=True, time="seconds")
+    write_raw(destination, {"interactions": None, "items": items}, scale=SCALE, unique_pairs=True, time="seconds")

@@ -151,8 +151,8 @@ def counts(files: list[Path]) -> tuple[int, int]:
     return lines - movies, movies
 
 
-def convert(folder: Path, place: Path, _: NoOptions) -> None:
-    """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `place`: interactions, and items with `year` and `title`.
+def convert(folder: Path, destination: Path, _: NoOptions) -> None:
+    """Write the raw tables (`tasks.raw.RAW_COLUMNS`): interactions, and items with `year` and `title`.
 
     A rating's time is the day at 00:00 UTC. The ratings are combined_data_*.txt or training_set/mv_*.txt; they are read
     in blocks, so memory does not grow with them.
@@ -162,12 +162,12 @@ def convert(folder: Path, place: Path, _: NoOptions) -> None:
             movie_titles.csv, has no ratings or is there twice; a customer rated a movie twice (names file and line).
     """
     items = titles(folder / "movie_titles.csv")
-    known, seen = set(items["item"]), dict[int, str]()
-    with raw_writer(place / "interactions.parquet") as write:
+    listed, begun = set(items["item"]), dict[int, str]()
+    with raw_writer(destination / "interactions.parquet") as write:
         for path in _files(folder):
-            for rows in _ratings(path, known, seen):
+            for rows in _ratings(path, listed, begun):
                 write(rows)
-    write_raw(place, {"interactions": None, "items": items}, scale=SCALE, unique_pairs=True, time="seconds")
+    write_raw(destination, {"interactions": None, "items": items}, scale=SCALE, unique_pairs=True, time="seconds")
 
 
 def _files(folder: Path) -> list[Path]:
@@ -189,31 +189,31 @@ def titles(path: Path) -> pl.DataFrame:
     lines = content(path, LATIN_1_OR_UTF_8).removesuffix("\n").split("\n")
     table = pl.DataFrame({"line": lines}).select(pl.col("line").str.strip_suffix("\r"))
     allow(path, table, "line", pl.col("line").str.contains(r"^[0-9]{1,9},([0-9]{4}|NULL),."), "'MovieID,Year,Title'")
-    item, year, title = (pl.col("line").str.splitn(",", 3).struct[place] for place in range(3))
+    item, year, title = (pl.col("line").str.splitn(",", 3).struct[destination] for destination in range(3))
     table = table.select(item=item.cast(pl.Int64), year=pl.when(year != "NULL").then(year).cast(pl.Int32), title=title)
     require_unique(path, table, ["item"])
     return table
 
 
-def _ratings(path: Path, known: set[int], seen: dict[int, str]) -> Iterator[pl.DataFrame]:
+def _ratings(path: Path, listed: set[int], begun: dict[int, str]) -> Iterator[pl.DataFrame]:
     """user, item, rating, timestamp of a file, some lines at a time.
 
     Args:
         known: the movies that have a title.
         seen: movie -> where it began, in this file and those before; the file's are added.
     """
-    held = pl.DataFrame(schema={"line": pl.Int64, "item": pl.Int32, "user": pl.Int32})
+    current = pl.DataFrame(schema={"line": pl.Int64, "item": pl.Int32, "user": pl.Int32})
     """What was read of the last movie; without a user its own line."""
     for first, lines in blocks(path):
         table = _parse(path, lines, first)
         header = pl.col("rating").is_null()
         for line, movie in table.filter(header).select("line", "user").iter_rows():
-            if movie not in known:
+            if movie not in listed:
                 raise DataError(f"{path}:{line}: movie {movie} is not in movie_titles.csv")
-            if movie in seen:
-                raise DataError(f"{path}:{line}: movie {movie} is repeated (first at {seen[movie]}); keep one of them")
-            seen[movie] = f"{path}:{line}"
-        item = pl.coalesce(pl.when(header).then("user").forward_fill(), pl.lit(held["item"].last(), pl.Int32))
+            if movie in begun:
+                raise DataError(f"{path}:{line}: movie {movie} is repeated (first at {begun[movie]}); keep one of them")
+            begun[movie] = f"{path}:{line}"
+        item = pl.coalesce(pl.when(header).then("user").forward_fill(), pl.lit(current["item"].last(), pl.Int32))
         day = pl.col("date").str.to_date("%Y-%m-%d", strict=False)
         table = table.with_columns(item=item, user=pl.when(~header).then("user"), timestamp=day.cast(pl.Int64) * DAY)
         check(path, table, ROWS.columns, first_line=first, complete=False)
@@ -221,12 +221,12 @@ def _ratings(path: Path, known: set[int], seen: dict[int, str]) -> Iterator[pl.D
         in_time = (pl.col("date").str.len_bytes() == 10) & pl.col("timestamp").is_between(0, YEAR_2100 - 1)
         right = header | in_time.fill_null(False)
         allow(path, table, "date", right, "a day between 1970 and 2100 (yyyy-mm-dd)", first, complete=False)
-        held = pl.concat([held, table.select(held.columns)])
-        _require_ratings(path, held)
+        current = pl.concat([current, table.select(current.columns)])
+        _require_ratings(path, current)
         yield table.drop_nulls("user").select(INTERACTIONS.names)
-        held = held.filter(pl.col("item") == held["item"].last())
-    if held["user"].last() is None:
-        raise _unrated(path, held.row(-1, named=True))
+        current = current.filter(pl.col("item") == current["item"].last())
+    if current["user"].last() is None:
+        raise _unrated(path, current.row(-1, named=True))
 
 
 def _parse(path: Path, lines: bytes, first: int) -> pl.DataFrame:
@@ -251,12 +251,12 @@ def _parse(path: Path, lines: bytes, first: int) -> pl.DataFrame:
     raise DataError(f"{path}: not readable as ratings below the lines of movies")
 
 
-def _require_ratings(path: Path, held: pl.DataFrame) -> None:
+def _require_ratings(path: Path, current: pl.DataFrame) -> None:
     """Refuse a movie without ratings, but the last one, and two ratings of a movie by one customer."""
     header = pl.col("user").is_null()
-    for movie in held.filter(header & header.shift(-1, fill_value=False)).iter_rows(named=True):
+    for movie in current.filter(header & header.shift(-1, fill_value=False)).iter_rows(named=True):
         raise _unrated(path, movie)
-    rows = held.drop_nulls("user")
+    rows = current.drop_nulls("user")
     twice = rows.filter(rows.select("item", "user").is_duplicated())
     if len(twice):
         same = twice.filter((pl.col("item") == twice["item"][0]) & (pl.col("user") == twice["user"][0]))

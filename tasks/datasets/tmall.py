@@ -143,8 +143,8 @@ def source(options: ObtainOptions) -> Source:
 obtain = copied(source)
 
 
-def convert(folder: Path, place: Path, options: ReadOptions) -> None:
-    """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `place`.
+def convert(folder: Path, destination: Path, options: ReadOptions) -> None:
+    """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `destination`.
 
     interactions: rows in the order of the log, repeats included; rating null; timestamp 00:00 UTC of the day in `YEAR`;
     the other columns are those of `INTERACTIONS`.
@@ -155,10 +155,10 @@ def convert(folder: Path, place: Path, options: ReadOptions) -> None:
         DataError: a file is missing, empty or malformed; an action, day, age range or gender is not one of the known;
             a user is repeated in the table of users, or in the log and not there.
     """
-    target = place / "interactions.parquet"
+    target = destination / "interactions.parquet"
     if options.layout == "small":
         _write_log(target, _fragment(folder), ("merchant_id", "action"))
-        write_raw(place, {"interactions": None}, time="seconds")
+        write_raw(destination, {"interactions": None}, time="seconds")
         return
     users = USERS.read(folder).select(
         user="user_id", gender=pl.col("gender").replace_strict(_GENDERS), age=pl.col("age_range").replace_strict(_AGES)
@@ -169,14 +169,14 @@ def convert(folder: Path, place: Path, options: ReadOptions) -> None:
         Feature(name="gender", kind="categorical", categories=GENDERS, unknown="unknown", sensitive=True),
         Feature(name="age", kind="categorical", categories=AGES, unknown="unknown", sensitive=True),
     )
-    write_raw(place, {"interactions": None, "users": users}, features=features, time="seconds")
+    write_raw(destination, {"interactions": None, "users": users}, features=features, time="seconds")
 
 
 def _fragment(folder: Path) -> Iterator[pl.DataFrame]:
     for first, log in FRAGMENT.batches(folder):
         log = log.with_columns(time_stamp=100 * pl.col("month") + pl.col("day").clip(0, 99))
-        known = pl.col("time_stamp").is_in(list(_SECONDS))
-        allow(folder / FRAGMENT.name, log, "day", known, "a day of its month", first, complete=False)
+        listed = pl.col("time_stamp").is_in(list(_SECONDS))
+        allow(folder / FRAGMENT.name, log, "day", listed, "a day of its month", first, complete=False)
         yield log
 
 

@@ -33,7 +33,7 @@ import polars as pl
 from tasks.contracts import Feature
 from tasks.datasets.accounts import UNKNOWN, Profiles, labels_table, read_labels, write_network
 from tasks.datasets.fetch import NoOptions, Source, copied, form_files
-from tasks.datasets.files import Column, Known, TextTable, check
+from tasks.datasets.files import Column, Listed, TextTable, check
 from tasks.datasets.text import SHOWN, content, only_header, repeat_error
 from tasks.errors import DataError
 from tasks.raw import write_raw
@@ -95,8 +95,8 @@ ObtainOptions = ReadOptions = NoOptions
 obtain = copied(lambda _: SOURCE)
 
 
-def convert(folder: Path, place: Path, _: NoOptions) -> None:
-    """Write anchors (source: `weibo1`, target: `weibo2`) and both networks into `place`.
+def convert(folder: Path, destination: Path, _: NoOptions) -> None:
+    """Write anchors (source: `weibo1`, target: `weibo2`) and both networks into `destination`.
 
     Users have new numbers, of their own in each network (`accounts.number_users`). users: SimHash of the nickname (null
     where there is none), three counts (null where missing), gender and occupation (`several` where more than one is
@@ -107,14 +107,16 @@ def convert(folder: Path, place: Path, _: NoOptions) -> None:
         DataError: a file is missing, empty or malformed; an id, gender, count or label is not allowed; a user is
             repeated; an unknown user is named (names file and line, of newrel the row from 1).
     """
-    first, second = (_network(folder, place / network, number) for number, network in enumerate(NETWORKS, start=1))
+    first, second = (
+        _network(folder, destination / network, number) for number, network in enumerate(NETWORKS, start=1)
+    )
     anchors = first.join(second, on="id").select(source="number", target="number_right").sort("source")
     if anchors.is_empty():
         raise DataError(f"{folder}: no _id is in both files of users; are these two parts of one data set?")
-    write_raw(place, {"anchors": anchors}, networks=NETWORKS)
+    write_raw(destination, {"anchors": anchors}, networks=NETWORKS)
 
 
-def _network(folder: Path, place: Path, number: int) -> pl.DataFrame:
+def _network(folder: Path, destination: Path, number: int) -> pl.DataFrame:
     """Read one network and write its raw tables.
 
     Returns:
@@ -130,7 +132,7 @@ def _network(folder: Path, place: Path, number: int) -> pl.DataFrame:
     labelled = read_labels(labels, GROUPS, people["user"], users.name)
     people = people.join(labelled, on="user", how="left", maintain_order="left")
     written = texts.drop_nulls("con").select(user="user_id", text="con")
-    return write_network(place, Profiles(tuple(COUNTS), GENDER, OCCUPATIONS, INTERESTS), people, follows, written)
+    return write_network(destination, Profiles(tuple(COUNTS), GENDER, OCCUPATIONS, INTERESTS), people, follows, written)
 
 
 def _people(path: Path) -> pl.DataFrame:
@@ -145,7 +147,7 @@ def _people(path: Path) -> pl.DataFrame:
     return people.drop("line")
 
 
-def _read_follows(path: Path, known: Known) -> pl.DataFrame:
+def _read_follows(path: Path, listed: Listed) -> pl.DataFrame:
     try:
         # Mapped, so that a header that claims more than the file has is found out before memory is taken.
         pairs = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -160,7 +162,7 @@ def _read_follows(path: Path, known: Known) -> pl.DataFrame:
     if not len(pairs):
         raise DataError(f"{path}: is empty; run the download stage again")
     table = pl.DataFrame({"source": pairs[:, 0].astype(np.int64), "target": pairs[:, 1].astype(np.int64)})
-    check(path, table, {}, known)
+    check(path, table, {}, listed)
     return table
 
 
@@ -189,7 +191,9 @@ def _read_csv(path: Path, table: TextTable, columns: tuple[str, ...], *, before:
     if not body.strip():
         raise only_header(path)
     # An index column may have an empty name, or that of another.
-    wanted = [name if name in columns and place >= (before or 0) else f"{place}" for place, name in enumerate(header)]
+    wanted = [
+        name if name in columns and number >= (before or 0) else f"{number}" for number, name in enumerate(header)
+    ]
     fields = {name: table.columns[name] if name in columns else _ANY for name in wanted}
     read = replace(table, columns=fields).parse(path, body.encode(), 2)
     inside = pl.sum_horizontal(pl.all().str.count_matches("\n", literal=True).fill_null(0).cast(pl.Int64))

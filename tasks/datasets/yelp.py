@@ -200,8 +200,8 @@ def source(options: ObtainOptions) -> Source:
 obtain = copied(source)
 
 
-def convert(folder: Path, place: Path, options: ReadOptions) -> None:
-    """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `place`, rows in the order of the files.
+def convert(folder: Path, destination: Path, options: ReadOptions) -> None:
+    """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `destination`, rows in the order of the files.
 
     interactions: one review each, also `review`, its id; dates without a time are 00:00, all are taken as UTC.
     users: `FEATURES`; `friends`, the number of friends listed (outsiders included), where friends are read.
@@ -215,24 +215,24 @@ def convert(folder: Path, place: Path, options: ReadOptions) -> None:
     """
     tables = ["interactions"]
     left_out = {"reviews": 0, "friends": 0}
-    _write_reviews(folder, place / "interactions.parquet")
+    _write_reviews(folder, destination / "interactions.parquet")
     if options.businesses:
         tables.append("items")
-        with raw_writer(place / "items.parquet", _ITEMS, differences=()) as write:
+        with raw_writer(destination / "items.parquet", _ITEMS, differences=()) as write:
             for _, table in BUSINESSES.batches(folder):
                 write(table.rename({"business_id": "item", "name": "title"}))
-        _require_unique(folder / BUSINESSES.name, place / "items.parquet", "item")
-        left_out["reviews"] += _require_known(folder, place, "item", BUSINESSES.name, options)
+        _require_unique(folder / BUSINESSES.name, destination / "items.parquet", "item")
+        left_out["reviews"] += _require_known(folder, destination, "item", BUSINESSES.name, options)
     if options.users:
         tables.append("users")
-        _write_users(folder, place / "users.parquet", friends=options.friends)
-        left_out["reviews"] += _require_known(folder, place, "user", USERS.name, options)
+        _write_users(folder, destination / "users.parquet", friends=options.friends)
+        left_out["reviews"] += _require_known(folder, destination, "user", USERS.name, options)
         if options.friends:
             tables.append("social")
-            left_out["friends"] = _write_friends(folder, place, options)
+            left_out["friends"] = _write_friends(folder, destination, options)
     features = FEATURES if options.users else ()
-    write_raw(place, dict.fromkeys(tables), features=features, scale=SCALE, time="seconds")
-    (place / "left_out.json").write_text(json.dumps(left_out) + "\n", encoding="utf-8")
+    write_raw(destination, dict.fromkeys(tables), features=features, scale=SCALE, time="seconds")
+    (destination / "left_out.json").write_text(json.dumps(left_out) + "\n", encoding="utf-8")
 
 
 def _write_reviews(folder: Path, target: Path) -> None:
@@ -262,14 +262,14 @@ def _require_unique(path: Path, table: Path, key: str) -> None:
     require_unique(path, pl.read_parquet(table, columns=[key]), [key])
 
 
-def _write_friends(folder: Path, place: Path, options: ReadOptions) -> int:
+def _write_friends(folder: Path, destination: Path, options: ReadOptions) -> int:
     """Returns how many friends were left out."""
-    users = pl.scan_parquet(place / "users.parquet")
+    users = pl.scan_parquet(destination / "users.parquet")
     listed = pl.scan_ndjson(folder / USERS.name, schema={"user_id": pl.String, "friends": pl.String})
     pairs = listed.select(source="user_id", target=pl.col("friends").str.extract_all(_ID)).explode("target")
     # Users without friends have a null here, which joins with nobody.
     known = pairs.join(users.select(target="user"), on="target", how="inner", maintain_order="left")
-    target = place / "social.parquet"
+    target = destination / "social.parquet"
     known.with_columns(relation=pl.lit("friend")).sink_parquet(target, compression="zstd")
     total = users.select(pl.col("friends").sum()).collect().item()
     left_out = int(total - pl.scan_parquet(target).select(pl.len()).collect().item())
@@ -284,12 +284,12 @@ def _write_friends(folder: Path, place: Path, options: ReadOptions) -> int:
     return left_out
 
 
-def _require_known(folder: Path, place: Path, column: str, listed: str, options: ReadOptions) -> int:
+def _require_known(folder: Path, destination: Path, column: str, listed: str, options: ReadOptions) -> int:
     """Refuse or leave out reviews whose user or business has no record; returns how many were left out.
 
     listed: the file of records.
     """
-    file, records = place / "interactions.parquet", pl.scan_parquet(place / f"{column}s.parquet")
+    file, records = destination / "interactions.parquet", pl.scan_parquet(destination / f"{column}s.parquet")
     strangers = pl.scan_parquet(file).select(column).unique().join(records, on=column, how="anti").collect()[column]
     if strangers.is_empty():
         return 0

@@ -80,8 +80,8 @@ class ReadOptions(Options):
     """`order`: the place in the file counts as time. It is not: rows are sorted by user and business."""
 
 
-def convert(folder: Path, place: Path, options: ReadOptions) -> None:
-    """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `place`; users and items are those of the ratings.
+def convert(folder: Path, destination: Path, options: ReadOptions) -> None:
+    """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `destination`; users and items are those of the ratings.
 
     interactions: timestamp null; `position`, the place in the file from 0, with `time: order`.
     users: whether (`yes`, `no`) the user has received each kind of compliment. items: city (a number, null where not
@@ -112,7 +112,7 @@ def convert(folder: Path, place: Path, options: ReadOptions) -> None:
     businesses = items.join(cities.select("business", "city"), on="business", how="left", maintain_order="left")
     businesses = businesses.join(listed, on="business", how="left", maintain_order="left")
     write_raw(
-        place,
+        destination,
         {
             "interactions": interactions.select("user", "item", "rating", "timestamp", *position),
             "users": people.select("user", **has),

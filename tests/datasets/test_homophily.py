@@ -13,7 +13,7 @@ from tasks.datasets.synthetic.foursquare_twitter import FOURSQUARE_TWITTER
 from tasks.datasets.synthetic.homophily import People, Taste, by_taste, follow, follow_twice, populate
 from tasks.datasets.synthetic.networks import Pair, PairOptions
 
-TASTE = Taste(shared=1.5, own=1.0)
+TASTE = Taste(shared=1.5, individual=1.0)
 N, EDGES, RECIPROCITY = 4_000, 60_000, 0.45
 Edges = tuple[NDArray[np.int64], NDArray[np.int64]]
 
@@ -163,10 +163,12 @@ def test_attributes_have_their_shares_and_depend_on_taste_as_strongly_as_asked(p
         assert low - 0.01 < accuracy < high + 0.01
 
 
-@pytest.mark.parametrize("taste", [Taste(own=1.0), Taste(shared=2.0, own=0.5), Taste(common=1.5, factors=3, own=0.4)])
+@pytest.mark.parametrize(
+    "taste", [Taste(individual=1.0), Taste(shared=2.0, individual=0.5), Taste(common=1.5, factors=3, individual=0.4)]
+)
 def test_taste_has_the_parts_asked_for(taste: Taste) -> None:
     people = populate(np.random.default_rng(7), N, 20, taste, 60)
-    total = taste.own**2 + taste.shared**2 + taste.common**2
+    total = taste.individual**2 + taste.shared**2 + taste.common**2
     assert people.taste.var() == pytest.approx(total, rel=0.3)  # loadings and communities are few
     means = [people.taste[people.community == number].mean(axis=0) for number in np.unique(people.community)]
     assert 0.8 * taste.shared**2 <= np.var(means) < 1.2 * taste.shared**2 + 0.05 * total

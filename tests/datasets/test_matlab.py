@@ -62,7 +62,7 @@ def test_the_other_byte_order_is_read(path: Path) -> None:
 
 def test_a_release_may_have_fewer_columns(path: Path) -> None:
     save(path, MATRIX[:, :2])
-    matrix = replace(RATING, least=2)
+    matrix = replace(RATING, minimum=2)
     assert matrix.read(path.parent).columns == ["user", "item"]
     refused(path, r"variable 'rating' is 3 x 2, not rows of 3 columns \(user, item, rating\)")
     save(path, MATRIX[:, :1])

@@ -30,7 +30,7 @@ def test_the_reader_of_the_real_data_set_finds_the_described_sizes(tmp_path: Pat
     users, items, number = described(name).sizes(scale)
     assert rows.select(pl.col("user", "item").n_unique()).row(0) == (users, items)
     assert abs(len(rows) - number) <= (round(9_826 * scale) if name.startswith(("ciao", "epinions")) else 0)
-    assert rows.group_by("user").len()["len"].min() >= described(name).least
+    assert rows.group_by("user").len()["len"].min() >= described(name).min_rows
     if raw.schema.scale:
         shares = rows["rating"].value_counts(normalize=True).sort("rating")["proportion"].to_numpy()
         expected = np.array(described(name).levels)

@@ -42,24 +42,24 @@ def test_popularity_falls_by_the_factor_asked_for_and_is_exact_to_add(rng: np.ra
 
 
 @pytest.mark.parametrize(("total", "most"), [(2_000, 2), (40_000, 900), (899_000, 900), (900_000, 900), (1_000, 900)])
-def test_activity_adds_up_between_its_bounds(rng: np.random.Generator, total: int, most: int) -> None:
+def test_activity_adds_up_between_its_bounds(rng: np.random.Generator, total: int, maximum: int) -> None:
     propensity = rng.standard_normal(1_000)
-    actual = activity(rng, propensity, total, least=1, most=most, sigma=1.2)
+    actual = activity(rng, propensity, total, minimum=1, maximum=maximum, sigma=1.2)
     assert actual.sum() == total
     assert actual.min() >= 1
-    assert actual.max() <= most
+    assert actual.max() <= maximum
     assert (np.diff(actual[np.argsort(propensity)]) >= 0).all()
 
 
 def test_activity_has_a_log_normal_tail(rng: np.random.Generator) -> None:
-    surplus = activity(rng, rng.random(100_000), 10_000_000, least=20, most=100_000, sigma=1.25) - 20
+    surplus = activity(rng, rng.random(100_000), 10_000_000, minimum=20, maximum=100_000, sigma=1.25) - 20
     assert np.mean(surplus) / np.median(surplus) == pytest.approx(np.exp(1.25**2 / 2), rel=0.03)
 
 
 def test_activity_that_cannot_be_is_refused(rng: np.random.Generator) -> None:
     for total in (19, 31):  # 2 to 3 each
         with pytest.raises(ValueError, match="10 with at most 1 each cannot have"):
-            activity(rng, np.arange(10.0), total, least=2, most=3, sigma=1)
+            activity(rng, np.arange(10.0), total, minimum=2, maximum=3, sigma=1)
 
 
 def test_what_is_allotted_is_in_proportion_up_to_the_most(rng: np.random.Generator) -> None:
@@ -151,14 +151,14 @@ def test_what_all_items_need_fits_exactly_and_goes_to_users_who_like_it(rng: np.
 def test_every_item_is_dealt_its_due_however_the_rows_come(rng: np.random.Generator) -> None:
     items = strata(rng, 300, 7)
     rows = rng.permutation(np.concatenate([np.repeat(np.arange(7), 3 * items.sizes), rng.integers(0, 7, 600)]))
-    deal = Deal(items, np.bincount(rows, minlength=7), least=3)
+    deal = Deal(items, np.bincount(rows, minlength=7), minimum=3)
     actual = np.concatenate([deal(rng, part) for part in np.split(rows, [1, 40, 41, 900])])
     assert (items.stratum[actual] == rows).all()
     counts = np.bincount(actual, minlength=300)
     assert counts.min() >= 3
     assert np.corrcoef(counts - 3, items.weight)[0, 1] > 0.5
     with pytest.raises(ValueError, match="too few rows"):
-        Deal(items, 3 * items.sizes - 1, least=3)
+        Deal(items, 3 * items.sizes - 1, minimum=3)
 
 
 @pytest.mark.parametrize("rows", [1, 7, 100, 10_000])

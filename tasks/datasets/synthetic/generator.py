@@ -2,8 +2,8 @@
 
 A data set is described by its sizes, its tails, the kinds of its items and what its users like, when they act, and what
 is known of them (`Description`). What a user likes decides what the user has, how it is rated and which attributes the
-user has; friends and neighbours like the same. So whatever a recommender, a social model or an attack is to find is
-there to be found. Replicas of two networks of users are described in `tasks.datasets.synthetic.networks`.
+user has; friends and neighbours like the same. So what a recommender, a social model or an attack is to find is there
+to be found. Replicas of two networks of users are described in `tasks.datasets.synthetic.networks`.
 
 Users, their quotas and all items are drawn at once; rows come some users' at a time, so that memory does not grow with
 them but for what a writer keeps.
@@ -91,8 +91,8 @@ class Description(_Described):
     """About how many bytes are written."""
     item_power: float = 0.25
     """Items grow with this power of the scale: a few users see much of what there is."""
-    least: int = 1
-    most: int
+    min_rows: int = 1
+    max_rows: int
     """Rows of the least and of the most active user."""
     sigma: float
     """Of activity (`skew.activity`)."""
@@ -123,12 +123,12 @@ class Description(_Described):
     def sizes(self, scale: float) -> tuple[int, int, int]:
         """Users, items and rows at another scale; the described numbers at scale 1.
 
-        Users and rows grow with the scale. Small data keep 10 users, 100 items, `least` rows a user and `repeats` an
+        Users and rows grow with the scale. Small data keep 10 users, 100 items, `min_rows` rows a user and `repeats` an
         item, and are no denser than `DENSEST`.
         """
-        users = scale_size(self.users, scale, least=10)
-        items = scale_size(self.items, scale, self.item_power, least=100)
-        rows = scale_size(self.rows, scale, least=max((1 + self.repeats) * items, self.least * users))
+        users = scale_size(self.users, scale, minimum=10)
+        items = scale_size(self.items, scale, self.item_power, minimum=100)
+        rows = scale_size(self.rows, scale, minimum=max((1 + self.repeats) * items, self.min_rows * users))
         return users, items, rows if self.repeats else min(rows, round(DENSEST * users * items))
 
     def source(self, source: Source, scale: float, of: str) -> Source:
@@ -152,11 +152,11 @@ def synthetic_source(name: str, holds: str, entry: str, size: int) -> Source:
 
 
 def write_note(folder: Path, options: ReplicaOptions, of: str, name: str = "NOTE") -> None:
-    """Write beside the files what they are; of: whose format it is."""
-    drawn = ", ".join(f"{key} {value}" for key, value in options.model_dump().items())
+    """Write what the files are, next to them; of: whose format it is."""
+    settings = ", ".join(f"{key} {value}" for key, value in options.model_dump().items())
     (folder / name).write_text(
-        f"SYNTHETIC DATA\n\nGenerated at random ({drawn}) in the file format of {of}.\n"
-        "Nobody and nothing in it is real, and no result on it says anything about real people.\n"
+        f"SYNTHETIC DATA\n\nGenerated at random ({settings}) in the file format of {of}.\n"
+        "No user, item or text in it is real, and no result on it says anything about real people.\n"
     )
 
 
@@ -186,9 +186,13 @@ class World:
             name: by_taste(rng, self.people.taste, known.shares, strength=known.strength)
             for name, known in d.attributes.items()
         }
-        most = d.most if d.repeats else min(round(d.most / d.items * self.n_items), self.n_items)
-        most = max(most, min(2 * self.n_rows // self.n_users, self.n_rows if d.repeats else self.n_items), d.least)
-        self.quota = activity(rng, self.people.propensity, self.n_rows, least=d.least, most=most, sigma=d.sigma)
+        maximum = d.max_rows if d.repeats else min(round(d.max_rows / d.items * self.n_items), self.n_items)
+        maximum = max(
+            maximum, min(2 * self.n_rows // self.n_users, self.n_rows if d.repeats else self.n_items), d.min_rows
+        )
+        self.quota = activity(
+            rng, self.people.propensity, self.n_rows, minimum=d.min_rows, maximum=maximum, sigma=d.sigma
+        )
         self.strata = self._strata()
         """The strata, each of weight in its kind."""
         self.home = self._home()
@@ -204,7 +208,7 @@ class World:
         d = self.described
         kinds, places = np.array(d.kinds), np.array(d.places)
         if d.shelves:
-            n = scale_size(d.shelves, self.scale, 0.5, least=2 * len(kinds))
+            n = scale_size(d.shelves, self.scale, 0.5, minimum=2 * len(kinds))
             return Strata(self.rng.permutation(np.arange(n) % len(kinds)), long_tail(self.rng, n, 6.0, 0.5), len(kinds))
         weight = np.ceil(1e6 * np.outer(kinds / kinds.max(), places / places.max())).ravel()
         return Strata(np.repeat(np.arange(len(kinds)), len(places)), weight, len(kinds))
@@ -242,20 +246,20 @@ class World:
             if d.at_home:
                 home = kind * n_places + self.home[begin:end][user[begins]]
                 stratum = np.where(rng.random(len(kind)) < d.at_home, home, stratum)
-            here = slice(at, at := at + len(user))
-            group[here] = stratum[np.cumsum(begins) - 1]
-            fresh[here] = begins | (rng.random(len(user)) >= d.again)
+            part = slice(at, at := at + len(user))
+            group[part] = stratum[np.cumsum(begins) - 1]
+            fresh[part] = begins | (rng.random(len(user)) >= d.again)
         return group, fresh
 
     def _stock(self) -> Strata:
         """Items of each stratum, in proportion to the rows it has."""
-        least, n = self.described.repeats, len(self.strata)
-        drawn = np.bincount(self._group[self._fresh], minlength=n)
-        self._group[(drawn < least)[self._group]] = drawn.argmax()  # nothing opens where so few come
-        drawn = np.bincount(self._group[self._fresh], minlength=n)
-        some = np.minimum(drawn // least, 1)
-        stock = some + allot(self.rng, drawn.astype(float), self.n_items - int(some.sum()), drawn // least - some)
-        self._deal_rows = drawn
+        minimum, n = self.described.repeats, len(self.strata)
+        counts = np.bincount(self._group[self._fresh], minlength=n)
+        self._group[(counts < minimum)[self._group]] = counts.argmax()  # nothing opens where so few come
+        counts = np.bincount(self._group[self._fresh], minlength=n)
+        some = np.minimum(counts // minimum, 1)
+        stock = some + allot(self.rng, counts.astype(float), self.n_items - int(some.sum()), counts // minimum - some)
+        self._deal_rows = counts
         tail = long_tail(self.rng, self.n_items, *self.described.tail)
         return Strata(np.repeat(np.arange(n), stock), tail, n)
 
@@ -288,12 +292,12 @@ class World:
 
     def _repeated(self) -> Iterator[tuple[int, int, Ints, Ints]]:
         """First and last user, and user (from the first) and item of every row."""
-        deal, at = Deal(self.items, self._deal_rows, least=self.described.repeats), 0
+        deal, at = Deal(self.items, self._deal_rows, minimum=self.described.repeats), 0
         for begin, end in blocks(self.quota, BLOCK):
             user = np.repeat(np.arange(end - begin), self.quota[begin:end])
-            here = slice(at, at := at + len(user))
-            fresh = self._fresh[here]
-            item = deal(self.rng, self._group[here][fresh].astype(np.int64))[np.cumsum(fresh) - 1]
+            part = slice(at, at := at + len(user))
+            fresh = self._fresh[part]
+            item = deal(self.rng, self._group[part][fresh].astype(np.int64))[np.cumsum(fresh) - 1]
             yield begin, end, user, item
 
     def _times(self, user: Ints, item: Ints, quota: Ints) -> Ints:
@@ -304,10 +308,10 @@ class World:
             shares = np.cumsum(t.days) / np.sum(t.days)
             day = np.searchsorted(shares, (np.arange(1 << 16) + 0.5) / (1 << 16), side="right")
             return t.first + DAY * day[(phase * (1 << 16)).astype(np.int64)]
-        joined = (t.last - t.first) * rng.random(len(quota)) ** t.growth
+        joined = (t.last - t.first) * np.round(rng.random(len(quota)) ** t.growth, 6)
         rest = t.last - t.first - joined
         median, sigma = t.span
-        spans = rest * -np.expm1(-DAY * median * np.round(rng.lognormal(0, sigma, len(quota)), 6) / (rest + 1))
+        spans = np.round(rest * -np.expm1(-DAY * median * rng.lognormal(0, sigma, len(quota)) / (rest + 1)), 2)
         begin, place = sittings(rng, quota, user, phase, rows=t.rows, spans=spans)
         return np.minimum(t.first + (joined[user] + begin + place * t.sitting).astype(np.int64), t.last)
 

@@ -1,7 +1,7 @@
 """Synthetic people: communities, taste, attributes, and whom they follow, on one network or on two.
 
 Friends are alike because they come from the same community, and a community shares its taste. Attributes depend on
-taste (and so do words, `tasks.datasets.synthetic.text`), so whatever a model or an attack is to find is there to be
+taste (and so do words, `tasks.datasets.synthetic.text`), so what a model or an attack is to find is there to be
 found.
 
 Everything is drawn in arrays: time and memory grow with people + edges, never with their product.
@@ -42,7 +42,7 @@ class Taste(BaseModel):
     common: float = 0.0
     """Of hidden factors, the same for all."""
     factors: int = 6
-    own: float
+    individual: float
     """Of the user alone."""
 
 
@@ -72,7 +72,7 @@ def populate(rng: np.random.Generator, n: int, n_kinds: int, taste: Taste, commu
     n_communities = max(2, round(n / community_size))
     sizes = rng.lognormal(0, 0.6, n_communities)
     community = rng.permutation(np.repeat(np.arange(n_communities), rng.multinomial(n, sizes / sizes.sum())))
-    likes = taste.own * rng.standard_normal((n, n_kinds), dtype=np.float32)
+    likes = taste.individual * rng.standard_normal((n, n_kinds), dtype=np.float32)
     if taste.shared:
         likes += (taste.shared * rng.standard_normal((n_communities, n_kinds), dtype=np.float32))[community]
     if taste.common:
@@ -100,9 +100,9 @@ def follow(
         start: pairs (either way round) that are joined before others are drawn.
     """
     n = len(people)
-    most = max(n * (n - 1) // 4, 1)
-    n_edges = min(n_edges, max(1, int(most / (1 - reciprocity / 2))))
-    n_pairs = min(max(round(n_edges * (1 - reciprocity / 2)), (n_edges + 1) // 2), most)
+    maximum = max(n * (n - 1) // 4, 1)
+    n_edges = min(n_edges, max(1, int(maximum / (1 - reciprocity / 2))))
+    n_pairs = min(max(round(n_edges * (1 - reciprocity / 2)), (n_edges + 1) // 2), maximum)
     order = np.argsort(people.community, kind="stable")  # neighbours in memory are neighbours in the graph: faster
     if start is not None:
         place = np.empty(n, dtype=np.int64)
@@ -242,9 +242,9 @@ def follow_twice(
         source, target = number[know[0]], number[know[1]]
         shown = (source >= 0) & (target >= 0) & (rng.random(len(source)) < KEPT)
         fame = people.attraction[some] * np.round(rng.lognormal(0, 0.8, len(some)), 6)  # known here, unknown there
-        here = people.take(some)
-        here = replace(here, attraction=fame)
-        networks.append(follow(rng, here, edges, reciprocity=back, start=(source[shown], target[shown])))
+        part = people.take(some)
+        part = replace(part, attraction=fame)
+        networks.append(follow(rng, part, edges, reciprocity=back, start=(source[shown], target[shown])))
     return networks[0], networks[1]
 
 

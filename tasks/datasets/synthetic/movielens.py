@@ -35,7 +35,8 @@ OCCUPATIONS_1M = (195, 528, 267, 173, 759, 112, 236, 679, 17, 92, 129, 711, 388,
 """Users of each occupation, and of each gender and age group below, in the order of the format."""
 FIRST_AGES, LAST_AGE = np.array([*ml_1m.AGES]).clip(10), 73
 _COMMON: dict[str, Any] = {
-    "least": 20, "kinds": tuple(GENRES.values()), "places": (1, 1), "style": 0.9, "taste": Taste(common=1.0, own=0.6),
+    "min_rows": 20, "kinds": tuple(GENRES.values()), "places": (1, 1), "style": 0.9,
+    "taste": Taste(common=1.0, individual=0.6),
 }  # fmt: skip
 
 
@@ -54,22 +55,22 @@ def _times(first: int, last: int) -> Times:
 
 LAYOUTS = {
     "ml-100k": Description(
-        users=943, items=1_682, rows=100_000, most=737, sigma=1.14, tail=(6.5, 0.4),
+        users=943, items=1_682, rows=100_000, max_rows=737, sigma=1.14, tail=(6.5, 0.4),
         levels=(0.0611, 0.1137, 0.2715, 0.3417, 0.2120), times=_times(874_724_710, 893_286_638), size=2_200_000,
         attributes=_people((273, 670), (36, 198, 310, 194, 80, 73, 52), tuple(OCCUPATIONS_100K.values())), **_COMMON,
     ),
     "ml-1m": Description(
-        users=6_040, items=3_706, rows=1_000_209, most=2_314, sigma=1.14, tail=(6.8, 0.4),
+        users=6_040, items=3_706, rows=1_000_209, max_rows=2_314, sigma=1.14, tail=(6.8, 0.4),
         levels=(0.0562, 0.1075, 0.2611, 0.3489, 0.2263), times=_times(956_703_932, 1_046_454_590), size=25_400_000,
         attributes=_people((1_709, 4_331), (222, 1_103, 2_096, 1_193, 550, 496, 380), OCCUPATIONS_1M), **_COMMON,
     ),
     "ml-20m": Description(
-        users=138_493, items=26_744, rows=20_000_263, most=9_254, sigma=1.38, tail=(12.5, 0.4),
+        users=138_493, items=26_744, rows=20_000_263, max_rows=9_254, sigma=1.38, tail=(12.5, 0.4),
         levels=(0.012, 0.034, 0.014, 0.072, 0.044, 0.215, 0.110, 0.278, 0.076, 0.145),
         times=_times(789_652_009, 1_427_784_002), size=542_000_000, **_COMMON,
     ),
     "ml-latest-small": Description(
-        users=610, items=9_724, rows=100_836, most=2_698, sigma=1.45, tail=(8.5, 0.3),
+        users=610, items=9_724, rows=100_836, max_rows=2_698, sigma=1.45, tail=(8.5, 0.3),
         levels=(0.0136, 0.0279, 0.0178, 0.0749, 0.0550, 0.1988, 0.1303, 0.2660, 0.0848, 0.1310),
         times=_times(828_124_615, 1_537_799_250), size=3_140_000, **_COMMON,
     ),

@@ -22,8 +22,8 @@ FIRST_DAY, LAST_DAY = 942_278_400, 1_135_987_200
 """11 November 1999 and 31 December 2005."""
 NETFLIX = Description(
     words=("ratings", "customers", "movies"), users=480_189, items=17_770, rows=100_480_507, size=2_069_000_000,
-    most=16_000, sigma=1.25, tail=(11.0, 0.38), levels=(0.0460, 0.1008, 0.2867, 0.3359, 0.2306), kinds=(1,) * 40,
-    taste=Taste(common=1.2, own=0.5),
+    max_rows=16_000, sigma=1.25, tail=(11.0, 0.38), levels=(0.0460, 0.1008, 0.2867, 0.3359, 0.2306), kinds=(1,) * 40,
+    taste=Taste(common=1.2, individual=0.5),
     times=Times(first=FIRST_DAY, last=LAST_DAY, growth=0.5, span=(280, 1.0), rows=12),
 )  # fmt: skip
 LAST_MOVIES = (4_499, 9_210, 13_367, 17_770)
@@ -64,9 +64,9 @@ def obtain(folder: Path, _: Places, options: ObtainOptions) -> None:
     customers = world.rng.permutation(ids(world.rng, world.n_users, highest))
     packed, end = np.empty(world.n_rows, dtype=np.int64), 0
     for rows in world.rows():
-        here = slice(end, end := end + len(rows.user))
-        packed[here] = (rows.item << _USER_BITS | rows.user) << _LEVEL_BITS | rows.level
-        packed[here] = packed[here] << _DAY_BITS | (rows.time - FIRST_DAY) // DAY
+        part = slice(end, end := end + len(rows.user))
+        packed[part] = (rows.item << _USER_BITS | rows.user) << _LEVEL_BITS | rows.level
+        packed[part] = packed[part] << _DAY_BITS | (rows.time - FIRST_DAY) // DAY
     packed.sort()
     _write_titles(world, folder / "movie_titles.csv")
     edges = np.searchsorted(packed, np.arange(world.n_items + 1) << (_USER_BITS + _LEVEL_BITS + _DAY_BITS))

@@ -27,9 +27,9 @@ N_COMMON, N_TOPIC, N_ATTRIBUTE = 2_000, 400, 40
 WORDS = (0.54, 0.41, 0.02, 0.03)
 """Shares of a post's words that tell nothing, its topic, its author's gender and occupation."""
 BORROWED = 0.4
-"""Share of posts in which words of a gender, or of an occupation, are anybody's: few words give an author away."""
+"""Share of posts in which words of a gender, or of an occupation, are random: few words give an author away."""
 MEAN_WORDS = 11
-TASTE = Taste(shared=1.6, own=1.1)
+TASTE = Taste(shared=1.6, individual=1.1)
 TASTE_IN_GENDER, TASTE_IN_OCCUPATION, TASTE_IN_INTERESTS = 1.0, 1.5, 1.2
 """Weight of taste against chance in each."""
 HAVE_A_SECOND = 0.25
@@ -72,14 +72,14 @@ class PairDescription(BaseModel):
 
 
 class Pair:
-    """Everybody on either network, and what draws the rest."""
+    """All people on either network, and what draws the rest."""
 
     def __init__(self, described: PairDescription, options: PairOptions) -> None:
         """Draw people, their attributes, and whom they follow."""
         self.described, self.options = described, options
         self.rng = rng = np.random.default_rng(options.seed)
         d, scale = described, options.scale
-        first, second = (scale_size(number, scale, least=4) for number in d.users)
+        first, second = (scale_size(number, scale, minimum=4) for number in d.users)
         anchors = min(scale_size(d.anchors, scale), first, second)
         n, n_topics = first + second - anchors, len(d.topics)
         self.people = people = populate(rng, n, n_topics, TASTE, d.community_size)

@@ -27,9 +27,9 @@ RACE = 1 << 22
 """Users times items that are raced at a time: 32 MiB an array."""
 
 
-def scale_size(number: int, scale: float, power: float = 1.0, *, least: int = 1) -> int:
-    """A size of the published data at another scale: `number` itself at scale 1, never under `least`."""
-    return max(least, round(number * scale**power))
+def scale_size(number: int, scale: float, power: float = 1.0, *, minimum: int = 1) -> int:
+    """A size of the published data at another scale: `number` itself at scale 1, never under `minimum`."""
+    return max(minimum, round(number * scale**power))
 
 
 def ids(rng: np.random.Generator, n: int, last: int) -> Ints:
@@ -49,18 +49,18 @@ def long_tail(rng: np.random.Generator, n: int, decay: float, bend: float) -> Fl
     return np.ceil(rng.permutation(np.exp(-decay * share**bend)) * LARGEST_WEIGHT)
 
 
-def allot(rng: np.random.Generator, weights: Floats, total: int, most: int | Ints) -> Ints:
-    """Whole numbers with sum `total`, (n,), in proportion to weights as far as `most` lets them.
+def allot(rng: np.random.Generator, weights: Floats, total: int, maximum: int | Ints) -> Ints:
+    """Whole numbers with sum `total`, (n,), in proportion to weights as far as `maximum` lets them.
 
     Raises:
-        ValueError: `total` is negative or more than all of `most`.
+        ValueError: `total` is negative or more than all of `maximum`.
     """
-    most = np.broadcast_to(np.asarray(most, dtype=np.int64), weights.shape)
-    if most.min(initial=0) < 0 or not 0 <= total <= most.sum():
-        raise ValueError(f"{len(weights)} with at most {most.max(initial=0)} each cannot have {total} in all")
+    maximum = np.broadcast_to(np.asarray(maximum, dtype=np.int64), weights.shape)
+    if maximum.min(initial=0) < 0 or not 0 <= total <= maximum.sum():
+        raise ValueError(f"{len(weights)} with at most {maximum.max(initial=0)} each cannot have {total} in all")
 
     def cut(factor: float) -> Ints:
-        return np.minimum(np.floor(factor * weights), most).astype(np.int64)
+        return np.minimum(np.floor(factor * weights), maximum).astype(np.int64)
 
     low, high = 0.0, 1.0
     while high < 1e18 and cut(high).sum() <= total:
@@ -70,15 +70,15 @@ def allot(rng: np.random.Generator, weights: Floats, total: int, most: int | Int
         low, high = (middle, high) if cut(middle).sum() <= total else (low, middle)
     result = cut(low)
     while (missing := total - int(result.sum())) > 0:
-        some = rng.permutation(np.flatnonzero(result < most))[:missing]
+        some = rng.permutation(np.flatnonzero(result < maximum))[:missing]
         result[some] += 1
     return result
 
 
 def activity(
-    rng: np.random.Generator, propensity: Floats, total: int, *, least: int, most: int | Ints, sigma: float
+    rng: np.random.Generator, propensity: Floats, total: int, *, minimum: int, maximum: int | Ints, sigma: float
 ) -> Ints:
-    """How often each user acts, (n,), with sum `total`: `least` and a log-normal surplus, cut at `most`.
+    """How often each user acts, (n,), with sum `total`: `minimum` and a log-normal surplus, cut at `maximum`.
 
     Args:
         propensity: (n,); who has more of it acts more.
@@ -89,7 +89,7 @@ def activity(
     """
     n = len(propensity)
     surplus = np.round(rng.lognormal(0, sigma, n), 6) + 1e-6
-    counts = least + allot(rng, surplus, total - n * least, np.asarray(most) - least)
+    counts = minimum + allot(rng, surplus, total - n * minimum, np.asarray(maximum) - minimum)
     result = np.empty(n, dtype=np.int64)
     result[np.argsort(propensity, kind="stable")] = np.sort(counts)
     return result
@@ -150,18 +150,18 @@ class Strata:
 
 
 class Deal:
-    """Items for rows whose strata are known, repeats welcome: every item `least` times, the rest by popularity.
+    """Items for rows whose strata are known, repeats welcome: every item `minimum` times, the rest by popularity.
 
     Rows come in as many calls as is convenient; what every item must have is spread over all of them.
     """
 
-    def __init__(self, items: Strata, rows: Ints, least: int) -> None:
-        """rows: (n_strata,) how many rows each stratum will have in all: `least` times its items or more.
+    def __init__(self, items: Strata, rows: Ints, minimum: int) -> None:
+        """rows: (n_strata,) how many rows each stratum will have in all: `minimum` times its items or more.
 
         Raises:
             ValueError: a stratum has too few rows.
         """
-        self.items, self.rows, self.due = items, rows, least * items.sizes
+        self.items, self.rows, self.due = items, rows, minimum * items.sizes
         if (self.due > rows).any():
             raise ValueError("a stratum has too few rows for each of its items")
         self._seen = np.zeros(items.n_strata, dtype=np.int64)

@@ -32,8 +32,8 @@ DEPARTMENTS = 40
 _QUIET_DAYS = np.linspace(0.28, 0.44, 174)
 TMALL = Description(
     words=("actions", "users", "items"), users=424_170, items=1_090_390, rows=54_925_330, size=1_887_000_000,
-    item_power=0.75, least=3, most=5_000, sigma=1.2, tail=(8.0, 0.4), repeats=1, run=5.0, again=0.25,
-    kinds=(1,) * DEPARTMENTS, shelves=CATEGORIES, taste=Taste(common=1.5, factors=4, own=0.4),
+    item_power=0.75, min_rows=3, max_rows=5_000, sigma=1.2, tail=(8.0, 0.4), repeats=1, run=5.0, again=0.25,
+    kinds=(1,) * DEPARTMENTS, shelves=CATEGORIES, taste=Taste(common=1.5, factors=4, individual=0.4),
     attributes={"age": Attribute(shares=AGES[1:]), "gender": Attribute(shares=GENDERS[:2], strength=4.0)},
     # 11 May to 11 November 2014: ever more happens, most of all on the last day.
     times=Times(first=1_399_766_400, last=1_415_664_000, days=(*_QUIET_DAYS.tolist(), *[1.4] * 9, 5.6, 19)),
@@ -98,10 +98,10 @@ def _goods(world: World) -> pl.DataFrame:
 
     def allot_items(published: int) -> Ints:
         """One of so many, each for some items of one department."""
-        number = min(n, scale_size(published, world.scale, 0.5, least=DEPARTMENTS))
+        number = min(n, scale_size(published, world.scale, 0.5, minimum=DEPARTMENTS))
         shares = allot(rng, stock.astype(float), number, stock)
         strata = Strata(np.repeat(np.arange(DEPARTMENTS), shares), long_tail(rng, number, 6.0, 0.4), DEPARTMENTS)
-        return Deal(strata, stock, least=1)(rng, department)
+        return Deal(strata, stock, minimum=1)(rng, department)
 
     def numbered(codes: Ints, n_codes: int, last: int, published: int) -> Ints:
         return rng.permutation(ids(rng, n_codes, round(last / published * n_codes)))[codes]

@@ -70,19 +70,19 @@ class Traps(BaseModel):
 
 _COMMON: dict[str, Any] = {
     "words": ("ratings", "users", "products"), "item_power": 1.0, "sigma": 1.6, "tail": (12.0, 0.15),
-    "places": (1,) * 12, "at_home": 0.75, "taste": Taste(shared=0.9, own=0.8),
+    "places": (1,) * 12, "at_home": 0.75, "taste": Taste(shared=0.9, individual=0.8),
 }  # fmt: skip
 FIRST_DAY, LAST_DAY = 959_670_000, 1_302_591_600
 """Ciao's times, seconds since 1970: days, from the first of them to the last."""
 _TIMES = Times(first=FIRST_DAY, last=LAST_DAY, growth=2.5, span=(700, 1.0), rows=3)
 LAYOUTS = {
     "ciao": Description(  # rows without those that repeat others
-        users=7_375, items=105_114, rows=282_650, size=1_300_000, least=4, most=3_000,
+        users=7_375, items=105_114, rows=282_650, size=1_300_000, min_rows=4, max_rows=3_000,
         levels=(0.04, 0.05, 0.11, 0.31, 0.49), kinds=tuple(0.92**rank for rank in range(28)), community_size=60,
         times=_TIMES, **_COMMON,
     ),
     "epinions": Description(
-        users=22_164, items=296_277, rows=912_441, size=4_300_000, most=5_000,
+        users=22_164, items=296_277, rows=912_441, size=4_300_000, max_rows=5_000,
         levels=(0.06, 0.07, 0.13, 0.32, 0.42), kinds=tuple(0.92**rank for rank in range(27)), community_size=150,
         times=_TIMES, **_COMMON,
     ),
@@ -118,7 +118,7 @@ TRAPS = {
         },
     ),
 }  # fmt: skip
-HEADER = "MATLAB 5.0 MAT-file, SYNTHETIC DATA: drawn at random, nobody in it is real"
+HEADER = "MATLAB 5.0 MAT-file, SYNTHETIC DATA: drawn at random, no user in it is real"
 SOURCE = synthetic_source(
     "twin-trust",
     "synthetic ratings of products and trust between users in the formats and sizes of Ciao or Epinions",
@@ -164,7 +164,7 @@ def obtain(folder: Path, _: Places, options: ObtainOptions) -> None:
 def _relations(world: World, trust: Trust, since: Floats) -> pl.DataFrame:
     """source and target from 0, as published: with loops and repeats, and slots where there are some."""
     rng, scale = world.rng, world.scale
-    some = world.people.take(np.arange(min(world.n_users, scale_size(trust.users, scale, least=2))))
+    some = world.people.take(np.arange(min(world.n_users, scale_size(trust.users, scale, minimum=2))))
     number = scale_size(trust.relations - trust.repeats - trust.loops, scale)
     rows = np.stack(follow(rng, some, number, reciprocity=trust.reciprocity), axis=1)
     loops = np.repeat(rng.integers(0, len(some), round(trust.loops * scale))[:, None], 2, axis=1)

@@ -44,17 +44,17 @@ TOPICS = {
 AREAS = 11
 _COMMON: dict[str, Any] = {
     "item_power": 0.75, "kinds": tuple(TOPICS.values()), "places": tuple(0.75**n for n in range(AREAS)),
-    "at_home": 0.85, "taste": Taste(own=1.2), "community_size": 200,
+    "at_home": 0.85, "taste": Taste(individual=1.2), "community_size": 200,
     "times": Times(first=1_108_500_000, last=1_642_600_000, growth=0.5, span=(1_000, 1.0), rows=1.5, sitting=7_200),
 }  # fmt: skip
 LAYOUTS = {
     "yelp": Description(  # the release of January 2022
         words=("reviews", "users", "businesses"), users=1_987_897, items=150_346, rows=6_990_280, size=2_781_000_000,
-        most=3_000, sigma=2.2, tail=(8.0, 0.35), repeats=5, levels=(0.153, 0.078, 0.099, 0.208, 0.462), **_COMMON,
+        max_rows=3_000, sigma=2.2, tail=(8.0, 0.35), repeats=5, levels=(0.153, 0.078, 0.099, 0.208, 0.462), **_COMMON,
     ),
     "yelp-hin": Description(
         words=("ratings", "users", "businesses"), users=16_239, items=14_284, rows=198_397, size=5_800_000,
-        most=639, sigma=1.9, tail=(7.5, 0.3), levels=(0.0539, 0.0893, 0.1805, 0.3827, 0.2936), **_COMMON,
+        max_rows=639, sigma=1.9, tail=(7.5, 0.3), levels=(0.0539, 0.0893, 0.1805, 0.3827, 0.2936), **_COMMON,
     ),
 }  # fmt: skip
 MEMBERS, FRIENDSHIPS = 0.6, 6_000_000
@@ -113,8 +113,8 @@ def _write_yelp(folder: Path, world: World) -> None:
     user, item = np.empty((2, n_rows), dtype=np.int32)
     stars, time, at = np.empty(n_rows, dtype=np.int8), np.empty(n_rows, dtype=np.int64), 0
     for rows in world.rows():
-        here = slice(at, at := at + len(rows.user))
-        user[here], item[here], stars[here], time[here] = rows.user, rows.item, 1 + rows.level, rows.time
+        part = slice(at, at := at + len(rows.user))
+        user[part], item[part], stars[part], time[part] = rows.user, rows.item, 1 + rows.level, rows.time
     user_ids, item_ids = _ids(world.rng, n_users), _ids(world.rng, n_items)
     REVIEWS.write(folder, _reviews(world.rng, user_ids, item_ids, (user, item, stars, time)))
     average = np.round(np.bincount(user, stars, n_users) / world.quota, 2)
@@ -232,29 +232,29 @@ def _write_hin(folder: Path, world: World) -> None:
     known = _draw_share(rng, n_users, HIN_COMPLIMENTED / d.users)
     kinds = Strata(np.zeros(len(HIN_COMPLIMENTS), dtype=np.int64), np.array(HIN_COMPLIMENTS, dtype=float), 1)
     number = round(sum(HIN_COMPLIMENTS) / HIN_COMPLIMENTED * len(known))
-    received = activity(rng, world.people.propensity[known], number, least=1, most=len(HIN_COMPLIMENTS), sigma=0.8)
+    received = activity(rng, world.people.propensity[known], number, minimum=1, maximum=len(HIN_COMPLIMENTS), sigma=0.8)
     nothing = np.empty(0, dtype=np.int64)
     user, kind = draw_pairs(rng, np.ones((len(known), 1)), kinds, received, (nothing, nothing))
     _write(folder, yelp_hin.RECEIVED, known[user], kind)
 
     topic, area = world.items.stratum // AREAS, world.items.stratum % AREAS
     known = _draw_share(rng, n_items, HIN_CATEGORISED / d.items)
-    n = min(len(known), scale_size(HIN_CATEGORIES, world.scale, 0.5, least=len(TOPICS)))
+    n = min(len(known), scale_size(HIN_CATEGORIES, world.scale, 0.5, minimum=len(TOPICS)))
     of_topic = 1 + allot(rng, np.array([*TOPICS.values()]), n - len(TOPICS), n)
     categories = Strata(np.repeat(np.arange(len(TOPICS)), of_topic), long_tail(rng, n, 5.0, 0.4), len(TOPICS))
     number = round(HIN_CATEGORY_ROWS / HIN_CATEGORISED * len(known))
-    quota = activity(rng, rng.random(len(known)), number, least=1, most=min(n, 10), sigma=0.7)
+    quota = activity(rng, rng.random(len(known)), number, minimum=1, maximum=min(n, 10), sigma=0.7)
     fits = np.where(topic[known][:, None] == np.arange(len(TOPICS)), 30.0, 1.0)
     certain = everything_once(rng, categories, quota, lambda rows: fits[rows])
     business, category = draw_pairs(rng, fits, categories, quota, certain)
     _write(folder, yelp_hin.CATEGORIES, known[business], category)
 
     stock = np.bincount(area, minlength=AREAS)
-    n_cities = min(n_items, scale_size(HIN_CITIES, world.scale, 0.5, least=AREAS))
+    n_cities = min(n_items, scale_size(HIN_CITIES, world.scale, 0.5, minimum=AREAS))
     cities = allot(rng, stock.astype(float), n_cities, stock)
     towns = Strata(np.repeat(np.arange(AREAS), cities), long_tail(rng, int(cities.sum()), 5.0, 0.5), AREAS)
     known = _draw_share(rng, n_items, HIN_LOCATED / d.items)
-    _write(folder, yelp_hin.CITIES, known, Deal(towns, stock, least=1)(rng, area)[known])
+    _write(folder, yelp_hin.CITIES, known, Deal(towns, stock, minimum=1)(rng, area)[known])
 
 
 def _draw_share(rng: np.random.Generator, n: int, share: float) -> Ints:
