@@ -25,7 +25,16 @@ FROZEN = Path(__file__).with_suffix(".json")
 RUN = ("demo", "membership", "dpvae-ml-latest-small")
 """Suites that are run from nothing: the demo, and two cheap ones on real data."""
 BYTES = ("*.safetensors", "recommendations.parquet", "predictions.parquet", "embeddings.parquet", "membership.parquet")
-AUDIT = ("audit", "epsilon_claimed", "epsilon_accounted", "delta", "audited_epsilon", "confidence", "samples", "provable")
+AUDIT = (
+    "audit",
+    "epsilon_claimed",
+    "epsilon_accounted",
+    "delta",
+    "audited_epsilon",
+    "confidence",
+    "samples",
+    "provable",
+)
 
 
 def lines(suite: str) -> dict[str, list[str]]:
