@@ -23,7 +23,6 @@ from tasks.config.params import load
 from tests import parameters
 from tests.command import dprec
 from tests.parameters import ROOT
-from tests.reporting.committed import runs
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md")
@@ -131,11 +130,6 @@ def test_dvc_says_what_a_change_did_to_headline_numbers(
     subprocess.run(change, shell=True, check=True)
     assert dvc(shlex.split(DIFFERENCE)[1:]) == 0
     assert "data/results/demo/summary.json" in capsys.readouterr().out
-
-
-def test_the_demo_takes_as_long_as_the_readme_says(tmp_path: Path) -> None:
-    assert "four to six CPU minutes" in (ROOT / "README.md").read_text(encoding="utf-8")
-    assert 4 <= sum(run.cpu_seconds for run in runs("demo", tmp_path)) / 60 <= 6
 
 
 def test_every_command_of_the_documentation_exists() -> None:

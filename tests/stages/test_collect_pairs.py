@@ -15,8 +15,7 @@ from tasks.evaluation.run_numbers import APART
 from tasks.stages import collect, train
 from tasks.stages.collect_pairs import compare_pairs
 from tasks.stages.common import PROCESSED, RESULTS, RUNS
-from tests.reporting import example
-from tests.stages import test_splits, tiny
+from tests.stages import example, test_splits, tiny
 
 
 def test_pairs_are_the_planned_ones_and_their_means_those_of_the_metrics(

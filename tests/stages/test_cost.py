@@ -3,12 +3,10 @@
 import pytest
 
 from tasks.config.params import load
-from tasks.reporting import costs
 from tasks.stages import collect, cost, runs
 from tasks.stages.collect import _cost as of_stage
 from tasks.stages.common import read_json
-from tests.reporting import example
-from tests.reporting.made import run as provenance
+from tests.stages import example
 
 
 def burn() -> None:
@@ -47,19 +45,6 @@ def test_units_of_all_processes_are_added_up():
     own = {"cpu_seconds": 13.0, "peak_memory_mb": 500}
     assert of_stage(own, units) == {"cpu_seconds": 42.5, "peak_memory_mb": 700}
     assert of_stage(own, {}) == {}
-
-
-def test_suites_have_a_row_each_and_one_together():
-    long = [
-        provenance("train", "a-bpr", cpu_seconds=7200.0, peak_memory_mb=900),
-        provenance("attack", "a-bpr", cpu_seconds=1800.0),
-    ]
-    first, second = costs.cost("a", long), costs.cost("b", [provenance("train", "b-ease", cpu_seconds=3600.0)])
-    assert first == costs.Cost("a", 2.5, 1 / 3_600, "train@a-bpr", 2.0, 900)
-    assert costs.cost("d", []) is None
-    rows = costs.table([("A", first), ("B", second), ("C", None)]).rows
-    assert [row.name for row in rows] == ["A", "B", "C", "Together, 2 of 3 suites"]
-    assert rows[-1].cells[0].text == "3.50"
 
 
 def test_collected_runs_have_the_cost_of_all_their_units(tmp_path_factory):

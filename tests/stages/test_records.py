@@ -6,15 +6,14 @@ from pathlib import Path
 import pytest
 
 from tasks.errors import DataError
-from tasks.reporting.sections import one_run
 from tasks.stages import collect
 
 
 def test_records_are_read_whole_or_not_at_all(tmp_path: Path) -> None:
-    path = tmp_path / "one_run.json"
-    record = dict.fromkeys(one_run.FIELDS, 0)
+    path = tmp_path / "words.json"
+    record = dict.fromkeys(collect.WORD_FIELDS, 0)
     path.write_text(json.dumps([record, record]))
-    assert collect._records(path, one_run.FIELDS) == [record, record]
-    path.write_text(json.dumps([{name: 0 for name in one_run.FIELDS if name != "control"}]))
-    with pytest.raises(DataError, match=r"record 0 has no 'control'; run the stage"):
-        collect._records(path, one_run.FIELDS)
+    assert collect._records(path, collect.WORD_FIELDS) == [record, record]
+    path.write_text(json.dumps([{name: 0 for name in collect.WORD_FIELDS if name != "origins"}]))
+    with pytest.raises(DataError, match=r"record 0 has no 'origins'; run the stage"):
+        collect._records(path, collect.WORD_FIELDS)

@@ -1,4 +1,4 @@
-"""Suites of next items and of ratings, from training to the page: what stands there is what the stages wrote."""
+"""Suites of next items and of ratings, from training to the report: results are what the stages wrote."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ import pytest
 from tasks import contracts
 from tasks.attacks.edges import EDGES
 from tasks.errors import DataError
-from tasks.reporting.core.layout import number
-from tasks.stages import attack_edges, attack_ratings, audit, check, collect, train
-from tasks.stages.common import RUNS, read_json
+from tasks.results import tables
+from tasks.stages import attack_edges, attack_ratings, audit, check, collect, report, train
+from tasks.stages.common import RESULTS, RUNS, read_json
 from tests.stages import tiny_next, tiny_ratings
-from tests.stages.test_report import Page, page, run
+from tests.stages.test_report import run, written
 
 
 def test_a_suite_of_next_items_is_reported_with_its_attack_on_interactions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From training to the page: what stands there is what the stages wrote."""
     suite, names = "dipsgnn-tiny", ("dipsgnn-tiny-dipsgnn", "dipsgnn-tiny-nonp")
     changes = tiny_next.changes(suite)
     changes["experiments"] = {name: changes["experiments"][name] | {"sweep": []} for name in names}
@@ -36,24 +35,21 @@ def test_a_suite_of_next_items_is_reported_with_its_attack_on_interactions(
     audit.main(suite)
     check.main(f"metrics/{suite}")
     run(tmp_path, suite)
-    text = page(tmp_path, suite)
-    shown = Page(text)
-    assert {"edges", "chart-edges", "limits", "table1"} <= set(shown.values("id"))
-    assert "<p>One thing that is not shown.</p>" in text
-    assert "<p>Another &lt;thing&gt;.</p>" in text
-    assert "Recall@20" in text
-    runs = RUNS / suite
+    runs, results = RUNS / suite, RESULTS / suite
     actual = contracts.read(runs / "edges/edges.parquet", EDGES)
-    rows = actual.filter((pl.col("target") == "aggregates") & pl.col("epsilon").is_not_null())
-    assert len(rows) == 3
-    assert [value for value in rows["theory"] if number(value) not in shown.texts] == []
+    assert actual.filter((pl.col("target") == "aggregates") & pl.col("epsilon").is_not_null()).height == 3
+    assert tables.read_table(results, "attacks").sort(pl.all()).equals(actual.sort(pl.all()))
     (audited,) = read_json(runs / "audit.json")
-    assert audited["mechanism"] in text
-    assert audited["verdict"] == "refuted"
+    (row,) = report.results_of(suite).audits.to_dicts()
+    assert {key: row[key] for key in ("mechanism", "audited_epsilon")} == {
+        key: audited[key] for key in ("mechanism", "audited_epsilon")
+    }
+    assert row["verdict"] == "refuted"
+    before = written(tmp_path)
     (runs / "edges/edges.parquet").write_bytes(b"PAR1")
     with pytest.raises(DataError, match=r"edges\.parquet: not readable .*; run attack-edges again"):
         collect.main(suite)
-    assert page(tmp_path, suite) == text
+    assert written(tmp_path) == before
 
 
 def test_a_suite_of_ratings_is_reported_with_what_was_reconstructed(
@@ -75,10 +71,9 @@ def test_a_suite_of_ratings_is_reported_with_what_was_reconstructed(
     assert set(actual["experiment"]) == {"privsr-privsr", "privsr-mf-ratings"}
     attacks = pl.read_parquet(results / "attacks.parquet")
     assert {"published", "averaged", "weighted", "first", "replayed", "friend"} <= set(attacks["attacker"])
-    spent = pl.read_csv(results / "ledger.csv").filter(pl.col("experiment") == "privsr-privsr")
-    assert set(spent["protects"]) == {"rating"}
-    assert spent.filter(pl.col("setting") == "base")["verdict"].to_list() != [None]
-    text = page(tmp_path, "privsr")
-    assert {"reconstruction", "accounting"} <= set(Page(text).values("id"))
+    lines = [line for line in report.results_of("privsr").lines if line.experiment == "privsr-privsr"]
+    assert {line.entry.protects for line in lines} == {"rating"}
+    assert all(line.audit for line in lines if line.setting == "base")
     worst = attacks.filter((pl.col("experiment") == "privsr-privsr") & (pl.col("setting") == "base"))
-    assert [value for value in worst["mae"] if number(value) not in Page(text).texts] == []
+    drawn = "".join(file.read_text() for file in (tmp_path / "data/reports/privsr").rglob("*.html"))
+    assert [value for value in worst["mae"] if f"{value:.3f}" not in drawn] == []
