@@ -122,7 +122,7 @@ def run(asked: AuditRequest, say: Callable[[str], None]) -> tuple[Audit, pl.Data
     shown: list[Exposure] = []  # where nothing is shown, who is most exposed is chance
     exposed = pl.DataFrame()
     if {"interactions", "own items"} & leaks.keys():
-        values = single.values[leaks["interactions"]][0] if "interactions" in leaks else np.empty(0)
+        values = single.values[leaks["interactions"]].scores if "interactions" in leaks else np.empty(0)
         shown, exposed = exposure.exposure(inputs, single.pairs, single.is_member, values, asked.seed)
     audit = Audit(
         alpha=ALPHA,
@@ -146,7 +146,7 @@ def _answer(
     single = membership.interactions(inputs, similarity, asked.seed)
     answers = [own_items(inputs, single.difference, asked.seed)]
     say("membership of users")
-    answers += [membership.users(inputs, similarity, asked.seed), single.answer]
+    answers += [membership.users(inputs, asked.seed), single.answer]
     if inputs.train.ratings is not None:
         say("held-back ratings")
         answers.append(held_back(inputs, similarity, asked.seed))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import polars as pl
@@ -55,9 +54,7 @@ def write(audit: Audit, exposed: pl.DataFrame | None, out: Path) -> list[Path]:
     if exposed is None or not len(exposed):
         owner.unlink(missing_ok=True)
         return [data, page]
-    handle = os.open(owner, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    os.fchmod(handle, 0o600)
-    with os.fdopen(handle, "wb") as file:
+    with folders.secret(owner) as file:
         exposed.write_csv(file)
     return [data, page, owner]
 
@@ -77,19 +74,11 @@ def _sections(audit: Audit) -> list[Section]:
     if audit.exposure:
         sections.append(_exposure(audit))
     rows = [
-        Row(
-            file.role,
-            [words(file.path), Cell(f"{file.rows:,}"), words(_columns(file.columns)), words("; ".join(file.notes))],
-        )
+        Row(file.role, [words(file.path), Cell(f"{file.rows:,}"), words(file.roles), words("; ".join(file.notes))])
         for file in audit.files
     ]
     headings = [Heading("file", ""), Heading("path", ""), Heading("rows"), Heading("columns", ""), Heading("notes", "")]
     return [*sections, Section("files", "What was read", [Table("Files of this audit", headings, rows)])]
-
-
-def _columns(columns: object) -> str:
-    assert isinstance(columns, dict)
-    return ", ".join(name if name == role else f"{name} = {role}" for role, name in columns.items())
 
 
 def _section(place: int, answer: Answer) -> Section:
@@ -106,7 +95,7 @@ def _section(place: int, answer: Answer) -> Section:
 
 def _curves(place: int, answer: Answer) -> Chart:
     """The ROC curves of the attacks that show most, by p-value; no panel where none has one."""
-    best = sorted((attack for attack in answer.attacks if attack.roc), key=lambda attack: attack.p or 0.0)[:MOST_CURVES]
+    best = sorted((attack for attack in answer.attacks if attack.roc), key=lambda attack: attack.p)[:MOST_CURVES]
     panels = {"": {attack.name: attack.roc for attack in best}} if best else {}
     return roc.chart(f"roc-{place}", f"ROC, {answer.subject}", panels, of="attack")
 
@@ -121,7 +110,7 @@ def _table(answer: Answer) -> Table:
             [
                 *(_cell(_find_measure(attack.measures, name)) for name in names),
                 *(_cell(_find_measure(attack.controls, name)) for name in controls),
-                Cell("–" if attack.p_corrected is None else _p(attack.p_corrected)),
+                Cell(_p(attack.p_corrected)),
                 Cell("shown" if attack.shown else "not shown", kind="found" if attack.shown else "quiet"),
             ],
         )
@@ -156,12 +145,7 @@ def _canaries(canaries: Canaries) -> Section:
     rows = [
         Row("ε is at least", [Cell(number(canaries.epsilon, 2))]),
         Row("the most that could be proved", [Cell(number(canaries.provable, 2))]),
-        Row(
-            "claimed",
-            [
-                Cell("–" if canaries.claimed is None else f"{canaries.claimed:g}"),
-            ],
-        ),
+        Row("claimed", [Cell("–" if canaries.claimed is None else f"{canaries.claimed:g}")]),
         Row("claim", [Cell(canaries.claim, kind="")]),
         Row("ε proved of the control", [Cell("–" if canaries.control is None else number(canaries.control))]),
         Row("right guesses", [Cell(f"{canaries.correct} of {canaries.guesses}")]),
