@@ -112,7 +112,7 @@ def _account(events: Sequence[Event], delta: float, points: int) -> Spent:
         return _spent_epsilon(basic, delta)
     epsilon = basic + (_gaussian_epsilon(_joint_multiplier(gaussian), delta) if gaussian else 0.0)
     # What sampling gains is left out where a single release costs so much that it gains next to nothing.
-    sampled, normal = [], []
+    sampled, normal = list[Event](), list[Event]()
     for event in gaussian:
         costs = _gaussian_epsilon(event.parameters["noise_multiplier"], delta)
         (sampled if event.kind == "sampled-gaussian" and costs < LARGE else normal).append(event)
