@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +43,7 @@ def write(audit: Audit, exposed: pl.DataFrame | None, out: Path) -> list[Path]:
     if exposed is None or not len(exposed):
         owner.unlink(missing_ok=True)
         return [data, page]
-    handle = os.open(owner, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    os.fchmod(handle, 0o600)
-    with os.fdopen(handle, "wb") as file:
+    with folders.secret(owner) as file:
         exposed.write_csv(file)
     return [data, page, owner]
 

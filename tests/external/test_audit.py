@@ -19,6 +19,7 @@ from tasks.errors import DataError
 from tasks.external.findings import Answer, Audit
 from tasks.external.membership import measure
 from tasks.external.run import AuditRequest, run
+from tasks.external.shadow_attacks import Attacked
 from tasks.external.verdict import decide
 from tasks.external.writing import SCHEMA, render, schema, write
 from tests.external import worlds
@@ -111,6 +112,9 @@ def test_shadow_runs_teach_what_similarity_cannot(tmp_path: Path) -> None:
     rates = {attack.name: attack.measures[0].value for attack in answer(audit, "interactions").attacks}
     assert rates["RMIA on association learnt from shadow runs"] > 0.65
     assert "6 shadow runs" in answer(audit, "users").notes[0]
+    (tmp_path / "runs" / "r0.train.csv").write_bytes((tmp_path / "target" / "train.csv").read_bytes())
+    with pytest.raises(DataError, match=r"r0.train.csv: is what the audited run was trained on"):
+        audited(asked)
     (tmp_path / "runs" / "r0.train.csv").unlink()
     with pytest.raises(Exception, match=r"neither r0.train.parquet nor r0.train.csv says what this run was trained on"):
         audited(asked)
@@ -192,7 +196,8 @@ def test_verdict_page_json_and_exposure_agree(tmp_path: Path, system: Callable[.
     assert verdict.answered == len(states) - states.count("cannot be decided")
     assert verdict.exit_code == (3 if verdict.shown else 4 if verdict.answered < verdict.questions else 0)
     page = html.unescape(paths[1].read_text())
-    for given, sentence in zip(audit.answers, verdict.sentences[1:], strict=True):
+    for place, (given, sentence) in enumerate(zip(audit.answers, verdict.sentences[1:], strict=True)):
+        assert (f'id="roc-{place}"' in page) == any(attack.roc for attack in given.attacks)
         assert given.sentence == sentence
         assert sentence in page
         assert any(attack.shown for attack in given.attacks) == (given.state == "shown")
@@ -209,11 +214,31 @@ def test_a_test_that_repeats_another_counts_once_and_one_of_equal_scores_not_at_
     rng = np.random.default_rng(0)
     scores, members = rng.random(100) + 0.2 * (np.arange(100) < 50), np.arange(100) < 50
     values = {"first": scores, "the same": 2 * scores + 1, "constant": np.ones(100), "another": rng.random(100)}
-    attacks = measure({name: (of, {}) for name, of in values.items()}, {}, members, None, 0)
+    attacks = measure({name: Attacked(of, {}) for name, of in values.items()}, {}, members, None, 0)
     assert [attack.name for attack in attacks] == ["first", "the same", "another"]
     asked = Answer(question="users", subject="users", state="not shown", sentence="", attacks=attacks)
     [decided], _ = decide([asked], None, False)
-    assert [attack.p_corrected for attack in decided.attacks[:2]] == [2 * (attacks[0].p or 0)] * 2
+    assert [attack.p_corrected for attack in decided.attacks[:2]] == [2 * attacks[0].p] * 2
+
+
+def test_few_clear_members_are_noticed_but_not_where_exchanged_lists_show_as_many() -> None:
+    """As where shadow runs are of the audited run's own data: the fewer runs, the wider what they say of a member."""
+    rng, members = np.random.default_rng(0), np.arange(2_000) < 1_000
+    few, other = (rng.normal(size=2_000) + 5 * (members & (rng.random(2_000) < 0.05)) for _ in range(2))
+    for tpr in (None, 0.05):
+        values = {"few": Attacked(few, {}, tpr), "exchanged": Attacked(few, {"exchanged lists": other}, tpr)}
+        clear, as_much = measure(values, {}, members, None, 0)
+        assert clear.p < 1e-6 < 0.2 < as_much.p
+
+
+def test_what_members_hold_back_does_not_tell_them_from_non_members(tmp_path: Path) -> None:
+    """Lists of what users take next; of members alone the audit knows it."""
+    rng = np.random.default_rng(0)
+    every, members = rng.random((100, 400)) < 0.05, np.arange(100)[:, None] < 50
+    later = every & (rng.random(every.shape) < 0.3)
+    made = World(every & ~later & members, np.where(members, later, every & ~later), WORLD.gender)
+    audit = audited(worlds.asked(tmp_path, made, worlds.best(later + 0.1 * rng.random(every.shape), worlds.seen(made))))
+    assert answer(audit, "users").state == "not shown"
 
 
 def test_non_members_who_were_not_folded_in_decide_nothing(tmp_path: Path) -> None:
@@ -362,8 +387,6 @@ def test_a_value_out_of_its_range_ends_as_an_unknown_option_does(
     tmp_path: Path, here: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
     assert here(tmp_path, "--jobs", "0").returncode == here(tmp_path, "--nothing").returncode == 2
-    codes = (ROOT / "docs/audit.md").read_text(encoding="utf-8")
-    assert "an option that does not exist, or another one with a value out of its range" in codes
 
 
 def test_ids_are_in_the_owners_file_alone_and_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
