@@ -30,12 +30,11 @@ from flows import plan, warm
 from flows.cluster import Cluster, Lost, Needs, connect
 from flows.cluster_units import ClusterUnits
 from flows.cost import recorded_seconds
-from flows.current import current_project
+from flows.dvc import Project
 from flows.execution import Killed, Processes, StageFailed, hold_project, say
 from flows.live import Lines, view
-from flows.plan import Plan, Step
+from flows.plan import Plan, Step, current_project
 from flows.prepared import take_prepared
-from flows.project import Project
 from flows.reports import link
 from flows.units import Unit, Units
 from tasks.config import params
@@ -85,7 +84,7 @@ def run_stage(
         screen.line(step.name, line)
 
     def command(line: str) -> None:
-        with units.of(step.name, line) as again:
+        with units.of(step.name, step.command) as again:
             processes.run(line, on_line, of=step.name, force=again)
 
     screen.starts(step.name, "forced" if force else step.why)
@@ -165,10 +164,8 @@ def regenerate(
         take_prepared(suite)
         project = stack.enter_context(current_project(suite))
         todo = plan.read(report_stage(suite), project)
-        while discarded := plan.discard_damaged(todo, project):
-            for path in discarded:
-                say(path, "damaged on the disk and removed: it is restored or computed again")
-            todo = plan.read(report_stage(suite), project)
+        if project.why_by_repro:
+            say("DVC", f"{project.why_by_repro}: stages run by `dvc repro`, which is slower")
         if force or len(todo.pending) >= MANY:
             warm.prepare()
         reached = stack.enter_context(connect(cluster, store, insecure=insecure_cluster)) if cluster else None

@@ -13,8 +13,8 @@ import pytest
 
 from flows import live, plan
 from flows.cost import recorded_seconds
+from flows.dvc import open_project
 from flows.plan import Plan, Step
-from flows.project import open_project
 from tests.flows.conftest import Project
 
 
@@ -203,19 +203,20 @@ def test_reasons_name_the_parameters_that_changed_and_no_long_lists(finished: Pr
     path.write_text(path.read_text().replace("Demo on synthetic data", "Another title"))
     with open_project() as project:
         stage = project.stages["report@demo"]
-        changes = project.changes(stage)
-        assert plan._reasons(stage, changes) == ("parameters changed: title",)
-        dep = next(dep for dep in stage.deps if dep.hash_name == plan.PARAMETERS)
+        assert plan._reasons(stage) == ("parameters changed: title",)
+    path.write_text("title: {config: {epochs: 4, lr: 0.1, seeds: [2]}, model: bpr}\n")
+    with open_project() as project:
+        stage = project.stages["report@demo"]
+        *files, dep = stage.deps
         dep.hash_info.value = {"title": {"config": {"epochs": 3, "lr": 0.1, "seeds": [1]}, "model": "bpr"}}
-        dep.read_params = lambda: {"title": {"config": {"epochs": 4, "lr": 0.1, "seeds": [2]}, "model": "bpr"}}
-        assert plan._reasons(stage, changes) == ("parameters changed: epochs, seeds",)
-    many = [{"changed deps": {f"data/{name}": "modified" for name in "abcde"}}]
-    assert plan._reasons(stage, many) == ("data/a changed, data/b changed and 3 more",)
-    missing = [{"changed deps": {f"data/{name}": "deleted" for name in "abcde"}}]
-    assert plan._reasons(stage, missing) == ("inputs missing",)
-    assert plan._reasons(stage, [{"changed deps": {"suites/x/code.json": {"train.a": "modified"}}}]) == (
-        "code changed",
-    )
+        assert plan._reasons(stage) == ("parameters changed: epochs, seeds",)
+        files[0].status = lambda: {f"data/{name}": "modified" for name in "abcde"}
+        assert plan._reasons(stage)[1:] == ("data/a changed, data/b changed and 3 more",)
+        files[0].status = lambda: {f"data/{name}": "deleted" for name in "abcde"}
+        dep.def_path = "suites/x/code.json"
+        assert plan._reasons(stage) == ("code changed",)
+        stage.deps = files
+        assert plan._reasons(stage) == ("inputs missing",)
     follows = tuple(f"train@{name}" for name in "abcde")
     assert Step("report@x", "", follows, (), follows, ()).why == "after train@a, train@b and 3 more"
 
