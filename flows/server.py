@@ -10,7 +10,6 @@ import atexit
 import os
 import re
 import secrets
-import signal
 import socket
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 import httpx
+from rich.console import Console
 
 from tasks.errors import ConfigurationError
 from tasks.stages.parent import end_with
@@ -51,7 +51,7 @@ class Server:
     """A server on a port of this machine, which wants a credential and lets pages of no other origin read its answers.
 
     Who reaches it could run code through it. This process listens and hands the socket over: nobody else can answer at
-    the address, and be sent the credential. It ends with this process, which is asked to stop if it dies before.
+    the address, and be sent the credential. It ends with this process, and this process with it.
 
     With `pages` it also shows its pages and does what automations ask for, those of `dprec schedule --notify`. Raises
     ConfigurationError if it ends, or does not answer in time.
@@ -95,9 +95,12 @@ class Server:
     def _watch(self) -> None:
         self._process.wait()
         self._socket.close()  # who asks is refused, and does not wait
-        if self._serves:  # Prefect's clients would ask for minutes
-            print("Prefect's server ended, and the run with it", flush=True)
-            os.kill(os.getpid(), signal.SIGTERM)
+        if self._serves:
+            Console().show_cursor()  # which a view of the run hides
+            print(
+                "dprec: Prefect's server ended; run it again, it goes on where it stopped", file=sys.stderr, flush=True
+            )
+            os._exit(1)  # its clients would ask for minutes, and say so; stages end with this process
 
     def end(self) -> None:
         """End it, and wait until it has."""
