@@ -63,22 +63,38 @@ def show_coverage(columns: Sequence[str], rows: Iterable[Sequence[str]], notes: 
         print(note)
 
 
-def show_headline(suite: str) -> None:
-    """The answer of a suite in ten lines, with which `dprec run` ends; nothing for a pipeline without results."""
+def headline(suite: str) -> list[tuple[dict[str, str], bool]]:
+    """A row for each system of a suite, and whether its claim is refuted; none for a pipeline without results."""
     from tasks.stages.common import RESULTS
     from tasks.stages.report import standings
 
     if not (RESULTS / suite / "results.json").is_file():
-        return
+        return []
     utility, systems = standings(suite)
-    numbers = [Column(name, justify="right", no_wrap=True) for name in (utility, "accounted ε", "proved ε")]
-    columns = [Column("system", no_wrap=True), *numbers, Column("verdict", no_wrap=True)]
-    table = Table(*columns, box=None, pad_edge=False)
-    for of in systems:
-        level = "" if of.utility is None else f"{of.utility:.3f}"
-        proved = "" if of.proved is None else f"≥ {of.proved:.3g}"
-        cells = (of.system.label, level, of.budget, proved, of.verdict)
-        table.add_row(*map(escape, cells), style="red" if of.refuted else None)
+    return [
+        (
+            {
+                "system": standing.system.label,
+                utility: "" if standing.utility is None else f"{standing.utility:.3f}",
+                "accounted ε": standing.budget,
+                "proved ε": "" if standing.proved is None else f"≥ {standing.proved:.3g}",
+                "verdict": standing.verdict,
+            },
+            standing.refuted,
+        )
+        for standing in systems
+    ]
+
+
+def show_headline(suite: str) -> None:
+    """The answer of a suite in ten lines, with which `dprec run` ends."""
+    if not (rows := headline(suite)):
+        return
+    table = Table(box=None, pad_edge=False)
+    for index, name in enumerate(rows[0][0]):
+        table.add_column(name, justify="right" if 0 < index < 4 else "left", no_wrap=True)
+    for row, refuted in rows:
+        table.add_row(*map(escape, row.values()), style="red" if refuted else None)
     print_table(table)
 
 

@@ -98,18 +98,18 @@ def test_a_stage_that_is_tried_again_has_everything_before_it() -> None:
     now = [0.0]
     clock = live.Clock({step.name: step for step in TODO.steps}, {"download@x": 10.0}, 2, lambda: now[0])
     with live.Live(TODO, clock, live.Console(file=io.StringIO())) as screen:
-        screen.starts("download@x", "first run")
-        screen.line("download@x", "1/2 parts")
-        screen.failed("download@x", "no answer")
+        screen.show("starts", "download@x", "first run")
+        screen.show("line", "download@x", "1/2 parts")
+        screen.show("failed", "download@x", "no answer")
         assert clock.remaining() == live.UNKNOWN_SECONDS
         assert screen._counts() == "1 of 3 stages (1 failed)"
         now[0] = 30.0
-        screen.starts("download@x", "first run")
+        screen.show("starts", "download@x", "first run")
         assert clock.remaining() == 10.0 + live.UNKNOWN_SECONDS
         assert screen._counts() == "0 of 3 stages"
         [row] = [task for task in screen._progress.tasks if task.id == screen._all]
         assert (row.completed, row.fields["text"]) == (0, "0 of 3 stages")
-        screen.done("download@x", 1.0)
+        screen.show("run", "download@x", "done in 1.0 s")
         assert clock.remaining() == live.UNKNOWN_SECONDS
         assert screen._counts() == "1 of 3 stages (1 run)"
 
@@ -148,11 +148,14 @@ def test_a_stage_that_is_tried_again_counts_once_and_failures_stay(capsys: pytes
     console = live.Console(file=above, force_terminal=True, width=100)
     clock = live.Clock({step.name: step for step in TODO.steps}, {}, 2)
     with live.Live(TODO, clock, console) as screen:
-        for end in (lambda: screen.failed("download@x", "no answer"), lambda: screen.done("download@x", 1.0)):
-            screen.starts("download@x", "first run")
-            screen.line("download@x", "[bold]1/2[/bold] parts")
+        for end in (
+            lambda: screen.show("failed", "download@x", "no answer"),
+            lambda: screen.show("run", "download@x", "done in 1.0 s"),
+        ):
+            screen.show("starts", "download@x", "first run")
+            screen.show("line", "download@x", "[bold]1/2[/bold] parts")
             end()
-        screen.cached("train@a")
+        screen.show("cached", "train@a", "cached")
     assert re.search(r"download@x +failed: no answer\r?\n", above.getvalue())
     said = capsys.readouterr().out
     assert re.search(r"^report@x +2 of 3 stages \(1 run, 1 cached\) in 0:00:0\d$", said, re.MULTILINE)
@@ -164,8 +167,10 @@ def test_times_are_whole_beside_long_names_and_texts() -> None:
     clock = live.Clock({step.name: step for step in TODO.steps}, {}, 2)
     with live.Live(TODO, clock, console) as screen:
         name = "train@dpcrosue-foursquare-twitter-twin-dp-crosue"
-        screen.starts(name, "first run")
-        screen.line(name, "dp-crosue base/seed-0 (1/3)  epoch 2/10  loss 0.1234  valid 0.2345  1:02:03 left of all")
+        screen.show("starts", name, "first run")
+        screen.show(
+            "line", name, "dp-crosue base/seed-0 (1/3)  epoch 2/10  loss 0.1234  valid 0.2345  1:02:03 left of all"
+        )
         shown.seek(0)
         shown.truncate()  # what stood there before the text was long
         screen._progress.refresh()
