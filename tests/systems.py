@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 
 from tasks.config.params import load
 from tasks.models import MODELS, model_class
 from tasks.models.base import Model
+from tasks.privacy.terms import Term
 from tests.parameters import ROOT
 
 
@@ -22,3 +24,8 @@ def systems() -> dict[str, str]:
 def system_class(name: str) -> type[Model]:
     """The class of a system's model."""
     return model_class(systems()[name])
+
+
+def ids(terms: Iterable[Term]) -> set[str]:
+    """Of gaps or reasons, whatever their sentences name."""
+    return {term.id for term in terms}

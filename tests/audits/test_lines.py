@@ -8,12 +8,10 @@ import pytest
 from tasks.audits import auditor, of_model
 from tasks.config.params import load
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.reporting.core import audits
-from tasks.stages.common import RESULTS
+from tasks.privacy.audits.unaudited import is_private, reason
 from tasks.stages.table_audits import names
-from tests.reporting import committed
+from tests.results.made import COMMITTED, committed
 
-SUITES = sorted(path.parent.name for path in RESULTS.glob("*/results.json"))
 SHARED = ("dpmf-ratings", "privsr")
 SHORT = {"epochs": 1, "iterations_per_epoch": 2, "dimension": 1}
 """What a mechanism is does not depend on how long it is used."""
@@ -31,31 +29,28 @@ ALWAYS = (
 
 @cache
 def entry_of(name: str, arguments: tuple[tuple[str, Any], ...]) -> LedgerEntry:
-    """What an audit is of; a mechanism has the budget in its name where messages have shared noise."""
+    """What an audit is of."""
     return auditor(name)(0, 1, **dict(arguments)).entry
 
 
-@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("suite", COMMITTED)
 def test_every_private_line_has_an_audit_or_a_reason(suite: str) -> None:
-    results, _, _ = committed.read(suite)
     params = load()
     released = [(name, ()) for name in names(suite, params) if name in ALWAYS]
-    for system in results.systems:
-        experiment = params.suites[suite].experiments[system.experiment]
-        private = [spent for spent in system.spent if audits.is_private(spent.entry)]
+    entries = {
+        (line.experiment, line.setting, line.entry.mechanism, line.entry.observer): line.entry
+        for line in committed(suite).lines
+        if is_private(line.entry)
+    }
+    for (name, setting, mechanism, observer), entry in entries.items():
+        experiment = params.suites[suite].experiments[name]
         settings = experiment.settings()
-        for (setting, *_), entry in {
-            (spent.setting, spent.entry.mechanism, spent.entry.observer): spent.entry
-            for spent in private
-            if spent.setting in settings  # results may be older than parameters
-        }.items():
-            own = of_model(experiment.model, settings[setting])
-            jobs = [
-                *released,
-                *((name, tuple(sorted((own[name] | SHORT).items())) if name in SHARED else ()) for name in own),
-            ]
-            audited = {(entry.mechanism, entry.observer) for entry in (entry_of(*job) for job in jobs)}
-            reason = audits.reason(entry)
-            assert (entry.mechanism, entry.observer) in audited or reason, (
-                f"{system.name}, {setting}: {entry.mechanism}, {entry.observer}"
-            )
+        if setting not in settings:
+            continue  # results may be older than parameters
+        own = of_model(experiment.model, settings[setting])
+        jobs = [
+            *released,
+            *((audit, tuple(sorted((own[audit] | SHORT).items())) if audit in SHARED else ()) for audit in own),
+        ]
+        audited = {(entry.mechanism, entry.observer) for entry in (entry_of(*job) for job in jobs)}
+        assert (mechanism, observer) in audited or reason(entry), f"{name}, {setting}: {mechanism}, {observer}"

@@ -30,4 +30,4 @@ def test_the_statistic_is_normal_and_lies_as_far_apart_as_the_visit_moves_what_b
 def test_noise_for_one_release_is_refuted_by_ten() -> None:
     """At ε = 5 too: `test_audits.py::test_published_claims_are_refuted_by_the_shipped_models[dipsgnn]`."""
     _, samples = sessions.aggregates("published", 1, 1_000, 1.0, 1e-5, 10)
-    assert verdict(audit(*samples, 0.999, 1e-5), 1.0) == "refuted"
+    assert verdict(audit(*samples, 0.999, 1e-5).epsilon, 1.0, None) == "refuted"

@@ -19,7 +19,7 @@ from tasks.sequences import Sequences
 from tests.models.naive_sessions import all_scores, joint_states, mean_loss, user_vector
 from tests.models.test_next_item_contract import learning, ragged
 from tests.models.test_sessions import CLIP, KINDS, data, gradients
-from tests.systems import system_class
+from tests.systems import ids, system_class
 
 FALSE_ALARM = 1e-6
 """Chance of each statistical test below to fail with right code, were its seed not fixed."""
@@ -293,7 +293,7 @@ def test_without_propagation_there_is_neither_noise_nor_an_edge_to_account_for(a
     assert torch.equal(private.score_next(data().sequences), public.score_next(data().sequences))
     lists, labels = private.ledger()
     assert (lists.protects, lists.claimed_epsilon, lists.accounted_epsilon) == ("edge", None, None)
-    assert "nothing is hidden" in lists.reason
+    assert "nothing-aggregated" in ids(lists.reasons)
     assert labels.protects == "label"
 
 
@@ -331,7 +331,7 @@ def test_published_noise_claims_its_budget_and_is_worth_none(name):
     edges, labels = trained(name=name, steps=2).ledger()
     assert (edges.protects, edges.accounting, edges.claimed_epsilon) == ("edge", "published", 4.0)
     assert edges.accounted_epsilon is None
-    assert "without noise" in edges.reason
+    assert ids(edges.reasons) == {"recommendations-of-true-graph"}
     assert account(edges.events, edges.accounted_delta).epsilon is None
     assert (labels.protects, labels.claimed_epsilon, labels.accounted_epsilon) == ("label", None, None)
 
@@ -344,8 +344,8 @@ def test_noise_as_released_is_worth_what_the_theorem_gives_at_it_for_aggregates_
     assert (aggregates.protects, aggregates.accounting) == ("session graph", "released")
     assert aggregates.claimed_epsilon == pytest.approx(25.9, abs=0.05)
     assert lists.accounted_epsilon is aggregates.accounted_epsilon is labels.accounted_epsilon is None
-    assert "without noise" in lists.reason
-    assert "not of the lists" in aggregates.reason
+    assert ids(lists.reasons) == {"lists-of-true-graph"}
+    assert ids(aggregates.reasons) == {"aggregates-alone", "claim-at-drawn-noise"}
     assert account(lists.events, lists.accounted_delta).epsilon is None
     large = trained("released", epsilon=5.0, clip=1.0, delta=2.5e-7).ledger()[1]
     assert large.claimed_epsilon < 5.0
@@ -356,21 +356,20 @@ def test_noise_as_released_is_worth_what_the_theorem_gives_at_it_for_aggregates_
 def test_accounted_noise_spends_its_budget_and_no_more(accounting, epochs):
     lists, edges, labels = trained(accounting, epochs=epochs).ledger()
     assert (lists.protects, lists.claimed_epsilon, lists.accounted_epsilon) == ("edge", None, None)
-    assert "in clear" in lists.reason or "read without noise" in lists.reason
+    assert ids(lists.reasons) == {"lists-of-prefixes"}
     assert edges.protects == "session graph"
-    assert "not of the lists" in edges.reason
-    moving = "given, of every step, the item vectors"  # these are learnt without noise, and other users' sums with them
-    assert (moving in edges.neighbouring) == ("learnt from labels" in edges.reason) == (accounting == "rigorous")
-    assert ("of every step, the item vectors" in edges.given) == (accounting == "rigorous")
+    # The item vectors of every step are trained without noise, and other users' sums with them.
+    moving = accounting == "rigorous"
+    assert ids(edges.reasons) == {"aggregates-alone", *(["states-learnt"] if moving else [])}
+    assert (edges.unit == "visit-given-states") == ("states" in edges.given) == moving
     assert (edges.accounting, edges.claimed_epsilon, edges.claimed_delta) == ("rigorous", 4.0, 1e-5)
     assert 0.99 * 4.0 < edges.accounted_epsilon <= 4.0
     spent = account(edges.events, edges.accounted_delta)
     assert spent.epsilon == edges.accounted_epsilon
     assert sum(event.count for event in edges.events) == (1 if accounting == "cached" else epochs)
     assert labels.accounted_epsilon is None
-    assert ("of initial vectors" in " ".join(edges.gaps)) == (accounting == "cached")
-    assert ("the states that are aggregated come from them" in " ".join(edges.gaps)) == (accounting == "rigorous")
-    assert any("labels" in gap or "next" in gap for gap in edges.gaps)
+    covered = {"covers-initial"} if accounting == "cached" else {"covers-aggregates", "item-vectors-exact"}
+    assert ids(edges.gaps) & {"covers-initial", "covers-aggregates", "item-vectors-exact"} == covered
 
 
 def test_without_noise_nothing_is_claimed():

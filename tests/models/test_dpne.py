@@ -14,6 +14,7 @@ from tasks.privacy.mechanisms import objective
 from tasks.training_data import TrainingData
 from tests.models.test_contract import all_scores
 from tests.models.test_dpmf import descend, sparse_taste
+from tests.systems import ids
 
 COMMON = {"dimension": 3, "ridge": 0.5, "smoothing": 0.75, "shift": 1.0, "cap": 2.0}
 
@@ -101,7 +102,7 @@ def test_the_ledger_gives_no_finite_epsilon() -> None:
     assert (entry.protects, entry.claimed_epsilon) == ("interaction", 0.4)
     assert entry.accounted_epsilon is None
     assert account(entry.events).epsilon is None
-    assert "without noise" in entry.reason
+    assert ids(entry.reasons) == {"users-and-graph"}
     infinite = DPNE(DPNEConfig(**COMMON, epsilon=math.inf)).ledger()[0]
     assert infinite.claimed_epsilon is None
     assert infinite.accounted_epsilon is None

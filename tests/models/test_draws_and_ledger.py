@@ -14,7 +14,6 @@ from tasks.models.ranking.dpals import norm_bound
 from tasks.privacy import noise
 from tasks.privacy.accounting.ledger import Event
 from tasks.privacy.mechanisms.aggregation import VISIT_SENSITIVITY
-from tasks.reporting.core import units
 from tests.models.test_noise_streams import case
 from tests.systems import system_class
 
@@ -61,15 +60,15 @@ def alternating(model: Any) -> list[Callable[[Event], list[Booked]]]:
 
 LABELS = gaussian("labels", math.sqrt(2))
 BOOKS: dict[str, tuple[str, Callable[[Any], list[Callable[[Event], list[Booked]]]]]] = {
-    "dp-popularity": (units.USER, lambda model: [counts(model)]),
-    "dpmf-rigorous": (units.INTERACTION, lambda model: [counts(model)]),
-    "dp-rating-means": (units.SENSITIVE, lambda _: [gaussian("sums of ratings", RANGE)]),
-    "dpae": (units.USER, lambda model: [steps(model)]),
-    "dpsgd": (units.USER, lambda model: [steps(model)]),
-    "dpvae-compact": (units.USER, lambda model: [steps(model), counts(model)]),
-    "dpals": (units.USER, alternating),
-    "privsr-rigorous": (units.SENSITIVE, lambda _: [gaussian("submissions", 2 * RANGE)]),
-    "dipsgnn-released": (units.REPLACED, lambda model: [gaussian("visits", model.distance), LABELS]),
+    "dp-popularity": ("user", lambda model: [counts(model)]),
+    "dpmf-rigorous": ("interaction", lambda model: [counts(model)]),
+    "dp-rating-means": ("sensitive-rating", lambda _: [gaussian("sums of ratings", RANGE)]),
+    "dpae": ("user", lambda model: [steps(model)]),
+    "dpsgd": ("user", lambda model: [steps(model)]),
+    "dpvae-compact": ("user", lambda model: [steps(model), counts(model)]),
+    "dpals": ("user", alternating),
+    "privsr-rigorous": ("sensitive-rating", lambda _: [gaussian("submissions", 2 * RANGE)]),
+    "dipsgnn-released": ("visit", lambda model: [gaussian("visits", model.distance), LABELS]),
 }
 """System -> what its neighbours differ in, and what its events, in their order, mean in draws: these are so large by
 how far such neighbours move what is released."""
@@ -85,7 +84,7 @@ def test_draws_are_those_that_the_ledger_books(name: str) -> None:
     entry = next(entry for entry in model.ledger() if entry.accounted_epsilon is not None)
     expected: Counter[tuple[str, float]] = Counter()
     unit, books = BOOKS[name]
-    assert units.unit(entry) == unit
+    assert entry.unit == unit
     for event, means in zip(entry.events, books(model), strict=True):
         for release, scale, number in means(event):
             expected[release, round(scale, 6)] += number

@@ -16,6 +16,7 @@ from tasks.sequences import Sequences
 from tests.models.naive_sessions import all_scores, mean_loss
 from tests.models.test_next_item_contract import learning, ragged
 from tests.models.test_sessions import CLIP, KINDS, data, gradients
+from tests.systems import ids
 
 SETTINGS = KINDS["edgerand"][0] | {"epsilon": 4.0, "steps": 1}
 WITHOUT_REPEATS = [[0, 1, 2, 3], [4, 2], [6, 5, 1]]
@@ -139,11 +140,11 @@ def test_a_claim_for_one_entry_is_worth_less_for_a_visit():
     model = trained(learning(ragged(WITHOUT_REPEATS), 3, 7))
     lists, edges, labels = model.ledger()
     assert (lists.protects, lists.claimed_epsilon, lists.accounted_epsilon) == ("edge", 4.0, None)
-    assert "read without noise" in lists.reason
+    assert ids(lists.reasons) == {"lists-of-prefixes"}
     assert (edges.protects, edges.claimed_epsilon, edges.claimed_delta) == ("session graph", 4.0, 1e-5)
-    assert "not of the lists" in edges.reason
-    assert any("covers the adjacency matrices alone" in gap for gap in edges.gaps)
-    assert not any("aggregate" in gap for gap in (*lists.gaps, *edges.gaps))
+    assert ids(edges.reasons) == {"matrices-alone"}
+    assert "covers-matrices" in ids(edges.gaps)
+    assert "covers-aggregates" not in ids((*lists.gaps, *edges.gaps))
     assert 4.0 < edges.accounted_epsilon < np.inf
     assert account(edges.events, 1e-5).epsilon == edges.accounted_epsilon
     assert edges.events[0].parameters["noise_multiplier"] == pytest.approx(model.sigma / 6**0.5)
@@ -169,7 +170,7 @@ def test_with_repeated_items_no_guarantee_follows_and_a_loaded_model_knows(tmp_p
     model = trained()
     _, edges, _ = model.ledger()
     assert (edges.claimed_epsilon, edges.accounted_epsilon) == (4.0, None)
-    assert "repeated" in edges.reason
+    assert ids(edges.reasons) == {"repeated-items"}
     model.save(tmp_path / "model.safetensors")
     loaded = EdgeRand.load(tmp_path / "model.safetensors")
     assert loaded.ledger() == model.ledger()

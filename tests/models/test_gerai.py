@@ -10,6 +10,7 @@ from tasks.models.ranking.gerai.gcn import GCN, GCNConfig
 from tasks.models.ranking.gerai.gerai import GERAI, GERAIConfig
 from tasks.training_data import TrainingData
 from tests.models import literal
+from tests.systems import ids
 
 N_USERS, N_ITEMS, N_FEATURES = 12, 17, 5
 COMMON = {"epochs": 1, "batch_size": 8, "learning_rate": 0.01, "dimension": 6}
@@ -169,4 +170,4 @@ def test_the_ledger_gives_no_finite_epsilon_for_interactions():
     entry = GERAI(GERAIConfig(**COMMON, epsilon=0.4)).ledger()[0]
     assert entry.claimed_epsilon == 0.4
     assert entry.accounted_epsilon is None
-    assert "no noise" in entry.reason
+    assert ids(entry.reasons) == {"loss-alone"}

@@ -133,7 +133,7 @@ def test_ratings_that_do_not_say_what_is_sensitive_are_refused(name):
 def test_no_sensitive_rating_changes_more_than_its_ledger_says_anything_about(name):
     for entry in fitted(name, ratings()).ledger():
         assert entry.protects == "rating"
-        assert "sensitive rating" in entry.neighbouring
+        assert entry.unit == "sensitive-rating"
 
 
 class Interrupted(Exception):

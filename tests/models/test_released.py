@@ -73,7 +73,7 @@ def test_the_budget_is_spent_on_two_gaussian_releases_and_no_more() -> None:
     assert multipliers == pytest.approx([actual["visits"] / model.distance, actual["labels"] / 2**0.5])
     assert 4.9 < (entry.accounted_epsilon or 0) <= 5.0
     assert account(entry.events, 1e-5).epsilon == entry.accounted_epsilon
-    assert entry.neighbouring == "one visit of one user replaced by a visit of another item"
+    assert (entry.unit, entry.neighbouring) == ("visit", "replace")
     label, total = 1 / multipliers[1] ** 2, sum(1 / multiplier**2 for multiplier in multipliers)
     assert label / total == pytest.approx(0.25)
     assert fitted(known(), epsilon=None).ledger() == []

@@ -18,9 +18,10 @@ from tasks.models.training import EpochModel
 from tasks.privacy import noise
 from tasks.privacy.accounting import gaps
 from tasks.privacy.accounting.ledger import LedgerEntry, unprotected_entry
+from tasks.privacy.terms import because
 from tests.models import test_contract, test_next_item_contract, test_rating_contract
 from tests.models.test_noise_streams import PRIVATE, case, shared
-from tests.systems import system_class
+from tests.systems import ids, system_class
 
 SECURE = (
     *("dp-popularity", "dpmf-rigorous", "dpae", "dpals", "dpvae-rigorous", "dpvae-compact"),
@@ -154,12 +155,12 @@ def test_the_ledger_of_secure_noise_names_what_remains(name: str) -> None:
         assert made.model_copy(update={"gaps": entry.gaps, "noise": "research"}) == entry
         assert made.gaps.count(gaps.SECURE) == 1
         assert not {gaps.SEED, gaps.SEED_OF_RELEASE, gaps.FLOATS, gaps.DRAWN} & set(made.gaps)
-        assert (gaps.SUMS in made.gaps) == bool({gaps.FLOATS, gaps.DRAWN} & set(entry.gaps))
+        assert ("sums-float" in ids(made.gaps)) == bool({gaps.FLOATS, gaps.DRAWN} & set(entry.gaps))
         assert LedgerEntry.model_validate_json(made.model_dump_json()) == made
 
 
 def test_a_line_says_that_its_noise_is_secure_and_one_of_research_is_as_it_was() -> None:
-    entry = unprotected_entry("interaction", "Nothing protects it.")
+    entry = unprotected_entry("interaction", because("true-data"))
     assert gaps.secure_entry(entry) == entry
     assert "noise" not in entry.model_dump(mode="json")
     assert entry.model_copy(update={"noise": "secure"}).model_dump(mode="json")["noise"] == "secure"

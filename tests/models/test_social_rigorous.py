@@ -10,7 +10,9 @@ import torch
 from tasks.models.base import SILENT, Silent
 from tasks.models.social.messages import Broadcast
 from tasks.privacy.accounting.account import account
+from tasks.privacy.terms import gap
 from tests.models.social_data import make, poisoned, ratings, started
+from tests.systems import ids
 
 QUIET = {"epsilon": math.inf}
 
@@ -136,10 +138,10 @@ def test_the_ledger_accounts_for_all_iterations_within_the_budget():
         assert single.events[0].parameters["noise_multiplier"] == pytest.approx(
             sums.events[0].parameters["noise_multiplier"] / math.sqrt(most)
         )
-        assert sums.neighbouring != single.neighbouring
+        assert sums.observer != single.observer
     (local,) = make("privsr-rigorous", towards="recommender").fit(data, rng=np.random.default_rng(0)).ledger()
     assert local.accounted_epsilon <= 50.0
-    assert "each submission" in local.neighbouring
+    assert local.observer == "recommender-of-submissions"
 
 
 def test_the_ledger_gives_the_published_noise_no_finite_epsilon():
@@ -147,12 +149,11 @@ def test_the_ledger_gives_the_published_noise_no_finite_epsilon():
         (entry,) = make(name, epsilon=0.1).fit(ratings(), rng=np.random.default_rng(0)).ledger()
         assert (entry.claimed_epsilon, entry.accounted_epsilon) == (0.1, None)
         assert account(entry.events).epsilon is None
-        assert any("1.2-differentially" in gap for gap in entry.gaps)  # twelve iterations
-        assert any("draws h itself" in gap for gap in entry.gaps)
-        assert any("Validation" in gap for gap in entry.gaps)
+        assert gap("claim-for-one-iteration", iterations=12, epsilon=0.1) in entry.gaps
+        assert {"untrusted-recommender", "epoch"} <= ids(entry.gaps)
     (entry,) = make("privsr", **QUIET).ledger()
     assert entry.claimed_epsilon is None
-    assert "without noise" in entry.reason
+    assert ids(entry.reasons) == {"infinite-budget"}
 
 
 def test_the_ledger_accounts_nothing_for_what_is_not_read():

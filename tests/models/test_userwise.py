@@ -14,7 +14,9 @@ from tasks.models.base import SILENT, Silent
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
 from tasks.privacy.mechanisms import ghost, laplace
+from tasks.privacy.terms import gap
 from tasks.training_data import TrainingData
+from tests.systems import ids
 
 N_USERS, N_ITEMS = 30, 20
 COMMON = {
@@ -327,7 +329,7 @@ class TestLedger:
     def test_a_chosen_bound_has_no_finite_epsilon(self):
         (entry,) = fitted("ae", privacy="dpsgd-optimal-clip").ledger()
         assert entry.accounted_epsilon is None
-        assert "chosen from the gradients without noise" in entry.reason
+        assert ids(entry.reasons) == {"clip-from-gradients"}
 
     def test_an_infinite_budget_claims_nothing(self):
         (entry,) = fitted("ae", privacy="dpsgd", epsilon_max=math.inf).ledger()
@@ -337,9 +339,9 @@ class TestLedger:
     @pytest.mark.parametrize(("delta", "warned"), [(0.03, False), (0.04, True)])
     def test_a_delta_above_one_in_all_users_is_warned_of(self, delta, warned):
         (entry,) = fitted("ae", delta=delta, batch_size=N_USERS, **RIGOROUS).ledger()
-        assert any("more than one in 30 users" in gap for gap in entry.gaps) is warned
+        assert (gap("large-delta", delta=delta, n_users=30) in entry.gaps) is warned
 
     def test_users_below_the_first_step_are_counted(self):
         budgets = [0.01, 0.01] + [0.2] * 28
         (entry,) = fitted("ae", budgets=budgets, **RIGOROUS).ledger()
-        assert any("2 users below the first step train nothing" in gap for gap in entry.gaps)
+        assert [of.values["without"] for of in entry.gaps if of.id == "budget-levels"] == [2]

@@ -14,6 +14,7 @@ from tasks.contracts import Feature
 from tasks.privacy import noise
 from tasks.privacy.mechanisms import as_released, edges, piecewise
 from tasks.privacy.mechanisms.posts import Vocabulary
+from tasks.privacy.terms import because
 
 ALARM = 1e-3
 BITS = tuple(Feature(name=f"bit {place}", kind="numeric", low=0, high=1) for place in range(32))
@@ -183,7 +184,8 @@ def test_frequent_words_pass_and_rare_ones_become_one_another() -> None:
 def test_every_entry_claims_what_the_paper_says_and_accounts_for_nothing() -> None:
     of_attributes = as_released.attributes_entry(FEATURES, EPSILON, 1)
     of_follows = as_released.follows_entry(EPSILON, 1.0, 1)
-    assert "30 of 32 bits of the hash and gender pass as they are" in of_attributes.reason
+    assert because("hash-passes", bits=30, hashed=32) in of_attributes.reasons
+    assert because("gender-passes") in of_attributes.reasons
     for entry in (of_attributes, of_follows):
         assert (entry.accounting, entry.claimed_epsilon, entry.accounted_epsilon) == ("released", EPSILON, None)
 

@@ -60,7 +60,7 @@ def test_sound_mechanisms_are_consistent_and_the_bound_is_close(epsilon: float) 
         result = audit(*samples(), CONFIDENCE)
         assert 0.75 * epsilon < result.epsilon <= epsilon
         with scaled(0.5):
-            assert verdict(result, epsilon, [audit(*samples(), CONFIDENCE)]) == "consistent"
+            assert verdict(result.epsilon, epsilon, epsilon, [audit(*samples(), CONFIDENCE).epsilon]) == "consistent"
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.5, 5.0])
@@ -91,7 +91,7 @@ def test_noise_that_is_off_is_caught(epsilon: float, monkeypatch: pytest.MonkeyP
     ):
         result = audit(*samples, CONFIDENCE)
         assert result.epsilon == pytest.approx(result.provable)
-        assert verdict(result, epsilon) == "refuted"
+        assert verdict(result.epsilon, epsilon, None) == "refuted"
 
 
 def test_a_threshold_for_a_larger_budget_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,7 @@ def test_a_threshold_for_a_larger_budget_is_caught(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(words, "substitute", lambda w, v, epsilon, rng: substitute(w, v, 2 * epsilon, rng))
     rng = np.random.default_rng(11)
     for samples in (worst_cases.cells_samples(1.0, N, rng), words_samples(1.0, N, rng)):
-        assert verdict(audit(*samples, CONFIDENCE), 1.0) == "refuted"
+        assert verdict(audit(*samples, CONFIDENCE).epsilon, 1.0, None) == "refuted"
 
 
 def test_a_budget_spent_on_every_feature_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,12 +110,12 @@ def test_a_budget_spent_on_every_feature_is_caught(monkeypatch: pytest.MonkeyPat
         multidimensional, "_sample", lambda n_users, n_features, *_: np.ones((n_users, n_features), dtype=np.bool_)
     )
     samples = worst_cases.multidimensional_samples(FEATURES, 5.0, N, np.random.default_rng(10))
-    assert verdict(audit(*samples, CONFIDENCE), 5.0) == "refuted"
+    assert verdict(audit(*samples, CONFIDENCE).epsilon, 5.0, None) == "refuted"
 
 
 def test_noise_for_twice_the_budget_is_caught() -> None:
     samples = worst_cases.piecewise_samples(2.0, N, np.random.default_rng(3))
-    assert verdict(audit(*samples, CONFIDENCE), 1.0) == "refuted"
+    assert verdict(audit(*samples, CONFIDENCE).epsilon, 1.0, None) == "refuted"
 
 
 def test_a_rare_leak_is_caught() -> None:
@@ -153,7 +153,7 @@ def test_few_samples_are_inconclusive_about_a_large_budget() -> None:
     result = audit(*worst_cases.piecewise_samples(20.0, N, np.random.default_rng(7)), CONFIDENCE)
     assert result.provable < 20
     assert result.epsilon <= result.provable
-    assert verdict(result, 20.0) == "inconclusive"
+    assert verdict(result.epsilon, 20.0, 20.0, [result.provable]) == "inconclusive"
 
 
 def test_bounds_are_clopper_pearson() -> None:
@@ -192,6 +192,11 @@ def test_a_claim_is_consistent_only_where_every_control_is_refuted() -> None:
     rng = np.random.default_rng(12)
     blind, seeing = (audit(rng.random(N) < first, rng.random(N) < 0.5, CONFIDENCE) for first in (0.5, 0.999))
     assert blind.provable > 1
-    verdicts = [verdict(blind, 0.5, controls) for controls in ((), (blind,), (blind, seeing), (seeing, seeing))]
+    verdicts = [
+        verdict(blind.epsilon, 0.5, 0.5, [control.epsilon for control in controls])
+        for controls in ((), (blind,), (blind, seeing), (seeing, seeing))
+    ]
     assert verdicts == ["inconclusive", "inconclusive", "inconclusive", "consistent"]
-    assert verdict(seeing, 0.5) == "refuted"
+    assert verdict(seeing.epsilon, 0.5, 0.5) == "refuted"
+    assert verdict(blind.epsilon, 0.5, 0.6, [seeing.epsilon]) == "inconclusive", "more is accounted than claimed"
+    assert verdict(blind.epsilon, 0.5, None, [seeing.epsilon]) == "inconclusive"

@@ -6,17 +6,19 @@ import pytest
 from pydantic import ValidationError
 
 from tasks.privacy.accounting.ledger import Event, LedgerEntry, show_epsilon
+from tasks.privacy.terms import gap
 
 ENTRY = LedgerEntry(
     protects="feature",
-    neighbouring="one user's features replaced",
+    unit="features",
+    neighbouring="replace",
     mechanism="piecewise",
     accounting="published",
     claimed_epsilon=20.0,
     claimed_delta=0.0,
     accounted_epsilon=0.1 + 0.2,
     accounted_delta=1e-5,
-    gaps=("bounds of age are fitted",),
+    gaps=(gap("fitted-ranges", columns="age"), gap("seed")),
     events=(Event(kind="pure-local", parameters={"epsilon": 2.5}, count=8),),
 )
 
@@ -27,8 +29,8 @@ def test_an_entry_survives_json() -> None:
 
 def test_no_guarantee_needs_a_reason() -> None:
     with pytest.raises(ValidationError, match="reason"):
-        LedgerEntry.model_validate(ENTRY.model_dump() | {"accounted_epsilon": None, "reason": " "})
-    entry = LedgerEntry.model_validate(ENTRY.model_dump() | {"accounted_epsilon": None, "reason": "labels are exposed"})
+        LedgerEntry.model_validate(ENTRY.model_dump() | {"accounted_epsilon": None})
+    entry = LedgerEntry.model_validate(ENTRY.model_dump() | {"accounted_epsilon": None, "reasons": ["labels-read"]})
     assert show_epsilon(entry.accounted_epsilon) == "∞"
 
 
@@ -40,6 +42,8 @@ def test_no_guarantee_needs_a_reason() -> None:
         {"claimed_epsilon": math.nan},
         {"accounted_delta": 1.0},
         {"protects": "everything"},
+        {"unit": "everyone"},
+        {"gaps": ["not one of the ids"]},
         {"note": "unknown field"},
     ],
 )

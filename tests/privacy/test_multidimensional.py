@@ -6,6 +6,8 @@ import pytest
 from tasks.contracts import Feature
 from tasks.privacy.accounting.account import account
 from tasks.privacy.mechanisms import multidimensional, piecewise
+from tasks.privacy.terms import gap
+from tests.systems import ids
 
 NUMBERS = tuple(Feature(name=f"number {i}", kind="numeric", low=0, high=1) for i in range(3))
 COLOUR = Feature(name="colour", kind="categorical", categories=("red", "green", "blue"))
@@ -123,42 +125,40 @@ def test_ledger_accounts_for_the_budget_and_names_what_it_does_not_cover() -> No
     entry = multidimensional.ledger(FEATURES, 10.0, n_releases=3)
     assert entry.claimed_epsilon == pytest.approx(entry.accounted_epsilon) == 10.0
     assert [event.count for event in entry.events] == [4]
-    assert any("released: age." in gap for gap in entry.gaps)
-    assert any("3 releases" in gap for gap in entry.gaps)
+    assert {gap("fitted-ranges", columns="age"), gap("side-by-side", n_releases=3)} <= set(entry.gaps)
     public = multidimensional.ledger(NUMBERS, 10.0, n_releases=1)
-    assert not any("Minimum and maximum" in gap or "releases of" in gap for gap in public.gaps)
+    assert not {"fitted-ranges", "side-by-side"} & ids(public.gaps)
 
 
 def test_bounds_that_are_fitted_leave_no_finite_epsilon_but_given_them() -> None:
     """A user's own maximum is in the release's schema and scales everybody: replacing that user shows."""
     unconditional, given = multidimensional.entries(FEATURES, 10.0, n_releases=1)
-    assert unconditional.neighbouring == "all features of one user replaced"
+    assert (unconditional.unit, unconditional.neighbouring) == ("features", "replace")
     assert (unconditional.accounted_epsilon, unconditional.claimed_epsilon) == (None, 10.0)
     assert account(unconditional.events).epsilon is None
-    assert "minimum and maximum" in unconditional.reason
+    assert ids(unconditional.reasons) == {"fitted-bounds"}
     assert given.accounted_epsilon == pytest.approx(10.0)
-    assert given.neighbouring.endswith("given the bounds of numeric features")
+    assert (given.unit, given.given) == ("features-within-bounds", ("bounds",))
     (public,) = multidimensional.entries(NUMBERS, 10.0, n_releases=1)
-    assert given.given == "the bounds of numeric features"
-    assert (public.neighbouring, public.accounted_epsilon) == (unconditional.neighbouring, pytest.approx(10.0))
+    assert (public.unit, public.given, public.accounted_epsilon) == ("features", (), pytest.approx(10.0))
 
 
 @pytest.mark.parametrize(
-    ("others", "given"), [((), "the categories"), ((AGE,), f"{multidimensional.BOUNDS} and the categories")]
+    ("others", "unit", "given"),
+    [((), "features-within-categories", ("categories",)), ((AGE,), "features-within-both", ("bounds", "categories"))],
 )
 def test_categories_that_are_read_off_the_data_leave_no_finite_epsilon_but_given_them(
-    others: tuple[Feature, ...], given: str
+    others: tuple[Feature, ...], unit: str, given: tuple[str, ...]
 ) -> None:
     """The only user with a category adds a column to the release: replacing that user shows."""
     disease = Feature(name="disease", kind="categorical", categories=("HIV", "none"), bounds="fitted")
     unconditional, conditional = multidimensional.entries((*others, disease), 10.0, n_releases=1)
-    assert (unconditional.neighbouring, unconditional.given) == ("all features of one user replaced", "")
+    assert (unconditional.unit, unconditional.given) == ("features", ())
     assert (unconditional.accounted_epsilon, account(unconditional.events).epsilon) == (None, None)
-    assert "each a column of the release" in unconditional.reason
-    assert ("minimum and maximum" in unconditional.reason) == bool(others)
+    assert ids(unconditional.reasons) == {f"fitted-{condition}" for condition in given}
     assert (conditional.accounted_epsilon, conditional.given) == (pytest.approx(10.0), given)
-    assert conditional.neighbouring == f"all features of one user replaced, given {given}"
-    assert any("released: disease." in gap for gap in conditional.gaps)
+    assert conditional.unit == unit
+    assert gap("fitted-categories", columns="disease") in conditional.gaps
 
 
 def test_a_budget_at_which_outputs_would_be_infinite_is_refused() -> None:

@@ -128,7 +128,7 @@ def test_noise_that_is_off_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     # The L2 norm of the gradient's change in place of its L1 norm: the factor √d is forgotten.
     monkeypatch.setattr(objective, "draw", lambda n, dim, scale, rng: sound(n, dim, scale / np.sqrt(dim), rng))
     forgotten = audit(*worst_case(16, 1.0, 50_000, rng), CONFIDENCE)
-    assert verdict(forgotten, 1.0) == "refuted"
+    assert verdict(forgotten.epsilon, 1.0, 1.0) == "refuted"
 
 
 def test_impossible_arguments_are_refused() -> None:

@@ -9,6 +9,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import softmax
 
 from tasks.privacy.mechanisms import words
+from tasks.privacy.terms import because
 from tests.privacy.word_law import probabilities
 
 BUDGETS = [1e-3, 0.5, 7.5, 100.0]
@@ -154,7 +155,7 @@ def test_the_ledger_accounts_for_texts_only_where_vectors_are_public() -> None:
     assert words.ledger(0.5, 40, 8.0, "public", "published", 1)[2].claimed_epsilon is None
     for entry in words.ledger(0.5, 40, 8.0, "fitted", "published", 1):
         assert entry.accounted_epsilon is None
-        assert "made from the same texts" in entry.reason
+        assert entry.reasons == (because("fitted-vectors"),)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@ from collections import Counter
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,8 +16,8 @@ from tasks.contracts import Feature, RatingScale
 from tasks.errors import DataError
 from tasks.papers.dipsgnn.protocol import Options, k_core, prepare
 from tasks.papers.protocol import Prepared
-from tasks.reporting.core.results import Processed
-from tasks.reporting.sections.data_statistics import statistics
+from tasks.results.printed import statistics
+from tasks.stages.papers import describe
 from tests.protocols.tables import as_published, assert_same, interactions, shuffled, stored
 
 ALL = Options(keep={}, core=1, last=100, train_share=0.8, valid_share=0.1, split_seed=0, tie_seed=0)
@@ -245,7 +247,8 @@ def test_what_the_papers_table_counts_does_not_depend_on_the_order_of_events(
         options = RANDOM.model_copy(update={"last": 3})
         prepared = prepare(stored(tmp_path / str(seed), without_ties | {"interactions": rows}, **SCHEMA), options)
         steps = tuple(asdict(step) for step in prepared.counts)
-        counted.append(statistics(Processed("random", 1, steps)))
+        against: Any = SimpleNamespace(counts=steps, n_features=1, paper=describe("dipsgnn"))
+        counted.append(statistics(against))
         left.add(next(step["items"] for step in steps if step["step"].startswith("last ")))
     assert len(left) > 1
     assert counted == counted[:1] * 5

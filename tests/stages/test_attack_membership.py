@@ -20,6 +20,7 @@ from tasks.models.ranking.ease import EASE
 from tasks.models.ranking.many import fit_many
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import laplace
+from tasks.privacy.terms import Unit
 from tasks.stages import attack_membership, perturb
 from tasks.stages.attack_membership import accounted, refute
 from tasks.stages.common import PROCESSED, RUNS, read_json, write_json
@@ -173,31 +174,28 @@ def test_guesses_that_are_all_right_refute_and_random_ones_do_not() -> None:
     assert refute(rng.random(400), coins, None, 0.001, 0) is None
 
 
-USERS = "all interactions of one user added or removed"
-
-
-def entry(neighbouring: str, epsilon: float) -> LedgerEntry:
+def entry(unit: Unit, epsilon: float) -> LedgerEntry:
     events = (Event(kind="discrete-laplace", parameters={"noise_parameter": epsilon, "sensitivity": 1.0}),)
     return LedgerEntry(
-        protects="interaction", neighbouring=neighbouring, mechanism="counts", accounting="rigorous",
-        claimed_epsilon=epsilon, claimed_delta=0.0, accounted_epsilon=epsilon, accounted_delta=0.0, events=events,
-        given="", reason="", gaps=(),
+        protects="interaction", unit=unit, neighbouring="add-or-remove", mechanism="counts-discrete-laplace",
+        accounting="rigorous", claimed_epsilon=epsilon, claimed_delta=0.0, accounted_epsilon=epsilon,
+        accounted_delta=0.0, events=events,
     )  # fmt: skip
 
 
 def test_what_is_accounted_of_users_bounds_interactions_in_two_steps_and_not_the_reverse() -> None:
-    assert accounted([entry(USERS, 0.5)]) == {
+    assert accounted([entry("user", 0.5)]) == {
         "user": (0.5, 0.0),
         "interaction": (1.0, 0.0),
     }
-    of_cells = entry("one interaction of one user with one item added or removed", 0.4)
+    of_cells = entry("interaction", 0.4)
     assert accounted([of_cells]) == {"interaction": (0.4, 0.0)}
     assert accounted([of_cells.model_copy(update={"accounted_epsilon": None})]) == {}
 
 
 def test_all_releases_together_bound_what_is_found_and_one_without_a_bound_leaves_none() -> None:
     """The last entry alone stood for all: an attack on the others was held to too little."""
-    of_users, of_cells = entry(USERS, 0.5), entry("one interaction of one user with one item added or removed", 0.4)
+    of_users, of_cells = entry("user", 0.5), entry("interaction", 0.4)
     assert accounted([of_users, of_cells]) == {"interaction": (pytest.approx(1.4), 0.0)}
     assert accounted([of_cells, of_users]) == {"interaction": (pytest.approx(1.4), 0.0)}
     same = of_cells.model_copy(update={"events": of_users.events})

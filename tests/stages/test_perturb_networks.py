@@ -18,11 +18,13 @@ from tasks.models.user_networks.base import NetworkData, Posts
 from tasks.privacy.accounting import gaps
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms.posts import known_words, to_ragged
+from tasks.privacy.terms import because, gap
 from tasks.quality.counting import count
 from tasks.stages import check, perturb, perturb_networks
 from tasks.stages.common import PERTURBED, PLACED, PROCESSED, QUALITY, digest, read_json, write_json
 from tasks.stages.perturb_networks import public_words
 from tests.stages import tiny_networks as tiny
+from tests.systems import ids
 
 SETTINGS = ("base", "edges_epsilon=5.0", "features_epsilon=20.0")
 TRUE = tiny.tables()
@@ -128,11 +130,11 @@ def test_rigorous_features_are_those_that_no_data_scale() -> None:
     assert [feature.name for feature in tables("rigorous").schema.features] == ["hash", "gender", "occupation"]
     [entry] = ledger("rigorous")["base", 0, "left", "feature"]
     assert entry.accounted_epsilon == pytest.approx(5)
-    assert "tweets" in entry.reason
+    assert because("unscaled-numbers", columns="tweets") in entry.reasons
     perturb.main("published")
     outright, given = ledger("published")["base", 0, "left", "feature"]
     assert (outright.accounted_epsilon, outright.accounting) == (None, given.accounting)
-    assert any("tweets" in gap for gap in given.gaps)
+    assert gap("fitted-ranges", columns="tweets") in given.gaps
 
 
 def test_rigorous_features_are_of_no_categories_that_only_the_data_list() -> None:
@@ -146,7 +148,7 @@ def test_rigorous_features_are_of_no_categories_that_only_the_data_list() -> Non
     assert [feature.name for feature in tables("rigorous").schema.features] == ["hash", "occupation"]
     [entry] = ledger("rigorous")["base", 0, "left", "feature"]
     assert entry.accounted_epsilon == pytest.approx(5)
-    assert "nothing but the data tells which categories there are: gender." in entry.reason
+    assert because("unlisted-categories", columns="gender") in entry.reasons
 
 
 def test_noise_follows_from_all_that_a_network_holds() -> None:
@@ -217,20 +219,20 @@ def test_published_edges_and_texts_are_not_accounted_for_and_rigorous_ones_cost_
         [sound] = rigorous[setting, 1, "left", "edge"]
         assert sound.claimed_epsilon == pytest.approx(epsilon)
         assert sound.accounted_epsilon == pytest.approx(epsilon)
-        assert any("irection" in gap for gap in sound.gaps)
+        assert "direction-dropped" in ids(sound.gaps)
     assert {entry.accounted_epsilon for entry in published["base", 0, "left", "text"]} == {None}
     full = rigorous["base", 0, "left", "text"][-1]
-    assert full.neighbouring.startswith("all texts of one user")
+    assert full.unit == "texts"
     assert full.accounted_epsilon == pytest.approx(7.5)
     for entries in [*published.values(), *rigorous.values()]:
-        assert all(any("both networks" in gap for gap in entry.gaps) for entry in entries if entry.events)
+        assert all("two-networks" in ids(entry.gaps) for entry in entries if entry.events)
 
 
 def test_vectors_of_whole_texts_are_left_out_and_that_is_said() -> None:
     perturb.main("published")
     [entry] = ledger("published")["base", 0, "right", "text"]
-    assert (entry.mechanism, entry.accounted_epsilon, entry.events) == ("left out", 0, ())
-    assert "ectors of whole texts" in entry.reason
+    assert (entry.mechanism, entry.accounted_epsilon, entry.events) == ("left-out", 0, ())
+    assert ids(entry.reasons) == {"whole-texts"}
 
 
 def test_every_release_has_noise_of_its_own(tmp_path: Path) -> None:
@@ -309,7 +311,7 @@ def test_texts_without_a_budget_are_left_out_and_words_without_a_vector_refused(
         perturb.main("mute")
         assert tables("mute").schema.tables == ("social",)
         [entry] = ledger("mute")["base", 0, "left", "text"]
-        assert entry.mechanism == "left out"
+        assert entry.mechanism == "left-out"
 
 
 def broken(name: str) -> set[tuple[str, str | None]]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from tests.privacy.planted.mutation import Mutation
 
 DOOR, SGD = "tasks/privacy/noise.py", "tasks/privacy/mechanisms/user_sgd.py"
-UNITS, COMPOSITION = "tasks/reporting/core/units.py", "tasks/reporting/sections/composition.py"
+UNITS, COMPOSITION = "tasks/privacy/units.py", "tasks/results/composition.py"
 LAWS = ("tests/privacy/test_secure.py::test_numbers_follow_their_law",)
 CHOICES = ("tests/privacy/test_secure.py::test_whole_numbers_and_choices_follow_their_law",)
 PRESENCE = ("tests/privacy/test_user_sgd.py::test_one_users_presence_moves_a_step_by_no_more_than_is_accounted",)
-STEPS = ("tests/reporting/test_units.py::test_a_guarantee_counts_in_as_many_steps_as_neighbours_of_the_unit_are_apart",)
+STEPS = ("tests/privacy/test_units.py::test_a_guarantee_counts_in_as_many_steps_as_neighbours_of_the_unit_are_apart",)
 BOOKS = ("tests/models/test_draws_and_ledger.py::test_draws_are_those_that_the_ledger_books",)
-COMPOSED, ACCOUNTING = "tests/reporting/test_composition.py::", "tests/privacy/test_accounting.py::"
-TOGETHER = (COMPOSED + "test_all_events_count_each_time_in_all_of_their_steps_at_the_largest_delta",)
+ACCOUNTING = "tests/privacy/test_accounting.py::"
+TOGETHER = ("tests/pages/test_composition.py::test_all_events_count_in_all_of_their_steps_at_the_largest_delta",)
 ACCOUNT = "tasks/privacy/accounting/account.py"
 EVERY = "tests/privacy/test_accounting.py::test_every_release_counts_each_time_whatever_it_is_composed_with"
 ACCOUNTED = tuple(f"{EVERY}[{kinds}-0.01]" for kinds in ("small-large", "small-sampled", "small-large-gaussian"))
@@ -55,15 +55,16 @@ MUTATIONS = tuple(
          "config.quantile, () if config.quantile else _counts(config),",
          ("tests/models/test_userwise.py::test_popularity_starts_at_counts_that_are_paid_for",)),
         ("steps-value", "a rating's other value is one interaction apart, not one out and one in", "§9", UNITS,
-         "VALUE: {VALUE: 1, INTERACTION: 2", "VALUE: {VALUE: 1, INTERACTION: 1", STEPS),
+         '"rating-value": {"rating-value": 1, "interaction": 2',
+         '"rating-value": {"rating-value": 1, "interaction": 1', STEPS),
         ("steps-profile", "other features are one profile apart, not one out and one in", "§9", UNITS,
-         "FEATURES: {FEATURES: 1, PROFILE: 2}", "FEATURES: {FEATURES: 1, PROFILE: 1}", STEPS),
+         '{"features": 1, "user-with-metadata": 2}', '{"features": 1, "user-with-metadata": 1}', STEPS),
         ("steps-cell", "a guarantee for listed cells bounds any interaction", "§9", UNITS,
-         "INTERACTION: {INTERACTION: 1,", "INTERACTION: {INTERACTION: 1, CELL: 1,", STEPS),
+         '"interaction": {"interaction": 1,', '"interaction": {"interaction": 1, "listed-cell": 1,', STEPS),
         ("steps-gaussian-once", "Gaussian releases of larger units count once, not each time", "§9", UNITS,
          "return Event(kind=kind, parameters=parameters, count=event.count)",
          'return Event(kind=kind, parameters=parameters, count=event.count if kind == "laplace" else 1)',
-         (COMPOSED + "test_two_steps_of_gaussian_noise_are_twice_its_sensitivity_and_sampling_gains_nothing",)),
+         ("tests/privacy/test_units.py::test_two_steps_of_gaussian_noise_are_twice_its_sensitivity_and_sampling_gains_nothing",)),
         ("popularity-start-one-item", "counts that biases start at get noise for one item of a user", "§1",
          "tasks/models/vae/userwise.py", "noisy_counts(counts, budget, config.contribution,",
          "noisy_counts(counts, budget, 1,",
@@ -73,11 +74,9 @@ MUTATIONS = tuple(
         ("together-smallest-delta", "releases together are accounted at their smallest δ", "§9", COMPOSITION,
          "delta = max(release.entry", "delta = min(release.entry", TOGETHER),
         ("counts-of-users", "noise for one interaction passes for noise for a whole user", "§9",
-         "tasks/models/ranking/dpmf.py", "one interaction of one user with one item added or removed",
-         "all training interactions of one user added or removed", BOOKS),
+         "tasks/models/ranking/dpmf.py", 'unit="interaction"', 'unit="user"', BOOKS),
         ("edges-of-users", "noise for one friendship passes for noise for all of a user's", "§9",
-         "tasks/privacy/mechanisms/edges.py", 'neighbouring="one undirected edge added or removed"',
-         'neighbouring="all edges of one user added or removed"',
+         "tasks/privacy/mechanisms/edges.py", 'unit="edge"', 'unit="user"',
          ("tests/privacy/test_edges.py::test_rigorous_releases_cost_what_the_ledger_says_whatever_comes_out",)),
         ("iterations-performed", "iterations that validation saved are not accounted", "§11",
          "tasks/models/social/privsr.py", "self.noise_multiplier(), config.iterations, raters",

@@ -174,8 +174,8 @@ MUTATIONS = (
         "where items repeat, an entry grows under the same noise, and the ledger says a finite ε",
         "§9",
         LEDGERS,
-        "if refusal:",
-        "if refusal and not accounted.epsilon:",
+        "if repeats:",
+        "if repeats and not epsilon:",
         tests=(
             "tests/models/test_edgerand.py::test_with_repeated_items_no_guarantee_follows_and_a_loaded_model_knows",
         ),

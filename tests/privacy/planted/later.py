@@ -140,8 +140,8 @@ MUTATIONS = (
         "an audit of too few samples is consistent with any claim",
         "§9",
         "tasks/privacy/audits/audit.py",
-        'return "consistent" if detected and all(detected) else "inconclusive"',
-        'return "consistent"',
+        "met and controls and min(controls) > claimed",
+        "met",
         tests=("tests/privacy/test_audit.py::test_few_samples_are_inconclusive_about_a_large_budget",),
     ),
     Mutation(

@@ -77,8 +77,8 @@ MUTATIONS = (
         "an ε of 0 names no condition, though configuration and epoch were chosen on validation data",
         "§9",
         MODELS + "social/ledgers.py",
-        '        given=GIVEN_EPOCH,\n        reason="What is learnt',
-        '        reason="What is learnt',
+        'because("nothing-sensitive"),\n        given=GIVEN_EPOCH,',
+        'because("nothing-sensitive"),',
         tests=("tests/privacy/test_gaps.py::test_every_finite_epsilon_names_what_it_does_not_cover[mf-ratings]",),
     ),
     Mutation(
@@ -95,8 +95,8 @@ MUTATIONS = (
         "no gap of perturbed features names the counts and hashes that are published beside them",
         "§9",
         "tasks/privacy/mechanisms/multidimensional.py",
-        "        RECORDED,\n        SEED_OF_RELEASE,",
-        "        SEED_OF_RELEASE,",
+        "RECORDED,\n            SEED_OF_RELEASE,",
+        "SEED_OF_RELEASE,",
         tests=("tests/privacy/test_gaps.py::test_counts_and_hashes_are_named_of_every_release",),
     ),
     Mutation(
@@ -115,7 +115,7 @@ MUTATIONS = (
         "categories that are read off the data are released, and the line of all that is released stays finite",
         "§9",
         "tasks/privacy/mechanisms/multidimensional.py",
-        "*([CATEGORIES] if classes else [])",
+        '*(["categories"] if classes else [])',
         "",
         tests=(
             "tests/privacy/test_multidimensional.py"
@@ -221,44 +221,37 @@ MUTATIONS = (
         ),
     ),
     Mutation(
-        "together-by-words",
-        "releases with other words for one relation do not add up",
-        "§9",
-        "tasks/reporting/core/units.py",
-        "return RELATIONS.get(relation, relation)",
-        "return relation",
-        tests=("tests/reporting/test_composition.py::test_words_for_one_relation_are_one_unit",),
-    ),
-    Mutation(
         "together-endless-unsaid",
         "private releases without a finite ε are not counted beside the others",
         "§9",
-        "tasks/reporting/sections/composition.py",
-        "_left_out(unbound, {release.source for release in every}),",
+        "tasks/results/composition.py",
+        "_left_out(unbound, {release.source for release in counted}),",
         "(),",
         tests=(
-            "tests/reporting/test_composition.py"
-            "::test_private_releases_without_a_bound_are_counted_beside_those_that_have_one",
+            "tests/pages/test_composition.py"
+            "::test_private_releases_without_a_bound_are_counted_next_to_those_that_have_one",
         ),
     ),
     Mutation(
         "together-settings-once",
         "what every setting of a network releases anew at an equal budget counts once",
         "§9",
-        "tasks/reporting/sections/composition.py",
-        "(read, spent.network, perturbed)",
-        "(read, spent.network)",
-        tests=("tests/reporting/test_composition.py::test_each_setting_of_a_budget_releases_a_network_anew",),
+        "tasks/results/composition.py",
+        "(read, line.network, anew)",
+        "(read, line.network)",
+        tests=(
+            "tests/pages/test_composition.py::test_each_setting_of_a_budget_of_perturbed_data_releases_a_network_anew",
+        ),
     ),
     Mutation(
         "together-one-step",
         "a release for whole users counts once, not twice, towards one of their interactions",
         "§9",
-        "tasks/reporting/core/units.py",
-        "_OF_USERS = {USER: 2, PROFILE: 2}",
-        "_OF_USERS = {USER: 1, PROFILE: 1}",
+        "tasks/privacy/units.py",
+        '{"user": 2, "user-with-metadata": 2}',
+        '{"user": 1, "user-with-metadata": 1}',
         tests=(
-            "tests/reporting/test_units.py::test_a_guarantee_counts_in_as_many_steps_as_neighbours_of_the_unit_are_apart",
+            "tests/privacy/test_units.py::test_a_guarantee_counts_in_as_many_steps_as_neighbours_of_the_unit_are_apart",
         ),
     ),
 )
