@@ -16,9 +16,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
@@ -142,7 +143,7 @@ def label_of(experiment: str, labels: Mapping[str, str]) -> str:
 def environment() -> Environment:
     """What draws templates, everything escaped. Raises (when a template is drawn): a slot that nothing fills."""
     made = Environment(
-        loader=PackageLoader("tasks.pages", "templates"),
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
