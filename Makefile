@@ -129,7 +129,7 @@ site: env  ## the pages of all suites and those over them, in site/, from the co
 
 .PHONY: pictures
 pictures: env  ## the pictures of the README, from the committed results, by Chromium
-	@python -m tests.reporting.readme
+	@python -m tests.pictures
 
 .PHONY: false-alarms
 false-alarms: env  ## 200 systems that leak nothing: how often `dprec audit` says that they do

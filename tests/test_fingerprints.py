@@ -173,7 +173,7 @@ class Changed(Source):
 
 MOVES = {
     "tasks.privacy.keyed": "tasks.evaluation.coins", "tasks.models.ranking.bpr": "tasks.graph.pairs",
-    "tasks.privacy.mechanisms": "tasks.laws", "tasks.reporting": "tasks.site",
+    "tasks.privacy.mechanisms": "tasks.laws", "tasks.pages": "tasks.site",
 }  # fmt: skip
 """Of a module, of a plug-in, of a package, and of one with templates."""
 
@@ -227,11 +227,11 @@ def test_templates_and_pinned_packages_count_where_they_are_used(
     before: dict[str, dict[str, str]], source: Source, params: Params, tmp_path: Path
 ) -> None:
     root = copied(tmp_path)
-    style = root / "tasks/reporting/templates/style.css"
+    style = root / "tasks/pages/templates/style.css"
     style.write_text(style.read_text() + "\n")
-    actual = moved(before, code.fingerprints(params, reread(root, source, "tasks.reporting.templating")))
+    actual = moved(before, code.fingerprints(params, reread(root, source, "tasks.pages.page")))
     assert actual == {("report", suite) for suite in params.suites}
-    style.write_text((ROOT / "tasks/reporting/templates/style.css").read_text())
+    style.write_text((ROOT / "tasks/pages/templates/style.css").read_text())
     pins = root / "requirements.lock"
     pins.write_text(re.sub(r"(?m)^dp-accounting==.*$", "dp-accounting==99.0", pins.read_text()))
     actual = moved(before, code.fingerprints(params, reread(root, source)))

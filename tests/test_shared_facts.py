@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any, get_args
 
-from tasks.attacks import edges as attacked
-from tasks.privacy import noise
+import pytest
+
+from tasks.audits import AUDITS
+from tasks.pages import terms as words
+from tasks.privacy import noise, terms, units
 from tasks.privacy.accounting import ledger
-from tasks.privacy.mechanisms import multidimensional
-from tasks.reporting import files
-from tasks.reporting.core import units
-from tasks.reporting.sections import edges as shown
-from tasks.stages import table
 from tasks.stages.papers import describe
-
-
-def test_reports_read_the_files_that_the_table_of_stages_names() -> None:
-    assert sorted((*table.RESULTS, *table.UNREAD)) == sorted((*files.WRITTEN, files.PAIRS))
-
-
-def test_the_attack_on_interactions_and_its_section_name_the_same_controls() -> None:
-    assert attacked.CONTROLS == shown.CONTROLS
+from tests.results.made import COMMITTED, committed
 
 
 def test_noise_is_drawn_in_the_ways_that_ledgers_record() -> None:
     assert get_args(noise.Mode) == get_args(ledger.Noise)
 
 
-def test_perturbed_features_are_a_unit_by_the_words_of_their_mechanism() -> None:
-    assert multidimensional.REPLACED == units.FEATURES
-    assert f"{multidimensional.REPLACED}, given {multidimensional.BOUNDS}" == units.FEATURES_GIVEN
+@pytest.mark.parametrize(
+    ("section", "ids"),
+    [
+        ("gaps", terms.Gap), ("reasons", terms.Reason), ("mechanisms", terms.Mechanism), ("units", terms.Unit),
+        ("conditions", terms.Condition), ("observers", terms.Observer), ("unaudited", terms.Unaudited),
+        ("protects", terms.Protected), ("levels", terms.Level),
+    ],
+)  # fmt: skip
+def test_every_term_has_its_english_and_no_other_has(section: str, ids: Any) -> None:
+    assert set(words.english()[section]) | {""} == {*get_args(ids), ""}
+
+
+def test_every_audit_has_its_worst_case_in_english() -> None:
+    assert set(words.english()["worst_cases"]) == set(AUDITS)
+
+
+def test_every_unit_of_a_finite_line_has_a_level_and_what_bounds_it() -> None:
+    lines = [line for suite in COMMITTED for line in committed(suite).lines]
+    finite = {line.entry.unit for line in lines if line.entry.accounted_epsilon is not None and line.entry.events}
+    assert len(finite) > 8
+    assert finite <= set(units.STEPS) & set(units.LEVELS)
+    assert {f"{line.entry.unit} {line.entry.neighbouring}" for line in lines if line.entry.unit != "any"} <= set(
+        words.english()["neighbouring"]
+    )
 
 
 def test_papers_that_print_the_same_columns_measure_them_alike() -> None:

@@ -15,11 +15,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from tasks.pages import charts, terms
@@ -150,7 +151,7 @@ def label_of(experiment: str, labels: Mapping[str, str]) -> str:
 def environment(package: str) -> Environment:
     """What draws a package's templates, everything escaped. Raises (when one is drawn): a slot that nothing fills."""
     made = Environment(
-        loader=ChoiceLoader([PackageLoader(name, "templates") for name in dict.fromkeys((package, "tasks.pages"))]),
+        loader=FileSystemLoader([str(files(name) / "templates") for name in dict.fromkeys((package, "tasks.pages"))]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

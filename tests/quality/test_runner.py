@@ -26,7 +26,7 @@ RESULT = {
     "rows": list,
     "detail": str,
 }
-REPORT = Path(__file__).resolve().parents[2] / "tasks/reporting/templates/base.html.j2"
+REPORT = Path(__file__).resolve().parents[2] / "tasks/pages/templates/base.html.j2"
 POLICY = next(
     line.replace(" script-src 'sha256-{{ digest }}';", "")
     for line in REPORT.read_text(encoding="utf-8").splitlines()
