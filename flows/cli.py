@@ -137,7 +137,8 @@ def run(
         os.environ["DPREC_DVC_REPRO"] = "1"
     with end_on_signal(f"interrupted; `dprec run {suite}` goes on where this run stopped"):
         from flows import plan
-        from flows.execution import hold_project, say
+        from flows.execution import hold_project
+        from flows.live import show_up_to_date
         from flows.prepared import require_known, take_prepared
         from flows.server import server
         from flows.store import located
@@ -152,13 +153,9 @@ def run(
                 server()
                 from flows.pipeline import regenerate
 
-                own = (jobs, wait, force)
-                regenerate(suite, *own, cluster=cluster, store=store, insecure_cluster=insecure_cluster)
-            elif sys.stdout.isatty():
-                say(todo.target, f"{len(todo.steps)} stages, all up to date")
+                regenerate(suite, jobs, wait, force, cluster, store, insecure_cluster)
             else:
-                for step in todo.steps:
-                    say(step.name, "cached")
+                show_up_to_date(todo)
         from flows.tables import show_headline
 
         show_headline(suite)
@@ -173,12 +170,11 @@ def verify() -> None:
     again, by the next `dprec run`. Exit code 1 if anything was damaged. Takes as long as it takes to read all of it.
     """
     from flows.dvc import open_project
-    from flows.execution import hold_project, say
+    from flows.execution import hold_project
 
     with hold_project("verify"), open_project() as project:
         damaged = project.verify()
-    for path in damaged:
-        say(path, "damaged and removed")
+    print("".join(f"{path}: damaged and removed\n" for path in damaged), end="")
     if damaged:
         raise DataError(f"{len(damaged)} damaged and removed; `dprec run SUITE` restores them or computes them again")
     print("every output and every object of the cache is what its hash says")

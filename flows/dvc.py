@@ -132,7 +132,7 @@ class Project:
         """
         names = re.compile(r"[0-9a-f]{30}(\.dir)?")  # what a killed process left has others
         objects = [path for path in sorted(self._objects.glob("??/*")) if names.fullmatch(path.name)]
-        damaged = [path.relative_to(self.root).as_posix() for path in objects if not _is_whole(path)]
+        damaged = [path.relative_to(self.root).as_posix() for path in objects if not _is_intact(path)]
         outs = [out for stage in self.stages.values() for out in stage.outs if out.use_cache and out.hash_info]
         outs = [out for out in outs if not out.workspace_status()]
         self._repo.cache.local.state = StateNoop()  # from here on DVC hashes what it compares
@@ -216,14 +216,14 @@ class Project:
 
     def _are_cached(self, names: Iterable[str]) -> bool:
         """Whether objects and all that they list are in the cache, undamaged; what is damaged is removed."""
-        whole = True
+        cached = True
         for name in names:
             path = self._objects / name[:2] / name[2:]
-            if not path.is_file() or not _is_whole(path):
-                whole = False
+            if not path.is_file() or not _is_intact(path):
+                cached = False
             elif name.endswith(".dir"):
-                whole &= self._are_cached(entry["md5"] for entry in json.loads(path.read_bytes()))
-        return whole
+                cached &= self._are_cached(entry["md5"] for entry in json.loads(path.read_bytes()))
+        return cached
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
@@ -307,7 +307,7 @@ def drop_dead_owners(repo: Any) -> None:
         with suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):  # else nothing that DVC wrote
             held = kept | json.loads(path.read_bytes())
             kept["write"] = {file: owner for file, owner in held["write"].items() if _lives(owner, since)}
-            readers = {file: [one for one in owners if _lives(one, since)] for file, owners in held["read"].items()}
+            readers = {file: [each for each in owners if _lives(each, since)] for file, owners in held["read"].items()}
             kept["read"] = {file: owners for file, owners in readers.items() if owners}
         if kept != held:
             with atomic_write(path, durable=False) as place:
@@ -332,7 +332,6 @@ def _lives(owner: dict[str, Any], since: float) -> bool:
 
 
 def _holder(lock: Path) -> str:
-    """Who holds DVC's lock of the project, as far as that can be known."""
     with suppress(OSError, ValueError, psutil.Error):
         process = psutil.Process(int(lock.read_text(encoding="utf-8")))
         return f"process {process.pid} ({' '.join(process.cmdline())})"
@@ -340,7 +339,7 @@ def _holder(lock: Path) -> str:
 
 
 def _why_by_repro() -> str:
-    untried = [f"{name} {found} was not tried" for name, tried in TRIED.items() if (found := version(name)) != tried]
+    untried = [f"{name} {version(name)} was not tried" for name, tried in TRIED.items() if version(name) != tried]
     return "as asked for" if os.environ.get(BY_REPRO) == "1" else ", ".join(untried)
 
 
@@ -376,13 +375,13 @@ def parameters(path: str) -> Any:
     return load_path(path, localfs) if os.path.isfile(path) else {}
 
 
-def _is_whole(path: Path) -> bool:
+def _is_intact(path: Path) -> bool:
     """Whether an object of the cache is what its name says; otherwise it is removed."""
     with path.open("rb") as file:
-        whole = hashlib.file_digest(file, "md5").hexdigest() == path.parent.name + path.name.removesuffix(".dir")
-    if not whole:
+        intact = hashlib.file_digest(file, "md5").hexdigest() == path.parent.name + path.name.removesuffix(".dir")
+    if not intact:
         path.unlink()
-    return whole
+    return intact
 
 
 @contextmanager

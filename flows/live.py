@@ -174,6 +174,15 @@ def view(todo: Plan, recorded: Mapping[tuple[str, str], float], jobs: int, force
     return Live(todo, Clock(steps, expected_seconds(steps, recorded), jobs), console)
 
 
+def show_up_to_date(todo: Plan) -> None:
+    """What a run shows that has nothing to do."""
+    if sys.stdout.isatty():
+        say(todo.target, f"{len(todo.steps)} stages, all up to date")
+        return
+    for step in todo.steps:
+        Lines().show("cached", step.name, "cached")
+
+
 def expected_seconds(names: Mapping[str, object], recorded: Mapping[tuple[str, str], float]) -> dict[str, float]:
     """Seconds of stages: as they took before, or as stages of their kind did."""
     by_kind: dict[str, list[float]] = {}

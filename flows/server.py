@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import re
 import secrets
 import socket
 import subprocess
@@ -16,7 +15,6 @@ import sys
 import threading
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from tempfile import TemporaryFile
 
 import httpx
@@ -25,8 +23,7 @@ from rich.console import Console
 from tasks.errors import ConfigurationError
 from tasks.stages.parent import end_with
 
-CREDENTIAL = "PREFECT_API_AUTH_STRING"
-"""The variable from which Prefect's clients take it."""
+CREDENTIAL = "PREFECT_API_AUTH_STRING"  # the variable from which Prefect's clients take it
 HOST = "127.0.0.1"
 APP = ("--factory", "prefect.server.api.server:create_app", "--log-level", "critical", "--lifespan", "on")
 
@@ -34,8 +31,8 @@ APP = ("--factory", "prefect.server.api.server:create_app", "--log-level", "crit
 def server(*, pages: bool = False) -> str:
     """The address of a Prefect server: the one that PREFECT_API_URL names, or one that ends with this process.
 
-    Call it before Prefect is imported: Prefect reads its settings once, and its last log lines, sent while the
-    interpreter shuts down, must still find the server. `pages` is that of `Server`.
+    Call it before Prefect is imported, which reads its settings once, and whose last log lines, sent while the
+    interpreter shuts down, must still find the server.
     """
     if given := os.environ.get("PREFECT_API_URL"):
         return given
@@ -51,10 +48,8 @@ class Server:
     """A server on a port of this machine, which wants a credential and lets pages of no other origin read its answers.
 
     Who reaches it could run code through it. This process listens and hands the socket over: nobody else can answer at
-    the address, and be sent the credential. It ends with this process, and this process with it.
-
-    With `pages` it also shows its pages and does what automations ask for, those of `dprec schedule --notify`. Raises
-    ConfigurationError if it ends, or does not answer in time.
+    the address, and be sent the credential. It ends with this process, and this process with it. With `pages` it shows
+    its pages and does what automations ask for. Raises ConfigurationError if it ends, or does not answer in time.
     """
 
     def __init__(self, *, pages: bool) -> None:
@@ -62,14 +57,12 @@ class Server:
         self.address = f"http://{HOST}:{self._socket.getsockname()[1]}/api"
         self.credential = f"dprec:{secrets.token_urlsafe(32)}"
         own = {"PREFECT_API_URL": self.address, "PREFECT__SERVER_FINAL": "1", CREDENTIAL: self.credential}
+        own |= {"PREFECT_SERVER_LOGGING_LEVEL": "ERROR", "PREFECT_SERVER_API_AUTH_STRING": self.credential}
         own |= dict.fromkeys(("PREFECT_UI_ENABLED", "PREFECT_SERVER_SERVICES_TRIGGERS_ENABLED"), str(pages))
         own["PREFECT_SERVER_API_CORS_ALLOWED_ORIGINS"] = self.address.removesuffix("/api")
-        own["PREFECT_SERVER_API_AUTH_STRING"] = self.credential
-        command = [sys.executable, "-m", "uvicorn", *APP, "--fd", str(self._socket.fileno())]
         with TemporaryFile() as said:
             self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
+                [sys.executable, "-m", "uvicorn", *APP, "--fd", str(self._socket.fileno())],
                 stdout=subprocess.DEVNULL,
                 stderr=said,
                 env=os.environ | own,
@@ -84,12 +77,10 @@ class Server:
             except httpx.HTTPError as error:
                 self.end()
                 said.seek(0)
-                lines = re.findall(r"^[\w.]+(?:Error|Exception): .*", said.read().decode(errors="replace"), re.M)
-                database = Path(os.environ.get("PREFECT_HOME", ".prefect")) / "prefect.db"
-                raise ConfigurationError(
-                    f"the Prefect server that records runs did not start ({[str(error), *lines][-1]}); if that is for "
-                    f"its database, move {database} away and run this again, or set PREFECT_API_URL to another server"
-                ) from None
+                lines = [line for line in said.read().decode(errors="replace").splitlines() if "Error: " in line]
+                why = f"Prefect's server did not start ({[str(error), *lines][-1]}); if that is for its database, move "
+                where = f"{os.environ.get('PREFECT_HOME', '.prefect')}/prefect.db"
+                raise ConfigurationError(f"{why}{where} away and run this again") from None
         self._serves = True
 
     def _watch(self) -> None:
@@ -97,9 +88,7 @@ class Server:
         self._socket.close()  # who asks is refused, and does not wait
         if self._serves:
             Console().show_cursor()  # which a view of the run hides
-            print(
-                "dprec: Prefect's server ended; run it again, it goes on where it stopped", file=sys.stderr, flush=True
-            )
+            os.write(2, b"dprec: Prefect's server ended; run it again, it goes on where it stopped\n")
             os._exit(1)  # its clients would ask for minutes, and say so; stages end with this process
 
     def end(self) -> None:

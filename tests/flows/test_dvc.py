@@ -1,8 +1,7 @@
-"""The door to DVC: owners that are gone hold nothing, damage is not believed, and `dvc repro` gives the same."""
+"""The door to DVC: owners that are gone hold nothing, others are waited for, and `dvc repro` gives the same."""
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -10,30 +9,22 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from hashlib import md5
 from importlib.metadata import version
 from pathlib import Path
 from subprocess import PIPE
-from types import SimpleNamespace
-from typing import NoReturn
 
 import psutil
 import pytest
-import yaml
 
-from flows import dvc, plan
+from flows import dvc
 from flows.dvc import Busy, open_project
 from flows.dvc import Project as Opened
-from tasks.errors import ConfigurationError
-from tasks.stages.common import atomic_write
-from tests.faults.corruptions import rot
 from tests.flows.conftest import Project
 from tests.flows.test_execution import wait_for
 
 pytestmark = pytest.mark.slow
 
 TRAIN = "suites/demo/dvc.yaml:train@a"
-DOWNLOADED = "data/raw/demo/index.html"
 
 
 def lock(project: Project, pid: int, command: str = "dvc repro") -> Path:
@@ -55,14 +46,6 @@ def reproduce(opened_project: Opened, address: str = TRAIN) -> list[str]:
 
     opened_project.reproduce(address, command)
     return ran
-
-
-def run(project: Project) -> list[str]:
-    """Bring everything up to date; what ran."""
-    with open_project() as opened_project:
-        for step in plan.read("report@demo", opened_project).steps:
-            reproduce(opened_project, step.address)
-    return project.ran()
 
 
 def holding(project: Opened) -> AbstractContextManager[None]:
@@ -87,14 +70,6 @@ def process_called(name: str) -> Iterator[subprocess.Popen[bytes]]:
 def changed(finished: Project) -> Project:
     """The finished project, in which train@a must run."""
     finished.write("code/a.py", "# changed\n")
-    return finished
-
-
-@pytest.fixture
-def seen(finished: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """The finished project whose files DVC has read: from now on it goes by their times."""
-    monkeypatch.setenv("DVC_SITE_CACHE_DIR", finished.environment["DVC_SITE_CACHE_DIR"])
-    assert finished.dvc("status", "-q") == 0
     return finished
 
 
@@ -252,223 +227,6 @@ def working(root: Path) -> list[str]:
         except psutil.Error:
             continue
     return lines
-
-
-def cached(project: Project, content: str) -> Path:
-    """The object of DVC's cache with this content."""
-    files = (project.root / ".dvc/cache/files/md5").rglob("*")
-    (path,) = (file for file in files if file.is_file() and file.read_text() == content)
-    assert path.stat().st_mode & 0o777 == 0o444
-    return path
-
-
-def test_a_damaged_object_is_not_checked_out(finished: Project) -> None:
-    rot(cached(finished, "download@demo"))
-    shutil.rmtree(finished.root / "data/raw/demo")
-    with open_project() as project:
-        assert reproduce(project, "download@demo")
-    assert (finished.root / DOWNLOADED).read_text() == "download@demo"
-    assert cached(finished, "download@demo")
-
-
-@pytest.mark.parametrize("listing", ["[]", "{", '[{"md5": "0123456789abcdef0123456789abcdef", "relpath": "x"}]'])
-def test_a_damaged_list_of_files_is_not_checked_out(finished: Project, listing: str) -> None:
-    (tree,) = (
-        path
-        for path in (finished.root / ".dvc/cache/files/md5").rglob("*.dir")
-        if md5(b"download@demo").hexdigest() in path.read_text()
-    )
-    tree.chmod(0o644)
-    tree.write_text(listing)
-    tree.chmod(0o444)
-    shutil.rmtree(finished.root / "data/raw/demo")
-    with open_project() as project:
-        assert reproduce(project, "download@demo")
-    shutil.rmtree(finished.root / "data/raw/demo")
-    with open_project() as project:  # the list is whole again
-        assert not reproduce(project, "download@demo")
-    assert (finished.root / DOWNLOADED).read_text() == "download@demo"
-
-
-def test_verify_removes_all_that_is_damaged_and_the_next_run_has_all_of_it(seen: Project) -> None:
-    def verify() -> list[str]:
-        with open_project() as project:
-            return project.verify()
-
-    assert verify() == []
-    object_ = cached(seen, "train@a")
-    rot(object_)
-    rot(seen.root / "data/runs/demo/b/index.html")
-    verified = seen.dprec("verify")
-    assert [line.split()[0] for line in verified.stdout.splitlines()] == [
-        object_.relative_to(seen.root).as_posix(),
-        "data/runs/demo/b",
-    ]
-    assert verified.stderr == "dprec: 2 damaged and removed; `dprec run SUITE` restores them or computes them again\n"
-    assert verified.returncode == 1
-    assert cached(seen, "train@a")  # again, from the output
-    assert verify() == []
-    assert run(seen) == []  # all from the cache
-    assert (seen.root / "data/runs/demo/b/index.html").read_text() == "train@b"
-
-
-CHECKED = """
-import sys, pathlib
-from tasks.errors import DataError
-from tasks.stages.common import atomic_write, file_digest, require_passed, write_json
-name, out = sys.argv[1:]
-stage, _, key = name.partition("@")
-file = pathlib.Path("data/processed/demo")
-place = pathlib.Path(out)
-place.parent.mkdir(parents=True, exist_ok=True)
-if stage == "preprocess":
-    place.write_text("the data")
-elif stage == "check-processed":
-    verdict = dict(contract="c", name=key, success=True, evaluated=1, failed=0, checked={str(file): file_digest(file)})
-    write_json(place, verdict)
-else:
-    try:
-        require_passed("processed", "demo")
-    except DataError as error:
-        sys.exit(str(error))
-    place.write_text(file.read_text())
-"""
-CHECKED_PIPELINE = """
-stages:
-  preprocess:
-    foreach: [demo]
-    do:
-      wdir: ..
-      cmd: python checked.py preprocess@demo data/processed/demo
-      outs: [data/processed/demo]
-      deps: [checked.py]
-  check-processed:
-    foreach: [demo]
-    do:
-      wdir: ..
-      cmd: python checked.py check-processed@demo data/quality/processed/demo.json
-      deps: [data/processed/demo]
-      outs: [data/quality/processed/demo.json]
-  train:
-    foreach: [demo]
-    do:
-      wdir: ..
-      cmd: python checked.py train@demo data/model
-      deps: [data/processed/demo, data/quality/processed/demo.json, code/a.py]
-      outs: [data/model]
-"""
-
-
-@pytest.mark.parametrize("how", ["the disk lost a bit", "somebody wrote into it"])
-def test_the_remedy_for_a_file_that_is_not_the_one_that_was_checked_works(finished: Project, how: str) -> None:
-    """Each command that the message names is tried; DVC alone would say that nothing changed."""
-    finished.write("checked.py", CHECKED)
-    finished.write("data/dvc.yaml", CHECKED_PIPELINE)
-    train = ["repro", "-q", "data/dvc.yaml:train@demo"]
-    assert finished.dvc(*train) == 0
-    finished.write("code/a.py", "# changed\n")
-    if how == "somebody wrote into it":
-        finished.write("data/processed/demo", "other data")
-    else:
-        rot(finished.root / "data/processed/demo")
-        rot(cached(finished, "the data"))
-        assert finished.dvc(*train) != 0
-    refused = finished.call("python", "checked.py", "train@demo", "data/model")
-    assert refused.stderr.startswith("data/processed/demo: not the file that was checked; run ")
-    verify, repro = refused.stderr.split("`")[1::2]
-    finished.dprec(*verify.split()[1:])
-    assert finished.dvc(*repro.split()[1:]) == 0
-    assert finished.dvc(*train) == 0
-    assert (finished.root / "data/model").read_text() == "the data"
-
-
-@pytest.mark.parametrize(
-    "content", ["", "stages: [", "\0\0\0", "schema: '2.0'\nstages:\n  download@demo:\n    cmd: 3\n", "stages: {}"]
-)
-def test_a_damaged_lock_file_is_set_aside_and_nothing_is_computed_again(finished: Project, content: str) -> None:
-    """The committed one is used, if one is committed; DVC's cache has the rest."""
-    locks = [finished.root / name for name in ("dvc.lock", "suites/demo/dvc.lock")]
-    right = [yaml.safe_load(lock.read_text()) for lock in locks]
-    finished.call("git", "add", "-f", "dvc.lock")
-    finished.call("git", "commit", "-q", "-m", "results")
-    for lock in locks:
-        lock.write_text(content)
-    assert run(finished) == []
-    assert [yaml.safe_load(lock.read_text()) for lock in locks] == right
-    if content:
-        assert (finished.root / "suites/demo/dvc.lock.damaged").read_text() == content
-
-
-@pytest.mark.parametrize("fails", ["git", "writing"])
-def test_a_damaged_lock_file_stays_where_the_committed_one_cannot_be_had(
-    finished: Project, monkeypatch: pytest.MonkeyPatch, fails: str
-) -> None:
-    """It was renamed first, and then a later run began anew, although one is committed."""
-    lock = finished.root / "suites/demo/dvc.lock"
-    finished.call("git", "add", "-f", "suites/demo/dvc.lock")
-    finished.call("git", "commit", "-q", "-m", "results")
-    right = lock.read_text()
-    lock.write_text("stages: [")
-    with monkeypatch.context() as patched:
-        if fails == "git":
-            patched.setattr(dvc, "subprocess", SimpleNamespace(run=_raise))
-        else:
-            write = lambda path, **_: _raise() if path.name == lock.name else atomic_write(path)  # noqa: E731
-            patched.setattr(dvc, "atomic_write", write)
-        with pytest.raises(OSError, match="made up"), open_project():
-            pytest.fail("it was read")
-    assert lock.read_text() == "stages: ["
-    with open_project():
-        assert lock.read_text() == right
-    assert lock.with_name("dvc.lock.damaged").read_text() == "stages: ["
-
-
-def _raise(*_: object, **__: object) -> NoReturn:
-    raise OSError("made up")
-
-
-@pytest.mark.parametrize("content", [b"", b"\0\xff{", b"cmd: ["])
-def test_a_damaged_record_of_what_was_run_is_removed(finished: Project, content: bytes) -> None:
-    for record in (finished.root / ".dvc/cache/runs").glob("*/*/*"):
-        record.chmod(0o644)
-        record.write_bytes(content)
-    finished.write("code/a.py", "# changed\n")
-    (finished.root / "data/runs/demo/b/index.html").unlink()
-    assert set(run(finished)) <= {"train@a", "train@b"}
-    assert (finished.root / "data/runs/demo/b/index.html").read_text() == "train@b"
-
-
-def test_a_damaged_memory_of_hashes_is_begun_anew(seen: Project) -> None:
-    with open_project() as project:
-        databases = list(Path(project._repo.site_cache_dir).rglob("*.db"))
-    assert databases
-    for database in databases:
-        database.write_bytes(b"\0\xff" * 1000)
-    assert run(seen) == []
-
-
-def test_a_lock_file_that_git_could_not_merge_is_left_to_its_user(finished: Project) -> None:
-    text = (finished.root / "dvc.lock").read_text()
-    conflict = f"<<<<<<< ours\n{text}=======\n{text}>>>>>>> theirs\n"
-    finished.write("dvc.lock", conflict)
-    with pytest.raises(ConfigurationError, match=r"dvc\.lock"), open_project():
-        pytest.fail("it was read")
-    assert (finished.root / "dvc.lock").read_text() == conflict
-
-
-@pytest.mark.parametrize("content", ["cut", "unreadable"])
-def test_a_lock_that_dvc_is_writing_is_not_set_aside(finished: Project, content: str) -> None:
-    """DVC writes it in place, for a moment it is cut: it was renamed then, and DVC wrote the rest to another file."""
-    path = finished.root / "suites/demo/dvc.lock"
-    complete = path.read_text()
-    path.write_text(complete[:-3] if content == "cut" else "schema: [")
-    with holding_dvcs_lock(finished) as writer:
-        with pytest.raises(Busy, match=f"held by process {writer.pid} .*run this again"), open_project(patient=False):
-            pass
-        path.write_text(complete)
-        writer.communicate("\n")
-    assert not path.with_name("dvc.lock.damaged").exists()
-    assert finished.dprec("check", "demo").stdout.startswith("report@demo: 0 of 4 stages to run")
 
 
 def test_dvc_repro_gives_what_calling_dvc_gives(

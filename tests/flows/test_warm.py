@@ -71,14 +71,17 @@ def test_a_fork_server_that_was_killed_is_said_so(monkeypatch: pytest.MonkeyPatc
     """Python then says 255 of the stage, which is no reason."""
     monkeypatch.setenv("WORD", "w")
 
+    processes = Processes()
+
     def kill(line: str) -> None:
         if line.startswith("hello"):
-            for process in psutil.Process().children():
-                if "multiprocessing.forkserver" in " ".join(process.cmdline()):
-                    process.kill()
+            (stage,) = processes._running
+            fork_server = psutil.Process(stage.pid).parent()
+            assert fork_server is not None
+            fork_server.kill()
 
     with pytest.raises(StageFailed, match="killed by SIGKILL"):
-        Processes().run("python -m job 0 slow", kill)
+        processes.run("python -m job 0 slow", kill)
 
 
 STARTS = """
