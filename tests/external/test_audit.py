@@ -130,11 +130,15 @@ def test_attacks_learn_from_shadow_runs_whether_members_score_higher(tmp_path: P
         fits = every @ taste / taste.max() + 0.1 * rng.random(every.shape)
         return worlds.best(np.where(part.trained.any(axis=1)[:, None], -fits, fits), worlds.seen(part))
 
-    for shadows in (2, 6):  # too few to learn from: both ways
-        about_users = answer(audited(worlds.shadowed(tmp_path / str(shadows), WORLD, every, served, shadows)), "users")
+    for shadows, with_all in ((2, False), (6, True), (6, False)):  # too few, or none left out: both ways
+        folder = tmp_path / f"{shadows} {with_all}"
+        asked = worlds.shadowed(folder, WORLD, every, served, shadows)
+        for path in (folder / "runs").glob("*.train.csv") if with_all else ():
+            pl.concat([pl.read_csv(of) for of in (path, folder / "target/train.csv", asked.public)]).write_csv(path)
+        about_users = answer(audited(asked), "users")
         assert about_users.state == "shown"
-        assert about_users.decided_by.endswith(", reversed") == (shadows == 2)
-        assert any("too few to learn" in note for note in about_users.notes) == (shadows == 2)
+        assert about_users.decided_by.endswith(", reversed") == (shadows == 2 or with_all)
+        assert any("too few to learn" in note for note in about_users.notes) == (shadows == 2 or with_all)
 
 
 @pytest.mark.parametrize("shorter", [False, True])
