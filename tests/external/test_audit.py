@@ -245,14 +245,14 @@ def test_what_members_hold_back_does_not_tell_them_from_non_members(tmp_path: Pa
     assert answer(audit, "users").state == "not shown"
 
 
-def test_non_members_who_were_not_folded_in_decide_nothing(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    lists = worlds.own_items(WORLD, rng)
-    outside = ~WORLD.trained.any(axis=1)
-    lists[outside] = np.arange(worlds.K)  # the most popular for all of them, as in a popular re-implementation
-    audit = audited(worlds.asked(tmp_path, WORLD, lists))
-    assert answer(audit, "users").state == "cannot be decided"
-    assert "non-members were not folded in" in answer(audit, "users").sentence
+@pytest.mark.parametrize("members", [False, True])
+def test_lists_of_non_members_that_were_not_made_as_those_of_members_decide_nothing(
+    tmp_path: Path, members: bool
+) -> None:
+    lists = worlds.own_items(WORLD, np.random.default_rng(0))
+    lists[WORLD.trained.any(axis=1) == members] = np.arange(worlds.K)  # the most popular for all of them
+    about_users = answer(audited(worlds.asked(tmp_path, WORLD, lists)), "users")
+    assert (about_users.state, "not made alike" in about_users.sentence) == ("cannot be decided", True)
 
 
 @pytest.mark.parametrize("who", ["members", "those of non-members"])
