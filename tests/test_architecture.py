@@ -17,8 +17,6 @@ MOST_LINES_OF_A_FUNCTION = 60
 LONG = {
     "tasks/papers/dpcrosue/published.py: _tables",  # what four printed tables hold: constants
     "flows/audit.py: audit",  # the command line's options
-    "tasks/external/reconstruction.py: held_back",
-    "tasks/external/run.py: run",
 }
 """Functions that are longer."""
 EMPTY = {"beside", "dealt", "found", "judge", "ladder", "spread", "told", "whole"}
