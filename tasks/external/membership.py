@@ -252,8 +252,8 @@ def served_otherwise(inputs: Inputs, members: Ints, others: Ints) -> str:
     first, second = (len(np.unique(inputs.lists[who[:n]])) for who in (members, others))
     if min(first, second) < ALIKE * max(first, second):
         return (
-            f"{n} lists of non-members hold {second} different items and as many of members {first}: non-members were "
-            "not folded in, and an attack would measure the serving rule"
+            f"{n} lists of non-members hold {second} different items and as many of members {first}: they were not "
+            "made alike, and an attack would measure the serving rule"
         )
     shares = {
         "members": _own_over_chance(inputs, inputs.trained, members),

@@ -125,13 +125,7 @@ def run(asked: AuditRequest, say: Callable[[str], None]) -> tuple[Audit, pl.Data
         values = single.values[leaks["interactions"]].scores if "interactions" in leaks else np.empty(0)
         shown, exposed = exposure.exposure(inputs, single.pairs, single.is_member, values, asked.seed)
     audit = Audit(
-        alpha=ALPHA,
-        seed=asked.seed,
-        files=read,
-        answers=answers,
-        canaries=proved,
-        exposure=shown,
-        verdict=verdict,
+        alpha=ALPHA, seed=asked.seed, files=read, answers=answers, canaries=proved, exposure=shown, verdict=verdict
     )
     return audit, exposed
 

@@ -122,7 +122,9 @@ def _learn(
 
 
 def _rmia(signals: Floats, shadows: Floats, included: NDArray[np.bool_], offline: float | None) -> Floats:
-    return rmia(signals, shadows, included, np.ones(len(signals), bool), offline=offline)
+    needed = [~included] if offline is not None else [~included, included]
+    known = ~np.isnan(signals) & np.all([(of & ~np.isnan(shadows)).any(axis=0) for of in needed], axis=0)
+    return rmia(signals, shadows, included, known, offline=offline) if known.any() else np.full(len(signals), np.nan)
 
 
 def exchange(lists: Ints, users: Ints, activity: Ints, rng: np.random.Generator) -> Ints:
