@@ -227,7 +227,7 @@ def test_dropout_leaves_out_its_share_anew_in_every_step():
 def test_the_budget_is_met_by_all_epochs_and_no_less_is_spent_by_fewer(batch_size):
     (full,) = fitted(batch_size=batch_size).ledger()
     assert full.protects == "interaction"
-    assert "whole training sequence" in full.neighbouring
+    assert (full.unit, ids(full.reasons)) == ("user", {"whole-sequence"})
     assert full.claimed_epsilon == 2.0
     assert 1.98 < full.accounted_epsilon <= 2.0
     assert full.accounted_delta == full.claimed_delta == 1e-3
