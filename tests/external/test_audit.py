@@ -145,7 +145,7 @@ def test_verdict_page_json_and_exposure_agree(tmp_path: Path, system: Callable[.
     assert verdict.answered == len(states) - states.count("cannot be decided")
     assert verdict.exit_code == (3 if verdict.shown else 4 if verdict.answered < verdict.questions else 0)
     page = html.unescape(paths[1].read_text())
-    for sentence in verdict.sentences[1:]:
+    for given, sentence in zip(audit.answers, verdict.sentences[1:], strict=True):
         assert given.sentence == sentence
         assert sentence in page
         assert any(attack.shown for attack in given.attacks) == (given.state == "shown")
