@@ -268,12 +268,12 @@ class World:
         d, rng = self.described, self.rng
         n_communities = int(self.people.community.max()) + 1 if d.taste.shared else 1
         opinions = Opinions(rng, self.items.weight, d.levels, n_communities) if d.levels else None
-        spread = float(self.people.taste[: 1 << 16].std())
+        deviation = float(self.people.taste[: 1 << 16].std())
         pairs = self._repeated() if d.repeats else self._distinct()
         for begin, end, user, item in pairs:
             level = np.empty(0, dtype=np.int8)
             if opinions:
-                liking = self.people.taste[begin + user, self.kind(item)] / spread
+                liking = self.people.taste[begin + user, self.kind(item)] / deviation
                 level = opinions(rng, user, item, liking, self.people.community[begin:end])
             time = self._times(user, item, self.quota[begin:end])
             yield Rows(begin + user, item, level, time)
