@@ -69,8 +69,7 @@ def check(
     """Validate params.yaml and every suite's own, and show the plan: what is up to date, what will run, and why.
 
     Without a suite, a line per suite, and per data set that none uses; with one, its stages. Only dvc.yaml and
-    code.json are brought up to date, from the parameters and the code. The first wrong key is named in one line, with
-    exit code 1.
+    code.json are brought up to date. The first wrong key is named in one line, with exit code 1.
     """
     from flows import plan, tables
     from flows.prepared import require_device, require_known
@@ -166,8 +165,8 @@ def run(
 def verify() -> None:
     """Read every output and every object of DVC's cache, and remove those that are not what their hashes say.
 
-    DVC trusts a file's time and mode; a disk that lost a bit shows in neither. What is removed is restored, or computed
-    again, by the next `dprec run`. Exit code 1 if anything was damaged. Takes as long as it takes to read all of it.
+    DVC trusts a file's time and mode, in which a lost bit does not show. The next `dprec run` restores what is removed,
+    or computes it again. Exit code 1 if anything was damaged.
     """
     from flows.dvc import open_project
     from flows.execution import hold_project

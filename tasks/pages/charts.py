@@ -43,10 +43,8 @@ MANY = 12
 """Values along an axis that are no sweep any more, but epochs: without marks and on a linear axis."""
 LOG_FROM = 9.0
 """From this ratio of the largest to the least value of a sweep on, its axis is logarithmic, unless steps are equal."""
-LONG = 14
-"""Letters of a name from which on a legend has two columns instead of three."""
-RIGHTMOST = 0.01
-"""Of false positive rates, the largest at which one of 0 is drawn."""
+LONG, RIGHTMOST = 14, 0.01
+"""Letters of a name from which on a legend has two columns; of false positive rates, where 0 is drawn."""
 FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
 CONFIG = {
     "background": None,
