@@ -330,7 +330,7 @@ def curves(
     return svg(alt.layer(*layers).properties(width=size[0], height=size[1], title=title), title)
 
 
-def roc(title: str, found: Mapping[str, Sequence[tuple[float, float]]]) -> Markup:
+def roc(title: str, attacks: Mapping[str, Sequence[tuple[float, float]]]) -> Markup:
     """ROC curves on logarithmic axes, which show low false positive rates; the dashed line is chance.
 
     0 has no place on such axes. A false positive rate of 0 stands at the least of the others, `RIGHTMOST` at most; a
@@ -338,14 +338,14 @@ def roc(title: str, found: Mapping[str, Sequence[tuple[float, float]]]) -> Marku
 
     Args:
         title: of the picture.
-        found: name -> (false positive rate, true positive rate) from left to right; `legend` has the colours.
+        attacks: name -> (false positive rate, true positive rate) from left to right; `legend` has the colours.
     """
-    least = min([false for curve in found.values() for false, _ in curve if false > 0] + [RIGHTMOST])
+    least = min([false for curve in attacks.values() for false, _ in curve if false > 0] + [RIGHTMOST])
     rows = [
-        {"series": name, "x": max(false, least), "y": true} for name, curve in found.items() for false, true in curve
+        {"series": name, "x": max(false, least), "y": true} for name, curve in attacks.items() for false, true in curve
     ]
     axes = ("false positive rate", "true positive rate")
-    return curves(title, rows, *axes, log=True, log_y=True, marks=False, identity=True, names=list(found))
+    return curves(title, rows, *axes, log=True, log_y=True, marks=False, identity=True, names=list(attacks))
 
 
 def dots(title: str, rows: Rows, x: str, *, log: bool = False, level: float | None = None) -> Markup:

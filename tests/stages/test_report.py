@@ -125,9 +125,7 @@ def test_nothing_that_a_run_says_becomes_markup(tmp_path: Path) -> None:
     run(place, "gerai")
     pages = [content.decode() for path, content in written(place).items() if path.endswith(".html")]
     assert pages
-    assert not [
-        found for page in pages for found in re.findall(r"<script>alert|<img|<svg onload|<title></title>", page)
-    ]
+    assert not [bad for page in pages for bad in re.findall(r"<script>alert|<img|<svg onload|<title></title>", page)]
     assert sum(page.count("alert(1)") for page in pages) > 10
 
 
