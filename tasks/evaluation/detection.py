@@ -10,7 +10,7 @@ apart. Thresholds are set anew on the non-members of every resample, so an inter
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -191,26 +191,21 @@ def p_at_low_rate(
     *,
     pairs: bool,
     tpr: float | None = None,
-    controls: Sequence[tuple[NDArray[np.floating], NDArray[np.floating]]] = (),
 ) -> float:
-    """One-sided exact p-value of "of the members no more are flagged than of the non-members, or than by a control".
+    """One-sided exact p-value of "of the members no larger share is flagged than of the non-members" (`_flag`).
 
-    For an attack that is right about a few and knows nothing of the rest, which an AUC hides. Members are compared with
-    non-members by Fisher's exact test, with controls by McNemar's. Who is flagged: see `_flag`.
+    For an attack that is right about a few and knows nothing of the rest, which an AUC hides.
 
     Args:
-        pairs: whether member i and non-member i belong together (one of each per user): then they are compared by
-            McNemar's test, too.
+        pairs: whether member i and non-member i belong together (one of each per user): then McNemar's test compares
+            them, in place of Fisher's.
         tpr: share of members that other runs flag at this rate; None: not known.
-        controls: scores of the same members and non-members.
     """
     true, false = _flag(members, non_members, rate, pairs, tpr)
     if pairs:
-        p = p_more_often(true, false)
-    else:
-        table = [[int(flagged.sum()), int((~flagged).sum())] for flagged in (true, false)]
-        p = float(stats.fisher_exact(table, alternative="greater").pvalue)
-    return max([p, *(p_more_often(true, _flag(*control, rate, pairs, tpr)[0]) for control in controls)])
+        return p_more_often(true, false)
+    table = [[int(flagged.sum()), int((~flagged).sum())] for flagged in (true, false)]
+    return float(stats.fisher_exact(table, alternative="greater").pvalue)
 
 
 def p_more_often(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> float:

@@ -187,9 +187,11 @@ def measure(
         scored = _score(scores, labels, chosen)
         if scored.n_groups < FEWEST:
             continue
-        others = {control: np.nan_to_num(of[usable]) for control, of in {**controls, **attacked.controls}.items()}
-        without = {control: _score(of, labels, chosen) for control, of in others.items()}
-        at_low = _p_at_low_rate(scores, [others[of] for of in attacked.controls], labels, chosen, attacked.tpr)
+        without = {
+            control: _score(np.nan_to_num(of[usable]), labels, chosen)
+            for control, of in {**controls, **attacked.controls}.items()
+        }
+        at_low = _p_at_low_rate(scores, labels, chosen, attacked.tpr)
         shuffled = _score(scores, _shuffle(labels, chosen, seed), chosen)
         shown = {**without, "random membership": shuffled}
         rates = [rate for rate in RATES if scored.resolves(rate)]
@@ -312,16 +314,13 @@ def _p(scored: Scored, controls: Mapping[str, Scored], at_low: float, seed: int)
     return min(1.0, 2 * (by_auc if differs else min(by_auc, at_low)))
 
 
-def _p_at_low_rate(
-    scores: Floats, controls: list[Floats], is_member: NDArray[np.bool_], groups: Ints | None, tpr: float | None
-) -> float:
-    """Of the first target of either kind of every user, where there are groups; beyond the attack's own controls."""
+def _p_at_low_rate(scores: Floats, is_member: NDArray[np.bool_], groups: Ints | None, tpr: float | None) -> float:
+    """Of the first target of either kind of every user, where there are groups."""
     owners = np.arange(len(scores)) if groups is None else groups
     members, others = (
         np.flatnonzero(kind)[np.unique(owners[kind], return_index=True)[1]] for kind in (is_member, ~is_member)
     )
-    first, *rest = ((of[members], of[others]) for of in (scores, *controls))
-    return p_at_low_rate(*first, RATES[0], pairs=groups is not None, tpr=tpr, controls=rest)
+    return p_at_low_rate(scores[members], scores[others], RATES[0], pairs=groups is not None, tpr=tpr)
 
 
 def _balanced(usable: NDArray[np.bool_], is_member: NDArray[np.bool_], groups: Ints) -> NDArray[np.bool_]:

@@ -39,7 +39,7 @@ class Attacked(NamedTuple):
     scores: Floats
     """(n,) the higher, the more like a member; NaN where nothing is said of a target."""
     controls: Mapping[str, Floats]
-    """Controls of its own: the same from exchanged lists."""
+    """Controls of its own: the same from exchanged lists, and of shadow runs how many were trained on a target."""
     tpr: float | None = None
     """True positive rate at the first of `RATES` in shadow runs; None where these are too few."""
 
@@ -79,11 +79,16 @@ def attack(
         for kind, (try_on, prepare) in attacks.items():
             of_runs = prepare(runs)
             scores, control = (try_on(prepare(of), of_runs, included) for of in (own, swapped))
+            controls = {"exchanged lists": control}
+            if kind != "loss threshold":  # the fewer runs say something of a target, the wider its scores
+                controls["number of shadow runs"] = included.sum(axis=0).astype(np.float64)
             if learnt := _learn(try_on, of_runs, included, counted):
                 sign, tpr = learnt
-                values[f"{kind} on {name}"] = Attacked(sign * scores, {"exchanged lists": sign * control}, tpr)
+                values[f"{kind} on {name}"] = Attacked(
+                    sign * scores, {of: sign * by for of, by in controls.items()}, tpr
+                )
             else:
-                values |= both_ways(f"{kind} on {name}", scores, {"exchanged lists": control})
+                values |= both_ways(f"{kind} on {name}", scores, controls)
     if any(attacked.tpr is None for attacked in values.values()):
         notes.append(
             f"{len(inputs.shadows)} shadow runs are too few to learn an attack from ({FEWEST_SHADOWS} with members and "

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import polars as pl
@@ -10,8 +12,9 @@ from numpy.typing import NDArray
 
 from tasks.errors import DataError
 from tasks.external.findings import Answer
+from tasks.external.inputs import Inputs
 from tasks.external.membership import measure
-from tasks.external.shadow_attacks import Attacked
+from tasks.external.shadow_attacks import Attacked, attack
 from tasks.external.verdict import decide
 from tests.external import worlds
 from tests.external.test_audit import WORLD, answer, audited
@@ -81,14 +84,17 @@ def test_a_test_that_repeats_another_counts_once_and_one_of_equal_scores_not_at_
     assert [attack.p_corrected for attack in decided.attacks[:2]] == [2 * attacks[0].p] * 2
 
 
-def test_few_clear_members_are_noticed_but_not_where_exchanged_lists_show_as_many() -> None:
-    """As where shadow runs are of the audited run's own data: the fewer runs, the wider what they say of a member."""
-    rng, members = np.random.default_rng(0), np.arange(2_000) < 1_000
-    few, other = (rng.normal(size=2_000) + 5 * (members & (rng.random(2_000) < 0.05)) for _ in range(2))
-    for tpr in (None, 0.05):
-        values = {"few": Attacked(few, {}, tpr), "exchanged": Attacked(few, {"exchanged lists": other}, tpr)}
-        clear, as_much = measure(values, {}, members, None, 0)
-        assert clear.p < 1e-6 < 0.2 < as_much.p
+def test_shadow_runs_of_parts_of_the_audited_data_show_no_members() -> None:
+    """Members are in some of them, non-members in none: the fewer say something, the wider are scores of pure noise."""
+    rng, members = np.random.default_rng(1), np.arange(5_000) < 2_500
+    included = (rng.random((6, 5_000)) < 0.5) & members
+    inputs = cast(Inputs, SimpleNamespace(trained_keys=None, lists=None, shadows=[None] * 6))
+    noise = {"noise": lambda _: rng.normal(size=5_000)}
+    values = attack(inputs, noise, included, np.ones_like(included), np.empty(0, np.int64), [])
+    for tried in (values, {name: of._replace(tpr=0.02) for name, of in values.items()}):
+        attacks = measure(tried, {}, members, None, 0)
+        assert {of.name.partition(" on ")[0] for of in attacks} == {"loss threshold", "LiRA (offline)", "RMIA"}
+        assert min(of.p for of in attacks) > 0.05
 
 
 def test_what_members_hold_back_does_not_tell_them_from_non_members(tmp_path: Path) -> None:
