@@ -21,7 +21,10 @@ from typing import Any, Literal
 
 from tests.privacy.planted.mutation import ROOT, Mutation
 
-COPIED, LINKED = ("tasks", "tests", "flows", "pyproject.toml", "params.yaml"), ("docs", "suites", "data/reference", "data/results")
+COPIED, LINKED = (
+    ("tasks", "tests", "flows", "pyproject.toml", "params.yaml"),
+    ("docs", "suites", "data/reference", "data/results"),
+)
 REMEMBERED = ROOT / ".planted" / "runs.json"
 """What was run, so that an interrupted run goes on; not in the repository."""
 Kind = Literal["tests", "audit"]
