@@ -73,13 +73,12 @@ def check(
     exit code 1.
     """
     from flows import plan, tables
-    from flows.current import current_project
     from flows.prepared import require_device, require_known
 
     require_device()
     if suite:
         require_known(suite)
-    with current_project(suite, patient=False) as project:
+    with plan.current_project(suite, patient=False) as project:
         if suite:
             tables.show(plan.read(f"report@{suite}", project))
         else:
@@ -124,6 +123,9 @@ def run(
     insecure_cluster: Annotated[
         bool, typer.Option("--insecure-cluster", help="Accept a scheduler without TLS: its network can run code.")
     ] = False,
+    dvc_repro: Annotated[
+        bool, typer.Option("--dvc-repro", envvar="DPREC_DVC_REPRO", help="Run each stage by `dvc repro`: slower.")
+    ] = False,
 ) -> None:
     """Bring a suite's report up to date and print its path.
 
@@ -131,10 +133,12 @@ def run(
     After Ctrl-C, the next run goes on where this one stopped. No server is needed; with PREFECT_API_URL set, the run is
     recorded there.
     """
+    if dvc_repro:
+        os.environ["DPREC_DVC_REPRO"] = "1"
     with end_on_signal(f"interrupted; `dprec run {suite}` goes on where this run stopped"):
         from flows import plan
-        from flows.current import current_project
-        from flows.execution import hold_project, say
+        from flows.execution import hold_project
+        from flows.live import show_up_to_date
         from flows.prepared import require_known, take_prepared
         from flows.server import server
         from flows.store import located
@@ -143,19 +147,15 @@ def run(
         store = located(store, context.obj, suite, clustered=cluster is not None)
         with hold_project(f"suite {suite}", wait=wait):
             take_prepared(suite)
-            with current_project(suite) as project:
+            with plan.current_project(suite) as project:
                 todo = plan.read(f"report@{suite}", project)
             if todo.pending or force:
                 server()
                 from flows.pipeline import regenerate
 
-                own = (jobs, wait, force)
-                regenerate(suite, *own, cluster=cluster, store=store, insecure_cluster=insecure_cluster)
-            elif sys.stdout.isatty():
-                say(todo.target, f"{len(todo.steps)} stages, all up to date")
+                regenerate(suite, jobs, wait, force, cluster, store, insecure_cluster)
             else:
-                for step in todo.steps:
-                    say(step.name, "cached")
+                show_up_to_date(todo)
         from flows.tables import show_headline
 
         show_headline(suite)
@@ -169,11 +169,12 @@ def verify() -> None:
     DVC trusts a file's time and mode; a disk that lost a bit shows in neither. What is removed is restored, or computed
     again, by the next `dprec run`. Exit code 1 if anything was damaged. Takes as long as it takes to read all of it.
     """
+    from flows.dvc import open_project
     from flows.execution import hold_project
-    from flows.project import open_project
 
     with hold_project("verify"), open_project() as project:
-        damaged = list(project.verify())
+        damaged = project.verify()
+    print("".join(f"{path}: damaged and removed\n" for path in damaged), end="")
     if damaged:
         raise DataError(f"{len(damaged)} damaged and removed; `dprec run SUITE` restores them or computes them again")
     print("every output and every object of the cache is what its hash says")

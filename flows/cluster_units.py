@@ -38,36 +38,31 @@ class ClusterUnits:
     Args:
         cluster: what works on them.
         processes: runs what lists the units of a stage.
+        slots: of idle cores, to which a stage gives its own while its units are away.
         changed: called when there is more to take than before.
         reads: the files and folders that a stage reads, relative to the project.
         needs: what the units of a stage need of a worker.
         force: finished units are worked on again.
     """
 
-    elsewhere = True
-    """Whether other machines work on them."""
-    asking = 0
-    """Processes of this machine that list units; none that a stage would wait for."""
-
     def __init__(
         self,
         cluster: Cluster,
         processes: Processes,
+        slots: threading.Semaphore,
         changed: Callable[[], None],
         *,
         reads: Callable[[str], list[Path]],
         needs: Callable[[str], Needs],
         force: bool = False,
     ) -> None:
-        self._cluster, self._processes, self._changed = cluster, processes, changed
+        self._cluster, self._processes, self._slots, self._changed = cluster, processes, slots, changed
         self._reads, self._needs, self._force = reads, needs, force
         self._sent: dict[str, _Sent] = {}
         self._queue: SimpleQueue[Unit] = SimpleQueue()
         self._lock = threading.Lock()
         self._stopped = ""
         """Why no unit is sent any more."""
-        self.waiting: set[str] = set()
-        """Stages whose units are away."""
 
     @contextmanager
     def of(self, stage: str, command: str) -> Iterator[bool]:
@@ -148,14 +143,12 @@ class ClusterUnits:
                 raise StageFailed(self._stopped)
             self._sent[stage] = sent
         say(stage, f"has {len(units)} unit{'' if len(units) == 1 else 's'} for the cluster")
-        self.waiting.add(stage)
-        try:
-            for unit in units:
-                self._queue.put(unit)
-            self._changed()
-            sent.back.wait()
-        finally:
-            self.waiting.discard(stage)
+        for unit in units:
+            self._queue.put(unit)
+        self._changed()
+        self._slots.release()
+        sent.back.wait()
+        self._slots.acquire()
         if sent.reason:
             raise StageFailed(sent.reason)
 

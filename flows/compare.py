@@ -17,7 +17,6 @@ from fnmatch import fnmatchcase
 from math import sqrt
 
 from flows import plan
-from flows.current import current_project
 from tasks.config import params
 from tasks.config.tasks import ATTACKS, TASKS
 from tasks.errors import ConfigurationError, DataError
@@ -101,7 +100,7 @@ def compare_with_revision(suite: str, revision: str) -> tuple[int, list[Differen
     """
     path = RESULTS / suite / "metrics.csv"
     ran = (PROVENANCE / "check" / "metrics" / f"{suite}.json").is_file()
-    with current_project(suite) as project:
+    with plan.current_project(suite) as project:
         pending = plan.read(f"report@{suite}", project).pending
     if pending:
         raise NothingRun(

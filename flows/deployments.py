@@ -69,6 +69,8 @@ def _needs_glove(suite: Suite, loaded: Params) -> bool:
 
 def deployments() -> list[Any]:
     """The scheduled runs as Prefect deployments of the one flow."""
+    from prefect.types.entrypoint import EntrypointType
+
     from flows.pipeline import regenerate
 
     return [
@@ -78,6 +80,7 @@ def deployments() -> list[Any]:
             parameters={"suite": suite, "wait": True},
             description=f"Brings the report of {suite} up to date.",
             tags=[suite],
+            entrypoint_type=EntrypointType.MODULE_PATH,  # by its file, flows/ would come first where DVC is looked for
         )
         for name, (suite, cron) in schedules().items()
     ]

@@ -9,10 +9,10 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from types import TracebackType
-from typing import Self
+from typing import Any, Literal, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn, TimeElapsedColumn
@@ -25,49 +25,22 @@ from flows.plan import Plan, Step
 
 UNKNOWN_SECONDS = 5.0
 """Expected of a stage where nothing is on record."""
+Event = Literal["starts", "line", "run", "cached", "failed", "left", "unit"]
+ENDS = ("run", "cached", "failed")
+FORMS = {"starts": "starts ({})", "line": "| {}", "failed": "failed: {}"}
 _UNIT = re.compile(r"\((\d+)/(\d+)\)")
 _STEP = re.compile(r"(?<![\d/(])(\d+)/(\d+)(?![\d/)])")
 
 
-class Lines:
+class Lines(AbstractContextManager[Any]):
     """One line for each event, for logs."""
 
-    def __enter__(self) -> Self:
-        """Begin to show."""
-        return self
+    def __exit__(self, *_: object) -> None:
+        """Nothing is left to do."""
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Leave the terminal as it was."""
-
-    def cached(self, name: str, why: str = "") -> None:
-        """A stage has nothing to do."""
-        say(name, f"cached ({why})" if why else "cached")
-
-    def starts(self, name: str, why: str) -> None:
-        """A stage begins."""
-        say(name, f"starts ({why})")
-
-    def line(self, name: str, text: str) -> None:
-        """A stage printed a line."""
-        say(name, f"| {text}")
-
-    def unit(self, name: str, text: str) -> None:
-        """What is said of a unit that another process works on for its stage."""
-        say(name, text)
-
-    def done(self, name: str, seconds: float) -> None:
-        """A stage ended well."""
-        say(name, f"done in {seconds:.1f} s")
-
-    def failed(self, name: str, reason: str) -> None:
-        """A stage ended with an error."""
-        say(name, f"failed: {reason}")
-
-    def left(self, name: str) -> None:
-        """A stage was not run, since one that it needs failed."""
-        say(name, "not run: what it needs failed")
+    def show(self, event: Event, name: str, text: str) -> None:
+        """What happens to a stage (it starts, prints a line, ends or is left), or a unit of one."""
+        say(name, FORMS.get(event, "{}").format(text))
 
 
 class Live(Lines):
@@ -80,12 +53,10 @@ class Live(Lines):
         elapsed = TimeElapsedColumn(Column(no_wrap=True, min_width=len("0:00:00")))
         columns = (name, BarColumn(20), elapsed, _Left(clock), text)
         self._progress = Progress(*columns, console=console, transient=True, expand=True)
-        self._clock = clock
-        self._total = len(todo.steps)
+        self._clock, self._todo = clock, todo
         self._ended: dict[str, str] = {}
-        self._target = todo.target
         self._rows: dict[str, TaskID] = {}
-        self._all = self._progress.add_task(todo.target, total=self._total, text=self._counts())
+        self._all = self._progress.add_task(todo.target, total=len(todo.steps), text=self._counts())
         self._began = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -93,60 +64,36 @@ class Live(Lines):
         self._progress.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """One line remains."""
         self._progress.stop()
         took = timedelta(seconds=round(time.monotonic() - self._began))
-        say(self._target, f"{self._counts()} in {took}")
+        say(self._todo.target, f"{self._counts()} in {took}")
 
-    def cached(self, name: str, why: str = "") -> None:  # noqa: ARG002
-        """Counted."""
-        self._ends(name, "cached")
-
-    def starts(self, name: str, why: str) -> None:
-        """A row with a bar that moves without an end until the stage says how far it is."""
-        self._clock.starts(name)
-        self._ended.pop(name, None)  # it is tried again
-        self._show_counts()
-        self._rows[name] = self._progress.add_task(name, total=None, text=why)
-
-    def line(self, name: str, text: str) -> None:
-        """The row shows the line, and how far it says the stage is."""
-        share = fraction(text)
-        if share is None:
+    def show(self, event: Event, name: str, text: str) -> None:
+        """A stage has a row while it runs, whose bar moves without an end until its lines say how far it is."""
+        if event == "starts":
+            self._clock.starts(name)
+            self._ended.pop(name, None)  # it is tried again
+            self._rows[name] = self._progress.add_task(name, total=None, text=text)
+        elif event == "line":
             self._progress.update(self._rows[name], text=text)
-        else:
-            self._clock.reaches(name, share)
-            self._progress.update(self._rows[name], total=1.0, completed=share, text=text)
-
-    def unit(self, name: str, text: str) -> None:
-        """The row of its stage says how far all of its units are."""
-
-    def done(self, name: str, seconds: float) -> None:  # noqa: ARG002
-        """Counted, and its row removed."""
-        self._ends(name, "run")
-
-    def failed(self, name: str, reason: str) -> None:
-        """Stays above the view."""
-        self._ends(name, "failed")
-        say(name, f"failed: {reason}")
-
-    def _ends(self, name: str, how: str) -> None:
-        self._clock.ends(name)
-        if name in self._rows:
-            self._progress.remove_task(self._rows.pop(name))
-        self._ended[name] = how
-        self._show_counts()
-
-    def _show_counts(self) -> None:
+            if (share := fraction(text)) is not None:
+                self._clock.reaches(name, share)
+                self._progress.update(self._rows[name], total=1.0, completed=share)
+        elif event in ENDS:
+            self._clock.ends(name)
+            if name in self._rows:
+                self._progress.remove_task(self._rows.pop(name))
+            self._ended[name] = event
+        if event in ("failed", "left"):
+            super().show(event, name, text)
         self._progress.update(self._all, completed=len(self._ended), text=self._counts())
 
     def _counts(self) -> str:
         ways = Counter(self._ended.values())
-        counts = ", ".join(f"{ways[how]} {how}" for how in ("run", "cached", "failed") if ways[how])
-        return f"{len(self._ended)} of {self._total} stages" + (f" ({counts})" if counts else "")
+        counts = ", ".join(f"{ways[how]} {how}" for how in ENDS if ways[how])
+        return f"{len(self._ended)} of {len(self._todo.steps)} stages" + (f" ({counts})" if counts else "")
 
 
 @dataclass
@@ -225,6 +172,15 @@ def view(todo: Plan, recorded: Mapping[tuple[str, str], float], jobs: int, force
         return Lines()
     steps = {step.name: step for step in todo.steps if force or not step.cached}
     return Live(todo, Clock(steps, expected_seconds(steps, recorded), jobs), console)
+
+
+def show_up_to_date(todo: Plan) -> None:
+    """What a run shows that has nothing to do."""
+    if sys.stdout.isatty():
+        say(todo.target, f"{len(todo.steps)} stages, all up to date")
+        return
+    for step in todo.steps:
+        Lines().show("cached", step.name, "cached")
 
 
 def expected_seconds(names: Mapping[str, object], recorded: Mapping[tuple[str, str], float]) -> dict[str, float]:

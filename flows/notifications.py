@@ -40,37 +40,29 @@ def notify(url: str) -> None:
         ConfigurationError: it is no http(s) address.
     """
     require_webhook(url)
+    from prefect.automations import Automation, EventTrigger, Posture
     from prefect.blocks.webhook import Webhook
-    from prefect.client.orchestration import get_client
     from prefect.events.actions import CallWebhook
-    from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
     from prefect.types import SecretDict
     from pydantic import SecretStr
 
+    forget()
     webhook = Webhook(url=SecretStr(url), method="POST", headers=SecretDict({"Content-Type": "application/json"}))
-    trigger = EventTrigger(
-        expect={"prefect.flow-run.Failed", "prefect.flow-run.Crashed"},
-        match_related={"prefect.resource.role": "flow", "prefect.resource.name": "regenerate"},
-        posture=Posture.Reactive,
-        threshold=1,
-    )
-    with get_client(sync_client=True) as client:
-        block = cast(UUID, webhook.save(NAME, overwrite=True))
-        automation = AutomationCore(
-            name=NAME,
-            description="Tells a webhook of runs that failed.",
-            trigger=trigger,
-            actions=[CallWebhook(block_document_id=block, payload=PAYLOAD)],
-        )
-        former = client.read_automations_by_name(NAME)
-        if former:
-            client.update_automation(former[0].id, automation)
-        else:
-            client.create_automation(automation)
+    Automation(
+        name=NAME,
+        description="Calls a webhook for runs that failed.",
+        trigger=EventTrigger(
+            expect={"prefect.flow-run.Failed", "prefect.flow-run.Crashed"},
+            match_related={"prefect.resource.role": "flow", "prefect.resource.name": "regenerate"},
+            posture=Posture.Reactive,
+            threshold=1,
+        ),
+        actions=[CallWebhook(block_document_id=cast(UUID, webhook.save(NAME)), payload=PAYLOAD)],
+    ).create()
 
 
 def forget() -> None:
-    """Have the Prefect server tell nobody of failures any more."""
+    """Have the Prefect server call no webhook any more."""
     from prefect.client.orchestration import get_client
     from prefect.exceptions import ObjectNotFound
 

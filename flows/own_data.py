@@ -51,7 +51,7 @@ def begin(
 ) -> Written:
     """Write data set, protocol and suite for own files. Nothing is written if anything is wrong.
 
-    What an earlier call of the same name has left that was killed is taken back first.
+    What an earlier call with the same files has left that was killed is completed.
 
     Args:
         name: of the data set and of the suite.
@@ -72,8 +72,9 @@ def begin(
     if re.fullmatch(NUMBER, name):
         raise ConfigurationError(f"{name!r}: DVC takes it for a number; choose another name")
     with hold_project(f"init {name}", wait=wait):
-        entries.take_back(name)
-        _require_free(name)
+        folder = params.own_file(name).parent
+        if folder.exists():
+            raise ConfigurationError(f"{folder}: is there already; choose another name, or move it away")
         files = [path for path in (ratings, people) if path is not None]
         for path in files:
             _require_usable(path)
@@ -88,16 +89,6 @@ def begin(
         n_users, n_items = given.rows["user"].n_unique(), given.rows["item"].n_unique()
         written = entries.add(name, added, own_suite.texts(name, n_users, n_items, attacked=attacked))
     return Written(written, [shown(note) for note in notes])
-
-
-def _require_free(name: str) -> None:
-    loaded = params.load()
-    for what, names_of in (("data set", loaded.datasets), ("processed data set", loaded.processed)):
-        if name in names_of:
-            raise ConfigurationError(f"there is a {what} {name!r} already; choose another name")
-    folder = params.own_file(name).parent
-    if folder.exists():
-        raise ConfigurationError(f"{folder}: is there already; choose another name, or move it away")
 
 
 def _require_usable(path: Path) -> None:

@@ -10,12 +10,12 @@ graph is that of dvc.yaml.
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from typing import Any
 
 from prefect import flow, get_run_logger, task
@@ -24,18 +24,16 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.futures import PrefectFuture
 from prefect.states import Completed
-from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows import plan, tables, warm
 from flows.cluster import Cluster, Lost, Needs, connect
 from flows.cluster_units import ClusterUnits
 from flows.cost import recorded_seconds
-from flows.current import current_project
+from flows.dvc import Project
 from flows.execution import Killed, Processes, StageFailed, hold_project, say
 from flows.live import Lines, view
-from flows.plan import Plan, Step
+from flows.plan import Plan, Step, current_project
 from flows.prepared import take_prepared
-from flows.project import Project
 from flows.reports import link
 from flows.units import Unit, Units
 from tasks.config import params
@@ -44,12 +42,7 @@ from tasks.stages.common import REPORTS, private
 from tasks.stages.parent import end_with_run
 
 WAKE_SECONDS = 0.5
-"""How long Ctrl-C may take to be seen."""
-THREADS = 256
-"""Task runs at the same time; each unit that is on a cluster is one. Half of them are stages at most."""
-CACHED = 16
-"""Stages that are up to date, at the same time."""
-AnyUnits = Units | ClusterUnits
+"""How long Ctrl-C may take to be seen: polars has it restart system calls, and a wait without end would not see it."""
 MANY = 8
 """Stages that are worth having the large libraries loaded once for all of them."""
 RETRIED = "download"  # the only stage that reaches for something outside this machine
@@ -67,44 +60,42 @@ def report_stage(suite: str) -> str:
 
 
 @task(cache_policy=NO_CACHE, persist_result=False)
-def run_stage(
-    step: Step, project: Project, processes: Processes, units: AnyUnits, screen: Lines, force: bool
-) -> State[Any]:
+def run_stage(step: Step, run: Run) -> State[Any]:
     """One stage: `Cached` if there was nothing to do, `Completed` once it ran.
 
     Raises:
         StageFailed: with the stage's own last word.
     """
-    if step.cached and not force:
-        screen.cached(step.name)
+    if run.is_idle(step):
+        run.screen.show("cached", step.name, "cached")
         return Completed(name="Cached", message="up to date")
     logger = get_run_logger()
 
     def on_line(line: str) -> None:
         logger.info(line)
-        screen.line(step.name, line)
+        run.screen.show("line", step.name, line)
 
     def command(line: str) -> None:
-        with units.of(step.name, line) as again:
-            processes.run(line, on_line, of=step.name, force=again)
+        with run.units.of(step.name, step.command) as again:
+            run.processes.run(line, on_line, of=step.name, force=again)
 
-    screen.starts(step.name, "forced" if force else step.why)
+    run.screen.show("starts", step.name, "forced" if run.force else step.why)
     start = time.monotonic()
     try:
-        ran = project.reproduce(step.address, command, force=force)
+        ran = run.project.reproduce(step.address, command, force=run.force)
     except DprecError as error:
-        screen.failed(step.name, str(error))
+        run.screen.show("failed", step.name, str(error))
         raise
     if not ran:
-        screen.cached(step.name, "its inputs came out the same")
+        run.screen.show("cached", step.name, "cached (its inputs came out the same)")
         return Completed(name="Cached", message="its inputs came out the same")
-    seconds = time.monotonic() - start
-    screen.done(step.name, seconds)
-    return Completed(message=f"ran for {seconds:.1f} s")
+    took = f"{time.monotonic() - start:.1f} s"
+    run.screen.show("run", step.name, f"done in {took}")
+    return Completed(message=f"ran for {took}")
 
 
 @task(name="unit", cache_policy=NO_CACHE, persist_result=False)
-def run_unit(unit: Unit, units: AnyUnits, screen: Lines) -> State[Any]:
+def run_unit(unit: Unit, run: Run) -> State[Any]:
     """One unit of a stage that runs at the same time.
 
     Raises:
@@ -114,25 +105,22 @@ def run_unit(unit: Unit, units: AnyUnits, screen: Lines) -> State[Any]:
 
     def on_line(line: str) -> None:
         logger.info(line)
-        screen.unit(unit.name, f"| {line}")
+        run.screen.show("unit", unit.name, f"| {line}")
 
-    screen.unit(unit.name, "starts")
+    run.screen.show("unit", unit.name, "starts")
     start = time.monotonic()
     try:
-        units.work_on(unit, on_line)
-    except Lost:  # its stage says so
-        raise
-    except Killed as error:
-        say(unit.name, f"{error}; its stage works on it")
-        raise
+        run.units.work_on(unit, on_line)
     except StageFailed as error:
-        say(unit.name, f"failed: {error}")
+        if not isinstance(error, Lost):  # of which its stage speaks
+            say(unit.name, f"{error}; its stage works on it" if isinstance(error, Killed) else f"failed: {error}")
         raise
-    screen.unit(unit.name, f"done in {time.monotonic() - start:.1f} s")
-    return Completed(message=f"ran for {time.monotonic() - start:.1f} s")
+    took = f"{time.monotonic() - start:.1f} s"
+    run.screen.show("unit", unit.name, f"done in {took}")
+    return Completed(message=f"ran for {took}")
 
 
-@flow(name="regenerate", flow_run_name="{suite}", task_runner=ThreadPoolTaskRunner(max_workers=THREADS))  # type: ignore[arg-type]  # invariant in Prefect
+@flow(name="regenerate", flow_run_name="{suite}")
 def regenerate(
     suite: str,
     jobs: int | None = None,
@@ -165,20 +153,18 @@ def regenerate(
         take_prepared(suite)
         project = stack.enter_context(current_project(suite))
         todo = plan.read(report_stage(suite), project)
-        while discarded := plan.discard_damaged(todo, project):
-            for path in discarded:
-                say(path, "damaged on the disk and removed: it is restored or computed again")
-            todo = plan.read(report_stage(suite), project)
+        if project.why_by_repro:
+            say("DVC", f"{project.why_by_repro}: stages run by `dvc repro`, which is slower")
         if force or len(todo.pending) >= MANY:
             warm.prepare()
         reached = stack.enter_context(connect(cluster, store, insecure=insecure_cluster)) if cluster else None
         jobs = jobs or os.cpu_count() or 1
         with view(todo, recorded_seconds(Path(), suite), jobs, force) as screen:
-            walk = _Walk(suite, todo, project, reached, screen, jobs, force)
-            with _stopping(walk, project):
-                failed, left = walk()
+            run = Run(suite, todo, project, reached, screen, jobs, force)
+            with _stopping(run):
+                failed, left = run()
     for name in left:
-        screen.left(name)
+        screen.show("left", name, "not run: what it needs failed")
         logger.warning("%s was not run: what it needs failed", name)
     if failed:
         reasons = {reason: [name for name in failed if failed[name] == reason] for reason in failed.values()}
@@ -207,110 +193,78 @@ def show(suite: str) -> None:
         create_table_artifact(key=f"headline-{suite}", table=rows, description=f"Headline of {suite}")
 
 
-class _Walk:
-    """Submits every stage as soon as what it needs is done, with at most `jobs` processes at work at the same time."""
+class Run:
+    """What the task runs of one run share."""
 
     def __init__(
-        self,
-        suite: str,
-        todo: Plan,
-        project: Project,
-        cluster: Cluster | None,
-        screen: Lines,
-        jobs: int,
-        force: bool,
+        self, suite: str, todo: Plan, project: Project, cluster: Cluster | None, screen: Lines, jobs: int, force: bool
     ) -> None:
-        self.processes = Processes(force=force)
-        self._run = partial(_submit, project=project, processes=self.processes, screen=screen, force=force)
-        self._screen = screen
-        self._jobs, self._force = jobs, force
-        self._waiting = list(todo.steps)
-        self._ended: SimpleQueue[str] = SimpleQueue()
+        self.project, self.screen, self.force = project, screen, force
+        self.slots, self.processes = threading.Semaphore(jobs), Processes(force=force)
+        self._steps, self._changed, self._ended = todo.steps, threading.Event(), list[str]()
+        self._futures: dict[str, PrefectFuture[Any]] = {}
         needs = needs_of(suite, todo)  # without a cluster, too: a name that is misspelt is said at once
-        self.units: AnyUnits = Units(self.processes, self._look, force=force)
+        self.units: Units | ClusterUnits = Units(self.processes, self.slots, self._changed.set, force=force)
         if cluster is not None:
             addresses = {step.name: step.address for step in todo.steps}
             self.units = ClusterUnits(
                 cluster,
                 self.processes,
-                self._look,
+                self.slots,
+                self._changed.set,
                 reads=lambda stage: project.input_files(addresses[stage]),
                 needs=needs,
                 force=force,
             )
-        self._futures: dict[str, PrefectFuture[Any]] = {}
-        self._shared: dict[str, PrefectFuture[Any]] = {}
-        self._busy: set[str] = set()
-        self._cached: set[str] = set()
-        self._succeeded: set[str] = set()
-        self._failed: dict[str, str] = {}
 
     def __call__(self) -> tuple[dict[str, str], list[str]]:
         """Failed stages with their reasons, and the stages that were not run because of them, both in order."""
+        waiting, states, units = list(self._steps), dict[str, State[Any]](), list[PrefectFuture[Any]]()
         while True:
-            self._start_stages()
-            if len(self._futures) == len(self._succeeded) + len(self._failed):
-                for future in self._shared.values():
-                    future.wait()
-                return self._failed, [step.name for step in self._waiting]
-            self._share_units()
-            if name := self._wait_for_next():
-                self._end(name)
+            for name in self._ended[len(states) :]:
+                self._futures[name].wait()
+                states[name] = self._futures[name].state
+            succeeded = {name for name, state in states.items() if state.is_completed()}
+            ready = [step for step in waiting if succeeded.issuperset(step.needs)]
+            for step in ready:
+                if self._start(step):
+                    waiting.remove(step)
+            if len(states) == len(self._futures):
+                break
+            while not any(step in waiting for step in ready) and (unit := self.units.take()):
+                configured = run_unit.with_options(task_run_name=unit.name)
+                units.append(configured.submit(unit, self, return_state=False))
+            self._changed.wait(WAKE_SECONDS)
+            self._changed.clear()
+        for unit_run in units:
+            unit_run.wait()
+        return {name: _message(name, states[name]) for name in states if name not in succeeded}, [
+            step.name for step in waiting
+        ]
 
-    def _look(self) -> None:
-        self._ended.put("")
+    def _start(self, step: Step) -> bool:
+        """Submit a stage whose inputs are there, if there is a slot for it or it needs none; whether that was done."""
+        if not self.is_idle(step) and not self.slots.acquire(blocking=False):
+            return False
+        kind = step.name.partition("@")[0]
+        delays = RETRY_DELAYS if kind == RETRIED else []
+        configured = run_stage.with_options(
+            name=kind, task_run_name=step.name, retries=len(delays), retry_delay_seconds=delays or 0
+        )
+        needs = [self._futures[name] for name in step.needs]
+        self._futures[step.name] = future = configured.submit(step, self, wait_for=needs, return_state=False)
+        future.add_done_callback(partial(self._end, step))
+        return True
 
-    @property
-    def _free(self) -> bool:
-        working = self._busy - self.units.waiting
-        return len(working) + self.units.asking < self._jobs and len(self._busy) < THREADS // 2
+    def _end(self, step: Step, _: PrefectFuture[Any]) -> None:
+        if not self.is_idle(step):
+            self.slots.release()
+        self._ended.append(step.name)
+        self._changed.set()
 
-    def _is_ready(self, step: Step) -> bool:
-        return self._succeeded.issuperset(step.needs)
-
-    def _start_stages(self) -> None:
-        for step in list(self._waiting):
-            idle = step.cached and not self._force
-            if self._is_ready(step) and (len(self._cached) < CACHED if idle else self._free):
-                self._waiting.remove(step)
-                needs = [self._futures[name] for name in step.needs]
-                self._futures[step.name] = future = self._run(step, self.units, needs)
-                future.add_done_callback(partial(_set, self._ended, step.name))
-                (self._cached if idle else self._busy).add(step.name)
-
-    def _share_units(self) -> None:
-        """Give cores for which no stage waits to the units of those that run."""
-        elsewhere = self.units.elsewhere
-        while (elsewhere or (self._free and not any(map(self._is_ready, self._waiting)))) and (
-            unit := self.units.take()
-        ):
-            configured = run_unit.with_options(task_run_name=unit.name)
-            self._shared[unit.name] = future = configured.submit(unit, self.units, self._screen, return_state=False)
-            if not elsewhere:
-                self._busy.add(unit.name)
-            future.add_done_callback(partial(_set, self._ended, unit.name))
-
-    def _wait_for_next(self) -> str:
-        """The next stage or unit that ends, or nothing after a while.
-
-        The wait wakes up now and then: polars, which the data sets' modules load, has Ctrl-C restart system calls, and
-        a wait without end would never see it.
-        """
-        with suppress(Empty):
-            return self._ended.get(timeout=WAKE_SECONDS)
-        return ""
-
-    def _end(self, name: str) -> None:
-        self._busy.discard(name)
-        self._cached.discard(name)
-        if name in self._shared:  # its stage says how it ended
-            return
-        self._futures[name].wait()
-        state = self._futures[name].state
-        if state.is_completed():
-            self._succeeded.add(name)
-        else:
-            self._failed[name] = _message(state).removeprefix(f"{name.replace('@', ' ')}: ")
+    def is_idle(self, step: Step) -> bool:
+        """Whether a stage has nothing to do."""
+        return step.cached and not self.force
 
 
 def needs_of(suite: str, todo: Plan) -> Callable[[str], Needs]:
@@ -327,42 +281,19 @@ def needs_of(suite: str, todo: Plan) -> Callable[[str], Needs]:
     return lambda stage: Needs(**known.get(stage, known.get(stage.partition("@")[0], {})))
 
 
-def _set(ended: SimpleQueue[str], name: str, _: PrefectFuture[Any]) -> None:
-    ended.put(name)
-
-
-def _submit(
-    step: Step,
-    units: AnyUnits,
-    needs: list[PrefectFuture[Any]],
-    *,
-    project: Project,
-    processes: Processes,
-    screen: Lines,
-    force: bool,
-) -> PrefectFuture[Any]:
-    retried = step.name.partition("@")[0] == RETRIED
-    configured = run_stage.with_options(
-        name=step.name.partition("@")[0],
-        task_run_name=step.name,
-        retries=len(RETRY_DELAYS) if retried else 0,
-        retry_delay_seconds=RETRY_DELAYS if retried else 0,
-    )
-    return configured.submit(step, project, processes, units, screen, force, wait_for=needs, return_state=False)
-
-
-def _message(state: State[Any]) -> str:
+def _message(name: str, state: State[Any]) -> str:
     error = state.result(raise_on_failure=False)
-    return str(error) if isinstance(error, Exception) else str(state.message)
+    message = str(error) if isinstance(error, Exception) else str(state.message)
+    return message.removeprefix(f"{name.replace('@', ' ')}: ")
 
 
 @contextmanager
-def _stopping(walk: _Walk, project: Project) -> Iterator[None]:
+def _stopping(run: Run) -> Iterator[None]:
     """Whatever ends the run early (Ctrl-C, a cancelled flow run) ends its stages and units too."""
     try:
         yield
     except BaseException:
-        project.stopped.set()
-        walk.units.stop()
-        walk.processes.stop()
+        run.project.stopped.set()
+        run.units.stop()
+        run.processes.stop()
         raise

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flows.project import Project, name_of
+from flows.dvc import Project, errors, name_of, open_project, parameters
+from flows.execution import Processes, say
+from tasks.config import params, references
 from tasks.errors import ConfigurationError
+from tasks.stages import dvc_files
 
+CODE = "code"
+"""The stage that checks all parameters and fingerprints the code of all other stages."""
+CODE_FILE = "code.json"
 FIRST = "first run"
 """Why a stage runs of which neither the workspace nor DVC's cache has outputs."""
+LOST = {"deleted", "not in cache"}
+"""What DVC says of a file that is not there."""
 SHOWN = 3
 """Names in a reason; of more the rest is counted."""
-CODE = "code.json"
-PARAMETERS = "params"
-"""What DVC calls the hash of parameters."""
+_MISSING = object()
 
 
 @dataclass(frozen=True)
@@ -33,8 +40,8 @@ class Step:
     """What changed since its last run; empty if nothing did."""
     follows: tuple[str, ...]
     """Those of `needs` that will run first: it runs again if their outputs come out different."""
-    outputs: tuple[str, ...]
-    """Files and folders it writes, relative to the project."""
+    command: str = ""
+    """What it runs."""
 
     @property
     def cached(self) -> bool:
@@ -61,13 +68,6 @@ class Plan:
         """The steps that will, or may, run."""
         return tuple(step for step in self.steps if not step.cached)
 
-    def step(self, name: str) -> Step:
-        """The step called `name` (KeyError if there is none)."""
-        for step in self.steps:
-            if step.name == name:
-                return step
-        raise KeyError(name)
-
 
 def read(target: str, project: Project) -> Plan:
     """The stages below `target`, e.g. `report@gerai`, and what changed in them. Nothing is run.
@@ -89,76 +89,82 @@ def read_all(project: Project) -> list[Plan]:
     return [Plan(name_of(stage), tuple(_steps(project, stage, done))) for stage in last]
 
 
-def discard_damaged(todo: Plan, project: Project) -> list[str]:
-    """Remove what the stages that will run would read, where it is not what dvc.lock says; its paths.
+def needs(project: Project, stage: Any) -> Iterator[Any]:
+    """A stage and all that it needs, each after what it needs itself."""
+    done: set[Any] = set()
 
-    The stages that wrote it then have no outputs, so they come first: the plan must be read again.
-    """
-    written = {name: todo.step(name).address for step in todo.pending for name in step.needs if todo.step(name).cached}
-    return project.discard_damaged([project.stages[address] for address in written.values()])
+    def visit(stage: Any) -> Iterator[Any]:
+        if stage not in done:
+            done.add(stage)
+            for other in sorted(project.graph.successors(stage), key=name_of):
+                yield from visit(other)
+            yield stage
+
+    yield from visit(stage)
 
 
 def _steps(project: Project, target: Any, done: dict[Any, Step]) -> Iterator[Step]:
     """Every step after what it needs; done: those that are known already, which this adds to."""
-    for stage in project.needs(target):
+    for stage in needs(project, target):
         if stage not in done:
             needed = sorted(project.graph.successors(stage), key=name_of)
+            with errors():
+                reasons = _reasons(stage)
             done[stage] = Step(
                 name=name_of(stage),
                 address=stage.addressing,
                 needs=tuple(name_of(other) for other in needed),
-                reasons=_reasons(stage, project.changes(stage)),
+                reasons=reasons,
                 follows=tuple(name_of(other) for other in needed if not done[other].cached),
-                outputs=tuple(Path(out.fs_path).relative_to(project.root).as_posix() for out in stage.outs),
+                command=stage.cmd,
             )
         yield done[stage]
 
 
-_CODE_OF = {"download": "code or the user's own file changed"}
-"""Stage -> what its fingerprint is of, beside code alone."""
-
-
-def _reasons(stage: Any, changes: list[Any]) -> tuple[str, ...]:
-    """DVC's account of a stage's changes as short phrases; of many names the first few."""
-    if changes and not any(out.hash_info for out in stage.outs):
-        return (FIRST,)
-    reasons: list[str] = []
-    parameters: list[str] = []
-    files: list[str] = []
-    absent = False
-    for change in changes:
-        if isinstance(change, str):  # "changed command", "always changed"
-            reasons.append({"changed command": "command changed"}.get(change, change))
-            continue
-        for kind, entries in change.items():
-            for path, how in entries.items():
-                if isinstance(how, dict):
-                    by_code = Path(path).name == CODE
-                    reasons += [_CODE_OF.get(stage.name.partition("@")[0], "code changed")] if by_code else []
-                    parameters += [] if by_code else _parameters(stage, path, how)
-                elif kind == "changed deps" and how == "deleted":
-                    absent = True
-                elif how == "not in cache" and not any(out.exists for out in stage.outs):
-                    return (FIRST,)
-                elif how in ("deleted", "not in cache"):
-                    reasons.append("outputs missing")
-                else:
-                    files.append(f"{path} is new" if how == "new" else f"{path} changed")
-    reasons += [f"parameters changed: {_shorten(list(dict.fromkeys(parameters)))}"] if parameters else []
-    reasons += [_shorten(files)] if files else []
+def _reasons(stage: Any) -> tuple[str, ...]:
+    """What changed since a stage's last run, as short phrases; empty if nothing did."""
+    deps = [] if stage.frozen else stage.deps
+    of_parameters = [dep for dep in deps if hasattr(dep, "params")]
+    code = [dep for dep in of_parameters if Path(dep.def_path).name == CODE_FILE]
+    names = dict.fromkeys(name for dep in of_parameters if dep not in code for name in _differing_parameters(dep))
+    read = [change for dep in deps if dep not in of_parameters for change in dep.status().items()]
+    written = [change for out in stage.outs for change in out.status().items()]
+    lost = {how for _, how in written} & LOST
+    files = [f"{path} {'is new' if how == 'new' else 'changed'}" for path, how in (*read, *written) if how not in LOST]
+    what = "code or the user's own file" if name_of(stage).startswith("download@") else "code"
+    phrases = {
+        f"{what} changed": any(map(_differing_parameters, code)),
+        "outputs missing": lost,
+        "always changed": stage.is_callback or stage.always_changed,
+        "command changed": stage.changed_stage(),
+        f"parameters changed: {_shorten(list(names))}": names,
+        _shorten(files): files,
+    }
     # an input that is missing says nothing more than that the stage which writes it comes first
-    return tuple(dict.fromkeys(reasons)) or (("inputs missing",) if absent else ())
+    reasons = tuple(phrase for phrase, holds in phrases.items() if holds) or (("inputs missing",) if read else ())
+    nowhere = "not in cache" in lost and not any(out.exists for out in stage.outs)
+    return (FIRST,) if reasons and (nowhere or not any(out.hash_info for out in stage.outs)) else reasons
 
 
-def _parameters(stage: Any, path: str, keys: dict[str, str]) -> list[str]:
-    """Names of the parameters below the keys of a file that differ from those of the last run."""
-    names: list[str] = []
-    for dep in stage.deps:
-        if dep.hash_name == PARAMETERS and str(dep) == path:
-            before, now = dep.hash_info.value or {}, dep.read_params()
-            for key in keys:
-                names += _differing_names(key.rpartition(".")[2], before.get(key), now.get(key))
-    return names or [key.rpartition(".")[2] for key in keys]
+def _differing_parameters(dep: Any) -> list[str]:
+    """Names of the parameters below the keys of a file that differ from those of the last run.
+
+    DVC itself reads the file again for every stage, and visits all that it holds for every key.
+    """
+    before, now = dep.hash_info.value or {}, parameters(dep.fs_path)
+    keys = dep.params or {**before, **now}
+    return [
+        name
+        for key in keys
+        for name in _differing_names(key.rpartition(".")[2], before.get(key, _MISSING), _value(now, key))
+    ]
+
+
+def _value(table: Any, key: str) -> Any:
+    """What a key such as `experiments.a` stands for."""
+    for part in key.split("."):
+        table = table.get(part, _MISSING) if isinstance(table, dict) else _MISSING
+    return table
 
 
 def _differing_names(name: str, before: Any, now: Any) -> list[str]:
@@ -168,7 +174,32 @@ def _differing_names(name: str, before: Any, now: Any) -> list[str]:
     return [inner for key in {**before, **now} for inner in _differing_names(str(key), before.get(key), now.get(key))]
 
 
-def _shorten(names: list[str] | tuple[str, ...]) -> str:
+def _shorten(names: Sequence[str]) -> str:
+    """Names as a list; of many the first two."""
     if len(names) <= SHOWN:
         return ", ".join(names)
     return f"{', '.join(names[: SHOWN - 1])} and {len(names) - SHOWN + 1} more"
+
+
+@contextmanager
+def current_project(suite: str | None = None, *, patient: bool = True) -> Iterator[Project]:
+    """The project, all of it or what leads to a suite's report, with every dvc.yaml and code.json up to date.
+
+    Args:
+        suite, patient: as of `flows.dvc.open_project`.
+
+    Raises:
+        Busy: another process holds something that is needed, and nothing is to be waited for.
+        ConfigurationError: the parameters are wrong, or a dvc.yaml cannot be used.
+        StageFailed: the stage `code` failed.
+    """
+    loaded = params.load()
+    references.check_references(loaded)
+    for path in dvc_files.write(loaded):
+        say(path.as_posix(), "written anew from the parameters")
+    with open_project(suite, patient=patient) as project:
+        if CODE not in project.stages:  # a pipeline of somebody's own
+            references.check_configs(loaded)
+        elif project.reproduce(CODE, lambda command: Processes().run(command, print)):
+            say(CODE, "code.json is up to date")
+        yield project

@@ -53,10 +53,7 @@ def take_prepared(suite: str) -> None:
     Raises:
         ConfigurationError: the project's parameters are wrong, or lack what it needs; nothing was copied.
     """
-    if not _is_prepared(suite):
-        return
-    entries.take_back(suite)  # what a process that was killed has copied
-    if params.own_file(suite).is_file():
+    if not _is_prepared(suite) or params.own_file(suite).is_file():
         return
     params.load()  # what is wrong with other suites is no fault of this one
     ready = PREPARED / suite

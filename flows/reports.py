@@ -2,43 +2,32 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import secrets
 import threading
 from functools import partial
 from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path, PurePosixPath
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-SECONDS = 10.0
-"""Who asks for nothing for so long is left."""
 ADDRESS = "DPREC_REPORTS"
 """The variable that says where reports are served; runs of a schedule inherit it."""
 
 
 class _Server(ThreadingHTTPServer):
     def handle_error(self, *_: Any) -> None:
-        """Nothing: what a stranger sends and breaks off is nobody's to read."""
+        """Nothing: what a stranger sends and breaks off is for no terminal."""
 
 
 class _Reports(SimpleHTTPRequestHandler):
-    """The files of one folder, below a path that cannot be guessed; no lists of files."""
+    """The files of one folder, without lists of files."""
 
-    timeout = SECONDS
-
-    def __init__(self, *arguments: Any, secret: str, **options: Any) -> None:
-        self._secret = secret
-        super().__init__(*arguments, **options)
+    timeout = 10.0  # seconds; who asks for nothing for so long is left
 
     def send_head(self) -> Any:
-        start, secret, path = [*self.path.partition("?")[0].split("/", 2), "", ""][:3]
-        if start or not secrets.compare_digest(secret.encode(), self._secret.encode()):
-            return self.send_error(HTTPStatus.NOT_FOUND)
-        target = PurePosixPath("/", path.lstrip("/"))
-        if Path(self.translate_path(str(target))).is_dir():
-            target /= "index.html"  # without a redirect, which would not know the secret
-        self.path = str(target)
         try:
             return super().send_head()
         except ValueError:  # no name of a file
@@ -63,11 +52,12 @@ def serve(folder: Path) -> str:
         folder: what is served, e.g. data/reports; it need not be there yet.
 
     Returns:
-        The address of the folder, without a slash at its end.
+        The address of the folder, which cannot be guessed, without a slash at its end.
     """
-    secret = secrets.token_urlsafe(16)
-    handler = partial(_Reports, secret=secret, directory=str(folder.resolve()))
-    server = _Server(("127.0.0.1", 0), handler)
+    secret, above = secrets.token_urlsafe(16), TemporaryDirectory(prefix="dprec-")
+    atexit.register(above.cleanup)
+    Path(above.name, secret).symlink_to(folder.resolve())
+    server = _Server(("127.0.0.1", 0), partial(_Reports, directory=above.name))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     os.environ[ADDRESS] = f"http://127.0.0.1:{server.server_port}/{secret}"
     return os.environ[ADDRESS]

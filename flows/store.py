@@ -11,18 +11,18 @@ results are. Nobody needs to lock anything, and what is removed from a store is 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import secrets
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 from flows.execution import say
 from tasks.errors import ConfigurationError, DataError
 from tasks.stages import runs
-from tasks.stages.common import atomic_write, file_digest, text_digest
+from tasks.stages.common import atomic_write, file_digest
 
 RENAMED = {"file", "local", "sftp", "ssh", "smb"}
 """Where a file appears whole only if it is renamed into its place; object stores do so by themselves."""
@@ -51,7 +51,7 @@ class Store:
         """Put files and all below folders there, whose paths are relative, and a list of them; the list's name."""
         files = sorted({file for path in paths for file in (path.rglob("*") if path.is_dir() else [path])})
         listed = {file.as_posix(): self._put(file) for file in files if file.is_file()}
-        return self._put_text(json.dumps(listed, sort_keys=True))
+        return self._put(json.dumps(listed, sort_keys=True).encode())
 
     def get_files(self, listed: str, place: Path) -> None:
         """Write the files of a list below a folder.
@@ -59,10 +59,10 @@ class Store:
         Raises:
             DataError: one is missing, or not what its name says; then it is removed.
         """
-        with TemporaryDirectory(dir=place) as folder:
-            path = Path(folder) / "list"
-            self._get(listed, path)
-            table = _table(path)
+        path = place / ".list"
+        self._get(listed, path)
+        table = _texts(path, "list of inputs")
+        path.unlink()
         for name, digest in table.items():
             self._get(digest, _path_within(place, name))
 
@@ -88,7 +88,7 @@ class Store:
                 place.mkdir()
                 manifest = place / runs.MANIFEST
                 self._files.get_file(f"{self._root}/units/{folder}.json", str(manifest))
-                for name, kind in _manifest(manifest).items():
+                for name, kind in _texts(manifest, "manifest", "files").items():
                     if kind == "folder":
                         _path_within(place, name).mkdir(parents=True, exist_ok=True)
                     else:
@@ -101,32 +101,31 @@ class Store:
             return False
         return True
 
-    def _put(self, path: Path) -> str:
-        digest = file_digest(path)
+    def _put(self, content: Path | bytes) -> str:
+        """Put a file or some bytes there, unless they are; their SHA-256."""
+        if isinstance(content, Path):
+            digest, size = file_digest(content), content.stat().st_size
+        else:
+            digest, size = hashlib.sha256(content).hexdigest(), len(content)
         name = f"files/{digest}"
         try:
-            is_there = self._files.info(f"{self._root}/{name}")["size"] == path.stat().st_size
+            is_there = self._files.info(f"{self._root}/{name}")["size"] == size
         except FileNotFoundError:
             is_there = False
         if not is_there:
-            self._write(path, name)
+            self._write(content, name)
         return digest
 
-    def _put_text(self, text: str) -> str:
-        with TemporaryDirectory() as folder:
-            path = Path(folder) / text_digest(text)
-            path.write_text(text, encoding="utf-8")
-            return self._put(path)
-
-    def _write(self, path: Path, name: str) -> None:
+    def _write(self, content: Path | bytes, name: str) -> None:
         place = f"{self._root}/{name}"
         self._files.makedirs(place.rpartition("/")[0], exist_ok=True)
-        if not self._renames:
-            self._files.put_file(str(path), place)
-            return
-        partial = f"{place}.{secrets.token_hex(8)}.partial"
-        self._files.put_file(str(path), partial)
-        self._files.mv(partial, place)
+        first = f"{place}.{secrets.token_hex(8)}.partial" if self._renames else place
+        if isinstance(content, Path):
+            self._files.put_file(str(content), first)
+        else:
+            self._files.pipe_file(first, content)
+        if self._renames:
+            self._files.mv(first, place)
 
     def _get(self, digest: str, path: Path) -> None:
         if not SHA256.fullmatch(digest):
@@ -179,20 +178,15 @@ def line_of(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def _table(path: Path) -> dict[str, str]:
-    """Paths and names of a list of inputs."""
+def _texts(path: Path, what: str, *keys: str) -> dict[str, str]:
+    """Names and texts below some keys of a file of JSON."""
     try:
-        return {str(name): str(digest) for name, digest in json.loads(path.read_text(encoding="utf-8")).items()}
-    except (ValueError, AttributeError, RecursionError):
-        raise DataError(f"{path}: no list of inputs") from None
-
-
-def _manifest(path: Path) -> dict[str, str]:
-    """Names and kinds of what a unit's manifest lists."""
-    try:
-        return {str(name): str(kind) for name, kind in json.loads(path.read_text(encoding="utf-8"))["files"].items()}
+        content = json.loads(path.read_text(encoding="utf-8"))
+        for key in keys:
+            content = content[key]
+        return {str(name): str(text) for name, text in content.items()}
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise DataError(f"{path}: no manifest") from None
+        raise DataError(f"{path}: no {what}") from None
 
 
 def _path_within(place: Path, name: str) -> Path:

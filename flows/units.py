@@ -24,7 +24,7 @@ from tasks.stages.runs import LOCK, MANIFEST
 from tasks.stages.units import WORK
 
 WORTH_SECONDS = 4.0
-"""Of work that nobody has begun: with less, starting a process costs more than it saves."""
+"""Of work that no process has begun: with less, starting one costs more than it saves."""
 STAGES = "tasks.stages."
 
 
@@ -55,17 +55,19 @@ class Unit:
 class _Running:
     """A stage whose command runs."""
 
+    stage: str
     module: str
     argument: str
     since: float
     """`time.time()` when it began."""
     units: list[Unit] | None = None
     """None until they are known."""
-    before: int = 0
-    """How many were finished when that was asked."""
-    asked: bool = False
+    finished_before: int = 0
+    """Units that were finished when they were listed."""
+    listed: bool = False
+    """Whether they were asked for."""
     begun: bool = False
-    """It works on one of them."""
+    """Whether it works on one of them: before, it looks at those that are finished."""
     reason: str = ""
     """Why a unit failed."""
     taken: set[str] = field(default_factory=set)
@@ -76,23 +78,17 @@ class Units:
 
     Args:
         processes: runs what lists the units of a stage.
+        slots: of idle cores; every process takes one.
         changed: called when there may be more to take than before.
         force: results from before a stage began count as unfinished.
     """
 
-    elsewhere = False
-    """Whether other machines work on them."""
-    waiting: frozenset[str] = frozenset()
-    """Stages that only wait for their units."""
-
-    def __init__(self, processes: Processes, changed: Callable[[], None], *, force: bool = False) -> None:
-        self._processes = processes
-        self._changed = changed
-        self._force = force
+    def __init__(
+        self, processes: Processes, slots: threading.Semaphore, changed: Callable[[], None], *, force: bool = False
+    ) -> None:
+        self._processes, self._slots, self._changed, self._force = processes, slots, changed, force
         self._running: dict[str, _Running] = {}
         self._lock = threading.Lock()
-        self.asking = 0
-        """Processes that list units at this time."""
 
     def stop(self) -> None:
         """Nothing is left to stop: the processes are."""
@@ -107,13 +103,10 @@ class Units:
         Raises:
             StageFailed: with the reason of the unit.
         """
-        parts = units_of(command)
-        if parts is None:
+        if (parts := units_of(command)) is None:
             yield self._force
             return
-        running = _Running(*parts, since=time.time())
-        with self._lock:
-            self._running[stage] = running
+        running = self._running[stage] = _Running(stage, *parts, since=time.time())
         try:
             yield self._force
         except StageFailed:
@@ -122,27 +115,29 @@ class Units:
                 raise StageFailed(running.reason) from None
             raise
         finally:
-            with self._lock:
-                del self._running[stage]
+            del self._running[stage]
 
     def take(self) -> Unit | None:
-        """A unit that is worth a process of its own, which is the caller's then; None: there is none, or not yet."""
-        with self._lock:
-            running = dict(self._running)
-        best: tuple[float, Unit] | None = None
-        for stage, of in running.items():
-            if of.reason or time.time() - of.since < WORTH_SECONDS / 2:
-                continue
-            if of.units is None:
-                if not of.asked and _warm():
-                    self._ask(stage, of)
-                continue
-            left, seconds = self._remaining(of)
-            if left and seconds >= WORTH_SECONDS and (best is None or seconds > best[0]):
-                best = seconds, left[-1]
-        if best is None:
+        """A unit worth a process of its own and a slot for it, for `work_on`; None: there is none, or not yet."""
+        if not self._slots.acquire(blocking=False):
             return None
-        running[best[1].stage].taken.add(best[1].label)
+        best, most = None, WORTH_SECONDS
+        for running in list(self._running.values()):
+            if running.reason or time.time() - running.since < WORTH_SECONDS / 2:
+                continue
+            if running.units is None:
+                if not running.listed and _warm():
+                    running.listed = True
+                    threading.Thread(target=self._list, args=(running,), daemon=True).start()
+                    return None
+                continue
+            left, seconds = self._remaining(running)
+            if left and seconds >= most:
+                best, most = (running, left[-1]), seconds
+        if best is None:
+            self._slots.release()
+            return None
+        best[0].taken.add(best[1].label)
         return best[1]
 
     def work_on(self, unit: Unit, on_line: Callable[[str], None]) -> None:
@@ -151,34 +146,34 @@ class Units:
         Raises:
             StageFailed: with the unit's own last word.
         """
+        running = self._running.get(unit.stage)
+        force = f" --force {running.since}" if self._force and running is not None else ""
         try:
-            with self._lock:
-                running = self._running.get(unit.stage)
-            before = f" --force {running.since}" if self._force and running is not None else ""
-            self._processes.run(unit.command + before, on_line, of=unit.stage, force=False)
+            self._processes.run(unit.command + force, on_line, of=unit.stage, force=False)
         except Killed:
             raise
         except StageFailed as error:
             with self._lock:
-                running = self._running.get(unit.stage)
                 first = running is not None and not running.reason
                 if running is not None and first:
                     running.reason = str(error)
             if first:
                 self._processes.end(unit.stage)
             raise
+        finally:
+            self._slots.release()
 
-    def _remaining(self, of: _Running) -> tuple[list[Unit], float]:
-        """The units that nobody works on, and for how many seconds they will keep one process busy."""
-        units = of.units or []
-        done = {unit.label for unit in units if self._is_finished(unit, of.since)}
-        left = [unit for unit in units if unit.label not in done | of.taken]
-        of.begun = of.begun or any(map(_is_locked, left))
-        if not of.begun:  # it has still to see what was finished before
+    def _remaining(self, running: _Running) -> tuple[list[Unit], float]:
+        """The units that no process works on, and for how many seconds they will keep one process busy."""
+        units = running.units or []
+        done = {unit.label for unit in units if self._is_finished(unit, running.since)}
+        left = [unit for unit in units if unit.label not in done | running.taken]
+        running.begun = running.begun or any(map(_is_locked, left))
+        if not running.begun:
             return [], 0.0
         while left and _is_locked(left[-1]):
             left.pop()
-        each = (time.time() - of.since) / (1 + max(0, len(done) - of.before))
+        each = (time.time() - running.since) / (1 + max(0, len(done) - running.finished_before))
         return left, each * (len(left) - any(map(_is_locked, left)))
 
     def _is_finished(self, unit: Unit, since: float) -> bool:
@@ -188,21 +183,14 @@ class Units:
             return False
         return not self._force or written >= since
 
-    def _ask(self, stage: str, of: _Running) -> None:
-        of.asked = True
-        with self._lock:
-            self.asking += 1
-        threading.Thread(target=self._list, args=(stage, of), daemon=True).start()
-
-    def _list(self, stage: str, of: _Running) -> None:
+    def _list(self, running: _Running) -> None:
         try:
             with suppress(StageFailed):  # a stage that cannot be asked says itself what is wrong
-                units = list_units(self._processes, stage, of.module, of.argument)
-                of.before = sum(self._is_finished(unit, of.since) for unit in units)
-                of.units = units
+                units = list_units(self._processes, running.stage, running.module, running.argument)
+                running.finished_before = sum(self._is_finished(unit, running.since) for unit in units)
+                running.units = units
         finally:
-            with self._lock:
-                self.asking -= 1
+            self._slots.release()
             self._changed()
 
 

@@ -11,7 +11,8 @@ import runpy
 import signal
 import sys
 import threading
-from multiprocessing import forkserver, get_context
+from importlib import import_module
+from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
@@ -100,7 +101,6 @@ class Fork:
 
 def _run(module: str, arguments: list[str], environment: dict[str, str], output: Connection) -> None:
     os.setsid()
-    os.close(forkserver._forkserver._forkserver_alive_fd)  # type: ignore[attr-defined]  # else it outlives the run
     for stream in (1, 2):
         os.dup2(output.fileno(), stream)
     os.write(1, STARTED)
@@ -109,5 +109,6 @@ def _run(module: str, arguments: list[str], environment: dict[str, str], output:
     os.environ.clear()
     os.environ.update(environment)
     sys.path.insert(0, os.getcwd())
-    sys.argv = ["-m", *arguments]  # as `python -m` has it while packages are loaded: tasks.stages then sees to its end
+    sys.argv = ["-m", *arguments]  # as `python -m` has it while packages are loaded
+    import_module("tasks.stages")  # which then ends it with the run; the fork server ends with the last of its forks
     runpy.run_module(module, run_name="__main__", alter_sys=True)

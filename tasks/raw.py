@@ -5,11 +5,13 @@ What a data set holds is said by its schema; a protocol (`tasks.papers.<paper>.p
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import polars as pl
+import polars.selectors as cs
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict
@@ -81,6 +83,22 @@ class RawTables:
 def write_raw_schema(schema: RawSchema, folder: Path) -> None:
     """Write `schema.json` beside raw tables."""
     (folder / "schema.json").write_text(schema.model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+
+def write_raw(folder: Path, tables: Mapping[str, pl.DataFrame | None], **described: Any) -> None:
+    """Write raw tables with their schema into `folder`, which is made where it is missing.
+
+    Args:
+        tables: name -> the table, with whole numbers of any width for ids and ratings; None where it lies there.
+        described: fields of `RawSchema` but `tables`.
+    """
+    folder.mkdir(exist_ok=True)
+    ids = cs.by_name("user", "item", "source", "target", require_all=False) & cs.integer()
+    rating = cs.by_name("rating", require_all=False)
+    for name, table in tables.items():
+        if table is not None:
+            table.with_columns(ids.cast(pl.Int64), rating.cast(pl.Float32)).write_parquet(folder / f"{name}.parquet")
+    write_raw_schema(RawSchema(tables=tuple(sorted(tables)), **described), folder)
 
 
 def read_raw(folder: Path) -> RawTables:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from flows.project import Project, name_of, open_project
+from flows import plan
+from flows.dvc import Project, name_of, open_project
 from tasks.config.attacks import AttributeAttack, EdgeAttack, EmbeddingAttack, MembershipAttack, ReconstructionAttack
 from tasks.config.params import Params, load
 from tasks.errors import ConfigurationError
@@ -42,7 +43,7 @@ def listed(stage: Any) -> list[tuple[str, str]]:
 
 
 def below(project: Project, name: str) -> set[str]:
-    return {stage.addressing for stage in project.needs(project.stages[name])}
+    return {stage.addressing for stage in plan.needs(project, project.stages[name])}
 
 
 def test_every_dvc_yaml_is_what_the_table_says(params: Params) -> None:

@@ -66,27 +66,21 @@ def autoencoder_sampled(seed: int, n_samples: int = 40_000, epsilon: float = 2.0
 
 
 @on_cpu
-def rigorous(
-    seed: int, n_samples: int = 40_000, epsilon: float = 2.0, delta: float = DELTA, prior: str = "standard"
-) -> Samples:
-    """`dpvae-rigorous`."""
-    return _vae(seed, n_samples, epsilon, delta, prior)
+def rigorous(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, **more: Any) -> Samples:
+    """`dpvae-rigorous`; more: see `_vae`."""
+    return _vae(seed, n_samples, epsilon, **more)
 
 
 @on_cpu
-def rigorous_quantile(
-    seed: int, n_samples: int = 40_000, epsilon: float = 2.0, delta: float = DELTA, prior: str = "standard"
-) -> Samples:
+def rigorous_quantile(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, **more: Any) -> Samples:
     """`dpvae-rigorous` with a bound that follows a quantile: the gradients; the count has an audit of its own."""
-    return _vae(seed, n_samples, epsilon, delta, prior, quantile=0.5)
+    return _vae(seed, n_samples, epsilon, quantile=0.5, **more)
 
 
 @on_cpu
-def compact(
-    seed: int, n_samples: int = 40_000, epsilon: float = 2.0, delta: float = DELTA, prior: str = "standard"
-) -> Samples:
+def compact(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, **more: Any) -> Samples:
     """`dpvae-compact`: a frozen encoder, tied to nothing."""
-    return _vae(seed, n_samples, epsilon, delta, prior, frozen_encoder=True)
+    return _vae(seed, n_samples, epsilon, frozen_encoder=True, **more)
 
 
 @on_cpu
@@ -155,8 +149,9 @@ def _published(
     return _of_rows(model(config.model_validate(STEPS | PUBLISHED | own | more)), seed, n, batch_size)
 
 
-def _vae(seed: int, n: int, epsilon: float, delta: float, prior: str, **more: Any) -> Samples:
-    config = STEPS | ROWS | PRIVATE | {"epsilon_max": epsilon, "delta": delta, "prior": prior} | more
+def _vae(seed: int, n: int, epsilon: float, **more: Any) -> Samples:
+    """more: `delta` and `prior` of the configuration among others."""
+    config = STEPS | ROWS | PRIVATE | {"epsilon_max": epsilon, "delta": DELTA, "prior": "standard"} | more
     return _of_rows(VAE(VAEConfig.model_validate(config)), seed, n)
 
 

@@ -30,6 +30,8 @@ FACTORS: dict[str, Any] = {
     "epochs": 2, "iterations_per_epoch": 3, "dimension": 1, "scale": SCALE, "initial_spread": 0.0,
     "regularization": 0.0, "learning_rate": 1e-5,
 }  # fmt: skip
+SIZE = {"epochs": 1, "iterations_per_epoch": 200, "dimension": 10}
+"""Of the audits of claims, unless said otherwise."""
 RIGOROUS = FACTORS | {"alpha": 0.1, "accounting": "rigorous"}
 
 
@@ -64,33 +66,16 @@ def recommender(seed: int, n_samples: int = 20_000, epsilon: float = 3.0, delta:
 
 
 @on_cpu
-def published(
-    seed: int,
-    n_samples: int = 3_000,
-    epsilon: float = 0.1,
-    beta: float = 0.1,
-    epochs: int = 1,
-    iterations_per_epoch: int = 200,
-    dimension: int = 10,
-) -> Samples:
-    """The claim of `privsr`: the recommender, who drew h, over all iterations."""
-    size = {"epochs": epochs, "iterations_per_epoch": iterations_per_epoch, "dimension": dimension}
+def published(seed: int, n_samples: int = 3_000, epsilon: float = 0.1, beta: float = 0.1, **size: Any) -> Samples:
+    """The claim of `privsr`: the recommender, who drew h, over all iterations; size: what differs from `SIZE`."""
     own = {"alpha": 0.1, "accounting": "published", "beta": beta, "epsilon": epsilon, "learning_rate": 1e-9}
-    return _claimed_samples(PrivSR(PrivSRConfig.model_validate(FACTORS | size | own)), seed, n_samples)
+    return _claimed_samples(PrivSR(PrivSRConfig.model_validate(FACTORS | SIZE | size | own)), seed, n_samples)
 
 
 @on_cpu
-def factorisation(
-    seed: int,
-    n_samples: int = 3_000,
-    epsilon: float = 0.1,
-    epochs: int = 1,
-    iterations_per_epoch: int = 200,
-    dimension: int = 10,
-) -> Samples:
+def factorisation(seed: int, n_samples: int = 3_000, epsilon: float = 0.1, **size: Any) -> Samples:
     """The claim of `dpmf-ratings`, likewise."""
-    size = {"epochs": epochs, "iterations_per_epoch": iterations_per_epoch, "dimension": dimension}
-    config = DPMFConfig.model_validate(FACTORS | size | {"epsilon": epsilon, "learning_rate": 1e-9})
+    config = DPMFConfig.model_validate(FACTORS | SIZE | size | {"epsilon": epsilon, "learning_rate": 1e-9})
     return _claimed_samples(DPMF(config), seed, n_samples)
 
 

@@ -119,7 +119,7 @@ class AttackKind:
     bands: Mapping[str, float]
     """The same of the metrics that it measures; those of the task come first."""
     table: str | None = None
-    """Where metrics have all that was found: function (suite, metrics) -> what `attacks.parquet` has of it, sorted."""
+    """Where metrics have all that was found: function (results, paper) -> `attacks.parquet`."""
     task: str | None = None
     """The only task that has this; None: all tasks have."""
     each: str | None = None
@@ -167,6 +167,7 @@ ATTACKS = {
         module="attack_ratings",
         what="ratings to reconstruct",
         bands={"reconstruction/*": 0.03},
+        table="tasks.results.attacked:ratings",
         task="rating",
         each="tasks.stages.checks.attacks:reconstruction",
     ),
@@ -183,6 +184,7 @@ ATTACKS = {
             "*/precision-swapped": 0.1,
             "*/precision-weighted": 0.1,
         },
+        table="tasks.results.attacked:vectors",
         task="embedding",
         each="tasks.stages.checks.attacks:embeddings",
     ),

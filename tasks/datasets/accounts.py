@@ -6,6 +6,7 @@ Names and account ids tell who somebody is, so they stay in the raw files: raw t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from hashlib import md5
 from pathlib import Path
 
@@ -13,8 +14,9 @@ import numpy as np
 import polars as pl
 
 from tasks.contracts import Feature
-from tasks.datasets.text import allow, read_table, require_unique
+from tasks.datasets.files import Column, TextTable
 from tasks.errors import DataError
+from tasks.raw import write_raw
 
 BITS = 32
 GRAM = 4
@@ -88,46 +90,48 @@ def replace_ids(table: pl.DataFrame, users: pl.DataFrame, *columns: str) -> pl.D
     return table.with_columns(**new)
 
 
-def require_known(
-    path: Path, table: pl.DataFrame, column: str, users: pl.Series, where: str, first_line: int = 1
-) -> None:
-    """Refuse a table that names a user who is none of `users`, the users of the file `where`.
-
-    Raises:
-        DataError: as `allow`.
-    """
-    allow(path, table, column, pl.col(column).is_in(users.implode()), f"a user of {where}", first_line)
-
-
-def read_labels(path: Path, groups: Mapping[str, int], users: pl.Series, where: str) -> pl.DataFrame:
-    """What was found out about users: a tab-separated table with a header.
+def labels_table(name: str, groups: Mapping[str, int], kind: type[pl.DataType]) -> TextTable:
+    """The file of what was found out about users: tab-separated, with a header.
 
     Args:
         groups: name -> how many 0/1 it has: the columns `name_0`, `name_1`, ..., or `name` if it is one.
-        users: the users of the file `where`.
+        kind: of users' ids.
+    """
+    columns = {"user": Column(kind)}
+    for group, size in groups.items():
+        columns |= dict.fromkeys(_members(group, size), Column(pl.Int8, values=(0, 1), empty=True))
+    return TextTable(name, columns, "\t", headed=True, unique=("user",))
+
+
+def _members(group: str, size: int) -> list[str]:
+    return [f"{group}_{number}" for number in range(size)] if size > 1 else [group]
+
+
+def read_labels(path: Path, groups: Mapping[str, int], users: pl.Series, where: str) -> pl.DataFrame:
+    """What was found out about users of the file `where`.
 
     Returns:
-        user (as in `users`) and a list of int8 per group, null where it is not known; one row per row of the file.
+        user (as in `users`), and of each group a list of int8, or an int8 if it is one, null where it is not known; one
+        row per row of the file.
 
     Raises:
-        DataError: as `read_table`; a value is not 0 or 1; a group has only some of its values, or an occupation group
-            no 1; a user is unknown or repeated.
+        DataError: as `TextTable.read`; a value is not 0 or 1; a group has only some of its values, or an occupation
+            group no 1; a user is unknown or repeated.
     """
-    names = {group: [f"{group}_{i}" for i in range(n)] if n > 1 else [group] for group, n in groups.items()}
-    columns = [name for group in names.values() for name in group]
-    types = {"user": type(users.dtype)} | dict.fromkeys(columns, pl.Int8)
-    table = read_table(path, "\t", types, may_be_empty=columns, header="\t".join(types))
-    for name in columns:
-        allow(path, table, name, pl.col(name).is_in([0, 1]), "0 or 1", 2)
-    for group, members in names.items():
-        _require_complete(path, table, group, members)
-    require_known(path, table, "user", users, where, 2)
-    require_unique(path, table, ["user"], 2)
-    lists = [
-        pl.when(pl.col(members[0]).is_not_null()).then(pl.concat_list(members)).alias(group)
-        for group, members in names.items()
-    ]
-    return table.select("user", *lists)
+    file = labels_table(path.name, groups, type(users.dtype))
+    table = file.read(path.parent, {"user": (users, f"a user of {where}")})
+    members = {group: _members(group, size) for group, size in groups.items()}
+    for group, names in members.items():
+        _require_complete(path, table, group, names)
+    return table.select(
+        "user",
+        *(
+            pl.when(pl.col(names[0]).is_not_null())
+            .then(pl.concat_list(names) if len(names) > 1 else names[0])
+            .alias(group)
+            for group, names in members.items()
+        ),
+    )
 
 
 def _require_complete(path: Path, table: pl.DataFrame, group: str, members: list[str]) -> None:
@@ -139,6 +143,55 @@ def _require_complete(path: Path, table: pl.DataFrame, group: str, members: list
         none = table.select((pl.sum_horizontal(members) == 0) & pl.col(members[0]).is_not_null()).to_series().arg_true()
         if len(none):
             raise DataError(f"{path}:{none[0] + 2}: no occupation is marked; leave the fields empty if it is not known")
+
+
+@dataclass(frozen=True)
+class Profiles:
+    """What is known of the users of a network, beside the SimHash of their names."""
+
+    counts: tuple[str, ...]
+    gender: Feature
+    n_occupations: int
+    n_interests: int
+    more: tuple[str, ...] = ()
+    """Columns that are no features."""
+
+
+def write_network(
+    destination: Path, profiles: Profiles, people: pl.DataFrame, follows: pl.DataFrame, posts: pl.DataFrame
+) -> pl.DataFrame:
+    """Write the raw tables of a network into `destination`, whose name is the network's, and number its users anew.
+
+    Args:
+        people: user, name and the columns of `profiles`, with lists `occupation` and `interest`; one row per user.
+        follows: source, target. posts: user, text.
+
+    Returns:
+        id and number of its users (`number_users`).
+    """
+    numbers = number_users(people["user"], destination.name)
+    table = pl.concat([people, simhash(people["name"])], how="horizontal")
+    table = replace_ids(table, numbers, "user").sort("user")
+    bits = [feature.name for feature in SIMHASH]
+    several = {"occupation": occupation(pl.col("occupation")), "occupations": pl.col("occupation")}
+    labels = tuple(f"interests_{number}" for number in range(profiles.n_interests))
+    interests = {name: pl.col("interest").list.get(number) for number, name in enumerate(labels)}
+    social = replace_ids(follows, numbers, "source", "target").with_columns(relation=pl.lit("follow"))
+    counts = tuple(Feature(name=name, kind="numeric") for name in profiles.counts)
+    write_raw(
+        destination,
+        {
+            "users": table.select("user", *bits, *profiles.counts, "gender", **several).hstack(
+                table.select(profiles.more)
+            ),
+            "labels": table.select("user", **interests),
+            "social": social.sort("source", "target"),
+            "posts": replace_ids(posts, numbers, "user").sort("user", "text"),
+        },
+        features=(*SIMHASH, *counts, profiles.gender, occupation_feature(profiles.n_occupations)),
+        labels=labels,
+    )
+    return numbers
 
 
 def _md5(text: str, bits: int) -> int:

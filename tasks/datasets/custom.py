@@ -231,7 +231,7 @@ class _Ids:
     """Name of the file that lists them."""
 
 
-def convert(folder: Path, place: Path, options: ReadOptions) -> None:
+def convert(folder: Path, destination: Path, options: ReadOptions) -> None:
     """Write the raw tables: interactions, users with their features, social links.
 
     Ids stay whole numbers where all of them are, in all tables; otherwise they are text. All rows are kept: repeated
@@ -257,14 +257,14 @@ def convert(folder: Path, place: Path, options: ReadOptions) -> None:
         parts["social"] = _social(paths["social"], options.social, options.separator, people)
     if users is not None:
         parts["users"] = iter([users])
-    written = {table: _write_parts(rows, place, table) for table, rows in parts.items()}
+    written = {table: _write_parts(rows, destination, table) for table, rows in parts.items()}
     ids = {"user": people, "source": people, "target": people, "item": items}
     kinds = {name: pl.Int64() if seen.integral else pl.String() for name, seen in ids.items()}
     for table, files in written.items():
-        _settle(files, place / f"{table}.parquet", kinds)
+        _settle(files, destination / f"{table}.parquet", kinds)
     scale = options.rating_scale.as_contract if options.rating_scale else None
     time: Literal["seconds", "order", "none"] = options.time if options.time in ("order", "none") else "seconds"
-    write_raw_schema(RawSchema(tables=tuple(sorted(written)), features=features, scale=scale, time=time), place)
+    write_raw_schema(RawSchema(tables=tuple(sorted(written)), features=features, scale=scale, time=time), destination)
 
 
 def _find(folder: Path, table: str, named: bool) -> Path:
@@ -276,11 +276,11 @@ def _find(folder: Path, table: str, named: bool) -> Path:
     return files[0] if files else folder / table
 
 
-def _write_parts(parts: Iterator[pl.DataFrame], place: Path, table: str) -> list[Path]:
+def _write_parts(parts: Iterator[pl.DataFrame], destination: Path, table: str) -> list[Path]:
     """Files of the parts, in their order: a new one wherever ids turn from numbers into text."""
     files: list[Path] = []
     for schema, rows in groupby((rows.to_arrow(compat_level=OLDEST) for rows in parts), lambda rows: rows.schema):
-        files.append(place / f"{table}.{len(files)}.part")
+        files.append(destination / f"{table}.{len(files)}.part")
         with pq.ParquetWriter(files[-1], schema, compression="zstd") as out:
             for some in rows:
                 out.write_table(some)

@@ -9,35 +9,28 @@ from typing import Literal
 import polars as pl
 
 from tasks.contracts import RatingScale
-from tasks.datasets.fetch import FormFile, NoOptions, Options, Places, Source, copy_verified
-from tasks.datasets.matlab import Range, read_matrix
-from tasks.errors import DataError
-from tasks.raw import RawSchema, write_raw_schema
+from tasks.datasets.fetch import NoOptions, Options, Source, copied, form_files
+from tasks.datasets.matlab import Matrix, Range, read_release
+from tasks.raw import write_raw
 
 PAGE = "https://www.cse.msu.edu/~tangjili/trust.html"
 
 
-def _file(name: str, size: int | None = None, sha256: str | None = None) -> FormFile:
-    return FormFile(
-        name=f"epinions/{name}",
-        page=PAGE,
-        what=f"{name} of the Epinions data set",
-        mirror_path=f"epinions/{name}",
-        size=size,
-        sha256=sha256,
-    )
-
-
-PLAIN = (
-    _file("rating.mat"),  # nobody has published its checksum
-    _file("trustnetwork.mat", 731_441, "9cd648ab98c2e02799bfed0ae186dbc8736e97178d18bf471cc168770f39cf0a"),
+FILES = form_files(
+    "epinions",
+    PAGE,
+    "{} of the Epinions data set",
+    {
+        "rating.mat": None,  # nobody has published its checksum
+        "trustnetwork.mat": (731_441, "9cd648ab98c2e02799bfed0ae186dbc8736e97178d18bf471cc168770f39cf0a"),
+        "rating_with_timestamp.mat": (3_704_431, "a92e055b71b2e6ca70875979af79b90ef23360f4573204cade9a381ac1958509"),
+        "epinion_trust_with_timestamp.mat": (
+            596_309,
+            "ec7f46784b8f03fa3c1cadea85e0f3991af5aec8629e7124fdd03dfedd5f6ace",
+        ),
+    },
 )
-TIMED = (
-    _file("rating_with_timestamp.mat", 3_704_431, "a92e055b71b2e6ca70875979af79b90ef23360f4573204cade9a381ac1958509"),
-    _file(
-        "epinion_trust_with_timestamp.mat", 596_309, "ec7f46784b8f03fa3c1cadea85e0f3991af5aec8629e7124fdd03dfedd5f6ace"
-    ),
-)
+PLAIN, TIMED = FILES[:2], FILES[2:]
 SOURCE = Source(
     name="epinions",
     address=PAGE,
@@ -75,31 +68,34 @@ _RATING: dict[str, Range] = {
     "helpfulness": (0, None),
     "slot": SLOTS,
 }
-_TRUST: dict[str, Range] = {"source": (1, None), "target": (1, None), "slot": SLOTS}
-
-
-def source(options: ObtainOptions) -> Source:
-    """What is said about a release."""
-    if options.release == "timestamps":
-        return SOURCE
-    return replace(
+_TRUST: dict[str, Range] = {"source": (1, None), "target": (1, None)}
+RELEASES = {
+    "plain": (Matrix("rating.mat", "rating", _RATING, minimum=4), Matrix("trustnetwork.mat", "trustnetwork", _TRUST)),
+    "timestamps": (
+        Matrix("rating_with_timestamp.mat", "rating", _RATING),
+        Matrix("epinion_trust_with_timestamp.mat", "trust", _TRUST | {"slot": SLOTS}),
+    ),
+}
+VARIANTS = {
+    "timestamps": SOURCE,
+    "plain": replace(
         SOURCE,
         holds="ratings of products; 355,754 trust relations",
         size=sum(file.size or 0 for file in PLAIN),
         files=PLAIN,
-    )
+    ),
+}
 
 
-def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
-    """Put the release's two files into `folder`.
-
-    Raises:
-        DataError: a file cannot be had, or is not the published one.
-    """
-    copy_verified(source(options).files, folder, places)
+def source(options: ObtainOptions) -> Source:
+    """What is said about a release."""
+    return VARIANTS[options.release]
 
 
-def convert(folder: Path, place: Path, _: NoOptions) -> None:
+obtain = copied(source)
+
+
+def convert(folder: Path, destination: Path, _: NoOptions) -> None:
     """Write interactions (with `category`, `helpfulness` and `slot`, int64) and social (with `slot`).
 
     A time slot is no time: it is a column of its own, `timestamp` is null, and the schema's `time` is "none", since
@@ -110,26 +106,19 @@ def convert(folder: Path, place: Path, _: NoOptions) -> None:
     more to do with what they rated than chance has it (a test shows it), and no map between the numbers was published.
 
     Raises:
-        DataError: a file is missing, is not what `matlab.read_matrix` takes, or both releases are there.
+        DataError: a file is missing, is not what `Matrix.read` takes, or both releases are there.
     """
-    releases = [name for name in ("rating.mat", "rating_with_timestamp.mat") if (folder / name).is_file()]
-    if len(releases) != 1:
-        what = "both releases are" if releases else "no rating.mat or rating_with_timestamp.mat is"
-        raise DataError(f"{folder}: {what} there; run the download stage again")
-    if releases[0] == "rating.mat":
-        ratings = read_matrix(folder / "rating.mat", "rating", _RATING, least=4)
-        pairs = {name: allowed for name, allowed in _TRUST.items() if name != "slot"}
-        trust = read_matrix(folder / "trustnetwork.mat", "trustnetwork", pairs)
-    else:
-        ratings = read_matrix(folder / "rating_with_timestamp.mat", "rating", _RATING)
-        trust = read_matrix(folder / "epinion_trust_with_timestamp.mat", "trust", _TRUST)
+    ratings, trust = read_release(folder, RELEASES)
     nothing = pl.lit(None, pl.Int64)
-    absent = {name: nothing for name in _RATING if name not in ratings.columns}
-    ratings = ratings.with_columns(pl.col("rating").cast(pl.Float32), timestamp=nothing, **absent)
-    ratings = ratings.select("user", "item", "rating", "timestamp", "category", "helpfulness", "slot")
-    ratings.write_parquet(place / "interactions.parquet")
+    ratings = ratings.with_columns(timestamp=nothing, **dict.fromkeys(_RATING.keys() - set(ratings.columns), nothing))
     if "slot" not in trust.columns:
         trust = trust.with_columns(slot=nothing)
-    trust = trust.select("source", "target", pl.lit("trust").alias("relation"), "slot")
-    trust.write_parquet(place / "social.parquet")
-    write_raw_schema(RawSchema(tables=("interactions", "social"), scale=SCALE, unrated=0), place)
+    write_raw(
+        destination,
+        {
+            "interactions": ratings.select("user", "item", "rating", "timestamp", "category", "helpfulness", "slot"),
+            "social": trust.select("source", "target", pl.lit("trust").alias("relation"), "slot"),
+        },
+        scale=SCALE,
+        unrated=0,
+    )

@@ -6,10 +6,11 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -81,6 +82,11 @@ class RemoteFile:
         return self.address.rpartition("/")[2]
 
     @property
+    def below(self) -> str:
+        """Where it lies below the folder of its data set."""
+        return self.name
+
+    @property
     def limit(self) -> int:
         """Most bytes that a re-packed copy may have."""
         return 2 * self.size
@@ -104,9 +110,31 @@ class FormFile:
     limit: int = 32 << 30
     """Most bytes that are taken from a mirror's address."""
 
+    @property
+    def below(self) -> str:
+        """Where it lies below the folder of its data set: the name without its first folder."""
+        first, _, rest = self.name.partition("/")
+        return rest or first
+
     def instruction(self, placed: Path) -> str:
         """Three lines: where, what, where to put it."""
         return f"get it at: {self.page}\nask for: {self.what}\nput it at: {placed / self.name}"
+
+
+def form_files(
+    dataset: str, page: str, what: str, files: Mapping[str, tuple[int, str] | None], mirror: str = ""
+) -> tuple[FormFile, ...]:
+    """Files that one page gives out.
+
+    Args:
+        dataset: folder of them all below data/placed, and in a mirror unless `mirror` names another.
+        what: to ask for, with `{}` for a file's name.
+        files: name -> bytes and SHA-256, None where they are not known.
+    """
+    return tuple(
+        FormFile(f"{dataset}/{name}", page, what.format(name), f"{mirror or dataset}/{name}", *(known or ()))
+        for name, known in files.items()
+    )
 
 
 @dataclass(frozen=True)
@@ -161,10 +189,12 @@ def local_file(file: RemoteFile | FormFile, places: Places, retries: RetryPolicy
         yield _in_folder(places.mirror_folder, file, places.placed)
         return
     mirror = places.mirror_address
-    if mirror is None and isinstance(file, FormFile):
+    if mirror:
+        address = _mirror_address(mirror, file.mirror_path)
+    elif isinstance(file, RemoteFile):
+        address = file.address
+    else:
         raise ByHandError(f"{file.name} has to be fetched by hand\n{file.instruction(places.placed)}")
-    official = isinstance(file, RemoteFile) and mirror is None
-    address = _mirror_address(mirror, file.mirror_path) if mirror else _address(file)
     places.downloads.mkdir(parents=True, exist_ok=True)
     # The address is part of the name: what one server sent is never continued with what another sends.
     name = f"{hashlib.sha256(address.encode()).hexdigest()[:12]}-{Path(file.name).name}"
@@ -172,12 +202,12 @@ def local_file(file: RemoteFile | FormFile, places: Places, retries: RetryPolicy
     if not target.is_file():
         otherwise = f"set DPREC_MIRROR to a mirror's folder or address, or place the file at {path}"
         partial = target.with_name(f"{target.name}.partial")
-        size = file.size if official else None
-        transfer = Transfer(address, partial, size, file.limit, otherwise)
-        transfer.run(progress=places.progress, retries=retries)
+        Transfer(address, partial, None if mirror else file.size, file.limit, otherwise).run(
+            progress=places.progress, retries=retries
+        )
         rename(partial, target)
     try:
-        if official:
+        if not mirror:
             verify(target, file)
         yield target
     except DataError:
@@ -186,33 +216,32 @@ def local_file(file: RemoteFile | FormFile, places: Places, retries: RetryPolicy
     target.unlink(missing_ok=True)
 
 
-def copy(file: RemoteFile | FormFile, folder: Path, places: Places) -> Path:
-    """Put a copy of `file` into `folder` under its base name.
+def copy_files(files: Iterable[RemoteFile | FormFile], folder: Path, places: Places) -> None:
+    """Put copies of files into `folder`, if they are what is known of the published ones.
 
     Raises:
-        DataError: as in `local_file`.
-    """
-    target = folder / Path(file.name).name
-    with local_file(file, places) as path:
-        shutil.copyfile(path, target)
-    return target
-
-
-def copy_verified(files: Iterable[RemoteFile | FormFile], folder: Path, places: Places) -> None:
-    """Put copies of files into `folder` under their base names, if they are what is known of the published ones.
-
-    Raises:
-        DataError: as in `local_file` and `verify`.
+        ByHandError, DataError: as in `local_file` and `verify`.
     """
     for file in files:
+        target = folder / file.below
+        target.parent.mkdir(parents=True, exist_ok=True)
         with local_file(file, places) as path:
             verify(path, file)
-            shutil.copyfile(path, folder / Path(file.name).name)
+            shutil.copyfile(path, target)
 
 
-def _address(file: RemoteFile | FormFile) -> str:
-    assert isinstance(file, RemoteFile)
-    return file.address
+def copied(source: Callable[[Any], Source]) -> Callable[[Path, Places, Any], None]:
+    """The `obtain` of a data set whose files are taken as they are.
+
+    Args:
+        source: options -> what is said of the data set, with its files.
+    """
+
+    def obtain(folder: Path, places: Places, options: BaseModel) -> None:
+        """Fill `folder` with the files of the source; errors as in `copy_files`."""
+        copy_files(source(options).files, folder, places)
+
+    return obtain
 
 
 def _mirror_address(mirror: str, path: str) -> str:
@@ -227,27 +256,22 @@ def verify(path: Path, file: RemoteFile | FormFile) -> None:
     Raises:
         DataError: one differs (says expected and found).
     """
-    downloaded = isinstance(file, RemoteFile)
-    expected = {"size": None if file.size is None else f"{file.size:,} bytes"}
+    where, again = str(path), "it is not the published file, or not whole: get it again"
+    expected = {"size": None if file.size is None else f"{file.size:,} bytes", "sha256": file.sha256}
     if isinstance(file, RemoteFile):
-        expected["md5"] = file.md5
-    expected["sha256"] = file.sha256
-    got = {"size": f"{path.stat().st_size:,} bytes"}
+        where = file.address
+        again = "the copy was deleted, run it again, and if it differs again the published file has changed"
+        expected = {"size": expected["size"], "md5": file.md5, "sha256": file.sha256}
     for what, value in expected.items():
         if value is None:
             continue
-        if what not in got:
+        if what == "size":
+            actual = f"{path.stat().st_size:,} bytes"
+        else:
             with path.open("rb") as content:
-                got[what] = hashlib.file_digest(content, what).hexdigest()
-        if got[what] != value:
-            raise DataError(
-                f"{file.address if isinstance(file, RemoteFile) else path}: {what} is {got[what]}, expected {value}; "
-                + (
-                    "the copy was deleted, run it again, and if it differs again the published file has changed"
-                    if downloaded
-                    else "it is not the published file, or not whole: get it again"
-                )
-            )
+                actual = hashlib.file_digest(content, what).hexdigest()
+        if actual != value:
+            raise DataError(f"{where}: {what} is {actual}, expected {value}; {again}")
 
 
 def _in_folder(mirror: Path, file: RemoteFile | FormFile, placed: Path) -> Path:

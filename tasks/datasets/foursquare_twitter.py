@@ -6,38 +6,41 @@ is, and never join this with other data about the same networks.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.contracts import Feature
-from tasks.datasets.accounts import GENDER, SIMHASH, occupation, occupation_feature, require_known
-from tasks.datasets.fetch import FormFile, NoOptions, Places, Source, copy_verified
+from tasks.datasets.accounts import GENDER, SIMHASH, occupation, occupation_feature
+from tasks.datasets.fetch import NoOptions, Source, copied, form_files
+from tasks.datasets.files import Column, Listed, check
 from tasks.datasets.tables import from_arrow
 from tasks.datasets.text import allow, require_unique
 from tasks.errors import DataError
-from tasks.raw import RawSchema, write_raw_schema
+from tasks.raw import write_raw
 
 PAGE = "https://github.com/RingBDStack/DP-CroSUE"
 
 
-def _file(name: str, size: int, sha256: str) -> FormFile:
-    place = f"foursquare-twitter/{name}"
-    what = f"{name}, made of the release by whoever keeps the mirror: the page has no pseudonymised copy"
-    return FormFile(name=place, page=PAGE, what=what, mirror_path=place, size=size, sha256=sha256)
-
-
-FILES = (
-    _file("anchors.parquet", 13_445, "08db74ec90e3b675203a85443a75689994ab28d8f651b03b2eb959db66dae447"),
-    _file("foursquare_follows.parquet", 170_358, "0610982973d1565f40d9044a76fe3e00ddd762ae03bb854705a71d4cb0940b96"),
-    _file(
-        "foursquare_text_vectors.parquet", 3_343_356, "85f725d92a32a6c8359dc9fea14aa63ff9c07448bae267cb9943b5d5eebae861"
-    ),
-    _file("foursquare_users.parquet", 95_092, "581f4f2e77475429a994d09895a275d9cf56b9d274dcdcb897af9be6c5ab0479"),
-    _file("twitter_users.parquet", 92_255, "674cd0e80cbc15b12af11822ebebfee5539f818a7f6aba8b6dd2b9608129512e"),
+FILES = form_files(
+    "foursquare-twitter",
+    PAGE,
+    "{}, made of the release by whoever keeps the mirror: the page has no pseudonymised copy",
+    {
+        "anchors.parquet": (13_445, "08db74ec90e3b675203a85443a75689994ab28d8f651b03b2eb959db66dae447"),
+        "foursquare_follows.parquet": (170_358, "0610982973d1565f40d9044a76fe3e00ddd762ae03bb854705a71d4cb0940b96"),
+        "foursquare_text_vectors.parquet": (
+            3_343_356,
+            "85f725d92a32a6c8359dc9fea14aa63ff9c07448bae267cb9943b5d5eebae861",
+        ),
+        "foursquare_users.parquet": (95_092, "581f4f2e77475429a994d09895a275d9cf56b9d274dcdcb897af9be6c5ab0479"),
+        "twitter_users.parquet": (92_255, "674cd0e80cbc15b12af11822ebebfee5539f818a7f6aba8b6dd2b9608129512e"),
+    },
 )
 SOURCE = Source(
     name="foursquare-twitter",
@@ -62,30 +65,24 @@ OCCUPATIONS, INTERESTS, VECTOR = 18, 9, 300
 COUNTS = ("count_a", "count_b", "count_c")
 """Three counts of a Foursquare profile. Which is which is not said."""
 LABELS = tuple(f"interests_{number}" for number in range(INTERESTS))
-_HASH = {feature.name: pl.Int64() for feature in SIMHASH}
 _INDICATORS = {"occupation": OCCUPATIONS, "interests": INTERESTS, "interests_joint": INTERESTS}
-_FOURSQUARE: dict[str, pl.DataType] = {
-    "user": pl.Int64(),
-    **_HASH,
-    **dict.fromkeys((*COUNTS, "tips", "gender"), pl.Int64()),
-    **dict.fromkeys(_INDICATORS, pl.List(pl.Int64)),
-}
 _TWITTER_COUNTS = ("tweets", "following", "followers")
-_TWITTER: dict[str, pl.DataType] = {"user": pl.Int64(), **_HASH, **dict.fromkeys(_TWITTER_COUNTS, pl.Int64())}
-_VECTORS: dict[str, pl.DataType] = {"user": pl.Int64()} | {f"v{n}": pl.Float32() for n in range(VECTOR)}
+_NUMBER, _BIT = Column(pl.Int64, 0), Column(pl.Int64, values=(0, 1))
+_HASH = dict.fromkeys((feature.name for feature in SIMHASH), _BIT)
+_LARGEST = float(np.finfo(np.float32).max)
+_FOURSQUARE = (
+    {"user": _NUMBER, **_HASH, **dict.fromkeys(COUNTS, replace(_NUMBER, empty=True)), "tips": _NUMBER}
+    | {"gender": replace(_BIT, empty=True)}
+    | dict.fromkeys(_INDICATORS, Column(pl.List(pl.Int64), empty=True))
+)
+_TWITTER = {"user": _NUMBER, **_HASH, **dict.fromkeys(_TWITTER_COUNTS, _NUMBER)}
+_FINITE = Column(pl.Float32, -_LARGEST, _LARGEST, what="a finite number")
+_VECTORS = {"user": Column(pl.Int64), **dict.fromkeys((f"v{n}" for n in range(VECTOR)), _FINITE)}
+obtain = copied(lambda _: SOURCE)
 
 
-def obtain(folder: Path, places: Places, _: NoOptions) -> None:
-    """Fill `folder` with `FILES`.
-
-    Raises:
-        DataError: a file cannot be had, or is not the one that is known.
-    """
-    copy_verified(FILES, folder, places)
-
-
-def convert(folder: Path, place: Path, _: NoOptions) -> None:
-    """Write anchors (source: Foursquare, target: Twitter) and the networks `foursquare` and `twitter` into `place`.
+def convert(folder: Path, destination: Path, _: NoOptions) -> None:
+    """Write anchors (source: Foursquare, target: Twitter) and both networks, each in a folder of its own.
 
     foursquare: users with SimHash, three counts (null where missing), gender and occupation as features, and beside
     them `tips` (how many the user wrote; not among the authors' attributes) and `occupations`, a list of 18 indicators,
@@ -100,71 +97,44 @@ def convert(folder: Path, place: Path, _: NoOptions) -> None:
             missing or not allowed, or a vector not finite; a user, anchor or vector is there twice; an unknown user is
             named (names file and row, counted from 1).
     """
-    path, seen = folder / "foursquare_users.parquet", folder / "twitter_users.parquet"
-    users = _read(path, _FOURSQUARE, may_be_null={*COUNTS, "gender", *_INDICATORS})
-    _check_users(path, users, (*COUNTS, "tips"))
-    allow(path, users, "gender", pl.col("gender").is_in([0, 1]), "0 or 1")
+    people, accounts = "foursquare_users.parquet", "twitter_users.parquet"
+    users = _read(folder / people, _FOURSQUARE, ["user"])
     for name, size in _INDICATORS.items():
-        _check_indicators(path, users[name], size)
-    twitter = _read(seen, _TWITTER)
-    _check_users(seen, twitter, _TWITTER_COUNTS)
+        _check_indicators(folder / people, users[name], size)
+    twitter = _read(folder / accounts, _TWITTER, ["user"])
+    member, account = (users["user"], f"a user of {people}"), (twitter["user"], f"a user of {accounts}")
+    pair = {"follower": Column(pl.Int64), "followee": Column(pl.Int64)}
+    follows = _read(folder / "foursquare_follows.parquet", pair, [], {"follower": member, "followee": member})
+    vectors = _read(folder / "foursquare_text_vectors.parquet", _VECTORS, ["user"], {"user": member})
+    pair = {"foursquare": Column(pl.Int64), "twitter": Column(pl.Int64)}
+    anchors = _read(folder / "anchors.parquet", pair, list(pair), {"foursquare": member, "twitter": account})
 
-    follows_path = folder / "foursquare_follows.parquet"
-    follows = _read(follows_path, {"follower": pl.Int64(), "followee": pl.Int64()})
-    for name in follows.columns:
-        require_known(follows_path, follows, name, users["user"], path.name)
-    vectors_path = folder / "foursquare_text_vectors.parquet"
-    vectors = _read(vectors_path, _VECTORS)
-    numbers = list(_VECTORS)[1:]
-    if not vectors.select(pl.all_horizontal(pl.col(numbers).is_finite().all())).item():
-        for name in numbers:
-            allow(vectors_path, vectors, name, pl.col(name).is_finite(), "a finite number")
-    require_known(vectors_path, vectors, "user", users["user"], path.name)
-    require_unique(vectors_path, vectors, ["user"])
-    anchors_path = folder / "anchors.parquet"
-    anchors = _read(anchors_path, {"foursquare": pl.Int64(), "twitter": pl.Int64()})
-    for name, people, where in (("foursquare", users, path), ("twitter", twitter, seen)):
-        require_known(anchors_path, anchors, name, people["user"], where.name)
-        require_unique(anchors_path, anchors, [name])
-
-    anchors.select(source="foursquare", target="twitter").write_parquet(place / "anchors.parquet")
-    write_raw_schema(RawSchema(tables=("anchors",), networks=("foursquare", "twitter")), place)
-    (place / "foursquare").mkdir()
-    _write_users(place / "foursquare", users)
-    social = follows.select(source="follower", target="followee", relation=pl.lit("follow"))
-    social.write_parquet(place / "foursquare/social.parquet")
-    vectors.select("user", vector=pl.concat_arr(numbers)).write_parquet(place / "foursquare/vectors.parquet")
-    features = (*SIMHASH, *_numbers(COUNTS), GENDER, occupation_feature(OCCUPATIONS))
-    tables = ("labels", "social", "users", "vectors")
-    write_raw_schema(RawSchema(tables=tables, features=features, labels=LABELS), place / "foursquare")
-    (place / "twitter").mkdir()
-    twitter.write_parquet(place / "twitter/users.parquet")
-    write_raw_schema(RawSchema(tables=("users",), features=(*SIMHASH, *_numbers(_TWITTER_COUNTS))), place / "twitter")
-
-
-def _numbers(names: tuple[str, ...]) -> tuple[Feature, ...]:
-    return tuple(Feature(name=name, kind="numeric") for name in names)
-
-
-def _write_users(place: Path, users: pl.DataFrame) -> None:
-    people = users.with_columns(
+    anchors = anchors.select(source="foursquare", target="twitter")
+    write_raw(destination, {"anchors": anchors}, networks=("foursquare", "twitter"))
+    profiles = users.drop("interests", "interests_joint").with_columns(
         pl.col("gender").cast(pl.String), occupation=occupation(pl.col("occupation")), occupations="occupation"
     )
-    people.drop("interests", "interests_joint").write_parquet(place / "users.parquet")
     interests = {
         f"{new}_{number}": pl.col(name).list.get(number).cast(pl.Int8)
         for name, new in (("interests", "interests"), ("interests_joint", "joint"))
         for number in range(INTERESTS)
     }
-    users.select("user", **interests).write_parquet(place / "labels.parquet")
+    write_raw(
+        destination / "foursquare",
+        {
+            "users": profiles,
+            "labels": users.select("user", **interests),
+            "social": follows.select(source="follower", target="followee", relation=pl.lit("follow")),
+            "vectors": vectors.select("user", vector=pl.concat_arr(vectors.columns[1:])),
+        },
+        features=(*SIMHASH, *_numbers(COUNTS), GENDER, occupation_feature(OCCUPATIONS)),
+        labels=LABELS,
+    )
+    write_raw(destination / "twitter", {"users": twitter}, features=(*SIMHASH, *_numbers(_TWITTER_COUNTS)))
 
 
-def _check_users(path: Path, users: pl.DataFrame, counts: tuple[str, ...]) -> None:
-    for name in ("user", *counts):
-        allow(path, users, name, pl.col(name) >= 0, "0 or more")
-    require_unique(path, users, ["user"])
-    for feature in SIMHASH:
-        allow(path, users, feature.name, pl.col(feature.name).is_in([0, 1]), "0 or 1")
+def _numbers(names: tuple[str, ...]) -> tuple[Feature, ...]:
+    return tuple(Feature(name=name, kind="numeric") for name in names)
 
 
 def _check_indicators(path: Path, lists: pl.Series, size: int) -> None:
@@ -175,8 +145,8 @@ def _check_indicators(path: Path, lists: pl.Series, size: int) -> None:
     allow(path, lists.cast(pl.List(pl.String)).list.join("").to_frame(), lists.name, right, what)
 
 
-def _read(path: Path, columns: Mapping[str, pl.DataType], may_be_null: Collection[str] = ()) -> pl.DataFrame:
-    """A Parquet file with exactly these columns."""
+def _read(path: Path, columns: Mapping[str, Column], unique: list[str], listed: Listed | None = None) -> pl.DataFrame:
+    """A Parquet file with exactly these columns, none of whose values is there twice in a column of `unique`."""
     try:
         table = from_arrow(pq.ParquetFile(path).read())  # polars panics where a file is not what its footer says
     except FileNotFoundError:
@@ -188,11 +158,16 @@ def _read(path: Path, columns: Mapping[str, pl.DataType], may_be_null: Collectio
         raise DataError(f"{path}: column {missing[0]!r} is missing; is it the right file?")
     if extra := [name for name in table.columns if name not in columns]:
         raise DataError(f"{path}: column {extra[0]!r} is not expected; is it the right file?")
-    for name, kind in columns.items():
-        if table.schema[name] != kind:
-            raise DataError(f"{path}: column {name!r} is {table.schema[name]}, not {kind}; is it the right file?")
-        if name not in may_be_null and table[name].null_count():
+    for name, column in columns.items():
+        if table.schema[name] != column.kind:
+            raise DataError(
+                f"{path}: column {name!r} is {table.schema[name]}, not {column.kind}; is it the right file?"
+            )
+        if not column.empty and table[name].null_count():
             raise DataError(f"{path}:{table[name].is_null().arg_true()[0] + 1}: {name} is missing")
     if table.is_empty():
         raise DataError(f"{path}: has no rows; run the download stage again")
+    check(path, table, columns, listed)
+    for name in unique:
+        require_unique(path, table, [name])
     return table.select(*columns)

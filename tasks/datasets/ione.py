@@ -11,27 +11,17 @@ from pathlib import Path
 
 import polars as pl
 
-from tasks.datasets.fetch import FormFile, NoOptions, Places, Source, copy_verified
-from tasks.datasets.text import allow, read_table, require_unique
+from tasks.datasets.fetch import NoOptions, Source, copied, form_files
+from tasks.datasets.files import Column, TextTable, check
+from tasks.datasets.text import allow
 from tasks.errors import DataError
-from tasks.raw import RawSchema, write_raw_schema
+from tasks.raw import write_raw
 
 PAGE = "https://github.com/ColaLL/IONE"
 NETWORKS = ("foursquare", "twitter")
 ANCHORS = "twitter_foursquare_groundtruth"
 TENTHS = range(1, 10)
 """Of the anchors, about so many tenths are for training in the published splits."""
-
-
-def _file(name: str, size: int, sha256: str) -> FormFile:
-    return FormFile(
-        name=f"ione/{name}",
-        page=PAGE,
-        what=f"AcrossNetworkEmbeddingData/{name}",
-        mirror_path=f"foursquare-twitter/ione-topology/{name}",
-        size=size,
-        sha256=sha256,
-    )
 
 
 _FOLLOWS = {
@@ -59,9 +49,13 @@ _GROUNDTRUTH = {
     "9.foldtrain.test.": (681, "55a2ed44c5e75eefa1ec35ff0e689b0b457ef1ca353f0a8b3cb436efd26971c3"),
     "9.foldtrain.train.": (6_254, "3d8d430b6ae0e093b80b373806afebbfa0b6d4829a873272a2e73e4427107afd"),
 }
-FILES = (
-    *(_file(f"{name}/following.number", *content) for name, content in _FOLLOWS.items()),
-    *(_file(f"{ANCHORS}/groundtruth.{name}number", *content) for name, content in _GROUNDTRUTH.items()),
+FILES = form_files(
+    "ione",
+    PAGE,
+    "AcrossNetworkEmbeddingData/{}",
+    {f"{name}/following.number": content for name, content in _FOLLOWS.items()}
+    | {f"{ANCHORS}/groundtruth.{name}number": content for name, content in _GROUNDTRUTH.items()},
+    mirror="foursquare-twitter/ione-topology",
 )
 SOURCE = Source(
     name="ione",
@@ -79,22 +73,16 @@ SOURCE = Source(
     ),
 )
 ObtainOptions = ReadOptions = NoOptions
+obtain = copied(lambda _: SOURCE)
+_ID = Column(pl.Int64, 0)
 
 
-def obtain(folder: Path, places: Places, _: NoOptions) -> None:
-    """Fill `folder` with `FILES`, each in its sub-folder.
-
-    Raises:
-        DataError: a file cannot be had, or is not the published one.
-    """
-    for file in FILES:
-        target = folder / Path(file.name).parent.name
-        target.mkdir(exist_ok=True)
-        copy_verified([file], target, places)
+def _anchors(name: str) -> TextTable:
+    return TextTable(f"{ANCHORS}/groundtruth.{name}number", {"user": _ID}, " ", unique=("user",))
 
 
-def convert(folder: Path, place: Path, _: NoOptions) -> None:
-    """Write the networks `foursquare` and `twitter` (users, social: `follow`) and the anchors into `place`.
+def convert(folder: Path, destination: Path, _: NoOptions) -> None:
+    """Write the networks `foursquare` and `twitter` (users, social: `follow`) and the anchors into `destination`.
 
     users: those who follow or are followed. anchors: the same number as source (Foursquare) and target (Twitter), and
     `train_1` to `train_9`, whether an anchor is for training in the published split of so many tenths.
@@ -103,48 +91,36 @@ def convert(folder: Path, place: Path, _: NoOptions) -> None:
         DataError: a file is missing, empty or malformed; an anchor is repeated or follows nobody and is followed by
             nobody in one of the networks; a split has an anchor twice, or not each of them (names file and line).
     """
-    follows = {name: _read(folder / name / "following.number", "follower", "followee") for name in NETWORKS}
+    follows = {
+        name: TextTable(f"{name}/following.number", {"follower": _ID, "followee": _ID}, " ").read(folder)
+        for name in NETWORKS
+    }
     users = {
         name: pl.concat([table["follower"], table["followee"].alias("follower")]).unique().sort().alias("user")
         for name, table in follows.items()
     }
-    path = folder / ANCHORS / "groundtruth.number"
-    anchors = _read(path, "user")
-    require_unique(path, anchors, ["user"])
+    anchors = _anchors("").read(folder)
     for name in NETWORKS:
-        allow(path, anchors, "user", pl.col("user").is_in(users[name].implode()), f"in {name}/following.number")
-    splits = {f"train_{tenths}": _training(folder / ANCHORS, tenths, anchors["user"]) for tenths in TENTHS}
+        listed = {"user": (users[name], f"in {name}/following.number")}
+        check(folder / _anchors("").name, anchors, {}, listed)
+    splits = {f"train_{tenths}": _training(folder, tenths, anchors["user"]) for tenths in TENTHS}
 
     chosen = {name: pl.col("user").is_in(train.implode()) for name, train in splits.items()}
     ordered = anchors.sort("user").select(source="user", target="user", **chosen)
-    ordered.write_parquet(place / "anchors.parquet")
-    write_raw_schema(RawSchema(tables=("anchors",), networks=NETWORKS), place)
+    write_raw(destination, {"anchors": ordered}, networks=NETWORKS)
     for name in NETWORKS:
-        (place / name).mkdir()
-        users[name].to_frame().write_parquet(place / name / "users.parquet")
         social = follows[name].select(source="follower", target="followee", relation=pl.lit("follow"))
-        social.write_parquet(place / name / "social.parquet")
-        write_raw_schema(RawSchema(tables=("social", "users")), place / name)
+        write_raw(destination / name, {"users": users[name].to_frame(), "social": social})
 
 
 def _training(folder: Path, tenths: int, anchors: pl.Series) -> pl.Series:
     """The anchors for training of a split, which must have each of `anchors` on one of its sides."""
-    sides: list[pl.Series] = []
-    for side in ("train", "test"):
-        path = folder / f"groundtruth.{tenths}.foldtrain.{side}.number"
-        table = _read(path, "user")
-        require_unique(path, table, ["user"])
-        allow(path, table, "user", pl.col("user").is_in(anchors.implode()), "in groundtruth.number")
-        if sides:
-            allow(path, table, "user", ~pl.col("user").is_in(sides[0].implode()), "only here: it is for training, too")
-        sides.append(table["user"])
-    if len(missing := anchors.filter(~anchors.is_in(pl.concat(sides).implode()))):
+    listed = {"user": (anchors, "in groundtruth.number")}
+    train, test = (_anchors(f"{tenths}.foldtrain.{side}.") for side in ("train", "test"))
+    learned, rest = (table.read(folder, listed)["user"] for table in (train, test))
+    path = folder / test.name
+    only_here = ~pl.col("user").is_in(learned.implode())
+    allow(path, rest.to_frame(), "user", only_here, "only here: it is for training, too")
+    if len(missing := anchors.filter(~anchors.is_in(pl.concat([learned, rest]).implode()))):
         raise DataError(f"{path}: user {missing[0]} is neither here nor among those for training; get the files again")
-    return sides[0]
-
-
-def _read(path: Path, *columns: str) -> pl.DataFrame:
-    table = read_table(path, " ", dict.fromkeys(columns, pl.Int64))
-    for name in columns:
-        allow(path, table, name, pl.col(name) >= 0, "0 or more")
-    return table
+    return learned

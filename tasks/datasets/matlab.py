@@ -1,6 +1,6 @@
-"""Reading one matrix of whole numbers out of a .mat file (MATLAB 5 to 7.2), trusting nothing that the file says.
+"""One matrix of whole numbers in a .mat file (MATLAB 5 to 7.2), read trusting nothing that the file says.
 
-scipy.io.loadmat is not used: on a corrupt file it can end the process (a segmentation fault in scipy 1.17), and it
+scipy.io.loadmat does not read it: on a corrupt file it can end the process (a segmentation fault in scipy 1.17), and it
 unpacks without limit. What is read here is what MathWorks, "MAT-File Format", chapter 1, says of numeric arrays.
 """
 
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from scipy import io
 
 from tasks.errors import DataError
 
@@ -27,7 +28,7 @@ Range = tuple[int, int | None]
 
 Array = np.ndarray[Any, Any]
 
-_HEADER = 128  # bytes of text, version and byte order before the first element
+_HEADER, _TEXT = 128, 116  # bytes before the first element, and of text among them
 _INT8, _INT32, _UINT32, _MATRIX, _COMPRESSED = 1, 5, 6, 14, 15
 _STORED = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
 _CLASSES = {1: "cell", 2: "struct", 3: "object", 4: "char", 5: "sparse", 16: "function", 17: "opaque"}
@@ -54,52 +55,82 @@ class _Broken(Exception):
     """The bytes are not what the format says."""
 
 
-def read_matrix(
-    path: Path,
-    variable: str,
-    columns: Mapping[str, Range],
-    *,
-    least: int | None = None,
-    max_bytes: int = MAX_BYTES,
-) -> pl.DataFrame:
-    """The matrix `variable` of a .mat file as a table: int64 columns, rows in MATLAB's order.
+@dataclass(frozen=True)
+class Matrix:
+    """A .mat file of which one variable is read: a matrix of whole numbers."""
 
-    Args:
-        columns: names of the matrix's columns in their order, and the values that each may have.
-        least: how many of them there must be, where releases differ (default: all); the others are then left out.
-        max_bytes: limit on what the file unpacks to.
+    file: str
+    """Its name in the folder of the data set."""
+    variable: str
+    columns: Mapping[str, Range]
+    """Names of the matrix's columns in their order, and the values that each may have."""
+    minimum: int | None = None
+    """How many of them there must be, where releases differ (default: all); the others are then left out."""
+
+    def read(self, folder: Path, *, max_bytes: int = MAX_BYTES) -> pl.DataFrame:
+        """The matrix as a table: int64 columns, rows in MATLAB's order.
+
+        Args:
+            max_bytes: limit on what the file unpacks to.
+
+        Raises:
+            DataError: the file is missing, truncated, not a .mat, of MATLAB 7.3, or unpacks to more than the limit; the
+                variable is missing, no matrix of real numbers, or of another width; a value is not a whole number, or
+                not allowed (names row and column, counted from 1).
+        """
+        path = folder / self.file
+        widths = range(len(self.columns) if self.minimum is None else self.minimum, len(self.columns) + 1)
+        try:
+            elements = _elements(path, max_bytes)
+            chosen = _choose(path, self.variable, [_variable(element, order) for element, order in elements])
+            where, shape = f"{path}: variable {self.variable!r}", " x ".join(map(str, chosen.shape))
+            if len(chosen.shape) != 2 or chosen.shape[1] not in widths or not chosen.shape[0]:
+                wanted = f"{widths[0]} to {widths[-1]}" if len(widths) > 1 else str(widths[0])
+                listed = ", ".join(self.columns)
+                raise DataError(f"{where} is {shape}, not rows of {wanted} columns ({listed}); is it the right file?")
+            if 8 * math.prod(chosen.shape) > max_bytes:
+                raise DataError(f"{where} is {shape}, more than the limit of {max_bytes:,} bytes")
+            matrix = _matrix(chosen)
+        except (_Broken, zlib.error) as error:
+            raise DataError(f"{path}: is truncated or corrupt ({error}); {_AGAIN}") from error
+        names = list(self.columns)[: matrix.shape[1]]
+        _require(where, names, matrix, _is_integral(matrix), dict.fromkeys(names, "a whole number"))
+        numbers = matrix.astype(np.int64)
+        allowed, words = np.ones(numbers.shape, dtype=bool), {}
+        for column, name in enumerate(names):
+            low, high = self.columns[name]
+            allowed[:, column] = (numbers[:, column] >= low) & (True if high is None else numbers[:, column] <= high)
+            words[name] = f"{low} or more" if high is None else f"{low} to {high}"
+        _require(where, names, matrix, allowed, words)
+        return pl.DataFrame({name: numbers[:, column] for column, name in enumerate(names)})
+
+    def write(self, folder: Path, table: pl.DataFrame, kind: type[np.integer[Any]], header: str) -> None:
+        """Write the file of a table's rows, whose columns are the first of `columns` in any order.
+
+        Args:
+            kind: of the numbers.
+            header: text that the file begins with; of it 116 bytes are kept.
+        """
+        path, columns = folder / self.file, [name for name in self.columns if name in table.columns]
+        matrix = np.asfortranarray(table.select(columns).to_numpy().astype(kind))
+        io.savemat(path, {self.variable: matrix}, do_compression=True)
+        with path.open("r+b") as file:  # in place of scipy's, which says when the file was written
+            file.write(header.encode().ljust(_TEXT)[:_TEXT])
+
+
+def read_release(folder: Path, releases: Mapping[str, tuple[Matrix, Matrix]]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Ratings and trust of the one release of which the ratings are in `folder`.
 
     Raises:
-        DataError: the file is missing, truncated, not a .mat, of MATLAB 7.3, or unpacks to more than the limit; the
-            variable is missing, no matrix of real numbers, or of another width; a value is not a whole number, or
-            not allowed (names row and column, counted from 1).
+        DataError: no release or several are there, or as `Matrix.read`.
     """
-    widths = range(len(columns) if least is None else least, len(columns) + 1)
-    try:
-        chosen = _choose(path, variable, [_variable(element, order) for element, order in _elements(path, max_bytes)])
-        shape = " x ".join(map(str, chosen.shape))
-        if len(chosen.shape) != 2 or chosen.shape[1] not in widths or not chosen.shape[0]:
-            wanted = f"{widths[0]} to {widths[-1]}" if len(widths) > 1 else str(widths[0])
-            raise DataError(
-                f"{path}: variable {variable!r} is {shape}, not rows of {wanted} columns "
-                f"({', '.join(columns)}); is it the right file?"
-            )
-        if 8 * math.prod(chosen.shape) > max_bytes:
-            raise DataError(f"{path}: variable {variable!r} is {shape}, more than the limit of {max_bytes:,} bytes")
-        matrix = _matrix(chosen)
-    except (_Broken, zlib.error) as error:
-        raise DataError(f"{path}: is truncated or corrupt ({error}); {_AGAIN}") from error
-    names = list(columns)[: matrix.shape[1]]
-    where = f"{path}: variable {variable!r}"
-    _require(where, names, matrix, _is_integral(matrix), dict.fromkeys(names, "a whole number"))
-    numbers = matrix.astype(np.int64)
-    allowed, words = np.ones(numbers.shape, dtype=bool), {}
-    for place, name in enumerate(names):
-        low, high = columns[name]
-        allowed[:, place] = (numbers[:, place] >= low) & (True if high is None else numbers[:, place] <= high)
-        words[name] = f"{low} or more" if high is None else f"{low} to {high}"
-    _require(where, names, matrix, allowed, words)
-    return pl.DataFrame({name: numbers[:, place] for place, name in enumerate(names)})
+    there = [matrices for matrices in releases.values() if (folder / matrices[0].file).is_file()]
+    if len(there) != 1:
+        names = " or ".join(ratings.file for ratings, _ in releases.values())
+        what = "both releases are" if there else f"no {names} is"
+        raise DataError(f"{folder}: {what} there; run the download stage again")
+    ratings, trust = there[0]
+    return ratings.read(folder), trust.read(folder)
 
 
 def _elements(path: Path, max_bytes: int) -> Iterator[tuple[memoryview, str]]:
@@ -207,8 +238,8 @@ def _require(where: str, names: list[str], matrix: Array, right: Array, words: M
     if right.all():
         return
     wrong = np.argwhere(~right)
-    row, place = wrong[0]
+    row, column = wrong[0]
     more = f" ({len(wrong):,} such values)" if len(wrong) > 1 else ""
-    value = f"{matrix[row, place]:.17g}" if matrix.dtype.kind == "f" else matrix[row, place]
-    cell = f"row {row + 1}, column {place + 1} ({names[place]})"
-    raise DataError(f"{where}, {cell} is {value}, not {words[names[place]]}{more}; {_AGAIN}")
+    value = f"{matrix[row, column]:.17g}" if matrix.dtype.kind == "f" else matrix[row, column]
+    cell = f"row {row + 1}, column {column + 1} ({names[column]})"
+    raise DataError(f"{where}, {cell} is {value}, not {words[names[column]]}{more}; {_AGAIN}")

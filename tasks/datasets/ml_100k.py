@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 
 import polars as pl
@@ -10,8 +10,9 @@ import polars as pl
 from tasks.contracts import Feature, RatingScale
 from tasks.datasets.archive import unpack
 from tasks.datasets.fetch import NoOptions, Places, RemoteFile, Source, local_file
-from tasks.datasets.text import allow, allow_seconds, content, read_table, require_unique
-from tasks.raw import RawSchema, write_raw_schema
+from tasks.datasets.files import SECONDS, Column, TextTable
+from tasks.datasets.text import content
+from tasks.raw import write_raw
 
 ADDRESS = "https://files.grouplens.org/datasets/movielens/ml-100k.zip"
 ARCHIVE = RemoteFile(
@@ -52,26 +53,48 @@ MAX_AGE = 120
 AGES = ("under-35", "35-45", "over-45")
 """GERAI's age groups (docs/methods.md §2): 35 and 45 belong to the middle one."""
 SCALE = RatingScale(low=1, high=5, step=1)
-_DATA = {"user": pl.Int32, "item": pl.Int32, "rating": pl.Int32, "timestamp": pl.Int64}
-_USER = {"user": pl.Int32, "age": pl.Int32, "gender": pl.String, "occupation": pl.String, "zip_code": pl.String}
-_ITEM = {"item": pl.Int32, "title": pl.String, "release_date": pl.String, "video_date": pl.String, "url": pl.String}
+RATINGS = TextTable(
+    "u.data",
+    {"user": Column(pl.Int32), "item": Column(pl.Int32), "rating": Column(pl.Int32, 1, 5), "timestamp": SECONDS},
+    "\t",
+    encoding="latin-1",
+    unique=("user", "item"),
+)
+USERS = TextTable(
+    "u.user",
+    {
+        "user": Column(pl.Int32),
+        "age": Column(pl.Int32, 1, MAX_AGE),
+        "gender": Column(values=GENDERS),
+        "occupation": Column(),
+        "zip_code": Column(empty=True),
+    },
+    "|",
+    encoding="latin-1",
+    unique=("user",),
+)
 
 
-@dataclass(frozen=True)
-class Published:
-    """The raw files as tables, rows in file order (row i is line i + 1), ids as published.
+def items_table(genres: Iterable[str]) -> TextTable:
+    """u.item, which has a flag for every genre of u.genre."""
+    columns = {"item": Column(pl.Int32), "title": Column()}
+    columns |= dict.fromkeys(("release_date", "video_date", "url"), Column(empty=True))
+    columns |= dict.fromkeys(genres, Column(pl.Int8, values=(0, 1)))
+    return TextTable("u.item", columns, "|", encoding="latin-1", unique=("item",))
 
-    ratings: user int32, item int32, rating int32 in 1..5, timestamp int64 (seconds since 1970); every pair once.
-    users: user int32, age int32 (years), gender "F" or "M", occupation, zip_code.
-    items: item int32, title, release_date, video_date, url (text, null where empty), one int8 0/1 per genre.
-    genres, occupations: the published lists, in their order.
+
+def write_lists(folder: Path, genres: Iterable[str], occupations: Iterable[str], sizes: tuple[int, int, int]) -> None:
+    """Write u.genre, u.occupation and u.info.
+
+    sizes: users, items and ratings.
     """
-
-    ratings: pl.DataFrame
-    users: pl.DataFrame
-    items: pl.DataFrame
-    genres: tuple[str, ...]
-    occupations: tuple[str, ...]
+    lists = {
+        "u.genre": [f"{name}|{number}" for number, name in enumerate(genres)] + [""],
+        "u.occupation": occupations,
+        "u.info": [f"{size} {what}" for size, what in zip(sizes, ("users", "items", "ratings"), strict=True)],
+    }
+    for name, lines in lists.items():
+        (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="latin-1")
 
 
 def obtain(folder: Path, places: Places, _: NoOptions) -> None:
@@ -87,8 +110,10 @@ def obtain(folder: Path, places: Places, _: NoOptions) -> None:
         unpack(archive, folder, MEMBERS)
 
 
-def read(folder: Path) -> Published:
-    """Read the raw files of ML-100K's format.
+def convert(folder: Path, destination: Path, _: NoOptions) -> None:
+    """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `destination`.
+
+    users: `years`, `age` (group), gender, occupation, zip_code. items: title, dates, url and a flag per genre.
 
     Raises:
         DataError: a file is missing, empty or malformed; a rating, gender, age, genre flag or occupation is not
@@ -96,52 +121,26 @@ def read(folder: Path) -> Published:
             and line).
     """
     occupations = _names(folder / "u.occupation")
-    genres = tuple(line.partition("|")[0] for line in _names(folder / "u.genre"))
-
-    users = read_table(folder / "u.user", "|", _USER, encoding="latin-1", may_be_empty={"zip_code"})
-    allow(folder / "u.user", users, "age", pl.col("age").is_between(1, MAX_AGE), f"1 to {MAX_AGE}")
-    allow(folder / "u.user", users, "gender", pl.col("gender").is_in(GENDERS), " or ".join(GENDERS))
-    known = pl.col("occupation").is_in(occupations)
-    allow(folder / "u.user", users, "occupation", known, f"one of the {len(occupations)} in u.occupation")
-    require_unique(folder / "u.user", users, ["user"])
-
-    flags = _ITEM | dict.fromkeys(genres, pl.Int8)
-    items = read_table(folder / "u.item", "|", flags, encoding="latin-1", may_be_empty=_ITEM.keys() - {"item", "title"})
-    for genre in genres:
-        allow(folder / "u.item", items, genre, pl.col(genre).is_between(0, 1), "0 or 1")
-    require_unique(folder / "u.item", items, ["item"])
-
-    ratings = read_table(folder / "u.data", "\t", _DATA, encoding="latin-1")
-    allow(folder / "u.data", ratings, "rating", pl.col("rating").is_between(1, 5), "1 to 5")
-    allow_seconds(folder / "u.data", ratings, "timestamp")
-    for column, table in (("user", users), ("item", items)):
-        known = pl.col(column).is_in(table[column].implode())
-        allow(folder / "u.data", ratings, column, known, f"listed in u.{column}")
-    require_unique(folder / "u.data", ratings, ["user", "item"])
-    return Published(ratings, users, items, genres, occupations)
-
-
-def convert(folder: Path, place: Path, _: NoOptions) -> None:
-    """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `place`; users have `years` and `age`, their group.
-
-    Raises:
-        DataError: as `read`.
-    """
-    raw = read(folder)
+    genres = [line.partition("|")[0] for line in _names(folder / "u.genre")]
+    jobs = pl.Series(occupations), f"one of the {len(occupations)} in u.occupation"
+    users = USERS.read(folder, {"occupation": jobs})
+    items = items_table(genres).read(folder)
+    listed = {"user": (users["user"], "listed in u.user"), "item": (items["item"], "listed in u.item")}
+    ratings = RATINGS.read(folder, listed)
     years = pl.col("age")
     group = pl.when(years < 35).then(pl.lit(AGES[0])).when(years <= 45).then(pl.lit(AGES[1])).otherwise(pl.lit(AGES[2]))
-    ids = pl.col("user", "item").cast(pl.Int64)
-    raw.ratings.with_columns(ids, pl.col("rating").cast(pl.Float32)).write_parquet(place / "interactions.parquet")
-    users = raw.users.with_columns(pl.col("user").cast(pl.Int64), years=years, age=group)
-    users.write_parquet(place / "users.parquet")
-    raw.items.with_columns(pl.col("item").cast(pl.Int64)).write_parquet(place / "items.parquet")
-    categories = {"gender": GENDERS, "age": AGES, "occupation": raw.occupations}
-    features = tuple(
-        Feature(name=name, kind="categorical", categories=values, sensitive=True) for name, values in categories.items()
+    categories = {"gender": GENDERS, "age": AGES, "occupation": occupations}
+    write_raw(
+        destination,
+        {"interactions": ratings, "users": users.with_columns(years=years, age=group), "items": items},
+        features=tuple(
+            Feature(name=name, kind="categorical", categories=values, sensitive=True)
+            for name, values in categories.items()
+        ),
+        scale=SCALE,
+        unique_pairs=True,
+        time="seconds",
     )
-    tables = ("interactions", "items", "users")
-    schema = RawSchema(tables=tables, features=features, scale=SCALE, unique_pairs=True, time="seconds")
-    write_raw_schema(schema, place)
 
 
 def _names(path: Path) -> tuple[str, ...]:

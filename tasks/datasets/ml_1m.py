@@ -11,9 +11,10 @@ import polars as pl
 from tasks.contracts import Feature, RatingScale
 from tasks.datasets.archive import unpack
 from tasks.datasets.fetch import FormFile, Options, Places, RemoteFile, Source, local_file
-from tasks.datasets.text import LATIN_1_OR_UTF_8, allow, allow_seconds, blocks, read_table, require_unique
+from tasks.datasets.files import SECONDS, Column, Listed, TextTable
+from tasks.datasets.text import LATIN_1_OR_UTF_8, blocks
 from tasks.errors import DataError
-from tasks.raw import RawSchema, write_raw_schema
+from tasks.raw import write_raw
 
 ADDRESS = "https://files.grouplens.org/datasets/movielens/ml-1m.zip"
 ARCHIVE = RemoteFile(
@@ -68,11 +69,31 @@ OCCUPATIONS = (  # their numbers are 0 to 20
     "tradesman/craftsman", "unemployed", "writer",
 )  # fmt: skip
 SCALE = RatingScale(low=1, high=5, step=1)
-_SEPARATOR = "::"
-_TRIPLE = {"user": pl.Int32, "item": pl.Int32, "rating": pl.Int32}
-_RATING = _TRIPLE | {"timestamp": pl.Int64}
-_USER = {"user": pl.Int32, "gender": pl.String, "age": pl.Int32, "occupation": pl.Int32, "zip_code": pl.String}
-_ITEM = {"item": pl.Int32, "title": pl.String, "genres": pl.String}
+RATINGS = TextTable(
+    "ratings.dat",
+    {"user": Column(pl.Int32), "item": Column(pl.Int32), "rating": Column(pl.Int32, 1, 5), "timestamp": SECONDS},
+    "::",
+    unique=("user", "item"),
+)
+USERS = TextTable(
+    "users.dat",
+    {
+        "user": Column(pl.Int32, 1),
+        "gender": Column(values=GENDERS),
+        "age": Column(pl.Int32, values=AGES, what=f"one of the codes {', '.join(map(str, AGES))}"),
+        "occupation": Column(pl.Int32, 0, len(OCCUPATIONS) - 1),
+        "zip_code": Column(),
+    },
+    "::",
+    unique=("user",),
+)
+ITEMS = TextTable(
+    "movies.dat",
+    {"item": Column(pl.Int32, 1), "title": Column(), "genres": Column()},
+    "::",
+    encoding=LATIN_1_OR_UTF_8,
+    unique=("item",),
+)
 
 
 class ObtainOptions(Options):
@@ -121,8 +142,8 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
         (folder / "NOTE").write_text(f"Not the published archive but {note}.\n", encoding="utf-8")
 
 
-def convert(folder: Path, place: Path, options: ReadOptions) -> None:
-    """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `place`.
+def convert(folder: Path, destination: Path, options: ReadOptions) -> None:
+    """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `destination`.
 
     interactions has `position` where the order of lines is the time; users has `gender`, `age` (group), `occupation`
     and `zip_code`; items has `title` and `genres` ("|" between them).
@@ -132,55 +153,34 @@ def convert(folder: Path, place: Path, options: ReadOptions) -> None:
             asked for; a rating, gender, age or occupation is not allowed; an id or a (user, item) pair is repeated; a
             rating names an unknown user or item (names file and line).
     """
-    users = _users(folder / "users.dat")
-    path = folder / "movies.dat"
-    items = read_table(path, _SEPARATOR, _ITEM, encoding=LATIN_1_OR_UTF_8)
-    allow(path, items, "item", pl.col("item") >= 1, "1 or more")
-    require_unique(path, items, ["item"])
-
-    path = folder / "ratings.dat"
-    ratings = _ratings(path, options)
-    allow(path, ratings, "rating", pl.col("rating").is_between(1, 5), "1 to 5")
-    for column, table, file in (("user", users, "users.dat"), ("item", items, "movies.dat")):
-        allow(path, ratings, column, pl.col(column).is_in(table[column].implode()), f"listed in {file}")
-    require_unique(path, ratings, ["user", "item"])
-
-    ids = pl.col("user", "item").cast(pl.Int64)
-    ratings.with_columns(ids, pl.col("rating").cast(pl.Float32)).write_parquet(place / "interactions.parquet")
-    users.with_columns(pl.col("user").cast(pl.Int64)).write_parquet(place / "users.parquet")
-    items.with_columns(pl.col("item").cast(pl.Int64)).write_parquet(place / "items.parquet")
+    users, items = USERS.read(folder), ITEMS.read(folder)
+    listed = {"user": (users["user"], "listed in users.dat"), "item": (items["item"], "listed in movies.dat")}
     categories = {"gender": GENDERS, "age": tuple(AGES.values()), "occupation": OCCUPATIONS}
-    features = tuple(
-        Feature(name=name, kind="categorical", categories=values, sensitive=True) for name, values in categories.items()
-    )
-    tables = ("interactions", "items", "users")
-    write_raw_schema(
-        RawSchema(tables=tables, features=features, scale=SCALE, unique_pairs=True, time=options.time), place
-    )
-
-
-def _users(path: Path) -> pl.DataFrame:
-    """user int32, and gender, age, occupation as their categories, zip_code."""
-    users = read_table(path, _SEPARATOR, _USER)
-    allow(path, users, "user", pl.col("user") >= 1, "1 or more")
-    allow(path, users, "gender", pl.col("gender").is_in(GENDERS), " or ".join(GENDERS))
-    allow(path, users, "age", pl.col("age").is_in(list(AGES)), f"one of the codes {', '.join(map(str, AGES))}")
-    last = len(OCCUPATIONS) - 1
-    allow(path, users, "occupation", pl.col("occupation").is_between(0, last), f"0 to {last}")
-    require_unique(path, users, ["user"])
-    return users.with_columns(
+    users = users.with_columns(
         pl.col("age").replace_strict(AGES, return_dtype=pl.String),
         pl.col("occupation").replace_strict(dict(enumerate(OCCUPATIONS)), return_dtype=pl.String),
     )
+    write_raw(
+        destination,
+        {"interactions": _ratings(folder, options, listed), "users": users, "items": items},
+        features=tuple(
+            Feature(name=name, kind="categorical", categories=values, sensitive=True)
+            for name, values in categories.items()
+        ),
+        scale=SCALE,
+        unique_pairs=True,
+        time=options.time,
+    )
 
 
-def _ratings(path: Path, options: ReadOptions) -> pl.DataFrame:
-    """user, item, rating int32, timestamp int64 (null without time stamps), and position (int64) where it is asked for.
+def _ratings(folder: Path, options: ReadOptions, listed: Listed) -> pl.DataFrame:
+    """user, item, rating, timestamp (null without time stamps), and position (int64) where it is asked for.
 
     Copies without time stamps go round; none is invented.
     """
+    path = folder / RATINGS.name
     _, lines = next(blocks(path, size=1))
-    without = lines.count(_SEPARATOR.encode()) == len(_TRIPLE) - 1
+    without = lines.count(RATINGS.separator.encode()) == len(RATINGS.columns) - 2
     if without and options.time == "seconds":
         raise DataError(
             f"{path}:1: 3 fields, so this copy has no time stamps; get the published archive, or say `time: order` in "
@@ -188,8 +188,8 @@ def _ratings(path: Path, options: ReadOptions) -> pl.DataFrame:
         )
     if not without and options.time == "order":
         raise DataError(f"{path}:1: is not a copy without time stamps; say `time: seconds` in params.yaml")
-    ratings = read_table(path, _SEPARATOR, _TRIPLE if without else _RATING)
-    if without:
-        return ratings.with_columns(timestamp=pl.lit(None, pl.Int64), position=pl.int_range(pl.len(), dtype=pl.Int64))
-    allow_seconds(path, ratings, "timestamp")
-    return ratings
+    if not without:
+        return RATINGS.read(folder, listed)
+    columns = {name: column for name, column in RATINGS.columns.items() if name != "timestamp"}
+    ratings = replace(RATINGS, columns=columns).read(folder, listed)
+    return ratings.with_columns(timestamp=pl.lit(None, pl.Int64), position=pl.int_range(pl.len(), dtype=pl.Int64))

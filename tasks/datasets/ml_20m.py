@@ -6,26 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
-import pyarrow.parquet as pq
 
 from tasks.contracts import RatingScale
 from tasks.datasets.archive import unpack
 from tasks.datasets.fetch import NoOptions, Places, RemoteFile, Source, local_file
-from tasks.datasets.text import (
-    BLOCK,
-    INTERACTIONS,
-    Pairs,
-    allow,
-    allow_seconds,
-    blocks,
-    interactions_writer,
-    line_count,
-    parse,
-    read_table,
-    require_unique,
-)
+from tasks.datasets.files import SECONDS, Column, TextTable
+from tasks.datasets.text import line_count, raw_writer
 from tasks.errors import DataError
-from tasks.raw import RawSchema, write_raw_schema
+from tasks.raw import write_raw
 
 
 @dataclass(frozen=True)
@@ -79,9 +67,24 @@ SOURCE = release_source(
 )
 ObtainOptions = ReadOptions = NoOptions
 SCALE = RatingScale(low=0.5, high=5, step=0.5)
-_RATINGS_HEADER = "userId,movieId,rating,timestamp"
-_RATING = {"user": pl.Int32, "item": pl.Int32, "rating": pl.Float64, "timestamp": pl.Int64}
-_ITEM = {"item": pl.Int32, "title": pl.String, "genres": pl.String}
+RATINGS = TextTable(
+    "ratings.csv",
+    {
+        "user": Column(pl.Int32, 1),
+        "item": Column(pl.Int32),
+        "rating": Column(pl.Float64, values=SCALE.levels, what="0.5 to 5 in steps of 0.5"),
+        "timestamp": SECONDS,
+    },
+    headed="userId,movieId,rating,timestamp",
+    unique=("user", "item"),
+)
+ITEMS = TextTable(
+    "movies.csv",
+    {"item": Column(pl.Int32, 1), "title": Column(), "genres": Column()},
+    headed="movieId,title,genres",
+    quoted=True,
+    unique=("item",),
+)
 
 
 def obtain(folder: Path, places: Places, _: NoOptions) -> None:
@@ -107,8 +110,8 @@ def obtain_release(folder: Path, places: Places, release: Release) -> None:
             )
 
 
-def convert(folder: Path, place: Path, _: NoOptions) -> None:
-    """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `place`: interactions, and items with `title` and `genres`.
+def convert(folder: Path, destination: Path, _: NoOptions) -> None:
+    """Write the raw tables (`tasks.raw.RAW_COLUMNS`): interactions, and items with `title` and `genres`.
 
     ratings.csv is read in blocks: memory does not grow with it but for 8 bytes a rating, which find repeated ones.
 
@@ -116,30 +119,8 @@ def convert(folder: Path, place: Path, _: NoOptions) -> None:
         DataError: a file is missing, empty or malformed; a rating or time stamp is not allowed; an id or a (user,
             item) pair is repeated; a rating names an unknown item (names file and line).
     """
-    path = folder / "movies.csv"
-    items = read_table(path, ",", _ITEM, header="movieId,title,genres", quote='"')
-    allow(path, items, "item", pl.col("item") >= 1, "1 or more", first_line=2)
-    require_unique(path, items, ["item"], first_line=2)
-    items.with_columns(pl.col("item").cast(pl.Int64)).write_parquet(place / "items.parquet")
-    with interactions_writer(place / "interactions.parquet") as out:
-        _ratings(folder / "ratings.csv", items["item"], out)
-    write_raw_schema(RawSchema(tables=("interactions", "items"), scale=SCALE, unique_pairs=True, time="seconds"), place)
-
-
-def _ratings(path: Path, items: pl.Series, out: pq.ParquetWriter) -> None:
-    known = items.implode()
-    pairs = Pairs()
-    for first_line, lines in blocks(path, header=_RATINGS_HEADER, size=BLOCK):
-        ratings = parse(path, lines, ",", _RATING, first_line=first_line)
-
-        def require(column: str, allowed: pl.Expr, what: str) -> None:
-            allow(path, ratings, column, allowed, what, first_line, complete=False)  # noqa: B023 (used at once)
-
-        require("user", pl.col("user") >= 1, "1 or more")
-        require("item", pl.col("item").is_in(known), "listed in movies.csv")
-        require("rating", pl.col("rating").is_in(SCALE.levels), "0.5 to 5 in steps of 0.5")
-        allow_seconds(path, ratings, "timestamp", first_line, complete=False)
-        pairs.add(ratings["user"], ratings["item"])
-        ids = pl.col("user", "item").cast(pl.Int64)
-        out.write_table(ratings.with_columns(ids, pl.col("rating").cast(pl.Float32)).to_arrow().cast(INTERACTIONS))
-    pairs.require_unique(path, ("user", "item"), first_line=2)
+    items = ITEMS.read(folder)
+    with raw_writer(destination / "interactions.parquet") as write:
+        for _line, ratings in RATINGS.batches(folder, {"item": (items["item"], "listed in movies.csv")}):
+            write(ratings)
+    write_raw(destination, {"interactions": None, "items": items}, scale=SCALE, unique_pairs=True, time="seconds")

@@ -2,67 +2,55 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
 import polars as pl
-import pyarrow.parquet as pq
 
 from tasks.contracts import RatingScale
-from tasks.datasets.fetch import FormFile, NoOptions, Options, Places, Source, copy, copy_verified
+from tasks.datasets.fetch import NoOptions, Options, Places, Source, copy_files, form_files
+from tasks.datasets.files import Column, TextTable, check
 from tasks.datasets.text import (
-    BLOCK,
     INTERACTIONS,
     LATIN_1_OR_UTF_8,
     YEAR_2100,
-    Pairs,
     allow,
     blocks,
     content,
-    interactions_writer,
-    parse,
+    n_lines,
+    raw_writer,
+    repeat_error,
     require_unique,
-)  # fmt: skip
+)
 from tasks.errors import ByHandError, DataError
-from tasks.raw import RawSchema, write_raw_schema
+from tasks.raw import write_raw
 
 PAGE = "https://www.kaggle.com/datasets/netflix-inc/netflix-prize-data"
-COMBINED = tuple(
-    FormFile(
-        name=f"netflix/combined_data_{number}.txt",
-        page=PAGE,
-        what=f"combined_data_{number}.txt, unpacked",
-        mirror_path=f"netflix/combined_data_{number}.txt",
-    )
-    for number in range(1, 5)
+COMBINED = form_files("netflix", PAGE, "{}, unpacked", {f"combined_data_{n}.txt": None for n in range(1, 5)})
+(PREFIX,) = form_files(
+    "netflix",
+    PAGE,
+    "{}, of it the first 42,833 lines: movies 1 to 20",
+    {"combined_data_1.txt": (881_198, "3d775a3cfb0bee198e0b3b347468b45e2a264cf213f7f4d9a8496cc6a1d0efdc")},
 )
-PREFIX = FormFile(
-    name="netflix/combined_data_1.txt",
-    page=PAGE,
-    what="combined_data_1.txt, of it the first 42,833 lines: movies 1 to 20",
-    mirror_path="netflix/combined_data_1.txt",
-    size=881_198,
-    sha256="3d775a3cfb0bee198e0b3b347468b45e2a264cf213f7f4d9a8496cc6a1d0efdc",
+(TRAINING_SET,) = form_files(
+    "netflix",
+    PAGE,
+    "the prize's own {}.tar, unpacked: a folder of mv_0000001.txt to mv_0017770.txt; nobody hands it out any more, who "
+    "has none takes the four files of this page (`ratings: combined`)",
+    {"training_set": None},
 )
-TRAINING_SET = FormFile(
-    name="netflix/training_set",
-    page=PAGE,
-    what="the prize's own training_set.tar, unpacked: a folder of mv_0000001.txt to mv_0017770.txt; nobody hands it "
-    "out any more, who has none takes the four files of this page (`ratings: combined`)",
-    mirror_path="netflix/training_set",
-)
-TITLES = FormFile(
-    name="netflix/movie_titles.csv",
-    page=PAGE,
-    what="movie_titles.csv (in the prize's own archive it is called movie_titles.txt)",
-    mirror_path="netflix/movie_titles.csv",
-    size=577_547,
-    sha256="5c1b39b39ed1f5b58da872414a49b77e921fa8a069f15b3d36f78a0705e6a153",
+(TITLES,) = form_files(
+    "netflix",
+    PAGE,
+    "{} (in the prize's own archive it is called movie_titles.txt)",
+    {"movie_titles.csv": (577_547, "5c1b39b39ed1f5b58da872414a49b77e921fa8a069f15b3d36f78a0705e6a153")},
 )
 SOURCE = Source(
     name="netflix",
@@ -85,10 +73,13 @@ MAX_CUSTOMER = 2_649_429
 """Customers have ids from 1 to this one, with gaps."""
 SCALE = RatingScale(low=1, high=5, step=1)
 DAY = 86_400
-LONGEST_MOVIE = 1 << 28
-"""Bytes of one movie's ratings: five times as much as ratings by all customers there could be would take."""
-_ROW = {"user": pl.Int32, "rating": pl.Int32, "date": pl.String}
-_HEADER = re.compile(rb"([0-9]{1,9}):\r?(?:\n|\Z)")
+ROWS = TextTable(
+    "combined_data_*.txt or training_set/mv_*.txt",
+    {"user": Column(pl.Int32, 1, MAX_CUSTOMER), "rating": Column(pl.Int32, 1, 5), "date": Column()},
+)
+"""The lines below one of a movie, which is its number and a colon."""
+_MARKED = replace(ROWS, columns={name: replace(column, empty=True) for name, column in ROWS.columns.items()})
+_HEADER = re.compile(rb"[0-9]{1,9}:\r?(?:\n|\Z)")
 
 ReadOptions = NoOptions
 
@@ -97,17 +88,6 @@ class ObtainOptions(Options):
     """Which ratings: the four files of today's page, the prize's folder of a file per movie, or a small first part."""
 
     ratings: Literal["combined", "training_set", "first-20-movies"]
-
-
-@dataclass(frozen=True)
-class _Movie:
-    """A movie's rows as they lie in a file; `first_line` is the number of the first, `count` how many they are."""
-
-    id: int
-    path: Path
-    first_line: int
-    count: int
-    rows: bytes
 
 
 def source(options: ObtainOptions) -> Source:
@@ -130,14 +110,13 @@ def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
         ByHandError: a file is neither placed nor in the mirror.
         DataError: a file is not what was published, or not all of it.
     """
-    copy_verified([TITLES], folder, places)
+    copy_files([TITLES], folder, places)
     if options.ratings == "first-20-movies":
-        copy_verified([PREFIX], folder, places)
+        copy_files([PREFIX], folder, places)
         (folder / "NOTE").write_text(NOTE, encoding="utf-8")
         return
     if options.ratings == "combined":
-        for file in COMBINED:
-            copy(file, folder, places)
+        copy_files(COMBINED, folder, places)
     else:
         (folder / "training_set").mkdir()
         for path in _training_set(places):
@@ -167,26 +146,28 @@ def counts(files: list[Path]) -> tuple[int, int]:
     lines = movies = 0
     for path in files:
         for _, text in blocks(path):
-            lines += text.count(b"\n") + (not text.endswith(b"\n"))
+            lines += n_lines(text)
             movies += text.count(b":")
     return lines - movies, movies
 
 
-def convert(folder: Path, place: Path, _: NoOptions) -> None:
-    """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `place`: interactions, and items with `year` and `title`.
+def convert(folder: Path, destination: Path, _: NoOptions) -> None:
+    """Write the raw tables (`tasks.raw.RAW_COLUMNS`): interactions, and items with `year` and `title`.
 
     A rating's time is the day at 00:00 UTC. The ratings are combined_data_*.txt or training_set/mv_*.txt; they are read
-    in blocks of whole movies, so memory does not grow with them.
+    in blocks, so memory does not grow with them.
 
     Raises:
         DataError: a file is missing, empty or malformed; a rating, customer or date is not allowed; a movie is not in
             movie_titles.csv, has no ratings or is there twice; a customer rated a movie twice (names file and line).
     """
     items = titles(folder / "movie_titles.csv")
-    items.write_parquet(place / "items.parquet")
-    with interactions_writer(place / "interactions.parquet") as out:
-        _ratings(_files(folder), set(items["item"]), out)
-    write_raw_schema(RawSchema(tables=("interactions", "items"), scale=SCALE, unique_pairs=True, time="seconds"), place)
+    listed, begun = set(items["item"]), dict[int, str]()
+    with raw_writer(destination / "interactions.parquet") as write:
+        for path in _files(folder):
+            for rows in _ratings(path, listed, begun):
+                write(rows)
+    write_raw(destination, {"interactions": None, "items": items}, scale=SCALE, unique_pairs=True, time="seconds")
 
 
 def _files(folder: Path) -> list[Path]:
@@ -208,119 +189,79 @@ def titles(path: Path) -> pl.DataFrame:
     lines = content(path, LATIN_1_OR_UTF_8).removesuffix("\n").split("\n")
     table = pl.DataFrame({"line": lines}).select(pl.col("line").str.strip_suffix("\r"))
     allow(path, table, "line", pl.col("line").str.contains(r"^[0-9]{1,9},([0-9]{4}|NULL),."), "'MovieID,Year,Title'")
-    item, year, title = (pl.col("line").str.splitn(",", 3).struct[place] for place in range(3))
+    item, year, title = (pl.col("line").str.splitn(",", 3).struct[destination] for destination in range(3))
     table = table.select(item=item.cast(pl.Int64), year=pl.when(year != "NULL").then(year).cast(pl.Int32), title=title)
     require_unique(path, table, ["item"])
     return table
 
 
-def _ratings(files: list[Path], known: set[int], out: pq.ParquetWriter) -> None:
-    seen: dict[int, str] = {}
-    for movies in _blocks_of_movies(files):
-        for movie in movies:
-            header = f"{movie.path}:{movie.first_line - 1}"
-            if movie.id not in known:
-                raise DataError(f"{header}: movie {movie.id} is not in movie_titles.csv")
-            if movie.id in seen:
-                raise DataError(f"{header}: movie {movie.id} is repeated (first at {seen[movie.id]}); keep one of them")
-            if not movie.count:
-                raise DataError(f"{header}: movie {movie.id} has no ratings; is the file whole?")
-            seen[movie.id] = header
-        out.write_table(_table(movies).to_arrow().cast(INTERACTIONS))
+def _ratings(path: Path, listed: set[int], begun: dict[int, str]) -> Iterator[pl.DataFrame]:
+    """user, item, rating, timestamp of a file, some lines at a time.
+
+    Args:
+        known: the movies that have a title.
+        seen: movie -> where it began, in this file and those before; the file's are added.
+    """
+    current = pl.DataFrame(schema={"line": pl.Int64, "item": pl.Int32, "user": pl.Int32})
+    """What was read of the last movie; without a user its own line."""
+    for first, lines in blocks(path):
+        table = _parse(path, lines, first)
+        header = pl.col("rating").is_null()
+        for line, movie in table.filter(header).select("line", "user").iter_rows():
+            if movie not in listed:
+                raise DataError(f"{path}:{line}: movie {movie} is not in movie_titles.csv")
+            if movie in begun:
+                raise DataError(f"{path}:{line}: movie {movie} is repeated (first at {begun[movie]}); keep one of them")
+            begun[movie] = f"{path}:{line}"
+        item = pl.coalesce(pl.when(header).then("user").forward_fill(), pl.lit(current["item"].last(), pl.Int32))
+        day = pl.col("date").str.to_date("%Y-%m-%d", strict=False)
+        table = table.with_columns(item=item, user=pl.when(~header).then("user"), timestamp=day.cast(pl.Int64) * DAY)
+        check(path, table, ROWS.columns, first_line=first, complete=False)
+        # A cut date such as 2005-11-1 would be another day.
+        in_time = (pl.col("date").str.len_bytes() == 10) & pl.col("timestamp").is_between(0, YEAR_2100 - 1)
+        right = header | in_time.fill_null(False)
+        allow(path, table, "date", right, "a day between 1970 and 2100 (yyyy-mm-dd)", first, complete=False)
+        current = pl.concat([current, table.select(current.columns)])
+        _require_ratings(path, current)
+        yield table.drop_nulls("user").select(INTERACTIONS.names)
+        current = current.filter(pl.col("item") == current["item"].last())
+    if current["user"].last() is None:
+        raise _unrated(path, current.row(-1, named=True))
 
 
-def _blocks_of_movies(files: list[Path]) -> Iterator[list[_Movie]]:
-    """All movies in the order of the files, about `BLOCK` bytes of them or more at a time."""
-    movies, held = [], 0
-    for path in files:
-        for first_line, text in _sections(path):
-            movies += _movies(path, first_line, text)
-            held += len(text)
-            if held >= BLOCK:
-                yield movies
-                movies, held = [], 0
-    if movies:
-        yield movies
+def _parse(path: Path, lines: bytes, first: int) -> pl.DataFrame:
+    """line, user, rating, date; of the line of a movie its number as the user, and nothing else."""
+    if first == 1 and not _HEADER.match(lines):
+        start = lines.partition(b"\n")[0][:80].decode(errors="backslashreplace")
+        raise DataError(f"{path}:1: {start!r} is not 'MovieID:'; is it the right file?")
+    marked = lines.replace(b":\r\n", b",,\n").replace(b":\n", b",,\n")
+    marked = marked[:-1] + b",," if marked.endswith(b":") else marked
+    with suppress(DataError):
+        table = _MARKED.parse(path, marked, first)
+        empty = table.select(pl.all().null_count()).row(0)
+        if empty == (0, lines.count(b":"), lines.count(b":")):
+            return table.with_columns(line=pl.int_range(first, first + pl.len()))
+    for number, line in enumerate(io.BytesIO(lines), start=first):
+        if _HEADER.fullmatch(line):
+            continue
+        if b":" in line:
+            text = line.removesuffix(b"\n")[:80].decode(errors="backslashreplace")
+            raise DataError(f"{path}:{number}: {text!r} is neither 'MovieID:' nor 'CustomerID,Rating,Date'")
+        ROWS.parse(path, line, number)
+    raise DataError(f"{path}: not readable as ratings below the lines of movies")
 
 
-def _sections(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The file in pieces that begin with a movie's header and end where another's begins, with their first line."""
-    held, first_line = b"", 1
-    for _, lines in blocks(path, size=BLOCK):
-        if not held and not _HEADER.match(lines):
-            start = lines.partition(b"\n")[0][:80].decode(errors="backslashreplace")
-            raise DataError(f"{path}:1: {start!r} is not 'MovieID:'; is it the right file?")
-        held += lines
-        last_header = max(held.rfind(b":\n"), held.rfind(b":\r\n"))
-        cut = held.rfind(b"\n", 0, last_header) + 1 if last_header >= 0 else 0
-        if cut:
-            yield first_line, held[:cut]
-            first_line += held.count(b"\n", 0, cut)
-            held = held[cut:]
-        if len(held) > LONGEST_MOVIE:
-            raise DataError(f"{path}:{first_line}: more than {LONGEST_MOVIE:,} bytes without another 'MovieID:'")
-    yield first_line, held
+def _require_ratings(path: Path, current: pl.DataFrame) -> None:
+    """Refuse a movie without ratings, but the last one, and two ratings of a movie by one customer."""
+    header = pl.col("user").is_null()
+    for movie in current.filter(header & header.shift(-1, fill_value=False)).iter_rows(named=True):
+        raise _unrated(path, movie)
+    rows = current.drop_nulls("user")
+    twice = rows.filter(rows.select("item", "user").is_duplicated())
+    if len(twice):
+        same = twice.filter((pl.col("item") == twice["item"][0]) & (pl.col("user") == twice["user"][0]))
+        raise repeat_error(path, {"user": same["user"][0]}, same["line"][0], same["line"][1])
 
 
-def _movies(path: Path, first_line: int, text: bytes) -> list[_Movie]:
-    """The movies of a section."""
-    if not text.endswith(b"\n"):
-        text += b"\n"
-    headers = list(_headers(path, first_line, text))
-    ends = [header.start() for header in headers[1:]] + [len(text)]
-    movies, line = [], first_line
-    for header, end in zip(headers, ends, strict=True):
-        rows = text[header.end() : end]
-        count = rows.count(b"\n")
-        movies.append(_Movie(int(header[1]), path, line + 1, count, rows))
-        line += 1 + count
-    return movies
-
-
-def _headers(path: Path, first_line: int, text: bytes) -> Iterator[re.Match[bytes]]:
-    """The lines 'MovieID:' of a section, found by their colon, which no other line has."""
-    colon = text.find(b":")
-    while colon >= 0:
-        start = text.rfind(b"\n", 0, colon) + 1
-        header = _HEADER.match(text, start)
-        if header is None:
-            line = text[start : start + 80].partition(b"\n")[0].decode(errors="backslashreplace")
-            number = first_line + text.count(b"\n", 0, start)
-            raise DataError(f"{path}:{number}: {line!r} is neither 'MovieID:' nor 'CustomerID,Rating,Date'")
-        yield header
-        colon = text.find(b":", header.end())
-
-
-def _table(movies: list[_Movie]) -> pl.DataFrame:
-    """user, item, rating, timestamp of whole movies."""
-    try:
-        table = _rows(movies[0].path, b"".join(movie.rows for movie in movies), 1)
-        items = np.array([movie.id for movie in movies])
-        table = table.with_columns(item=np.repeat(items, [movie.count for movie in movies]))
-        pairs = Pairs()
-        pairs.add(table["item"], table["user"])
-        pairs.require_unique(movies[0].path, ("item", "user"))
-    except DataError:
-        # Line numbers are right only movie by movie.
-        for movie in movies:
-            require_unique(movie.path, _rows(movie.path, movie.rows, movie.first_line), ["user"], movie.first_line)
-        raise
-    return table.select("user", "item", "rating", "timestamp")
-
-
-def _rows(path: Path, rows: bytes, first_line: int) -> pl.DataFrame:
-    """user int32, rating int32, timestamp int64 of lines 'CustomerID,Rating,Date'."""
-    table = parse(path, rows, ",", _ROW, first_line=first_line)
-
-    def require(column: str, allowed: pl.Expr, what: str) -> None:
-        allow(path, table, column, allowed, what, first_line, complete=False)
-
-    require("user", pl.col("user").is_between(1, MAX_CUSTOMER), f"1 to {MAX_CUSTOMER}")
-    require("rating", pl.col("rating").is_between(1, 5), "1 to 5")
-    day = pl.col("date").str.to_date("%Y-%m-%d", strict=False)
-    table = table.with_columns(timestamp=day.cast(pl.Int64) * DAY)
-    # A cut date such as 2005-11-1 would be another day.
-    complete = pl.col("date").str.len_bytes() == len("2005-11-10")
-    in_time = pl.col("timestamp").is_between(0, YEAR_2100 - 1)
-    require("date", complete & in_time.fill_null(False), "a day between 1970 and 2100 (yyyy-mm-dd)")
-    return table.drop("date")
+def _unrated(path: Path, movie: Mapping[str, int]) -> DataError:
+    return DataError(f"{path}:{movie['line']}: movie {movie['item']} has no ratings; is the file whole?")

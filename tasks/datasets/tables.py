@@ -6,7 +6,6 @@ What is wrong is named with the file and its line (of a Parquet file: its row, c
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks.datasets.text import LONGEST_LINE, YEAR_2100, allow, allow_seconds, blocks, parse
+from tasks.datasets import files
+from tasks.datasets.text import LONGEST_LINE, YEAR_2100, allow, blocks
 from tasks.errors import DataError
 
 PARQUET = ".parquet"
@@ -83,7 +83,7 @@ def in_seconds(
         seconds = rows.select(_iso(value) if rows[column].dtype == pl.String else value.dt.epoch("s"))[column]
         allow(path, rows, column, pl.lit(seconds).is_not_null(), ISO, line, complete=False)
         rows = rows.with_columns(seconds)
-    allow_seconds(path, rows, column, line, complete=False)
+    files.check(path, rows, {column: files.SECONDS}, first_line=line, complete=False)
     return rows
 
 
@@ -107,21 +107,19 @@ def _text(path: Path, separator: str | None, columns: Mapping[str, Column]) -> I
     header = _utf_8(path, first, 1).removesuffix("\n").removesuffix("\r")
     if "\r" in header:
         raise DataError(f"{path}:1: lines end in a carriage return alone; save the file with other line ends")
-    names = _fields(header.removeprefix("\ufeff"), separator)
+    names = next(csv.reader([header.removeprefix("\ufeff")], delimiter=separator), [""])
     if len(names) > MOST_COLUMNS:
         raise DataError(f"{path}:1: {len(names):,} columns, more than the limit of {MOST_COLUMNS:,}; leave some out")
     _require_columns(f"{path}:1", names, columns)
-    types = {name: _TYPES.get(columns[name].kind, pl.String) if name in columns else pl.String for name in names}
-    if len(types) < len(names):
+    fields = {name: files.Column(empty=True) for name in names} | {
+        name: files.Column(_TYPES.get(column.kind, pl.String), empty=column.may_be_empty)
+        for name, column in columns.items()
+    }
+    if len(fields) < len(names):
         raise DataError(f"{path}:1: two columns have the same name; give each its own")
-    may_be_empty = {name for name in names if name not in columns or columns[name].may_be_empty}
     for line, lines in blocks(path, header=header):
-        text = _utf_8(path, lines, line)
-        quote = '"' if b'"' in lines else None
-        rows = parse(path, lines, separator, types, first_line=line, may_be_empty=may_be_empty, quote=quote)
-        # Where there are quotes, `parse` cannot tell a field that is missing at a line's end from an empty one.
-        if quote and re.sub('"[^"\n]*"', "", text).count(separator) != len(rows) * (len(names) - 1):
-            raise _complaint(path, text, separator, len(names), line)
+        _utf_8(path, lines, line)
+        rows = files.TextTable(path.name, fields, separator, quoted=b'"' in lines).parse(path, lines, line)
         yield line, rows.select(list(columns))
 
 
@@ -131,17 +129,6 @@ def _utf_8(path: Path, lines: bytes, line: int) -> str:
     except UnicodeDecodeError as error:
         at = line + lines.count(b"\n", 0, error.start)
         raise DataError(f"{path}:{at}: byte 0x{lines[error.start]:02x} is not UTF-8; save the file as UTF-8") from None
-
-
-def _fields(line: str, separator: str) -> list[str]:
-    return next(csv.reader([line], delimiter=separator), [""])
-
-
-def _complaint(path: Path, text: str, separator: str, expected: int, line: int) -> DataError:
-    for number, text_line in enumerate(text.removesuffix("\n").split("\n"), start=line):
-        if (n_fields := len(_fields(text_line.removesuffix("\r"), separator))) != expected:
-            return DataError(f"{path}:{number}: {n_fields} fields instead of {expected}")
-    return DataError(f"{path}: has a quotation mark in the wrong place, on line {line} or later")
 
 
 def _require_columns(where: str, names: list[str], columns: Mapping[str, Column]) -> None:

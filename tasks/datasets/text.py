@@ -1,15 +1,13 @@
-"""Reading text tables strictly: nothing is guessed, and what is wrong is named with its file and line.
+"""Large or small text files, strictly: nothing is guessed, and what is wrong is named with its file and line.
 
-polars parses, and only what polars refuses is gone through line by line. `read_table` is for files that fit in memory;
-larger ones are read in `blocks` of whole lines, each parsed by `parse`, so that memory does not grow with the file.
+`content` is for files that fit in memory; larger ones are read in `blocks` of whole lines, so that memory does not grow
+with the file. `tasks.datasets.files` says what stands in the lines.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +18,6 @@ from numpy.typing import NDArray
 
 from tasks.errors import DataError
 
-INTEGERS: dict[type[pl.DataType], int] = {pl.Int8: 2**7 - 1, pl.Int32: 2**31 - 1, pl.Int64: 2**63 - 1}
-FLOATS = (pl.Float32, pl.Float64)
 LATIN_1_OR_UTF_8 = "latin-1 or utf-8"
 """Encoding of a file that some hands on re-encoded: one of the two, never both."""
 YEAR_2100 = 4_102_444_800
@@ -29,14 +25,14 @@ YEAR_2100 = 4_102_444_800
 BLOCK = 64 << 20
 """Bytes of a large file that are read at a time."""
 LONGEST_LINE = 1 << 20
+ROW_GROUP = 1 << 20
+"""Fewest rows of a raw table that are written at a time."""
 SHOWN = 80
 """Characters of a wrong text that a message shows."""
 INTERACTIONS = pa.schema(
     [("user", pa.int64()), ("item", pa.int64()), ("rating", pa.float32()), ("timestamp", pa.int64())]
 )
-"""The columns that `interactions_writer` takes."""
-_DIGITS = re.compile(r"[+-]?[0-9]{1,19}")
-_UNIT = "\x1f"  # ASCII's own separator of fields: polars takes one byte only
+"""The columns of most raw tables of interactions."""
 
 
 def content(path: Path, encoding: str = "utf-8") -> str:
@@ -99,58 +95,23 @@ def _is_utf_8(raw: bytes) -> bool:
     return True
 
 
-def read_table(
-    path: Path,
-    separator: str,
-    columns: Mapping[str, type[pl.DataType]],
-    *,
-    encoding: str = "utf-8",
-    may_be_empty: Collection[str] = (),
-    header: str | None = None,
-    quote: str | None = None,
-) -> pl.DataFrame:
-    """Read a table whose lines have exactly these columns; row i is line i + 1, or i + 2 where there is a header.
-
-    A field that may be empty and is reads as null.
-
-    Args:
-        header: what the first line must be; None where there is no header.
-        quote: the character that fields with a separator in them are put between; None where there is none.
+def require_header(path: Path, line: str, header: str) -> None:
+    """Refuse a first line that is not `header`, whatever its line end.
 
     Raises:
-        DataError: as `content`; another header; a line has more or fewer fields, an empty one, or one of another type.
+        DataError: it differs.
     """
-    text = content(path, encoding)
-    if header is not None:
-        line, _, text = text.partition("\n")
-        _require_header(path, line, header)
-        if not text.strip():
-            raise _only_header(path)
-    if len(separator) > 1:
-        text = _single_separator(path, text, separator)
-        separator = _UNIT
-    first_line = 1 if header is None else 2
-    return parse(path, text.encode(), separator, columns, first_line=first_line, may_be_empty=may_be_empty, quote=quote)
-
-
-def _single_separator(path: Path, text: str, separator: str) -> str:
-    if _UNIT in text:
-        line = text.count("\n", 0, text.index(_UNIT)) + 1
-        raise DataError(f"{path}:{line}: holds a control character (0x1f); is it the right file?")
-    return text.replace(separator, _UNIT)
-
-
-def _require_header(path: Path, line: str, header: str) -> None:
     if (line := line.removesuffix("\r")) != header:
         raise DataError(f"{path}:1: the header is {line[:SHOWN]!r}, not {header!r}; is it the right file?")
 
 
-def _only_header(path: Path) -> DataError:
+def only_header(path: Path) -> DataError:
+    """What is said of a file without rows."""
     return DataError(f"{path}: has a header and nothing else; run the download stage again")
 
 
-def blocks(path: Path, *, header: str | None = None, size: int = BLOCK) -> Iterator[tuple[int, bytes]]:
-    """Whole lines of a large file, about `size` bytes at a time, with the number of their first line.
+def blocks(path: Path, *, header: str | None = None, size: int | None = None) -> Iterator[tuple[int, bytes]]:
+    """Whole lines of a large file, about `size` bytes (`BLOCK`) at a time, with the number of their first line.
 
     Args:
         header: what the first line must be (it is not among the blocks); None where there is no header.
@@ -168,10 +129,10 @@ def blocks(path: Path, *, header: str | None = None, size: int = BLOCK) -> Itera
             first_line = file.readline(LONGEST_LINE)
             if not first_line.strip():
                 raise _empty_file(path)
-            _require_header(path, first_line.removesuffix(b"\n").decode(errors="backslashreplace"), header)
+            require_header(path, first_line.removesuffix(b"\n").decode(errors="backslashreplace"), header)
             line = 2
         start = line
-        while lines := file.read(size):
+        while lines := file.read(size or BLOCK):
             rest = file.readline(LONGEST_LINE)
             lines += rest
             if len(rest) == LONGEST_LINE and not rest.endswith(b"\n"):
@@ -181,97 +142,19 @@ def blocks(path: Path, *, header: str | None = None, size: int = BLOCK) -> Itera
                 break
             _refuse_nul(path, lines, line)
             yield line, lines
-            line += lines.count(b"\n") + (not lines.endswith(b"\n"))
+            line += n_lines(lines)
         if line == start:
-            raise _empty_file(path) if header is None else _only_header(path)
+            raise _empty_file(path) if header is None else only_header(path)
+
+
+def n_lines(text: bytes) -> int:
+    """How many lines there are; a last one without line end counts."""
+    return text.count(b"\n") + (not text.endswith(b"\n"))
 
 
 def line_count(path: Path) -> int:
-    """Lines of a large file; a last one without line end counts."""
-    return sum(lines.count(b"\n") + (not lines.endswith(b"\n")) for _, lines in blocks(path))
-
-
-def parse(
-    path: Path,
-    lines: bytes,
-    separator: str,
-    columns: Mapping[str, type[pl.DataType]],
-    *,
-    first_line: int = 1,
-    may_be_empty: Collection[str] = (),
-    quote: str | None = None,
-) -> pl.DataFrame:
-    """A table of UTF-8 lines without header, as `read_table` reads them; row i is line `first_line` + i of `path`.
-
-    Raises:
-        DataError: a line has more or fewer fields, an empty one, or one of another type.
-    """
-    try:
-        table = pl.read_csv(
-            io.BytesIO(lines), separator=separator, has_header=False, schema=dict(columns), quote_char=quote
-        )
-    except pl.exceptions.PolarsError as error:
-        raise _complaint(path, lines, separator, columns, first_line, may_be_empty, quote, error) from error
-    # A field missing at a line's end reads as null, which is legal where the field may be empty: count separators too.
-    ragged = lines.count(separator.encode()) != len(table) * (len(columns) - 1) if quote is None else False
-    # A quote that is never closed swallows the lines after it.
-    ragged |= quote is not None and len(table) != lines.count(b"\n") + (not lines.endswith(b"\n"))
-    required = [name for name in columns if name not in may_be_empty]
-    missing = pl.col(required).null_count() > 0
-    if quote is not None:  # an empty field between quotes reads as an empty text
-        missing |= (pl.col(required).cast(pl.String) == "").any()
-    if ragged or table.select(pl.any_horizontal(missing)).item():
-        raise _complaint(path, lines, separator, columns, first_line, may_be_empty, quote, None)
-    return table
-
-
-def _complaint(
-    path: Path,
-    lines: bytes,
-    separator: str,
-    columns: Mapping[str, type[pl.DataType]],
-    first_line: int,
-    may_be_empty: Collection[str],
-    quote: str | None,
-    error: Exception | None,
-) -> DataError:
-    """The slow way through lines that could not be read: find the first one at fault."""
-    for number, raw in enumerate(io.BytesIO(lines), start=first_line):
-        try:
-            line = raw.decode().removesuffix("\n").removesuffix("\r")
-            fields = _fields(line, separator, quote)
-        except UnicodeDecodeError as bad:
-            return DataError(f"{path}:{number}: byte 0x{raw[bad.start]:02x} is not utf-8; is the file whole?")
-        except csv.Error:
-            return DataError(f"{path}:{number}: a quoted field does not end on its line")
-        if len(fields) != len(columns):
-            names = f"{', '.join(list(columns)[:4])}{', ...' if len(columns) > 4 else ''}"
-            return DataError(f"{path}:{number}: {len(fields)} fields instead of {len(columns)} ({names})")
-        for (name, kind), field in zip(columns.items(), fields, strict=True):
-            if not field and name not in may_be_empty:
-                return DataError(f"{path}:{number}: {name} is empty")
-            if not field:
-                continue
-            if kind in INTEGERS and not (_DIGITS.fullmatch(field) and abs(int(field)) <= INTEGERS[kind]):
-                return DataError(f"{path}:{number}: {name} is {field[:SHOWN]!r}, not an integer up to {INTEGERS[kind]}")
-            if kind in FLOATS and not _is_number(field):
-                return DataError(f"{path}:{number}: {name} is {field[:SHOWN]!r}, not a number")
-    reason = str(error).partition("\n")[0]
-    return DataError(f"{path}: not readable as a table of {len(columns)} columns ({reason})")
-
-
-def _fields(line: str, separator: str, quote: str | None) -> list[str]:
-    if quote is None:
-        return line.split(separator)
-    return next(csv.reader([line], delimiter=separator, quotechar=quote, strict=True)) or [""]
-
-
-def _is_number(field: str) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
+    """Lines of a large file."""
+    return sum(n_lines(lines) for _, lines in blocks(path))
 
 
 def allow(
@@ -280,11 +163,13 @@ def allow(
     column: str,
     allowed: pl.Expr,
     what: str,
-    first_line: int = 1,
+    first_line: int | pl.Series = 1,
     *,
     complete: bool = True,
 ) -> None:
     """Refuse a table unless `allowed` is true for every row; missing values pass.
+
+    first_line: number of the first row's line, or of every row's.
 
     Raises:
         DataError: names the first line, its value, what is allowed, and how many lines are at fault (at least, where
@@ -295,17 +180,8 @@ def allow(
         value = table[column][wrong[0]]
         value = value[:SHOWN] if isinstance(value, str) else value
         more = f" ({'' if complete else 'at least '}{len(wrong)} such lines)" if len(wrong) > 1 else ""
-        raise DataError(f"{path}:{wrong[0] + first_line}: {column} is {value!r}, not {what}{more}")
-
-
-def allow_seconds(path: Path, table: pl.DataFrame, column: str, first_line: int = 1, *, complete: bool = True) -> None:
-    """Refuse time stamps before 1970 or, as milliseconds are, from 2100 on.
-
-    Raises:
-        DataError: as `allow`.
-    """
-    what = "seconds between 1970 and 2100 (are these milliseconds?)"
-    allow(path, table, column, pl.col(column).is_between(0, YEAR_2100 - 1), what, first_line, complete=complete)
+        line = wrong[0] + first_line if isinstance(first_line, int) else first_line[wrong[0]]
+        raise DataError(f"{path}:{line}: {column} is {value!r}, not {what}{more}")
 
 
 def require_unique(path: Path, table: pl.DataFrame, key: list[str], first_line: int = 1) -> None:
@@ -321,10 +197,11 @@ def require_unique(path: Path, table: pl.DataFrame, key: list[str], first_line: 
     first = rows.row(0)[1:]
     same = pl.all_horizontal(pl.col(name) == value for name, value in zip(key, first, strict=True))
     lines = rows.filter(same)["row"] + first_line
-    raise _repeat_error(path, dict(zip(key, first, strict=True)), lines[0], lines[1])
+    raise repeat_error(path, dict(zip(key, first, strict=True)), lines[0], lines[1])
 
 
-def _repeat_error(path: Path, key: Mapping[str, object], first: int, again: int) -> DataError:
+def repeat_error(path: Path, key: Mapping[str, object], first: int, again: int) -> DataError:
+    """What is said of two lines with the same `key`."""
     named = ", ".join(f"{name} {value}" for name, value in key.items())
     return DataError(f"{path}:{again}: {named} is repeated (first on line {first}); keep one of these lines")
 
@@ -353,13 +230,30 @@ class Pairs:
         if len(twice):
             key = keys[np.isin(keys, twice)][0]
             lines = np.flatnonzero(keys == key) + first_line
-            raise _repeat_error(path, {names[0]: key >> 32, names[1]: key & 0xFFFFFFFF}, lines[0], lines[1])
+            raise repeat_error(path, {names[0]: key >> 32, names[1]: key & 0xFFFFFFFF}, lines[0], lines[1])
 
 
-def interactions_writer(path: Path) -> pq.ParquetWriter:
-    """A raw table of interactions (`INTERACTIONS`) to which a large file's rows are appended as they are read."""
-    # Ids and times as differences: against a dictionary, half the time and less space.
-    differences = dict.fromkeys(("user", "item", "timestamp"), "DELTA_BINARY_PACKED")
-    return pq.ParquetWriter(
-        path, INTERACTIONS, compression="zstd", use_dictionary=["rating"], column_encoding=differences
-    )
+@contextmanager
+def raw_writer(
+    path: Path, schema: pa.Schema = INTERACTIONS, differences: Sequence[str] = ("user", "item", "timestamp")
+) -> Iterator[Callable[[pl.DataFrame], None]]:
+    """Yield what appends rows, with the columns of `schema` among others, to a raw table as large files are read.
+
+    differences: whole numbers written as such: against a dictionary, half the time and less space where few repeat.
+    """
+    encoding = dict.fromkeys(differences, "DELTA_BINARY_PACKED")
+    others = [name for name in schema.names if name not in differences]
+    waiting: list[pa.Table] = []
+    with pq.ParquetWriter(
+        path, schema, compression="zstd", use_dictionary=others, column_encoding=encoding or None
+    ) as out:
+
+        def write(rows: pl.DataFrame) -> None:
+            waiting.append(rows.select(schema.names).to_arrow().cast(schema))
+            if sum(map(len, waiting)) >= ROW_GROUP:
+                out.write_table(pa.concat_tables(waiting))
+                waiting.clear()
+
+        yield write
+        if waiting:
+            out.write_table(pa.concat_tables(waiting))

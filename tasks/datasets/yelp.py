@@ -4,51 +4,44 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pydantic import model_validator
 
 from tasks.contracts import Feature, RatingScale
-from tasks.datasets.fetch import FormFile, Options, Places, Source, copy_verified
-from tasks.datasets.text import allow, blocks, require_unique
+from tasks.datasets.fetch import Options, Source, copied, form_files
+from tasks.datasets.files import Column, Kind, check
+from tasks.datasets.text import allow, blocks, n_lines, raw_writer, require_unique
 from tasks.disk import rename
 from tasks.errors import DataError
-from tasks.raw import RawSchema, write_raw_schema
+from tasks.raw import write_raw
 
 PAGE = "https://business.yelp.com/data/resources/open-dataset/"
-_ASK = "the open dataset (JSON), after agreeing to its terms; unpack the archive"
-
-
-def _file(kind: str) -> FormFile:
-    name = f"yelp/yelp_academic_dataset_{kind}.json"
-    return FormFile(name=name, page=PAGE, what=f"{_ASK}: {Path(name).name}", mirror_path=name)
-
-
-USER, REVIEW, BUSINESS = (_file(kind) for kind in ("user", "review", "business"))
-SAMPLE = (
-    FormFile(
-        name="yelp-open-sample/yelp_academic_dataset_review.json",
-        page="https://github.com/B1ueF10WER/Business_Rating_Prediction_Project",
-        what="the 999 reviews of that project, with every text emptied",
-        mirror_path="yelp-open-sample/yelp_academic_dataset_review.json",
-        size=210_798,
-        sha256="c623ac2f94dd43407d21af28902eff9418964226c09243380681482dea0cda54",
-    ),
-    FormFile(
-        name="yelp-open-sample/yelp_academic_dataset_business.json",
-        page="https://github.com/B1ueF10WER/Business_Rating_Prediction_Project",
-        what="the 1,000 businesses of that project",
-        mirror_path="yelp-open-sample/yelp_academic_dataset_business.json",
-        size=793_182,
-        sha256="89f4334da0e66782b74d7d5d48761aa0124ae2cf0e3a3922c159864132bf23f2",
-    ),
+FILES = form_files(
+    "yelp",
+    PAGE,
+    "the open dataset (JSON), after agreeing to its terms; unpack the archive: {}",
+    dict.fromkeys(f"yelp_academic_dataset_{kind}.json" for kind in ("user", "review", "business")),
+)
+SAMPLE = form_files(
+    "yelp-open-sample",
+    "https://github.com/B1ueF10WER/Business_Rating_Prediction_Project",
+    "{} of that project (999 reviews with every text emptied, 1,000 businesses)",
+    {
+        "yelp_academic_dataset_review.json": (
+            210_798,
+            "c623ac2f94dd43407d21af28902eff9418964226c09243380681482dea0cda54",
+        ),
+        "yelp_academic_dataset_business.json": (
+            793_182,
+            "89f4334da0e66782b74d7d5d48761aa0124ae2cf0e3a3922c159864132bf23f2",
+        ),
+    },
 )
 SOURCE = Source(
     name="yelp",
@@ -60,7 +53,7 @@ SOURCE = Source(
         "{source: yelp, obtain: {part: whole}, format: yelp, "
         "read: {users: true, businesses: true, friends: false, outsiders: leave-out}}"
     ),
-    files=(USER, REVIEW, BUSINESS),
+    files=FILES,
     licence=(
         "Yelp Open Dataset, (c) Yelp Inc. For academic and other non-commercial use under the Dataset User Agreement "
         "that is accepted at the download; no redistribution."
@@ -79,16 +72,82 @@ _FRIENDS = (
     rf"^(None|{_ID}(, ?{_ID})*)?$",  # one text, since 2018
     rf'^\[("None"|"{_ID}"(, "{_ID}")*)?\]$',  # before: a list, here as polars writes it
 )
-_REVIEW = {
-    "review_id": pl.String,
-    "user_id": pl.String,
-    "business_id": pl.String,
-    "stars": pl.Float64,
-    "date": pl.String,
-}
-_USER = {"user_id": pl.String, **dict.fromkeys(COUNTS, pl.Int64), "average_stars": pl.Float64}
-_BUSINESS = {"business_id": pl.String, "name": pl.String, "city": pl.String}
-_WORDS = {pl.String: "text", pl.Int64: "an integer", pl.Float64: "a number"}
+DATE = "%Y-%m-%d %H:%M:%S"
+_TEXT, _INTEGER = pa.string(), pa.int64()
+_INTERACTIONS = pa.schema(
+    {"user": _TEXT, "item": _TEXT, "rating": pa.float32(), "timestamp": _INTEGER, "review": _TEXT}
+)
+_USERS = pa.schema({"user": _TEXT, **dict.fromkeys(COUNTS, _INTEGER), "average_stars": pa.float64()})
+_ITEMS = pa.schema({"item": _TEXT, "title": _TEXT, "city": _TEXT})
+_WORDS: dict[Kind, str] = {pl.String: "text", pl.Int64: "an integer", pl.Float64: "a number"}
+
+
+@dataclass(frozen=True)
+class Records:
+    """A file of JSON objects, one a line."""
+
+    name: str
+    fields: str
+    """All of them, as published."""
+    columns: Mapping[str, Column]
+    """Those that are read, none of which may be missing."""
+
+    def batches(self, folder: Path, columns: Collection[str] = ()) -> Iterator[tuple[int, pl.DataFrame]]:
+        """These columns (default: all), some lines at a time, with the number of the first line.
+
+        Raises:
+            DataError: a line is no JSON object; a field is missing, of another type, or not allowed.
+        """
+        path, read = folder / self.name, {name: self.columns[name] for name in columns or self.columns}
+        schema = {name: column.kind for name, column in read.items()}
+        for first, lines in blocks(path):
+            try:
+                table = pl.read_ndjson(lines, schema=schema)
+            except pl.exceptions.PolarsError as error:
+                raise _complaint(path, first, lines, schema, str(error)) from error
+            # polars skips empty lines, and reads a missing field as null.
+            if len(table) < n_lines(lines) or any(series.null_count() for series in table):
+                raise _complaint(path, first, lines, schema, "a field is missing")
+            check(path, table, read, first_line=first, complete=False)
+            yield first, table
+
+    def write(self, folder: Path, tables: Iterable[pl.DataFrame]) -> None:
+        """Write the file of these tables' rows."""
+        with (folder / self.name).open("wb") as out:
+            for table in tables:
+                table.select(self.fields.split()).write_ndjson(out)
+
+
+_KEY = Column(pattern=f"^{_ID}$", what="an id (22 letters, digits, - or _)")
+REVIEWS = Records(
+    FILES[1].below,
+    "review_id user_id business_id stars useful funny cool text date",
+    {
+        "review_id": _KEY,
+        "user_id": _KEY,
+        "business_id": _KEY,
+        "stars": Column(pl.Float64, values=SCALE.levels, what="1, 2, 3, 4 or 5"),
+        "date": Column(),
+    },
+)
+USERS = Records(
+    FILES[0].below,
+    "user_id name review_count yelping_since useful funny cool elite friends fans average_stars compliment_hot "
+    "compliment_more compliment_profile compliment_cute compliment_list compliment_note compliment_plain "
+    "compliment_cool compliment_funny compliment_writer compliment_photos",
+    {
+        "user_id": _KEY,
+        **dict.fromkeys(COUNTS, Column(pl.Int64, 0)),
+        "average_stars": Column(pl.Float64, SCALE.low, SCALE.high),
+        "friends": Column(pattern="|".join(_FRIENDS), what="None or ids between commas"),
+    },
+)
+BUSINESSES = Records(
+    FILES[2].below,
+    "business_id name address city state postal_code latitude longitude stars review_count is_open attributes "
+    "categories hours",
+    {"business_id": _KEY, "name": Column(), "city": Column()},
+)
 
 
 class ObtainOptions(Options):
@@ -121,25 +180,28 @@ class ReadOptions(Options):
         return self
 
 
+VARIANTS = {
+    "whole": SOURCE,
+    "sample": replace(
+        SOURCE,
+        address=SAMPLE[0].page,
+        holds="999 reviews (texts emptied) of 822 businesses by 993 users, and 1,000 businesses: a sample",
+        size=1_003_980,
+        files=SAMPLE,
+    ),
+}
+
+
 def source(options: ObtainOptions) -> Source:
-    """What is said about the files that `options` ask for."""
-    if options.part == "whole":
-        return SOURCE
-    holds = "999 reviews (texts emptied) of 822 businesses by 993 users, and 1,000 businesses: a sample"
-    return replace(SOURCE, address=SAMPLE[0].page, holds=holds, size=1_003_980, files=SAMPLE)
+    """What is said about the files that `options` ask for; Yelp publishes no checksums of the whole."""
+    return VARIANTS[options.part]
 
 
-def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
-    """Fill `folder` with the files of reviews and businesses and, of the whole dataset, of users.
-
-    Raises:
-        DataError: a file cannot be had, or (sample) is not the known one; Yelp publishes no checksums of the whole.
-    """
-    copy_verified((USER, REVIEW, BUSINESS) if options.part == "whole" else SAMPLE, folder, places)
+obtain = copied(source)
 
 
-def convert(folder: Path, place: Path, options: ReadOptions) -> None:
-    """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `place`, rows in the order of the files.
+def convert(folder: Path, destination: Path, options: ReadOptions) -> None:
+    """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `destination`, rows in the order of the files.
 
     interactions: one review each, also `review`, its id; dates without a time are 00:00, all are taken as UTC.
     users: `FEATURES`; `friends`, the number of friends listed (outsiders included), where friends are read.
@@ -153,88 +215,81 @@ def convert(folder: Path, place: Path, options: ReadOptions) -> None:
     """
     tables = ["interactions"]
     left_out = {"reviews": 0, "friends": 0}
-    reviews = folder / Path(REVIEW.name).name
-    _write_reviews(reviews, place / "interactions.parquet")
+    _write_reviews(folder, destination / "interactions.parquet")
     if options.businesses:
         tables.append("items")
-        _write_businesses(folder / Path(BUSINESS.name).name, place / "items.parquet")
-        left_out["reviews"] += _require_known(place, "item", "items", reviews, "business_id", options)
+        with raw_writer(destination / "items.parquet", _ITEMS, differences=()) as write:
+            for _, table in BUSINESSES.batches(folder):
+                write(table.rename({"business_id": "item", "name": "title"}))
+        _require_unique(folder / BUSINESSES.name, destination / "items.parquet", "item")
+        left_out["reviews"] += _require_known(folder, destination, "item", BUSINESSES.name, options)
     if options.users:
         tables.append("users")
-        users = folder / Path(USER.name).name
-        _write_users(users, place / "users.parquet", friends=options.friends)
-        left_out["reviews"] += _require_known(place, "user", "users", reviews, "user_id", options)
+        _write_users(folder, destination / "users.parquet", friends=options.friends)
+        left_out["reviews"] += _require_known(folder, destination, "user", USERS.name, options)
         if options.friends:
             tables.append("social")
-            left_out["friends"] = _write_friends(users, place, options)
+            left_out["friends"] = _write_friends(folder, destination, options)
     features = FEATURES if options.users else ()
-    write_raw_schema(RawSchema(tables=tuple(tables), features=features, scale=SCALE, time="seconds"), place)
-    (place / "left_out.json").write_text(json.dumps(left_out) + "\n", encoding="utf-8")
+    write_raw(destination, dict.fromkeys(tables), features=features, scale=SCALE, time="seconds")
+    (destination / "left_out.json").write_text(json.dumps(left_out) + "\n", encoding="utf-8")
 
 
-def _write_reviews(path: Path, target: Path) -> None:
-    columns = {"user": pa.string(), "item": pa.string(), "rating": pa.float32(), "timestamp": pa.int64()}
-    with _writer(target, columns | {"review": pa.string()}) as out:
-        for first, table in _records(path, _REVIEW):
-            date = pl.col("date")
-            forms = (date.str.to_datetime(form, strict=False) for form in ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d"))
+def _write_reviews(folder: Path, target: Path) -> None:
+    path = folder / REVIEWS.name
+    with raw_writer(target, _INTERACTIONS, differences=()) as write:
+        for first, table in REVIEWS.batches(folder):
+            forms = (pl.col("date").str.to_datetime(form, strict=False) for form in (DATE, "%Y-%m-%d"))
             table = table.with_columns(timestamp=pl.coalesce(forms).dt.epoch("s"))
             dated = pl.col("timestamp").is_not_null()
             allow(path, table, "date", dated, "a date such as 2018-10-04 11:22:33", first, complete=False)
-            levels = pl.col("stars").is_in(SCALE.levels)
-            allow(path, table, "stars", levels, "1, 2, 3, 4 or 5", first, complete=False)
-            out(table.select("timestamp", user="user_id", item="business_id", rating="stars", review="review_id"))
-    require_unique(path, pl.read_parquet(target, columns=["review"]), ["review"])
+            write(table.rename({"user_id": "user", "business_id": "item", "stars": "rating", "review_id": "review"}))
+    _require_unique(path, target, "review")
 
 
-def _write_users(path: Path, target: Path, *, friends: bool) -> None:
-    schema = _USER | ({"friends": pl.String} if friends else {})
-    columns = {"user": pa.string(), **dict.fromkeys(COUNTS, pa.int64()), "average_stars": pa.float64()}
-    with _writer(target, columns | ({"friends": pa.int64()} if friends else {})) as out:
-        for first, table in _records(path, schema):
-            for name in COUNTS:
-                allow(path, table, name, pl.col(name) >= 0, "0 or more", first, complete=False)
-            average = pl.col("average_stars").is_between(SCALE.low, SCALE.high)
-            allow(path, table, "average_stars", average, "1 to 5", first, complete=False)
+def _write_users(folder: Path, target: Path, *, friends: bool) -> None:
+    columns = [name for name in USERS.columns if friends or name != "friends"]
+    schema = _USERS.append(pa.field("friends", pa.int64())) if friends else _USERS
+    with raw_writer(target, schema, differences=()) as write:
+        for _, table in USERS.batches(folder, columns):
             if friends:
-                listed = pl.any_horizontal(pl.col("friends").str.contains(form) for form in _FRIENDS)
-                allow(path, table, "friends", listed, "None or ids between commas", first, complete=False)
                 table = table.with_columns(pl.col("friends").str.count_matches(_ID).cast(pl.Int64))
-            out(table.rename({"user_id": "user"}))
-    require_unique(path, pl.read_parquet(target, columns=["user"]), ["user"])
+            write(table.rename({"user_id": "user"}))
+    _require_unique(folder / USERS.name, target, "user")
 
 
-def _write_businesses(path: Path, target: Path) -> None:
-    with _writer(target, {"item": pa.string(), "title": pa.string(), "city": pa.string()}) as out:
-        for _, table in _records(path, _BUSINESS):
-            out(table.rename({"business_id": "item", "name": "title"}))
-    require_unique(path, pl.read_parquet(target, columns=["item"]), ["item"])
+def _require_unique(path: Path, table: Path, key: str) -> None:
+    require_unique(path, pl.read_parquet(table, columns=[key]), [key])
 
 
-def _write_friends(path: Path, place: Path, options: ReadOptions) -> int:
+def _write_friends(folder: Path, destination: Path, options: ReadOptions) -> int:
     """Returns how many friends were left out."""
-    users = pl.scan_parquet(place / "users.parquet")
-    listed = pl.scan_ndjson(path, schema={"user_id": pl.String, "friends": pl.String})
+    users = pl.scan_parquet(destination / "users.parquet")
+    listed = pl.scan_ndjson(folder / USERS.name, schema={"user_id": pl.String, "friends": pl.String})
     pairs = listed.select(source="user_id", target=pl.col("friends").str.extract_all(_ID)).explode("target")
     # Users without friends have a null here, which joins with nobody.
     known = pairs.join(users.select(target="user"), on="target", how="inner", maintain_order="left")
-    target = place / "social.parquet"
+    target = destination / "social.parquet"
     known.with_columns(relation=pl.lit("friend")).sink_parquet(target, compression="zstd")
     total = users.select(pl.col("friends").sum()).collect().item()
     left_out = int(total - pl.scan_parquet(target).select(pl.len()).collect().item())
     if left_out and options.outsiders == "refuse":
-        everybody = users.select("user").collect()["user"]
-        for first, table in _records(path, {"user_id": pl.String, "friends": pl.String}):
+        members = users.select("user").collect()["user"]
+        for first, table in USERS.batches(folder, ("user_id", "friends")):
             named = table.select(line=first + pl.int_range(pl.len()), friend=pl.col("friends").str.extract_all(_ID))
-            named = named.explode("friend").drop_nulls().filter(~pl.col("friend").is_in(everybody.implode()))
+            named = named.explode("friend").drop_nulls().filter(~pl.col("friend").is_in(members.implode()))
             for line, friend in named.head(1).iter_rows():
-                raise _outsider_error(path, line, "friend", friend, path.name, left_out, "friends")
+                where = f"{folder / USERS.name}:{line}: friend {friend!r}"
+                raise _outsider_error(where, USERS.name, f"{left_out:,} such friends")
     return left_out
 
 
-def _require_known(place: Path, column: str, table: str, path: Path, field: str, options: ReadOptions) -> int:
-    """Refuse or leave out reviews whose user or business has no record; returns how many were left out."""
-    file, records = place / "interactions.parquet", pl.scan_parquet(place / f"{table}.parquet")
+def _require_known(folder: Path, destination: Path, column: str, listed: str, options: ReadOptions) -> int:
+    """Refuse or leave out reviews whose user or business has no record; returns how many were left out.
+
+    listed: the file of records.
+    """
+    file, records = destination / "interactions.parquet", pl.scan_parquet(destination / f"{column}s.parquet")
     strangers = pl.scan_parquet(file).select(column).unique().join(records, on=column, how="anti").collect()[column]
     if strangers.is_empty():
         return 0
@@ -242,8 +297,9 @@ def _require_known(place: Path, column: str, table: str, path: Path, field: str,
     rows = pl.scan_parquet(file).with_row_index("row")
     if options.outsiders == "refuse":
         unknown = rows.filter(strange).select("row", column).collect().sort("row")
-        known = Path((USER if table == "users" else BUSINESS).name).name
-        raise _outsider_error(path, unknown["row"][0] + 1, field, unknown[column][0], known, unknown.height, "reviews")
+        field = {"user": "user_id", "item": "business_id"}[column]
+        where = f"{folder / REVIEWS.name}:{unknown['row'][0] + 1}: {field} {unknown[column][0]!r}"
+        raise _outsider_error(where, listed, f"{unknown.height:,} such reviews")
     rest = file.with_suffix(".rest")
     pl.scan_parquet(file).filter(~strange).sink_parquet(rest, compression="zstd")
     left_out = rows.select(pl.len()).collect().item() - pl.scan_parquet(rest).select(pl.len()).collect().item()
@@ -251,38 +307,14 @@ def _require_known(place: Path, column: str, table: str, path: Path, field: str,
     return int(left_out)
 
 
-def _outsider_error(path: Path, line: int, field: str, value: str, known: str, count: int, what: str) -> DataError:
+def _outsider_error(where: str, listed: str, count: str) -> DataError:
     return DataError(
-        f"{path}:{line}: {field} {value!r} has no record in {known} ({count:,} such {what}); take both files from one "
-        "release, or set read.outsiders to leave-out"
+        f"{where} has no record in {listed} ({count}); take both files from one release, or set read.outsiders to "
+        "leave-out"
     )
 
 
-def _records(path: Path, schema: Mapping[str, type[pl.DataType]]) -> Iterator[tuple[int, pl.DataFrame]]:
-    """The fields of `schema`, some lines at a time, with the number of the first line; other fields are skipped.
-
-    Raises:
-        DataError: a line is no JSON object, or a field is missing, of another type or no id.
-    """
-    ids = [name for name in schema if name.endswith("_id")]
-    for first, lines in blocks(path):
-        try:
-            table = pl.read_ndjson(lines, schema=dict(schema))
-        except pl.exceptions.PolarsError as error:
-            raise _complaint(path, first, lines, schema, str(error)) from error
-        # polars skips empty lines, and reads a missing field as null.
-        complete = len(table) == lines.count(b"\n") + (not lines.endswith(b"\n"))
-        if not complete or table.select(pl.any_horizontal(pl.all().null_count() > 0)).item():
-            raise _complaint(path, first, lines, schema, "a field is missing")
-        for name in ids:
-            known = pl.col(name).str.contains(f"^{_ID}$")
-            allow(path, table, name, known, "an id (22 letters, digits, - or _)", first, complete=False)
-        yield first, table
-
-
-def _complaint(
-    path: Path, first: int, lines: bytes, schema: Mapping[str, type[pl.DataType]], otherwise: str
-) -> DataError:
+def _complaint(path: Path, first: int, lines: bytes, schema: Mapping[str, Kind], otherwise: str) -> DataError:
     """The slow way through lines that could not be read: find the first one at fault."""
     for number, line in enumerate(io.BytesIO(lines), start=first):
         try:
@@ -306,17 +338,9 @@ def _no_number(name: str) -> None:
     raise ValueError(f"{name} is not a number")
 
 
-def _has_kind(value: object, kind: type[pl.DataType]) -> bool:
+def _has_kind(value: object, kind: Kind) -> bool:
     if kind == pl.String:
         return isinstance(value, str | list)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return abs(value) < 2**63 and (kind == pl.Float64 or isinstance(value, int))
-
-
-@contextmanager
-def _writer(target: Path, columns: Mapping[str, pa.DataType]) -> Iterator[Callable[[pl.DataFrame], None]]:
-    """A raw table to which rows are appended as they are read."""
-    schema = pa.schema(list(columns.items()))
-    with pq.ParquetWriter(target, schema, compression="zstd") as out:
-        yield lambda rows: out.write_table(rows.select(schema.names).to_arrow().cast(schema))

@@ -8,24 +8,24 @@ from typing import Literal
 import polars as pl
 
 from tasks.contracts import Feature, RatingScale
-from tasks.datasets.fetch import FormFile, NoOptions, Options, Places, Source, copy_verified
-from tasks.datasets.text import allow, read_table, require_unique
-from tasks.raw import RawSchema, write_raw_schema
+from tasks.datasets.fetch import NoOptions, Options, Source, copied, form_files
+from tasks.datasets.files import Column, TextTable
+from tasks.raw import write_raw
 
 PAGE = "https://github.com/librahu/HIN-Datasets-for-Recommendation-and-Network-Embedding"
 
 
-def _file(name: str, size: int, sha256: str) -> FormFile:
-    place = f"yelp-hin/{name}"
-    return FormFile(name=place, page=PAGE, what=f"Yelp/{name}", mirror_path=place, size=size, sha256=sha256)
-
-
-FILES = (
-    _file("user_business.dat", 2_490_385, "d57853e95c3f49f0060f31ee9365ab3fffe1010999c76863c3cd9628b91e994d"),
-    _file("user_user.dat", 2_015_188, "d360f88f66b7ba9a1fd460b8c414dba1bec6489773283083a614a77925bcaaed"),
-    _file("user_compliment.dat", 728_264, "e7f5c15155bf0843e3bdf9fb4743bb3ebf76826b4108e9e194fd637e0bb05ed6"),
-    _file("business_category.dat", 439_981, "d3c1499e406c0a842b3c08c478ffe7bf26a8758b630e0b056d0f4bcf18c01a5b"),
-    _file("business_city.dat", 145_353, "09c009dfa16709aff52de4831b9cb30f45a16dcfce1db06858d54af6ef5f7d1e"),
+FILES = form_files(
+    "yelp-hin",
+    PAGE,
+    "Yelp/{}",
+    {
+        "user_business.dat": (2_490_385, "d57853e95c3f49f0060f31ee9365ab3fffe1010999c76863c3cd9628b91e994d"),
+        "user_user.dat": (2_015_188, "d360f88f66b7ba9a1fd460b8c414dba1bec6489773283083a614a77925bcaaed"),
+        "user_compliment.dat": (728_264, "e7f5c15155bf0843e3bdf9fb4743bb3ebf76826b4108e9e194fd637e0bb05ed6"),
+        "business_category.dat": (439_981, "d3c1499e406c0a842b3c08c478ffe7bf26a8758b630e0b056d0f4bcf18c01a5b"),
+        "business_city.dat": (145_353, "09c009dfa16709aff52de4831b9cb30f45a16dcfce1db06858d54af6ef5f7d1e"),
+    },
 )
 SOURCE = Source(
     name="yelp-hin",
@@ -51,7 +51,26 @@ FEATURES = tuple(
 )
 
 
+_ID, _MARK = Column(pl.Int64, 0), Column(pl.Int64, 1, 1)
+
+
+def _marks(name: str, first: str, second: str, kind: Column = _ID, unique: tuple[str, ...] = ()) -> TextTable:
+    """A file of pairs, each marked with 1."""
+    return TextTable(name, {first: _ID, second: kind, "mark": _MARK}, "\t", unique=unique)
+
+
+RATINGS = TextTable(
+    "user_business.dat",
+    {"user": _ID, "business": _ID, "rating": Column(pl.Int64, 1, 5)},
+    "\t",
+    unique=("user", "business"),
+)
+FRIENDS = _marks("user_user.dat", "user", "friend")
+RECEIVED = _marks("user_compliment.dat", "user", "compliment", Column(pl.Int64, 1, COMPLIMENTS), ("user", "compliment"))
+CATEGORIES = _marks("business_category.dat", "business", "category", unique=("business", "category"))
+CITIES = _marks("business_city.dat", "business", "city", unique=("business",))
 ObtainOptions = NoOptions
+obtain = copied(lambda _: SOURCE)
 
 
 class ReadOptions(Options):
@@ -61,17 +80,8 @@ class ReadOptions(Options):
     """`order`: the place in the file counts as time. It is not: rows are sorted by user and business."""
 
 
-def obtain(folder: Path, places: Places, _: NoOptions) -> None:
-    """Fill `folder` with `FILES`.
-
-    Raises:
-        DataError: a file cannot be had, or is not what was published.
-    """
-    copy_verified(FILES, folder, places)
-
-
-def convert(folder: Path, place: Path, options: ReadOptions) -> None:
-    """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `place`; users and items are those of the ratings.
+def convert(folder: Path, destination: Path, options: ReadOptions) -> None:
+    """Write the raw tables (`tasks.raw.RAW_COLUMNS`) into `destination`; users and items are those of the ratings.
 
     interactions: timestamp null; `position`, the place in the file from 0, with `time: order`.
     users: whether (`yes`, `no`) the user has received each kind of compliment. items: city (a number, null where not
@@ -83,67 +93,34 @@ def convert(folder: Path, place: Path, options: ReadOptions) -> None:
             compliment, city or category is repeated; a file names a user or business that has no rating (names file
             and line).
     """
-    path = folder / "user_business.dat"
-    ratings = _read(path, "user", "business", "rating")
-    allow(path, ratings, "rating", pl.col("rating").is_between(SCALE.low, SCALE.high), "1 to 5")
-    require_unique(path, ratings, ["user", "business"])
+    ratings = RATINGS.read(folder)
     users, items = (ratings.select(pl.col(name).unique().sort()) for name in ("user", "business"))
-
-    friends = _marks(folder / "user_user.dat", "user", "friend", {"user": users["user"], "friend": users["user"]})
-    path = folder / "user_compliment.dat"
-    compliments = _marks(path, "user", "compliment", {"user": users["user"]})
-    known = pl.col("compliment").is_between(1, COMPLIMENTS)
-    allow(path, compliments, "compliment", known, f"1 to {COMPLIMENTS}")
-    require_unique(path, compliments, ["user", "compliment"])
-    cities = _marks(folder / "business_city.dat", "business", "city", {"business": items["business"]})
-    require_unique(folder / "business_city.dat", cities, ["business"])
-    categories = _marks(folder / "business_category.dat", "business", "category", {"business": items["business"]})
-    require_unique(folder / "business_category.dat", categories, ["business", "category"])
+    user, business = (users["user"], f"a user of {RATINGS.name}"), (items["business"], f"a business of {RATINGS.name}")
+    friends = FRIENDS.read(folder, {"user": user, "friend": user})
+    compliments = RECEIVED.read(folder, {"user": user})
+    cities, categories = (table.read(folder, {"business": business}) for table in (CITIES, CATEGORIES))
 
     position = {"position": pl.int_range(pl.len(), dtype=pl.Int64)} if options.time == "order" else {}
-    ratings.select(
-        user="user",
-        item="business",
-        rating=pl.col("rating").cast(pl.Float32),
-        timestamp=pl.lit(None, pl.Int64),
-        **position,
-    ).write_parquet(place / "interactions.parquet")
-    received = compliments.group_by("user").agg(pl.col("compliment").alias("received"))
+    interactions = ratings.select("user", "rating", item="business", timestamp=pl.lit(None, pl.Int64), **position)
+    received = compliments.group_by("user").agg(received="compliment")
+    people = users.join(received, on="user", how="left", maintain_order="left")
     has = {
-        feature.name: pl.when(pl.col("received").list.contains(number).fill_null(False))
-        .then(pl.lit("yes"))
-        .otherwise(pl.lit("no"))
+        feature.name: pl.when(pl.col("received").list.contains(number)).then(pl.lit("yes")).otherwise(pl.lit("no"))
         for number, feature in enumerate(FEATURES, start=1)
     }
-    people = users.join(received, on="user", how="left", maintain_order="left")
-    people.select("user", **has).write_parquet(place / "users.parquet")
     listed = categories.group_by("business").agg(categories=pl.col("category").sort())
-    (
-        items.join(cities.select("business", "city"), on="business", how="left", maintain_order="left")
-        .join(listed, on="business", how="left", maintain_order="left")
-        .with_columns(pl.col("categories").fill_null([]))
-        .rename({"business": "item"})
-        .write_parquet(place / "items.parquet")
+    businesses = items.join(cities.select("business", "city"), on="business", how="left", maintain_order="left")
+    businesses = businesses.join(listed, on="business", how="left", maintain_order="left")
+    write_raw(
+        destination,
+        {
+            "interactions": interactions.select("user", "item", "rating", "timestamp", *position),
+            "users": people.select("user", **has),
+            "items": businesses.with_columns(pl.col("categories").fill_null([])).rename({"business": "item"}),
+            "social": friends.select(source="user", target="friend", relation=pl.lit("friend")),
+        },
+        features=FEATURES,
+        scale=SCALE,
+        unique_pairs=True,
+        time=options.time,
     )
-    social = friends.select(source="user", target="friend", relation=pl.lit("friend"))
-    social.write_parquet(place / "social.parquet")
-    tables = ("interactions", "items", "social", "users")
-    schema = RawSchema(tables=tables, features=FEATURES, scale=SCALE, unique_pairs=True, time=options.time)
-    write_raw_schema(schema, place)
-
-
-def _read(path: Path, *names: str) -> pl.DataFrame:
-    table = read_table(path, "\t", dict.fromkeys(names, pl.Int64))
-    for name in names[:2]:
-        allow(path, table, name, pl.col(name) >= 0, "0 or more")
-    return table
-
-
-def _marks(path: Path, first: str, second: str, known: dict[str, pl.Series]) -> pl.DataFrame:
-    """A file of pairs, each marked with 1, between ids of which those of `known` have a rating."""
-    table = _read(path, first, second, "mark")
-    allow(path, table, "mark", pl.col("mark") == 1, "1")
-    for name, ids in known.items():
-        kind = "business" if name == "business" else "user"
-        allow(path, table, name, pl.col(name).is_in(ids.implode()), f"a {kind} of user_business.dat")
-    return table

@@ -15,15 +15,15 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy import stats
 from scipy.sparse import csr_array
 
 from tasks.attacks import ATTACKERS
 from tasks.attacks.attribute import UNKNOWN, Labels, Profiles, attack, majority_right, shuffle_labels
 from tasks.attacks.targets import FEWEST_LABELLED, split_users
+from tasks.evaluation.detection import p_more_often
 from tasks.evaluation.gains import gain
 from tasks.evaluation.statistics import clopper_pearson
-from tasks.external.findings import Answer, Attack, Measure, undecided
+from tasks.external.findings import Answer, Attack, Measure, tested, undecided, with_interval
 from tasks.external.inputs import NOBODY, Inputs, Ints, sample
 
 MOST_LABELLED, MOST_TARGETS = 2_000, 4_000
@@ -169,30 +169,21 @@ def _answer(attribute: str, right: Mapping[_Work, Right], majority: Right, notes
                 name=by.replace("_", " "),
                 measures=[
                     _share("right, ratings and lists", both),
-                    Measure(name="gain over the ratings alone", value=over.mean, low=over.low, high=over.high),
+                    with_interval("gain over the ratings alone", over.mean, over.low, over.high),
                 ],
                 controls=[
                     _share("right, ratings alone", control),
                     _share("right, majority guess", majority),
                     _share("right, shuffled labels", on_shuffled),
                 ],
-                p=max(p_better(both, other) for other in (*alone.values(), majority, on_shuffled)),
+                p=max(p_more_often(both, other) for other in (*alone.values(), majority, on_shuffled)),
             )
         )
-    return Answer(
-        question="attributes", subject=attribute, state="not shown", sentence="", notes=list(notes), attacks=attacks
-    )
-
-
-def p_better(right: Right, control: Right) -> float:
-    """One-sided exact p-value of "right about no more targets than the control": McNemar's, on targets that differ."""
-    more, less = int((right & ~control).sum()), int((control & ~right).sum())
-    return float(stats.binom.sf(more - 1, more + less, 0.5))
+    return tested("attributes", attribute, list(notes), attacks)
 
 
 def _share(name: str, right: Right) -> Measure:
-    low, high = clopper_pearson(int(right.sum()), len(right))
-    return Measure(name=name, value=float(right.mean()), low=low, high=high)
+    return with_interval(name, float(right.mean()), *clopper_pearson(int(right.sum()), len(right)))
 
 
 def _too_few(attribute: str, known: int) -> Answer:

@@ -9,7 +9,6 @@ for one user's row added or removed. `tasks.privacy.audits.one_run` has the theo
 from __future__ import annotations
 
 import csv
-import os
 import secrets
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -128,9 +127,7 @@ def write_rows(path: Path, table: TextTable, rows: Iterable[Sequence[str]]) -> N
 
 def write_secret(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Write a CSV file that its owner alone can read."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    os.fchmod(handle, 0o600)
-    with os.fdopen(handle, "w", newline="") as file:
+    with folders.secret(path) as file:
         csv.writer(file, lineterminator="\n").writerows([header, *rows])
 
 
@@ -151,8 +148,17 @@ def check(delta: float, claimed: float | None, has_coins: bool, has_control: boo
         raise ConfigurationError("a control needs --claimed-epsilon, which it shows the power of the audit for")
 
 
-def verify(given: Given, train: Given, lists: Given) -> list[str]:
-    """The ids of all planted users.
+class Run(NamedTuple):
+    """The canaries of a run, (m,): who was in, and how high each one's item stands with its witness."""
+
+    planted: list[str]
+    """The ids of canaries and witnesses."""
+    included: NDArray[np.bool_]
+    standing: Floats
+
+
+def check_run(given: Given, train: Given, lists: Given) -> Run:
+    """The canaries of a run, which was trained on `train` and gave `lists`.
 
     Raises:
         DataError: the training data are not those that the canaries were put in, or no witness has a list.
@@ -171,15 +177,16 @@ def verify(given: Given, train: Given, lists: Given) -> list[str]:
             raise DataError(f"{path}:{line}: witness {row['witness']} is a canary; give the file as it was made")
     if with_list.isdisjoint(given.rows["witness"]):  # of few it only proves less: their items are not listed
         raise DataError(f"{path}: no witness has a list in {lists.taken.path}; recommend to all users, them too")
-    return [*given.rows["canary"], *given.rows["witness"]]
+    planted = [*given.rows["canary"], *given.rows["witness"]]
+    return Run(planted, given.rows["included"].to_numpy() == 1, standing(given.rows, lists.rows))
 
 
 def audit(
-    standings: Sequence[Sequence[Floats]],
-    coins: Sequence[Given],
+    runs: Sequence[Run],
     delta: float,
-    claimed: float | None,
+    claimed: float | None = None,
     control: float | None = None,
+    scores: Floats | None = None,
     confidence: float = 0.95,
 ) -> Canaries:
     """The largest ε that the guesses of any rule prove, and the largest that any could have proved.
@@ -188,11 +195,11 @@ def audit(
     are as private as one of them (parallel composition), and the theorem holds for all coins at once.
 
     Args:
-        standings: signal -> of each run `standing`; coins: of each run its canaries.
         control: what the same audit proves of the same system without its protection.
+        scores: (m,) `scored` of the canaries of all runs; with them ε is the larger of two bounds (Bonferroni).
     """
-    included = np.concatenate([given.rows["included"].to_numpy() == 1 for given in coins])
-    signals = [np.concatenate(runs) for runs in standings]
+    included, standings = (np.concatenate(of) for of in list(zip(*runs, strict=True))[1:])
+    signals = [standings] if scores is None else [standings, scores]
     best = max(
         (bound(of, included, delta, claimed, control, 1 - (1 - confidence) / len(signals)) for of in signals),
         key=lambda result: result.epsilon,
@@ -245,10 +252,10 @@ def bound(
 
 
 def scored(canaries: pl.DataFrame, scores: pl.DataFrame) -> Floats:
-    """The released score of each canary's item for its witness: (m,); the lowest of all where there is none."""
+    """The released score of each canary's item for its witness: (m,); the lowest of these where there is none."""
     pairs = canaries.select(user="witness", item="item")
     released = pairs.join(scores, on=["user", "item"], how="left", maintain_order="left")["score"]
-    return released.fill_null(scores["score"].min()).to_numpy()
+    return released.fill_null(released.min()).fill_null(0.0).to_numpy()
 
 
 def standing(canaries: pl.DataFrame, lists: pl.DataFrame) -> Floats:

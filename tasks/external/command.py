@@ -28,7 +28,6 @@ from pathlib import Path
 from tasks.disk import rename
 from tasks.errors import ConfigurationError, DataError, DprecError
 from tasks.external import folders, reading
-from tasks.external.canaries import write_secret
 from tasks.external.reading import Names
 from tasks.external.run import AuditRequest, OtherRun, check
 from tasks.external.splits import CANARIES, HISTORIES, PUBLIC, TRAIN, Splits
@@ -276,8 +275,8 @@ def _plan(of: Repeated, train: Path, names: Names) -> int:
             )
         return seed
     seed = secrets.randbits(128)
-    write_secret(path.with_suffix(".new"), [], [])
-    path.with_suffix(".new").write_text(json.dumps({"seed": seed} | made_for))
+    with folders.secret(path.with_suffix(".new")) as file:
+        json.dump({"seed": seed} | made_for, file)
     rename(path.with_suffix(".new"), path)
     return seed
 

@@ -42,8 +42,7 @@ def exposure(
     else:
         rows, places = np.nonzero((inputs.lists != NOBODY) & inputs.is_member[:, None])
         users, items = rows, inputs.lists[rows, places]
-        keys = inputs.train.users * inputs.n_items + inputs.train.items
-        hit = np.isin(users * inputs.n_items + items, keys).astype(np.float64)
+        hit = np.isin(users * inputs.n_items + items, inputs.trained_keys).astype(np.float64)
     shown, tables = [], []
     kinds: tuple[tuple[Literal["users", "items"], Ints, pl.Series, int], ...] = (
         ("users", users, inputs.user_names, 1),

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.errors import DataError
+from tasks.evaluation.statistics import crossed_interval
 
 State = Literal["shown", "not shown", "cannot be decided"]
 Question = Literal[
@@ -40,14 +43,24 @@ class Measure(_Part):
     high: float | None = None
 
 
+def with_interval(name: str, value: float, low: float, high: float) -> Measure:
+    """A number with its interval."""
+    return Measure(name=name, value=value, low=low, high=high)
+
+
+def mean(name: str, values: NDArray[np.float64], seed: int) -> Measure:
+    """The mean over users, (n,), with its interval for other users."""
+    return with_interval(name, float(values.mean()), *crossed_interval(values[None], seed=seed))
+
+
 class Attack(_Part):
     """One attack, with the same measures of its controls and one test."""
 
     name: str
     measures: list[Measure]
     controls: list[Measure] = Field(default_factory=list)
-    p: float | None = Field(default=None, description="One-sided, against all controls: the largest of the p-values.")
-    p_corrected: float | None = Field(default=None, description="Holm's correction for all tests of this audit.")
+    p: float = Field(description="One-sided, against all controls: the largest of the p-values.")
+    p_corrected: float = Field(default=1.0, description="Holm's correction for all tests of this audit.")
     shown: bool = Field(default=False, description="p_corrected is at most the audit's alpha.")
     roc: list[tuple[float, float]] = Field(
         default_factory=list, description="(false positive rate, true positive rate), for logarithmic axes."
@@ -64,6 +77,11 @@ class Answer(_Part):
     notes: list[str] = Field(default_factory=list)
     attacks: list[Attack] = Field(default_factory=list)
     decided_by: str = Field(default="", description="The attack with the smallest p, whose numbers the sentence has.")
+
+
+def tested(question: Question, subject: str, notes: list[str], attacks: list[Attack]) -> Answer:
+    """The answer before all tests of the audit are corrected together (`tasks.external.verdict`)."""
+    return Answer(question=question, subject=subject, state="not shown", sentence="", notes=notes, attacks=attacks)
 
 
 def undecided(question: Question, subject: str, why: str) -> Answer:
@@ -89,6 +107,13 @@ class Canaries(_Part):
     claim: Literal["refuted", "consistent", "inconclusive", "none"]
     unit: str = Field(description="Who is protected from whom: the neighbouring relation and the observer.")
 
+    @property
+    def state(self) -> State:
+        """Shown where a claim is refuted, or anything is proved without one."""
+        if self.claim == "refuted" or (self.claimed is None and self.epsilon > 0):
+            return "shown"
+        return "cannot be decided" if self.claim == "inconclusive" or not self.provable else "not shown"
+
 
 class Exposure(_Part):
     """How what is most exposed is distributed; ids stand in exposed.csv alone."""
@@ -111,11 +136,15 @@ class File(_Part):
     notes: list[str]
 
     @property
-    def line(self) -> str:
+    def roles(self) -> str:
         """What was taken for what: `columns` are by role."""
-        columns = ", ".join(name if name == role else f"{name} = {role}" for role, name in self.columns.items())
-        notes = "".join(f"; {note}" for note in self.notes)
-        return shown(f"{self.role}: {self.path} ({self.rows:,} rows; columns {columns}{notes})")
+        return ", ".join(name if name == role else f"{name} = {role}" for role, name in self.columns.items())
+
+    @property
+    def line(self) -> str:
+        """What was read, on one line."""
+        notes = "; ".join([f"{self.rows:,} rows", f"columns {self.roles}", *self.notes])
+        return shown(f"{self.role}: {self.path} ({notes})")
 
 
 class Verdict(_Part):

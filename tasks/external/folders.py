@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import TextIO
 
 
 def make(folder: Path) -> None:
@@ -11,3 +13,10 @@ def make(folder: Path) -> None:
         return
     folder.mkdir(parents=True)
     (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+
+
+def secret(path: Path) -> TextIO:
+    """A text file, empty and open, that its owner alone can read."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    os.fchmod(handle, 0o600)
+    return os.fdopen(handle, "w", encoding="utf-8", newline="")

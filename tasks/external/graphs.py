@@ -23,11 +23,12 @@ from tasks.attacks.embeddings.anchors import nearest_accounts, reidentify
 from tasks.attacks.embeddings.links import Pairs, draw, similarities
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.alignment import PairScorer, similarity_scorer
+from tasks.evaluation.detection import p_more_often
 from tasks.external import reading
-from tasks.external.attributes import p_better
-from tasks.external.findings import Answer, Attack, Audit, File, Measure
+from tasks.external.findings import Answer, Attack, Audit, Measure, tested, undecided, with_interval
 from tasks.external.membership import measure
 from tasks.external.reading import Given, Names
+from tasks.external.shadow_attacks import Attacked
 from tasks.external.verdict import ALPHA, decide
 
 Vectors = NDArray[np.float64]
@@ -94,13 +95,7 @@ def run(asked: GraphAuditRequest, say: Callable[[str], None]) -> Audit:
         known = (people, others) if people is not None and others is not None else None
         answers.append(reidentification(own, other, anchors, known, asked.seed))
     answers, verdict = decide(answers, None, asked.allow_undecided)
-    taken_files = [
-        File(role=of.role, path=str(of.path), rows=of.rows, columns=dict(of.columns), notes=list(of.notes))
-        for of in read
-    ]
-    return Audit(
-        alpha=ALPHA, seed=asked.seed, files=taken_files, answers=answers, canaries=None, exposure=[], verdict=verdict
-    )
+    return Audit(alpha=ALPHA, seed=asked.seed, files=read, answers=answers, canaries=None, exposure=[], verdict=verdict)
 
 
 def links(embeddings: Given, edges: Given, people: Given | None, seed: int) -> Answer:
@@ -108,9 +103,10 @@ def links(embeddings: Given, edges: Given, people: Given | None, seed: int) -> A
     pairs, note = _places(edges, embeddings.rows["user"], embeddings.rows["user"])
     pairs = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
     n = len(embeddings.rows)
-    tested = min(PAIRS, len(pairs), n * (n - 1) // 2 - len(pairs)) * (1 - KNOWN)
-    if tested < FEWEST:
-        return _undecided("links", f"{tested:.0f} links and as many other pairs could be tested; {FEWEST} are needed")
+    testable = min(PAIRS, len(pairs), n * (n - 1) // 2 - len(pairs)) * (1 - KNOWN)
+    if testable < FEWEST:
+        why = f"{testable:.0f} links and as many other pairs could be tested; {FEWEST} are needed"
+        return undecided("links", "links", why)
     drawn = draw(pairs, n, PAIRS, KNOWN, np.random.default_rng([seed, *b"pairs"]))
     is_link = np.arange(len(drawn.links) + len(drawn.others)) < len(drawn.links)
     values = _scores(_matrix(embeddings), drawn)
@@ -121,14 +117,8 @@ def links(embeddings: Given, edges: Given, people: Given | None, seed: int) -> A
         of_attributes = _scores(_one_hot([(people, embeddings)])[0], drawn)
         controls |= {f"attributes, {attacker}": of for attacker, of in of_attributes.items()}
     notes = [f"{len(drawn.links):,} links and as many other pairs; the attacker knows as many of either", *note]
-    return Answer(
-        question="links",
-        subject="links",
-        state="not shown",
-        sentence="",
-        notes=notes,
-        attacks=measure({name: (of, {}) for name, of in values.items()}, controls, is_link, None, seed),
-    )
+    attacks = measure({name: Attacked(of, {}) for name, of in values.items()}, controls, is_link, None, seed)
+    return tested("links", "links", notes, attacks)
 
 
 def _scores(vectors: Vectors, drawn: Pairs) -> dict[str, Vectors]:
@@ -146,7 +136,8 @@ def reidentification(
     pairs = np.random.default_rng([seed, *b"anchors"]).permutation(pairs[single[0] & single[1]])
     known, judged = np.split(pairs, [round(KNOWN * len(pairs))])
     if len(judged) < FEWEST:
-        return _undecided("re-identification", f"{len(judged)} people could be tested; {FEWEST} are needed")
+        why = f"{len(judged)} people could be tested; {FEWEST} are needed"
+        return undecided("re-identification", "people", why)
     candidates = np.setdiff1d(np.arange(len(embeddings.rows)), known[:, 0])  # whom it knows it need not name
     judged[:, 0] = np.searchsorted(candidates, judged[:, 0])
     source, target = (normalize(_matrix(of)) for of in (embeddings, other))
@@ -162,16 +153,8 @@ def reidentification(
         rows = _one_hot([(people[0], embeddings), (people[1], other)])
         controls["attributes"] = similarity_scorer(rows[0][candidates], rows[1])
     notes = [f"{len(judged):,} people among {len(target):,} accounts; {len(known):,} others are known", *note]
-    return Answer(
-        question="re-identification",
-        subject="people",
-        state="not shown",
-        sentence="",
-        notes=notes,
-        attacks=[
-            _named(name, of, controls, judged, len(candidates), len(target), seed) for name, of in scorers.items()
-        ],
-    )
+    attacks = [_named(name, of, controls, judged, len(candidates), len(target), seed) for name, of in scorers.items()]
+    return tested("re-identification", "people", notes, attacks)
 
 
 def _named(
@@ -187,17 +170,14 @@ def _named(
         return nearest_accounts(of, anchors, n_sources, np.random.default_rng(seed)).right[anchors[:, 0]]
 
     result, own = reidentify(score, anchors, n_sources, seed=seed), right(score)
-    confident = result.confident.share
-    measures = [
-        Measure(name=f"right among {k}", value=at.value, low=at.low, high=at.high) for k, at in result.at.items()
-    ]
+    measures = [with_interval(f"right among {k}", *at) for k, at in result.at.items()]
     shown = [Measure(name="right among 1, chance", value=result.chance[1])]
     p = float(stats.binom.sf(int(own.sum()) - 1, len(own), 1 / n_targets))
     for control, of in controls.items():
         at = reidentify(of, anchors, n_sources, seed=seed).at[1]
-        shown.append(Measure(name=f"right among 1, {control}", value=at.value, low=at.low, high=at.high))
-        p = max(p, p_better(own, right(of)))
-    sure = Measure(name="named with confidence, rightly", value=confident.value, low=confident.low, high=confident.high)
+        shown.append(with_interval(f"right among 1, {control}", *at))
+        p = max(p, p_more_often(own, right(of)))
+    sure = with_interval("named with confidence, rightly", *result.confident.share)
     return Attack(name=name, measures=[*measures, sure], controls=shown, p=p)
 
 
@@ -220,27 +200,12 @@ def _matrix(embeddings: Given) -> Vectors:
 
 def _one_hot(tables: list[tuple[Given, Given]]) -> list[Vectors]:
     """Of (attributes, embeddings) the attributes of each user with a vector, 0 where unknown; equal columns in all."""
-    values = sorted(
-        {
-            (name, value)
-            for people, _ in tables
-            for name in people.rows.columns
-            if name != "user"
-            for value in people.rows[name].drop_nulls().unique()
-        }
-    )
-    result = []
-    for people, embeddings in tables:
-        rows = embeddings.rows.select("user").join(people.rows, on="user", how="left", maintain_order="left")
-        columns = [
-            (rows[name] == value).fill_null(False) if name in rows.columns else pl.repeat(False, len(rows), eager=True)
-            for name, value in values
-        ]
-        result.append(np.stack([column.to_numpy() for column in columns], axis=1).astype(np.float64))
-    return result
-
-
-def _undecided(question: str, why: str) -> Answer:
-    return Answer.model_validate(
-        {"question": question, "subject": question, "state": "cannot be decided", "sentence": why}
-    )
+    joined = [
+        embeddings.rows.select("user").join(people.rows, on="user", how="left", maintain_order="left").drop("user")
+        for people, embeddings in tables
+    ]
+    both = pl.concat(joined, how="diagonal")
+    values = [(column, value) for column in both for value in column.drop_nulls().unique().sort()]
+    columns = [(column == value).fill_null(False).to_numpy() for column, value in values]
+    rows = np.array(columns, np.float64).reshape(-1, len(both)).T
+    return np.split(rows, np.cumsum([len(table) for table in joined])[:-1])

@@ -33,6 +33,10 @@ class Pairs:
         matrix.sort_indices()
         return matrix
 
+    def keys(self, n_items: int) -> Ints:
+        """(n,) user × n_items + item."""
+        return self.users * n_items + self.items
+
 
 @dataclass(frozen=True)
 class Scores:
@@ -99,7 +103,7 @@ class Inputs:
     @cached_property
     def trained_keys(self) -> Ints:
         """What was trained on, as user × n_items + item, sorted."""
-        return np.unique(self.train.users * self.n_items + self.train.items)
+        return np.unique(self.train.keys(self.n_items))
 
     @cached_property
     def is_member(self) -> NDArray[np.bool_]:
@@ -132,7 +136,7 @@ def assemble(
         shadows: (training data, lists) of each shadow run.
 
     Raises:
-        DataError: no list is of a user who was trained on.
+        DataError: no list is of a user who was trained on, or a shadow run was trained on what the audited one was.
     """
     known = [train.rows, *([public.rows] if public else [])]
     user_names = pl.concat([rows["user"] for rows in known]).unique().sort()
@@ -144,7 +148,7 @@ def assemble(
     public_pairs = Pairs(np.empty(0, np.int64), np.empty(0, np.int64))
     if public is not None:
         public_pairs = ids.pairs(public.rows)
-        new = ~np.isin(public_pairs.users * n_items + public_pairs.items, trained.users * n_items + trained.items)
+        new = ~np.isin(public_pairs.keys(n_items), trained.keys(n_items))
         if not new.all():
             notes.append(f"{(~new).sum():,} public pairs are in the training data; they count as trained on")
         ratings = None if public_pairs.ratings is None else public_pairs.ratings[new]
@@ -162,7 +166,7 @@ def assemble(
         lists,
         ids.scores(scores.rows) if scores is not None else None,
         user_names.is_in(list(planted)).to_numpy(),
-        tuple(ids.shadow(*run) for run in shadows),
+        tuple(ids.shadow(*run, np.unique(trained.keys(n_items))) for run in shadows),
         tuple(notes),
     )
 
@@ -206,6 +210,8 @@ class _Ids:
         order = np.argsort(keys)
         return Scores(keys[order], dense["score"].to_numpy()[order])
 
-    def shadow(self, train: Given, lists: Given) -> Shadow:
-        pairs = self.pairs(train.rows)
-        return Shadow(np.unique(pairs.users * len(self._items) + pairs.items), self.lists(lists.rows)[0])
+    def shadow(self, train: Given, lists: Given, audited: Ints) -> Shadow:
+        keys = np.unique(self.pairs(train.rows).keys(len(self._items)))
+        if np.array_equal(keys, audited):
+            raise DataError(f"{train.taken.path}: is what the audited run was trained on, which is no shadow of itself")
+        return Shadow(keys, self.lists(lists.rows)[0])

@@ -17,9 +17,9 @@ from scipy.sparse import csr_array
 
 from tasks.evaluation.detection import FEWEST, RATES, Scored, p_above, p_above_chance, p_at_low_rate, p_different
 from tasks.external import signals
-from tasks.external.findings import Answer, Attack, Measure, undecided
+from tasks.external.findings import Answer, Attack, tested, undecided, with_interval
 from tasks.external.inputs import NOBODY, Inputs, Ints, Pairs, Scores, Shadow, sample
-from tasks.external.shadow_attacks import FEWEST_SHADOWS, Signal, Values, attack, both_ways, exchange
+from tasks.external.shadow_attacks import Signal, Values, attack, both_ways, exchange
 from tasks.external.signals import Floats, Weights
 
 MOST_USERS = 5_000
@@ -27,7 +27,7 @@ MOST_USERS = 5_000
 PER_USER = 5
 """Pairs of each user that are attacked: so many that were trained on and as many that were held back."""
 ALIKE = 0.2
-"""Share of different items in non-members' lists, of those in members', below which all of them got one list."""
+"""Of the different items in lists of members or of non-members, the share in those of the others: below, one list."""
 FEWEST_BY_CHANCE = 10
 """Items of their own that users would have in one another's lists, below which nothing is said of what is left out."""
 LEFT_OUT = 0.1
@@ -42,10 +42,11 @@ CLOSEST = 3
 """Items of a list that the second signal of an interaction looks at."""
 
 
-def users(inputs: Inputs, similarity: Weights, seed: int) -> Answer:
+def users(inputs: Inputs, seed: int) -> Answer:
     """Membership of users."""
     rng = np.random.default_rng([seed, *b"users"])
-    outside = (np.diff(inputs.trained.indptr) == 0) & (np.diff(inputs.known.indptr) > 0) & ~inputs.planted
+    absent = np.diff(inputs.trained.indptr) == 0
+    outside = absent & (np.diff(inputs.known.indptr) > 0) & ~inputs.planted
     members, others = (
         sample(np.flatnonzero(who & inputs.has_list), MOST_USERS, rng) for who in (inputs.is_member, outside)
     )
@@ -55,11 +56,9 @@ def users(inputs: Inputs, similarity: Weights, seed: int) -> Answer:
     if trap := served_otherwise(inputs, members, others):
         return undecided("users", "users", trap)
     targets, is_member = np.concatenate([members, others]), np.arange(len(members) + len(others)) < len(members)
-    # of a member what was trained on, without what was held back
-    histories = inputs.trained + inputs.public.matrix(inputs.n_users, inputs.n_items).multiply(
-        (np.diff(inputs.trained.indptr) == 0)[:, None]
-    )
-    histories = histories.tocsr()
+    # of a member what was trained on: what was held back would be similar to the history by the member's own row
+    histories = (inputs.trained + inputs.known.multiply(absent[:, None])).tocsr()
+    similarity = signals.cosines(histories[np.flatnonzero(~inputs.planted)])
     of_lists: dict[str, Signal] = {
         "similarity to the history": lambda run: signals.user_similarity(similarity, run.lists, histories, targets),
         "share of own items": lambda run: signals.own_share(run.lists, histories, targets),
@@ -73,14 +72,15 @@ def users(inputs: Inputs, similarity: Weights, seed: int) -> Answer:
         "popularity of the history": (histories @ counts)[targets] / np.maximum(lengths, 1),
         "coherence of the history": signals.coherence(similarity, histories, targets),
     }
-    included = np.array([np.isin(targets, users) for users in _shadow_users(inputs)]).reshape(-1, len(targets))
+    included = _in_shadows(inputs, targets, inputs.n_items)
     exchanged = exchange(inputs.lists, targets, lengths, rng)
     notes = [f"{len(members):,} members, {len(others):,} non-members, {len(inputs.shadows)} shadow runs"]
-    values = attack(inputs, of_lists, included, np.ones_like(included), exchanged)
+    values = attack(inputs, of_lists, included, np.ones_like(included), exchanged, notes)
     if inputs.scores is not None:
         values |= _of_scores(_mean_scores(inputs.scores, histories, targets), notes)
     apart = {"items of the history": naive_bayes(histories[targets], is_member, targets, rng)}
-    return _measured("users", notes, inputs, values, controls, apart, is_member, None, seed)
+    difference = _difference(controls | apart, is_member, None, seed)
+    return _answer("users", notes, measure(values, controls, is_member, None, seed), difference)
 
 
 class Interactions(NamedTuple):
@@ -127,24 +127,21 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> Interactions
         )
     else:
         of_lists["rank in the list"] = lambda run: signals.reciprocal_rank(run.lists, pairs)
-    one_hot = csr_array(
-        (np.ones(len(pairs.users)), pairs.items, np.arange(len(pairs.users) + 1)), (len(pairs.users), inputs.n_items)
-    )
     controls = {
         "popularity of the item": inputs.popularity[pairs.items].astype(np.float64),
         "similarity to the history": signals.history_similarity(similarity, inputs.trained, pairs, rng),
     }
-    keys = pairs.users * inputs.n_items + pairs.items
-    included = np.array([np.isin(keys, shadow.keys) for shadow in inputs.shadows]).reshape(-1, len(keys))
-    of_members = np.array([np.isin(pairs.users, users) for users in _shadow_users(inputs)]).reshape(-1, len(keys))
+    keys = pairs.keys(inputs.n_items)
+    included, of_members = _in_shadows(inputs, keys), _in_shadows(inputs, pairs.users, inputs.n_items)
     owners = np.unique(pairs.users)
     exchanged = exchange(inputs.lists, owners, np.diff(inputs.trained.indptr)[owners], rng)
-    values = attack(inputs, of_lists, included, of_members, exchanged)
+    values = attack(inputs, of_lists, included, of_members, exchanged, notes)
     if inputs.scores is not None:
         values |= _of_scores(inputs.scores.lookup(keys), notes)
-    apart = {"the item": naive_bayes(one_hot, is_member, pairs.users, rng)}
-    answer = _measured("interactions", notes, inputs, values, controls, apart, is_member, pairs.users, seed)
+    items = Pairs(np.arange(len(keys)), pairs.items).matrix(len(keys), inputs.n_items)
+    apart = {"the item": naive_bayes(items, is_member, pairs.users, rng)}
     difference = _difference(controls | apart, is_member, pairs.users, seed)
+    answer = _answer("interactions", notes, measure(values, controls, is_member, pairs.users, seed), difference)
     return Interactions(answer, pairs, is_member, values, difference)
 
 
@@ -179,64 +176,43 @@ def measure(
         groups: (n,) the user of each target, or None where targets are users.
     """
     attacks = []
-    for name, (scores, of_attack) in values.items():
-        usable = ~np.isnan(scores)
+    for name, attacked in values.items():
+        usable = ~np.isnan(attacked.scores)
         if groups is not None:
             usable = _balanced(usable, is_member, groups)
         chosen = None if groups is None else groups[usable]
-        labels = is_member[usable]
-        if min(labels.sum(), (~labels).sum()) < FEWEST or not np.ptp(scores[usable]):
+        scores, labels = attacked.scores[usable], is_member[usable]
+        if min(labels.sum(), (~labels).sum()) < FEWEST or not np.ptp(scores):
             continue
-        scored = _score(scores[usable], labels, chosen)
+        scored = _score(scores, labels, chosen)
         if scored.n_groups < FEWEST:
             continue
-        without = {
-            control: _score(np.nan_to_num(other[usable]), labels, chosen)
-            for control, other in {**controls, **of_attack}.items()
-        }
-        shuffled = _score(scores[usable], _shuffle(labels, chosen, seed), chosen)
+        others = {control: np.nan_to_num(of[usable]) for control, of in {**controls, **attacked.controls}.items()}
+        without = {control: _score(of, labels, chosen) for control, of in others.items()}
+        at_low = _p_at_low_rate(scores, [others[of] for of in attacked.controls], labels, chosen, attacked.tpr)
+        shuffled = _score(scores, _shuffle(labels, chosen, seed), chosen)
         shown = {**without, "random membership": shuffled}
+        rates = [rate for rate in RATES if scored.resolves(rate)]
         attacks.append(
             Attack(
                 name=name,
-                measures=[_measure("AUC", *scored.auc_interval(seed)), *_rates(scored, seed)],
-                controls=[_measure(f"AUC, {control}", *of.auc_interval(seed)) for control, of in shown.items()],
-                p=_p(scored, without, scores[usable], labels, chosen, seed),
+                measures=[
+                    with_interval("AUC", *scored.auc_interval(seed)),
+                    *(with_interval(f"TPR at {rate:.1%} FPR", *scored.tpr_interval(rate, seed)) for rate in rates),
+                ],
+                controls=[with_interval(f"AUC, {control}", *of.auc_interval(seed)) for control, of in shown.items()],
+                p=_p(scored, without, at_low, seed),
                 roc=[(float(false), float(true)) for false, true in zip(*scored.roc(60), strict=True)],
             )
         )
     return attacks
 
 
-def _measured(
-    kind: Literal["users", "interactions"],
-    notes: list[str],
-    inputs: Inputs,
-    values: Values,
-    controls: dict[str, Floats],
-    apart: dict[str, Floats],
-    is_member: NDArray[np.bool_],
-    groups: Ints | None,
-    seed: int,
-) -> Answer:
-    """The answer; it is none where an attack succeeds, and a control or what is `apart` does without any list."""
-    if len(inputs.shadows) < FEWEST_SHADOWS:
-        notes.append(
-            f"{len(inputs.shadows)} shadow runs are too few to learn whether members score higher or lower "
-            f"({FEWEST_SHADOWS} needed): attacks are made both ways."
-        )
-    attacks = measure(values, controls, is_member, groups, seed)
-    differ = _difference(controls | apart, is_member, groups, seed)
-    if differ and any(attack.p is not None and attack.p < SEPARATES for attack in attacks):
-        return undecided(kind, kind, differ)
-    return Answer(
-        question=kind,
-        subject=kind,
-        state="not shown",
-        sentence="",
-        notes=[*notes, *filter(None, [differ])],
-        attacks=attacks,
-    )
+def _answer(kind: Literal["users", "interactions"], notes: list[str], attacks: list[Attack], difference: str) -> Answer:
+    """The answer; it is none where an attack succeeds and members differ from non-members without any list."""
+    if difference and any(attack.p < SEPARATES for attack in attacks):
+        return undecided(kind, kind, difference)
+    return tested(kind, kind, [*notes, *filter(None, [difference])], attacks)
 
 
 def _difference(controls: Mapping[str, Floats], is_member: NDArray[np.bool_], groups: Ints | None, seed: int) -> str:
@@ -274,23 +250,18 @@ def served_otherwise(inputs: Inputs, members: Ints, others: Ints) -> str:
     """Why non-members' lists were not made as members' are, or nothing: then an attack would measure the serving."""
     n = min(len(members), len(others), 200)
     first, second = (len(np.unique(inputs.lists[who[:n]])) for who in (members, others))
-    if second < ALIKE * first:
+    if min(first, second) < ALIKE * max(first, second):
         return (
-            f"{n} lists of non-members hold {second} different items and as many of members {first}: non-members were "
-            "not folded in, and an attack would measure the serving rule"
+            f"{n} lists of non-members hold {second} different items and as many of members {first}: they were not "
+            "made alike, and an attack would measure the serving rule"
         )
-    of_members = _own_over_chance(inputs, inputs.trained, members)
-    of_others = _own_over_chance(inputs, inputs.known, others)
-    if of_members < LEFT_OUT <= of_others:
-        return (
-            "lists of members leave out what they were trained on, those of non-members do not leave out their own: "
-            "fold non-members in with the same rule"
-        )
-    if of_others < LEFT_OUT <= of_members:
-        return (
-            "lists of non-members leave out their own items, those of members do not leave out what they were trained "
-            "on: fold non-members in with the same rule"
-        )
+    shares = {
+        "members": _own_over_chance(inputs, inputs.trained, members),
+        "non-members": _own_over_chance(inputs, inputs.known, others),
+    }
+    for who, those in (("members", "non-members"), ("non-members", "members")):
+        if shares[who] < LEFT_OUT <= shares[those]:
+            return f"lists of {who} leave out their history, those of {those} do not: fold them in with the same rule"
     return ""
 
 
@@ -312,9 +283,9 @@ def _lengths(lists: Ints, users: Ints) -> Floats:
     return np.where(lengths > 0, lengths, np.nan)
 
 
-def _shadow_users(inputs: Inputs) -> list[Ints]:
-    """Of each shadow run the users whom it was trained on."""
-    return [np.unique(shadow.keys // inputs.n_items) for shadow in inputs.shadows]
+def _in_shadows(inputs: Inputs, values: Ints, divisor: int = 1) -> NDArray[np.bool_]:
+    """(n_shadows, n) whether each was trained on: keys of pairs, or users where keys are divided by `n_items`."""
+    return np.array([np.isin(values, of.keys // divisor) for of in inputs.shadows], bool).reshape(-1, len(values))
 
 
 def _of_scores(values: Floats, notes: list[str]) -> Values:
@@ -334,24 +305,23 @@ def _mean_scores(released: Scores, histories: csr_array, targets: Ints) -> Float
     return result
 
 
-def _p(
-    scored: Scored,
-    controls: Mapping[str, Scored],
-    scores: Floats,
-    is_member: NDArray[np.bool_],
-    groups: Ints | None,
-    seed: int,
-) -> float:
+def _p(scored: Scored, controls: Mapping[str, Scored], at_low: float, seed: int) -> float:
     """Of "no better than chance or than a control": by AUC or at the lowest rate, corrected for being two tests."""
     by_auc = max([p_above_chance(scored, seed), *(p_above(scored, control, seed) for control in controls.values())])
-    if any(p_different(control, seed) < SEPARATES for control in controls.values()):
-        return min(1.0, 2 * by_auc)
-    if groups is None:
-        at_low = p_at_low_rate(scores[is_member], scores[~is_member], RATES[0], pairs=False)
-    else:
-        first = [np.unique(groups[kind], return_index=True)[1] for kind in (is_member, ~is_member)]
-        at_low = p_at_low_rate(scores[is_member][first[0]], scores[~is_member][first[1]], RATES[0], pairs=True)
-    return min(1.0, 2 * min(by_auc, at_low))
+    differs = any(p_different(control, seed) < SEPARATES for control in controls.values())
+    return min(1.0, 2 * (by_auc if differs else min(by_auc, at_low)))
+
+
+def _p_at_low_rate(
+    scores: Floats, controls: list[Floats], is_member: NDArray[np.bool_], groups: Ints | None, tpr: float | None
+) -> float:
+    """Of the first target of either kind of every user, where there are groups; beyond the attack's own controls."""
+    owners = np.arange(len(scores)) if groups is None else groups
+    members, others = (
+        np.flatnonzero(kind)[np.unique(owners[kind], return_index=True)[1]] for kind in (is_member, ~is_member)
+    )
+    first, *rest = ((of[members], of[others]) for of in (scores, *controls))
+    return p_at_low_rate(*first, RATES[0], pairs=groups is not None, tpr=tpr, controls=rest)
 
 
 def _balanced(usable: NDArray[np.bool_], is_member: NDArray[np.bool_], groups: Ints) -> NDArray[np.bool_]:
@@ -372,19 +342,7 @@ def _score(scores: Floats, is_member: NDArray[np.bool_], groups: Ints | None) ->
 def _shuffle(is_member: NDArray[np.bool_], groups: Ints | None, seed: int) -> NDArray[np.bool_]:
     """Memberships shuffled, within each user where there are groups."""
     rng = np.random.default_rng([seed, *b"shuffled"])
-    if groups is None:
-        return rng.permutation(is_member)
-    order = np.lexsort((rng.random(len(groups)), groups))
+    owners = np.zeros(len(is_member), np.int64) if groups is None else groups
     result = is_member.copy()
-    result[np.argsort(groups, kind="stable")] = is_member[order]
+    result[np.argsort(owners, kind="stable")] = is_member[np.lexsort((rng.random(len(owners)), owners))]
     return result
-
-
-def _rates(scored: Scored, seed: int) -> list[Measure]:
-    return [
-        _measure(f"TPR at {rate:.1%} FPR", *scored.tpr_interval(rate, seed)) for rate in RATES if scored.resolves(rate)
-    ]
-
-
-def _measure(name: str, value: float, low: float, high: float) -> Measure:
-    return Measure(name=name, value=value, low=low, high=high)

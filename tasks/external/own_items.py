@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from tasks.evaluation.statistics import crossed_interval
-from tasks.external.findings import Answer, Attack, Measure, undecided
+from tasks.external.findings import Answer, Attack, mean, tested, undecided
 from tasks.external.inputs import NOBODY, Inputs, sample
 
 FEWEST = 20
@@ -52,24 +51,17 @@ def own_items(inputs: Inputs, difference: str, seed: int) -> Answer:
     if difference and p < 0.05:
         return undecided("own items", "training interactions", difference)
     others = (shares[0].sum(axis=1) - own[0]) / (len(users) - 1)
-    return Answer(
-        question="own items",
-        subject="training interactions",
-        state="not shown",
-        sentence="",
-        notes=[f"lists, training data and held-back data of {len(users):,} users"],
-        attacks=[
-            Attack(
-                name="every listed item was trained on",
-                measures=[_share("training items listed", own[0], seed)],
-                controls=[
-                    _share("held-back items listed", own[1], seed),
-                    _share("training items listed for other users", others, seed),
-                ],
-                p=p,
-            )
+    attack = Attack(
+        name="every listed item was trained on",
+        measures=[mean("training items listed", own[0], seed)],
+        controls=[
+            mean("held-back items listed", own[1], seed),
+            mean("training items listed for other users", others, seed),
         ],
+        p=p,
     )
+    notes = [f"lists, training data and held-back data of {len(users):,} users"]
+    return tested("own items", "training interactions", notes, [attack])
 
 
 def _p_drawn(hits: list[NDArray[np.float64]], sizes: list[NDArray[np.int_]], rng: np.random.Generator) -> float:
@@ -93,8 +85,3 @@ def _p_shuffled(excess: NDArray[np.float64], rng: np.random.Generator) -> float:
     users, own = np.arange(len(excess)), float(np.trace(excess)) - 1e-9
     as_much = sum(float(excess[users, rng.permutation(users)].sum()) >= own for _ in range(SHUFFLES))
     return (1 + as_much) / (1 + SHUFFLES)
-
-
-def _share(name: str, values: NDArray[np.float64], seed: int) -> Measure:
-    low, high = crossed_interval(values[None], seed=seed)
-    return Measure(name=name, value=float(values.mean()), low=low, high=high)

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from tasks.attacks.reconstruction import Published
-from tasks.evaluation.statistics import crossed_interval
 from tasks.external import signals
-from tasks.external.findings import Answer, Attack, Measure, undecided
+from tasks.external.findings import Answer, Attack, Measure, mean, tested, undecided, with_interval
 from tasks.external.inputs import Inputs, Pairs, sample
 from tasks.external.signals import Floats, Weights
 
@@ -37,12 +36,9 @@ def held_back(inputs: Inputs, similarity: Weights, seed: int) -> Answer:
     pairs = Pairs(inputs.public.users[chosen], inputs.public.items[chosen], inputs.public.ratings[chosen])
     owners = np.unique(pairs.users)
     if len(owners) < FEWEST:
-        return undecided(
-            "held-back ratings",
-            "held-back ratings",
-            f"give --public with ratings of trained users that were held back ({len(owners)} users with some now, at "
-            f"least {FEWEST} needed)",
-        )
+        why = "give --public with ratings of trained users that were held back"
+        why += f" ({len(owners)} users with some now, at least {FEWEST} needed)"
+        return undecided("held-back ratings", "held-back ratings", why)
     ratings = inputs.public.ratings[chosen]
     known = _baseline(inputs, pairs)
     ratings_alone = np.column_stack(
@@ -65,33 +61,20 @@ def held_back(inputs: Inputs, similarity: Weights, seed: int) -> Answer:
             "lists of other users": np.column_stack([ratings_alone, foreign]),
         }.items()
     }
-    tested = pairs.users[~learns]
-    own = _by_user(errors["ratings and lists"], tested)
-    gains = {name: _by_user(errors[name], tested) - own for name in ("ratings alone", "lists of other users")}
-    low, high = crossed_interval(gains["ratings alone"][None], seed=seed)
-    return Answer(
-        question="held-back ratings",
-        subject="held-back ratings",
-        state="not shown",
-        sentence="",
-        notes=[f"{len(tested):,} held-back ratings of {len(own):,} users, {learns.sum():,} of others to learn from"],
-        attacks=[
-            Attack(
-                name="ridge regression",
-                measures=[
-                    _rmse("RMSE, ratings and lists", own, seed),
-                    Measure(
-                        name="squared error less than from the ratings alone",
-                        value=float(gains["ratings alone"].mean()),
-                        low=low,
-                        high=high,
-                    ),
-                ],
-                controls=[_rmse(f"RMSE, {name}", own + values, seed) for name, values in gains.items()],
-                p=max(map(_p, gains.values())),
-            )
+    judged = pairs.users[~learns]
+    own = _by_user(errors["ratings and lists"], judged)
+    gains = {name: _by_user(errors[name], judged) - own for name in ("ratings alone", "lists of other users")}
+    attack = Attack(
+        name="ridge regression",
+        measures=[
+            _rmse("RMSE, ratings and lists", own, seed),
+            mean("squared error less than from the ratings alone", gains["ratings alone"], seed),
         ],
+        controls=[_rmse(f"RMSE, {name}", own + values, seed) for name, values in gains.items()],
+        p=max(map(_p, gains.values())),
     )
+    notes = [f"{len(judged):,} held-back ratings of {len(own):,} users, {learns.sum():,} of others to learn from"]
+    return tested("held-back ratings", "held-back ratings", notes, [attack])
 
 
 def _baseline(inputs: Inputs, pairs: Pairs) -> Floats:
@@ -147,5 +130,7 @@ def _p(gains: Floats) -> float:
 
 
 def _rmse(name: str, squares: Floats, seed: int) -> Measure:
-    low, high = crossed_interval(squares[None], seed=seed)
-    return Measure(name=name, value=float(np.sqrt(squares.mean())), low=low**0.5, high=high**0.5)
+    of = mean(name, squares, seed)
+    assert of.low is not None
+    assert of.high is not None
+    return with_interval(name, of.value**0.5, of.low**0.5, of.high**0.5)

@@ -98,10 +98,7 @@ def run(asked: AuditRequest, say: Callable[[str], None]) -> tuple[Audit, pl.Data
     if people is not None:
         _require_known(people, train.rows["user"], asked.train)
     coins = taken(reading.canaries(asked.canaries)) if asked.canaries else None
-    hidden = planted.verify(coins, train, lists) if coins is not None else []
-    all_coins = [coins] if coins is not None else []
-    standings = [planted.standing(of.rows, lists.rows) for of in all_coins]
-
+    runs = [planted.check_run(coins, train, lists)] if coins is not None else []
     known = pl.concat([of.rows["user"] for of in (train, public) if of is not None]).unique()
 
     def others() -> Iterator[tuple[Given, Given]]:  # read in turn: all of them together would not fit
@@ -110,38 +107,25 @@ def run(asked: AuditRequest, say: Callable[[str], None]) -> tuple[Audit, pl.Data
             listed = taken(reading.lists(other.lists, "shadow lists", asked.names))
             _require_known(listed, known, asked.train)
             if other.canaries is not None:
-                all_coins.append(reading.canaries(other.canaries))
-                planted.verify(all_coins[-1], trained_on, listed)
-                standings.append(planted.standing(all_coins[-1].rows, listed.rows))
+                runs.append(planted.check_run(reading.canaries(other.canaries), trained_on, listed))
             yield trained_on, listed
 
-    inputs = assemble(train, lists, public, scores, hidden, others())
+    inputs = assemble(train, lists, public, scores, runs[0].planted if runs else [], others())
     answers, single = _answer(inputs, people, asked, say)
     proved = None
-    if all_coins:
+    if coins is not None:
         control = _prove(asked.control, asked) if asked.control else None
-        signals = [standings]
-        if scores is not None and len(all_coins) == 1:
-            signals.append([planted.scored(all_coins[0].rows, scores.rows)])
-        proved = planted.audit(signals, all_coins, asked.delta, asked.claimed_epsilon, control)
+        released = planted.scored(coins.rows, scores.rows) if scores is not None and len(runs) == 1 else None
+        proved = planted.audit(runs, asked.delta, asked.claimed_epsilon, control, released)
     answers, verdict = decide(answers, proved, asked.allow_undecided)
     leaks = {answer.question: answer.decided_by for answer in answers if answer.state == "shown"}
     shown: list[Exposure] = []  # where nothing is shown, who is most exposed is chance
     exposed = pl.DataFrame()
-    if "interactions" in leaks:
-        shown, exposed = exposure.exposure(
-            inputs, single.pairs, single.is_member, single.values[leaks["interactions"]][0], asked.seed
-        )
-    elif "own items" in leaks:
-        shown, exposed = exposure.exposure(inputs, single.pairs, single.is_member, np.empty(0), asked.seed)
+    if {"interactions", "own items"} & leaks.keys():
+        values = single.values[leaks["interactions"]].scores if "interactions" in leaks else np.empty(0)
+        shown, exposed = exposure.exposure(inputs, single.pairs, single.is_member, values, asked.seed)
     audit = Audit(
-        alpha=ALPHA,
-        seed=asked.seed,
-        files=read,
-        answers=answers,
-        canaries=proved,
-        exposure=shown,
-        verdict=verdict,
+        alpha=ALPHA, seed=asked.seed, files=read, answers=answers, canaries=proved, exposure=shown, verdict=verdict
     )
     return audit, exposed
 
@@ -156,7 +140,7 @@ def _answer(
     single = membership.interactions(inputs, similarity, asked.seed)
     answers = [own_items(inputs, single.difference, asked.seed)]
     say("membership of users")
-    answers += [membership.users(inputs, similarity, asked.seed), single.answer]
+    answers += [membership.users(inputs, asked.seed), single.answer]
     if inputs.train.ratings is not None:
         say("held-back ratings")
         answers.append(held_back(inputs, similarity, asked.seed))
@@ -169,15 +153,13 @@ def _answer(
 
 def _prove(runs: Sequence[OtherRun], asked: AuditRequest) -> float:
     """What the canaries of other runs prove of ε."""
-    coins, standings = [], []
+    checked = []
     for run in runs:
         assert run.canaries is not None
         trained_on = reading.interactions(run.train, "control train", asked.names)
         listed = reading.lists(run.lists, "control lists", asked.names)
-        coins.append(reading.canaries(run.canaries))
-        planted.verify(coins[-1], trained_on, listed)
-        standings.append(planted.standing(coins[-1].rows, listed.rows))
-    return planted.audit([standings], coins, asked.delta, None).epsilon
+        checked.append(planted.check_run(reading.canaries(run.canaries), trained_on, listed))
+    return planted.audit(checked, asked.delta).epsilon
 
 
 def _require_known(given: Given, users: pl.Series, path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tasks.evaluation.statistics import holm
-from tasks.external.findings import Answer, Attack, Canaries, Measure, State, Verdict
+from tasks.external.findings import Answer, Attack, Canaries, Measure, Verdict
 
 ALPHA = 0.05
 
@@ -21,16 +21,12 @@ def decide(answers: Sequence[Answer], canaries: Canaries | None, allow_undecided
     is allowed), else 0.
     """
     # equal numbers are one test: an attribute that is given twice, or an attack that ranks all as another does
-    tested = {
-        _test(answer, attack): attack.p for answer in answers for attack in answer.attacks if attack.p is not None
-    }
+    tested = {_test(answer, attack): attack.p for answer in answers for attack in answer.attacks}
     corrected = dict(zip(tested, holm(list(tested.values())), strict=True))
     decided = []
     for answer in answers:
         attacks = [
-            attack
-            if attack.p is None
-            else attack.model_copy(update={"p_corrected": (p := corrected[_test(answer, attack)]), "shown": p <= ALPHA})
+            attack.model_copy(update={"p_corrected": (p := corrected[_test(answer, attack)]), "shown": p <= ALPHA})
             for attack in answer.attacks
         ]
         decided.append(_decide(answer.model_copy(update={"attacks": attacks})))
@@ -38,7 +34,7 @@ def decide(answers: Sequence[Answer], canaries: Canaries | None, allow_undecided
     states = [answer.state for answer in decided]
     if canaries is not None:
         sentences.append(_of_canaries(canaries))
-        states.append(_state(canaries))
+        states.append(canaries.state)
     shown, answered = states.count("shown"), len(states) - states.count("cannot be decided")
     first = f"Leaks shown: {shown}. Questions answered: {answered} of {len(states)}."
     return decided, Verdict(
@@ -54,12 +50,6 @@ def _test(answer: Answer, attack: Attack) -> tuple[object, ...]:
     return answer.question, attack.p, *((measure.value, measure.low, measure.high) for measure in attack.measures)
 
 
-def _state(canaries: Canaries) -> State:
-    if canaries.claim == "refuted" or (canaries.claimed is None and canaries.epsilon > 0):
-        return "shown"
-    return "cannot be decided" if canaries.claim == "inconclusive" or not canaries.provable else "not shown"
-
-
 def _decide(answer: Answer) -> Answer:
     if answer.state == "cannot be decided":
         return answer.model_copy(update={"sentence": f"{_SUBJECT[answer.question](answer)}: {answer.sentence}."})
@@ -67,10 +57,9 @@ def _decide(answer: Answer) -> Answer:
         why = f"{_SUBJECT[answer.question](answer)}: no attack has enough to work on."
         return answer.model_copy(update={"state": "cannot be decided", "sentence": why})
     shown = any(attack.shown for attack in answer.attacks)
-    best = min(answer.attacks, key=lambda attack: (attack.p or 0.0, -attack.measures[0].value))
+    best = min(answer.attacks, key=lambda attack: (attack.p, -attack.measures[0].value))
     sentence = (_SHOWN if shown else _NOT_SHOWN)[answer.question](answer, best)
-    if best.p_corrected is not None:
-        sentence = f"{sentence[:-1]}; adjusted p = {best.p_corrected:.2g}."
+    sentence = f"{sentence[:-1]}; adjusted p = {best.p_corrected:.2g}."
     state = "shown" if shown else "not shown"
     return answer.model_copy(update={"state": state, "sentence": sentence, "decided_by": best.name})
 
@@ -91,7 +80,7 @@ _SHOWN = {
     ),
     "own items": lambda _, best: (
         f"The lists show what their users were trained on: {_rate(best, 0)} of training items are in their user's "
-        f"list; of held-back items of the same users, {_share(best.controls[0])}."
+        f"list; of held-back items of the same users, {_percent(best.controls[0].value)}."
     ),
     "users": lambda _, best: f"Membership of users is revealed: {_rates(best)}.",
     "interactions": lambda _, best: f"Membership of interactions is revealed: {_rates(best)}.",
@@ -111,7 +100,7 @@ _NOT_SHOWN = {
     ),
     "own items": lambda _, best: (
         "Nothing here shows that lists have more of their users' training items than of their held-back items "
-        f"({_share(best.measures[0])} and {_share(best.controls[0])} of them are listed)."
+        f"({_percent(best.measures[0].value)} and {_percent(best.controls[0].value)} of them are listed)."
     ),
     "users": lambda _, best: f"Nothing here shows that membership of users is revealed ({_rates(best)}).",
     "interactions": lambda _, best: f"Nothing here shows that membership of interactions is revealed ({_rates(best)}).",
@@ -143,10 +132,6 @@ def _of_canaries(canaries: Canaries) -> str:
 
 def _percent(value: float) -> str:
     return f"{100 * value:.1f} %".replace("-", "−")
-
-
-def _share(measure: Measure) -> str:
-    return _percent(measure.value)
 
 
 def _rate(attack: Attack, place: int) -> str:

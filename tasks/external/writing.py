@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from tasks.errors import ConfigurationError
 from tasks.external import folders
-from tasks.external.findings import Answer, Audit, Canaries, Measure
-from tasks.reporting.core import roc
-from tasks.reporting.core.chart import Chart
-from tasks.reporting.core.layout import Cell, Heading, Row, Table, missing_cell, number, words
-from tasks.reporting.core.section import Blocks, Section, bullets, optional, paragraph
-from tasks.reporting.templating import environment, script
+from tasks.external.findings import Answer, Audit
+from tasks.pages.page import Page
+from tasks.pages.page import render as draw
 
 SCHEMA = Path(__file__).with_name("audit.schema.json")
 MOST_CURVES = 6
-"""Of a figure: more cannot be told apart."""
-HEADINGS = {
-    "attributes": "Attributes: {}",
-    "own items": "Training data in the lists",
-    "users": "Membership of users",
-    "interactions": "Membership of interactions",
-    "held-back ratings": "Held-back ratings",
-    "links": "Links",
-    "re-identification": "Re-identification",
-}
+"""Of a figure: more cannot be distinguished."""
 
 
 def schema() -> str:
@@ -55,133 +43,30 @@ def write(audit: Audit, exposed: pl.DataFrame | None, out: Path) -> list[Path]:
     if exposed is None or not len(exposed):
         owner.unlink(missing_ok=True)
         return [data, page]
-    handle = os.open(owner, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    os.fchmod(handle, 0o600)
-    with os.fdopen(handle, "wb") as file:
+    with folders.secret(owner) as file:
         exposed.write_csv(file)
     return [data, page, owner]
 
 
 def render(audit: Audit) -> str:
     """The page, self-contained and without ids of users or items."""
-    templates = environment("tasks.external")
-    return templates.get_template("audit.html.j2").render(
-        **script(templates), audit=audit, sections=_sections(audit), revisions=[]
-    )
+    context = {"audit": audit, "questions": [_question(*numbered) for numbered in enumerate(audit.answers, 1)]}
+    return draw(Page("index.html", "audit.html.j2", context, "tasks.external"), home=False)
 
 
-def _sections(audit: Audit) -> list[Section]:
-    sections = [_section(place, answer) for place, answer in enumerate(audit.answers)]
-    if audit.canaries is not None:
-        sections.append(_canaries(audit.canaries))
-    if audit.exposure:
-        sections.append(_exposure(audit))
-    rows = [
-        Row(
-            file.role,
-            [words(file.path), Cell(f"{file.rows:,}"), words(_columns(file.columns)), words("; ".join(file.notes))],
-        )
-        for file in audit.files
-    ]
-    headings = [Heading("file", ""), Heading("path", ""), Heading("rows"), Heading("columns", ""), Heading("notes", "")]
-    return [*sections, Section("files", "What was read", [Table("Files of this audit", headings, rows)])]
-
-
-def _columns(columns: object) -> str:
-    assert isinstance(columns, dict)
-    return ", ".join(name if name == role else f"{name} = {role}" for role, name in columns.items())
-
-
-def _section(place: int, answer: Answer) -> Section:
-    blocks: list[Blocks] = [
-        optional(
-            paragraph("{}", answer.sentence, kind="lead"),
-            bullets(answer.notes) if answer.notes else None,
-            _table(answer) if answer.attacks else None,
-            _curves(place, answer),
-        )
-    ]
-    return Section(f"answer-{place}", HEADINGS[answer.question].format(answer.subject), blocks)
-
-
-def _curves(place: int, answer: Answer) -> Chart:
-    """The ROC curves of the attacks that show most, by p-value; no panel where none has one."""
-    best = sorted((attack for attack in answer.attacks if attack.roc), key=lambda attack: attack.p or 0.0)[:MOST_CURVES]
-    panels = {"": {attack.name: attack.roc for attack in best}} if best else {}
-    return roc.chart(f"roc-{place}", f"ROC, {answer.subject}", panels, of="attack")
-
-
-def _table(answer: Answer) -> Table:
-    first = answer.attacks[0]
-    names = [measure.name for measure in first.measures]
-    controls = [measure.name for measure in first.controls]
-    rows = [
-        Row(
-            attack.name,
-            [
-                *(_cell(_find_measure(attack.measures, name)) for name in names),
-                *(_cell(_find_measure(attack.controls, name)) for name in controls),
-                Cell("–" if attack.p_corrected is None else _p(attack.p_corrected)),
-                Cell("shown" if attack.shown else "not shown", kind="found" if attack.shown else "quiet"),
-            ],
-        )
-        for attack in answer.attacks
-    ]
-    headings = [Heading("attack", ""), *map(Heading, names), *map(Heading, controls), Heading("p, corrected")]
-    return Table(
-        "Attacks and their controls, with 95 % intervals",
-        [*headings, Heading("a leak is", "")],
-        rows,
-        groups=[("attack", len(names)), ("controls", len(controls)), ("", 2)],
-    )
-
-
-def _find_measure(measures: list[Measure], name: str) -> Measure | None:
-    return next((measure for measure in measures if measure.name == name), None)
-
-
-def _cell(measure: Measure | None) -> Cell:
-    if measure is None:
-        return missing_cell()
-    if measure.low is None or measure.high is None:
-        return Cell(number(measure.value))
-    return Cell(number(measure.value), (f"{number(measure.low)} to {number(measure.high)}",))
-
-
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else number(value)
-
-
-def _canaries(canaries: Canaries) -> Section:
-    rows = [
-        Row("ε is at least", [Cell(number(canaries.epsilon, 2))]),
-        Row("the most that could be proved", [Cell(number(canaries.provable, 2))]),
-        Row(
-            "claimed",
-            [
-                Cell("–" if canaries.claimed is None else f"{canaries.claimed:g}"),
-            ],
-        ),
-        Row("claim", [Cell(canaries.claim, kind="")]),
-        Row("ε proved of the control", [Cell("–" if canaries.control is None else number(canaries.control))]),
-        Row("right guesses", [Cell(f"{canaries.correct} of {canaries.guesses}")]),
-        Row("canaries", [Cell(str(canaries.canaries))]),
-        Row("rule", [words(canaries.rule)]),
-        Row("δ, confidence", [Cell(f"{canaries.delta:g}, {canaries.confidence:.0%}")]),
-    ]
-    about = paragraph("Unit and neighbours: {}.", canaries.unit)
-    headings = [Heading("canaries", ""), Heading("")]
-    return Section("canaries", "Canaries", [[about, Table("What the coins prove", headings, rows)]])
-
-
-def _exposure(audit: Audit) -> Section:
-    rows = [
-        Row(of.of, [Cell(f"{of.count:,}"), *(Cell(number(value)) for value in (of.mean, of.p90, of.p99, of.most))])
-        for of in audit.exposure
-    ]
-    headings = [Heading("of", ""), *map(Heading, ("number", "mean", "90th percentile", "99th percentile", "most"))]
-    about = paragraph(
-        "By the attack that decides: the share of held-back pairs that a training pair outranks (1/2 by chance), or "
-        "the share of listed items that were trained on. Ids are in exposed.csv alone."
-    )
-    return Section("exposure", "Most exposed", [[about, Table("Exposure", headings, rows)]])
+def _question(number: int, answer: Answer) -> dict[str, Any]:
+    """An answer, where its details are ("" for none), the attack that decides, all attacks as rows, and ROC curves."""
+    drawn = sorted((attack for attack in answer.attacks if attack.roc), key=lambda attack: attack.p or 0.0)
+    rows = []
+    for attack in answer.attacks:
+        measures = {measure.name: measure for measure in (*attack.measures, *attack.controls)}
+        leak = "shown" if attack.shown else "not shown"
+        row = {"attack": attack.name, "p": attack.p_corrected, "leak": leak, "measures": measures}
+        rows.append(row | {name: measure.value for name, measure in measures.items()})
+    return {
+        "answer": answer,
+        "href": f"#answer-{number}" if answer.attacks or answer.notes else "",
+        "best": next((attack for attack in answer.attacks if attack.name == answer.decided_by), None),
+        "attacks": rows,
+        "roc": {attack.name: attack.roc for attack in drawn[:MOST_CURVES]},
+    }

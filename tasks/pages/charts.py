@@ -45,6 +45,8 @@ LOG_FROM = 9.0
 """From this ratio of the largest to the least value of a sweep on, its axis is logarithmic, unless steps are equal."""
 LONG = 14
 """Letters of a name from which on a legend has two columns instead of three."""
+RIGHTMOST = 0.01
+"""Of false positive rates, the largest at which one of 0 is drawn."""
 FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
 CONFIG = {
     "background": None,
@@ -105,9 +107,9 @@ def by_epsilon(title: str, points: Rows, across: Rows, *, x: str, y: str) -> Mar
     marks, spans = _marks(points, near, far)
     ticks = [10.0**power for power in range(round(math.log10(near)), round(math.log10(far)) + 1)]
     zero = f"datum.value <= {near} * 1.001 ? '0' : " if 0 in spent else ""
-    told = f"datum.value >= {far} * 0.999 ? '∞' : {zero}format(datum.value, '~g')"
+    tick_text = f"datum.value >= {far} * 0.999 ? '∞' : {zero}format(datum.value, '~g')"
     scale = alt.Scale(type="log", domain=[near, far], nice=False, padding=12)
-    epsilon = alt.X("x:Q", title=x, scale=scale, axis=alt.Axis(values=ticks, labelExpr=told))
+    epsilon = alt.X("x:Q", title=x, scale=scale, axis=alt.Axis(values=ticks, labelExpr=tick_text))
     utility = alt.Y("utility:Q", title=y, scale=alt.Scale(zero=False, nice=False, padding=16))
     kinds = [kind for kind in MARKS if any(mark["kind"] == kind for mark in marks)]
     shapes = alt.Scale(domain=kinds, range=[MARKS[kind] for kind in kinds])
@@ -301,10 +303,10 @@ def curves(
     names = list(names or dict.fromkeys(row["series"] for row in points))
     ticks = sorted({row["x"] for row in points})
     endless = len(shown) and any(math.isinf(row["x"]) for row in shown)
-    label = f"datum.value >= {far!r} * 0.999 ? '∞' : format(datum.value, '~g')"
+    tick_text = f"datum.value >= {far!r} * 0.999 ? '∞' : format(datum.value, '~g')"
     values = ticks if len(ticks) <= MANY else alt.Undefined
     apart: dict[str, Any] = {"labelOverlap": "greedy", "labelSeparation": 6}
-    axis = alt.Axis(labelExpr=label, values=values, **apart) if endless else alt.Axis(format="~g", **apart)
+    axis = alt.Axis(labelExpr=tick_text, values=values, **apart) if endless else alt.Axis(format="~g", **apart)
     across = alt.X("x:Q", title=x, axis=axis, scale=alt.Scale(type="log" if log else "linear", zero=False, nice=False))
     up = alt.Y(
         "y:Q", title=y, axis=alt.Axis(format="~g"), scale=alt.Scale(type="log" if log_y else "linear", zero=False)
@@ -328,6 +330,24 @@ def curves(
         line = _chart([{"x": end, "y": end} for end in ends]).mark_line(color=SOFT, strokeDash=[4, 3], aria=False)
         layers.append(line.encode(x=across, y=up))
     return svg(alt.layer(*layers).properties(width=size[0], height=size[1], title=title), title)
+
+
+def roc(title: str, found: Mapping[str, Sequence[tuple[float, float]]]) -> Markup:
+    """ROC curves on logarithmic axes, which show low false positive rates; the dashed line is chance.
+
+    0 has no place on such axes. A false positive rate of 0 stands at the least of the others, `RIGHTMOST` at most; a
+    true positive rate of 0 is left out. Source: Carlini et al. (S&P 2022), section II.
+
+    Args:
+        title: of the picture.
+        found: name -> (false positive rate, true positive rate) from left to right; `legend` has the colours.
+    """
+    least = min([false for curve in found.values() for false, _ in curve if false > 0] + [RIGHTMOST])
+    rows = [
+        {"series": name, "x": max(false, least), "y": true} for name, curve in found.items() for false, true in curve
+    ]
+    axes = ("false positive rate", "true positive rate")
+    return curves(title, rows, *axes, log=True, log_y=True, marks=False, identity=True, names=list(found))
 
 
 def dots(title: str, rows: Rows, x: str, *, log: bool = False, level: float | None = None) -> Markup:

@@ -114,6 +114,7 @@ def _row(row: Mapping[str, Any], known: Cards, here: str, board: Board) -> dict[
         "suite_href": cards.suite_link(row["suite"], here),
         "utility": row["utility"],
         "utility_std": row["std"],
+        "n": row["n"],
         "difference": row["difference"],
         "row_kind": "reference" if row["noisy"] else "",
         "filters": filters(row, lower=board.measure.lower),
@@ -122,9 +123,9 @@ def _row(row: Mapping[str, Any], known: Cards, here: str, board: Board) -> dict[
 
 
 def _summary(board: Board) -> dict[str, Any]:
-    found = {level: best(board, level) for level in board.levels}
-    named = {f"best_{level}": row and row["system"] for level, row in found.items()}
-    return named | {f"{level}_utility": row and row["utility"] for level, row in found.items()} | {
+    bests = {level: best(board, level) for level in board.levels}
+    named = {f"best_{level}": row and row["system"] for level, row in bests.items()}
+    return named | {f"{level}_utility": row and row["utility"] for level, row in bests.items()} | {
         "publication": board.publication,
         "split": board.dataset,
         "split_href": address(board.dataset),

@@ -15,19 +15,21 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from tasks.pages import charts, terms
 from tasks.results.audits import rounded_down
 
 DASH = "–"
-KINDS = ("text", "number", "difference", "integer", "epsilon", "bound", "mean", "verdict", "list", "link", "clipped")
+KINDS = (
+    "text", "number", "difference", "integer", "epsilon", "bound", "mean", "verdict", "list", "link", "clipped", "p",
+)  # fmt: skip
 """Of columns: how cells are written and sorted."""
 
 
@@ -39,6 +41,8 @@ class Page:
     """From the root of the site, such as `suites/gerai/ledger.html`."""
     template: str
     context: Mapping[str, Any] = field(default_factory=dict)
+    package: str = "tasks.pages"
+    """Whose folder `templates` has the template; it may use those of this package."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class Column:
     title: str
     kind: str = "text"
     """One of `KINDS`: `mean` is a mean with its deviation under `KEY_std`, `bound` a lower bound, `link` has an address
-    under `KEY_href`, `epsilon` shows infinity as ∞."""
+    under `KEY_href`, `epsilon` shows infinity as ∞, `p` is a p-value."""
     digits: int = 3
     better: str = ""
     """`higher` or `lower`; empty where neither is better."""
@@ -68,18 +72,20 @@ class Column:
         if self.kind in ("text", "link", "clipped"):
             return made | {"text": str(value)}
         if self.kind == "verdict":
-            return made | {"text": str(value), "kind": f"verdict {value}"}
+            return made | {"text": str(value), "kind": f"verdict {str(value).replace(' ', '-')}"}
         if self.kind == "list":
             return made | {"text": ", ".join(map(str, value)) or DASH}
-        spread = row.get(f"{self.key}_std") if self.kind == "mean" else None
+        deviation = row.get(f"{self.key}_std") if self.kind == "mean" else None
         return made | {
-            "text": self._number(value) + (f" ± {number(spread, self.digits)}" if spread else ""),
+            "text": self._number(value) + (f" ± {number(deviation, self.digits)}" if deviation else ""),
             "sort": value,
         }
 
     def _number(self, value: float) -> str:
         if self.kind == "integer":
             return f"{value:,}"
+        if self.kind == "p" and value < 10**-self.digits:
+            return f"< {number(10**-self.digits, self.digits)}"
         if self.kind in ("epsilon", "bound"):
             return bound(value) if self.kind == "bound" else epsilon(value)
         return signed(value, self.digits) if self.kind == "difference" else number(value, self.digits)
@@ -121,6 +127,8 @@ def join(items: Sequence[str]) -> str:
 
 def markdown(text: str) -> Markup:
     """A text in Markdown as HTML; HTML in it is escaped."""
+    from markdown_it import MarkdownIt  # which an audit of files does without
+
     return Markup(MarkdownIt("commonmark", {"html": False}).render(text))
 
 
@@ -140,10 +148,10 @@ def label_of(experiment: str, labels: Mapping[str, str]) -> str:
 
 
 @cache
-def environment() -> Environment:
-    """What draws templates, everything escaped. Raises (when a template is drawn): a slot that nothing fills."""
+def environment(package: str) -> Environment:
+    """What draws a package's templates, everything escaped. Raises (when one is drawn): a slot that nothing fills."""
     made = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        loader=FileSystemLoader([str(files(name) / "templates") for name in dict.fromkeys((package, "tasks.pages"))]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -159,15 +167,15 @@ def environment() -> Environment:
     }
     made.filters |= {"sentence": terms.sentence, "mechanism": terms.mechanism, "neighbours": terms.neighbours}
     made.filters |= {"capitalize_first": capitalize_first, "label_of": label_of}
-    made.globals |= {"column": Column, "charts": charts, "english": terms.english(), "infinity": math.inf}
+    made.globals |= {"column": Column, "charts": charts, "infinity": math.inf}
+    if package == "tasks.pages":  # the terms are YAML, which an audit of files does without
+        made.globals["english"] = terms.english()
     return made
 
 
 def script() -> tuple[Markup, str]:
     """The text of the pages' script, and the digest by which their policy allows it."""
-    loader = environment().loader
-    assert loader is not None
-    text = loader.get_source(environment(), "page.js")[0]
+    text = Path(__file__).with_name("templates").joinpath("page.js").read_text(encoding="utf-8")
     return Markup(text), base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
@@ -190,7 +198,8 @@ def render(page: Page, revisions: Sequence[str] = (), home: bool = True) -> str:
 
     text, digest = script()
     about = {"anchor": anchor, "to": to, "address": page.address, "home": home, "revisions": list(revisions)}
-    return environment().get_template(page.template).render(**about, script=text, digest=digest, **page.context)
+    template = environment(page.package).get_template(page.template)
+    return template.render(**about, script=text, digest=digest, **page.context)
 
 
 def relative(source: str, target: str) -> str:

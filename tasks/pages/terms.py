@@ -7,8 +7,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.terms import Explanation, KnownGap
 
@@ -18,6 +16,8 @@ FILE = Path(__file__).parent / "templates" / "terms.yaml"
 @cache
 def english() -> dict[str, dict[str, Any]]:
     """Section of `FILE` -> id -> its English."""
+    import yaml  # which an audit of files does without
+
     tables: dict[str, dict[str, Any]] = yaml.safe_load(FILE.read_text(encoding="utf-8"))
     return tables
 

@@ -22,7 +22,7 @@ def controls(audit: Mapping[str, Any]) -> list[float]:
     return [bound for bound in bounds if bound is not None]
 
 
-def judge(audit: Mapping[str, Any], accounted: Iterable[float | None] = ()) -> Verdict:
+def verdict_of(audit: Mapping[str, Any], accounted: Iterable[float | None] = ()) -> Verdict:
     """The verdict on an audit, a row of audits.csv.
 
     accounted: ε of the lines that it is of; infinity or None: no finite one. A claim of more than was audited stays

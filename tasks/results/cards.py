@@ -175,11 +175,11 @@ def card(results: Results, system: System, by: Measure) -> Card:
 
 def _utility(results: Results, system: System, by: Measure) -> Utility | None:
     means = {"experiment": system.experiment, "setting": BASE, "metric": by.metric, "k": by.k}
-    found = results.means.filter(**means)
-    if found.is_empty():
+    mean = results.means.filter(**means)
+    if mean.is_empty():
         return None
     noisy = next((other.experiment for other in results.suite.compared if other.label == by.noisy), "")
-    row = found.row(0, named=True)
+    row = mean.row(0, named=True)
     return Utility(
         metric=by.label,
         lower_is_better=by.lower,

@@ -47,7 +47,7 @@ class Judged:
     """What was not run."""
 
 
-def judge(against: Against, k: int, functions: Mapping[str, Function]) -> dict[str, pl.DataFrame]:
+def claim_tables(against: Against, k: int, functions: Mapping[str, Function]) -> dict[str, pl.DataFrame]:
     """`claims` and `evidence`: every claim of the suite's paper, table by table; no rows without a paper.
 
     On other data than the paper's there are none either, unless the paper is tested there, too (`Paper.elsewhere`).

@@ -98,6 +98,13 @@ class Results:
         """folder: data/results/S; reference: paper_tables.csv."""
         self._folder, self._reference = folder, reference
 
+    @classmethod
+    def of(cls, suite: Suite, metrics: pl.DataFrame) -> Results:
+        """Facts and METRICS that are not written yet; nothing else can be asked for."""
+        results = cls(Path(), Path())
+        results.suite, results.metrics = suite, metrics.with_columns(pl.col("k").fill_null(0))
+        return results
+
     @cached_property
     def suite(self) -> Suite:
         """The facts of the suite."""
@@ -145,11 +152,11 @@ class Results:
 
     @cached_property
     def audits(self) -> pl.DataFrame:
-        """`tables.AUDITS` with `verdict`: see `tasks.results.audits.judge`."""
+        """`tables.AUDITS` with `verdict`: see `tasks.results.audits.verdict_of`."""
         table = tables.read_table(self._folder, "audits")
         accounted = dict(self.ledger.select("line", "accounted_epsilon").iter_rows())
         verdicts = [
-            audits.judge(row, [accounted[line] for line in json.loads(row["lines"])])
+            audits.verdict_of(row, [accounted[line] for line in json.loads(row["lines"])])
             for row in table.iter_rows(named=True)
         ]
         return table.with_columns(verdict=pl.Series(verdicts, dtype=pl.String))
@@ -171,7 +178,7 @@ class Results:
 
     @cached_property
     def spreads(self) -> pl.DataFrame:
-        """`tables.SPREADS`."""
+        """`tables.OVER_USERS`."""
         return tables.read_table(self._folder, "spreads")
 
     @cached_property

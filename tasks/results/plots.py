@@ -53,22 +53,22 @@ def utility(results: Results, by: Measure, entries: pl.DataFrame) -> pl.DataFram
     for row in entries.iter_rows(named=True):
         values = first_split(results.values(row["experiment"], by.metric, by.k, row["setting"]))
         if values and row["level"] and row["accounted"] and not math.isinf(row["accounted"]):
-            found = summary([values[seed] for seed in sorted(values)])
+            of_runs = summary([values[seed] for seed in sorted(values)])
             names = row["system"], row["setting"], row["level"], row["accounted"]
-            rows.append((*names, found.mean, found.low, found.high, found.n))
+            rows.append((*names, of_runs.mean, of_runs.low, of_runs.high, of_runs.n))
     return pl.DataFrame(rows, UTILITY, orient="row")
 
 
 def attacks(results: Results) -> pl.DataFrame:
     """`ATTACKS`: what the first attacker of a suite guesses from the top k, mean over seeds; no rows without one."""
-    suite, found = results.suite, results.attacks
-    if suite.attack is None or suite.attack["kind"] != "attribute" or found.is_empty():
+    suite, attacks = results.suite, results.attacks
+    if suite.attack is None or suite.attack["kind"] != "attribute" or attacks.is_empty():
         return pl.DataFrame(schema=ATTACKS)
     attacker = suite.attack["attackers"][0]
     rows = [
         (system.label, attribute, k, mean)
         for system in suite.compared
-        for attribute in found["attribute"].unique().sort()
+        for attribute in attacks["attribute"].unique().sort()
         for metric in [f"attribute/{attribute}/{attacker}/f1"]
         for k in results.cutoffs(metric)
         if (mean := results.mean(system.experiment, metric, k, BASE)) is not None

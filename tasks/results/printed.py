@@ -209,9 +209,9 @@ def _counted(against: Against, counts: Counts) -> Iterator[Row]:
 def _about(against: Against, artefact: str, data: str, method: str, setting: str, metric: str) -> dict[str, Any]:
     """The data are the suite's or a part of them; of synthetic ones no part has the name of the published one."""
     suite = against.results.suite
-    whole = suite.counted if against.counted else suite.dataset
+    all_data = suite.counted if against.counted else suite.dataset
     part = f"{data}{REPLICA}" if data and suite.synthetic else data
-    return {"artefact": artefact, "dataset": part or whole, "method": method, "setting": setting, "metric": metric}
+    return {"artefact": artefact, "dataset": part or all_data, "method": method, "setting": setting, "metric": metric}
 
 
 def measured(against: Against, method: Method, column: Column) -> dict[int, float]:

@@ -203,8 +203,8 @@ def _verdicts(results: Results, by: Measure, noisy: str) -> dict[str, dict[str, 
     """Experiment -> interval of its difference from noisy popularity over users and runs, and its verdict."""
     stored = results.pairs.filter(pl.col("b") == noisy, metric=by.metric, facet="all")
     stored = stored.filter(pl.col("k").fill_null(0) == by.k)
-    found = verdicts(stored, overlap=by.overlap or 0.0)
-    return {row["a"]: {name: row[name] for name in ("low", "high", "verdict")} for row in found.to_dicts()}
+    compared = verdicts(stored, overlap=by.overlap or 0.0)
+    return {row["a"]: {name: row[name] for name in ("low", "high", "verdict")} for row in compared.to_dicts()}
 
 
 def _difference(values: dict[int, float], noisy: dict[int, float], same: bool) -> float | None:

@@ -73,7 +73,7 @@ COUNTS = {"dataset": pl.String, "counted": pl.Boolean, "step": pl.String} | _TEX
     ("users", "items", "interactions", "links", "posts", "words"), pl.Int64
 )
 CHECKS = {"contract": pl.String, "name": pl.String, "success": pl.Boolean, "evaluated": pl.Int64, "failed": pl.Int64}
-SPREADS = {"experiment": pl.String, "metric": pl.String, "k": pl.Int32} | {
+OVER_USERS = {"experiment": pl.String, "metric": pl.String, "k": pl.Int32} | {
     "low": pl.Float64,
     "high": pl.Float64,
     "users": pl.Int64,
@@ -85,7 +85,7 @@ HISTORY = {"experiment": pl.String, "seed": pl.Int32, "network": pl.String, "epo
 }
 CSV: dict[str, Mapping[str, Any]] = {
     "ledger": LEDGER, "events": EVENTS, "audits": AUDITS, "one_run": ONE_RUN, "counts": COUNTS, "checks": CHECKS,
-    "spreads": SPREADS,
+    "spreads": OVER_USERS,
 }  # fmt: skip
 """Table -> its columns."""
 PARQUET = ("metrics", "attacks", "history", "pairs")

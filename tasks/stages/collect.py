@@ -32,7 +32,7 @@ from tasks.privacy.audits.unaudited import is_private, reason
 from tasks.results import facts, tables
 from tasks.results import load as files
 from tasks.results.facts import BASE
-from tasks.results.load import PROVENANCE, Run
+from tasks.results.load import PROVENANCE, Results, Run
 from tasks.results.tables import Spent
 from tasks.stages.collect_pairs import compare_pairs
 from tasks.stages.command import run_stage
@@ -48,6 +48,7 @@ from tasks.stages.common import (
     require_passed,
 )  # fmt: skip
 from tasks.stages.cost import Cost
+from tasks.stages.papers import describe
 from tasks.stages.provenance import path as provenance_path
 
 INPUTS = "inputs.json"
@@ -178,7 +179,7 @@ def read_results(suite: str, params: Params) -> tuple[facts.Suite, dict[str, pl.
     ledger = tables.ledger(spent, {system.experiment: system.model for system in about.systems})
     records = read_json(RUNS / suite / "audit.json")
     if attack is not None and attack.table:
-        more["attacks"] = resolve(attack.table)(about, metrics)
+        more["attacks"] = resolve(attack.table)(Results.of(about, metrics), describe(own.paper, about.networks))
     return about, ledger | {
         "metrics": metrics.select(contracts.METRICS.names).sort(METRIC_ORDER),
         "attacks": more.pop("attacks", no_gains()),

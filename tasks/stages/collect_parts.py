@@ -95,23 +95,25 @@ def alignment(name: str, params: Params, anchors: int) -> Aligned:
 
 def attribute(suite: str, params: Params) -> dict[str, Any]:
     """What attribute inference gains over its controls."""
-    found = []
+    attacks = []
     for name, experiment in params.suites[suite].experiments.items():
         gains = contracts.read(RUNS / suite / name / "attack/gains.parquet", GAINS)
-        found.append(gains.select(pl.lit(name).alias("experiment"), pl.lit(experiment.system).alias("model"), pl.all()))
-    return {"attacks": pl.concat(found).sort(GAIN_ORDER)}
+        attacks.append(
+            gains.select(pl.lit(name).alias("experiment"), pl.lit(experiment.system).alias("model"), pl.all())
+        )
+    return {"attacks": pl.concat(attacks).sort(GAIN_ORDER)}
 
 
 def edges(suite: str, _: Params) -> dict[str, Any]:
     """What the attack on single interactions found; raises as `_read`."""
-    found = _read(RUNS / suite / "edges/edges.parquet", "attack-edges")
-    return {"attacks": found.sort("system", "setting", "target", "world", "epsilon")}
+    attacks = _read(RUNS / suite / "edges/edges.parquet", "attack-edges")
+    return {"attacks": attacks.sort("system", "setting", "target", "world", "epsilon")}
 
 
 def membership(suite: str, _: Params) -> dict[str, Any]:
     """What the attack on membership found; raises as `_read`."""
-    found = _read(RUNS / suite / "membership/membership.parquet", "attack-membership")
-    return {"attacks": found.sort(*ORDER)}
+    attacks = _read(RUNS / suite / "membership/membership.parquet", "attack-membership")
+    return {"attacks": attacks.sort(*ORDER)}
 
 
 def _read(path: Path, stage: str) -> pl.DataFrame:
@@ -156,7 +158,7 @@ def collect_distributions(suite: str, params: Params) -> dict[str, Any]:
             edges = np.round(np.linspace(0.0, 1.0, STEPS[metric] + 1), 2).tolist()
             about = {"experiment": name, "metric": metric, "k": k}
             records += [about | {"low": low, "high": high, "users": n} for low, high, n in bin_users(values, edges)]
-    return {"spreads": pl.DataFrame(records, tables.SPREADS)}
+    return {"spreads": pl.DataFrame(records, tables.OVER_USERS)}
 
 
 def _ndcg(suite: str, name: str, seed: int, k: int) -> NDArray[np.float64]:

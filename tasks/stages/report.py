@@ -17,7 +17,7 @@ from tasks.errors import DataError
 from tasks.pages import site
 from tasks.pages.page import render
 from tasks.results import plots, summary
-from tasks.results.judging import judge
+from tasks.results.judging import claim_tables
 from tasks.results.leaderboards import Board, boards, entries
 from tasks.results.load import Results
 from tasks.results.paper import Paper
@@ -61,7 +61,7 @@ def judged(results: Results) -> dict[str, pl.DataFrame]:
     against = Against(results, paper)
     return {
         "comparison": comparison(results, paper, functions.get(paper.counts, statistics)),
-        **judge(against, k, functions),
+        **claim_tables(against, k, functions),
     }
 
 

@@ -63,7 +63,7 @@ def test_labels_arrive_as_lists(tmp_path: Path) -> None:
     path = tmp_path / "labels.tsv"
     path.write_text(HEADER + "cy\t1\t0\t1\t0\t\t\nann\t\t\t\t\t0\t0\n")
     table = read_labels(path, GROUPS, USERS, "user")
-    assert table.rows() == [("cy", [1], [0, 1, 0], None), ("ann", None, None, [0, 0])]
+    assert table.rows() == [("cy", 1, [0, 1, 0], None), ("ann", None, None, [0, 0])]
 
 
 def test_an_occupation_is_its_number_several_or_missing() -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tasks.datasets import glove
+from tasks.datasets import glove, text
 from tasks.errors import DataError
 
 NUMBERS = np.random.default_rng(0).normal(size=(4, glove.WIDTH))
@@ -19,8 +19,11 @@ def written(folder: Path, lines: list[str], end: str = "\n") -> Path:
 
 @pytest.mark.parametrize("size", [1, 1 << 20])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_every_bit_of_every_number_is_read(tmp_path: Path, end: str, size: int) -> None:
-    words, vectors = glove.read(written(tmp_path, LINES, end), size=size)
+def test_every_bit_of_every_number_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str, size: int
+) -> None:
+    monkeypatch.setattr(text, "BLOCK", size)
+    words, vectors = glove.read(written(tmp_path, LINES, end))
     assert words == WORDS
     assert (vectors == NUMBERS).all()
 
@@ -41,11 +44,12 @@ def test_every_bit_of_every_number_is_read(tmp_path: Path, end: str, size: int) 
 )
 @pytest.mark.parametrize("size", [1, 1 << 20])
 def test_a_line_that_is_not_a_word_and_its_numbers_is_refused(
-    tmp_path: Path, line: str, message: str, size: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, message: str, size: int
 ) -> None:
+    monkeypatch.setattr(text, "BLOCK", size)
     path = written(tmp_path, [LINES[0], line, LINES[2]])
     with pytest.raises(DataError, match=f"glove.txt:2: {message}"):
-        glove.read(path, size=size)
+        glove.read(path)
 
 
 def test_a_file_that_is_empty_or_absent_is_refused(tmp_path: Path) -> None:

@@ -8,24 +8,19 @@ from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
-from tasks.datasets.synthetic.homophily import (
-    People,
-    Population,
-    by_taste,
-    follow,
-    follow_twice,
-    gather,
-    label_table,
-    populate,
-)
+from tasks.datasets.synthetic import networks
+from tasks.datasets.synthetic.foursquare_twitter import FOURSQUARE_TWITTER
+from tasks.datasets.synthetic.homophily import People, Taste, by_taste, follow, follow_twice, populate
+from tasks.datasets.synthetic.networks import Pair, PairOptions
 
+TASTE = Taste(shared=1.5, individual=1.0)
 N, EDGES, RECIPROCITY = 4_000, 60_000, 0.45
 Edges = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 @pytest.fixture(scope="module")
 def people() -> People:
-    return populate(np.random.default_rng(1), N, [3, 2, 2, 1, 1, 1, 1, 1], community_size=60)
+    return populate(np.random.default_rng(1), N, 8, TASTE, 60)
 
 
 @pytest.fixture(scope="module")
@@ -85,8 +80,8 @@ def test_friends_of_a_friend_are_friends(edges: Edges) -> None:
 
 
 def test_a_seed_gives_the_same_people_and_edges_and_another_seed_others(people: People, edges: Edges) -> None:
-    again = populate(np.random.default_rng(1), N, [3, 2, 2, 1, 1, 1, 1, 1], community_size=60)
-    for field in ("community", "activity", "attraction", "taste"):
+    again = populate(np.random.default_rng(1), N, 8, TASTE, 60)
+    for field in ("community", "propensity", "attraction", "taste"):
         np.testing.assert_array_equal(getattr(again, field), getattr(people, field))
     np.testing.assert_array_equal(follow(np.random.default_rng(2), again, EDGES, reciprocity=RECIPROCITY), edges)
     other = follow(np.random.default_rng(3), again, EDGES, reciprocity=RECIPROCITY)
@@ -97,7 +92,7 @@ def test_a_seed_gives_the_same_people_and_edges_and_another_seed_others(people: 
 @pytest.mark.parametrize("wanted", [1, 5, 100, 10_000])
 @pytest.mark.parametrize("reciprocity", [0.0, 0.5, 1.0])
 def test_few_users_have_as_many_edges_as_fit(n: int, wanted: int, reciprocity: float) -> None:
-    some = populate(np.random.default_rng(n), n, [1, 1], community_size=60)
+    some = populate(np.random.default_rng(n), n, 2, TASTE, 60)
     source, target = follow(np.random.default_rng(0), some, wanted, reciprocity=reciprocity)
     assert 1 <= len(source) <= wanted
     assert len(source) >= min(wanted, n * (n - 1) // 4)
@@ -108,7 +103,7 @@ def test_few_users_have_as_many_edges_as_fit(n: int, wanted: int, reciprocity: f
 def test_memory_grows_with_people_and_edges_and_not_with_their_product() -> None:
     def peak(n: int, n_edges: int) -> int:
         tracemalloc.start()
-        some = populate(np.random.default_rng(0), n, [1] * 4, community_size=60)
+        some = populate(np.random.default_rng(0), n, 4, TASTE, 60)
         follow(np.random.default_rng(0), some, n_edges, reciprocity=0.4)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
@@ -119,7 +114,7 @@ def test_memory_grows_with_people_and_edges_and_not_with_their_product() -> None
 
 
 @pytest.fixture(scope="module")
-def networks(people: People) -> tuple[list[NDArray[np.int64]], tuple[Edges, Edges]]:
+def both_networks(people: People) -> tuple[list[NDArray[np.int64]], tuple[Edges, Edges]]:
     """Two networks of 3,000 and 2,500 of the 4,000 people, 1,500 of them on both."""
     rng = np.random.default_rng(4)
     order = rng.permutation(N)
@@ -129,9 +124,9 @@ def networks(people: People) -> tuple[list[NDArray[np.int64]], tuple[Edges, Edge
 
 
 def test_an_anchor_users_neighbourhoods_overlap_across_networks_but_are_not_the_same(
-    networks: tuple[list[NDArray[np.int64]], tuple[Edges, Edges]],
+    both_networks: tuple[list[NDArray[np.int64]], tuple[Edges, Edges]],
 ) -> None:
-    _, both = networks
+    _, both = both_networks
     anchors = 1500  # users 0 to 1499 of either network
 
     def among_anchors(edges: Edges) -> NDArray[np.int64]:
@@ -147,9 +142,9 @@ def test_an_anchor_users_neighbourhoods_overlap_across_networks_but_are_not_the_
 
 
 def test_each_of_two_networks_has_the_edges_asked_for_and_its_own_celebrities(
-    networks: tuple[list[NDArray[np.int64]], tuple[Edges, Edges]],
+    both_networks: tuple[list[NDArray[np.int64]], tuple[Edges, Edges]],
 ) -> None:
-    members, both = networks
+    members, both = both_networks
     degrees = []
     for some, (source, target), size in zip(members, both, (40_000, 75_000), strict=True):
         assert len(source) == size
@@ -168,41 +163,70 @@ def test_attributes_have_their_shares_and_depend_on_taste_as_strongly_as_asked(p
         assert low - 0.01 < accuracy < high + 0.01
 
 
+@pytest.mark.parametrize(
+    "taste", [Taste(individual=1.0), Taste(shared=2.0, individual=0.5), Taste(common=1.5, factors=3, individual=0.4)]
+)
+def test_taste_has_the_parts_asked_for(taste: Taste) -> None:
+    people = populate(np.random.default_rng(7), N, 20, taste, 60)
+    total = taste.individual**2 + taste.shared**2 + taste.common**2
+    assert people.taste.var() == pytest.approx(total, rel=0.3)  # loadings and communities are few
+    means = [people.taste[people.community == number].mean(axis=0) for number in np.unique(people.community)]
+    assert 0.8 * taste.shared**2 <= np.var(means) < 1.2 * taste.shared**2 + 0.05 * total
+    spectrum = np.linalg.eigvalsh(np.cov(people.taste.T))
+    assert (spectrum > 3 * np.median(spectrum)).sum() == (taste.factors if taste.common else 0)
+
+
 @pytest.fixture(scope="module")
-def population() -> Population:
-    rng = np.random.default_rng(9)
-    sizes = {"interests": (0.5, 0.3, 0.2), "occupations": (4, 3, 2, 1), "topics": (3, 2, 2, 1, 1, 1)}
-    return gather(rng, (3000, 2500), 1500, **sizes, community_size=60)  # type: ignore[arg-type]
+def pair() -> Pair:
+    described = FOURSQUARE_TWITTER.model_copy(
+        update={"users": (3_000, 2_500), "anchors": 1_500, "known": {"gender": 0.3, "interest": 0.2}}
+    )
+    return Pair(described, PairOptions(scale=1.0, seed=9))
 
 
-def test_two_networks_share_as_many_people_as_asked_for_and_a_persons_place_tells_nothing(
-    population: Population,
-) -> None:
-    first, second = population.members
-    assert (len(np.unique(first)), len(np.unique(second)), len(population.people)) == (3000, 2500, 4000)
+def test_two_networks_share_as_many_people_as_asked_for_and_a_persons_place_tells_nothing(pair: Pair) -> None:
+    first, second = pair.members
+    assert (len(np.unique(first)), len(np.unique(second)), len(pair.people)) == (3000, 2500, 4000)
     _, rows, columns = np.intersect1d(first, second, return_indices=True)
     assert len(rows) == 1500
     assert abs(np.corrcoef(rows, columns)[0, 1]) < 0.1
 
 
-def test_people_have_interests_that_they_like_one_or_two_occupations_and_a_gender(population: Population) -> None:
-    number = population.interests.sum(axis=1)
-    np.testing.assert_allclose(np.bincount(number)[1:] / 4000, (0.5, 0.3, 0.2), atol=0.03)
-    favourite = population.people.taste.argmax(axis=1)
-    assert population.interests[np.arange(4000), favourite].mean() > 0.75
-    assert population.occupations[np.arange(4000), population.occupation].all()
-    assert set(population.occupations.sum(axis=1)) == {1, 2}
-    assert 0.47 < population.gender.mean() < 0.53
+def test_people_have_interests_that_they_like_one_or_two_occupations_and_a_gender(pair: Pair) -> None:
+    number = pair.interests.sum(axis=1)
+    np.testing.assert_allclose(np.bincount(number)[1:] / 4000, pair.described.interests, atol=0.03)
+    assert pair.interests[np.arange(4000), pair.topic_weights.argmax(axis=1)].mean() > 0.75
+    assert pair.occupations[np.arange(4000), pair.occupation].all()
+    assert set(pair.occupations.sum(axis=1)) == {1, 2}
+    assert 0.47 < pair.gender.mean() < 0.53
 
 
-def test_labels_are_known_of_so_many_users_and_are_whole_where_they_are() -> None:
-    users = pl.Series("user", np.arange(100, 200))
-    values = {"gender": (np.arange(100) % 2, 30), "interest": (np.arange(200).reshape(100, 2) % 2, 20)}
-    table = label_table(np.random.default_rng(0), users, values)
-    assert table.columns == ["user", "gender", "interest_0", "interest_1"]
-    assert table["gender"].count() == 30
-    assert table["interest_0"].count() == table["interest_1"].count() == 20
-    assert 30 <= len(table) <= 50
+def test_labels_are_known_of_so_many_users_and_are_whole_where_they_are(pair: Pair) -> None:
+    table = pair.labels(0, pl.Series("user", np.arange(3_000)))
+    names = [f"interest_{number}" for number in range(9)]
+    assert table.columns == ["user", "gender", *names]
+    assert table["gender"].count() == 900
+    assert {table[name].count() for name in names} == {600}
     known = table.drop_nulls("gender")
-    assert (known["gender"] == known["user"] % 2).all()
-    assert set(table["interest_1"].drop_nulls()) == {1}
+    assert (known["gender"].to_numpy() == pair.gender[pair.members[0]][known["user"]]).all()
+    known = table.drop_nulls(names)
+    assert (known.select(names).to_numpy() == pair.interests[pair.members[0]][known["user"]]).all()
+
+
+def test_posts_come_in_blocks_and_tell_topic_gender_and_occupation(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(networks, "BLOCK", 400)
+    number = np.zeros(3_000, dtype=np.int64)
+    number[[3, 5, 2_999]] = 1_000, 1, 1_000
+    posts = list(pair.posts(0, number))
+    assert [len(post) for post, _, _ in posts] == [400] * 5 + [1]
+    assert np.concatenate([post for post, _, _ in posts]).tolist() == list(range(2_001))
+    author = np.concatenate([author for _, author, _ in posts])
+    assert np.bincount(author, minlength=3_000).tolist() == number.tolist()
+    texts = pl.concat([text for _, _, text in posts]).str.split(" ")
+    for user in (3, 2_999):
+        words = texts.filter(pl.Series(author == user)).explode().to_list()
+        person = pair.members[0][user]
+        counts = [sum(words.count(word) for word in some) for some in pair.described.gendered]
+        assert counts[pair.gender[person]] > 1.5 * counts[1 - pair.gender[person]] > 0
+        topics = np.array([sum(words.count(word) for word in some) for some in pair.described.topics.values()])
+        assert np.corrcoef(topics, pair.topic_weights[person])[0, 1] > 0.9

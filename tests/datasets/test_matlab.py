@@ -1,17 +1,21 @@
 import struct
 import zlib
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 import scipy.sparse
 from numpy.typing import ArrayLike
 from scipy.io import savemat
 
-from tasks.datasets.matlab import Range, read_matrix
+from tasks.datasets.matlab import Matrix, Range
 from tasks.errors import DataError
 
 COLUMNS: dict[str, Range] = {"user": (1, None), "item": (1, None), "rating": (0, 5)}
+RATING = Matrix("rating.mat", "rating", COLUMNS)
 MATRIX = np.array([[1, 10, 5], [2, 10, 3], [1, 20, 0]])
 
 
@@ -24,9 +28,9 @@ def save(path: Path, value: object = MATRIX, *, name: str = "rating", compressed
     savemat(path, {name: value}, do_compression=compressed)
 
 
-def refused(path: Path, match: str, **options: int) -> None:
+def refused(path: Path, match: str, matrix: Matrix = RATING, **options: int) -> None:
     with pytest.raises(DataError, match=match) as caught:
-        read_matrix(path, "rating", COLUMNS, **options)
+        matrix.read(path.parent, **options)
     assert str(caught.value).startswith(f"{path}: ")
     assert "\n" not in str(caught.value)
 
@@ -35,7 +39,7 @@ def refused(path: Path, match: str, **options: int) -> None:
 @pytest.mark.parametrize("compressed", [True, False])
 def test_whole_numbers_of_any_type_arrive(path: Path, kind: str, compressed: bool) -> None:
     save(path, MATRIX.astype(kind), compressed=compressed)
-    table = read_matrix(path, "rating", COLUMNS)
+    table = RATING.read(path.parent)
     assert table.columns == ["user", "item", "rating"]
     assert [str(column) for column in table.dtypes] == ["Int64"] * 3
     assert (table.to_numpy() == MATRIX).all()
@@ -44,7 +48,7 @@ def test_whole_numbers_of_any_type_arrive(path: Path, kind: str, compressed: boo
 def test_the_wanted_variable_is_read_whatever_else_is_there(path: Path) -> None:
     others = {"cells": np.array([1, "x"], dtype=object), "text": "abc", "record": {"a": 1}}
     savemat(path, others | {"rating": MATRIX}, do_compression=True)
-    assert len(read_matrix(path, "rating", COLUMNS)) == 3
+    assert len(RATING.read(path.parent)) == 3
 
 
 def test_the_other_byte_order_is_read(path: Path) -> None:
@@ -53,15 +57,16 @@ def test_the_other_byte_order_is_read(path: Path) -> None:
     body = b"".join(struct.pack(">II", kind, len(part)) + part + b"\0" * (-len(part) % 8) for kind, part in parts)
     header = b"MATLAB 5.0 MAT-file".ljust(124) + struct.pack(">H", 0x0100) + b"MI"
     path.write_bytes(header + struct.pack(">II", 14, len(body)) + body)
-    assert (read_matrix(path, "rating", COLUMNS).to_numpy() == MATRIX).all()
+    assert (RATING.read(path.parent).to_numpy() == MATRIX).all()
 
 
 def test_a_release_may_have_fewer_columns(path: Path) -> None:
     save(path, MATRIX[:, :2])
-    assert read_matrix(path, "rating", COLUMNS, least=2).columns == ["user", "item"]
+    matrix = replace(RATING, minimum=2)
+    assert matrix.read(path.parent).columns == ["user", "item"]
     refused(path, r"variable 'rating' is 3 x 2, not rows of 3 columns \(user, item, rating\)")
     save(path, MATRIX[:, :1])
-    refused(path, "variable 'rating' is 3 x 1, not rows of 2 to 3 columns", least=2)
+    refused(path, "variable 'rating' is 3 x 1, not rows of 2 to 3 columns", matrix)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +179,7 @@ def test_flipped_bytes_never_end_in_anything_but_a_refusal_or_a_table(path: Path
         broken[rng.integers(128, len(content), 3)] = rng.integers(0, 256, 3)
         path.write_bytes(broken.tobytes())
         try:
-            read_matrix(path, "rating", COLUMNS)
+            RATING.read(path.parent)
         except DataError:
             refusals += 1
     assert refusals > 200
@@ -183,7 +188,7 @@ def test_flipped_bytes_never_end_in_anything_but_a_refusal_or_a_table(path: Path
 def test_a_compressed_bomb_is_refused_before_it_unpacks(path: Path) -> None:
     save(path, np.ones((400_000, 3)))
     assert path.stat().st_size < 100_000
-    assert len(read_matrix(path, "rating", COLUMNS)) == 400_000
+    assert len(RATING.read(path.parent)) == 400_000
     refused(path, "unpacks to more than the limit of 1,000,000 bytes", max_bytes=1_000_000)
 
 
@@ -202,5 +207,16 @@ def test_a_matrix_that_grows_in_memory_is_refused(path: Path) -> None:
 
 def test_the_real_companion_of_ciao_is_read(mirror: Path) -> None:
     pairs: dict[str, Range] = {"source": (1, None), "target": (1, None)}
-    table = read_matrix(mirror / "ciao" / "trust.mat", "trust", pairs)
+    table = Matrix("trust.mat", "trust", pairs).read(mirror / "ciao")
     assert table.shape == (57_544, 2)
+
+
+@pytest.mark.parametrize("kind", [np.uint16, np.int32])
+def test_what_is_written_is_read_back_and_says_what_it_is(path: Path, kind: type[np.integer[Any]]) -> None:
+    table = pl.DataFrame({"rating": [5, 0], "item": [10, 300], "user": [1, 2]})
+    first, again = (
+        RATING.write(path.parent, table, kind, "MATLAB 5.0, of the test") or path.read_bytes() for _ in "12"
+    )
+    assert first == again
+    assert first.startswith(b"MATLAB 5.0, of the test   ")
+    assert RATING.read(path.parent).equals(table.select("user", "item", "rating"))

@@ -6,8 +6,9 @@ import pytest
 
 from tasks.datasets import ml_100k
 from tasks.datasets.fetch import NoOptions, Places
-from tasks.datasets.ml_100k import ARCHIVE, MEMBERS, obtain, read
+from tasks.datasets.ml_100k import ARCHIVE, MEMBERS, convert, obtain
 from tasks.errors import DataError
+from tasks.raw import RawTables, read_raw
 
 GENRES = ("unknown", "Action", "Drama")
 SMALL = {
@@ -26,32 +27,49 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def converted(folder: Path) -> RawTables:
+    place = folder / "interim"
+    place.mkdir(exist_ok=True)
+    convert(folder, place, NoOptions())
+    return read_raw(place)
+
+
 def refused(folder: Path, match: str) -> None:
     with pytest.raises(DataError, match=match) as caught:
-        read(folder)
+        converted(folder)
     assert "\n" not in str(caught.value)
     assert str(folder) in str(caught.value)
 
 
 def test_every_field_arrives(folder: Path) -> None:
-    raw = read(folder)
-    assert raw.genres == GENRES
-    assert raw.occupations == ("other", "technician")
-    assert raw.ratings.rows() == [(1, 10, 5, 881250949), (2, 10, 3, 881250950), (1, 20, 1, 881250951)]
-    assert raw.users.rows() == [(1, 24, "M", "technician", "85711"), (2, 53, "F", "other", None)]
-    assert raw.items.rows() == [
+    raw = converted(folder)
+    assert raw.scan("interactions").collect().rows() == [
+        (1, 10, 5.0, 881250949), (2, 10, 3.0, 881250950), (1, 20, 1.0, 881250951),
+    ]  # fmt: skip
+    columns = ["user", "years", "age", "gender", "occupation", "zip_code"]
+    assert raw.scan("users").select(columns).collect().rows() == [
+        (1, 24, "under-35", "M", "technician", "85711"),
+        (2, 53, "over-45", "F", "other", None),
+    ]
+    items = raw.scan("items").collect()
+    assert tuple(items.columns[5:]) == GENRES
+    assert items.rows() == [
         (10, "Misérables, Les (1995)", "01-Jan-1995", None, "http://x", 0, 1, 1),
         (20, "unknown", None, None, None, 1, 0, 0),
     ]
+    assert {feature.name: feature.categories for feature in raw.schema.features}["occupation"] == (
+        "other",
+        "technician",
+    )
 
 
 def test_windows_line_ends_and_a_missing_last_one_change_nothing(folder: Path) -> None:
-    expected = read(folder)
+    expected = {name: converted(folder).scan(name).collect() for name in ("interactions", "items", "users")}
     for name, content in SMALL.items():
         (folder / name).write_bytes(content.rstrip("\n").replace("\n", "\r\n").encode("latin-1"))
-    actual = read(folder)
-    assert actual.ratings.equals(expected.ratings)
-    assert actual.items.equals(expected.items)
+    actual = converted(folder)
+    for name, table in expected.items():
+        assert actual.scan(name).collect().equals(table)
 
 
 @pytest.mark.parametrize(
@@ -116,14 +134,16 @@ def test_the_real_files(mirror: Path, tmp_path: Path) -> None:
     folder.mkdir()
     obtain(folder, Places(str(mirror), tmp_path / "placed", tmp_path / "downloads"), NoOptions())
     assert {file.name for file in folder.iterdir()} == {Path(name).name for name in MEMBERS}
-    raw = read(folder)
-    assert raw.ratings.shape == (100_000, 4)
-    assert raw.ratings.select(pl.col("user", "item").n_unique()).row(0) == (943, 1682)
-    assert (len(raw.users), len(raw.items), len(raw.genres), len(raw.occupations)) == (943, 1682, 19, 21)
-    assert raw.users["gender"].value_counts().sort("gender")["count"].to_list() == [273, 670]
-    assert raw.items.row(266, named=True)["release_date"] is None
-    assert raw.items["url"].null_count() == 3
-    assert raw.items.row(542, named=True)["title"] == "Misérables, Les (1995)"
+    raw = converted(folder)
+    ratings, users, items = (raw.scan(name).collect() for name in ("interactions", "users", "items"))
+    assert ratings.shape == (100_000, 4)
+    assert ratings.select(pl.col("user", "item").n_unique()).row(0) == (943, 1682)
+    assert (len(users), len(items), len(items.columns) - 5) == (943, 1682, 19)
+    assert len(raw.schema.features[2].categories) == 21
+    assert users["gender"].value_counts().sort("gender")["count"].to_list() == [273, 670]
+    assert items.row(266, named=True)["release_date"] is None
+    assert items["url"].null_count() == 3
+    assert items.row(542, named=True)["title"] == "Misérables, Les (1995)"
 
 
 def test_a_placed_copy_of_other_content_is_refused(mirror: Path, tmp_path: Path) -> None:

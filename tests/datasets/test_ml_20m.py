@@ -7,7 +7,7 @@ import yaml
 
 from tasks.config.originals import publication
 from tasks.config.params import load
-from tasks.datasets import ml_20m, ml_latest_small
+from tasks.datasets import ml_20m, ml_latest_small, text
 from tasks.datasets.fetch import NoOptions, Places
 from tasks.datasets.ml_20m import convert
 from tasks.errors import DataError
@@ -47,7 +47,7 @@ def refused(folder: Path, match: str) -> None:
 def test_every_field_arrives_however_the_lines_end(
     folder: Path, monkeypatch: pytest.MonkeyPatch, end: str, size: int
 ) -> None:
-    monkeypatch.setattr(ml_20m, "BLOCK", size)
+    monkeypatch.setattr(text, "BLOCK", size)
     for name, content in SMALL.items():
         (folder / name).write_bytes(content.replace("\n", end).encode())
     tables = converted(folder)
@@ -102,7 +102,7 @@ def test_the_order_of_lines_changes_nothing_but_the_order_of_rows(folder: Path) 
 def test_a_bad_line_is_named(
     folder: Path, monkeypatch: pytest.MonkeyPatch, size: int, name: str, line: int, wrong: str, match: str
 ) -> None:
-    monkeypatch.setattr(ml_20m, "BLOCK", size)
+    monkeypatch.setattr(text, "BLOCK", size)
     lines = SMALL[name].splitlines()
     lines[line - 1] = wrong
     (folder / name).write_bytes(("\n".join(lines) + "\n").encode())

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tasks.datasets import netflix
+from tasks.datasets import netflix, text
 from tasks.datasets.fetch import NoOptions, Places
 from tasks.datasets.netflix import COMBINED, PREFIX, TITLES, ObtainOptions, convert, counts, obtain
 from tasks.errors import ByHandError, DataError
@@ -74,7 +74,7 @@ RATINGS = [
 def test_every_field_arrives_in_both_layouts(
     folder: Path, layout: str, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(netflix, "BLOCK", size)
+    monkeypatch.setattr(text, "BLOCK", size)
     if layout == "training_set":
         as_training_set(folder)
     tables = converted(folder)
@@ -91,7 +91,7 @@ def test_every_field_arrives_in_both_layouts(
 def test_line_ends_and_encoding_of_a_copy_change_nothing(
     folder: Path, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(netflix, "BLOCK", size)
+    monkeypatch.setattr(text, "BLOCK", size)
     for path in folder.glob("*_*.*"):
         path.write_bytes(path.read_bytes().decode("latin-1").rstrip("\n").replace("\n", "\r\n").encode())
     tables = converted(folder)
@@ -141,7 +141,7 @@ def test_the_order_of_movies_and_of_their_ratings_changes_nothing_but_the_order_
 def test_a_bad_line_is_named(
     folder: Path, monkeypatch: pytest.MonkeyPatch, size: int, line: int, wrong: str, match: str
 ) -> None:
-    monkeypatch.setattr(netflix, "BLOCK", size)
+    monkeypatch.setattr(text, "BLOCK", size)
     lines = COMBINED_1.splitlines()
     lines[line - 1] = wrong
     (folder / "combined_data_1.txt").write_text("\n".join(lines) + "\n")
@@ -155,13 +155,6 @@ def test_a_bad_line_of_the_prize_layout_is_named_with_its_file(folder: Path) -> 
     refused(folder, "training_set/mv_0000002.txt:3: rating is 9, not 1 to 5")
     path.write_text("1:\n10,4,2004-02-29\n")
     refused(folder, r"mv_0000002.txt:1: movie 1 is repeated \(first at .*mv_0000001.txt:1\)")
-
-
-def test_rows_that_no_movie_ends_are_not_gathered_for_ever(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(netflix, "BLOCK", 1000)
-    monkeypatch.setattr(netflix, "LONGEST_MOVIE", 5000)
-    (folder / "combined_data_1.txt").write_text("1:\n" + "10,1,1999-11-11\n" * 1000)
-    refused(folder, r"combined_data_1.txt:1: more than 5,000 bytes without another 'MovieID:'")
 
 
 @pytest.mark.parametrize(

@@ -42,22 +42,24 @@ def test_popularity_falls_by_the_factor_asked_for_and_is_exact_to_add(rng: np.ra
 
 
 @pytest.mark.parametrize(("total", "most"), [(2_000, 2), (40_000, 900), (899_000, 900), (900_000, 900), (1_000, 900)])
-def test_activity_adds_up_between_its_bounds(rng: np.random.Generator, total: int, most: int) -> None:
-    actual = activity(rng, 1_000, total, least=1, most=most, sigma=1.2)
+def test_activity_adds_up_between_its_bounds(rng: np.random.Generator, total: int, maximum: int) -> None:
+    propensity = rng.standard_normal(1_000)
+    actual = activity(rng, propensity, total, minimum=1, maximum=maximum, sigma=1.2)
     assert actual.sum() == total
     assert actual.min() >= 1
-    assert actual.max() <= most
+    assert actual.max() <= maximum
+    assert (np.diff(actual[np.argsort(propensity)]) >= 0).all()
 
 
 def test_activity_has_a_log_normal_tail(rng: np.random.Generator) -> None:
-    surplus = activity(rng, 100_000, 10_000_000, least=20, most=100_000, sigma=1.25) - 20
+    surplus = activity(rng, rng.random(100_000), 10_000_000, minimum=20, maximum=100_000, sigma=1.25) - 20
     assert np.mean(surplus) / np.median(surplus) == pytest.approx(np.exp(1.25**2 / 2), rel=0.03)
 
 
 def test_activity_that_cannot_be_is_refused(rng: np.random.Generator) -> None:
     for total in (19, 31):  # 2 to 3 each
         with pytest.raises(ValueError, match="10 with at most 1 each cannot have"):
-            activity(rng, 10, total, least=2, most=3, sigma=1)
+            activity(rng, np.arange(10.0), total, minimum=2, maximum=3, sigma=1)
 
 
 def test_what_is_allotted_is_in_proportion_up_to_the_most(rng: np.random.Generator) -> None:
@@ -104,8 +106,9 @@ def test_a_stratum_gives_its_own_items_by_popularity(rng: np.random.Generator) -
 def test_pairs_are_distinct_and_as_many_as_asked_for(rng: np.random.Generator) -> None:
     items = strata(rng, 200, 5)
     quota = np.concatenate([rng.integers(0, 60, 500), [200, 199, 1, 0]])
-    sure = everything_once(rng, 200, quota)
-    users, actual = draw_pairs(rng, np.exp(rng.standard_normal((len(quota), 5))), items, quota, sure)
+    taste = np.exp(rng.standard_normal((len(quota), 5)))
+    sure = everything_once(rng, items, quota, lambda some: taste[some])
+    users, actual = draw_pairs(rng, taste, items, quota, sure)
     assert (np.bincount(users, minlength=len(quota)) == quota).all()
     pairs = set(zip(users.tolist(), actual.tolist(), strict=True))
     assert len(pairs) == quota.sum()
@@ -131,24 +134,31 @@ def test_pairs_are_drawn_as_without_replacement(
     assert (np.argsort(shares) == np.argsort(chance, kind="stable")).all()
 
 
-def test_what_everybody_must_have_fits_exactly(rng: np.random.Generator) -> None:
-    users, items = everything_once(rng, 12, np.array([0, 5, 0, 7]))
-    assert np.bincount(users).tolist() == [0, 5, 0, 7]
-    assert sorted(items.tolist()) == list(range(12))
+def test_what_all_items_need_fits_exactly_and_goes_to_users_who_like_it(rng: np.random.Generator) -> None:
+    items, quota = strata(rng, 1_000, 4), np.array([0, 500, 0, 900])
+    taste = np.array([[1.0] * 4, [9.0, 9.0, 1.0, 1.0], [1.0] * 4, [1.0, 1.0, 9.0, 9.0]])
+    users, actual = everything_once(rng, items, quota, lambda some: taste[some])
+    assert (np.bincount(users, minlength=4) <= quota).all()
+    assert sorted(actual.tolist()) == list(range(1_000))
     assert (np.diff(users) >= 0).all()
+    assert (items.stratum[actual[users == 1]] < 2).mean() > 0.75 > 2 * (items.stratum[actual[users == 3]] < 2).mean()
+    users, actual = everything_once(
+        rng, strata(rng, 12, 3), np.array([0, 5, 0, 7]), lambda some: np.ones((len(some), 3))
+    )
+    assert np.bincount(users).tolist() == [0, 5, 0, 7]
 
 
 def test_every_item_is_dealt_its_due_however_the_rows_come(rng: np.random.Generator) -> None:
     items = strata(rng, 300, 7)
     rows = rng.permutation(np.concatenate([np.repeat(np.arange(7), 3 * items.sizes), rng.integers(0, 7, 600)]))
-    deal = Deal(items, np.bincount(rows, minlength=7), least=3)
+    deal = Deal(items, np.bincount(rows, minlength=7), minimum=3)
     actual = np.concatenate([deal(rng, part) for part in np.split(rows, [1, 40, 41, 900])])
     assert (items.stratum[actual] == rows).all()
     counts = np.bincount(actual, minlength=300)
     assert counts.min() >= 3
     assert np.corrcoef(counts - 3, items.weight)[0, 1] > 0.5
     with pytest.raises(ValueError, match="too few rows"):
-        Deal(items, 3 * items.sizes - 1, least=3)
+        Deal(items, 3 * items.sizes - 1, minimum=3)
 
 
 @pytest.mark.parametrize("rows", [1, 7, 100, 10_000])
@@ -175,7 +185,7 @@ def test_grades_have_the_shares_asked_for_in_the_order_of_scores(rng: np.random.
 def test_what_follows_is_more_often_of_the_same_stratum(rng: np.random.Generator) -> None:
     users = np.repeat(np.arange(200), 50)
     stratum = rng.integers(0, 10, len(users))
-    phase = phases(rng, users, stratum, 200, 10)
+    phase = phases(rng, users, stratum)
     assert phase.min() >= 0
     assert phase.max() < 1
     ordered = stratum[np.lexsort((phase, users))]

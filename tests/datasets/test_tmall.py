@@ -1,15 +1,13 @@
 import calendar
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 import polars as pl
 import pytest
 from pydantic import ValidationError
 
-from tasks.datasets import tmall
+from tasks.datasets import text, tmall
 from tasks.datasets.fetch import Places
-from tasks.datasets.text import blocks
 from tasks.datasets.tmall import ACTIONS, ObtainOptions, ReadOptions, convert, obtain, source
 from tasks.errors import ByHandError, DataError
 from tasks.papers.protocol import profiles
@@ -119,7 +117,7 @@ def test_the_size_of_blocks_line_ends_and_a_missing_last_one_change_nothing(
     expected = {name: converted(folder).scan(name).collect() for name in ("interactions", "users")}
     for name, content in FILES.items():
         (folder / name).write_bytes(content.rstrip("\n").replace("\n", "\r\n").encode())
-    monkeypatch.setattr(tmall, "blocks", partial(blocks, size=30))
+    monkeypatch.setattr(text, "BLOCK", 30)
     actual = converted(folder)
     for name, table in expected.items():
         assert actual.scan(name).collect().equals(table)
@@ -183,7 +181,7 @@ def test_a_bad_line_is_named(folder: Path, name: str, line: int, wrong: str, mat
 
 def test_a_line_of_a_later_block_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / LOG).write_text(FILES[LOG].replace("1111,3", "1111,9"))
-    monkeypatch.setattr(tmall, "blocks", partial(blocks, size=30))
+    monkeypatch.setattr(text, "BLOCK", 30)
     refused(folder, f"{LOG}:5: action_type is 9, not 0 to 3")
 
 

@@ -1,7 +1,6 @@
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +8,8 @@ import polars as pl
 import pytest
 from pydantic import ValidationError
 
-from tasks.datasets import yelp
+from tasks.datasets import text, yelp
 from tasks.datasets.fetch import Places
-from tasks.datasets.text import blocks
 from tasks.datasets.yelp import ObtainOptions, ReadOptions, convert, obtain, source
 from tasks.errors import ByHandError, DataError
 from tasks.papers.protocol import profiles
@@ -190,7 +188,7 @@ def test_blocks_line_ends_and_a_missing_last_one_change_nothing(folder: Path, mo
     for name in RECORDS:
         content = (folder / name).read_bytes()
         (folder / name).write_bytes(content.rstrip(b"\n").replace(b"\n", b"\r\n"))
-    monkeypatch.setattr(yelp, "blocks", partial(blocks, size=10))
+    monkeypatch.setattr(text, "BLOCK", 10)
     actual = converted(folder)
     for name, table in expected.items():
         assert actual.scan(name).collect().equals(table)
@@ -268,7 +266,7 @@ def test_a_last_line_cut_in_half_is_named_in_any_block(
     (folder / name).write_bytes(content[:-40])
     lines = len(RECORDS[name])
     refused(folder, f"{name}:{lines}: is no whole JSON object .*; is the file whole?")
-    monkeypatch.setattr(yelp, "blocks", partial(blocks, size=10))
+    monkeypatch.setattr(text, "BLOCK", 10)
     refused(folder, f"{name}:{lines}: is no whole JSON object .*; is the file whole?")
 
 

@@ -62,8 +62,8 @@ def _written() -> dict[str, str]:
 def _setup(folder: Path, chosen: argparse.Namespace) -> Iterator[Setup]:
     template = make(folder / "template")
     os.environ["PREFECT_HOME"] = str(folder / "prefect")
-    started = server.start(pages=False)
-    known = {"PREFECT_API_URL": started.address, server.CREDENTIAL: os.environ.pop(server.CREDENTIAL)}
+    started = server.Server(pages=False)
+    known = {"PREFECT_API_URL": started.address, server.CREDENTIAL: started.credential}
     try:
         finished = template.copy(folder / "finished")
         finished.call(*RUN, **known).check_returncode()

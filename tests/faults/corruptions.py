@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from tests.faults.suite import RUN, Row, Setup, Suite
+from tests.faults.suite import DPREC, RUN, Row, Setup, Suite
 
 Damage = Callable[[Suite], None]
 
@@ -64,11 +64,20 @@ def _after(setup: Setup, suite: Suite) -> list[str]:
         return [f"other results: {', '.join(differ)}"] if (differ := setup.differs(suite)) else []
     if met.stderr.count("\n") != 1:
         return [f"more than a line: {met.stderr!r}"]
-    named = next((name for name in ("suites/demo/dvc.yaml", "params.yaml") if name in met.stderr), None)
-    if named is None:
-        return [f"neither recovered nor a committed file named: {met.stderr!r}"]
-    suite.call("git", "checkout", "-q", named)
-    return setup.recovers(suite)
+    for named, remedy in REMEDIES.items():
+        if named in met.stderr:
+            suite.call(*remedy)
+            return setup.recovers(suite)
+    return [f"neither recovered nor a remedy named: {met.stderr!r}"]
+
+
+REMEDIES = {
+    "run `dprec verify`": (*DPREC, "verify"),
+    ".prefect/prefect.db away": ("mv", ".prefect/prefect.db", "aside.db"),
+    "suites/demo/dvc.yaml": ("git", "checkout", "-q", "suites/demo/dvc.yaml"),
+    "params.yaml": ("git", "checkout", "-q", "params.yaml"),
+}
+"""What a line names -> the command that it asks for."""
 
 
 def _server(setup: Setup, suite: Suite) -> dict[str, str]:
@@ -249,7 +258,6 @@ KINDS: dict[str, dict[str, Damage]] = {
         "Prefect's, of garbage": _own_server(garbage),
         "Prefect's, empty": _own_server(empty),
         "DVC's memory of hashes": _state_database,
-        "what was compared today": _replace(".dvc/tmp/verified.json", '{"x": '),
     },
     "parameters": {
         "params.yaml of garbage": _files("params.yaml", garbage),

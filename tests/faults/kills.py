@@ -49,7 +49,7 @@ def _stage(suite: Suite, _: subprocess.Popen[str]) -> bool:
 
 
 def _server(suite: Suite, _: subprocess.Popen[str]) -> bool:
-    if process := _first(suite, "uvicorn", "prefect.server"):
+    if process := _first(suite, "uvicorn"):
         process.kill()
     return process is not None
 

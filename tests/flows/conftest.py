@@ -179,10 +179,11 @@ def address(prefect_database: Path, tmp_path_factory: pytest.TempPathFactory) ->
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setenv("PREFECT_HOME", str(home))
         monkeypatch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
-        started = server.start(pages=True)
+        started = server.Server(pages=True)
+    os.environ[server.CREDENTIAL] = started.credential
     yield started.address
     started.end()
-    os.environ.pop(server.CREDENTIAL, None)
+    del os.environ[server.CREDENTIAL]
 
 
 @pytest.fixture(scope="session")

@@ -48,8 +48,14 @@ def units_of(
     made: Any = SimpleNamespace(store=store, run=lambda *_, **__: run(), stop=lambda: None)
     nobody: Any = None
     units = ClusterUnits(
-        made, nobody, lambda: changed(units), reads=lambda _: [], needs=lambda _: Needs(), force=True
-    )  # fmt: skip
+        made,
+        nobody,
+        threading.Semaphore(),
+        lambda: changed(units),
+        reads=lambda _: [],
+        needs=lambda _: Needs(),
+        force=True,
+    )
     return units
 
 

@@ -134,7 +134,7 @@ def test_reports_are_served_to_whoever_knows_their_address(tmp_path: Path, monke
     assert httpx.get(link).text == "the report"
     origin = address.rsplit("/", 1)[0]
     for short in ("/demo", "/demo/", "//demo/index.html", "/demo?x=1"):
-        answer = httpx.get(address + short)
+        answer = httpx.get(address + short, follow_redirects=True)
         assert (answer.status_code, answer.text) == (200, "the report"), short
     for wrong in ("", "/", "/demo/index.html", "/wrong/demo/index.html"):
         assert httpx.get(origin + wrong).status_code == 404, wrong

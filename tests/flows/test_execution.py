@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from flows import execution
+from flows.dvc import open_project
 from flows.execution import AlreadyRunning, Processes, StageFailed, hold_project
-from flows.project import open_project
 from tasks.errors import ConfigurationError
 from tests.flows.conftest import Project
 
@@ -36,7 +36,7 @@ def reproduce(address: str, *, force: bool = False) -> bool:
 def test_what_dvc_says_of_its_own_files_is_not_shown(finished: Project) -> None:
     """Also in a process that has not loaded DVC before."""
     levels = "print([logging.getLogger(name).level for name in ('dvc', 'dvc_data')])"
-    script = f"import logging\nfrom flows.project import open_project\nwith open_project('demo'):\n {levels}"
+    script = f"import logging\nfrom flows.dvc import open_project\nwith open_project('demo'):\n {levels}"
     assert finished.call(sys.executable, "-c", script).stdout == f"{[logging.ERROR, logging.CRITICAL]}\n"
 
 

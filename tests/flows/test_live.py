@@ -13,8 +13,8 @@ import pytest
 
 from flows import live, plan
 from flows.cost import recorded_seconds
+from flows.dvc import open_project
 from flows.plan import Plan, Step
-from flows.project import open_project
 from tests.flows.conftest import Project
 
 
@@ -98,18 +98,18 @@ def test_a_stage_that_is_tried_again_has_everything_before_it() -> None:
     now = [0.0]
     clock = live.Clock({step.name: step for step in TODO.steps}, {"download@x": 10.0}, 2, lambda: now[0])
     with live.Live(TODO, clock, live.Console(file=io.StringIO())) as screen:
-        screen.starts("download@x", "first run")
-        screen.line("download@x", "1/2 parts")
-        screen.failed("download@x", "no answer")
+        screen.show("starts", "download@x", "first run")
+        screen.show("line", "download@x", "1/2 parts")
+        screen.show("failed", "download@x", "no answer")
         assert clock.remaining() == live.UNKNOWN_SECONDS
         assert screen._counts() == "1 of 3 stages (1 failed)"
         now[0] = 30.0
-        screen.starts("download@x", "first run")
+        screen.show("starts", "download@x", "first run")
         assert clock.remaining() == 10.0 + live.UNKNOWN_SECONDS
         assert screen._counts() == "0 of 3 stages"
         [row] = [task for task in screen._progress.tasks if task.id == screen._all]
         assert (row.completed, row.fields["text"]) == (0, "0 of 3 stages")
-        screen.done("download@x", 1.0)
+        screen.show("run", "download@x", "done in 1.0 s")
         assert clock.remaining() == live.UNKNOWN_SECONDS
         assert screen._counts() == "1 of 3 stages (1 run)"
 
@@ -148,11 +148,14 @@ def test_a_stage_that_is_tried_again_counts_once_and_failures_stay(capsys: pytes
     console = live.Console(file=above, force_terminal=True, width=100)
     clock = live.Clock({step.name: step for step in TODO.steps}, {}, 2)
     with live.Live(TODO, clock, console) as screen:
-        for end in (lambda: screen.failed("download@x", "no answer"), lambda: screen.done("download@x", 1.0)):
-            screen.starts("download@x", "first run")
-            screen.line("download@x", "[bold]1/2[/bold] parts")
+        for end in (
+            lambda: screen.show("failed", "download@x", "no answer"),
+            lambda: screen.show("run", "download@x", "done in 1.0 s"),
+        ):
+            screen.show("starts", "download@x", "first run")
+            screen.show("line", "download@x", "[bold]1/2[/bold] parts")
             end()
-        screen.cached("train@a")
+        screen.show("cached", "train@a", "cached")
     assert re.search(r"download@x +failed: no answer\r?\n", above.getvalue())
     said = capsys.readouterr().out
     assert re.search(r"^report@x +2 of 3 stages \(1 run, 1 cached\) in 0:00:0\d$", said, re.MULTILINE)
@@ -164,8 +167,10 @@ def test_times_are_whole_beside_long_names_and_texts() -> None:
     clock = live.Clock({step.name: step for step in TODO.steps}, {}, 2)
     with live.Live(TODO, clock, console) as screen:
         name = "train@dpcrosue-foursquare-twitter-twin-dp-crosue"
-        screen.starts(name, "first run")
-        screen.line(name, "dp-crosue base/seed-0 (1/3)  epoch 2/10  loss 0.1234  valid 0.2345  1:02:03 left of all")
+        screen.show("starts", name, "first run")
+        screen.show(
+            "line", name, "dp-crosue base/seed-0 (1/3)  epoch 2/10  loss 0.1234  valid 0.2345  1:02:03 left of all"
+        )
         shown.seek(0)
         shown.truncate()  # what stood there before the text was long
         screen._progress.refresh()
@@ -203,19 +208,20 @@ def test_reasons_name_the_parameters_that_changed_and_no_long_lists(finished: Pr
     path.write_text(path.read_text().replace("Demo on synthetic data", "Another title"))
     with open_project() as project:
         stage = project.stages["report@demo"]
-        changes = project.changes(stage)
-        assert plan._reasons(stage, changes) == ("parameters changed: title",)
-        dep = next(dep for dep in stage.deps if dep.hash_name == plan.PARAMETERS)
+        assert plan._reasons(stage) == ("parameters changed: title",)
+    path.write_text("title: {config: {epochs: 4, lr: 0.1, seeds: [2]}, model: bpr}\n")
+    with open_project() as project:
+        stage = project.stages["report@demo"]
+        *files, dep = stage.deps
         dep.hash_info.value = {"title": {"config": {"epochs": 3, "lr": 0.1, "seeds": [1]}, "model": "bpr"}}
-        dep.read_params = lambda: {"title": {"config": {"epochs": 4, "lr": 0.1, "seeds": [2]}, "model": "bpr"}}
-        assert plan._reasons(stage, changes) == ("parameters changed: epochs, seeds",)
-    many = [{"changed deps": {f"data/{name}": "modified" for name in "abcde"}}]
-    assert plan._reasons(stage, many) == ("data/a changed, data/b changed and 3 more",)
-    missing = [{"changed deps": {f"data/{name}": "deleted" for name in "abcde"}}]
-    assert plan._reasons(stage, missing) == ("inputs missing",)
-    assert plan._reasons(stage, [{"changed deps": {"suites/x/code.json": {"train.a": "modified"}}}]) == (
-        "code changed",
-    )
+        assert plan._reasons(stage) == ("parameters changed: epochs, seeds",)
+        files[0].status = lambda: {f"data/{name}": "modified" for name in "abcde"}
+        assert plan._reasons(stage)[1:] == ("data/a changed, data/b changed and 3 more",)
+        files[0].status = lambda: {f"data/{name}": "deleted" for name in "abcde"}
+        dep.def_path = "suites/x/code.json"
+        assert plan._reasons(stage) == ("code changed",)
+        stage.deps = files
+        assert plan._reasons(stage) == ("inputs missing",)
     follows = tuple(f"train@{name}" for name in "abcde")
     assert Step("report@x", "", follows, (), follows, ()).why == "after train@a, train@b and 3 more"
 

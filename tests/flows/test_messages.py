@@ -2,13 +2,12 @@
 
 import os
 import signal
-import sqlite3
 import sys
 from pathlib import Path
 
 import pytest
 
-from flows import execution, locks, server, storage
+from flows import execution, server
 from flows.execution import Processes, StageFailed
 from flows.stopping import as_usual, end_on_signal
 from tasks.errors import ConfigurationError
@@ -91,12 +90,10 @@ def test_a_pipeline_of_ones_own_that_is_no_text_is_named(finished: Project) -> N
 
 
 @pytest.mark.parametrize("content", ["[" * 100_000, "[]", "3", "\x00"])
-def test_records_of_ones_own_that_are_damaged_say_nothing(tmp_path: Path, content: str) -> None:
+def test_a_damaged_record_of_who_holds_the_project_says_nothing(tmp_path: Path, content: str) -> None:
     """Too deep for a parser, or other JSON."""
-    path = tmp_path / storage.KNOWN
+    path = tmp_path / "owner"
     path.write_text(content)
-    assert locks._start_times(path) == {}
-    assert storage.Verified(tmp_path)._known == {}
     assert execution._owner(path) == "just started"
 
 
@@ -108,32 +105,9 @@ def test_a_lock_that_git_could_not_merge_is_named_with_a_remedy_that_works(finis
     (finished.root / name).write_bytes(b"<<<<<<< HEAD\n" + good)
     refused = finished.dprec("check", "demo")
     assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
-    assert refused.stderr.startswith(f"dprec: {name}: is no lock of DVC (")
     assert f"; restore it with `git restore {name}`" in refused.stderr
     assert finished.call("git", "restore", name).returncode == 0
     assert "0 of 4 stages to run" in finished.dprec("check", "demo").stdout
-
-
-def test_a_damaged_record_of_runs_is_set_aside(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    database = tmp_path / "prefect.db"
-    server._set_aside_if_damaged(database)
-    with sqlite3.connect(database) as connection:
-        connection.execute("CREATE TABLE flow (name TEXT)")
-        connection.executemany("INSERT INTO flow VALUES (?)", [("x" * 500,)] * 100)
-    connection.close()
-    good = database.read_bytes()
-    server._set_aside_if_damaged(database)
-    assert [path.name for path in tmp_path.iterdir()] == ["prefect.db"]
-    for content in (b"no database" * 1000, good[:5000] + b"\xff" * 5000 + good[10_000:]):
-        database.write_bytes(content)
-        (tmp_path / "prefect.db-wal").write_bytes(b"")
-        server._set_aside_if_damaged(database)
-        said = capfd.readouterr().err
-        assert said.startswith(f"{database}: damaged (")
-        aside = tmp_path / said.strip().rpartition(" ")[2]
-        assert aside.read_bytes() == content
-        assert {path.name for path in tmp_path.iterdir()} >= {aside.name, f"{aside.name}-wal"}
-        assert not database.exists()
 
 
 @pytest.mark.slow
@@ -141,9 +115,10 @@ def test_a_server_that_ends_says_why_and_what_to_do(tmp_path: Path, monkeypatch:
     (tmp_path / "prefect.db").mkdir()
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
     monkeypatch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+    monkeypatch.setenv("PREFECT_SERVER_LOGGING_LEVEL", "CRITICAL")  # as `dprec` sets it
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     monkeypatch.delenv(server.CREDENTIAL, raising=False)
     remedy = rf"; if that is for its database, move {tmp_path}/prefect.db away and run this again"
     with pytest.raises(ConfigurationError, match=rf"did not start \(.*unable to open database file.*\){remedy}"):
-        server.start(pages=False)
+        server.server()
     assert server.CREDENTIAL not in os.environ

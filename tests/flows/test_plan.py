@@ -5,8 +5,8 @@ import shutil
 import pytest
 
 from flows import plan
+from flows.dvc import open_project
 from flows.plan import Plan
-from flows.project import open_project
 from tasks.errors import ConfigurationError
 from tests.flows.conftest import Project
 

@@ -1,9 +1,6 @@
 """Suites that docs/ holds ready: `dprec run` takes them, whole or not at all."""
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -68,20 +65,6 @@ def test_what_is_wrong_with_another_suite_is_not_put_down_to_this_one(place: Pat
     other.write_text(other.read_text("utf-8").replace("title: ", "titel: "), encoding="utf-8")
     with pytest.raises(ConfigurationError, match=r"^suites/demo/params\.yaml: (?!.*docs/scale)"):
         take_prepared("ml-20m")
-
-
-@pytest.mark.slow
-def test_a_run_that_was_killed_while_it_copied_is_taken_back(place: Path) -> None:
-    killed = (
-        "import os; from flows import entries, prepared; "
-        "entries.dvc_files.write = lambda _: os._exit(9); prepared.take_prepared('ml-20m')"
-    )
-    path = {"PYTHONPATH": str(parameters.ROOT)}
-    assert subprocess.run([sys.executable, "-c", killed], env=os.environ | path, check=False).returncode == 9
-    load()  # other suites can be used meanwhile
-    take_prepared("ml-20m")
-    assert (place / "suites/ml-20m/dvc.yaml").is_file()
-    assert not list(place.glob(".*.partial"))
 
 
 @pytest.mark.parametrize("name", ["demo", "nope", "../docs/ml-20m"])

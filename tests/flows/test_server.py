@@ -14,7 +14,6 @@ import httpx
 import psutil
 import pytest
 
-from flows import server
 from flows.deployments import _asked_for
 from flows.server import CREDENTIAL
 from tests.flows.conftest import credential
@@ -74,8 +73,8 @@ def listening(port: int) -> bool:
     return any(line.split()[1].endswith(wanted) and line.split()[3] == "0A" for line in lines)
 
 
-def test_a_server_that_dies_is_started_again_and_none_outlives_a_killed_parent(prefect_home: str) -> None:
-    """Its port is never free, for a stranger to be sent the credential; and a user's proxy sees nothing of it."""
+def test_a_server_that_dies_ends_the_run_and_none_outlives_a_killed_parent(prefect_home: str) -> None:
+    """Its port is never free while it lives, for a stranger to be sent the credential; a user's proxy sees nothing."""
     code = (
         "import httpx, time\nfrom flows import server\n"
         "print(server.server(), server.os.environ[server.CREDENTIAL], flush=True)\n"
@@ -85,39 +84,29 @@ def test_a_server_that_dies_is_started_again_and_none_outlives_a_killed_parent(p
     environment |= {"HTTP_PROXY": "http://127.0.0.1:9", "http_proxy": "http://127.0.0.1:9"}  # where nobody answers
     for name in ("PREFECT_API_URL", "NO_PROXY", "no_proxy"):
         environment.pop(name, None)
-    parent = subprocess.Popen(
-        [sys.executable, "-c", code], cwd=ROOT, env=environment, stdout=PIPE, stderr=PIPE, text=True
-    )
-    assert parent.stdout is not None
-    assert parent.stderr is not None
-    address, _, word = parent.stdout.readline().strip().partition(" ")
-    assert parent.stdout.readline() == "200\n"
-    port = int(address.rpartition(":")[2].partition("/")[0])
-    assert listening(port)
-    [process] = psutil.Process(parent.pid).children()
-    assert "Umask:\t0077\n" in Path(f"/proc/{process.pid}/status").read_text()  # nobody else reads its database
-    assert str(port) not in process.cmdline()
-    assert process.environ()["PREFECT_SERVER_SERVICES_TRIGGERS_ENABLED"] == "false"  # a schedule's webhook is its own
-    process.kill()
-    assert listening(port)
-    assert parent.stderr.readline() == "Prefect's server ended and is started again; the run goes on\n"
-    assert httpx.get(f"{address}/admin/version", timeout=120.0).status_code == 401
-    name, _, secret = word.partition(":")
-    assert httpx.get(f"{address}/admin/version", timeout=120.0, auth=(name, secret)).is_success
-    os.kill(parent.pid, signal.SIGKILL)
-    parent.wait()
-    wait_for(lambda: not listening(port))
-
-
-def test_a_server_that_died_too_often_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its port would take requests and never answer."""
-    monkeypatch.setattr(server, "AGAIN", 0)
-    monkeypatch.setattr(server.Server, "_begin", lambda _: subprocess.Popen([sys.executable, "-c", ""]))
-    begun = server.Server(pages=False)
-    port = int(begun.address.rpartition(":")[2].partition("/")[0])
-    assert listening(port)
-    begun.watch()
-    assert not listening(port)
+    for dies in ("server", "parent"):
+        parent = subprocess.Popen(
+            [sys.executable, "-c", code], cwd=ROOT, env=environment, stdout=PIPE, stderr=PIPE, text=True
+        )
+        assert parent.stdout is not None
+        assert parent.stderr is not None
+        address, _, word = parent.stdout.readline().strip().partition(" ")
+        assert parent.stdout.readline() == "200\n"
+        port = int(address.rpartition(":")[2].partition("/")[0])
+        assert listening(port)
+        [process] = psutil.Process(parent.pid).children()
+        assert "Umask:\t0077\n" in Path(f"/proc/{process.pid}/status").read_text()  # nobody else reads its database
+        assert str(port) not in process.cmdline()
+        assert (
+            process.environ()["PREFECT_SERVER_SERVICES_TRIGGERS_ENABLED"] == "False"
+        )  # a schedule's webhook is its own
+        assert httpx.get(f"{address}/admin/version", timeout=120.0).status_code == 401
+        name, _, secret = word.partition(":")
+        assert httpx.get(f"{address}/admin/version", timeout=120.0, auth=(name, secret)).is_success
+        os.kill(process.pid if dies == "server" else parent.pid, signal.SIGKILL)
+        assert parent.wait(timeout=60) == (1 if dies == "server" else -signal.SIGKILL)
+        wait_for(lambda port=port: not listening(port))  # type: ignore[misc]
+        assert parent.stderr.read().count("\n") == (dies == "server")
 
 
 def wait_for(true: Callable[[], bool], seconds: float = 120.0) -> None:

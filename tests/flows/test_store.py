@@ -71,7 +71,7 @@ def test_a_list_cannot_write_outside_its_folder(name: str, tmp_path: Path) -> No
     digest = store._put(tmp_path / "file")
     (tmp_path / "place").mkdir()
     with pytest.raises(DataError, match="leads out of its folder"):
-        store.get_files(store._put_text(json.dumps({name: digest})), tmp_path / "place")
+        store.get_files(store._put(json.dumps({name: digest}).encode()), tmp_path / "place")
     assert not (tmp_path / "out").exists()
 
 
@@ -89,7 +89,7 @@ def test_what_is_no_list_is_refused(text: str, tmp_path: Path) -> None:
     store = Store(str(tmp_path / "store"))
     (tmp_path / "place").mkdir()
     with pytest.raises(DataError, match="no list of inputs"):
-        store.get_files(store._put_text(text), tmp_path / "place")
+        store.get_files(store._put(text.encode()), tmp_path / "place")
 
 
 def test_a_password_in_an_address_is_refused_and_not_shown() -> None:

@@ -1,13 +1,11 @@
 """A fork runs a module as `python -m` does: output, exit code, signals, environment, the code as it then is."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from multiprocessing import forkserver
 from pathlib import Path
 
 import psutil
@@ -73,36 +71,39 @@ def test_a_fork_server_that_was_killed_is_said_so(monkeypatch: pytest.MonkeyPatc
     """Python then says 255 of the stage, which is no reason."""
     monkeypatch.setenv("WORD", "w")
 
+    processes = Processes()
+
     def kill(line: str) -> None:
         if line.startswith("hello"):
-            os.kill(forkserver._forkserver._forkserver_pid, signal.SIGKILL)  # type: ignore[attr-defined]
+            (stage,) = processes._running
+            fork_server = psutil.Process(stage.pid).parent()
+            assert fork_server is not None
+            fork_server.kill()
 
     with pytest.raises(StageFailed, match="killed by SIGKILL"):
-        Processes().run("python -m job 0 slow", kill)
+        processes.run("python -m job 0 slow", kill)
 
 
 STARTS = """
 import os, time
-from multiprocessing import forkserver
+import psutil
 from flows import warm
 if __name__ == "__main__":
     warm.LOADED = ()
     warm.prepare()
     while not warm.is_ready():
         time.sleep(0.01)
-    stage = warm.Fork("tasks.stages.job", [], dict(os.environ))
+    stage = warm.Fork("job", [], os.environ | {"DPREC_RUN": str(os.getpid())})
     if b"started" not in (line := stage.stdout.readline()):
         raise SystemExit(line)
-    print(forkserver._forkserver._forkserver_pid, stage.pid, flush=True)
+    print(psutil.Process(stage.pid).ppid(), stage.pid, flush=True)
     time.sleep(60)
 """
 
 
 def test_the_fork_server_and_its_stages_end_with_the_run(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
-    shutil.copytree(root / "tasks/stages", tmp_path / "tasks/stages")
-    shutil.copy(root / "tasks/__init__.py", tmp_path / "tasks/__init__.py")
-    (tmp_path / "tasks/stages/job.py").write_text("import time\nprint('started')\ntime.sleep(60)\n")
+    (tmp_path / "job.py").write_text("import time\nprint('started')\ntime.sleep(60)\n")
     (tmp_path / "parent.py").write_text(STARTS)
     run = subprocess.Popen(
         [sys.executable, "parent.py"],

@@ -66,26 +66,26 @@ def spender(
     return results, systems
 
 
-def one(*spenders: Spender) -> Together:
+def only(*spenders: Spender) -> Together:
     (group,) = compose(spenders)
     return group
 
 
-def found(group: Together) -> tuple[int, int, float | None]:
+def numbers(group: Together) -> tuple[int, int, float | None]:
     """Releases, those that are left out, and ε to nine digits."""
     return group.releases, len(group.left_out), None if group.epsilon is None else round(group.epsilon, 9)
 
 
 def test_settings_and_seeds_of_all_systems_add_up() -> None:
     first = [("base", 0, entry(1.0)), ("base", 1, entry(1.0)), ("epsilon=2", 0, entry(2.0))]
-    group = one(spender(first, [("base", 0, entry(0.5))]))
+    group = only(spender(first, [("base", 0, entry(0.5))]))
     assert (group.releases, group.largest, group.epsilon) == (4, 2.0, pytest.approx(4.5))
 
 
 def test_data_that_were_perturbed_once_are_counted_once() -> None:
     shared = [("base", 0, entry(3.0, "features")), ("base", 1, entry(3.0, "features"))]
-    assert found(one(spender(shared, shared, features="perturbed/x"))) == (2, 0, 6.0)
-    assert found(one(spender(shared, shared))) == (4, 0, 12.0), "within fits each is a release"
+    assert numbers(only(spender(shared, shared, features="perturbed/x"))) == (2, 0, 6.0)
+    assert numbers(only(spender(shared, shared))) == (4, 0, 12.0), "within fits each is a release"
 
 
 def test_suites_on_the_same_data_share_what_was_perturbed_and_add_what_was_fitted() -> None:
@@ -93,11 +93,11 @@ def test_suites_on_the_same_data_share_what_was_perturbed_and_add_what_was_fitte
     first = spender(shared, features="perturbed/x")
     other = spender(shared, suite="t", features="perturbed/x", prefix="f")
     features, fits = compose([first, other])
-    assert (found(features), found(fits)) == ((1, 0, 3.0), (2, 0, 2.0))
+    assert (numbers(features), numbers(fits)) == ((1, 0, 3.0), (2, 0, 2.0))
     features, fits = compose([first, first])
-    assert (found(features), found(fits)) == ((1, 0, 3.0), (1, 0, 1.0))
+    assert (numbers(features), numbers(fits)) == ((1, 0, 3.0), (1, 0, 1.0))
     (features, _) = compose([first, spender(shared, features="perturbed/y", prefix="f")])
-    assert found(features) == (2, 0, 6.0)
+    assert numbers(features) == (2, 0, 6.0)
 
 
 def test_all_events_count_in_all_of_their_steps_at_the_largest_delta() -> None:
@@ -113,7 +113,7 @@ def test_all_events_count_in_all_of_their_steps_at_the_largest_delta() -> None:
 
 def test_a_smaller_unit_pays_for_whole_users_twice_and_a_larger_one_names_what_does_not_bound_it() -> None:
     of_users, of_one = compose([spender([("base", 0, entry(1.0))], [("base", 0, entry(0.5, "interaction"))])])
-    assert (found(of_users), found(of_one)) == ((1, 1, 1.0), (2, 0, 2.5))
+    assert (numbers(of_users), numbers(of_one)) == ((1, 1, 1.0), (2, 0, 2.5))
     assert of_users.left_out == (("e1",),)
 
 
@@ -127,7 +127,7 @@ def test_private_releases_without_a_bound_are_counted_next_to_those_that_have_on
         (endless(None, events=non_private), 0),
     ):
         suite = spender(bounded, [("base", 0, other)])
-        assert found(one(suite)) == (1, left_out, 1.0)
+        assert numbers(only(suite)) == (1, left_out, 1.0)
         assert without_noise([suite]) == ([] if left_out else ["e1"])
 
 
@@ -136,24 +136,24 @@ def test_features_that_count_interactions_or_edges_spend_on_these() -> None:
     counts = [("base", 0, entry(3.0, "features-within-bounds", given=("bounds",)))]
     for unit, steps in (("user", 1), ("interaction", 1), ("edge", 2)):
         own, features = compose([spender([("base", 0, entry(1.0, unit))], counts)])  # type: ignore[arg-type]
-        assert (found(own), own.given) == ((2, 0, 1.0 + 3.0 * steps), ("bounds",))
-        assert found(features) == (1, 0, 3.0)
+        assert (numbers(own), own.given) == ((2, 0, 1.0 + 3.0 * steps), ("bounds",))
+        assert numbers(features) == (1, 0, 3.0)
         plain = [("base", 0, entry(3.0, "features"))]
         own, _ = compose([spender([("base", 0, entry(1.0, unit))], plain)])  # type: ignore[arg-type]
-        assert found(own) == (1, 0, 1.0)
+        assert numbers(own) == (1, 0, 1.0)
 
 
 def test_each_setting_of_a_budget_of_perturbed_data_releases_a_network_anew() -> None:
     settings = ("base", "edges_epsilon=1.0", "dimension=8")
     spent: list[Spent] = [(setting, 0, entry(5.0, "features"), "left") for setting in settings]
-    group = one(spender(spent, spent, features="perturbed/x"))
-    assert (group.network, found(group)) == ("left", (2, 0, 10.0))
+    group = only(spender(spent, spent, features="perturbed/x"))
+    assert (group.network, numbers(group)) == ("left", (2, 0, 10.0))
 
 
 def test_an_entry_towards_everyone_counts_towards_each_observer() -> None:
     towards = entry(1.0, "sensitive-rating", observer="recommender-of-sums")
-    group = one(spender([("base", 0, towards)], [("base", 0, entry(0.5, "sensitive-rating"))]))
-    assert (group.observer, found(group)) == ("recommender-of-sums", (2, 0, 1.5))
+    group = only(spender([("base", 0, towards)], [("base", 0, entry(0.5, "sensitive-rating"))]))
+    assert (group.observer, numbers(group)) == ("recommender-of-sums", (2, 0, 1.5))
 
 
 def test_ratings_that_another_setting_publishes_have_no_finite_epsilon_together() -> None:
@@ -167,7 +167,7 @@ def test_ratings_that_another_setting_publishes_have_no_finite_epsilon_together(
 
 
 def test_a_unit_that_bounds_nothing_is_never_composed() -> None:
-    assert one(spender([("base", 0, entry(1.0, "training-triple"))])).epsilon is None
+    assert only(spender([("base", 0, entry(1.0, "training-triple"))])).epsilon is None
 
 
 @pytest.mark.parametrize("suite", ["demo", "dpcrosue", "dpvae-ml-1m", "privsr-epinions"])

@@ -55,14 +55,14 @@ def test_each_number_counts_once_under_the_best_data_that_it_was_measured_on() -
     twin = suite(synthetic=True, stands_for="ml-100k", dataset="twin")
     known = [(twin, replica, {"A": "our-a"}), (suite(), part, {}), (suite(), real, {})]
     for order in (known, known[::-1]):
-        found = counts(coverage(table, order))
-        assert found == {"printed": 4, "real": 1, "part": 1, "synthetic": 1, "none": 1, "near": 1}
+        covered = counts(coverage(table, order))
+        assert covered == {"printed": 4, "real": 1, "part": 1, "synthetic": 1, "none": 1, "near": 1}
 
 
 def test_a_number_is_near_within_ten_percent_in_the_unit_of_ours() -> None:
     table = printed(10.0, 10.0, -10.0)
-    found = coverage(table, [(suite(), ours(table, 0.109, 0.111, -0.095, scale=0.01), {})])
-    assert counts(found)["near"] == 2
+    covered = coverage(table, [(suite(), ours(table, 0.109, 0.111, -0.095, scale=0.01), {})])
+    assert counts(covered)["near"] == 2
 
 
 def test_without_suites_nothing_is_measured_and_a_suite_of_no_paper_measures_nothing() -> None:
@@ -86,12 +86,14 @@ def test_reproduction_of_committed_tables_is_that_of_the_committed_headline(name
 
 def test_every_printed_number_of_every_paper_is_counted() -> None:
     results = [committed.results(name) for name in committed.SUITES]
-    found = coverage(
+    covered = coverage(
         results[0].published, [(of.suite, of.comparison, committed.paper(of.suite.suite).methods) for of in results]
     )
-    assert found["printed"].sum() == len(results[0].published.unique(NUMBER))
-    assert (found.select("printed").to_series() == found.select(pl.sum_horizontal(*KINDS, "none")).to_series()).all()
-    assert (found["near"] <= found["real"] + found["part"]).all()
+    assert covered["printed"].sum() == len(results[0].published.unique(NUMBER))
+    assert (
+        covered.select("printed").to_series() == covered.select(pl.sum_horizontal(*KINDS, "none")).to_series()
+    ).all()
+    assert (covered["near"] <= covered["real"] + covered["part"]).all()
 
 
 @pytest.fixture

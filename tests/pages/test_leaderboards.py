@@ -40,7 +40,7 @@ def test_the_best_of_a_level_has_a_small_epsilon_there_and_a_finite_one_at_all_o
         row("other-level", 0.95, level="interaction", accounted=0.1),
     )
     best = {limit: made.best("user", limit) for limit in (0.5, 1.0, math.inf)}
-    assert [found and found["system"] for found in best.values()] == [None, "good", "large"]
+    assert [row and row["system"] for row in best.values()] == [None, "good", "large"]
     assert set(made.curve("user")["system"]) == {"noisy", "large", "good"}
     assert made.levels == ["user", "interaction"]
 
@@ -69,7 +69,7 @@ def test_real_data_come_before_parts_and_synthetic_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spent", "found"),
+    ("spent", "expected"),
     [
         ([], "unclaimed"),
         ([(None, math.inf, None)], "unclaimed"),
@@ -80,8 +80,8 @@ def test_real_data_come_before_parts_and_synthetic_ones() -> None:
         ([(1.0, math.inf, None), (1.0, 1.0, "refuted")], "refuted"),
     ],
 )
-def test_the_outcome_of_claims_is_the_worst_of_all_levels(spent: list[tuple[Any, ...]], found: str) -> None:
-    assert outcome([dict(zip(("claimed", "accounted", "verdict"), of, strict=True)) for of in spent]) == found
+def test_the_outcome_of_claims_is_the_worst_of_all_levels(spent: list[tuple[Any, ...]], expected: str) -> None:
+    assert outcome([dict(zip(("claimed", "accounted", "verdict"), of, strict=True)) for of in spent]) == expected
 
 
 @pytest.mark.parametrize("suite", committed.SUITES)

@@ -17,6 +17,7 @@ from typing import Any, get_args
 import polars as pl
 import pytest
 
+from tasks.evaluation.pairs import PAIRS
 from tasks.pages import page, terms
 from tasks.pages.suite import pages
 from tasks.pages.suite.ledger import gaps, ledger
@@ -56,9 +57,9 @@ def cells(suite: str, name: str) -> list[dict[str, str]]:
 
 def sorted_by(html: str, caption: str) -> list[list[float | None]]:
     """The numbers that the cells of a table are sorted by, row by row, without its first column."""
-    found = re.search(rf'<table[^>]*data-caption="{re.escape(escape(caption))}.*?</table>', html, re.DOTALL)
-    assert found is not None, caption
-    body = found.group().partition("<tbody>")[2]
+    match = re.search(rf'<table[^>]*data-caption="{re.escape(escape(caption))}.*?</table>', html, re.DOTALL)
+    assert match is not None, caption
+    body = match.group().partition("<tbody>")[2]
     rows = [re.findall(r"<td([^>]*)>", row) for row in re.findall(r"<tr.*?</tr>", body, re.DOTALL)]
     numbers = [[re.search(r'data-sort="([^"]*)"', cell) for cell in row] for row in rows]
     return [[None if number is None else float(number[1]) for number in row] for row in numbers]
@@ -66,9 +67,9 @@ def sorted_by(html: str, caption: str) -> list[list[float | None]]:
 
 def names(html: str, caption: str) -> list[str]:
     """The first texts of the rows of a table."""
-    found = re.search(rf'<table[^>]*data-caption="{re.escape(escape(caption))}.*?</table>', html, re.DOTALL)
-    assert found is not None, caption
-    return re.findall(r'<th scope="row">(?:<a[^>]*>)?([^<]*)', found.group())
+    match = re.search(rf'<table[^>]*data-caption="{re.escape(escape(caption))}.*?</table>', html, re.DOTALL)
+    assert match is not None, caption
+    return re.findall(r'<th scope="row">(?:<a[^>]*>)?([^<]*)', match.group())
 
 
 def text(html: str) -> str:
@@ -312,7 +313,9 @@ def own(folder: Path, entries: dict[str, list[LedgerEntry]], values: dict[str, l
     metrics = pl.DataFrame(rows, schema=METRICS)
     ledgers = tables.ledger(spent, {name: name for name in values})
     history, attacks = pl.DataFrame(schema=tables.HISTORY), pl.DataFrame({"kind": []}, schema={"kind": pl.String})
-    tables.write(folder, suite, ledgers | {"metrics": metrics, "history": history, "attacks": attacks})
+    compared = pl.DataFrame(schema=pl.Schema(PAIRS))
+    made = {"metrics": metrics, "history": history, "attacks": attacks, "pairs": compared}
+    tables.write(folder, suite, ledgers | made)
     return Results(folder, REFERENCE)
 
 

@@ -31,10 +31,10 @@ def by_epsilon(*points: dict[str, Any]) -> str:
 
 def places(svg: str) -> dict[str, float]:
     """What a mark says -> its place across, in pixels."""
-    found = re.findall(
+    marks = re.findall(
         r'data-text="([^"]*: (?:claimed|accounted|audited) [^"]*)"[^>]*transform="translate\(([\d.]+),', svg
     )
-    return {text: float(x) for text, x in found}
+    return {text: float(x) for text, x in marks}
 
 
 def test_epsilon_grows_to_the_right_and_infinity_is_last() -> None:

@@ -131,7 +131,7 @@ def test_an_interrupted_run_leaves_the_old_folder_and_the_next_completes(monkeyp
 
     download.main("demo")
     before = digest(RAW / "demo")
-    for where in (demo, "_item_lines"), (download, "write_json"):
+    for where in (demo, "_items"), (download, "write_json"):
         with monkeypatch.context() as patch:
             patch.setattr(*where, interrupted)
             with pytest.raises(KeyboardInterrupt):

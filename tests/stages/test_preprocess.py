@@ -9,8 +9,8 @@ import pytest
 
 from tasks import contracts
 from tasks.datasets.encoding import encode
-from tasks.datasets.ml_100k import read
 from tasks.errors import ConfigurationError, DataError
+from tasks.raw import read_raw
 from tasks.stages import convert, download, preprocess
 from tasks.stages.common import INTERIM, PROCESSED, QUALITY, RAW, digest, read_json, write_json
 from tests import parameters
@@ -61,15 +61,15 @@ def test_the_tables_are_the_raw_ones_under_dense_ids() -> None:
         interactions.join(user_ids, left_on="user", right_on="id")
         .join(item_ids, left_on="item", right_on="id", suffix="_item")
         .select(
-            pl.col("original").cast(pl.Int32).alias("user"),
-            pl.col("original_item").cast(pl.Int32).alias("item"),
-            pl.col("rating").cast(pl.Int32),
+            pl.col("original").cast(pl.Int64).alias("user"),
+            pl.col("original_item").cast(pl.Int64).alias("item"),
+            "rating",
             "timestamp",
         )
     )
-    raw = read(RAW / "demo")
-    assert back.sort("user", "item").equals(raw.ratings.sort("user", "item"))
-    assert users["occupation"].to_list() == raw.users.sort("user")["occupation"].to_list()
+    raw = read_raw(INTERIM / "demo")
+    assert back.sort("user", "item").equals(raw.scan("interactions").sort("user", "item").collect())
+    assert users["occupation"].to_list() == raw.scan("users").sort("user").collect()["occupation"].to_list()
     assert np.abs(encode(users, schema.features)).max() <= 1
     assert read_json(PROCESSED / "demo" / "source.json")["synthetic"] is True
 

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
+from tasks.datasets import ml_100k
 from tasks.datasets.fetch import NoOptions, Places, Source
 
 SOURCE = Source(
@@ -89,26 +91,18 @@ def generate(folder: Path, *, seed: int = SEED) -> None:
     people = _people(rng)
     genres = _genres(rng)
     users, items, levels, times = _ratings(rng, people, genres)
-
-    def write(name: str, lines: list[str]) -> None:
-        (folder / name).write_bytes(("\n".join(lines) + "\n").encode("latin-1"))
-
-    rows = zip(users + 1, items + 1, levels, times, strict=True)
-    write("u.data", [f"{user}\t{item}\t{level}\t{time}" for user, item, level, time in rows])
-    write("u.user", _user_lines(people))
-    write("u.item", _item_lines(rng, genres))
-    write("u.genre", [f"{genre}|{number}" for number, genre in enumerate(GENRES)] + [""])
-    write("u.occupation", list(OCCUPATIONS))
-    write("u.info", [f"{N_USERS} users", f"{N_ITEMS} items", f"{len(users)} ratings"])
-    write(
-        "README",
-        [
-            "SYNTHETIC DATA",
-            "",
-            f"Generated at random (seed {seed}) in the file format of MovieLens 100K.",
-            "No user, film or rating in it is real, and no result on it says anything about real people.",
-        ],
+    columns = {"user": users + 1, "item": items + 1, "rating": levels, "timestamp": times}
+    ml_100k.RATINGS.write(folder, [pl.DataFrame(columns)])
+    ml_100k.USERS.write(folder, [_users(people)])
+    ml_100k.items_table(GENRES).write(folder, [_items(rng, genres)])
+    ml_100k.write_lists(folder, GENRES, OCCUPATIONS, (N_USERS, N_ITEMS, len(users)))
+    note = (
+        "SYNTHETIC DATA",
+        "",
+        f"Generated at random (seed {seed}) in the file format of MovieLens 100K.",
+        "No user, film or rating in it is real, and no result on it says anything about real people.",
     )
+    (folder / "README").write_text("\n".join(note) + "\n")
 
 
 def _people(rng: np.random.Generator) -> People:
@@ -179,19 +173,27 @@ def _ratings(rng: np.random.Generator, people: People, genres: NDArray[np.int64]
     return users[order], items[order], levels[order], times[order]
 
 
-def _user_lines(people: People) -> list[str]:
-    names = list(OCCUPATIONS)
-    rows = zip(people.age, people.woman, people.occupation, strict=True)
-    return [
-        f"{number}|{age}|{'F' if woman else 'M'}|{names[occupation]}|00000"
-        for number, (age, woman, occupation) in enumerate(rows, start=1)
-    ]
+def _users(people: People) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "user": np.arange(1, N_USERS + 1),
+            "age": people.age,
+            "gender": np.where(people.woman, "F", "M"),
+            "occupation": np.array(list(OCCUPATIONS))[people.occupation],
+            "zip_code": "00000",
+        }
+    )
 
 
-def _item_lines(rng: np.random.Generator, genres: NDArray[np.int64]) -> list[str]:
-    years = rng.integers(1930, 1998, size=N_ITEMS)
-    lines = [
-        f"{number}|Synthetic Film N\xba {number} ({year})|01-Jan-{year}|||{'|'.join(map(str, flags))}"
-        for number, (year, flags) in enumerate(zip(years, genres, strict=True), start=1)
-    ]
-    return [*lines[:-1], f"{N_ITEMS}|Synthetic unknown||||{'|'.join(map(str, genres[-1]))}"]
+def _items(rng: np.random.Generator, genres: NDArray[np.int64]) -> pl.DataFrame:
+    number = pl.int_range(1, N_ITEMS + 1).cast(pl.String)
+    table = pl.DataFrame({"year": rng.integers(1930, 1998, size=N_ITEMS)}).cast(pl.String)
+    title = "Synthetic Film N\xba " + number + " (" + pl.col("year") + ")"
+    last = pl.int_range(1, N_ITEMS + 1) == N_ITEMS
+    return table.select(
+        item=number,
+        title=pl.when(last).then(pl.lit("Synthetic unknown")).otherwise(title),
+        release_date=pl.when(~last).then("01-Jan-" + pl.col("year")),
+        video_date=pl.lit(None),
+        url=pl.lit(None),
+    ).hstack(pl.DataFrame(genres, schema=list(GENRES)))

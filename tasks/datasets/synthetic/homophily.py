@@ -1,23 +1,21 @@
 """Synthetic people: communities, taste, attributes, and whom they follow, on one network or on two.
 
 Friends are alike because they come from the same community, and a community shares its taste. Attributes depend on
-taste (and so do words, `tasks.datasets.synthetic.writing`), so whatever a model or an attack is to find in a social
-network is there to be found.
+taste (and so do words, `tasks.datasets.synthetic.text`), so what a model or an attack is to find is there to be
+found.
 
 Everything is drawn in arrays: time and memory grow with people + edges, never with their product.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict
 
-from tasks.datasets.fetch import ReplicaOptions
 from tasks.datasets.synthetic.skew import Floats, Ints, choose, integer_weights
 
 ACTIVITY_TAIL, ATTRACTION_TAIL = 1.6, 2.0
@@ -26,9 +24,7 @@ of degrees is then more than ten times their median, as in Ciao, Epinions and Tw
 BOTH_TAILS = 0.6
 """Correlation of the two before connections are returned, on log scale."""
 LOCAL, CLOSED = 0.55, 0.2
-"""Shares of pairs that are drawn within a community, and that close a triangle; the rest joins anybody with anybody."""
-LOYALTY = 0.65
-"""How much of a user's taste is the community's; the rest is the user's own."""
+"""Shares of pairs that are drawn within a community, and that close a triangle; the rest joins any two users."""
 KEPT = 0.8
 """Share of acquaintances that either of two networks shows."""
 ACQUAINTED = 0.5
@@ -36,12 +32,18 @@ ACQUAINTED = 0.5
 of the other network too, as of Foursquare's in Twitter (IONE's release: 5,661 of 11,296)."""
 
 
-class PairOptions(ReplicaOptions):
-    """How large a replica of two networks is: users, posts and relations grow with the scale."""
+class Taste(BaseModel):
+    """Standard deviations of the parts of the log of a user's taste for a kind of items or a topic."""
 
-    posts: float = Field(default=1.0, gt=0, allow_inf_nan=False)
-    """1.0: as many posts a user as in the paper. They are nine tenths of the bytes: a network of a million users may
-    want fewer."""
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    shared: float = 0.0
+    """Of the user's community."""
+    common: float = 0.0
+    """Of hidden factors, the same for all."""
+    factors: int = 6
+    individual: float
+    """Of the user alone."""
 
 
 @dataclass(frozen=True)
@@ -50,44 +52,35 @@ class People:
 
     community: Ints
     """(n,)"""
-    activity: Floats
-    """(n,) positive; about proportional to how many the user follows."""
+    propensity: Floats
+    """(n,) about standard normal: who has more of it acts and follows more."""
     attraction: Floats
     """(n,) positive; about proportional to how many follow the user."""
     taste: NDArray[np.float32]
-    """(n, n_topics), rows sum to 1."""
+    """(n, n_kinds) log of how much the user likes each kind."""
 
     def __len__(self) -> int:
         return len(self.community)
 
     def take(self, rows: Ints) -> People:
         """The people with these row numbers, in their order."""
-        return People(self.community[rows], self.activity[rows], self.attraction[rows], self.taste[rows])
+        return People(self.community[rows], self.propensity[rows], self.attraction[rows], self.taste[rows])
 
 
-def populate(rng: np.random.Generator, n: int, popularity: Sequence[float], *, community_size: int) -> People:
-    """n users in communities of about `community_size`, with taste for `len(popularity)` topics.
-
-    popularity: (n_topics,) positive; how common each topic is, in any unit.
-    """
-    shares = np.asarray(popularity) / np.sum(popularity)
+def populate(rng: np.random.Generator, n: int, n_kinds: int, taste: Taste, community_size: int) -> People:
+    """n users in communities of about `community_size`."""
     n_communities = max(2, round(n / community_size))
     sizes = rng.lognormal(0, 0.6, n_communities)
     community = rng.permutation(np.repeat(np.arange(n_communities), rng.multinomial(n, sizes / sizes.sum())))
-    # Small gamma shapes make Dirichlet rows in which a few topics have nearly everything.
-    common = _rows_to_one(rng.standard_gamma(1.5 * shares, (n_communities, len(shares))))
-    own = _rows_to_one(rng.standard_gamma(2.5 * shares, (n, len(shares))))
-    taste = LOYALTY * common[community] + (1 - LOYALTY) * own
-    shared, apart = rng.standard_normal((2, n))
-    activity = np.exp(ACTIVITY_TAIL * shared)
-    attraction = np.exp(ATTRACTION_TAIL * (BOTH_TAILS * shared + np.sqrt(1 - BOTH_TAILS**2) * apart))
-    return People(community, np.round(activity, 6) + 1e-6, np.round(attraction, 6) + 1e-6, taste.astype(np.float32))
-
-
-def _rows_to_one(positive: Floats) -> Floats:
-    positive += 1e-9
-    positive /= positive.sum(axis=1, keepdims=True)
-    return positive
+    likes = taste.individual * rng.standard_normal((n, n_kinds), dtype=np.float32)
+    if taste.shared:
+        likes += (taste.shared * rng.standard_normal((n_communities, n_kinds), dtype=np.float32))[community]
+    if taste.common:
+        loadings = taste.common / np.sqrt(taste.factors) * rng.standard_normal((taste.factors, n_kinds))
+        likes += rng.standard_normal((n, taste.factors), dtype=np.float32) @ loadings.astype(np.float32)
+    propensity, apart = np.round(rng.standard_normal((2, n)), 6)
+    attraction = np.exp(ATTRACTION_TAIL * (BOTH_TAILS * propensity + np.sqrt(1 - BOTH_TAILS**2) * apart))
+    return People(community, propensity, np.round(attraction, 6) + 1e-6, np.round(likes, 4, out=likes))
 
 
 def follow(
@@ -107,9 +100,9 @@ def follow(
         start: pairs (either way round) that are joined before others are drawn.
     """
     n = len(people)
-    most = max(n * (n - 1) // 4, 1)
-    n_edges = min(n_edges, max(1, int(most / (1 - reciprocity / 2))))
-    n_pairs = min(max(round(n_edges * (1 - reciprocity / 2)), (n_edges + 1) // 2), most)
+    maximum = max(n * (n - 1) // 4, 1)
+    n_edges = min(n_edges, max(1, int(maximum / (1 - reciprocity / 2))))
+    n_pairs = min(max(round(n_edges * (1 - reciprocity / 2)), (n_edges + 1) // 2), maximum)
     order = np.argsort(people.community, kind="stable")  # neighbours in memory are neighbours in the graph: faster
     if start is not None:
         place = np.empty(n, dtype=np.int64)
@@ -157,7 +150,8 @@ class _Draw:
 
     def __init__(self, people: People) -> None:
         self.n = len(people)
-        self.source = people.activity / people.activity.sum()
+        activity = np.round(np.exp(ACTIVITY_TAIL * people.propensity), 6) + 1e-6
+        self.source = activity / activity.sum()
         # Among neighbours fame counts for less.
         self.near = np.concatenate([[0], np.cumsum(np.sqrt(people.attraction))])
         self.far = np.concatenate([[0], np.cumsum(people.attraction)])
@@ -248,97 +242,26 @@ def follow_twice(
         source, target = number[know[0]], number[know[1]]
         shown = (source >= 0) & (target >= 0) & (rng.random(len(source)) < KEPT)
         fame = people.attraction[some] * np.round(rng.lognormal(0, 0.8, len(some)), 6)  # known here, unknown there
-        here = people.take(some)
-        here = People(here.community, here.activity, fame, here.taste)
-        networks.append(follow(rng, here, edges, reciprocity=back, start=(source[shown], target[shown])))
+        part = people.take(some)
+        part = replace(part, attraction=fame)
+        networks.append(follow(rng, part, edges, reciprocity=back, start=(source[shown], target[shown])))
     return networks[0], networks[1]
 
 
 def by_taste(rng: np.random.Generator, taste: NDArray[np.float32], shares: Sequence[float], *, strength: float) -> Ints:
     """An attribute, (n,) in 0..len(shares)-1, that depends on taste and has about these shares of users.
 
+    It depends most on what users differ in most, so that a few rows tell it.
+
     strength: weight of taste against chance; at 0 they are independent, at 2 taste often decides.
     """
     goal = np.asarray(shares) / np.sum(shares)
-    centred = (taste - taste.mean(axis=0)) / (taste.std(axis=0) + 1e-6)
-    loadings = rng.standard_normal((taste.shape[1], len(goal))) / np.sqrt(taste.shape[1])
-    chance = np.exp(strength * (centred @ loadings.astype(np.float32)))
+    centred = taste - taste.mean(axis=0)
+    directions = (centred.T @ centred).astype(np.float64) @ rng.standard_normal((taste.shape[1], len(goal)))
+    directions -= directions.mean(axis=1, keepdims=True)
+    chance = (centred @ directions.astype(np.float32)).astype(np.float64)
+    chance = np.exp(strength * np.round(chance / (chance.std(axis=0) + 1e-6), 4))
     for _ in range(20):  # raking: rows sum to 1, columns to their share
         chance *= goal / chance.mean(axis=0)
         chance /= chance.sum(axis=1, keepdims=True)
     return choose(rng, integer_weights(chance), np.arange(len(taste)))
-
-
-@dataclass(frozen=True)
-class Population:
-    """People who are on the first of two networks, on the second, or on both."""
-
-    people: People
-    members: tuple[Ints, Ints]
-    """Row numbers of `people`: user j of network k is person `members[k][j]`. The order says nothing."""
-    gender: Ints
-    """(n,) 0 or 1."""
-    occupation: Ints
-    """(n,) the main one."""
-    occupations: NDArray[np.int8]
-    """(n, n_occupations) 0 or 1: the main one, and a second one of few people."""
-    interests: NDArray[np.int8]
-    """(n, n_topics) 0 or 1: the topics that a person likes best."""
-
-
-TASTE_IN_GENDER, TASTE_IN_OCCUPATION, TASTE_IN_INTERESTS = 1.0, 1.5, 2.0
-"""Weight of taste against chance in each."""
-HAVE_A_SECOND = 0.25
-"""Share of people with a second occupation; as in the labels of Foursquare's users, where known."""
-
-
-def gather(
-    rng: np.random.Generator,
-    users: tuple[int, int],
-    anchors: int,
-    *,
-    interests: Sequence[float],
-    occupations: Sequence[float],
-    topics: Sequence[float],
-    community_size: int,
-) -> Population:
-    """Two networks with so many users, of whom `anchors` are on both.
-
-    Args:
-        interests: shares of people with one interest, two, ...; no more than there are topics.
-        occupations: shares of people by main occupation.
-        topics: how common each topic is.
-    """
-    n = sum(users) - anchors
-    people = populate(rng, n, topics, community_size=community_size)
-    order = rng.permutation(n)
-    first, second = order[: users[0]], np.concatenate([order[:anchors], order[users[0] :]])
-    gender = by_taste(rng, people.taste, (1, 1), strength=TASTE_IN_GENDER)
-    main = by_taste(rng, people.taste, occupations, strength=TASTE_IN_OCCUPATION)
-    does = np.zeros((n, len(occupations)), dtype=np.int8)
-    does[np.arange(n), main] = 1
-    more = np.flatnonzero(rng.random(n) < HAVE_A_SECOND)
-    does[more, rng.integers(0, len(occupations), len(more))] = 1
-    liking = np.round(TASTE_IN_INTERESTS * np.log(people.taste + 1e-3) + rng.gumbel(size=people.taste.shape), 6)
-    rank = np.argsort(np.argsort(-liking, axis=1, kind="stable"), axis=1)
-    number = 1 + choose(rng, integer_weights(np.array([interests])), np.zeros(n, dtype=np.int64))
-    likes = (rank < number[:, None]).astype(np.int8)
-    return Population(people, (rng.permutation(first), rng.permutation(second)), gender, main, does, likes)
-
-
-def label_table(
-    rng: np.random.Generator, users: pl.Series, kinds: Mapping[str, tuple[NDArray[np.integer], int]]
-) -> pl.DataFrame:
-    """user, and for each kind a column (or kind_0, kind_1, ...) of 0 and 1, null of users of whom it is not known.
-
-    Args:
-        kinds: values, (n_users,) or (n_users, k), and of how many users they are known.
-    """
-    columns: dict[str, pl.Series] = {}
-    for kind, (values, number) in kinds.items():
-        hidden = np.ones(len(users), dtype=bool)
-        hidden[rng.permutation(len(users))[:number]] = False
-        names = [kind] if values.ndim == 1 else [f"{kind}_{place}" for place in range(values.shape[1])]
-        for name, column in zip(names, values.reshape(len(users), -1).T, strict=True):
-            columns[name] = pl.Series(column, dtype=pl.Int8).set(pl.Series(hidden), None)
-    return pl.DataFrame({"user": users, **columns}).filter(pl.any_horizontal(pl.exclude("user").is_not_null()))

@@ -1,341 +1,186 @@
 """Synthetic replicas of MovieLens 100K, 1M, 20M and Latest (small): their files, formats and sizes, at any scale.
 
-Taste for genres depends on gender, age and occupation, and on the person; what is rated, and how, depends on taste.
-Popularity, activity and shares of ratings are close to the published ones, and everything else is invented.
+Popularity, activity, shares of ratings and of attributes are close to the published ones, and everything else is
+invented.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from tasks.datasets import ml_1m, ml_20m, ml_100k
 from tasks.datasets.fetch import Places, ReplicaOptions, Source
-from tasks.datasets.synthetic.skew import (
-    Floats,
-    Ints,
-    Opinions,
-    Strata,
-    activity,
-    blocks,
-    draw_pairs,
-    everything_once,
-    ids,
-    long_tail,
-    pair_sizes,
-    phases,
-    sittings,
-)  # fmt: skip
+from tasks.datasets.synthetic.generator import Attribute, Description, Times, World, synthetic_source, write_note
+from tasks.datasets.synthetic.homophily import Taste
+from tasks.datasets.synthetic.skew import Ints, ids
 
-BLOCK = 4_000_000
-"""Ratings that are worked on at a time."""
-DAY = 86_400
-
-
-@dataclass(frozen=True)
-class Figures:
-    """What is known of a published data set. Numbers at scale 1."""
-
-    users: int
-    rated: int
-    """Films with ratings."""
-    listed: int
-    """Films in the list of films."""
-    last_item: int
-    """Highest film id; others are missing."""
-    ratings: int
-    most: int
-    """Ratings of the most active user."""
-    sigma: float
-    """Of activity (`skew.activity`)."""
-    tail: tuple[float, float]
-    """Of popularity (`skew.long_tail`)."""
-    levels: tuple[float, ...]
-    """Shares of the rating levels, lowest first."""
-    times: tuple[int, int]
-    """First and last time stamp."""
-    size: int
-    """About how many bytes are written."""
+GENRES = {
+    "Action": 10, "Adventure": 5, "Animation": 3, "Children's": 4, "Comedy": 22, "Crime": 4, "Documentary": 4,
+    "Drama": 24, "Fantasy": 2, "Film-Noir": 1, "Horror": 6, "Musical": 2, "Mystery": 2, "Romance": 5, "Sci-Fi": 2,
+    "Thriller": 2, "War": 1, "Western": 1,
+}  # fmt: skip
+"""Shares of films."""
+OCCUPATIONS_100K = {
+    "administrator": 84, "artist": 30, "doctor": 7, "educator": 101, "engineer": 71, "entertainment": 19,
+    "executive": 34, "healthcare": 17, "homemaker": 7, "lawyer": 13, "librarian": 54, "marketing": 28, "none": 10,
+    "other": 111, "programmer": 70, "retired": 15, "salesman": 13, "scientist": 33, "student": 208, "technician": 29,
+    "writer": 48,
+}  # fmt: skip
+OCCUPATIONS_1M = (195, 528, 267, 173, 759, 112, 236, 679, 17, 92, 129, 711, 388, 142, 302, 144, 241, 502, 70, 72, 281)
+"""Users of each occupation, and of each gender and age group below, in the order of the format."""
+FIRST_AGES, LAST_AGE = np.array([*ml_1m.AGES]).clip(10), 73
+_COMMON: dict[str, Any] = {
+    "min_rows": 20, "kinds": tuple(GENRES.values()), "places": (1, 1), "style": 0.9,
+    "taste": Taste(common=1.0, individual=0.6),
+}  # fmt: skip
 
 
-LEAST = 20
-"""Every published user has so many ratings or more."""
-INTEGER_STARS = (1, 2, 3, 4, 5)
-HALF_STARS = tuple(np.arange(0.5, 5.5, 0.5).tolist())
+def _people(gender: tuple[int, int], age: tuple[int, ...], occupation: tuple[int, ...]) -> dict[str, Attribute]:
+    return {
+        "gender": Attribute(shares=gender, strength=2.5),
+        "age": Attribute(shares=age, strength=2.5),
+        "occupation": Attribute(shares=occupation, strength=2.5),
+    }
+
+
+def _times(first: int, last: int) -> Times:
+    """Most users come once, and some for years."""
+    return Times(first=first, last=last, span=(0.22, 3.0), rows=60, sitting=1_200)
+
+
 LAYOUTS = {
-    "ml-100k": Figures(
-        users=943, rated=1_682, listed=1_682, last_item=1_682, ratings=100_000, most=737, sigma=1.14, tail=(6.5, 0.4),
-        levels=(0.0611, 0.1137, 0.2715, 0.3417, 0.2120), times=(874_724_710, 893_286_638), size=2_200_000,
+    "ml-100k": Description(
+        users=943, items=1_682, rows=100_000, max_rows=737, sigma=1.14, tail=(6.5, 0.4),
+        levels=(0.0611, 0.1137, 0.2715, 0.3417, 0.2120), times=_times(874_724_710, 893_286_638), size=2_200_000,
+        attributes=_people((273, 670), (36, 198, 310, 194, 80, 73, 52), tuple(OCCUPATIONS_100K.values())), **_COMMON,
     ),
-    "ml-1m": Figures(
-        users=6_040, rated=3_706, listed=3_883, last_item=3_952, ratings=1_000_209, most=2_314, sigma=1.14,
-        tail=(6.8, 0.4), levels=(0.0562, 0.1075, 0.2611, 0.3489, 0.2263), times=(956_703_932, 1_046_454_590),
-        size=25_400_000,
+    "ml-1m": Description(
+        users=6_040, items=3_706, rows=1_000_209, max_rows=2_314, sigma=1.14, tail=(6.8, 0.4),
+        levels=(0.0562, 0.1075, 0.2611, 0.3489, 0.2263), times=_times(956_703_932, 1_046_454_590), size=25_400_000,
+        attributes=_people((1_709, 4_331), (222, 1_103, 2_096, 1_193, 550, 496, 380), OCCUPATIONS_1M), **_COMMON,
     ),
-    "ml-20m": Figures(
-        users=138_493, rated=26_744, listed=27_278, last_item=131_262, ratings=20_000_263, most=9_254, sigma=1.38,
-        tail=(12.5, 0.4), levels=(0.012, 0.034, 0.014, 0.072, 0.044, 0.215, 0.110, 0.278, 0.076, 0.145),
-        times=(789_652_009, 1_427_784_002), size=542_000_000,
+    "ml-20m": Description(
+        users=138_493, items=26_744, rows=20_000_263, max_rows=9_254, sigma=1.38, tail=(12.5, 0.4),
+        levels=(0.012, 0.034, 0.014, 0.072, 0.044, 0.215, 0.110, 0.278, 0.076, 0.145),
+        times=_times(789_652_009, 1_427_784_002), size=542_000_000, **_COMMON,
     ),
-    "ml-latest-small": Figures(
-        users=610, rated=9_724, listed=9_742, last_item=193_609, ratings=100_836, most=2_698, sigma=1.45,
-        tail=(8.5, 0.3), levels=(0.0136, 0.0279, 0.0178, 0.0749, 0.0550, 0.1988, 0.1303, 0.2660, 0.0848, 0.1310),
-        times=(828_124_615, 1_537_799_250), size=3_140_000,
+    "ml-latest-small": Description(
+        users=610, items=9_724, rows=100_836, max_rows=2_698, sigma=1.45, tail=(8.5, 0.3),
+        levels=(0.0136, 0.0279, 0.0178, 0.0749, 0.0550, 0.1988, 0.1303, 0.2660, 0.0848, 0.1310),
+        times=_times(828_124_615, 1_537_799_250), size=3_140_000, **_COMMON,
     ),
 }  # fmt: skip
-SOURCE = Source(
-    name="twin_movielens",
-    address="generated by tasks.datasets.twin_movielens",  # in hashed outputs: the name stays that of before
-    synthetic=True,
-    holds="synthetic ratings in the formats and sizes of MovieLens 100K, 1M, 20M or Latest (small)",
-    size=LAYOUTS["ml-1m"].size,
-    entry="{source: twin_movielens, obtain: {layout: ml-1m, scale: 1.0, seed: 2003}, format: ml_1m, "
-    "read: {time: seconds}}",
-    licence="SYNTHETIC data: every user, film and rating is drawn at random. Public domain (CC0 1.0).",
+LISTED = {
+    "ml-100k": (1_682, 1_682), "ml-1m": (3_883, 3_952), "ml-20m": (27_278, 131_262), "ml-latest-small": (9_742, 193_609)
+}  # fmt: skip
+"""Films in the list of films, and their highest id; others are missing."""
+SOURCE = synthetic_source(
+    "twin_movielens",
+    "synthetic ratings in the formats and sizes of MovieLens 100K, 1M, 20M or Latest (small)",
+    "obtain: {layout: ml-1m, scale: 1.0, seed: 2003}, format: ml_1m, read: {time: seconds}",
+    LAYOUTS["ml-1m"].size,
 )
 
 
 class ObtainOptions(ReplicaOptions):
-    """Which data set's replica, and how large: users and ratings grow with the scale, films with its fourth root.
-
-    Small replicas keep 10 users, 100 films and 20 ratings by each user, and at most a third of all pairs are ratings.
-    """
+    """Which data set's replica, and how large (`Description.sizes`)."""
 
     layout: Literal["ml-100k", "ml-1m", "ml-20m", "ml-latest-small"]
 
 
-# Genre: its share of films, how much more women like it than men, and the old than the young.
-GENRES: dict[str, tuple[float, float, float]] = {
-    "Action": (0.10, -0.5, -0.5), "Adventure": (0.05, -0.2, -0.2), "Animation": (0.03, 0.2, -0.5),
-    "Children's": (0.04, 0.5, 0.0), "Comedy": (0.22, 0.1, -0.3), "Crime": (0.04, -0.4, 0.1),
-    "Documentary": (0.04, 0.1, 0.5), "Drama": (0.24, 0.3, 0.4), "Fantasy": (0.02, 0.1, -0.3),
-    "Film-Noir": (0.01, -0.1, 0.6), "Horror": (0.06, -0.2, -0.7), "Musical": (0.02, 0.7, 0.4),
-    "Mystery": (0.02, 0.1, 0.3), "Romance": (0.05, 0.8, 0.2), "Sci-Fi": (0.02, -0.6, -0.2),
-    "Thriller": (0.02, -0.1, -0.1), "War": (0.01, -0.6, 0.6), "Western": (0.01, -0.5, 0.6),
-}  # fmt: skip
-STYLES = 2  # hidden kinds of films within a genre: a genre and a kind make a stratum
-# Occupation: people per thousand, women in a hundred of them, mean age and its spread. In the order of each format.
-OCCUPATIONS_100K: dict[str, tuple[int, int, int, int]] = {
-    "administrator": (84, 46, 39, 11), "artist": (30, 46, 31, 9), "doctor": (7, 5, 44, 12),
-    "educator": (101, 27, 42, 10), "engineer": (71, 3, 36, 11), "entertainment": (19, 11, 29, 10),
-    "executive": (34, 9, 39, 10), "healthcare": (17, 69, 42, 11), "homemaker": (7, 86, 33, 10),
-    "lawyer": (13, 17, 37, 11), "librarian": (54, 57, 40, 12), "marketing": (28, 38, 38, 10),
-    "none": (10, 44, 27, 14), "other": (111, 34, 35, 11), "programmer": (70, 9, 33, 10), "retired": (15, 7, 63, 7),
-    "salesman": (13, 25, 36, 11), "scientist": (33, 10, 36, 9), "student": (208, 31, 22, 5),
-    "technician": (29, 4, 33, 9), "writer": (48, 42, 36, 11),
-}  # fmt: skip
-OCCUPATIONS_1M: tuple[tuple[int, int, int, int], ...] = (
-    (118, 32, 34, 12), (87, 40, 39, 11), (44, 36, 34, 11), (29, 55, 36, 12), (126, 28, 22, 4), (19, 31, 32, 11),
-    (39, 27, 38, 11), (112, 21, 38, 10), (3, 10, 36, 12), (15, 97, 36, 9), (32, 24, 14, 3), (21, 22, 37, 11),
-    (64, 15, 32, 9), (24, 20, 62, 7), (50, 26, 35, 11), (24, 21, 36, 11), (40, 20, 38, 11), (83, 10, 34, 10),
-    (12, 9, 34, 11), (12, 24, 28, 12), (47, 33, 36, 12),
-)  # fmt: skip
-AGES_1M = (1, 18, 25, 35, 45, 50, 56)
-"""Codes of age groups: the youngest of each."""
-# How much each part weighs in a user's taste for a genre; STYLE: for either kind of film within it.
-GENDER, AGE, OCCUPATION, OWN, STYLE = 1.2, 1.2, 0.35, 0.6, 0.9
-
-
-@dataclass(frozen=True)
-class People:
-    """(n_users,) each; `occupation` is a row of the format's table."""
-
-    woman: NDArray[np.bool_]
-    age: Ints
-    occupation: Ints
-
-
 def source(options: ObtainOptions) -> Source:
     """SOURCE, with the size of what these options ask for."""
-    n_users, n_items, n_ratings = sizes(options)
-    holds = (
-        f"{n_ratings:,} synthetic ratings by {n_users:,} users of {n_items:,} films, in the format of {options.layout}"
-    )
-    size = round(LAYOUTS[options.layout].size * n_ratings / LAYOUTS[options.layout].ratings)
-    return replace(SOURCE, holds=holds, size=size)
-
-
-def sizes(options: ObtainOptions) -> tuple[int, int, int]:
-    """Users, films with ratings, and ratings (see `ObtainOptions.scale`)."""
-    known = LAYOUTS[options.layout]
-    return pair_sizes(known.users, known.rated, known.ratings, options.scale, least=LEAST)
+    return LAYOUTS[options.layout].source(SOURCE, options.scale, options.layout)
 
 
 def obtain(folder: Path, _: Places, options: ObtainOptions) -> None:
     """Fill `folder` with the files of the layout; the same bytes for the same options."""
-    rng = np.random.default_rng(options.seed)
-    known = LAYOUTS[options.layout]
-    n_users, n_items, n_ratings = sizes(options)
-    n_listed = max(n_items, round(known.listed * n_items / known.rated))
-    listed = ids(rng, n_listed, round(known.last_item * n_listed / known.listed))
-    genre, films = _films(rng, n_listed, options.layout)
-    rated = np.sort(rng.choice(n_listed, n_items, replace=False))
-    stratum = genre[rated] * STYLES + rng.integers(0, STYLES, n_items)
-    items = Strata(stratum, long_tail(rng, n_items, *known.tail), len(GENRES) * STYLES)
-    occupations = OCCUPATIONS_1M if options.layout == "ml-1m" else tuple(OCCUPATIONS_100K.values())
-    people = _people(rng, n_users, occupations)
-    most = max(LEAST, n_ratings // n_users, round(known.most / known.rated * n_items))
-    quota = activity(rng, n_users, n_ratings, least=LEAST, most=min(most, n_items), sigma=known.sigma)
-    ratings = _ratings(rng, people, len(occupations), items, quota, known)
-    ratings = (table.with_columns(item=listed[rated[table["item"].to_numpy()]]) for table in ratings)
-    if options.layout == "ml-100k":
-        _write_100k(folder, rng, people, films, ratings, (n_users, n_listed, n_ratings))
-    elif options.layout == "ml-1m":
-        _write_1m(folder, rng, people, films.with_columns(item=listed), ratings)
+    layout = options.layout
+    world = World(LAYOUTS[layout], options)
+    n_published, last = LISTED[layout]
+    n_films = max(world.n_items, round(n_published / world.described.items * world.n_items))
+    film = ids(world.rng, n_films, round(last * n_films / n_published))
+    rated = np.sort(world.rng.choice(n_films, world.n_items, replace=False))
+    films = _films(world, film, rated)
+    stars = np.array((ml_20m if len(world.described.levels) == 10 else ml_1m).SCALE.levels)
+    tables = (
+        pl.DataFrame(
+            {"user": 1 + rows.user, "item": film[rated[rows.item]], "rating": stars[rows.level], "timestamp": rows.time}
+        )
+        for rows in world.rows()
+    )
+    if layout == "ml-100k":
+        _write_100k(folder, world, films, pl.concat(tables))
+    elif layout == "ml-1m":
+        ml_1m.RATINGS.write(
+            folder, (table.sort("user", maintain_order=True).cast({"rating": pl.Int8}) for table in tables)
+        )
+        ages = np.array([*ml_1m.AGES])[world.attributes["age"]]
+        ml_1m.USERS.write(folder, [_users(world, ml_1m.GENDERS).with_columns(age=ages)])
+        ml_1m.ITEMS.write(folder, [films.with_columns(pl.col("genres").list.join("|"))])
     else:
-        end = "\r\n" if options.layout == "ml-latest-small" else "\n"
-        _write_csv(folder, films.with_columns(item=listed), ratings, end)
-    readme = "README" if options.layout in ("ml-100k", "ml-1m") else "README.txt"
-    (folder / readme).write_text(
-        "SYNTHETIC DATA\n\n"
-        f"Generated at random (seed {options.seed}, scale {options.scale:g}) in the file format of {options.layout}.\n"
-        "No user, film or rating in it is real, and no result on it says anything about real people.\n"
-    )
+        end = "\r\n" if layout == "ml-latest-small" else "\n"
+        replace(ml_20m.RATINGS, line_end=end).write(folder, (table.sort("user", "item") for table in tables))
+        genres = pl.col("genres").list.join("|").str.replace("Children's", "Children", literal=True)
+        replace(ml_20m.ITEMS, line_end=end).write(folder, [films.with_columns(genres)])
+    write_note(folder, options, layout, "README" if layout in ("ml-100k", "ml-1m") else "README.txt")
 
 
-def _films(rng: np.random.Generator, n: int, layout: str) -> tuple[Ints, pl.DataFrame]:
-    """(n,) the main genre of each film, and all films' `title`, `year` and list of `genres`."""
-    share = np.array([share for share, *_ in GENRES.values()])
-    main = rng.choice(len(GENRES), n, p=share / share.sum())
-    others = np.argsort(rng.random((n, len(GENRES))), axis=1)[:, :2]
-    has = np.zeros((n, len(GENRES)), dtype=bool)
-    more = rng.choice(3, n, p=[0.45, 0.4, 0.15])
-    for place in range(2):
-        has[more > place, others[more > place, place]] = True
+def _films(world: World, film: Ints, rated: Ints) -> pl.DataFrame:
+    """item, title, year and the list of genres of all films; the main genre of those that are rated is their kind."""
+    rng, n = world.rng, len(film)
+    shares = np.array([*GENRES.values()])
+    main = rng.choice(len(GENRES), n, p=shares / shares.sum())
+    main[rated] = world.kind(np.arange(len(rated)))
+    has = rng.random((n, len(GENRES))) < 0.04
     has[np.arange(n), main] = True
-    film, genre = np.nonzero(has)
-    children = "Children's" if layout in ("ml-100k", "ml-1m") else "Children"
-    names = pl.Series([children if name == "Children's" else name for name in GENRES])
-    genres = pl.DataFrame({"film": film, "genres": names.gather(genre)}).group_by("film", maintain_order=True)
-    last = datetime.fromtimestamp(LAYOUTS[layout].times[1], tz=UTC).year
-    year = last - np.floor(rng.exponential(15, n)).astype(np.int64).clip(0, last - 1915)
-    article = rng.random(n) < 0.2  # as in "Avventura, L' (1960)": commas in titles, and letters beyond ASCII
-    table = pl.DataFrame({"number": np.arange(1, n + 1), "year": year, "article": article})
-    table = table.with_columns(genres.agg("genres")["genres"])
-    number = pl.col("number").cast(pl.String)
-    name = pl.when("article").then("Film Nº " + number + ", The Synthetic").otherwise("Synthetic Film Nº " + number)
-    return main, table.select(title=name + " (" + pl.col("year").cast(pl.String) + ")", year="year", genres="genres")
-
-
-def _people(rng: np.random.Generator, n: int, occupations: tuple[tuple[int, int, int, int], ...]) -> People:
-    share, women, age, std = np.array(occupations).T
-    occupation = rng.choice(len(occupations), n, p=share / share.sum())
-    woman = rng.random(n) < women[occupation] / 100
-    ages = np.round(age[occupation] + std[occupation] * rng.standard_normal(n))
-    return People(woman, np.clip(ages, 10, 80).astype(np.int64), occupation)
-
-
-def _taste(rng: np.random.Generator, people: People, jobs: Floats) -> Floats:
-    """(n_users, n_strata) log of taste: what gender, age and occupation make likely, and what is the user's own."""
-    _, women, old = np.array(list(GENRES.values())).T
-    genre = GENDER * np.where(people.woman, 1.0, -0.4)[:, None] * women
-    genre += AGE * np.clip((people.age - 34) / 12, -1.5, 1.5)[:, None] * old
-    genre += OCCUPATION * jobs[people.occupation] + OWN * rng.standard_normal((len(people.age), len(GENRES)))
-    kind = STYLE * rng.standard_normal((len(people.age), len(GENRES) * STYLES))
-    return np.round(np.repeat(genre, STYLES, axis=1) + kind, 6)
-
-
-def _ratings(
-    rng: np.random.Generator, people: People, n_occupations: int, items: Strata, quota: Ints, known: Figures
-) -> Iterator[pl.DataFrame]:
-    """user (from 1), item (from 0), rating, timestamp: some users' at a time, in no order within a user."""
-    jobs = rng.standard_normal((n_occupations, len(GENRES)))
-    stars = np.array(INTEGER_STARS if len(known.levels) == len(INTEGER_STARS) else HALF_STARS)
-    opinions = Opinions(rng, items.weight, known.levels)
-    who, what = everything_once(rng, len(items), quota)
-    first, last = known.times
-    for begin, end in blocks(quota, BLOCK):
-        some = People(people.woman[begin:end], people.age[begin:end], people.occupation[begin:end])
-        n, n_each = end - begin, quota[begin:end]
-        taste = _taste(rng, some, jobs)
-        sure = slice(*np.searchsorted(who, [begin, end]))
-        user, item = draw_pairs(rng, np.exp(taste), items, n_each, (who[sure] - begin, what[sure]))
-        stratum = items.stratum[item]
-        level = opinions(rng, user, item, taste[user, stratum], n)
-        joined = first + rng.random(n) * (last - first - 2 * DAY)
-        # Most come once, and some for years.
-        spans = np.minimum(DAY * np.round(rng.lognormal(-1.5, 3, n), 6), last - DAY - joined)
-        phase = phases(rng, user, stratum, n, items.n_strata)
-        sitting, place = sittings(rng, n_each, user, phase, rows=60, spans=spans)
-        time = (joined[user] + sitting + place * 20 * 60).astype(np.int64)
-        order = np.argsort(user, kind="stable")
-        columns = {"user": begin + 1 + user, "item": item, "rating": stars[level], "timestamp": time}
-        yield pl.DataFrame({name: values[order] for name, values in columns.items()})
-
-
-def _write_lines(path: Path, tables: Iterator[pl.DataFrame] | list[pl.DataFrame], separator: str) -> None:
-    """Rows as lines of Latin-1, without header or quotes; separators may be longer than one letter."""
-    with path.open("wb") as file:
-        for table in tables:
-            lines = table.select(pl.concat_str(pl.all(), separator=separator))
-            file.write(lines.write_csv(include_header=False, quote_style="never").encode("latin-1"))
-
-
-def _zip_codes(rng: np.random.Generator, n: int) -> pl.Series:
-    """Five digits that no post office has."""
-    return pl.Series(rng.integers(1, 500, n)).cast(pl.String).str.zfill(5)
-
-
-def _write_100k(
-    folder: Path,
-    rng: np.random.Generator,
-    people: People,
-    films: pl.DataFrame,
-    ratings: Iterator[pl.DataFrame],
-    numbers: tuple[int, int, int],
-) -> None:
-    table = pl.concat(ratings)
-    _write_lines(folder / "u.data", [table[rng.permutation(len(table))]], "\t")
-    jobs = pl.Series(list(OCCUPATIONS_100K))
-    users = pl.DataFrame({"user": np.arange(1, numbers[0] + 1), "age": people.age})
-    users = users.with_columns(
-        gender=np.where(people.woman, "F", "M"), job=jobs.gather(people.occupation), zip=_zip_codes(rng, numbers[0])
+    row, genre = np.nonzero(has)
+    genres = pl.DataFrame({"row": row, "genres": np.array([*GENRES])[genre]}).group_by("row", maintain_order=True)
+    last = 1970 + world.described.times.last // (365 * 86_400)
+    number = pl.int_range(1, pl.len() + 1).cast(pl.String)
+    table = genres.agg("genres").select(
+        "genres", item=film, year=last - rng.exponential(15, n).astype(np.int64).clip(0, last - 1915), odd=rng.random(n)
     )
-    _write_lines(folder / "u.user", [users], "|")
+    # As in "Avventura, L' (1960)": commas in titles, and letters beyond ASCII.
+    name = pl.when(pl.col("odd") < 0.2).then("Film Nº " + number + ", The Synthetic")
+    title = name.otherwise("Synthetic Film Nº " + number) + " (" + pl.col("year").cast(pl.String) + ")"
+    return table.select("item", "year", "genres", title=title)
+
+
+def _users(world: World, genders: tuple[str, ...]) -> pl.DataFrame:
+    zip_codes = pl.Series(world.rng.integers(1, 500, world.n_users)).cast(pl.String).str.zfill(5)  # no post office's
+    columns = {
+        "user": np.arange(1, world.n_users + 1),
+        "gender": np.array(genders)[world.attributes["gender"]],
+        "occupation": world.attributes["occupation"],
+    }
+    return pl.DataFrame(columns).with_columns(zip_code=zip_codes)
+
+
+def _write_100k(folder: Path, world: World, films: pl.DataFrame, ratings: pl.DataFrame) -> None:
+    rng, age = world.rng, world.attributes["age"]
+    ml_100k.RATINGS.write(folder, [ratings[rng.permutation(len(ratings))].cast({"rating": pl.Int8})])
+    first, last = FIRST_AGES[age], np.append(FIRST_AGES[1:] - 1, LAST_AGE)[age]
+    jobs = pl.Series([*OCCUPATIONS_100K]).gather(world.attributes["occupation"])
+    users = _users(world, ml_100k.GENDERS).with_columns(occupation=jobs, age=rng.integers(first, last + 1))
+    ml_100k.USERS.write(folder, [users])
     # One film of which nothing is known is published too, and is the only one of its genre.
-    unknown = pl.int_range(1, pl.len() + 1) == min(267, numbers[1])
-    genres = {name: pl.col("genres").list.contains(name) & ~unknown for name in GENRES}
-    date = "01-Jan-" + pl.col("year").cast(pl.String)
-    films = films.select(
-        item=pl.int_range(1, pl.len() + 1),
+    unknown = pl.int_range(1, pl.len() + 1) == min(267, len(films))
+    flags = {name: (pl.col("genres").list.contains(name) & ~unknown).cast(pl.Int8) for name in GENRES}
+    items = films.select(
+        "item",
         title=pl.when(unknown).then(pl.lit("Synthetic unknown")).otherwise("title"),
-        date=pl.when(unknown).then(pl.lit("")).otherwise(date),
-        video=pl.lit(""),
-        url=pl.lit(""),
+        release_date=pl.when(~unknown).then("01-Jan-" + pl.col("year").cast(pl.String)),
+        video_date=pl.lit(None),
+        url=pl.lit(None),
         unknown=unknown.cast(pl.Int8),
-        **{name: flag.cast(pl.Int8) for name, flag in genres.items()},
+        **flags,
     )
-    _write_lines(folder / "u.item", [films], "|")
-    names = ["unknown", *GENRES]
-    (folder / "u.genre").write_text("".join(f"{name}|{number}\n" for number, name in enumerate(names)) + "\n")
-    (folder / "u.occupation").write_text("".join(f"{name}\n" for name in OCCUPATIONS_100K))
-    n_users, n_items, n_ratings = numbers
-    (folder / "u.info").write_text(f"{n_users} users\n{n_items} items\n{n_ratings} ratings\n")
-
-
-def _write_1m(
-    folder: Path, rng: np.random.Generator, people: People, films: pl.DataFrame, ratings: Iterator[pl.DataFrame]
-) -> None:
-    _write_lines(folder / "ratings.dat", ratings, "::")
-    n = len(people.age)
-    ages = np.array(AGES_1M)[np.searchsorted(AGES_1M, people.age, side="right") - 1]
-    users = pl.DataFrame({"user": np.arange(1, n + 1), "gender": np.where(people.woman, "F", "M"), "age": ages})
-    users = users.with_columns(occupation=people.occupation, zip=_zip_codes(rng, n))
-    _write_lines(folder / "users.dat", [users], "::")
-    _write_lines(folder / "movies.dat", [films.select("item", "title", pl.col("genres").list.join("|"))], "::")
-
-
-def _write_csv(folder: Path, films: pl.DataFrame, ratings: Iterator[pl.DataFrame], line_end: str) -> None:
-    with (folder / "ratings.csv").open("wb") as file:
-        file.write(f"userId,movieId,rating,timestamp{line_end}".encode())
-        for table in ratings:
-            table = table.sort("user", "item")
-            table.write_csv(file, include_header=False, line_terminator=line_end, float_precision=1)
-    table = films.select(movieId="item", title="title", genres=pl.col("genres").list.join("|"))
-    table.write_csv(folder / "movies.csv", line_terminator=line_end)
+    ml_100k.items_table(("unknown", *GENRES)).write(folder, [items])
+    sizes = (world.n_users, len(films), len(ratings))
+    ml_100k.write_lists(folder, ("unknown", *GENRES), OCCUPATIONS_100K, sizes)

@@ -9,7 +9,7 @@ Weights are whole numbers held in float64. Their sums are exact, so nothing depe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,30 +23,13 @@ TOO_MANY = 6
 """Users who have more than one in so many items are not drawn item by item but by a race of all items."""
 ROUNDS = 4
 """Attempts at finding distinct items before those still without are raced too."""
-DENSEST = 1 / 3
-"""Largest share of all pairs of user and item that are in a data set, however small its scale."""
 RACE = 1 << 22
 """Users times items that are raced at a time: 32 MiB an array."""
 
 
-def scale_size(number: int, scale: float, power: float = 1.0, *, least: int = 1) -> int:
-    """A size of the published data at another scale: `number` itself at scale 1, never under `least`."""
-    return max(least, round(number * scale**power))
-
-
-def pair_sizes(
-    users: int, items: int, rows: int, scale: float, *, power: float = 0.25, least: int = 1
-) -> tuple[int, int, int]:
-    """Users, items and distinct pairs of published data at another scale; the same numbers at scale 1.
-
-    Users and rows grow with the scale, items with this power of it, since a few users see much of what there is:
-    MovieLens Latest (small) has a 200th of the users of MovieLens 20M and a third of the films. Small data keep 10
-    users, 100 items, `least` rows a user, one an item, and are no denser than `DENSEST`.
-    """
-    n_users = scale_size(users, scale, least=10)
-    n_items = scale_size(items, scale, power, least=100)
-    n_rows = scale_size(rows, scale, least=max(n_items, least * n_users))
-    return n_users, n_items, min(n_rows, round(DENSEST * n_users * n_items))
+def scale_size(number: int, scale: float, power: float = 1.0, *, minimum: int = 1) -> int:
+    """A size of the published data at another scale: `number` itself at scale 1, never under `minimum`."""
+    return max(minimum, round(number * scale**power))
 
 
 def ids(rng: np.random.Generator, n: int, last: int) -> Ints:
@@ -66,18 +49,18 @@ def long_tail(rng: np.random.Generator, n: int, decay: float, bend: float) -> Fl
     return np.ceil(rng.permutation(np.exp(-decay * share**bend)) * LARGEST_WEIGHT)
 
 
-def allot(rng: np.random.Generator, weights: Floats, total: int, most: int | Ints) -> Ints:
-    """Whole numbers with sum `total`, (n,), in proportion to weights as far as `most` lets them.
+def allot(rng: np.random.Generator, weights: Floats, total: int, maximum: int | Ints) -> Ints:
+    """Whole numbers with sum `total`, (n,), in proportion to weights as far as `maximum` lets them.
 
     Raises:
-        ValueError: `total` is negative or more than all of `most`.
+        ValueError: `total` is negative or more than all of `maximum`.
     """
-    most = np.broadcast_to(np.asarray(most, dtype=np.int64), weights.shape)
-    if most.min(initial=0) < 0 or not 0 <= total <= most.sum():
-        raise ValueError(f"{len(weights)} with at most {most.max(initial=0)} each cannot have {total} in all")
+    maximum = np.broadcast_to(np.asarray(maximum, dtype=np.int64), weights.shape)
+    if maximum.min(initial=0) < 0 or not 0 <= total <= maximum.sum():
+        raise ValueError(f"{len(weights)} with at most {maximum.max(initial=0)} each cannot have {total} in all")
 
     def cut(factor: float) -> Ints:
-        return np.minimum(np.floor(factor * weights), most).astype(np.int64)
+        return np.minimum(np.floor(factor * weights), maximum).astype(np.int64)
 
     low, high = 0.0, 1.0
     while high < 1e18 and cut(high).sum() <= total:
@@ -87,21 +70,29 @@ def allot(rng: np.random.Generator, weights: Floats, total: int, most: int | Int
         low, high = (middle, high) if cut(middle).sum() <= total else (low, middle)
     result = cut(low)
     while (missing := total - int(result.sum())) > 0:
-        some = rng.permutation(np.flatnonzero(result < most))[:missing]
+        some = rng.permutation(np.flatnonzero(result < maximum))[:missing]
         result[some] += 1
     return result
 
 
-def activity(rng: np.random.Generator, n: int, total: int, *, least: int, most: int | Ints, sigma: float) -> Ints:
-    """How often each of n users acts, (n,), with sum `total`: `least` and a log-normal surplus, cut at `most`.
+def activity(
+    rng: np.random.Generator, propensity: Floats, total: int, *, minimum: int, maximum: int | Ints, sigma: float
+) -> Ints:
+    """How often each user acts, (n,), with sum `total`: `minimum` and a log-normal surplus, cut at `maximum`.
 
-    sigma: of the surplus, whose mean is exp(sigma^2 / 2) times its median.
+    Args:
+        propensity: (n,); who has more of it acts more.
+        sigma: of the surplus, whose mean is exp(sigma^2 / 2) times its median.
 
     Raises:
         ValueError: `total` is not between what all have at least and at most.
     """
+    n = len(propensity)
     surplus = np.round(rng.lognormal(0, sigma, n), 6) + 1e-6
-    return least + allot(rng, surplus, total - n * least, np.asarray(most) - least)
+    counts = minimum + allot(rng, surplus, total - n * minimum, np.asarray(maximum) - minimum)
+    result = np.empty(n, dtype=np.int64)
+    result[np.argsort(propensity, kind="stable")] = np.sort(counts)
+    return result
 
 
 def integer_weights(weights: NDArray[np.floating]) -> Floats:
@@ -159,18 +150,18 @@ class Strata:
 
 
 class Deal:
-    """Items for rows whose strata are known, repeats welcome: every item `least` times, the rest by popularity.
+    """Items for rows whose strata are known, repeats welcome: every item `minimum` times, the rest by popularity.
 
     Rows come in as many calls as is convenient; what every item must have is spread over all of them.
     """
 
-    def __init__(self, items: Strata, rows: Ints, least: int) -> None:
-        """rows: (n_strata,) how many rows each stratum will have in all: `least` times its items or more.
+    def __init__(self, items: Strata, rows: Ints, minimum: int) -> None:
+        """rows: (n_strata,) how many rows each stratum will have in all: `minimum` times its items or more.
 
         Raises:
             ValueError: a stratum has too few rows.
         """
-        self.items, self.rows, self.due = items, rows, least * items.sizes
+        self.items, self.rows, self.due = items, rows, minimum * items.sizes
         if (self.due > rows).any():
             raise ValueError("a stratum has too few rows for each of its items")
         self._seen = np.zeros(items.n_strata, dtype=np.int64)
@@ -185,16 +176,28 @@ class Deal:
         self._seen += counts
         due, rows = self.due[strata], self.rows[strata]
         done = turn * due // rows
-        item = self.items.pick(rng, strata)
+        item = np.empty(len(strata), dtype=np.int64)
+        item[order] = self.items.pick(rng, ordered)  # in the order of memory: faster
         must = np.flatnonzero((turn + 1) * due // rows > done)
         item[must] = self.items.member(strata[must], done[must] % self.items.sizes[strata[must]])
         return item
 
 
-def everything_once(rng: np.random.Generator, n_items: int, quota: Ints) -> tuple[Ints, Ints]:
-    """One user for every item, as (users ascending, items): each user at most `quota` times, the active more often."""
-    ticket = np.sort(rng.choice(int(quota.sum()), n_items, replace=False, shuffle=False))
-    return np.searchsorted(np.cumsum(quota), ticket, side="right"), rng.permutation(n_items)
+def everything_once(
+    rng: np.random.Generator, items: Strata, quota: Ints, taste: Callable[[Ints], Floats]
+) -> tuple[Ints, Ints]:
+    """One user for every item, as (users ascending, items): each user at most `quota` times, the active more often.
+
+    taste: users, ascending -> (n, n_strata) positive; an item's user mostly likes its stratum.
+    """
+    ticket = np.sort(rng.choice(int(quota.sum()), len(items), replace=False, shuffle=False))
+    holder = np.searchsorted(np.cumsum(quota), ticket, side="right")
+    users, row = np.unique(holder, return_inverse=True)
+    liked = choose(rng, integer_weights(taste(users) * items.sizes), row)
+    item = np.empty(len(items), dtype=np.int64)
+    shuffled = rng.permutation(len(items))
+    item[np.argsort(liked, kind="stable")] = shuffled[np.argsort(items.stratum[shuffled], kind="stable")]
+    return holder, item
 
 
 def draw_pairs(
@@ -301,43 +304,50 @@ class Grades:
 class Opinions:
     """Ratings: of a better item higher, of what a user likes higher, and what else user and item have in common."""
 
-    QUALITY, FAME, MOOD, LIKING, AFFINITY, N_FACTORS = 0.5, 0.3, 0.5, 0.5, 0.7, 4
+    QUALITY, FAME, MOOD, LIKING, AFFINITY, N_FACTORS = 0.5, 0.3, 0.5, 0.5, 0.9, 4
     """Weights against standard normal noise. FAME: popular items are better; AFFINITY: of hidden factors."""
+    SHARED = 0.9
+    """Share of the variance of a user's hidden factors that is the community's, where there are communities."""
 
-    def __init__(self, rng: np.random.Generator, weight: Floats, shares: Sequence[float]) -> None:
+    def __init__(self, rng: np.random.Generator, weight: Floats, shares: Sequence[float], n_communities: int) -> None:
         """weight: (n_items,) popularity; shares: of the rating levels, lowest first (`Grades`)."""
         fame = np.log(weight)
         fame = (fame - fame.mean()) / max(fame.std(), 1e-6)
         self._quality = self.FAME * fame + self.QUALITY * rng.standard_normal(len(weight))
         self._style = rng.standard_normal((len(weight), self.N_FACTORS), dtype=np.float32)
+        self._shared = rng.standard_normal((n_communities, self.N_FACTORS), dtype=np.float32)
         self._grades = Grades(shares)
 
     def __call__(
-        self, rng: np.random.Generator, users: Ints, items: Ints, liking: NDArray[np.floating], n_users: int
+        self, rng: np.random.Generator, users: Ints, items: Ints, liking: NDArray[np.floating], community: Ints
     ) -> NDArray[np.int8]:
         """Levels from 0 of rows of some users, all of whose rows these are.
 
         Args:
-            users, items: (n_rows,) users from 0 to `n_users` - 1.
+            users, items: (n_rows,) users from 0.
             liking: (n_rows,) of the item's stratum, about standard normal.
+            community: (n_users,)
         """
-        mood = self.MOOD * rng.standard_normal(n_users)
-        likes = rng.standard_normal((n_users, self.N_FACTORS), dtype=np.float32) * (
-            self.AFFINITY / np.sqrt(self.N_FACTORS)
-        )
+        mood = self.MOOD * rng.standard_normal(len(community))
+        likes = rng.standard_normal((len(community), self.N_FACTORS), dtype=np.float32)
+        if len(self._shared) > 1:
+            likes = np.sqrt(self.SHARED) * self._shared[community] + np.sqrt(1 - self.SHARED) * likes
         scores = mood[users] + self._quality[items] + self.LIKING * liking
-        scores += np.einsum("ij,ij->i", likes[users], self._style[items])
+        scores += self.AFFINITY / np.sqrt(self.N_FACTORS) * np.einsum("ij,ij->i", likes[users], self._style[items])
         scores += rng.standard_normal(len(users))
         return self._grades(scores)
 
 
-def phases(rng: np.random.Generator, users: Ints, strata: Ints, n_users: int, n_strata: int) -> Floats:
+def phases(rng: np.random.Generator, users: Ints, strata: Ints) -> Floats:
     """When in a user's time each row is, (n_rows,) in 0..1: a user goes through strata one after another, roughly.
 
     So what follows an item is more often of its stratum than chance has it.
     """
-    when = rng.random((n_users, n_strata))[users, strata] + 0.04 * rng.random(len(users))
-    return when % 1.0
+    mixed = users.astype(np.uint64) << np.uint64(32) | strata.astype(np.uint64)
+    mixed ^= rng.integers(0, 1 << 63, dtype=np.uint64)
+    for multiplier in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB):  # as splitmix64 spreads numbers
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(multiplier)
+    return ((mixed >> np.uint64(11)).astype(np.float64) / 2**53 + 0.04 * rng.random(len(users))) % 1.0
 
 
 def sittings(

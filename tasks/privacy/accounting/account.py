@@ -104,8 +104,8 @@ def _account(events: Sequence[Event], delta: float, points: int) -> Spent:
     if reason := next(filter(None, map(_refusal, events)), ""):
         return Spent(None, delta, reason)
     events = _merged(events)
-    pure = [event for event in events if event.kind not in ("gaussian", "sampled-gaussian")]
-    gaussian = [event for event in events if event.kind in ("gaussian", "sampled-gaussian")]
+    pure = [event for event in events if not event.kind.endswith("gaussian")]
+    gaussian = [event for event in events if event.kind.endswith("gaussian")]
     basic = _sum(pure)
     if delta == 0:
         if gaussian:
@@ -113,13 +113,10 @@ def _account(events: Sequence[Event], delta: float, points: int) -> Spent:
         return _spent_epsilon(basic, delta)
     epsilon = basic + (_gaussian_epsilon(_joint_multiplier(gaussian), delta) if gaussian else 0.0)
     # What sampling gains is left out where a single release costs so much that it gains next to nothing.
-    sampled = [
-        event
-        for event in gaussian
-        if event.kind == "sampled-gaussian" and _gaussian_epsilon(event.parameters["noise_multiplier"], delta) < LARGE
-    ]
-    kept = set(map(id, sampled))
-    normal = [event for event in gaussian if id(event) not in kept]
+    sampled, normal = list[Event](), list[Event]()
+    for event in gaussian:
+        costs = _gaussian_epsilon(event.parameters["noise_multiplier"], delta)
+        (sampled if event.kind == "sampled-gaussian" and costs < LARGE else normal).append(event)
     multiplier = _joint_multiplier(normal) if normal else None
     # Pure budgets that are large are added: privacy loss distributions would gain little on them, and at great cost.
     large = _sum([event for event in pure if _pure_epsilon(event) >= LARGE])
@@ -289,7 +286,7 @@ def _compose(events: Sequence[Event], noise_multiplier: float | None, delta: flo
         noise_multiplier: of Gaussian noise that is composed with the events.
         points: losses before composition, see `POINTS`.
     """
-    from dp_accounting.pld import privacy_loss_distribution
+    from dp_accounting.pld import privacy_loss_distribution as pld
 
     releases = sum(event.count for event in events) + len(events)
     error = FFT_ERROR * releases
@@ -300,14 +297,12 @@ def _compose(events: Sequence[Event], noise_multiplier: float | None, delta: flo
         return math.inf
     coarser = max(reach, width * max(len(events) / 8, 1) / COMPOSED) / FINEST / points
     interval = FINEST * 2 ** max(0, math.ceil(math.log2(coarser)))
-    total = privacy_loss_distribution.identity(interval)
+    total = pld.identity(interval)
     if noise_multiplier is not None:
-        gaussian = privacy_loss_distribution.from_gaussian_mechanism
-        total = total.compose(gaussian(noise_multiplier, value_discretization_interval=interval))
+        total = total.compose(pld.from_gaussian_mechanism(noise_multiplier, value_discretization_interval=interval))
     for event in events:
-        total = total.compose(
-            _repeated(_distribution(event, interval, LARGEST_SENSITIVITY // len(events)), event.count)
-        )
+        single = _distribution(event, interval, LARGEST_SENSITIVITY // len(events))
+        total = total.compose(_repeated(single, event.count))
     return float(total.get_epsilon_for_delta(asked))
 
 
@@ -343,23 +338,17 @@ def _distribution(event: Event, interval: float, most: int) -> PrivacyLossDistri
 
     most: sensitivity of discrete Laplace noise above which that is so.
     """
-    from dp_accounting.pld import privacy_loss_distribution
+    from dp_accounting.pld import privacy_loss_distribution as pld
 
     parameters = event.parameters
     if event.kind == "laplace":
-        return privacy_loss_distribution.from_laplace_mechanism(
-            parameters["noise_multiplier"], value_discretization_interval=interval
-        )
+        return pld.from_laplace_mechanism(parameters["noise_multiplier"], value_discretization_interval=interval)
     if event.kind == "sampled-gaussian":
-        return privacy_loss_distribution.from_gaussian_mechanism(
-            min(parameters["noise_multiplier"], 1e100),
-            sampling_prob=parameters["sampling_probability"],
-            value_discretization_interval=interval,
-        )
+        noise, probability = min(parameters["noise_multiplier"], 1e100), parameters["sampling_probability"]
+        return pld.from_gaussian_mechanism(noise, sampling_prob=probability, value_discretization_interval=interval)
     sensitivity = int(parameters.get("sensitivity", 1))
     if sensitivity > most:
         sensitivity = 1
     # With a sensitivity of 1 this is randomised response, of all releases with the same budget the most revealing one.
-    return privacy_loss_distribution.from_discrete_laplace_mechanism(
-        _pure_epsilon(event) / sensitivity, sensitivity, value_discretization_interval=interval
-    )
+    noise = _pure_epsilon(event) / sensitivity
+    return pld.from_discrete_laplace_mechanism(noise, sensitivity, value_discretization_interval=interval)

@@ -89,7 +89,7 @@ MUTATIONS = tuple(
         ("account-pure-beside-sampled", "pure releases are dropped where steps are sampled", "§9", ACCOUNT,
          "< LARGE] + sampled", "< LARGE and not sampled] + sampled", ACCOUNTED),
         ("account-discrete-sensitivity", "at δ > 0 discrete Laplace noise counts for a sensitivity of 1", "§9", ACCOUNT,
-         "_pure_epsilon(event) / sensitivity, sensitivity,", "_pure_epsilon(event) / sensitivity, 1,",
+         "(noise, sensitivity,", "(noise, 1,",
          (ACCOUNTING + "test_one_discrete_laplace_release_at_positive_delta_matches_its_hockey_stick",)),
     )
 )  # fmt: skip

@@ -9,8 +9,8 @@ import polars as pl
 
 from tasks.contracts import Feature, RatingScale
 from tasks.datasets.fetch import NoOptions, Places, Source
-from tasks.datasets.text import allow, read_table, require_unique
-from tasks.raw import RawSchema, write_raw_schema
+from tasks.datasets.files import Column, TextTable
+from tasks.raw import write_raw
 
 SOURCE = Source(
     name="toy",
@@ -21,13 +21,18 @@ SOURCE = Source(
     entry="{source: toy, obtain: {}, format: toy, read: {}}",
     licence="SYNTHETIC data: every user, item and rating is drawn at random. Public domain (CC0 1.0).",
 )
-ObtainOptions = NoOptions
-ReadOptions = NoOptions
+ObtainOptions = ReadOptions = NoOptions
 N_USERS, N_ITEMS = 60, 40
 COLOURS = ("blue", "red")
-RATINGS = {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float32}
-USERS = {"user": pl.Int64, "colour": pl.String}
-"""Columns of ratings.csv and users.csv."""
+RATINGS = TextTable(
+    "ratings.csv",
+    {"user": Column(pl.Int64), "item": Column(pl.Int64), "rating": Column(pl.Float32, 1, 5)},
+    headed=True,
+    unique=("user", "item"),
+)
+USERS = TextTable(
+    "users.csv", {"user": Column(pl.Int64), "colour": Column(values=COLOURS)}, headed=True, unique=("user",)
+)
 OWN, OTHER = 0.4, 0.2
 """Probability that a user rates an item of the own colour, and one of the other."""
 
@@ -40,9 +45,9 @@ def obtain(folder: Path, places: Places, options: NoOptions) -> None:
     likes = np.where(colours[:, None] == np.arange(N_ITEMS) % 2, OWN, OTHER)
     users, items = np.nonzero(rng.random((N_USERS, N_ITEMS)) < likes)
     ratings = rng.integers(1, 6, len(users)).astype(np.float32)
-    pl.DataFrame({"user": users, "item": items, "rating": ratings}).write_csv(folder / "ratings.csv")
+    RATINGS.write(folder, [pl.DataFrame({"user": users, "item": items, "rating": ratings})])
     names = [COLOURS[colour] for colour in colours]
-    pl.DataFrame({"user": np.arange(N_USERS), "colour": names}).write_csv(folder / "users.csv")
+    USERS.write(folder, [pl.DataFrame({"user": np.arange(N_USERS), "colour": names})])
 
 
 def convert(folder: Path, place: Path, options: NoOptions) -> None:
@@ -52,16 +57,13 @@ def convert(folder: Path, place: Path, options: NoOptions) -> None:
         DataError: a file is missing or malformed; a rating or colour is not allowed, or a pair or user repeated.
     """
     del options
-    ratings = read_table(folder / "ratings.csv", ",", RATINGS, header=",".join(RATINGS))
-    allow(folder / "ratings.csv", ratings, "rating", pl.col("rating").is_between(1, 5), "1 to 5", 2)
-    require_unique(folder / "ratings.csv", ratings, ["user", "item"], 2)
-    users = read_table(folder / "users.csv", ",", USERS, header=",".join(USERS))
-    allow(folder / "users.csv", users, "colour", pl.col("colour").is_in(COLOURS), " or ".join(COLOURS), 2)
-    require_unique(folder / "users.csv", users, ["user"], 2)
-    ratings.with_columns(timestamp=pl.lit(None, pl.Int64)).write_parquet(place / "interactions.parquet")
-    users.write_parquet(place / "users.parquet")
-    colour = Feature(name="colour", kind="categorical", categories=COLOURS, sensitive=True)
-    scale = RatingScale(low=1, high=5, step=1)
-    write_raw_schema(
-        RawSchema(tables=("interactions", "users"), features=(colour,), scale=scale, unique_pairs=True), place
+    write_raw(
+        place,
+        {
+            "interactions": RATINGS.read(folder).with_columns(timestamp=pl.lit(None, pl.Int64)),
+            "users": USERS.read(folder),
+        },
+        features=(Feature(name="colour", kind="categorical", categories=COLOURS, sensitive=True),),
+        scale=RatingScale(low=1, high=5, step=1),
+        unique_pairs=True,
     )

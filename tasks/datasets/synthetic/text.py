@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,18 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.datasets.synthetic.homophily import Population
-from tasks.datasets.synthetic.skew import Ints, choose, integer_weights
-
-BLOCK = 1 << 18
-"""Posts that are written at a time."""
-N_COMMON, N_TOPIC, N_ATTRIBUTE = 2_000, 400, 40
-"""Words that everybody uses, that belong to a topic, to an attribute."""
-COMMON, TOPIC, GENDER, OCCUPATION = 0.54, 0.41, 0.02, 0.03
-"""Shares of a post's words that tell nothing, its topic, its author's gender and occupation."""
-BORROWED = 0.4
-"""Share of posts in which words of a gender, or of an occupation, are anybody's: few words give anybody away."""
-MEAN_WORDS = 11
+from tasks.datasets.synthetic.skew import Ints
 
 
 @dataclass(frozen=True)
@@ -98,58 +87,6 @@ def write_posts(
     offsets = np.concatenate([[0], np.cumsum(length)]).astype(np.int32)
     lists = pa.ListArray.from_arrays(pa.array(offsets), chosen)
     return pl.Series("text", pc.binary_join(lists, " "))
-
-
-def social_vocabulary(
-    common: Sequence[str],
-    topics: Sequence[Sequence[str]],
-    gendered: tuple[Sequence[str], Sequence[str]],
-    n_occupations: int,
-    sounds: Sounds = LATIN,
-) -> Words:
-    """The vocabulary of `social_posts`, with these words first in their blocks."""
-    blocks: list[tuple[Sequence[str], int]] = [(common, N_COMMON)]
-    blocks += [(some, N_TOPIC) for some in topics]
-    blocks += [(some, N_ATTRIBUTE) for some in gendered]
-    blocks += [((), N_ATTRIBUTE)] * n_occupations
-    return vocabulary(blocks, sounds)
-
-
-def social_posts(
-    rng: np.random.Generator, words: Words, n_topics: int, topic: Ints, gender: Ints, occupation: Ints
-) -> pl.Series:
-    """Texts, one for each topic, by people of such a gender and occupation, (n_posts,) each."""
-    n_occupations = len(words.first) - 3 - n_topics
-    anybodys = rng.random((2, len(topic))) < BORROWED
-    gender = np.where(anybodys[0], rng.integers(0, 2, len(topic)), gender)
-    occupation = np.where(anybodys[1], rng.integers(0, n_occupations, len(topic)), occupation)
-    blocks = np.stack([np.zeros_like(topic), 1 + topic, 1 + n_topics + gender, 3 + n_topics + occupation], axis=1)
-    return write_posts(rng, words, blocks, (COMMON, TOPIC, GENDER, OCCUPATION), mean_words=MEAN_WORDS)
-
-
-def social_writer(
-    rng: np.random.Generator, words: Words, n_topics: int, population: Population
-) -> Callable[[Ints], pl.Series]:
-    """What writes a post for each of the given people, (n_posts,) rows of `population`: on a topic to their taste."""
-    taste = integer_weights(population.people.taste)
-
-    def write(person: Ints) -> pl.Series:
-        topic = choose(rng, taste, person)
-        return social_posts(rng, words, n_topics, topic, population.gender[person], population.occupation[person])
-
-    return write
-
-
-def authors(n_posts: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Posts in blocks that fit in memory, the posts of an author one after the other: numbers of posts, and authors.
-
-    Args:
-        n_posts: (n_users,) how many each has written.
-    """
-    last = np.cumsum(n_posts)
-    for start in range(0, int(last[-1]), BLOCK):
-        post = np.arange(start, min(start + BLOCK, last[-1]))
-        yield post, np.searchsorted(last, post, side="right")
 
 
 def random_mask(rng: np.random.Generator, n: int, share: float) -> pl.Series:

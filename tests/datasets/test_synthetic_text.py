@@ -4,17 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks.datasets.synthetic import writing
-from tasks.datasets.synthetic.writing import (
-    HAN,
-    LATIN,
-    authors,
-    handles,
-    social_posts,
-    social_vocabulary,
-    vocabulary,
-    write_posts,
-)
+from tasks.datasets.synthetic.text import HAN, LATIN, Sounds, handles, vocabulary, write_posts
 
 
 def test_posts_have_words_of_their_blocks_commoner_ones_first() -> None:
@@ -36,43 +26,15 @@ def test_posts_have_words_of_their_blocks_commoner_ones_first() -> None:
 
 
 @pytest.mark.parametrize("sounds", [LATIN, HAN])
-def test_no_word_is_invented_twice(sounds: writing.Sounds) -> None:
+def test_no_word_is_invented_twice(sounds: Sounds) -> None:
     assert len(set(sounds.parts)) == 100
     words = vocabulary([((), 5_000), ((), 4_000)], sounds).words
     assert len(set(words)) == 9_000
 
 
-def test_words_tell_topic_gender_and_occupation_of_a_post() -> None:
-    words = social_vocabulary(["the"], [["goal"], ["coffee"]], (["boy"], ["girl"]), 3)
-    assert len(words.first) == 1 + 2 + 2 + 3
-    single, other = np.zeros(2000, dtype=np.int64), np.ones(2000, dtype=np.int64)
-    rng = np.random.default_rng(10)
-    text = social_posts(
-        rng, words, 2, np.concatenate([single, other]), np.concatenate([other, single]), np.repeat([0, 2], 2000)
-    )
-    split = text.str.split(" ")
-    first, second = list(split[:2000].explode()), list(split[2000:].explode())
-    assert {"the", "goal"} <= set(first)
-    assert {"the", "coffee"} <= set(second)
-    assert "coffee" not in first
-    assert first.count("girl") > 2 * first.count("boy") > 0
-    assert second.count("boy") > 2 * second.count("girl") > 0
-    occupations = [words.words[start] for start in words.first[-3:]]
-    assert first.count(occupations[0]) > 2 * max(first.count(occupations[1]), first.count(occupations[2]))
-    assert second.count(occupations[2]) > 2 * max(second.count(occupations[0]), second.count(occupations[1]))
-
-
-def test_posts_come_in_blocks_that_fit_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "BLOCK", 4)
-    blocks = list(authors(np.array([3, 0, 5, 2])))
-    assert [len(post) for post, _ in blocks] == [4, 4, 2]
-    assert np.concatenate([post for post, _ in blocks]).tolist() == list(range(10))
-    assert np.concatenate([author for _, author in blocks]).tolist() == [0] * 3 + [2] * 5 + [3] * 2
-
-
 @pytest.mark.parametrize("sounds", [LATIN, HAN])
 def test_a_persons_two_names_are_similar_but_mostly_not_equal_and_no_two_persons_share_one(
-    sounds: writing.Sounds,
+    sounds: Sounds,
 ) -> None:
     rng = np.random.default_rng(8)
     person = np.arange(3000)

@@ -1,4 +1,4 @@
-"""DVC's locks: owners that are gone hold nothing, those that run are waited for or named."""
+"""The door to DVC: owners that are gone hold nothing, others are waited for, and `dvc repro` gives the same."""
 
 import json
 import os
@@ -9,15 +9,16 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from importlib.metadata import version
 from pathlib import Path
+from subprocess import PIPE
 
 import psutil
 import pytest
 
-from flows import locks
-from flows.locks import Busy
-from flows.project import Project as Opened
-from flows.project import open_project
+from flows import dvc
+from flows.dvc import Busy, open_project
+from flows.dvc import Project as Opened
 from tests.flows.conftest import Project
 from tests.flows.test_execution import wait_for
 
@@ -27,7 +28,7 @@ TRAIN = "suites/demo/dvc.yaml:train@a"
 
 
 def lock(project: Project, pid: int, command: str = "dvc repro") -> Path:
-    """A file of locks in which somebody else writes what train@a writes, and reads its inputs."""
+    """A file of locks in which another process writes what train@a writes, and reads its inputs."""
     path = project.root / ".dvc/tmp/rwlock"
     info = {"pid": pid, "cmd": command}
     written = {str(project.root / "data/runs/demo/a"): info}
@@ -35,15 +36,15 @@ def lock(project: Project, pid: int, command: str = "dvc repro") -> Path:
     return path
 
 
-def run(opened_project: Opened) -> list[str]:
-    """What runs when train@a is brought up to date."""
+def reproduce(opened_project: Opened, address: str = TRAIN) -> list[str]:
+    """What runs when a stage is brought up to date."""
     ran: list[str] = []
 
     def command(line: str) -> None:
         ran.append(line)
         subprocess.run(line, shell=True, check=True)
 
-    opened_project.reproduce(TRAIN, command)
+    opened_project.reproduce(address, command)
     return ran
 
 
@@ -53,6 +54,18 @@ def holding(project: Opened) -> AbstractContextManager[None]:
     return project._hold(TRAIN, stage.deps, stage.outs)
 
 
+@contextmanager
+def process_called(name: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A process with this word on its command line."""
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", name])
+    try:
+        time.sleep(0.1)
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
 @pytest.fixture
 def changed(finished: Project) -> Project:
     """The finished project, in which train@a must run."""
@@ -60,89 +73,57 @@ def changed(finished: Project) -> Project:
     return finished
 
 
-@contextmanager
-def zombie() -> Iterator[int]:
-    """A process that ended and that nobody has asked how."""
+def test_a_dead_owner_holds_nothing(changed: Project) -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     while psutil.Process(process.pid).status() != psutil.STATUS_ZOMBIE:
         time.sleep(0.01)
-    yield process.pid
-    process.wait()
-
-
-def test_a_dead_owner_holds_nothing(changed: Project) -> None:
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    lock(changed, process.pid)
-    with open_project(patient=False) as project:
-        assert run(project)
-
-
-def test_a_zombie_holds_nothing(changed: Project) -> None:
-    with zombie() as pid:
-        lock(changed, pid)
-        with open_project(patient=False) as project:
-            assert run(project)
+    for ended in (False, True):  # first it is a zombie
+        if ended:
+            process.wait()
+        lock(changed, process.pid)
+        with open_project(patient=False) as project, holding(project):
+            pass
 
 
 def test_an_id_that_a_later_process_has_holds_nothing(changed: Project) -> None:
     path = lock(changed, os.getppid())
     os.utime(path, (0, 0))  # written before this process started
     with open_project(patient=False) as project:
-        assert run(project)
+        assert reproduce(project)
 
 
 def test_an_id_that_another_program_has_holds_nothing(changed: Project) -> None:
-    with sleeping("dvd") as process:  # started before the file was last written
+    with process_called("dvd") as process:  # started before the file was last written
+        for owner in ("/somewhere/bin/dvc repro", "/somewhere/flows/__main__.py run demo"):
+            lock(changed, process.pid, owner)
+            with open_project(patient=False) as project, holding(project):
+                pass
         lock(changed, process.pid, f"{sys.executable} repro")
         with open_project(patient=False) as project, pytest.raises(Busy):
-            run(project)  # of other programs nothing is known
-        lock(changed, process.pid, "/somewhere/bin/dvc repro")
-        with open_project(patient=False) as project:
-            assert run(project)
+            reproduce(project)
 
 
-def test_an_owner_of_ours_is_known_by_its_start(changed: Project) -> None:
-    command = "dprec run demo"
-    with sleeping("dprec") as process:
-        start = psutil.Process(process.pid).create_time() - psutil.boot_time()
-        for recorded, holds in ((start, True), (start - 60, False)):
-            path = lock(changed, process.pid, command)
-            path.with_name(locks.STARTS).write_text(json.dumps({f"{process.pid} {command}": recorded}))
-            with open_project(patient=False) as project:
-                if holds:
-                    with pytest.raises(Busy, match=rf"^train@a: held by process {process.pid} \({command}\)"):
-                        run(project)
-                else:
-                    assert run(project)
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        *((locks.FILES, content) for content in ("", "[]", "\0\xff", '{"read": {"/x": {"pid": 1}}}')),
-        *((locks.STARTS, content) for content in ("", '{"1 dvc": "x"}')),
-    ],
-)
-def test_a_damaged_file_of_locks_is_nobodys(changed: Project, name: str, content: str) -> None:
-    (changed.root / ".dvc/tmp" / name).write_text(content, "latin-1")
+@pytest.mark.parametrize("content", ["", "[]", "\0\xff", '{"read": {"/x": {"pid": 1}}}'])
+def test_a_damaged_file_of_locks_is_nobodys(changed: Project, content: str) -> None:
+    path = changed.root / ".dvc/tmp/rwlock"
+    path.write_text(content, "latin-1")
     with open_project(patient=False) as project:
-        assert run(project)
-
-
-def test_a_file_of_locks_that_is_damaged_while_a_stage_runs_does_not_fail_it(changed: Project) -> None:
-    with open_project(patient=False) as project, holding(project):
-        (changed.root / ".dvc/tmp/rwlock").write_text("{")
-    with open_project(patient=False) as project:
-        assert run(project)
+        with holding(project):
+            path.write_text(content, "latin-1")
+        assert reproduce(project)
 
 
 def test_the_end_of_a_live_owner_is_waited_for(changed: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    with sleeping("dvc") as process:
+    with process_called("dvc") as process:
         lock(changed, process.pid)
+        with (
+            open_project(patient=False) as project,
+            pytest.raises(Busy, match=rf"^train@a: held by process {process.pid} \(dvc repro\)"),
+        ):
+            reproduce(project)
         threading.Timer(1.0, process.kill).start()
         with open_project() as project:
-            assert run(project)
+            assert reproduce(project)
             assert process.poll() is not None
     waiting = [line for line in capsys.readouterr().out.splitlines() if "waits for" in line]
     assert len(waiting) == 1
@@ -150,27 +131,32 @@ def test_the_end_of_a_live_owner_is_waited_for(changed: Project, capsys: pytest.
 
 
 def test_a_run_that_is_stopped_waits_for_nobody(changed: Project) -> None:
-    with sleeping("dvc") as process:
+    with process_called("dvc") as process:
         lock(changed, process.pid)
         with open_project() as project:
             threading.Timer(0.5, project.stopped.set).start()
             with pytest.raises(Busy, match="held by process"):
-                run(project)
+                reproduce(project)
 
 
-def test_dvcs_lock_of_the_project_is_waited_for_or_its_holder_named(finished: Project) -> None:
-    hold = "from dvc.repo import Repo\nwith Repo().lock:\n print(1, flush=True)\n input()"
-    process = subprocess.Popen(
-        [sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=finished.environment, text=True
-    )
-    assert process.stdout is not None
-    process.stdout.readline()
-    with open_project(patient=False) as project, pytest.raises(Busy, match=f"held by process {process.pid} "):
-        project.changes(project.stages[TRAIN])
-    threading.Timer(1.0, process.communicate, ["\n"]).start()
-    with open_project() as project:
-        assert not project.changes(project.stages[TRAIN])
-    process.wait()
+@contextmanager
+def holding_dvcs_lock(project: Project) -> Iterator[subprocess.Popen[str]]:
+    """A process that holds DVC's lock of the project until it reads a line."""
+    code = "from dvc.repo import Repo\nwith Repo().lock:\n print(1, flush=True)\n input()"
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, env=project.environment, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process
+
+
+def test_dvcs_lock_of_the_project_is_waited_for_or_its_holder_named(changed: Project) -> None:
+    with holding_dvcs_lock(changed) as process:
+        with open_project(patient=False) as project, pytest.raises(Busy, match=f"held by process {process.pid} "):
+            reproduce(project)
+        threading.Timer(1.0, process.kill).start()
+        with open_project() as project:
+            assert reproduce(project)
 
 
 def test_a_check_beside_a_running_stage_ends_well(changed: Project) -> None:
@@ -243,13 +229,23 @@ def working(root: Path) -> list[str]:
     return lines
 
 
-@contextmanager
-def sleeping(name: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A process with this word on its command line."""
-    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", name])
-    try:
-        time.sleep(0.1)
-        yield process
-    finally:
-        process.kill()
-        process.wait()
+def test_dvc_repro_gives_what_calling_dvc_gives(
+    inside: Project, finished_template: Path, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The way for versions of DVC that nobody tried: it says so in a line."""
+    asked = inside.start("run", "demo", "--dvc-repro", PREFECT_API_URL=address)
+    output, _ = asked.communicate(timeout=600)
+    assert asked.returncode == 0, output
+    assert output.count("as asked for: stages run by `dvc repro`, which is slower") == 1
+    assert sorted(inside.ran()) == ["download@demo", "report@demo", "train@a", "train@b"]
+    for name in ("dvc.lock", "suites/demo/dvc.lock", "data/reports/demo/index.html", "data/runs/demo/a/index.html"):
+        assert (inside.root / name).read_bytes() == (finished_template / name).read_bytes()
+    inside.write("code/a.py", "# changed\n")
+    monkeypatch.setitem(dvc.TRIED, "dvc", "0.1")
+    with open_project("demo") as project:
+        assert project.why_by_repro == f"dvc {version('dvc')} was not tried"
+        ran = reproduce(project)
+        assert ran == [f"dvc --wait-for-lock repro --single-item {TRAIN}"]
+        assert inside.ran() == ["train@a"]
+    with open_project("demo") as project:
+        assert reproduce(project) == []

@@ -1,0 +1,169 @@
+"""The generator of replicas of two networks that share users: who is on which, whom they follow, what they write.
+
+Like `tasks.datasets.synthetic.generator` it turns a description into people, whose taste decides their interests, what
+they write about, their attributes and, by their communities, whom they follow; the words of a post tell its topic, and
+a little of its author's gender and occupation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from tasks.datasets.fetch import ReplicaOptions
+from tasks.datasets.synthetic.homophily import Taste, by_taste, follow_twice, populate
+from tasks.datasets.synthetic.skew import Ints, choose, integer_weights, scale_size
+from tasks.datasets.synthetic.text import LATIN, Sounds, random_mask, vocabulary, write_posts
+
+BLOCK = 1 << 18
+"""Posts that are written at a time."""
+N_COMMON, N_TOPIC, N_ATTRIBUTE = 2_000, 400, 40
+"""Words that anybody uses, that belong to a topic, to an attribute."""
+WORDS = (0.54, 0.41, 0.02, 0.03)
+"""Shares of a post's words that tell nothing, its topic, its author's gender and occupation."""
+BORROWED = 0.4
+"""Share of posts in which words of a gender, or of an occupation, are random: few words give an author away."""
+MEAN_WORDS = 11
+TASTE = Taste(shared=1.6, individual=1.1)
+TASTE_IN_GENDER, TASTE_IN_OCCUPATION, TASTE_IN_INTERESTS = 1.0, 1.5, 1.2
+"""Weight of taste against chance in each."""
+HAVE_A_SECOND = 0.25
+"""Share of people with a second occupation; as in the labels of Foursquare's users, where known."""
+
+
+class PairOptions(ReplicaOptions):
+    """How large a replica of two networks is: users, posts and relations grow with the scale."""
+
+    posts: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+    """1.0: as many posts a user as in the paper. They are nine tenths of the bytes: a network of a million users may
+    want fewer."""
+
+
+class PairDescription(BaseModel):
+    """Two networks: numbers at scale 1, and what is invented about them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+
+    users: tuple[int, int]
+    anchors: int
+    follows: tuple[int, int]
+    reciprocity: tuple[float, float]
+    posts: tuple[int, int]
+    writers: tuple[float, float]
+    """Shares of users who have written anything."""
+    known: dict[str, float]
+    """Share of users of whom gender, occupation and interest are known; what is not named here has no label."""
+    interests: tuple[float, ...]
+    """Shares of users with one interest, two, ...; no more than there are topics."""
+    occupations: tuple[float, ...]
+    """Shares of users by main occupation."""
+    community_size: int
+    topics: dict[str, tuple[str, ...]]
+    """Real words of each topic, the commonest topic first."""
+    common: tuple[str, ...]
+    gendered: tuple[tuple[str, ...], tuple[str, ...]]
+    """Real words of any post, and of either gender's; invented ones come after them."""
+    sounds: Sounds = LATIN
+
+
+class Pair:
+    """All people on either network, and what draws the rest."""
+
+    def __init__(self, described: PairDescription, options: PairOptions) -> None:
+        """Draw people, their attributes, and whom they follow."""
+        self.described, self.options = described, options
+        self.rng = rng = np.random.default_rng(options.seed)
+        d, scale = described, options.scale
+        first, second = (scale_size(number, scale, minimum=4) for number in d.users)
+        anchors = min(scale_size(d.anchors, scale), first, second)
+        n, n_topics = first + second - anchors, len(d.topics)
+        self.people = people = populate(rng, n, n_topics, TASTE, d.community_size)
+        order = rng.permutation(n)
+        self.members = rng.permutation(order[:first]), rng.permutation(np.r_[order[:anchors], order[first:]])
+        """Row numbers of `people`: user j of network k is person `members[k][j]`. The order says nothing."""
+        self.topic_weights = np.exp(people.taste.astype(np.float64)) * 0.93 ** np.arange(n_topics)
+        """(n, n_topics) what each person writes about."""
+        self.gender = by_taste(rng, people.taste, (1, 1), strength=TASTE_IN_GENDER)
+        """(n,) 0 or 1."""
+        self.occupation = by_taste(rng, people.taste, d.occupations, strength=TASTE_IN_OCCUPATION)
+        """(n,) the main one."""
+        self.occupations = np.zeros((n, len(d.occupations)), dtype=np.int8)
+        """(n, n_occupations) 0 or 1: the main one, and a second one of few people."""
+        self.occupations[np.arange(n), self.occupation] = 1
+        more = np.flatnonzero(rng.random(n) < HAVE_A_SECOND)
+        self.occupations[more, rng.integers(0, len(d.occupations), len(more))] = 1
+        liking = np.round(TASTE_IN_INTERESTS * np.log(self.topic_weights) + rng.gumbel(size=(n, n_topics)), 6)
+        rank = np.argsort(np.argsort(-liking, axis=1, kind="stable"), axis=1)
+        number = 1 + choose(rng, integer_weights(np.array([d.interests])), np.zeros(n, dtype=np.int64))
+        self.interests = (rank < number[:, None]).astype(np.int8)
+        """(n, n_topics) 0 or 1: the topics that a person likes best."""
+        sizes = scale_size(d.follows[0], scale), scale_size(d.follows[1], scale)
+        self.links = follow_twice(rng, people, self.members, sizes, reciprocity=d.reciprocity)
+        """Of each network source and target, numbers of its users."""
+
+    def numbers_of_posts(self, k: int) -> Ints:
+        """(n_users,) posts of each user of network k; who follows many writes many."""
+        d, rng, n = self.described, self.rng, len(self.members[k])
+        propensity = np.exp(0.8 * self.people.propensity[self.members[k]] + np.round(rng.standard_normal(n), 6))
+        propensity *= rng.random(n) < d.writers[k]
+        propensity += 1e-9
+        total = scale_size(d.posts[k], self.options.scale * self.options.posts)
+        return rng.multinomial(total, propensity / propensity.sum())
+
+    def posts(self, k: int, number: Ints) -> Iterator[tuple[Ints, Ints, pl.Series]]:
+        """Posts some at a time, an author's one after the other: their numbers, authors (users of k) and texts.
+
+        number: (n_users,) as `numbers_of_posts`.
+        """
+        d, rng, n_topics, n_jobs = self.described, self.rng, len(self.described.topics), len(self.described.occupations)
+        blocks = [(d.common, N_COMMON), *((words, N_TOPIC) for words in d.topics.values())]
+        words = vocabulary([*blocks, *((some, N_ATTRIBUTE) for some in (*d.gendered, *[()] * n_jobs))], d.sounds)
+        weights, last = integer_weights(self.topic_weights), np.cumsum(number)
+        for start in range(0, int(last[-1]), BLOCK):
+            post = np.arange(start, min(start + BLOCK, last[-1]))
+            author = np.searchsorted(last, post, side="right")
+            person = self.members[k][author]
+            borrowed = rng.random((2, len(post))) < BORROWED
+            gender = np.where(borrowed[0], rng.integers(0, 2, len(post)), self.gender[person])
+            job = np.where(borrowed[1], rng.integers(0, n_jobs, len(post)), self.occupation[person])
+            columns = [0 * post, 1 + choose(rng, weights, person), 1 + n_topics + gender, 3 + n_topics + job]
+            yield post, author, write_posts(rng, words, np.stack(columns, axis=1), WORDS, mean_words=MEAN_WORDS)
+
+    def favourite(self, k: int) -> Ints:
+        """(n_users,) the topic that each user of network k likes best."""
+        return self.topic_weights[self.members[k]].argmax(axis=1)
+
+    def degrees(self, k: int) -> tuple[Ints, Ints]:
+        """(n_users,) how many each user of network k follows, and by how many the user is followed."""
+        source, target = (np.bincount(end, minlength=len(self.members[k])) for end in self.links[k])
+        return source, target
+
+    def count(self, base: NDArray[Any] | float, n: int, known: float = 1.0) -> pl.Series:
+        """(n,) whole numbers about `base` with a long tail, null where they are not known."""
+        drawn = np.round(base * np.round(self.rng.lognormal(0, 1.3, n), 6)).astype(np.int64)
+        return pl.Series(drawn).set(~random_mask(self.rng, n, known), None)
+
+    def labels(self, k: int, users: pl.Series) -> pl.DataFrame:
+        """user, and for each kind of label a column (or kind_0, kind_1, ...) of 0 and 1, null where it is not known.
+
+        Args:
+            users: ids of the users of network k.
+        """
+        d, rng, some = self.described, self.rng, self.members[k]
+        kinds: dict[str, NDArray[np.integer]] = {
+            "gender": self.gender[:, None], "occupation": self.occupations, "interest": self.interests,
+        }  # fmt: skip
+        columns: dict[str, pl.Series] = {}
+        for kind, share in d.known.items():
+            values = kinds[kind][some]
+            hidden = np.ones(len(some), dtype=bool)
+            hidden[rng.permutation(len(some))[: round(share * len(some))]] = False
+            names = [kind] if values.shape[1] == 1 else [f"{kind}_{number}" for number in range(values.shape[1])]
+            for name, column in zip(names, values.T, strict=True):
+                columns[name] = pl.Series(column, dtype=pl.Int8).set(pl.Series(hidden), None)
+        return pl.DataFrame({"user": users, **columns}).filter(pl.any_horizontal(pl.exclude("user").is_not_null()))

@@ -1,0 +1,178 @@
+"""What attacks found where metrics have all of it: `attacks.parquet` of reconstructed ratings and of embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tasks.evaluation import statistics
+from tasks.results.facts import BASE, System
+from tasks.results.judging import paired_tests
+from tasks.results.load import Results
+from tasks.results.paper import Paper
+from tasks.results.printed import Against
+
+ATTACKERS = ("published", "tuned", "averaged", "weighted", "first", "replayed", "joint", "friend")
+"""Who reconstructs ratings: `published` and `tuned` see released vectors alone, the others messages, too."""
+CONTROL = "public"
+RATINGS: dict[str, Any] = {
+    **dict.fromkeys(("experiment", "setting", "attacker"), pl.String),
+    "seeds": pl.Int64,
+    **dict.fromkeys(("mae", "control", "difference", "low", "high"), pl.Float64),
+}
+"""`difference`: the attacker's error minus the control's, with its 95 % interval."""
+VECTORS: dict[str, Any] = {
+    **dict.fromkeys(("experiment", "setting", "attack"), pl.String),
+    "k": pl.Int64,
+    "seeds": pl.Int64,
+    "value": pl.Float64,
+    "control": pl.String,
+    **dict.fromkeys(("level", "difference", "low", "high"), pl.Float64),
+}
+"""`experiment`: or the entry of `aligned`; `attack`: the metric; `control`: empty where none was measured; `level`: of
+the control; `low`, `high`: 95 % interval of the paired t-test, empty with a single run."""
+CHANCE, MAJORITY, RANDOM = "chance", "majority", "random"
+SCORES = ("precision", "precision-swapped", "micro-f1")
+SCORERS = ("cosine", "dot", "hadamard")
+LINKS = {"auc": 0.5, "tpr": 0.01}
+"""Score of stolen links -> what chance gives."""
+LINK_CONTROLS = ("attributes", "degree", RANDOM)
+CUTOFFS = (1, 10)
+ALIGNED = "alignment/chance"
+
+
+def ratings(results: Results, paper: Paper) -> pl.DataFrame:
+    """`RATINGS`: every attacker on every system and setting, sorted."""
+    rows = []
+    for system, setting in _settings(results):
+        control = results.values(system.experiment, _error(CONTROL), 0, setting)
+        for attacker in ATTACKERS:
+            own = results.values(system.experiment, _error(attacker), 0, setting)
+            if runs := sorted(own.keys() & control.keys()):
+                gap = np.array([own[run] - control[run] for run in runs])
+                about = (system.experiment, setting, attacker, len(own), fmean(own.values()), fmean(control.values()))
+                rows.append((*about, float(gap.mean()), *_interval(results, paper, gap)))
+    return pl.DataFrame(rows, RATINGS, orient="row").sort("experiment", "setting", "attacker")
+
+
+def vectors(results: Results, paper: Paper) -> pl.DataFrame:
+    """`VECTORS`: every attack on every system and setting with each of its controls, sorted."""
+    against = Against(results, paper)
+    made = [*_attributes(against), *_links(against), *_anchors(against)]
+    rows = [_row(against, *attack) for attack in made]
+    return pl.DataFrame(rows, VECTORS, orient="row").sort("experiment", "setting", "attack", "k", "control")
+
+
+def _error(attacker: str) -> str:
+    return f"reconstruction/{attacker}/mae"
+
+
+def _settings(results: Results) -> Iterator[tuple[System, str]]:
+    for system in results.suite.compared:
+        for setting in results.settings(system.experiment):
+            yield system, setting
+
+
+def _interval(results: Results, paper: Paper, gap: NDArray[np.float64]) -> tuple[float, float]:
+    """95 % interval of a mean: bootstrapped over seeds; by the t-test over folds, or over splits.
+
+    A bootstrap takes values for independent, which those of folds and those of one split are not.
+    """
+    suite = results.suite
+    splits = suite.n_splits > 1 and len(gap) == max(len(system.seeds) for system in suite.compared)
+    if len(gap) < 2 or (paper.overlap is None and not splits):
+        over_seeds = statistics.summary(gap)
+        return over_seeds.low, over_seeds.high
+    test = paired_tests(Against(results, paper), {"": (gap, np.zeros(len(gap)))})[""]
+    return test.low, test.high
+
+
+Attack = tuple[str, str, str, int, dict[int, float], str, dict[int, float]]
+"""Experiment, setting, metric, cut-off, values by run, control and its values by run."""
+
+
+def _measured(results: Results, metric: str, k: int = 0) -> Iterator[tuple[System, str, dict[int, float]]]:
+    """Every system and setting of which a metric was measured."""
+    for system, setting in _settings(results):
+        if values := results.values(system.experiment, metric, k, setting):
+            yield system, setting, values
+
+
+def _controls(against: Against, system: System, labels: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Label and experiment of the systems that are controls of this one."""
+    for label in labels:
+        other = against.find(label)
+        if other is not None and other.label == label and other.experiment != system.experiment:
+            yield label, other.experiment
+
+
+def _attributes(against: Against) -> Iterator[Attack]:
+    results = against.results
+    for network in results.suite.networks:
+        for attribute in network.sensitive:
+            for score in SCORES:
+                metric = f"{network.name}/{attribute}/{score}"
+                majority = f"{network.name}/{attribute}/{MAJORITY}/{score}"
+                for system, setting, values in _measured(results, metric):
+                    about = (system.experiment, setting, metric, 0, values)
+                    yield (*about, MAJORITY, results.values(system.experiment, majority, 0, setting))
+                    for name, other in _controls(against, system, (RANDOM, "rgcn-attribute-free")):
+                        yield (*about, name, results.values(other, metric))
+
+
+def _links(against: Against) -> Iterator[Attack]:
+    results = against.results
+    for network in results.suite.networks:
+        for scorer in SCORERS:
+            for score, chance in LINKS.items():
+                metric = f"{network.name}/links/{scorer}/{score}"
+                for system, setting, values in _measured(results, metric):
+                    about = (system.experiment, setting, metric, 0, values)
+                    yield (*about, CHANCE, dict.fromkeys(values, chance))
+                    for name, other in _controls(against, system, LINK_CONTROLS):
+                        yield (*about, name, results.values(other, metric))
+
+
+def _anchors(against: Against) -> Iterator[Attack]:
+    results, aligned = against.results, against.results.suite.aligned
+    names = sorted(set(results.metrics.filter(pl.col("metric").str.starts_with("alignment/"))["metric"]))
+    for entry in aligned:
+        for metric in names:
+            if metric.endswith("/precision") and metric.count("/") == 2:
+                for k in CUTOFFS:
+                    if values := results.values(entry.name, metric, k):
+                        yield (entry.name, BASE, metric, k, values, CHANCE, results.values(entry.name, ALIGNED, k))
+            elif "/confident/" in metric and (values := results.values(entry.name, metric)):
+                yield (entry.name, BASE, metric, 0, values, "", {})
+    for name, ks in (("precision", CUTOFFS), ("confident/share", (0,)), ("confident/precision", (0,))):
+        for k in ks:
+            by_chance = [results.values(entry.name, ALIGNED, k) for entry in aligned if k]
+            known = [value for values in by_chance for value in values.values()]
+            for system, setting, values in _measured(results, f"anchors/{name}", k):
+                chance = dict.fromkeys(values, fmean(known)) if known else {}
+                yield (system.experiment, setting, f"anchors/{name}", k, values, CHANCE if known else "", chance)
+
+
+def _row(
+    against: Against,
+    name: str,
+    setting: str,
+    metric: str,
+    k: int,
+    values: dict[int, float],
+    control: str,
+    level: dict[int, float],
+) -> tuple[object, ...]:
+    about = (name, setting, metric, k or None, len(values), fmean(values.values()) if values else None, control)
+    runs = sorted(values.keys() & level.keys())
+    if not runs:
+        return (*about, None, None, None, None)
+    left, right = (np.array([by_run[run] for run in runs]) for by_run in (values, level))
+    test = paired_tests(against, {"": (left, right)})[""] if len(runs) > 1 else None
+    interval = (None, None) if test is None else (test.low, test.high)
+    return (*about, float(right.mean()), float((left - right).mean()), *interval)

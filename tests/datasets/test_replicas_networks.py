@@ -1,0 +1,356 @@
+"""What the replicas with networks of users have of the published files, and what is to be found in them."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.typing import NDArray
+from scipy import io
+from scipy.sparse import csr_array
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import RidgeClassifier
+from sklearn.model_selection import cross_val_score
+
+from tasks.datasets import weibo
+from tasks.datasets.synthetic.trust import TRAPS
+from tasks.raw import RawTables
+from tests.datasets.replicas import converted, generated
+
+
+@pytest.fixture(scope="module")
+def ciao(tmp_path_factory: pytest.TempPathFactory) -> RawTables:
+    return converted(generated(tmp_path_factory.mktemp("replica") / "raw", "ciao, timed", 1.0), "ciao, timed")
+
+
+def test_at_scale_1_it_has_the_published_sizes_and_traps(ciao: RawTables) -> None:
+    """The figures of the real release, as counted in its files."""
+    ratings = ciao.scan("interactions").collect()
+    assert len(ratings) == 284_086
+    assert ratings["user"].n_unique() == ratings["user"].max() == 7_375
+    assert ratings["item"].n_unique() == 105_114
+    assert ratings["item"].max() == 106_797
+    assert ratings["category"].unique().sort().to_list() == list(range(1, 29))
+    assert (ratings["timestamp"].min(), ratings["timestamp"].max()) == (959_670_000, 1_302_591_600)
+    assert (ratings["rating"] == 0).sum() == 34
+    assert len(ratings) - len(ratings.unique(["user", "item"])) == 1_436
+    columns = ["user", "item", "category", "rating", "helpfulness"]
+    assert len(ratings) - len(ratings.unique(columns)) == pytest.approx(652, abs=5)
+    assert len(ratings) - len(ratings.unique([*columns, "timestamp"])) == pytest.approx(190, abs=5)
+    assert (ratings.group_by("item").agg(pl.col("category").n_unique())["category"] > 1).sum() == 105
+    assert ratings.group_by("user").len()["len"].min() >= 4
+    assert ratings["timestamp"].is_sorted()
+    social = ciao.scan("social").collect()
+    assert len(social) == len(social.unique()) == 111_781
+    assert social["source"].max() <= 7_375
+
+
+def test_activity_and_popularity_have_tails(ciao: RawTables) -> None:
+    ratings = ciao.scan("interactions").collect()
+    activity, popularity = (ratings.group_by(name).len()["len"] for name in ("user", "item"))
+    assert activity.quantile(0.99) > 10 * activity.median()
+    assert (popularity == 1).mean() == pytest.approx(0.64, abs=0.05)  # as the real one
+    assert popularity.max() > 400
+
+
+@pytest.fixture(scope="module")
+def social(ciao: RawTables) -> tuple[pl.DataFrame, csr_array, csr_array, NDArray[np.int64], NDArray[np.int64]]:
+    """Ratings; which and how (residuals) users rated; relations, and relations joined at random (same degrees)."""
+    ratings = ciao.scan("interactions").filter(pl.col("rating") > 0).unique(["user", "item"], keep="first").collect()
+    edges = ciao.scan("social").select("source", "target").collect().sample(20_000, seed=0).to_numpy()
+    chance = np.stack([edges[:, 0], np.random.default_rng(0).permutation(edges[:, 1])], axis=1)
+    chance = chance[chance[:, 0] != chance[:, 1]]  # users agree with themselves
+
+    def damped(column: str) -> pl.Expr:
+        return (pl.col("residual").sum() / (pl.len() + 5)).over(column)
+
+    ratings = ratings.with_columns(residual=pl.col("rating") - pl.col("rating").mean())
+    ratings = ratings.with_columns(residual=pl.col("residual") - damped("item"))
+    ratings = ratings.with_columns(residual=pl.col("residual") - damped("user"))
+    at = (ratings["user"].to_numpy(), ratings["item"].to_numpy())
+    rated = csr_array((np.ones(len(ratings)), at))
+    return ratings, rated, csr_array((ratings["residual"].to_numpy(), at)), edges, chance
+
+
+def test_users_rate_what_those_whom_they_trust_have_rated(social) -> None:  # type: ignore[no-untyped-def]
+    _, rated, _, edges, chance = social
+
+    def common(pairs: NDArray[np.int64]) -> float:
+        return float(rated[pairs[:, 0]].multiply(rated[pairs[:, 1]]).sum() / len(pairs))
+
+    assert common(edges) > 1.6 * common(chance)  # the real one: 2.02 and 1.19
+
+
+def test_users_rate_as_those_whom_they_trust_beyond_what_product_and_user_explain(social) -> None:  # type: ignore[no-untyped-def]
+    _, rated, residual, edges, chance = social
+
+    def correlation(pairs: NDArray[np.int64]) -> float:
+        first, second = residual[pairs[:, 0]], residual[pairs[:, 1]]
+        both = rated[pairs[:, 0]].multiply(rated[pairs[:, 1]])
+        deviation = np.sqrt(first.multiply(first).multiply(both).sum() * second.multiply(second).multiply(both).sum())
+        return float(first.multiply(second).sum() / deviation)
+
+    assert correlation(edges) > 0.1
+    assert correlation(edges) > correlation(chance) + 0.05
+
+
+def test_users_keep_to_categories_and_friends_to_the_same_ones(social) -> None:  # type: ignore[no-untyped-def]
+    ratings, _, _, edges, chance = social
+    profile = np.zeros((7_376, 29))
+    np.add.at(profile, (ratings["user"].to_numpy(), ratings["category"].to_numpy()), 1)
+    profile /= np.maximum(np.linalg.norm(profile, axis=1, keepdims=True), 1e-9)
+
+    def cosine(pairs: NDArray[np.int64]) -> float:
+        return float((profile[pairs[:, 0]] * profile[pairs[:, 1]]).sum(axis=1).mean())
+
+    assert cosine(edges) > cosine(chance) + 0.1  # the real one: 0.45 and 0.34
+
+
+@pytest.mark.parametrize("name", ["ciao", "epinions", "epinions, timed"])
+def test_relations_and_traps_grow_with_the_scale(tmp_path: Path, name: str) -> None:
+    layout, _, timed = name.partition(", ")
+    raw = converted(generated(tmp_path / "raw", name, 0.05), name)
+    ratings, social = raw.scan("interactions").collect(), raw.scan("social").collect()
+    assert ratings["user"].max() <= round(TRAPS[layout].last_user * 0.05) + 1
+    repeated = len(ratings) - ratings.select("user", "item").n_unique()
+    assert repeated == pytest.approx(TRAPS[layout].repeats * 0.05, abs=1)
+    trust = TRAPS[layout].trust["timestamps" if timed else "plain"][0]
+    assert len(social) == pytest.approx(trust.relations * 0.05, abs=2)
+    assert (social["source"] == social["target"]).sum() == pytest.approx(trust.loops * 0.05, abs=2)
+    assert social.select("source", "target").is_duplicated().any() == (round(trust.repeats * 0.05) > 0)
+    if timed:
+        assert ratings["slot"].unique().sort().to_list() == social["slot"].unique().sort().to_list() == [*range(1, 12)]
+
+
+def test_both_releases_of_ciao_have_the_same_ratings(tmp_path: Path) -> None:
+    plain, timed = (
+        converted(generated(tmp_path / name, name, 0.02), name).scan("interactions").drop("timestamp")
+        for name in ("ciao", "ciao, timed")
+    )
+    order = ["user", "item", "category", "rating", "helpfulness"]
+    assert plain.sort(order).collect().equals(timed.sort(order).collect())
+
+
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("ciao", {"rating.mat": ("rating", 5, "int32"), "trustnetwork.mat": ("trustnetwork", 2, "uint16")}),
+        (
+            "ciao, timed",
+            {
+                "rating_with_timestamp.mat": ("rating", 6, "int32"),
+                "trustnetwork.mat": ("trustnetwork", 2, "uint16"),
+                "trust.mat": ("trust", 2, "uint16"),
+            },
+        ),
+        (
+            "epinions, timed",
+            {
+                "rating_with_timestamp.mat": ("rating", 6, "int32"),
+                "epinion_trust_with_timestamp.mat": ("trust", 3, "uint16"),
+            },
+        ),
+    ],
+)
+def test_files_variables_and_types_are_those_of_the_published_files(
+    name: str, files: dict[str, tuple[str, int, str]], tmp_path: Path, mirror: Path
+) -> None:
+    folder = generated(tmp_path / "replica", name, 0.01)
+    assert {file.name for file in folder.iterdir()} == {*files, "NOTE"}
+    for file, (variable, columns, kind) in files.items():
+        for place in (folder, mirror / name.partition(",")[0]):
+            matrix = io.loadmat(place / file)[variable]
+            assert (matrix.shape[1], matrix.dtype.name) == (columns, kind)
+        assert b"SYNTHETIC" in io.loadmat(folder / file)["__header__"]
+
+
+PAIRS = {"weibo": ("weibo1", "weibo2"), "foursquare-twitter": ("foursquare", "twitter")}
+NETWORKS = [(pair, network) for pair, networks in PAIRS.items() for network in networks]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Scale 1; of Foursquare-Twitter a tenth of the posts."""
+    root = tmp_path_factory.mktemp("pairs")
+    posts = {"weibo": 1.0, "foursquare-twitter": 0.1}
+    return {name: generated(root / name, name, 1.0, posts=share) for name, share in posts.items()}
+
+
+@pytest.fixture(scope="module")
+def pairs(folders: dict[str, Path]) -> dict[str, RawTables]:
+    return {name: converted(folder, name) for name, folder in folders.items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "anchors", "sizes"),
+    [
+        ("weibo", 2_969, ((8_117, 12_000, 158_823), (8_539, 12_000, 153_741))),
+        ("foursquare-twitter", 3_388, ((5_392, 76_972, 4_876), (5_223, 164_919, 61_552))),
+    ],
+)
+def test_at_scale_1_pairs_have_the_papers_sizes(
+    name: str, anchors: int, sizes: tuple[tuple[int, int, int], ...], pairs: dict[str, RawTables]
+) -> None:
+    for network, (users, follows, posts) in zip(PAIRS[name], sizes, strict=True):
+        tables = pairs[name].network(network)
+        assert tables.scan("users").collect().height == users
+        assert tables.scan("posts").collect().height == pytest.approx(posts, rel=0.004)  # some tips have no text
+        social = tables.scan("social").collect()
+        assert social.unique().height == social.height == follows
+        assert (social["source"] != social["target"]).all()
+    matched = pairs[name].scan("anchors").collect()
+    assert len(matched) == matched["source"].n_unique() == matched["target"].n_unique() == anchors
+
+
+@pytest.mark.parametrize(("name", "scale"), [(name, scale) for name in PAIRS for scale in (0.0001, 0.002, 0.02)])
+def test_the_reader_takes_pairs_at_any_scale(tmp_path: Path, name: str, scale: float) -> None:
+    raw = converted(generated(tmp_path / "raw", name, scale), name)
+    published = {"weibo": (8_117, 8_539), "foursquare-twitter": (5_392, 5_223)}[name]
+    for network, users in zip(PAIRS[name], published, strict=True):
+        assert raw.network(network).scan("users").collect().height == max(4, round(users * scale))
+
+
+def test_fewer_posts_leave_users_and_friendships_as_they_are(tmp_path: Path) -> None:
+    few, many = (
+        converted(generated(tmp_path / f"{posts}", "weibo", 0.03, posts=posts), "weibo") for posts in (0.1, 1.0)
+    )
+    assert few.network("weibo1").scan("posts").collect().height == round(158_823 * 0.003)
+    assert few.network("weibo1").scan("users").collect().height == many.network("weibo1").scan("users").collect().height
+    assert few.scan("anchors").collect().equals(many.scan("anchors").collect())
+
+
+def edges(raw: RawTables, network: str) -> pl.DataFrame:
+    return raw.network(network).scan("social").select("source", "target").collect()
+
+
+@pytest.mark.parametrize(("name", "low"), [("weibo", 0.2), ("foursquare-twitter", 0.4)])
+def test_an_anchor_users_neighbourhoods_overlap_across_networks_but_are_not_the_same(
+    name: str, low: float, pairs: dict[str, RawTables]
+) -> None:
+    anchors = pairs[name].scan("anchors").collect()
+    first, second = (edges(pairs[name], network) for network in PAIRS[name])
+    moved = first.select(pl.all().replace_strict(anchors["source"], anchors["target"], default=None)).drop_nulls()
+    common = moved.join(second, on=["source", "target"]).height / moved.height
+    renamed = moved.select(pl.all().replace_strict(anchors["target"], anchors["target"].shuffle(seed=0)))
+    assert low < common < 0.75  # IONE's release: 0.50
+    assert common > 10 * renamed.join(second, on=["source", "target"]).height / moved.height
+
+
+def test_anchor_users_have_similar_names_but_seldom_equal_ones(pairs: dict[str, RawTables]) -> None:
+    name = "foursquare-twitter"
+
+    def hashes(network: str) -> np.ndarray:
+        return pairs[name].network(network).scan("users").select("^simhash_.*$").collect().to_numpy()
+
+    source, target = pairs[name].scan("anchors").collect().to_numpy().T
+    first, second = (hashes(network)[rows] for network, rows in zip(PAIRS[name], (source, target), strict=True))
+    apart = (first != second).sum(axis=1)
+    assert np.median(apart) < 10 < 13 < np.median((first != np.roll(second, 1, axis=0)).sum(axis=1))
+    assert (apart == 0).mean() < 0.4
+    assert (apart > 12).mean() > 0.05
+
+
+@pytest.mark.parametrize(("name", "network"), NETWORKS)
+def test_friends_have_the_same_interests(name: str, network: str, pairs: dict[str, RawTables]) -> None:
+    labels = pairs[name].network(network).scan("labels").collect().drop_nulls()
+    values = labels.drop("user").to_numpy().astype(float)
+    values -= values.mean(axis=0)
+    row = np.arange(len(labels))
+    known = edges(pairs[name], network).select(pl.all().replace_strict(labels["user"], row, default=None)).drop_nulls()
+    known = known.to_numpy()
+
+    def alike(pairs: np.ndarray) -> float:
+        return float((values[pairs[:, 0]] * values[pairs[:, 1]]).sum(axis=1).mean())
+
+    chance = np.stack([known[:, 0], np.random.default_rng(0).permutation(known[:, 1])], axis=1)
+    assert alike(known) > alike(chance) + (0.1 if name == "weibo" else 0.15)
+
+
+@pytest.mark.parametrize(
+    ("name", "network", "margins"),
+    [
+        ("weibo", "weibo1", {"interests_0": 0.015, "gender": 0.15, "occupation": 0.03}),
+        ("foursquare-twitter", "twitter", {"interests_0": 0.05, "gender": 0.05}),
+    ],
+)
+def test_words_give_interests_and_attributes_away(
+    name: str, network: str, margins: dict[str, float], pairs: dict[str, RawTables]
+) -> None:
+    tables = pairs[name].network(network)
+    texts = tables.scan("posts").group_by("user").agg(pl.col("text").str.join(" ")).collect()
+    people = texts.join(tables.scan("labels").collect(), on="user")
+    people = people.join(tables.scan("users").select("user", "gender", "occupation").collect(), on="user")
+    people = people.sort("user").head(3_000)
+    words = csr_array(CountVectorizer(token_pattern=r"\S+", min_df=5).fit_transform(people["text"].to_list()))
+    words.data = np.log1p(words.data)
+    for column, margin in margins.items():
+        rows = people[column].is_not_null().arg_true().to_numpy()
+        label = people[column].cast(pl.String).to_numpy()[rows]
+        majority = np.unique(label, return_counts=True)[1].max() / len(label)
+        accuracy = cross_val_score(RidgeClassifier(alpha=100), words[rows], label, cv=3).mean()
+        assert accuracy > majority + margin, column
+
+
+def test_an_anchor_user_of_weibo_has_one_id_similar_names_and_one_gender(folders: dict[str, Path]) -> None:
+    folder = folders["weibo"]
+    left, right = (pl.read_csv(folder / f"user_info{k}.csv", infer_schema=False) for k in (1, 2))
+    both = left.join(right, on="_id", validate="1:1")
+    assert len(both) == 2_969
+    assert 0.01 < (both["NickName"] == both["NickName_right"]).mean() < 0.3
+    first, other = both["NickName"].str.slice(0, 4), both["NickName_right"].str.slice(0, 4)
+    assert 0.3 < (first == other).mean() < 0.8
+    known = both.drop_nulls(["Gender", "Gender_right"])
+    assert (known["Gender"] == known["Gender_right"]).all()
+    assert len(known) < len(both)
+
+
+def test_the_traps_of_weibos_tables_are_there(folders: dict[str, Path]) -> None:
+    folder = folders["weibo"]
+    table = pl.read_csv(folder / "user_info1.csv", infer_schema=False)
+    assert table.columns == ["", "Unnamed: 0", *weibo.COLUMNS]
+    assert table["Num_Fans"].str.ends_with(".0").any()
+    assert table["Num_Fans"].null_count() > 0
+    for sign in ("\n", '"', ","):
+        assert table["BriefIntroduction"].str.contains(sign, literal=True).any()
+    posts = pl.read_csv(folder / "cleaned_blog1.csv", infer_schema=False)
+    assert posts["con"].str.contains("\n").any()
+
+
+def test_labels_are_known_of_as_many_foursquare_users_as_in_the_release(folders: dict[str, Path]) -> None:
+    folder = folders["foursquare-twitter"]
+    labels = pl.read_csv(folder / "foursquare/labels.tsv", separator="\t")
+    assert labels["gender"].count() == 2_224
+    assert labels["occupation_0"].count() == 316
+    assert labels["interest_0"].count() == 3_637
+    interests = labels.select(pl.sum_horizontal("^interest_.*$")).filter(labels["interest_0"].is_not_null())
+    assert 3.0 < interests.to_series().mean() < 4.0  # the release: 3.45  # type: ignore[operator]
+
+
+def test_the_traps_of_foursquare_twitters_files_are_there(folders: dict[str, Path]) -> None:
+    folder = folders["foursquare-twitter"]
+    users = (folder / "foursquare/users/user").read_text().removesuffix("\n").split("\n")
+    fields = [line.split("\t") for line in users]
+    assert sorted({len(line) for line in fields}) == [11, 21]
+    assert sum(len(line) == 11 for line in fields) == 1
+    assert any("/" in line[2] for line in fields)
+    assert any("," in line[12] for line in fields if len(line) == 21)
+    names = {line.split("\t")[0].lower() for line in (folder / "twitter/user").read_text().split("\n")}
+    linked = [line[7].rpartition("/")[2] for line in fields if line[7]]
+    assert any(name.lower() not in names for name in linked)
+    assert any(name.isupper() for name in linked)
+    raw = (folder / "twitter/user").read_bytes()
+    assert 0 < raw.count(b"\r") < 1000
+    assert b"\r\n" not in raw
+    assert all(line.count(b"\t") == 8 for line in raw.removesuffix(b"\n").split(b"\n"))
+    bios = (folder / "foursquare/users/userbio").read_bytes()
+    assert bios.endswith(b"\r")
+    assert all(record.count(b"\t") == 1 for record in bios.removesuffix(b"\r").split(b"\r"))
+    texts = (folder / "foursquare/tips/tipcleaned").read_bytes()
+    assert b"\t\t\n" in texts
+    assert any(byte > 127 for byte in texts)
+
+
+def test_some_users_of_foursquare_have_written_nothing(pairs: dict[str, RawTables]) -> None:
+    tips = pairs["foursquare-twitter"].network("foursquare").scan("users").collect()["tips"]
+    assert 0.4 < (tips == 0).mean() < 0.8
+    assert tips.max() > 20  # type: ignore[operator]

@@ -1,0 +1,92 @@
+"""A paper.yaml that is wrong is refused in one line, and rows of claims are the tests that they say."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tasks.config.tasks import resolve
+from tasks.errors import ConfigurationError
+from tasks.papers import PAPERS
+from tasks.results.claims import Order, Readings, Trend
+from tasks.results.paper import Paper, functions, load
+from tasks.stages.papers import named_functions
+
+ROOT = Path(__file__).resolve().parents[2]
+TOY = (ROOT / "tests/additions/tasks/papers/toy/paper.yaml").read_text(encoding="utf-8")
+
+
+def paper(folder: Path, text: str = TOY) -> Paper:
+    path = folder / "paper.yaml"
+    path.write_text(text, encoding="utf-8")
+    return load(path)
+
+
+def with_claim(folder: Path, claim: str) -> Paper:
+    given = yaml.safe_load(TOY) | {"claims": {"table2": [yaml.safe_load(claim)]}}
+    return paper(folder, yaml.safe_dump(given))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "where"),
+    [
+        ("headline_k: 5", "headline_k: five", "headline_k"),
+        ("headline_k: 5", "headline: 5", "headline"),
+        ("better: higher", "better: more", "tables.0.parts.0.columns.0.better"),
+        ("validation: NDCG\n", "", "validation"),
+        ('label: "K = {k}"', 'label: "K = {l}"', "'l'"),
+        ("open: [toy]", "open: [toy", "line "),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line_with_its_place(tmp_path: Path, old: str, new: str, where: str) -> None:
+    assert old in TOY
+    with pytest.raises(ConfigurationError) as error:
+        paper(tmp_path, TOY.replace(old, new))
+    assert "paper.yaml" in str(error.value)
+    assert where in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "claim", ["{claim: A, better: B, than: C}", "{claim: A, key: epsilon, pairs: []}", "{claim: A}"]
+)
+def test_a_claim_without_a_test_of_its_own_is_refused(tmp_path: Path, claim: str) -> None:
+    with pytest.raises(ConfigurationError, match=rf"^{tmp_path.name}: claims: "):
+        with_claim(tmp_path, claim).claim_rows({})
+
+
+def test_better_and_than_are_all_pairs_and_readings_have_what_the_claim_has(tmp_path: Path) -> None:
+    made = with_claim(
+        tmp_path,
+        """
+        claim: All of A are better than all of B
+        better: [A, {method: A, key: epsilon, value: 2}]
+        than: [B, C]
+        readings: [{each: {metric: [hit, ndcg]}, reading: "by {metric}"}, {each: {metric: [hit]}, reading: again}]
+        measures: [{name: M, metric: "{metric}"}]
+        """,
+    )
+    (claim,) = made.claim_rows({})
+    assert isinstance(claim, Readings)
+    assert [*claim.specs] == ["by hit", "by ndcg", "again"]
+    for (reading, spec), metric in zip(claim.specs.items(), ("hit", "ndcg", "hit"), strict=True):
+        assert isinstance(spec, Order), reading
+        assert [(pair.better.value, pair.than.method) for pair in spec.pairs] == [*product((0.0, 2.0), "BC")]
+        assert [measure.metric for measure in spec.measures] == [metric]
+
+
+def test_a_row_with_a_key_is_a_trend(tmp_path: Path) -> None:
+    claim = "{claim: A, key: epsilon, methods: [A], rises: true, at: {beta: 1}, measures: [{name: M, metric: m}]}"
+    (trend,) = with_claim(tmp_path, claim).claim_rows({})
+    assert isinstance(trend, Trend)
+    assert (trend.at, trend.measures[0].ks) == ((("beta", 1.0),), (0,))
+
+
+@pytest.mark.parametrize("key", PAPERS)
+def test_all_functions_that_a_paper_names_are_there(key: str) -> None:
+    named = functions(ROOT / "tasks/papers" / key / "paper.yaml")
+    assert named == named_functions(key)
+    assert all(callable(resolve(name)) for name in named)
