@@ -7,24 +7,22 @@ that params.yaml does not name are not read. docs/custom-data.md is the guide.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import chain
 from math import isfinite
 from pathlib import Path
 from typing import Literal
 
 import polars as pl
-import pyarrow.parquet as pq
 from pydantic import Field, model_validator
 
 from tasks.contracts import Feature, RatingScale
 from tasks.datasets.fetch import Options, Places, Source
 from tasks.datasets.tables import Column, batches, first_line, in_seconds
-from tasks.datasets.text import allow, require_unique
-from tasks.disk import rename
+from tasks.datasets.text import allow, raw_writer, require_unique
 from tasks.errors import DataError
-from tasks.raw import RawSchema, write_raw_schema
+from tasks.raw import write_raw
 
 TABLES = ("interactions", "users", "social")
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
@@ -32,7 +30,6 @@ MOST_LEVELS = 100_000
 """Ratings of a finer scale are not told from numbers of any kind."""
 LARGEST = 1e18
 """Of the numbers of a feature, without sign: float32 has their differences and squares."""
-OLDEST = pl.CompatLevel.oldest()  # text as Parquet files have it
 NO_ID = r"^(?i:nan|null|none|<na>)$|^-[0-9]"
 """What other programs write where there is nothing, and negative numbers, which often stand for it."""
 UNCLEAN = r"^\s|\s$|\p{Cc}"
@@ -225,9 +222,9 @@ class _Ids:
 
     integral: bool = True
     """Whether all of them are whole numbers, so that they can be kept as such."""
-    known: pl.Series | None = None
+    listed: pl.Series | None = None
     """All ids that may occur, None where any may."""
-    listed: str = ""
+    file: str = ""
     """Name of the file that lists them."""
 
 
@@ -248,7 +245,7 @@ def convert(folder: Path, destination: Path, options: ReadOptions) -> None:
     features: tuple[Feature, ...] = ()
     if options.users is not None:
         users = _users(paths["users"], options.users, options.separator, people)
-        people.known, people.listed = users[options.users.user], paths["users"].name
+        people.listed, people.file = users[options.users.user], paths["users"].name
         features = tuple(_feature(paths["users"], users, feature) for feature in options.users.features)
         columns = {"user": options.users.user} | {feature.name: feature.column for feature in options.users.features}
         users = users.select(pl.col(column).alias(name) for name, column in columns.items())
@@ -257,14 +254,17 @@ def convert(folder: Path, destination: Path, options: ReadOptions) -> None:
         parts["social"] = _social(paths["social"], options.social, options.separator, people)
     if users is not None:
         parts["users"] = iter([users])
-    written = {table: _write_parts(rows, destination, table) for table, rows in parts.items()}
+    text = {table: _write(rows, destination / f"{table}.part") for table, rows in parts.items()}
     ids = {"user": people, "source": people, "target": people, "item": items}
-    kinds = {name: pl.Int64() if seen.integral else pl.String() for name, seen in ids.items()}
-    for table, files in written.items():
-        _settle(files, destination / f"{table}.parquet", kinds)
+    numbers = [pl.col(name).cast(pl.Int64) for name, seen in ids.items() if seen.integral]
+    for table, path in text.items():
+        rows = pl.scan_parquet(path, glob=False)
+        casts = [number for number in numbers if number.meta.output_name() in rows.collect_schema()]
+        rows.with_columns(casts).sink_parquet(destination / f"{table}.parquet")
+        path.unlink()
     scale = options.rating_scale.as_contract if options.rating_scale else None
     time: Literal["seconds", "order", "none"] = options.time if options.time in ("order", "none") else "seconds"
-    write_raw_schema(RawSchema(tables=tuple(sorted(written)), features=features, scale=scale, time=time), destination)
+    write_raw(destination, dict.fromkeys(parts), features=features, scale=scale, time=time)
 
 
 def _find(folder: Path, table: str, named: bool) -> Path:
@@ -276,28 +276,12 @@ def _find(folder: Path, table: str, named: bool) -> Path:
     return files[0] if files else folder / table
 
 
-def _write_parts(parts: Iterator[pl.DataFrame], destination: Path, table: str) -> list[Path]:
-    """Files of the parts, in their order: a new one wherever ids turn from numbers into text."""
-    files: list[Path] = []
-    for schema, rows in groupby((rows.to_arrow(compat_level=OLDEST) for rows in parts), lambda rows: rows.schema):
-        files.append(destination / f"{table}.{len(files)}.part")
-        with pq.ParquetWriter(files[-1], schema, compression="zstd") as out:
-            for some in rows:
-                out.write_table(some)
-    return files
-
-
-def _settle(files: list[Path], path: Path, kinds: Mapping[str, pl.DataType]) -> None:
-    """Make one table of the files, with the columns of `kinds` as they are to be."""
-    tables = [pl.scan_parquet(file, glob=False) for file in files]
-    schemas = [table.collect_schema() for table in tables]
-    if len(files) == 1 and all(schemas[0].get(name, kind) == kind for name, kind in kinds.items()):
-        rename(files[0], path, durable=False)  # the stage brings the whole folder to the disk
-        return
-    casts = [pl.col(name).cast(kind) for name, kind in kinds.items() if name in schemas[0]]
-    pl.concat([table.with_columns(casts) for table in tables]).sink_parquet(path)
-    for file in files:
-        file.unlink()
+def _write(parts: Iterator[pl.DataFrame], path: Path) -> Path:
+    first = next(parts)
+    with raw_writer(path, first.to_arrow(compat_level=pl.CompatLevel.oldest()).schema, differences=()) as write:
+        for rows in chain([first], parts):
+            write(rows)
+    return path
 
 
 def _interactions(path: Path, options: ReadOptions, people: _Ids, items: _Ids) -> Iterator[pl.DataFrame]:
@@ -308,8 +292,8 @@ def _interactions(path: Path, options: ReadOptions, people: _Ids, items: _Ids) -
     if names.timestamp is not None:
         columns[names.timestamp] = Column("time" if time == "iso" else "whole")
     for line, rows in batches(path, options.separator, columns):
-        rows = _with_ids(path, rows, names.user, line, people)
-        rows = _with_ids(path, rows, names.item, line, items)
+        _check_ids(path, rows, names.user, line, people)
+        _check_ids(path, rows, names.item, line, items)
         rating, timestamp = pl.lit(None, pl.Float32), pl.lit(None, pl.Int64)
         if names.rating is not None and scale is not None:
             rating = pl.col(names.rating).cast(pl.Float32)
@@ -331,7 +315,7 @@ def _users(path: Path, given: Users, separator: str | None, people: _Ids) -> pl.
     for feature in given.features:
         columns[feature.column] = Column("number" if feature.kind == "numeric" else "text", feature.unknown is not None)
     rows = pl.concat([rows for _, rows in batches(path, separator, columns)])
-    rows = _with_ids(path, rows, given.user, first_line(path), people)
+    _check_ids(path, rows, given.user, first_line(path), people)
     require_unique(path, rows, [given.user], first_line(path))
     return rows
 
@@ -371,29 +355,24 @@ def _social(path: Path, names: Social, separator: str | None, people: _Ids) -> I
         columns[names.relation] = Column("text")
         relation = pl.col(names.relation)
     for line, rows in batches(path, separator, columns):
-        rows = _with_ids(path, rows, names.source, line, people)
-        rows = _with_ids(path, rows, names.target, line, people)
+        _check_ids(path, rows, names.source, line, people)
+        _check_ids(path, rows, names.target, line, people)
         yield rows.select(source=pl.col(names.source), target=pl.col(names.target), relation=relation)
 
 
-def _with_ids(path: Path, rows: pl.DataFrame, column: str, line: int, ids: _Ids) -> pl.DataFrame:
-    """The same rows, with whole numbers for ids as long as all have been such.
+def _check_ids(path: Path, rows: pl.DataFrame, column: str, line: int, ids: _Ids) -> None:
+    """Note whether all ids are whole numbers.
 
     Raises:
-        DataError: a value is no id, or none of those that are known.
+        DataError: a value is no id, or none of those that are listed.
     """
     value, number = pl.col(column), pl.col(column).cast(pl.Int64, strict=False)
     # 007 stays text, else it would be the same id as 7
     integral = number.is_not_null() & (number >= 0) & ((value == "0") | ~value.str.contains("^[0+-]"))
-    if rows.select(integral.all()).item():
-        if ids.integral:
-            rows = rows.with_columns(number)
-    else:
+    if not rows.select(integral.all()).item():
         ids.integral = False
         words = "an id: a whole number from 0, or text without blanks around it (nan, null and none mean missing)"
         allow(path, rows, column, ~value.str.contains(rf"{NO_ID}|{UNCLEAN}"), words, line, complete=False)
-    if ids.known is not None:
-        known = value.is_in(ids.known.cast(rows[column].dtype).implode())
-        words = f"a user of {ids.listed}: list the user there, or leave the line out"
-        allow(path, rows, column, known, words, line, complete=False)
-    return rows
+    if ids.listed is not None:
+        words = f"a user of {ids.file}: list the user there, or leave the line out"
+        allow(path, rows, column, value.is_in(ids.listed.implode()), words, line, complete=False)

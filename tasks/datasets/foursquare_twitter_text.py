@@ -193,8 +193,8 @@ def _foursquare_users(folder: Path) -> pl.DataFrame:
         raise DataError(
             f"{path}:{short[1] + 1}: {_SHORT} fields instead of {size}, as line {short[0] + 1} has; only one may"
         )
-    filled = lines[short].str.strip_suffix("\r") + "\t" * (size - _SHORT)
-    table = PEOPLE.parse(path, ("\n".join(lines.scatter(short, filled)) + "\n").encode())
+    completed = lines[short].str.strip_suffix("\r") + "\t" * (size - _SHORT)
+    table = PEOPLE.parse(path, ("\n".join(lines.scatter(short, completed)) + "\n").encode())
     check(path, table, PEOPLE.columns)
     require_unique(path, table, ["user"])
     counts = {name: _number(f"count_{field}") for name, field in COUNTS.items()}

@@ -15,9 +15,8 @@ from pydantic import model_validator
 
 from tasks.contracts import Feature, RatingScale
 from tasks.datasets.fetch import Options, Source, copied, form_files
-from tasks.datasets.files import Column, Kind, check
+from tasks.datasets.files import Column, Kind, Listed, check
 from tasks.datasets.text import allow, blocks, n_lines, raw_writer, require_unique
-from tasks.disk import rename
 from tasks.errors import DataError
 from tasks.raw import write_raw
 
@@ -73,12 +72,12 @@ _FRIENDS = (
     rf'^\[("None"|"{_ID}"(, "{_ID}")*)?\]$',  # before: a list, here as polars writes it
 )
 DATE = "%Y-%m-%d %H:%M:%S"
-_TEXT, _INTEGER = pa.string(), pa.int64()
+_TEXT = pa.string()
 _INTERACTIONS = pa.schema(
-    {"user": _TEXT, "item": _TEXT, "rating": pa.float32(), "timestamp": _INTEGER, "review": _TEXT}
+    {"user": _TEXT, "item": _TEXT, "rating": pa.float32(), "timestamp": pa.int64(), "review": _TEXT}
 )
-_USERS = pa.schema({"user": _TEXT, **dict.fromkeys(COUNTS, _INTEGER), "average_stars": pa.float64()})
-_ITEMS = pa.schema({"item": _TEXT, "title": _TEXT, "city": _TEXT})
+_SOCIAL = pa.schema({"source": _TEXT, "target": _TEXT, "relation": _TEXT})
+_OUTSIDERS = "take both files from one release, or set read.outsiders to leave-out"
 _WORDS: dict[Kind, str] = {pl.String: "text", pl.Int64: "an integer", pl.Float64: "a number"}
 
 
@@ -213,105 +212,70 @@ def convert(folder: Path, destination: Path, options: ReadOptions) -> None:
             rating or feature is not allowed; an id is repeated; with `outsiders: refuse`, a review or friend names a
             user or business without a record (names file and line).
     """
-    tables = ["interactions"]
-    left_out = {"reviews": 0, "friends": 0}
-    _write_reviews(folder, destination / "interactions.parquet")
+    tables: dict[str, pl.DataFrame | None] = {"interactions": None}
+    left_out, listed = {"reviews": 0, "friends": 0}, dict[str, tuple[pl.Series, str]]()
     if options.businesses:
-        tables.append("items")
-        with raw_writer(destination / "items.parquet", _ITEMS, differences=()) as write:
-            for _, table in BUSINESSES.batches(folder):
-                write(table.rename({"business_id": "item", "name": "title"}))
-        _require_unique(folder / BUSINESSES.name, destination / "items.parquet", "item")
-        left_out["reviews"] += _require_known(folder, destination, "item", BUSINESSES.name, options)
+        tables["items"] = items = _read(
+            folder, BUSINESSES, BUSINESSES.columns, {"business_id": "item", "name": "title"}
+        )
+        listed["business_id"] = items["item"], f"in {BUSINESSES.name}: {_OUTSIDERS}"
     if options.users:
-        tables.append("users")
-        _write_users(folder, destination / "users.parquet", friends=options.friends)
-        left_out["reviews"] += _require_known(folder, destination, "user", USERS.name, options)
+        columns = [name for name in USERS.columns if options.friends or name != "friends"]
+        tables["users"] = users = _read(folder, USERS, columns, {"user_id": "user"})
+        listed["user_id"] = users["user"], f"in {USERS.name}: {_OUTSIDERS}"
         if options.friends:
-            tables.append("social")
-            left_out["friends"] = _write_friends(folder, destination, options)
+            tables |= {
+                "users": users.with_columns(pl.col("friends").str.count_matches(_ID).cast(pl.Int64)),
+                "social": None,
+            }
+            left_out["friends"] = _write_friends(folder, destination / "social.parquet", listed["user_id"], options)
+    left_out["reviews"] = _write_reviews(folder, destination / "interactions.parquet", listed, options)
     features = FEATURES if options.users else ()
-    write_raw(destination, dict.fromkeys(tables), features=features, scale=SCALE, time="seconds")
+    write_raw(destination, tables, features=features, scale=SCALE, time="seconds")
     (destination / "left_out.json").write_text(json.dumps(left_out) + "\n", encoding="utf-8")
 
 
-def _write_reviews(folder: Path, target: Path) -> None:
-    path = folder / REVIEWS.name
+def _read(folder: Path, records: Records, columns: Collection[str], names: dict[str, str]) -> pl.DataFrame:
+    """These columns of all records, whose ids are unique, under new names."""
+    table = pl.concat([rows for _, rows in records.batches(folder, columns)])
+    require_unique(folder / records.name, table, [next(iter(names))])
+    return table.rename(names)
+
+
+def _write_reviews(folder: Path, target: Path, listed: Listed, options: ReadOptions) -> int:
+    """Returns how many reviews were left out, since they name none of the users or businesses that are listed."""
+    path, ids, left_out = folder / REVIEWS.name, [], 0
     with raw_writer(target, _INTERACTIONS, differences=()) as write:
         for first, table in REVIEWS.batches(folder):
             forms = (pl.col("date").str.to_datetime(form, strict=False) for form in (DATE, "%Y-%m-%d"))
             table = table.with_columns(timestamp=pl.coalesce(forms).dt.epoch("s"))
             dated = pl.col("timestamp").is_not_null()
             allow(path, table, "date", dated, "a date such as 2018-10-04 11:22:33", first, complete=False)
+            ids.append(table["review_id"])
+            left_out += len(table)
+            if options.outsiders == "refuse":
+                check(path, table, {}, listed, first, complete=False)
+            for column, (values, _) in listed.items():
+                table = table.filter(pl.col(column).is_in(values.implode()))
+            left_out -= len(table)
             write(table.rename({"user_id": "user", "business_id": "item", "stars": "rating", "review_id": "review"}))
-    _require_unique(path, target, "review")
-
-
-def _write_users(folder: Path, target: Path, *, friends: bool) -> None:
-    columns = [name for name in USERS.columns if friends or name != "friends"]
-    schema = _USERS.append(pa.field("friends", pa.int64())) if friends else _USERS
-    with raw_writer(target, schema, differences=()) as write:
-        for _, table in USERS.batches(folder, columns):
-            if friends:
-                table = table.with_columns(pl.col("friends").str.count_matches(_ID).cast(pl.Int64))
-            write(table.rename({"user_id": "user"}))
-    _require_unique(folder / USERS.name, target, "user")
-
-
-def _require_unique(path: Path, table: Path, key: str) -> None:
-    require_unique(path, pl.read_parquet(table, columns=[key]), [key])
-
-
-def _write_friends(folder: Path, destination: Path, options: ReadOptions) -> int:
-    """Returns how many friends were left out."""
-    users = pl.scan_parquet(destination / "users.parquet")
-    listed = pl.scan_ndjson(folder / USERS.name, schema={"user_id": pl.String, "friends": pl.String})
-    pairs = listed.select(source="user_id", target=pl.col("friends").str.extract_all(_ID)).explode("target")
-    # Users without friends have a null here, which joins with nobody.
-    known = pairs.join(users.select(target="user"), on="target", how="inner", maintain_order="left")
-    target = destination / "social.parquet"
-    known.with_columns(relation=pl.lit("friend")).sink_parquet(target, compression="zstd")
-    total = users.select(pl.col("friends").sum()).collect().item()
-    left_out = int(total - pl.scan_parquet(target).select(pl.len()).collect().item())
-    if left_out and options.outsiders == "refuse":
-        members = users.select("user").collect()["user"]
-        for first, table in USERS.batches(folder, ("user_id", "friends")):
-            named = table.select(line=first + pl.int_range(pl.len()), friend=pl.col("friends").str.extract_all(_ID))
-            named = named.explode("friend").drop_nulls().filter(~pl.col("friend").is_in(members.implode()))
-            for line, friend in named.head(1).iter_rows():
-                where = f"{folder / USERS.name}:{line}: friend {friend!r}"
-                raise _outsider_error(where, USERS.name, f"{left_out:,} such friends")
+    require_unique(path, pl.concat(ids).to_frame(), ["review_id"])
     return left_out
 
 
-def _require_known(folder: Path, destination: Path, column: str, listed: str, options: ReadOptions) -> int:
-    """Refuse or leave out reviews whose user or business has no record; returns how many were left out.
-
-    listed: the file of records.
-    """
-    file, records = destination / "interactions.parquet", pl.scan_parquet(destination / f"{column}s.parquet")
-    strangers = pl.scan_parquet(file).select(column).unique().join(records, on=column, how="anti").collect()[column]
-    if strangers.is_empty():
-        return 0
-    strange = pl.col(column).is_in(strangers.implode())
-    rows = pl.scan_parquet(file).with_row_index("row")
-    if options.outsiders == "refuse":
-        unknown = rows.filter(strange).select("row", column).collect().sort("row")
-        field = {"user": "user_id", "item": "business_id"}[column]
-        where = f"{folder / REVIEWS.name}:{unknown['row'][0] + 1}: {field} {unknown[column][0]!r}"
-        raise _outsider_error(where, listed, f"{unknown.height:,} such reviews")
-    rest = file.with_suffix(".rest")
-    pl.scan_parquet(file).filter(~strange).sink_parquet(rest, compression="zstd")
-    left_out = rows.select(pl.len()).collect().item() - pl.scan_parquet(rest).select(pl.len()).collect().item()
-    rename(rest, file, durable=False)  # the stage brings the whole folder to the disk
-    return int(left_out)
-
-
-def _outsider_error(where: str, listed: str, count: str) -> DataError:
-    return DataError(
-        f"{where} has no record in {listed} ({count}); take both files from one release, or set read.outsiders to "
-        "leave-out"
-    )
+def _write_friends(folder: Path, target: Path, users: tuple[pl.Series, str], options: ReadOptions) -> int:
+    """Returns how many friends were left out, since they have no record."""
+    left_out = 0
+    with raw_writer(target, _SOCIAL, differences=()) as write:
+        for first, table in USERS.batches(folder, ("user_id", "friends")):
+            lists = {"friend": pl.col("friends").str.extract_all(_ID), "line": first + pl.int_range(pl.len())}
+            pairs = table.select("user_id", **lists).explode("friend").drop_nulls()
+            if options.outsiders == "refuse":
+                check(folder / USERS.name, pairs, {}, {"friend": users}, pairs["line"], complete=False)
+            inside = pairs.filter(pl.col("friend").is_in(users[0].implode()))
+            left_out += len(pairs) - len(inside)
+            write(inside.select(source="user_id", target="friend", relation=pl.lit("friend")))
+    return left_out
 
 
 def _complaint(path: Path, first: int, lines: bytes, schema: Mapping[str, Kind], otherwise: str) -> DataError:

@@ -205,7 +205,7 @@ def test_categories_that_are_not_listed_are_those_found(folder: Path) -> None:
         ("interactions", 3, "8,NaN,4,881250950", "interactions.csv:3: what is 'NaN', not an id"),
         ("interactions", 3, "8,None,4,881250950", "interactions.csv:3: what is 'None', not an id"),
         ("interactions", 3, "8, 10,4,881250950", "interactions.csv:3: what is ' 10', not an id"),
-        ("interactions", 3, "6,10,4,881250950", "interactions.csv:3: who is 6, not a user of users.csv: list the user"),
+        ("interactions", 3, "6,10,4,881250950", "interactions.csv:3: who is '6', not a user of users.csv"),
         ("interactions", 3, "8,10,4,881250950000", r"when is 881250950000, not seconds .* \(are these milliseconds"),
         ("interactions", 3, "8,10,4,1997-12-04", "interactions.csv:3: when is '1997-12-04', not an integer"),
         ("interactions", 1, "who,item,stars,when", r"interactions.csv:1: no column 'what' \(has 'who', 'item'"),
@@ -216,9 +216,9 @@ def test_categories_that_are_not_listed_are_those_found(folder: Path) -> None:
         ("users", 3, "8,inf,M", r"users.csv:3: years is inf, not a number up to 1e\+18"),
         ("users", 3, "8,53,W", r"users.csv:3: sex is 'W', not one of F, M, \?, as params.yaml says"),
         ("users", 3, "-8,53,M", "users.csv:3: id is '-8', not an id"),
-        ("users", 2, "6,24,F", "interactions.csv:2: who is 7, not a user of users.csv"),
-        ("social", 2, "7,5,trusts", "social.csv:2: to is 5, not a user of users.csv"),
-        ("social", 3, "5,7,trusts", "social.csv:3: from is 5, not a user of users.csv"),
+        ("users", 2, "6,24,F", "interactions.csv:2: who is '7', not a user of users.csv"),
+        ("social", 2, "7,5,trusts", "social.csv:2: to is '5', not a user of users.csv"),
+        ("social", 3, "5,7,trusts", "social.csv:3: from is '5', not a user of users.csv"),
         ("social", 3, "9,7,", "social.csv:3: how is empty"),
     ],
 )
@@ -235,7 +235,7 @@ def test_a_number_with_the_value_of_a_row_is_named_in_parquet_too(folder: Path) 
     table.with_columns(who=pl.Series([7, 8, -7, 7])).write_parquet(folder / "interactions.parquet")
     refused(folder, "interactions.parquet:3: who is '-7', not an id")
     table.with_columns(who=pl.Series([7, 8, 6, 7])).write_parquet(folder / "interactions.parquet")
-    refused(folder, "interactions.parquet:3: who is 6, not a user of users.csv")
+    refused(folder, "interactions.parquet:3: who is '6', not a user of users.csv")
     table.with_columns(stars=pl.Series([1, None, 2, 3])).write_parquet(folder / "interactions.parquet")
     refused(folder, "interactions.parquet:2: stars is empty")
 

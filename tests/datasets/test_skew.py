@@ -41,7 +41,9 @@ def test_popularity_falls_by_the_factor_asked_for_and_is_exact_to_add(rng: np.ra
     assert weights[0] >= 1
 
 
-@pytest.mark.parametrize(("total", "most"), [(2_000, 2), (40_000, 900), (899_000, 900), (900_000, 900), (1_000, 900)])
+@pytest.mark.parametrize(
+    ("total", "maximum"), [(2_000, 2), (40_000, 900), (899_000, 900), (900_000, 900), (1_000, 900)]
+)
 def test_activity_adds_up_between_its_bounds(rng: np.random.Generator, total: int, maximum: int) -> None:
     propensity = rng.standard_normal(1_000)
     actual = activity(rng, propensity, total, minimum=1, maximum=maximum, sigma=1.2)

@@ -175,11 +175,11 @@ def test_outsiders_are_left_out_and_counted_or_refused(folder: Path) -> None:
     assert raw.scan("social").filter(pl.col("source") == BEN).collect()["target"].to_list() == [ANN]
     assert raw.scan("users").collect()["friends"].to_list() == [2, 3, 1]
 
-    refused(folder, rf"{REVIEW}:6: business_id '{STRANGER}' has no record in {BUSINESS} \(1 such reviews\)")
+    refused(folder, rf"{USER}:2: friend is '{STRANGER}', not in {USER}: .* \(at least 2 such lines\)")
+    write(folder / USER, RECORDS[USER])
+    refused(folder, rf"{REVIEW}:6: business_id is '{STRANGER}', not in {BUSINESS}: take both files from one release")
     write(folder / REVIEW, reviews)
-    refused(folder, rf"{REVIEW}:3: user_id '{STRANGER}' has no record in {USER} \(1 such reviews\)")
-    write(folder / REVIEW, RECORDS[REVIEW])
-    refused(folder, rf"{USER}:2: friend '{STRANGER}' has no record in {USER} \(2 such friends\)")
+    refused(folder, rf"{REVIEW}:3: user_id is '{STRANGER}', not in {USER}: take both files from one release")
 
 
 def test_blocks_line_ends_and_a_missing_last_one_change_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,7 +212,7 @@ def test_blocks_line_ends_and_a_missing_last_one_change_nothing(folder: Path, mo
         (REVIEW, "user_id", 17, "user_id is '17', not an id"),
         (REVIEW, "user_id", "", "user_id is '', not an id"),
         (REVIEW, "business_id", f"{CAFE}-", f"business_id is '{CAFE}-', not an id"),
-        (REVIEW, "review_id", identifier("r1"), r"review r1-+ is repeated \(first on line 1\)"),
+        (REVIEW, "review_id", identifier("r1"), r"review_id r1-+ is repeated \(first on line 1\)"),
         (USER, "review_count", "3", "review_count is '3', not an integer"),
         (USER, "review_count", 2.5, "review_count is 2.5, not an integer"),
         (USER, "review_count", 10**20, "review_count is 10+, not an integer"),
@@ -226,8 +226,8 @@ def test_blocks_line_ends_and_a_missing_last_one_change_nothing(folder: Path, mo
         (USER, "friends", f"{ANN} {EVE}", f"friends is '{ANN} {EVE}', not None or ids"),
         (USER, "friends", [ANN, "x" * 9000], r"friends is '\[.*', not None or ids"),
         (USER, "friends", 3, "friends is '3', not None or ids"),
-        (USER, "user_id", ANN, r"user Ann-+ is repeated \(first on line 1\)"),
-        (BUSINESS, "business_id", CAFE, r"item Cafe-+ is repeated \(first on line 1\)"),
+        (USER, "user_id", ANN, r"user_id Ann-+ is repeated \(first on line 1\)"),
+        (BUSINESS, "business_id", CAFE, r"business_id Cafe-+ is repeated \(first on line 1\)"),
         (BUSINESS, "city", ..., "city is missing"),
     ],
 )
@@ -309,7 +309,7 @@ def test_the_real_sample(mirror: Path, tmp_path: Path) -> None:
     assert days == ["2005-05-11", "2018-10-04"]
 
     known = REVIEWS_ALONE.model_copy(update={"businesses": True})
-    refused(folder, rf"{REVIEW}:1: business_id .* has no record in {BUSINESS} \(922 such reviews\)", known)
+    refused(folder, rf"{REVIEW}:1: business_id is .*, not in {BUSINESS}: .* \(at least 922 such lines\)", known)
     raw = converted(folder, known.model_copy(update={"outsiders": "leave-out"}))
     assert left_out(raw) == {"reviews": 922, "friends": 0}
     assert raw.scan("interactions").collect()["item"].n_unique() == 63

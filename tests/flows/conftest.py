@@ -230,7 +230,7 @@ def make(root: Path) -> Project:
         params[table] = {"demo": params[table]["demo"]}
     params["perturbed"] = {}
     params["words"] = {}
-    params["suites"]["demo"]["experiments"] = {}
+    params["suites"]["demo"] |= {"experiments": {}, "ceilings": {}}
     parameters.write(params, root)
     tiny.write("dvc.yaml", PIPELINE)
     tiny.write("suites/demo/dvc.yaml", SUITE)

@@ -14,8 +14,8 @@ from tasks.results.leaderboards import ENTRIES, Board, boards, entries, outcome
 from tasks.results.standings import Measure, measure
 from tests.pages import committed
 
-NDCG = Measure("full/ndcg", 10, "NDCG@10", "full ranking", 3, False, "seed", (), "noisy", "own")
-MAE = Measure("mae", 0, "MAE", "test fold", 3, True, "fold", (), "noisy", "own")
+NDCG = Measure("full/ndcg", 10, "NDCG@10", "full ranking", 3, False, "seed", (), "noisy", "own", None)
+MAE = Measure("mae", 0, "MAE", "test fold", 3, True, "fold", (), "noisy", "own", None)
 
 
 def row(system: str, utility: float, level: str = "user", accounted: float = 1.0, **more: Any) -> dict[str, Any]:

@@ -23,8 +23,8 @@ ACTIVITY_TAIL, ATTRACTION_TAIL = 1.6, 2.0
 of degrees is then more than ten times their median, as in Ciao, Epinions and Twitter."""
 BOTH_TAILS = 0.6
 """Correlation of the two before connections are returned, on log scale."""
-LOCAL, CLOSED = 0.55, 0.2
-"""Shares of pairs that are drawn within a community, and that close a triangle; the rest joins any two users."""
+LOCAL = 0.7
+"""Share of pairs that are drawn within a community, which closes triangles; the rest joins any two users."""
 KEPT = 0.8
 """Share of acquaintances that either of two networks shows."""
 ACQUAINTED = 0.5
@@ -130,12 +130,10 @@ def _pairs(
     have = np.empty(0, dtype=np.int64)
     if start is not None:
         have = _add(rng, have, start, n, n_pairs)
-    first = max(0, n_pairs - len(have))
-    have = _add(rng, have, draw.connections(rng, round(first * (1 - CLOSED))), n, n_pairs)
-    have = _add(rng, have, _triangles(rng, have, n, round(first * CLOSED)), n, n_pairs)
+    have = _add(rng, have, draw.connections(rng, max(0, n_pairs - len(have))), n, n_pairs)
     attempt = 0
     while (missing := n_pairs - len(have)) > 0:
-        # Where a community is full, draws repeat what is there; after a few rounds anybody will do.
+        # Where a community is full, draws repeat what is there; after a few rounds any pair will do.
         count = missing + missing // 5 + 16
         new = draw.connections(rng, count) if attempt < 5 else tuple(rng.integers(0, n, (2, count)))
         have = _add(rng, have, (new[0], new[1]), n, n_pairs)
@@ -161,7 +159,7 @@ class _Draw:
 
     def connections(self, rng: np.random.Generator, count: int) -> tuple[Ints, Ints]:
         """About `count` of them, loops and repeats among them."""
-        count_near = round(count * LOCAL / (1 - CLOSED))
+        count_near = round(count * LOCAL)
         near = np.repeat(np.arange(self.n), rng.multinomial(count_near, self.source))
         low, high = self.near[self.first[near]], self.near[self.last[near]]
         at = np.searchsorted(self.near, low + rng.random(len(near)) * (high - low), side="right") - 1
@@ -169,20 +167,6 @@ class _Draw:
         far = np.repeat(np.arange(self.n), rng.multinomial(count - count_near, self.source))
         to = np.searchsorted(self.far, rng.random(len(far)) * self.far[-1], side="right") - 1
         return np.concatenate([near, far]), np.concatenate([at, np.minimum(to, self.n - 1)])
-
-
-def _triangles(rng: np.random.Generator, keys: Ints, n: int, count: int) -> tuple[Ints, Ints]:
-    """Connections between two acquaintances of one user."""
-    if not len(keys) or not count:
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    low = (keys >> 1) // n
-    begins = np.flatnonzero(np.diff(low, prepend=-1))
-    size = np.diff(begins, append=len(keys))
-    group = np.repeat(np.arange(len(begins)), size)  # pairs that share their lower user lie side by side
-    edge = rng.integers(0, len(keys), count)
-    group = group[edge]
-    other = begins[group] + (rng.random(count) * size[group]).astype(np.int64)
-    return (keys[edge] >> 1) % n, (keys[other] >> 1) % n
 
 
 def _keys(source: Ints, target: Ints, n: int) -> Ints:
