@@ -62,8 +62,8 @@ def test_attacks_that_follow_from_metrics_are_the_committed_ones(suite: str) -> 
     of = committed(suite)
     kind = ATTACKS[of.suite.attack["kind"]] if of.suite.attack else None
     if kind is not None and kind.table is not None:
-        found = resolve(kind.table)(of, paper(suite))
-        assert_frame_equal(found, of.attacks, check_dtypes=False, rel_tol=1e-9)
+        actual = resolve(kind.table)(of, paper(suite))
+        assert_frame_equal(actual, of.attacks, check_dtypes=False, rel_tol=1e-9)
 
 
 @pytest.mark.parametrize("suite", COMMITTED)

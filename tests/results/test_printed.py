@@ -146,16 +146,17 @@ def test_counts_of_all_data_are_real_and_those_of_a_part_are_not(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("counted", "features", "found"), [("ml-1m", 3, (5, 0, 5)), ("", 3, (0, 5, 2)), ("ml-1m", 1, (5, 0, 4))]
+    ("counted", "features", "expected"), [("ml-1m", 3, (5, 0, 5)), ("", 3, (0, 5, 2)), ("ml-1m", 1, (5, 0, 4))]
 )
 def test_coverage_counts_statistics_under_the_data_that_they_are_of(
-    tmp_path: Path, counted: str, features: int, found: tuple[int, ...]
+    tmp_path: Path, counted: str, features: int, expected: tuple[int, ...]
 ) -> None:
     of = half(tmp_path, counted, features)
     table = report.judged(of)["comparison"]
     rows = coverage(of.published, [(of.suite, table, report.paper_of(of).methods)])
     assert (
-        rows.filter(paper="dipsgnn", artefact="table1", dataset="ml-1m").select("real", "part", "near").row(0) == found
+        rows.filter(paper="dipsgnn", artefact="table1", dataset="ml-1m").select("real", "part", "near").row(0)
+        == expected
     )
 
 
@@ -200,15 +201,17 @@ def test_a_sweep_is_of_one_numeric_key_and_has_the_base_value(varied: Results) -
 
 
 @pytest.mark.parametrize(
-    ("at", "found"),
+    ("at", "expected"),
     [
         ({}, {0.1: "epsilon=0.1", 0.4: "base", 1.0: "epsilon=1.0"}),
         ({"d": 2.0}, {0.1: "epsilon=0.1,d=2"}),
         ({"unknown": 3.0}, {0.1: "epsilon=0.1", 0.4: "base", 1.0: "epsilon=1.0"}),  # of a key that it does not have
     ],
 )
-def test_along_a_key_all_others_are_held(varied: Results, at: Mapping[str, float], found: Mapping[float, str]) -> None:
-    assert along(varied, SWEPT, "epsilon", at, {}) == found
+def test_along_a_key_all_others_are_held(
+    varied: Results, at: Mapping[str, float], expected: Mapping[float, str]
+) -> None:
+    assert along(varied, SWEPT, "epsilon", at, {}) == expected
 
 
 def test_a_budget_of_perturbed_data_at_base_is_the_one_that_the_ledger_claims(tmp_path: Path) -> None:
