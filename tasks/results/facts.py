@@ -10,6 +10,8 @@ from tasks.evaluation.run_numbers import split_of
 
 BASE = "base"
 """The setting that an experiment has without its sweep."""
+BASELINES = ("popularity", "dp-popularity", "rating-means", "dp-rating-means")
+"""Models that a system has to be better than to be worth its training."""
 Kind = Literal["real", "part", "synthetic"]
 """What data numbers are of."""
 KINDS: tuple[Kind, ...] = ("real", "part", "synthetic")

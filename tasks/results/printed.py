@@ -11,11 +11,10 @@ from typing import Any
 import polars as pl
 
 from tasks.results.coverage import REPLICA
-from tasks.results.facts import BASE, System
+from tasks.results.facts import BASE, BASELINES, System
 from tasks.results.load import COMPARISON, Results
 from tasks.results.paper import Column, Paper, Table, Version
 from tasks.results.settings import find_setting
-from tasks.results.standings import BASELINES
 
 STATISTICS = "statistics"
 """`method` of printed statistics of a data set."""

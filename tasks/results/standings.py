@@ -12,13 +12,11 @@ import polars as pl
 from tasks.evaluation.pairs import verdicts
 from tasks.privacy.terms import Level
 from tasks.results.budgets import BUDGETS, budgets
-from tasks.results.facts import BASE, System
+from tasks.results.facts import BASE, BASELINES, System
 from tasks.results.load import Results
 from tasks.results.paper import Paper
 
 Role = Literal["ceiling", "baseline", "private", "other"]
-BASELINES = ("popularity", "dp-popularity", "rating-means", "dp-rating-means")
-"""Models that a system has to be better than to be worth its training."""
 SMALL_EPSILON = 1.0
 """The user-level ε up to which the best private system is named."""
 STANDINGS: dict[str, Any] = {

@@ -77,7 +77,7 @@ def distances(length: int) -> dict[tuple[Unit, Unit], float]:
     for (unit, kind), neighbours in NEIGHBOURS.items():
         steps[unit, kind] = np.array([[a != b and neighbours(a, b) for b in data[kind]] for a in data[kind]])
     apart = {key: shortest_path(matrix, unweighted=True) for key, matrix in steps.items()}
-    farthest = dict.fromkeys(product(units.STEPS, repeat=2), 0.0)
+    farthest: dict[tuple[Unit, Unit], float] = dict.fromkeys(product(units.STEPS, units.STEPS), 0.0)
     for (unit, kind), (other, other_kind) in product(steps, repeat=2):
         if kind == other_kind:
             largest = apart[other, kind][steps[unit, kind]].max()

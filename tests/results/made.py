@@ -29,7 +29,7 @@ from tasks.stages.papers import describe
 from tests.parameters import ROOT
 
 REFERENCE = ROOT / "data/reference/paper_tables.csv"
-COMMITTED = sorted(path.name for path in (ROOT / "data/results").iterdir())
+COMMITTED = sorted(path.parent.name for path in (ROOT / "data/results").glob(f"*/{tables.SUITE}"))
 SEEDS = (0, 1, 2)
 HIT = "sampled-100/hit"
 Row = tuple[str, str, str, int, int, float]
@@ -82,7 +82,7 @@ def write(
     rows of counts.csv.
     """
     known = {system.label: system for system in facts.systems}
-    about = {"suite": facts.suite, "dataset": facts.dataset}
+    about: dict[str, Any] = {"suite": facts.suite, "dataset": facts.dataset}
     measured = [
         about | {"experiment": known[label].experiment, "model": known[label].model, "setting": setting}
         | {"metric": metric, "k": k or None, "seed": seed, "value": value}

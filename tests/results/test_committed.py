@@ -13,7 +13,9 @@ import numpy as np
 import polars as pl
 import pytest
 import yaml
+from polars.testing import assert_frame_equal
 
+from tasks.config.tasks import ATTACKS, resolve
 from tasks.results import reproduction, tables
 from tasks.results.load import Run, read_runs
 from tasks.stages import report
@@ -53,6 +55,15 @@ def test_committed_ledger_lines_are_made_of_their_entries_again(suite: str) -> N
     again = tables.ledger(spent, models)
     assert again["ledger"].equals(of.ledger)
     assert again["events"].equals(of.events)
+
+
+@pytest.mark.parametrize("suite", COMMITTED)
+def test_attacks_that_follow_from_metrics_are_the_committed_ones(suite: str) -> None:
+    of = committed(suite)
+    kind = ATTACKS[of.suite.attack["kind"]] if of.suite.attack else None
+    if kind is not None and kind.table is not None:
+        actual = resolve(kind.table)(of, paper(suite))
+        assert_frame_equal(actual, of.attacks, check_dtypes=False, rel_tol=1e-9)
 
 
 @pytest.mark.parametrize("suite", COMMITTED)

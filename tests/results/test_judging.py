@@ -31,14 +31,14 @@ def verdicts(tmp_path: Path) -> Any:
     """Judge claims by made-up levels or rows; GERAI has ε = 0.4 at setting `base`."""
     count = iter(range(100))
 
-    def verdicts_on(rows: Level | Sequence[Row], *specs: Spec, deviation: float = 1e-3, **changes: Any) -> list[Judged]:
+    def evaluate(rows: Level | Sequence[Row], *specs: Spec, deviation: float = 1e-3, **changes: Any) -> list[Judged]:
         given = levels(rows, deviation) if isinstance(rows, Mapping) else rows
         swept = {label: dict.fromkeys(of for name, of, *_ in given if name == label) for label, *_ in given}
         systems = [system(label, *of, epsilon=0.4 if label == "gerai" else 9.0) for label, of in swept.items()]
         results = made.of_rows(tmp_path / str(next(count)), given, *systems)
         return made.judged(results, *specs, **changes)
 
-    return verdicts_on
+    return evaluate
 
 
 @pytest.fixture
@@ -324,9 +324,9 @@ def test_the_papers_own_numbers_support_what_it_says_of_its_tables(tmp_path: Pat
 def test_claims_are_judged_on_the_papers_data_alone(tmp_path: Path) -> None:
     rows = levels(at(gerai=0.5, bpr=0.4))
     for place, changes in enumerate(({"synthetic": True}, {"publication": "ml-1m"}, {"paper": None})):
-        tables = report.judged(made.of_rows(tmp_path / f"{place}", rows, facts=changes))
-        assert tables["claims"].is_empty()
-        assert tables["evidence"].is_empty()
+        actual = report.judged(made.of_rows(tmp_path / f"{place}", rows, facts=changes))
+        assert actual["claims"].is_empty()
+        assert actual["evidence"].is_empty()
     claims = report.judged(made.of_rows(tmp_path / "own", levels(at(popularity=0.3))))["claims"]
     arithmetic = claims["claim"].str.contains("noise parameters")
     assert set(claims.filter(~arithmetic)["verdict"]) == {"not run"}

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 
 from tasks.config.params import load
-from tasks.errors import ConfigurationError
 from tasks.papers import PAPERS
-from tasks.results import paper as reading
 from tasks.results.paper import Paper, Table
 from tasks.stages.papers import describe
 from tests.parameters import ROOT
@@ -122,30 +118,3 @@ def test_systems_of_readings_are_in_a_suite_of_the_paper(paper: Paper) -> None:
     known |= {name.removeprefix(f"{suite}-") for suite, of in planned for name in of.experiments}
     read = {label for given in paper.reasons if given.reading for label in given.reading.systems.values()}
     assert read <= known
-
-
-GIVEN = {
-    "name": "A", "reference": "R", "methods": "{A: a}", "headline_k": "10", "open": "[]", "validation": "N",
-    "qualities": "[&q {metric: m, label: L}]", "utility": "*q",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("changes", "problem"),
-    [
-        ({"wrong": "1"}, "wrong"),
-        ({"headline_k": "many"}, "headline_k"),
-        ({"qualities": "[&q {metric: m, label: L, unknown: 1}]"}, "unknown"),
-        ({"validation": '"{nothing}"'}, "nothing"),
-        ({"open": "[a"}, "expected"),
-    ],
-)
-def test_a_file_that_is_no_paper_is_refused_in_one_line(tmp_path: Path, changes: dict[str, Any], problem: str) -> None:
-    path = tmp_path / "paper.yaml"
-    path.write_text("\n".join(f"{key}: {value}" for key, value in GIVEN.items()))
-    assert reading.load(path).utility.label == "L"
-    reading.load.cache_clear()
-    path.write_text("\n".join(f"{key}: {value}" for key, value in (GIVEN | changes).items()))
-    with pytest.raises(ConfigurationError, match=problem) as caught:
-        reading.load(path)
-    assert "\n" not in str(caught.value)

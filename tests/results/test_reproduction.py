@@ -31,7 +31,7 @@ def rows(of: Mapping[str, tuple[float, ...]], metric: str = HIT, setting: str = 
 
 
 @pytest.fixture
-def ordered(tmp_path: Path) -> Any:
+def pairs_of(tmp_path: Path) -> Any:
     """All pairs of a printed column by name, the better one first."""
     count = iter(range(100))
 
@@ -69,36 +69,36 @@ def kinds(pairs: Mapping[str, Pair]) -> dict[str, str]:
     return {name: pair.kind for name, pair in pairs.items() if pair.order == "reversed"}
 
 
-def test_a_pair_is_reversed_where_our_means_say_so_and_shown_where_seeds_do(ordered: Any) -> None:
-    pairs = ordered()
+def test_a_pair_is_reversed_where_our_means_say_so_and_shown_where_seeds_do(pairs_of: Any) -> None:
+    pairs = pairs_of()
     assert orders(pairs) == {
         "GCN before BPR": "reversed", "GCN before Blurm": "reversed", "BPR before Blurm": "as printed"
     }  # fmt: skip
     assert [name for name, pair in pairs.items() if pair.shown] == ["GCN before BPR"], "0.45, 0.36, 0.44 shows nothing"
 
 
-def test_less_is_better_of_what_attackers_reach(ordered: Any) -> None:
+def test_less_is_better_of_what_attackers_reach(pairs_of: Any) -> None:
     """F1 of an attack: print has the lower one as the better."""
-    pairs = ordered(table="table2", metric="f1_age@5", id_="attribute/age/neural/f1")
+    pairs = pairs_of(table="table2", metric="f1_age@5", id_="attribute/age/neural/f1")
     assert orders(pairs)["BPR before GCN"] == "reversed"
     assert [name for name, pair in pairs.items() if pair.shown] == ["BPR before GCN"]
 
 
-def test_what_is_printed_as_equal_is_no_pair_and_what_is_equal_here_is_not_reversed(ordered: Any) -> None:
-    assert ordered(printed={"BPR": 0.3, "GCN": 0.3}) == {}
-    pairs = ordered(ours={"bpr": (0.5, 0.5, 0.5), "gcn": (0.5, 0.5, 0.5)}, printed={"BPR": 0.3, "GCN": 0.4})
+def test_what_is_printed_as_equal_is_no_pair_and_what_is_equal_here_is_not_reversed(pairs_of: Any) -> None:
+    assert pairs_of(printed={"BPR": 0.3, "GCN": 0.3}) == {}
+    pairs = pairs_of(ours={"bpr": (0.5, 0.5, 0.5), "gcn": (0.5, 0.5, 0.5)}, printed={"BPR": 0.3, "GCN": 0.4})
     assert orders(pairs) == {"GCN before BPR": "equal"}
 
 
 @pytest.mark.parametrize("n", [1, 3])
-def test_a_single_run_and_runs_without_randomness_show_nothing(ordered: Any, n: int) -> None:
-    (pair,) = ordered(ours={"bpr": (0.5,) * n, "gcn": (0.4,) * n}, printed={"BPR": 0.3, "GCN": 0.4}).values()
+def test_a_single_run_and_runs_without_randomness_show_nothing(pairs_of: Any, n: int) -> None:
+    (pair,) = pairs_of(ours={"bpr": (0.5,) * n, "gcn": (0.4,) * n}, printed={"BPR": 0.3, "GCN": 0.4}).values()
     assert (pair.order, pair.shown) == ("reversed", False)
 
 
-def test_the_first_reason_that_covers_a_pair_counts_and_none_is_not_decided(ordered: Any) -> None:
+def test_the_first_reason_that_covers_a_pair_counts_and_none_is_not_decided(pairs_of: Any) -> None:
     first, second = reason("of Blurm", rows=("Blurm",)), reason("of all", better=("GCN",))
-    assert covered(ordered(first, second)) == {"GCN before BPR": "of all", "GCN before Blurm": "of Blurm"}
+    assert covered(pairs_of(first, second)) == {"GCN before BPR": "of all", "GCN before Blurm": "of Blurm"}
     for narrow in (
         reason(better=("BPR",)),
         reason(better=("GCN",), not_worse=("B*",)),
@@ -107,13 +107,13 @@ def test_the_first_reason_that_covers_a_pair_counts_and_none_is_not_decided(orde
         reason(metrics=("ndcg@",)),
         reason(claims=("GERAI",)),
     ):
-        assert set(kinds(ordered(narrow)).values()) == {UNDECIDED}
+        assert set(kinds(pairs_of(narrow)).values()) == {UNDECIDED}
 
 
-def test_that_data_are_a_part_is_a_reason_on_a_part_alone(ordered: Any) -> None:
+def test_that_data_are_a_part_is_a_reason_on_a_part_alone(pairs_of: Any) -> None:
     part = reason(kind=PART)
-    assert set(kinds(ordered(part)).values()) == {UNDECIDED}
-    assert set(kinds(ordered(part, stands_for="ml-100k")).values()) == {PART}
+    assert set(kinds(pairs_of(part)).values()) == {UNDECIDED}
+    assert set(kinds(pairs_of(part, stands_for="ml-100k")).values()) == {PART}
 
 
 @pytest.mark.parametrize(
@@ -126,25 +126,25 @@ def test_that_data_are_a_part_is_a_reason_on_a_part_alone(ordered: Any) -> None:
     ],
 )
 def test_a_reading_covers_what_it_is_shown_to_order_as_printed(
-    ordered: Any, values: tuple[float, ...], expected: list[str]
+    pairs_of: Any, values: tuple[float, ...], expected: list[str]
 ) -> None:
     offered = reason(reading=Reading(settings={"Blurm": {"added": "offered"}}))
-    assert [*covered(ordered(offered, more=tuple(rows({"blurm": values}, setting="added=offered"))))] == expected
+    assert [*covered(pairs_of(offered, more=tuple(rows({"blurm": values}, setting="added=offered"))))] == expected
 
 
-def test_a_reading_of_another_metric_is_of_both_methods(ordered: Any) -> None:
+def test_a_reading_of_another_metric_is_of_both_methods(pairs_of: Any) -> None:
     full = tuple(rows({"bpr": (0.1, 0.11, 0.1), "gcn": (0.2, 0.22, 0.2)}, "full/hit"))
-    assert [*covered(ordered(reason(reading=AMONG_ALL), more=full))] == ["GCN before BPR"]
+    assert [*covered(pairs_of(reason(reading=AMONG_ALL), more=full))] == ["GCN before BPR"]
 
 
-def test_a_system_in_place_of_another_is_read_under_its_own_metric(ordered: Any) -> None:
+def test_a_system_in_place_of_another_is_read_under_its_own_metric(pairs_of: Any) -> None:
     instead = reason(reading=Reading(metric=("sampled", "tested"), metric_rows=("GCN",), systems={"GCN": "as-coded"}))
-    assert covered(ordered(instead)) == {}
+    assert covered(pairs_of(instead)) == {}
     better = tuple(rows({"as-coded": (0.60, 0.62, 0.61)}, "tested-100/hit"))
-    assert [*covered(ordered(instead, more=better))] == ["GCN before BPR", "GCN before Blurm"]
+    assert [*covered(pairs_of(instead, more=better))] == ["GCN before BPR", "GCN before Blurm"]
 
 
-def test_a_reading_that_reverses_as_many_pairs_as_it_turns_decides_nothing(ordered: Any) -> None:
+def test_a_reading_that_reverses_as_many_pairs_as_it_turns_decides_nothing(pairs_of: Any) -> None:
     """Among all items GCN is above BPR, as printed; but RAP is above DPNE, and was below it, as printed."""
     ours = {"bpr": (0.5,) * 3, "gcn": (0.45,) * 3, "dpne": (0.2,) * 3, "rap": (0.1,) * 3}
     printed = {"GCN": 0.4, "BPR": 0.3, "DPNE": 0.2, "RAP": 0.1}
@@ -152,18 +152,18 @@ def test_a_reading_that_reverses_as_many_pairs_as_it_turns_decides_nothing(order
     broken = {"rap": (0.4, 0.41, 0.4), "dpne": (0.3, 0.3, 0.31)}
     full = reason(reading=AMONG_ALL)
     for other, kind in ((turned, "protocol unstated"), (turned | broken, UNDECIDED)):
-        pairs = ordered(full, ours=ours, printed=printed, more=tuple(rows(other, "full/hit")))
+        pairs = pairs_of(full, ours=ours, printed=printed, more=tuple(rows(other, "full/hit")))
         assert kinds(pairs) == {"GCN before BPR": kind}
         assert covered(pairs) == {"GCN before BPR": "made up"}
 
 
-def test_systems_of_all_splits_and_of_the_first_are_compared_on_the_first(ordered: Any) -> None:
+def test_systems_of_all_splits_and_of_the_first_are_compared_on_the_first(pairs_of: Any) -> None:
     """Ordered by means over other data a system would win by the splits that it has more."""
     further = tuple(("gcn", "base", HIT, 5, APART + seed, 0.9) for seed in range(3))
-    pair = ordered(more=further)["GCN before BPR"]
+    pair = pairs_of(more=further)["GCN before BPR"]
     assert (pair.order, pair.ours) == ("reversed", pytest.approx(-0.1))
 
 
 @pytest.mark.parametrize("facts", [{"synthetic": True}, {"paper": None}])
-def test_replicas_and_suites_of_no_paper_have_no_pairs(ordered: Any, facts: Mapping[str, Any]) -> None:
-    assert ordered(**facts) == {}
+def test_replicas_and_suites_of_no_paper_have_no_pairs(pairs_of: Any, facts: Mapping[str, Any]) -> None:
+    assert pairs_of(**facts) == {}

@@ -136,7 +136,7 @@ def test_shadow_models_stay_where_they_are_served(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.usefixtures("workspace")
 def test_a_system_that_finds_out_more_than_its_ledger_allows_ends_the_stage(monkeypatch: pytest.MonkeyPatch) -> None:
-    lie = entry("all interactions of one user added or removed", 0.5)
+    lie = entry("user", 0.5)
     monkeypatch.setattr(EASE, "ledger", lambda _: [lie])
     with pytest.raises(PrivacyError, match=r"tiny-ease: accounted at epsilon (0\.5|1) .* finds more than that allows"):
         attack_membership.main("tiny")

@@ -42,14 +42,15 @@ class NoisyToy(Toy):
         return [
             LedgerEntry(
                 protects="interaction",
-                neighbouring="one interaction added or removed",
-                mechanism="Laplace noise on cells",
+                unit="toy-cell",  # type: ignore[arg-type]  # the project has neither id
+                neighbouring="add-or-remove",
+                mechanism="toy-cells",  # type: ignore[arg-type]
                 accounting="rigorous",
                 claimed_epsilon=self.config.epsilon,
                 claimed_delta=0.0,
                 accounted_epsilon=account(events).epsilon,
                 accounted_delta=0.0,
-                given="the numbers of users and of items",
+                given=("configuration",),
                 events=events,
             )
         ]
