@@ -158,16 +158,6 @@ def test_verdict_page_json_and_exposure_agree(tmp_path: Path, system: Callable[.
         assert next(of for of in audit.exposure if of.of == "users").mean == pytest.approx(auc, abs=0.02)
 
 
-def test_non_members_who_were_not_folded_in_decide_nothing(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    lists = worlds.own_items(WORLD, rng)
-    outside = ~WORLD.trained.any(axis=1)
-    lists[outside] = np.arange(worlds.K)  # the most popular for all of them, as in a popular re-implementation
-    audit = audited(worlds.asked(tmp_path, WORLD, lists))
-    assert answer(audit, "users").state == "cannot be decided"
-    assert "non-members were not folded in" in answer(audit, "users").sentence
-
-
 def test_the_page_draws_a_curve_for_each_question_with_scores_and_escapes_what_files_say(tmp_path: Path) -> None:
     name = "<script>alert(1)</script>"
     asked = worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0)), {name: WORLD.gender})
