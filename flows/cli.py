@@ -27,6 +27,7 @@ app = typer.Typer(
     "`dvc repro report@demo` runs the same stages.",
 )
 Suite = Annotated[str, typer.Argument(help="A folder of suites/, e.g. demo or gerai.", show_default=False)]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait for another run in this project to end.")]
 
 
 app.add_typer(audit.app, name="audit")
@@ -106,7 +107,7 @@ def run(
         int | None,
         typer.Option("--jobs", "-j", min=1, help="Stages and units at the same time (default: one per core)."),
     ] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait for another run in this project to end.")] = False,
+    wait: Wait = False,
     force: Annotated[
         bool, typer.Option("--force", help="Run every stage and work on every unit again, up to date or not.")
     ] = False,
@@ -224,7 +225,7 @@ def init(
     item_column: audit.ItemColumn = None,
     rating_column: audit.RatingColumn = None,
     time_column: Annotated[str | None, typer.Option(metavar="NAME", help="When it was.", show_default=False)] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait for another run in this project to end.")] = False,
+    wait: Wait = False,
 ) -> None:
     """Write data set, protocol and suite for your own files; `dprec run NAME` then runs them.
 
@@ -269,7 +270,9 @@ def composed() -> None:
     from flows import tables
     from tasks.stages.composed import COLUMNS, compose
 
-    tables.show_composed(COLUMNS, *compose())
+    right = [name for name in COLUMNS if name == "releases" or "ε" in name]
+    title = "ε of all settings and seeds of all suites on a data set, composed"
+    tables.show_rows(title, COLUMNS, right, *compose(), width=200)
 
 
 @app.command()
@@ -282,7 +285,8 @@ def coverage() -> None:
     from flows import tables
     from tasks.stages import coverage as covered
 
-    tables.show_coverage(covered.HEADINGS, *covered.rows())
+    title = "numbers that papers print, by the best data that each was measured on"
+    tables.show_rows(title, covered.HEADINGS, covered.HEADINGS[2:], *covered.rows(), bold_last=True)
 
 
 @app.command()
@@ -325,12 +329,9 @@ def tune(
     from tasks.config import params, references
     from tasks.stages import tune as tuning
 
-    try:
+    with end_on_signal(f"interrupted; `dprec tune {experiment}` goes on where it stopped"):
         references.check_references(params.load())
         tuning.main(experiment)
-    except KeyboardInterrupt:
-        print(f"interrupted; `dprec tune {experiment}` goes on where it stopped", file=sys.stderr)
-        raise typer.Exit(130) from None
 
 
 @app.command()

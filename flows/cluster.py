@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -70,7 +69,7 @@ class Cluster:
         self._client, self._name, self._address = client, name, store
         self._offers = offers
         self._warned: set[str] = set()
-        self._stopped = threading.Event()
+        self._stopped = False
 
     def run(self, stage: str, unit: tuple[str, str, str, str], inputs: str, needs: Needs, *, force: bool) -> str:
         """Have a worker work on a unit; which one did, and for how long.
@@ -87,7 +86,7 @@ class Cluster:
         from distributed.client import FutureCancelledError
 
         if self._client.status != "running":
-            raise self._lost()
+            raise self._ended()
         try:
             self._warn(stage, needs)
             future = self._client.submit(
@@ -99,9 +98,7 @@ class Cluster:
             )
             answer = future.result()
         except FutureCancelledError:
-            if self._stopped.is_set():
-                raise StageFailed("not run: the run was stopped") from None
-            raise self._lost() from None
+            raise self._ended() from None
         except KilledWorker as error:
             reason = f"the worker that works on it was killed {error.allowed_failures + 1} times (out of memory?)"
             raise StageFailed(reason) from None
@@ -110,17 +107,19 @@ class Cluster:
         except Exception as error:  # of Dask, or of what it calls
             if self._client.status == "running":
                 raise StageFailed(line_of(error)) from None
-            raise self._lost() from None
+            raise self._ended() from None
         if "error" in answer:
             raise StageFailed(answer["error"])
         return f"{answer['worker']}, {answer['seconds']} s"
 
     def stop(self) -> None:
         """Cancel what was sent; whoever waits for it hears of it."""
-        self._stopped.set()
+        self._stopped = True
         self._client.close(timeout=2)
 
-    def _lost(self) -> Lost:
+    def _ended(self) -> StageFailed:
+        if self._stopped:
+            return StageFailed("not run: the run was stopped")
         return Lost(
             f"{self._name}: the scheduler is gone; finished units are kept, and the next run goes on from there"
         )

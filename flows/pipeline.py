@@ -204,7 +204,7 @@ class Run:
                 cluster,
                 self.processes,
                 self.slots,
-                self._changed.set,
+                self.submit_unit,
                 reads=lambda stage: project.input_files(addresses[stage]),
                 needs=needs,
                 force=force,
@@ -225,8 +225,7 @@ class Run:
             if len(states) == len(self._futures):
                 break
             while not any(step in waiting for step in ready) and (unit := self.units.take()):
-                configured = run_unit.with_options(task_run_name=unit.name)
-                units.append(configured.submit(unit, self, return_state=False))
+                units.append(self.submit_unit(unit))
             self._changed.wait(WAKE_SECONDS)
             self._changed.clear()
         for unit_run in units:
@@ -248,6 +247,10 @@ class Run:
         self._futures[step.name] = future = configured.submit(step, self, wait_for=needs, return_state=False)
         future.add_done_callback(partial(self._end, step))
         return True
+
+    def submit_unit(self, unit: Unit) -> PrefectFuture[Any]:
+        """Make a unit a task run."""
+        return run_unit.with_options(task_run_name=unit.name).submit(unit, self, return_state=False)
 
     def _end(self, step: Step, _: PrefectFuture[Any]) -> None:
         if not self.is_idle(step):

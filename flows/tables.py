@@ -38,29 +38,25 @@ def show(todo: Plan) -> None:
     print_table(table)
 
 
-def show_composed(columns: Sequence[str], rows: Iterable[Sequence[str]], notes: Iterable[str]) -> None:
-    """A row for each kind of private release of each data set, and notes; see `tasks.stages.composed`."""
-    right = {name for name in columns if name == "releases" or "ε" in name}
-    aligned = [Column(name, justify="right" if name in right else "left") for name in columns]
-    table = _table("ε of all settings and seeds of all suites on a data set, composed", *aligned)
-    for row in rows:
-        table.add_row(*row)
-    print_table(table, 200)
+def show_rows(
+    title: str,
+    columns: Sequence[str],
+    right: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    notes: Iterable[str],
+    *,
+    bold_last: bool = False,
+    width: int = 160,
+) -> None:
+    """A table, some of whose columns are aligned at the right, with notes below it; the last row may be a total."""
+    table = _table(title, *(Column(name, justify="right" if name in right else "left") for name in columns))
+    for row in (listed := list(rows)):
+        is_total = bold_last and row is listed[-1]
+        if is_total:
+            table.add_section()
+        table.add_row(*row, style="bold" if is_total else None)
+    print_table(table, width)
     print("\n".join(notes))
-
-
-def show_coverage(columns: Sequence[str], rows: Iterable[Sequence[str]], notes: Iterable[str]) -> None:
-    """A row for each table and figure of the papers, the total last, and below it why numbers are missing."""
-    *artefacts, total = rows
-    aligned = [Column(name, justify="left" if place < 2 else "right") for place, name in enumerate(columns)]
-    table = _table("numbers that papers print, by the best data that each was measured on", *aligned)
-    for row in artefacts:
-        table.add_row(*row)
-    table.add_section()
-    table.add_row(*total, style="bold")
-    print_table(table)
-    for note in notes:
-        print(note)
 
 
 def headline(suite: str) -> list[tuple[dict[str, str], bool]]:
