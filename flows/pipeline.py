@@ -55,11 +55,6 @@ def report_path(suite: str) -> Path:
     return REPORTS / suite / "index.html"
 
 
-def report_stage(suite: str) -> str:
-    """The stage that everything of a suite leads to."""
-    return f"report@{suite}"
-
-
 @task(cache_policy=NO_CACHE, persist_result=False)
 def run_stage(step: Step, run: Run) -> State[Any]:
     """One stage: `Cached` if there was nothing to do, `Completed` once it ran.
@@ -153,7 +148,7 @@ def regenerate(
         stack.enter_context(hold_project(f"suite {suite}", wait=wait))
         take_prepared(suite)
         project = stack.enter_context(current_project(suite))
-        todo = plan.read(report_stage(suite), project)
+        todo = plan.read(f"report@{suite}", project)
         if project.why_by_repro:
             say("DVC", f"{project.why_by_repro}: stages run by `dvc repro`, which is slower")
         if force or len(todo.pending) >= MANY:
