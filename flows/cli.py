@@ -152,7 +152,7 @@ def run(
                 server()
                 from flows.pipeline import regenerate
 
-                regenerate(suite, jobs, wait, force, cluster, store, insecure_cluster)
+                regenerate(suite, jobs, wait, force, cluster=cluster, store=store, insecure_cluster=insecure_cluster)
             else:
                 show_up_to_date(todo)
         from flows.tables import show_headline
