@@ -29,6 +29,7 @@ app = typer.Typer(
 AUDIT, REPRODUCE = "Audit: dprec audit --train ratings.csv", "Reproduce: dprec run demo"
 OWN, MAINTENANCE = "Your data: dprec init shop ratings.csv", "Maintenance: dprec check demo"
 Suite = Annotated[str, typer.Argument(help="A folder of suites/, e.g. demo or gerai.", show_default=False)]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait for another run in this project to end.")]
 
 
 app.add_typer(audit.app, name="audit", rich_help_panel=AUDIT)
@@ -107,7 +108,7 @@ def run(
         int | None,
         typer.Option("--jobs", "-j", min=1, help="Stages and units at the same time (default: one per core)."),
     ] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait for another run in this project to end.")] = False,
+    wait: Wait = False,
     force: Annotated[
         bool, typer.Option("--force", help="Run every stage and work on every unit again, up to date or not.")
     ] = False,
@@ -152,7 +153,7 @@ def run(
                 server()
                 from flows.pipeline import regenerate
 
-                regenerate(suite, jobs, wait, force, cluster, store, insecure_cluster)
+                regenerate(suite, jobs, wait, force, cluster=cluster, store=store, insecure_cluster=insecure_cluster)
             else:
                 show_up_to_date(todo)
         from flows.tables import show_headline
@@ -225,7 +226,7 @@ def init(
     item_column: audit.ItemColumn = None,
     rating_column: audit.RatingColumn = None,
     time_column: Annotated[str | None, typer.Option(metavar="NAME", help="When it was.", show_default=False)] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait for another run in this project to end.")] = False,
+    wait: Wait = False,
 ) -> None:
     """Write data set, protocol and suite for your own files; `dprec run NAME` then runs them.
 
@@ -326,12 +327,9 @@ def tune(
     from tasks.config import params, references
     from tasks.stages import tune as tuning
 
-    try:
+    with end_on_signal(f"interrupted; `dprec tune {experiment}` goes on where it stopped"):
         references.check_references(params.load())
         tuning.main(experiment)
-    except KeyboardInterrupt:
-        print(f"interrupted; `dprec tune {experiment}` goes on where it stopped", file=sys.stderr)
-        raise typer.Exit(130) from None
 
 
 @app.command(rich_help_panel=MAINTENANCE)

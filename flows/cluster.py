@@ -12,10 +12,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -70,7 +69,7 @@ class Cluster:
         self._client, self._name, self._address = client, name, store
         self._offers = offers
         self._warned: set[str] = set()
-        self._stopped = threading.Event()
+        self._stopped = False
 
     def run(self, stage: str, unit: tuple[str, str, str, str], inputs: str, needs: Needs, *, force: bool) -> str:
         """Have a worker work on a unit; which one did, and for how long.
@@ -87,7 +86,7 @@ class Cluster:
         from distributed.client import FutureCancelledError
 
         if self._client.status != "running":
-            raise self._lost()
+            raise self._ended()
         try:
             self._warn(stage, needs)
             future = self._client.submit(
@@ -99,9 +98,7 @@ class Cluster:
             )
             answer = future.result()
         except FutureCancelledError:
-            if self._stopped.is_set():
-                raise StageFailed("not run: the run was stopped") from None
-            raise self._lost() from None
+            raise self._ended() from None
         except KilledWorker as error:
             reason = f"the worker that works on it was killed {error.allowed_failures + 1} times (out of memory?)"
             raise StageFailed(reason) from None
@@ -110,17 +107,19 @@ class Cluster:
         except Exception as error:  # of Dask, or of what it calls
             if self._client.status == "running":
                 raise StageFailed(line_of(error)) from None
-            raise self._lost() from None
+            raise self._ended() from None
         if "error" in answer:
             raise StageFailed(answer["error"])
         return f"{answer['worker']}, {answer['seconds']} s"
 
     def stop(self) -> None:
         """Cancel what was sent; whoever waits for it hears of it."""
-        self._stopped.set()
+        self._stopped = True
         self._client.close(timeout=2)
 
-    def _lost(self) -> Lost:
+    def _ended(self) -> StageFailed:
+        if self._stopped:
+            return StageFailed("not run: the run was stopped")
         return Lost(
             f"{self._name}: the scheduler is gone; finished units are kept, and the next run goes on from there"
         )
@@ -186,30 +185,22 @@ def _start_local(address: str, store: str) -> Iterator[Cluster]:
     count = address.removeprefix(LOCAL)
     if not count.isdecimal() or int(count) < 1:
         raise ConfigurationError(f"{address}: name the number of workers, e.g. {LOCAL}4")
-    with tempfile.TemporaryDirectory(prefix="dprec-") as folder:
-        files = write_certificate(Path(folder))
-        processes = [_begin("scheduler", files, "--port", "0", "--scheduler-file", f"{folder}/scheduler.json")]
-        try:
-            _wait_for(Path(folder) / "scheduler.json", processes[0])
-            offers = {"MEMORY": float(psutil.virtual_memory().total // int(count))}
-            processes.append(
-                _begin(
-                    *("worker", files, "--scheduler-file", f"{folder}/scheduler.json", "--nworkers", count),
-                    *("--nthreads", "1", "--memory-limit", "0", "--local-directory", f"{folder}/workers"),
-                    *("--resources", " ".join(f"{key}={value:.0f}" for key, value in offers.items())),
-                )
-            )
-            security = Security(require_encryption=True, **files)
-            cluster = Cluster(_client(f"{folder}/scheduler.json", security), address, store, offers)
-            try:
-                yield cluster
-            finally:
-                cluster.stop()
-        finally:
-            for process in reversed(processes):  # workers take their leave of a scheduler that is there
-                _end(process)
-            if store == str(OWN_STORE.resolve()):
-                shutil.rmtree(store, ignore_errors=True)
+    with ExitStack() as stack:
+        if store == str(OWN_STORE.resolve()):
+            stack.callback(shutil.rmtree, store, ignore_errors=True)
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="dprec-"))
+        files, place = write_certificate(Path(folder)), f"{folder}/scheduler.json"
+        scheduler = _begin(stack, "scheduler", files, "--port", "0", "--scheduler-file", place)
+        _wait_for(Path(place), scheduler)
+        offers = {"MEMORY": float(psutil.virtual_memory().total // int(count))}
+        own = ["--nworkers", count, "--nthreads", "1", "--memory-limit", "0", "--local-directory", f"{folder}/workers"]
+        own += ["--resources", " ".join(f"{key}={value:.0f}" for key, value in offers.items())]
+        _begin(
+            stack, "worker", files, "--scheduler-file", place, *own
+        )  # it takes its leave of a scheduler that is there
+        cluster = Cluster(_client(place, Security(require_encryption=True, **files)), address, store, offers)
+        stack.callback(cluster.stop)
+        yield cluster
 
 
 def write_certificate(folder: Path) -> dict[str, str]:
@@ -231,11 +222,11 @@ def write_certificate(folder: Path) -> dict[str, str]:
     return {"tls_ca_file": ca} | roles
 
 
-def _begin(what: str, files: dict[str, str], *arguments: str) -> subprocess.Popen[bytes]:
-    """`dask scheduler` or `dask worker` on this machine's own address, with nothing of Prefect's, ending with this."""
+def _begin(stack: ExitStack, what: str, files: dict[str, str], *arguments: str) -> subprocess.Popen[bytes]:
+    """`dask scheduler` or `dask worker` on this machine's own address, with nothing of Prefect's, until all ends."""
     tls = ["--tls-ca-file", files["tls_ca_file"], "--tls-cert", files["tls_client_cert"]]
     tls += ["--tls-key", files["tls_client_key"], "--protocol", "tls", "--host", "127.0.0.1"]
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-m", "dask", what, *tls, "--no-dashboard", *arguments],
         env=remote.environment(),
         stdin=subprocess.DEVNULL,
@@ -244,6 +235,8 @@ def _begin(what: str, files: dict[str, str], *arguments: str) -> subprocess.Pope
         start_new_session=True,  # Ctrl-C is the run's, which ends them itself
         preexec_fn=partial(end_with, os.getpid()),
     )
+    stack.callback(_end, process)
+    return process
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

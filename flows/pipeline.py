@@ -54,11 +54,6 @@ def report_path(suite: str) -> Path:
     return REPORTS / suite / "index.html"
 
 
-def report_stage(suite: str) -> str:
-    """The stage that everything of a suite leads to."""
-    return f"report@{suite}"
-
-
 @task(cache_policy=NO_CACHE, persist_result=False)
 def run_stage(step: Step, run: Run) -> State[Any]:
     """One stage: `Cached` if there was nothing to do, `Completed` once it ran.
@@ -152,7 +147,7 @@ def regenerate(
         stack.enter_context(hold_project(f"suite {suite}", wait=wait))
         take_prepared(suite)
         project = stack.enter_context(current_project(suite))
-        todo = plan.read(report_stage(suite), project)
+        todo = plan.read(f"report@{suite}", project)
         if project.why_by_repro:
             say("DVC", f"{project.why_by_repro}: stages run by `dvc repro`, which is slower")
         if force or len(todo.pending) >= MANY:
@@ -211,7 +206,7 @@ class Run:
                 cluster,
                 self.processes,
                 self.slots,
-                self._changed.set,
+                self.submit_unit,
                 reads=lambda stage: project.input_files(addresses[stage]),
                 needs=needs,
                 force=force,
@@ -232,8 +227,7 @@ class Run:
             if len(states) == len(self._futures):
                 break
             while not any(step in waiting for step in ready) and (unit := self.units.take()):
-                configured = run_unit.with_options(task_run_name=unit.name)
-                units.append(configured.submit(unit, self, return_state=False))
+                units.append(self.submit_unit(unit))
             self._changed.wait(WAKE_SECONDS)
             self._changed.clear()
         for unit_run in units:
@@ -255,6 +249,10 @@ class Run:
         self._futures[step.name] = future = configured.submit(step, self, wait_for=needs, return_state=False)
         future.add_done_callback(partial(self._end, step))
         return True
+
+    def submit_unit(self, unit: Unit) -> PrefectFuture[Any]:
+        """Make a unit a task run."""
+        return run_unit.with_options(task_run_name=unit.name).submit(unit, self, return_state=False)
 
     def _end(self, step: Step, _: PrefectFuture[Any]) -> None:
         if not self.is_idle(step):

@@ -1,7 +1,7 @@
 """The Prefect server that records runs: the user's own, or one for as long as a command takes.
 
-Prefect's own temporary server ends at Ctrl-C before the run has said how it ended, and outlives kill -9; its database
-is for all to read, and its port is free for a moment.
+Prefect's own temporary server ends at Ctrl-C before the run has said how it ended, outlives kill -9, lets all read its
+database, and leaves its port free for a moment.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ APP = ("--factory", "prefect.server.api.server:create_app", "--log-level", "crit
 def server(*, pages: bool = False) -> str:
     """The address of a Prefect server: the one that PREFECT_API_URL names, or one that ends with this process.
 
-    Call it before Prefect is imported, which reads its settings once, and whose last log lines, sent while the
-    interpreter shuts down, must still find the server.
+    Call it before Prefect is imported: it reads its settings once, and its last log lines must still find the server.
     """
     if given := os.environ.get("PREFECT_API_URL"):
         return given
@@ -56,8 +55,9 @@ class Server:
         self._serves, self._socket = False, socket.create_server((HOST, 0))
         self.address = f"http://{HOST}:{self._socket.getsockname()[1]}/api"
         self.credential = f"dprec:{secrets.token_urlsafe(32)}"
-        own = {"PREFECT_API_URL": self.address, "PREFECT__SERVER_FINAL": "1", CREDENTIAL: self.credential}
-        own |= {"PREFECT_SERVER_LOGGING_LEVEL": "ERROR", "PREFECT_SERVER_API_AUTH_STRING": self.credential}
+        own = {"PREFECT_API_URL": self.address, "PREFECT__SERVER_FINAL": "1"}
+        own |= dict.fromkeys((CREDENTIAL, "PREFECT_SERVER_API_AUTH_STRING"), self.credential)
+        own |= dict.fromkeys(("PREFECT_SERVER_LOGGING_LEVEL", "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"), "ERROR")
         own |= dict.fromkeys(("PREFECT_UI_ENABLED", "PREFECT_SERVER_SERVICES_TRIGGERS_ENABLED"), str(pages))
         own["PREFECT_SERVER_API_CORS_ALLOWED_ORIGINS"] = self.address.removesuffix("/api")
         with TemporaryFile() as said:
@@ -79,8 +79,8 @@ class Server:
                 said.seek(0)
                 lines = [line for line in said.read().decode(errors="replace").splitlines() if "Error: " in line]
                 why = f"Prefect's server did not start ({[str(error), *lines][-1]}); if that is for its database, move "
-                where = f"{os.environ.get('PREFECT_HOME', '.prefect')}/prefect.db"
-                raise ConfigurationError(f"{why}{where} away and run this again") from None
+                why += f"{os.environ.get('PREFECT_HOME', '.prefect')}/prefect.db away and run this again"
+                raise ConfigurationError(why) from None
         self._serves = True
 
     def _watch(self) -> None:

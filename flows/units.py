@@ -126,7 +126,8 @@ class Units:
             if running.reason or time.time() - running.since < WORTH_SECONDS / 2:
                 continue
             if running.units is None:
-                if not running.listed and _warm():
+                warm.prepare()  # the processes that list and work on them start with the large libraries loaded
+                if not running.listed and warm.has_ended():
                     running.listed = True
                     threading.Thread(target=self._list, args=(running,), daemon=True).start()
                     return None
@@ -215,13 +216,6 @@ def units_of(command: str) -> tuple[str, str] | None:
         case ["python", "-m", module, argument] if module.removeprefix(STAGES) in WORK and module.startswith(STAGES):
             return module.removeprefix(STAGES), argument
     return None
-
-
-def _warm() -> bool:
-    """Whether processes start with the large libraries loaded; this asks for it."""
-    if not warm.is_requested():
-        warm.prepare()
-    return warm.has_ended()
 
 
 def _is_locked(unit: Unit) -> bool:

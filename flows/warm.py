@@ -11,6 +11,7 @@ import runpy
 import signal
 import sys
 import threading
+from functools import cache
 from importlib import import_module
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -33,13 +34,12 @@ LOST = 255
 
 _context = get_context("forkserver")
 _ready = threading.Event()
-_settled = threading.Event()
-_asked = threading.Event()
+_ended = threading.Event()
 
 
+@cache
 def prepare() -> None:
-    """Start loading, in the background; `is_ready` says when that is done. It ends with this process."""
-    _asked.set()
+    """Start loading, once, in the background; `is_ready` says when that is done. It ends with this process."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # as every stage has it; libraries read it when they are loaded
     _context.set_forkserver_preload(list(LOADED))
     threading.Thread(target=_wait, daemon=True).start()
@@ -50,14 +50,9 @@ def is_ready() -> bool:
     return _ready.is_set()
 
 
-def is_requested() -> bool:
-    """Whether `prepare` was called."""
-    return _asked.is_set()
-
-
 def has_ended() -> bool:
     """Whether loading has ended, well or not."""
-    return _settled.is_set()
+    return _ended.is_set()
 
 
 def _wait() -> None:
@@ -68,7 +63,7 @@ def _wait() -> None:
         if first.exitcode == 0:
             _ready.set()
     finally:
-        _settled.set()
+        _ended.set()
 
 
 def _do_nothing() -> None: ...

@@ -55,7 +55,7 @@ def test_every_dvc_yaml_is_what_the_table_says(params: Params) -> None:
 
 def test_what_is_stale_is_what_dvc_says_of_commands_and_parameters(params: Params, project: Project) -> None:
     """Locks are read and compared without DVC, which takes ten times as long."""
-    with pytest.MonkeyPatch.context() as patch, project.lock():
+    with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
         changed = {
             name_of(stage)

@@ -20,8 +20,8 @@ PAGE = ROOT / "docs" / "faults.md"
 HEADER = """# Faults put in on purpose
 
 Written by `make faults`: each fault is put into a fresh copy of a small suite (five stages, four units of work with
-states of their epochs, a verdict). *Right* are those after which the next run, without anybody's help, had byte for
-byte the results and locks of a run that nothing disturbed, no process was left, and whatever was said was one line.
+states of their epochs, a verdict). *Right* are those after which the next run, or the one after the command that its
+one line named, had byte for byte the results and locks of a run that nothing disturbed, and no process was left.
 
 | fault | times | right |
 | --- | ---: | ---: |

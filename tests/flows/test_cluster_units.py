@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -40,22 +39,22 @@ def units_of(
     *,
     put_files: Callable[[], object] = lambda: None,
     run: Callable[[], object] = lambda: None,
-    changed: Callable[[ClusterUnits], None] = lambda _: None,
 ) -> ClusterUnits:
     """Of one stage with one unit, on a cluster that does as the functions say."""
+
+    def submit(unit: Unit) -> SimpleNamespace:
+        def wait() -> None:
+            with pytest.raises(StageFailed):
+                units.work_on(unit, print)
+
+        return SimpleNamespace(wait=wait)
+
     monkeypatch.setattr(cluster_units, "list_units", lambda *_: [UNIT])
     store = SimpleNamespace(put_files=lambda _: put_files())
-    made: Any = SimpleNamespace(store=store, run=lambda *_, **__: run(), stop=lambda: None)
+    made: Any = SimpleNamespace(store=store, run=lambda *_, **__: run())
     nobody: Any = None
-    units = ClusterUnits(
-        made,
-        nobody,
-        threading.Semaphore(),
-        lambda: changed(units),
-        reads=lambda _: [],
-        needs=lambda _: Needs(),
-        force=True,
-    )
+    slots = threading.Semaphore()
+    units = ClusterUnits(made, nobody, slots, submit, reads=lambda _: [], needs=lambda _: Needs(), force=True)
     return units
 
 
@@ -65,29 +64,19 @@ def work(units: ClusterUnits) -> None:
         raise AssertionError("the stage's command runs without its units")
 
 
-def take_one(units: ClusterUnits) -> None:
-    unit = units.take()
-    assert unit is not None
-    with pytest.raises(StageFailed):
-        units.work_on(unit, print)
-
-
-def test_a_stage_that_is_about_to_send_units_when_the_run_is_stopped_hears_of_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    uploading, stopped = threading.Event(), threading.Event()
-    units = units_of(monkeypatch, put_files=lambda: uploading.set() or stopped.wait(10))  # type: ignore[func-returns-value]
-    with ThreadPoolExecutor() as pool:
-        waits = pool.submit(work, units)
-        assert uploading.wait(10)
-        units.stop()
-        stopped.set()
-        with pytest.raises(StageFailed, match="the run was stopped"):
-            waits.result(10)
+def test_what_is_sent_once_the_run_is_stopped_is_not_run(tmp_path: Path) -> None:
+    client: Any = SimpleNamespace(status="closed", close=lambda **_: None)
+    made = Cluster(client, "local:1", str(tmp_path))
+    unit = ("train", "a-b", "base seed 0", "folder")
+    with pytest.raises(StageFailed, match="the scheduler is gone"):
+        made.run(STAGE, unit, "inputs", Needs(), force=False)
+    made.stop()
+    with pytest.raises(StageFailed, match="the run was stopped"):
+        made.run(STAGE, unit, "inputs", Needs(), force=False)
 
 
 def test_whatever_a_unit_fails_with_its_stage_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    units = units_of(monkeypatch, run=fail, changed=take_one)
+    units = units_of(monkeypatch, run=fail)
     with pytest.raises(StageFailed, match=r"^no credentials$"):
         work(units)
 
@@ -98,7 +87,7 @@ def test_whatever_a_unit_fails_with_its_stage_fails(monkeypatch: pytest.MonkeyPa
 def test_it_is_said_how_many_units_are_sent(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], labels: list[str], counted: str
 ) -> None:
-    units = units_of(monkeypatch, run=fail, changed=take_one)
+    units = units_of(monkeypatch, run=fail)
     monkeypatch.setattr(cluster_units, "list_units", lambda *_: [replace(UNIT, label=label) for label in labels])
     with pytest.raises(StageFailed):
         work(units)

@@ -115,7 +115,8 @@ def test_a_server_that_ends_says_why_and_what_to_do(tmp_path: Path, monkeypatch:
     (tmp_path / "prefect.db").mkdir()
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
     monkeypatch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
-    monkeypatch.setenv("PREFECT_SERVER_LOGGING_LEVEL", "CRITICAL")  # as `dprec` sets it
+    monkeypatch.setenv("PREFECT_SERVER_LOGGING_LEVEL", "CRITICAL")  # as `dprec` sets them
+    monkeypatch.setenv("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     monkeypatch.delenv(server.CREDENTIAL, raising=False)
     remedy = rf"; if that is for its database, move {tmp_path}/prefect.db away and run this again"

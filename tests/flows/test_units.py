@@ -30,7 +30,7 @@ def sharing(shared_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(shutil.copytree(shared_template, tmp_path / "project"))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setattr(units, "WORTH_SECONDS", 0.0)
-    monkeypatch.setattr(units, "_warm", lambda: True)
+    monkeypatch.setattr(warm, "has_ended", lambda: True)
     monkeypatch.setattr(warm, "prepare", lambda: None)
     return Project(Path.cwd())
 

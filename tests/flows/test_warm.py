@@ -30,6 +30,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(warm, "LOADED", ("json",))
     (tmp_path / "job.py").write_text(JOB)
+    warm.prepare.cache_clear()
     warm.prepare()
     deadline = time.monotonic() + 120
     while not warm.is_ready() and time.monotonic() < deadline:
