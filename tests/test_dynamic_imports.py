@@ -18,7 +18,6 @@ def test_modules_are_loaded_by_name_only_through_registries() -> None:
         "tasks/audits/__init__.py",  # AUDITS
         "tasks/models/__init__.py",  # MODELS
         "tasks/stages/convert.py",  # FORMATS
-        "tasks/stages/coverage.py",  # no stage
         "tasks/stages/data.py",  # no stage
         "tasks/stages/download.py",  # SOURCES
         "tasks/stages/evaluators/base.py",  # TASKS

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from tasks.config.params import load
 from tasks.config.planned import NOISY_BASELINES, is_private, planned_pairs
 from tasks.config.tasks import TASKS
+from tasks.results.load import Results
 from tests.parameters import ROOT
 
 PARAMS = load(ROOT / "params.yaml")
@@ -17,12 +16,9 @@ TESTED = sorted(name for name, suite in PARAMS.suites.items() if TASKS[suite.tas
 
 @pytest.mark.parametrize("name", TESTED)
 def test_private_systems_are_those_whose_committed_ledgers_claim_a_budget(name: str) -> None:
-    ledger = json.loads((ROOT / "data/results" / name / "ledger.json").read_text(encoding="utf-8"))
+    results = Results(ROOT / "data/results" / name, ROOT / "data/reference/paper_tables.csv")
     claimed = {
-        line["experiment"]
-        for line in ledger["spent"]
-        if line["setting"] == "base"
-        and any(ledger["entries"][place].get("claimed_epsilon") is not None for _, place in line["entries"])
+        line.experiment for line in results.lines if line.setting == "base" and line.entry.claimed_epsilon is not None
     }
     experiments = PARAMS.suites[name].experiments
     assert {key for key, experiment in experiments.items() if is_private(experiment)} == claimed

@@ -239,7 +239,7 @@ def _read(folder: Path, records: Records, columns: Collection[str], names: dict[
     """These columns of all records, whose ids are unique, under new names."""
     table = pl.concat([rows for _, rows in records.batches(folder, columns)])
     require_unique(folder / records.name, table, [next(iter(names))])
-    return table.rename(names)
+    return table.rename(mapping=names)
 
 
 def _write_reviews(folder: Path, target: Path, listed: Listed, options: ReadOptions) -> int:

@@ -51,7 +51,7 @@ def write(audit: Audit, exposed: pl.DataFrame | None, out: Path) -> list[Path]:
 def render(audit: Audit) -> str:
     """The page, self-contained and without ids of users or items."""
     context = {"audit": audit, "questions": [_question(*numbered) for numbered in enumerate(audit.answers, 1)]}
-    return draw(Page("index.html", "audit.html.j2", context, "tasks.external"), home=False)
+    return draw(Page("index.html", "audit.html.j2", context, Path(__file__).parent / "templates"), home=False)
 
 
 def _question(number: int, answer: Answer) -> dict[str, Any]:

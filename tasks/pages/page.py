@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from markupsafe import Markup
 from tasks.pages import charts, terms
 from tasks.results.audits import rounded_down
 
+TEMPLATES = Path(__file__).parent / "templates"
 DASH = "–"
 KINDS = (
     "text", "number", "difference", "integer", "epsilon", "bound", "mean", "verdict", "list", "link", "clipped", "p",
@@ -41,8 +41,8 @@ class Page:
     """From the root of the site, such as `suites/gerai/ledger.html`."""
     template: str
     context: Mapping[str, Any] = field(default_factory=dict)
-    package: str = "tasks.pages"
-    """Whose folder `templates` has the template; it may use those of this package."""
+    templates: Path = TEMPLATES
+    """The folder that has the template, which may use those of `TEMPLATES`."""
 
 
 @dataclass(frozen=True)
@@ -148,10 +148,10 @@ def label_of(experiment: str, labels: Mapping[str, str]) -> str:
 
 
 @cache
-def environment(package: str) -> Environment:
-    """What draws a package's templates, everything escaped. Raises (when one is drawn): a slot that nothing fills."""
+def environment(folder: Path) -> Environment:
+    """What draws the templates of a folder, all escaped. Raises (when one is drawn): a slot that nothing fills."""
     made = Environment(
-        loader=FileSystemLoader([str(files(name) / "templates") for name in dict.fromkeys((package, "tasks.pages"))]),
+        loader=FileSystemLoader([folder, TEMPLATES]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -168,14 +168,14 @@ def environment(package: str) -> Environment:
     made.filters |= {"sentence": terms.sentence, "mechanism": terms.mechanism, "neighbours": terms.neighbours}
     made.filters |= {"capitalize_first": capitalize_first, "label_of": label_of}
     made.globals |= {"column": Column, "charts": charts, "infinity": math.inf}
-    if package == "tasks.pages":  # the terms are YAML, which an audit of files does without
+    if folder == TEMPLATES:  # the terms are YAML, which an audit of files does without
         made.globals["english"] = terms.english()
     return made
 
 
 def script() -> tuple[Markup, str]:
     """The text of the pages' script, and the digest by which their policy allows it."""
-    text = Path(__file__).with_name("templates").joinpath("page.js").read_text(encoding="utf-8")
+    text = (TEMPLATES / "page.js").read_text(encoding="utf-8")
     return Markup(text), base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
@@ -198,7 +198,7 @@ def render(page: Page, revisions: Sequence[str] = (), home: bool = True) -> str:
 
     text, digest = script()
     about = {"anchor": anchor, "to": to, "address": page.address, "home": home, "revisions": list(revisions)}
-    template = environment(page.package).get_template(page.template)
+    template = environment(page.templates).get_template(page.template)
     return template.render(**about, script=text, digest=digest, **page.context)
 
 

@@ -55,7 +55,7 @@ def _measured(suite: Suite, comparison: pl.DataFrame, methods: Mapping[str, str]
     compared = pl.col("published").is_not_null() | (pl.col("data") == KINDS[-1])  # other scores of a number have none
     rows = comparison.filter(pl.col("ours_mean").is_not_null(), compared).with_columns(
         paper=pl.lit(suite.paper),
-        dataset=pl.col("dataset").replace(names),
+        dataset=pl.col("dataset").replace(old=names),
         method=pl.col("method").replace({label: name for name, label in methods.items()} if suite.synthetic else {}),
     )
     return rows.with_columns(pl.col(NUMBER).fill_null("")).select(*NUMBER, *MEASURED)

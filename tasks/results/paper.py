@@ -32,7 +32,6 @@ from tasks.results.claims import STRICT, Reason, Row, Setting, Values, row
 from tasks.results.rows import Names, define, expand
 
 FULL = "full"
-_FUNCTION = re.compile(r"\btasks(?:\.\w+)+:\w+")
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -285,11 +284,6 @@ class Paper:
 def artefact_name(key: str) -> str:
     """What a table or figure is called: "Table 1" of `table1`."""
     return " ".join(re.findall(r"[a-z]+|\d+", key)).capitalize()
-
-
-def functions(path: Path) -> tuple[str, ...]:
-    """All functions that a paper's file names, as `module:function`, sorted."""
-    return tuple(sorted({*_FUNCTION.findall(path.read_text(encoding="utf-8"))}))
 
 
 @cache

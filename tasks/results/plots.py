@@ -62,7 +62,7 @@ def utility(results: Results, by: Measure, entries: pl.DataFrame) -> pl.DataFram
 def attacks(results: Results) -> pl.DataFrame:
     """`ATTACKS`: what the first attacker of a suite guesses from the top k, mean over seeds; no rows without one."""
     suite, attacks = results.suite, results.attacks
-    if suite.attack is None or suite.attack["kind"] != "attribute" or attacks.is_empty():
+    if suite.attack is None or "attribute" not in attacks.columns or attacks.is_empty():
         return pl.DataFrame(schema=ATTACKS)
     attacker = suite.attack["attackers"][0]
     rows = [

@@ -37,9 +37,9 @@ from pydantic import ValidationError
 
 from tasks.errors import DataError
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.results import files
 from tasks.results.facts import Kind, Suite
 
-SUITE = "suite.json"
 AGAIN = "run its collect stage again"
 JSON = pl.String
 """A list as JSON, in a CSV file."""
@@ -83,14 +83,10 @@ HISTORY = {"experiment": pl.String, "seed": pl.Int32, "network": pl.String, "epo
     "valid": pl.Float32,
     "friendships": pl.Float32,  # of CroGCN's loss, the part that is of friendships
 }
-CSV: dict[str, Mapping[str, Any]] = {
-    "ledger": LEDGER, "events": EVENTS, "audits": AUDITS, "one_run": ONE_RUN, "counts": COUNTS, "checks": CHECKS,
-    "spreads": OVER_USERS,
-}  # fmt: skip
+CSV: dict[str, Mapping[str, Any]] = dict(
+    zip(files.CSV, (LEDGER, EVENTS, AUDITS, ONE_RUN, COUNTS, CHECKS, OVER_USERS), strict=True)
+)
 """Table -> its columns."""
-PARQUET = ("metrics", "attacks", "history", "pairs")
-WRITTEN = tuple(sorted((SUITE, "metrics.csv", *(f"{name}.csv" for name in CSV), *(f"{n}.parquet" for n in PARQUET))))
-"""What `write` writes, in order of name."""
 
 
 @dataclass(frozen=True)
@@ -106,16 +102,16 @@ class Spent:
 
 
 def write(folder: Path, suite: Suite, tables: Mapping[str, pl.DataFrame]) -> None:
-    """Fill an existing, empty folder with `WRITTEN`.
+    """Fill an existing, empty folder with `tasks.results.files.WRITTEN`.
 
-    tables: of `CSV` and `PARQUET`; a table of `CSV` that is missing is empty.
+    tables: of `CSV` and `files.PARQUET`; a table of `CSV` that is missing is empty.
     """
-    (folder / SUITE).write_text(lines(suite.model_dump(mode="json")), encoding="utf-8")
+    (folder / files.SUITE).write_text(lines(suite.model_dump(mode="json")), encoding="utf-8")
     for name, columns in CSV.items():
         table = tables.get(name, pl.DataFrame(schema=columns)).select(*columns)
         _with_kind(table, suite.kind).write_csv(folder / f"{name}.csv")
     _with_kind(means(tables["metrics"]), suite.kind).write_csv(folder / "metrics.csv")
-    for name in PARQUET:
+    for name in files.PARQUET:
         table = _with_kind(tables[name], suite.kind).to_arrow()
         path = folder / f"{name}.parquet"
         pq.write_table(table, path, compression="zstd", compression_level=19, store_schema=False)
@@ -131,7 +127,7 @@ def read_suite(folder: Path) -> Suite:
     Raises:
         DataError: the file is missing or not what was written.
     """
-    path = folder / SUITE
+    path = folder / files.SUITE
     try:
         return Suite.model_validate_json(path.read_bytes())
     except FileNotFoundError:
@@ -141,7 +137,7 @@ def read_suite(folder: Path) -> Suite:
 
 
 def read_table(folder: Path, name: str) -> pl.DataFrame:
-    """A table of `CSV` or `PARQUET`, without `data`.
+    """A table of `CSV` or `files.PARQUET`, without `data`.
 
     Raises:
         DataError: the file is missing or not what was written.

@@ -29,10 +29,10 @@ from tasks.errors import ConfigurationError, DataError, PrivacyError
 from tasks.evaluation.gains import GAINS
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.audits.unaudited import is_private, reason
-from tasks.results import facts, tables
-from tasks.results import load as files
+from tasks.results import facts, files, tables
 from tasks.results.facts import BASE
-from tasks.results.load import PROVENANCE, Results, Run
+from tasks.results.load import PROVENANCE, Results, Run, write_runs
+from tasks.results.load import read_runs as recorded_runs
 from tasks.results.tables import Spent
 from tasks.stages.collect_pairs import compare_pairs
 from tasks.stages.command import run_stage
@@ -82,15 +82,15 @@ def main(name: str) -> None:
         tables.write(new, suite, frames)
         changed = [
             file
-            for file in tables.WRITTEN
+            for file in files.WRITTEN
             if not (folder / file).is_file() or not cmp(new / file, folder / file, shallow=False)
         ]
         recorded = folder / PROVENANCE
         if changed or not recorded.exists():
-            known = {(run.stage, run.name): run for run in (files.read_runs(recorded) if recorded.exists() else ())}
+            known = {(run.stage, run.name): run for run in (recorded_runs(recorded) if recorded.exists() else ())}
             known |= {(run.stage, run.name): run for run in read_runs(name, params)}
             if known:  # outputs that were pulled have no record here: theirs is the one that is known
-                files.write_runs(known.values(), new / PROVENANCE)
+                write_runs(known.values(), new / PROVENANCE)
                 changed.append(PROVENANCE)
         for file in changed:
             rename(new / file, folder / file)

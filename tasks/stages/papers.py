@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasks import papers
 from tasks.fingerprints import Plugin
-from tasks.results.paper import Paper, functions, load
 
-if TYPE_CHECKING:  # the table of stages asks for names alone
+if TYPE_CHECKING:
     from tasks.results.facts import Network
+    from tasks.results.paper import Paper
 
 ROOT = Path(papers.__file__).parents[2]
+FUNCTION = re.compile(r"\btasks(?:\.\w+)+:\w+")
 
 
 def describe(paper: str | None, networks: tuple[Network, ...] = ()) -> Paper:
@@ -22,12 +24,14 @@ def describe(paper: str | None, networks: tuple[Network, ...] = ()) -> Paper:
         KeyError: there is no such paper.
         ConfigurationError: its paper.yaml is not as the schema has it.
     """
+    from tasks.results.paper import load  # which the table of stages, with every command, does without
+
     return load(_file(paper), networks)
 
 
 def named_functions(paper: str | None) -> tuple[str, ...]:
-    """All functions that a paper's file names, as `module:function`."""
-    return functions(_file(paper))
+    """All functions that a paper's file names, as `module:function`, sorted."""
+    return tuple(sorted({*FUNCTION.findall(_file(paper).read_text(encoding="utf-8"))}))
 
 
 def plugins(paper: str | None, *, with_functions: bool = False) -> list[Plugin]:

@@ -17,7 +17,7 @@ from tasks.config.params import Params, Suite
 from tasks.config.tasks import ATTACKS, TASKS, resolve
 from tasks.errors import ConfigurationError
 from tasks.fingerprints import Plugin
-from tasks.results.tables import WRITTEN
+from tasks.results.files import WRITTEN
 from tasks.stages import papers, table_audits
 from tasks.stages.common import file_digest
 from tasks.stages.stage import Items, Stage, inherited_keys, model, names, no_plugins, nothing_else

@@ -86,7 +86,13 @@ def _own(name: str) -> str:
     table = yaml.safe_load((ROOT / "suites/dpvae-ml-20m-twin" / name).read_text(encoding="utf-8"))
     if "experiments" in table:
         experiments = {"data": "own", "features": "processed/own", "seeds": [0]}
-        table |= {"title": "Own data", "paper": None, "data": "own", "defaults": {"experiments": experiments}}
+        table |= {
+            "title": "Own data",
+            "paper": None,
+            "data": "own",
+            "ceilings": {},
+            "defaults": {"experiments": experiments},
+        }
         table |= {"experiments": {f"own-{system}": setting for system, setting in SETTINGS.items()}}
     if "tuning" in table:
         table["tuning"] = {"seed": table["tuning"]["seed"], "grid": {}}

@@ -15,7 +15,7 @@ from tasks import contracts
 from tasks.evaluation.pairs import PAIRS
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.terms import Unit
-from tasks.results import tables
+from tasks.results import files, tables
 from tasks.results.claims import Spec
 from tasks.results.facts import BASE, Source, Suite, System
 from tasks.results.judging import Judged, _verdicts
@@ -29,7 +29,7 @@ from tasks.stages.papers import describe
 from tests.parameters import ROOT
 
 REFERENCE = ROOT / "data/reference/paper_tables.csv"
-COMMITTED = sorted(path.parent.name for path in (ROOT / "data/results").glob(f"*/{tables.SUITE}"))
+COMMITTED = sorted(path.parent.name for path in (ROOT / "data/results").glob(f"*/{files.SUITE}"))
 SEEDS = (0, 1, 2)
 HIT = "sampled-100/hit"
 Row = tuple[str, str, str, int, int, float]

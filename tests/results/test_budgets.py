@@ -12,7 +12,7 @@ import pytest
 from tasks.errors import DataError
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.terms import Level
-from tasks.results import audits, tables
+from tasks.results import audits, files, tables
 from tasks.results.budgets import budgets, worst
 from tasks.results.facts import Kind
 from tasks.results.load import PROVENANCE, Results, read_runs
@@ -137,8 +137,8 @@ def test_bounds_are_rounded_down(bound: float) -> None:
 def test_every_table_says_of_what_kind_of_data_it_is(tmp_path: Path, synthetic: bool, of: str, kind: Kind) -> None:
     read = results(tmp_path, *runs(entry(1.0)), synthetic=synthetic, stands_for=of)
     assert read.suite.kind == kind
-    for file in tables.WRITTEN:
-        if file != tables.SUITE:
+    for file in files.WRITTEN:
+        if file != files.SUITE:
             table = (pl.read_csv if file.endswith("csv") else pl.read_parquet)(tmp_path / file)
             assert set(table["data"]) <= {kind}, file
     assert "data" not in read.metrics.columns

@@ -16,7 +16,7 @@ import yaml
 from polars.testing import assert_frame_equal
 
 from tasks.config.tasks import ATTACKS, resolve
-from tasks.results import reproduction, tables
+from tasks.results import files, reproduction, tables
 from tasks.results.load import Run, read_runs
 from tasks.stages import report
 from tests.parameters import ROOT
@@ -36,10 +36,10 @@ def test_judging_committed_results_gives_the_committed_files(suite: str) -> None
 
 @pytest.mark.parametrize("suite", COMMITTED)
 def test_committed_tables_are_written_again_to_the_byte(suite: str, tmp_path: Path) -> None:
-    known = {name: tables.read_table(RESULTS / suite, name) for name in (*tables.CSV, *tables.PARQUET)}
+    known = {name: tables.read_table(RESULTS / suite, name) for name in (*tables.CSV, *files.PARQUET)}
     tables.write(tmp_path, tables.read_suite(RESULTS / suite), known)
     assert [
-        name for name in tables.WRITTEN if (tmp_path / name).read_bytes() != (RESULTS / suite / name).read_bytes()
+        name for name in files.WRITTEN if (tmp_path / name).read_bytes() != (RESULTS / suite / name).read_bytes()
     ] == []
 
 

@@ -380,16 +380,14 @@ def test_the_check_finds_a_user_in_two_pairs_and_a_metric_that_is_gone() -> None
 def test_a_report_reads_its_suites_alignments() -> None:
     align.main("tiny")
     ((record, table),) = collect_parts.read_aligned("tiny", load(), 60)
-    assert (record.name, record.sees, record.judged) == ("tiny", "vectors by deepwalk and true attributes", 24)
+    assert (record.name, record.embeddings, record.attributes, record.judged) == ("tiny", "deepwalk", "processed", 24)
     assert table.equals(contracts.read(SAID / "metrics.parquet", contracts.METRICS))
 
 
-@pytest.mark.parametrize(
-    ("initial", "text"), [("identity", "true attributes"), ("random", "true attributes, unknown which is which")]
-)
-def test_a_report_tells_a_start_that_knows_columns_from_one_that_does_not(initial: str, text: str) -> None:
+@pytest.mark.parametrize(("initial", "knows"), [("identity", True), ("random", False)])
+def test_a_report_tells_a_start_that_knows_columns_from_one_that_does_not(initial: str, *, knows: bool) -> None:
     start = tiny.CONFIG | {"adversarial": tiny.CONFIG["adversarial"] | {"initial": initial}}
     tiny.parameters(Path(), {"of": "processed/tiny", "ways": ["adversarial"], "anchors": "truth", "config": start})
     align.main("tiny")
     ((record, _),) = collect_parts.read_aligned("tiny", load(), 60)
-    assert record.sees == text
+    assert (record.embeddings, record.attributes, record.matches_columns) == ("", "processed", knows)

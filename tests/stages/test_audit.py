@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 
+from tasks.audits import OF_CODE
+from tasks.audits.verdicts import is_fault
 from tasks.errors import ConfigurationError, PrivacyError
 from tasks.privacy import noise
 from tasks.privacy.mechanisms import piecewise
 from tasks.stages import audit
 from tasks.stages.common import RUNS, digest, read_json
+from tests.audits.test_audits import of_record
 from tests.stages import tiny, tiny_ratings
 
 
@@ -41,12 +44,12 @@ def test_what_is_released_is_audited_at_the_budgets_in_use() -> None:
     ]
     for record in records:
         assert 0 <= record["audited_epsilon"] <= record["epsilon_accounted"]
-        assert not record["fault"]
+        assert not is_fault(record)
         assert record["samples"] == 2_000
         assert record["confidence"] == 1 - 0.001 / 8
-        assert record["covers"]
+        assert bool(record["covers"]) == (record["audit"] not in OF_CODE)
     (large,) = [record for record in records if record["epsilon_claimed"] == 7.5]
-    assert (large["verdict"], large["controls"]) == ("inconclusive", {})
+    assert (of_record(large), large["controls"]) == ("inconclusive", {})
     assert "features_epsilon=7.5" in next(iter(large["covers"].values()))
 
 
@@ -66,7 +69,7 @@ def test_a_mechanism_without_noise_is_refuted(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(piecewise, "perturb", lambda values, *_: values)
     with pytest.raises(PrivacyError, match="features/numbers: piecewise: the ledger accounts for epsilon 1, but"):
         audit.main("tiny")
-    faults = {record["audit"]: record["fault"] for record in read_json(RUNS / "tiny" / "audit.json")}
+    faults = {record["audit"]: is_fault(record) for record in read_json(RUNS / "tiny" / "audit.json")}
     assert faults["features/numbers"]
     assert not faults["features/categories"]
 
@@ -79,7 +82,7 @@ def test_a_model_that_draws_for_twice_its_budget_is_refuted(monkeypatch: pytest.
         "discrete_laplace",
         lambda rng, release, rate, shape: draw(rng, release, 2 * rate, shape),
     )
-    with pytest.raises(PrivacyError, match="dp-popularity: discrete Laplace noise on item counts: the ledger accounts"):
+    with pytest.raises(PrivacyError, match="dp-popularity: counts-discrete-laplace: the ledger accounts"):
         audit.main("tiny")
 
 
@@ -100,12 +103,12 @@ def test_a_published_claim_that_is_refuted_is_recorded_and_stops_nothing(monkeyp
     }
     tiny.write_parameters(raw | {"experiments": experiments}, Path())
     published, rigorous = audited("open")
-    assert (rigorous["audit"], rigorous["covers"], rigorous["fault"]) == (
+    assert (rigorous["audit"], rigorous["covers"], is_fault(rigorous)) == (
         "dpmf-rigorous",
         {"open-rigorous": ["base"]},
         False,
     )
-    assert (published["audit"], published["verdict"], published["fault"]) == ("dpmf", "refuted", False)
+    assert (published["audit"], of_record(published), is_fault(published)) == ("dpmf", "refuted", False)
     assert published["audited_epsilon"] > 2
 
 
@@ -125,11 +128,11 @@ def test_graph_networks_are_audited_by_their_accounting(monkeypatch: pytest.Monk
     records = {record["audit"]: record for record in audited("open")}
     assert records.keys() == {"dipsgnn", "dipsgnn-rigorous", "edgerand"}
     assert records["dipsgnn"]["covers"] == {"open-dipsgnn": ["base"], "open-priv-u": ["base"]}
-    assert records["dipsgnn"]["verdict"] == "refuted"
+    assert of_record(records["dipsgnn"]) == "refuted"
     assert (records["dipsgnn"]["protects"], records["edgerand"]["protects"]) == ("edge", "session graph")
     few = records["dipsgnn-rigorous"]
     assert few["controls"]["half"] < few["epsilon_claimed"] < few["controls"]["none"]
-    assert few["verdict"] == "inconclusive"
+    assert of_record(few) == "inconclusive"
 
 
 def test_models_of_ratings_are_audited_towards_each_observer(tmp_path: Path) -> None:
@@ -152,8 +155,8 @@ def test_models_of_ratings_are_audited_towards_each_observer(tmp_path: Path) -> 
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
         records = audited()
-    each, together = "a recommender who sees each submission", "one who sees sums per item"
-    assert sorted((record["audit"], record["observer"], record["verdict"] == "refuted") for record in records) == [
+    each, together = "recommender-of-submissions", "recommender-of-sums"
+    assert sorted((record["audit"], record["observer"], of_record(record) == "refuted") for record in records) == [
         ("dp-rating-means", "", False),
         ("privsr", "", True),
         ("privsr-rigorous", together, False),
@@ -162,4 +165,4 @@ def test_models_of_ratings_are_audited_towards_each_observer(tmp_path: Path) -> 
         ("privsr-rigorous/submissions", each, False),
         ("privsr-rigorous/submissions", each, False),
     ]
-    assert not any(record["fault"] for record in records)
+    assert not any(is_fault(record) for record in records)

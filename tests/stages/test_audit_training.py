@@ -68,8 +68,6 @@ def test_every_setting_is_audited_by_both_auditors_beside_a_control_that_finds_t
         assert (record["canaries"], record["guesses"], record["confidence"]) == (60, 30, pytest.approx(0.95))
         assert 1 < record["control"] <= record["provable"]
         assert 0 <= record["control_half"] <= record["control"]
-        powerful = min(record["control"], record["control_half"]) > record["accounted"]
-        assert record["verdict"] == ("consistent" if powerful else "inconclusive")
     assert records[1]["control"] > 1.5  # of the auditor who sees steps
     first = digest(RUNS / "tiny" / "one_run.json")
     audit_training.main("tiny")
@@ -87,14 +85,14 @@ def test_noise_that_is_off_ends_the_stage(tmp_path: Path, monkeypatch: pytest.Mo
     ):
         audit_training.main("tiny")
     records = read_json(RUNS / "tiny" / "one_run.json")
-    assert records[1]["verdict"] == "refuted"
+    assert records[1]["epsilon"] > records[1]["claimed"]
 
 
 def test_a_setting_without_a_claim_has_none_to_refute(tmp_path: Path) -> None:
     build(tmp_path, audit=AUDIT | {"experiments": {"tiny-dpae": {"settings": ["epsilon=inf"], "control": NOISE_OFF}}})
     audit_training.main("tiny")
     records = read_json(RUNS / "tiny" / "one_run.json")
-    assert all(record["verdict"] == "no claim" and record["accounted"] is None for record in records)
+    assert all(record["claimed"] is record["accounted"] is None for record in records)
     assert records[1]["epsilon"] == records[1]["control"] > 1.5
 
 

@@ -15,7 +15,7 @@ from flows import cli
 from tasks import contracts
 from tasks.errors import ConfigurationError, DataError, PrivacyError
 from tasks.evaluation.gains import GAINS
-from tasks.results import load, tables
+from tasks.results import files, load, tables
 from tasks.stages import collect, report
 from tasks.stages.collect_parts import GAIN_ORDER
 from tasks.stages.common import RESULTS, RUNS, digest
@@ -64,7 +64,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_tables_hold_the_agreed_columns(gerai: Path) -> None:
     results = gerai / "data/results/gerai"
-    assert sorted(file.name for file in results.iterdir()) == sorted((*tables.WRITTEN, load.PROVENANCE, *OF_REPORT))
+    assert sorted(file.name for file in results.iterdir()) == sorted((*files.WRITTEN, load.PROVENANCE, *OF_REPORT))
     assert pl.read_parquet(results / "attacks.parquet").columns == ["experiment", "model", *GAINS.names, "data"]
     assert pl.read_parquet(results / "metrics.parquet").columns == [*contracts.METRICS.names, "data"]
     expected = {name: [*columns, "data"] for name, columns in tables.CSV.items()}

@@ -205,7 +205,7 @@ def _ratings(world: World, traps: Traps) -> tuple[pl.DataFrame, Floats]:
     matrix[:, 2] += 1
     again = _repeated(rng, matrix, round(traps.repeats * world.scale), traps)
     names = {"time": "slot" if traps.slots else "timestamp"}
-    table = pl.DataFrame(np.concatenate([matrix, again]), schema=table.columns).rename(names)
+    table = pl.DataFrame(np.concatenate([matrix, again]), schema=table.columns).rename(mapping=names)
     return table.sort("user", maintain_order=True), since
 
 
