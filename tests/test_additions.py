@@ -116,7 +116,6 @@ ADDITIONS = {
                 ("units:", "  toy-cell: a cell"),
                 ("neighbouring:", "  toy-cell add-or-remove: one cell added or removed"),
                 ("mechanisms:", "  toy-cells: Laplace noise on cells"),
-                ("worst_cases:", "  noisy-toy: the only interaction that there can be"),
             ],
         },
     ),
@@ -139,7 +138,12 @@ ADDITIONS = {
     ),
     "an audit of a private model": Addition(
         ("tasks/audits/toy.py",),
-        {"tasks/audits/__init__.py": [entry("AUDITS: dict[str, str]", "tasks.audits.toy:cells", "noisy-toy")]},
+        {
+            "tasks/audits/__init__.py": [entry("AUDITS: dict[str, str]", "tasks.audits.toy:cells", "noisy-toy")],
+            "tasks/pages/templates/terms.yaml": [
+                ("worst_cases:", "  noisy-toy: the only interaction that there can be")
+            ],
+        },
     ),
     "an attacker": Addition(
         ("tasks/attacks/toy.py",),
