@@ -134,7 +134,8 @@ def _of_trend(against: Against, spec: Trend) -> tuple[list[Comparison], list[str
         if not runs:
             continue
         values = np.mean([[curve[run] for run in runs] for curve in curves], axis=0)  # (n_runs, n_x)
-        slopes = np.polyfit(np.arange(values.shape[1]), values.T, 1)[0]
+        steps = np.arange(values.shape[1]) - (values.shape[1] - 1) / 2
+        slopes = (values * steps).sum(axis=1) / (steps**2).sum()  # of least squares; LAPACK's depend on alignment
         ends = values.mean(axis=0)
         about = {"measure": measure.name, "digits": measure.digits, "key": spec.key, "first": xs[0], "last": xs[-1]}
         about |= {"left_mean": float(ends[0]), "right_mean": float(ends[-1])}

@@ -218,7 +218,7 @@ def test_no_table_has_epsilon_of_two_levels() -> None:
 def test_a_new_kind_of_attack_is_a_module_a_line_and_a_template(monkeypatch: pytest.MonkeyPatch) -> None:
     made_up = Kind("made-up", "", lambda _: significance.table([attack(0.3, 0.2, target="shoe size")]))
     monkeypatch.setattr(leakage, "KINDS", (*leakage.KINDS, made_up))
-    templates = page.environment("tasks.pages")
+    templates = page.environment(page.TEMPLATES)
     loaders = [DictLoader({"attacks/made-up.html.j2": "{{ found.findings[0].target }}"}), templates.loader]
     monkeypatch.setattr(templates, "loader", ChoiceLoader([of for of in loaders if of is not None]))
     (made,) = attacks.pages(results("gerai"))
