@@ -184,8 +184,8 @@ def test_the_headline_of_a_suite_is_a_table_of_its_run(address: str, monkeypatch
     artifacts = ask(address, "artifacts", artifacts={"key": {"any_": ["headline-demo", "report-demo"]}})
     [table] = [artifact for artifact in artifacts if artifact["key"] == "headline-demo"]
     rows = json.loads(table["data"])
-    assert {"system", "accounted ε", "proved ε", "verdict"} < rows[0].keys()
-    assert "gerai" in {row["system"] for row in rows}
+    assert {"what", "system", "accounted ε", "audited ε"} < rows[0].keys()
+    assert "dp-popularity" in {row["system"] for row in rows}
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGKILL])  # a closed terminal; what nothing can catch
