@@ -12,7 +12,6 @@ from tasks.pages import cards, documents, index, leaderboards, suite, terms
 from tasks.pages.index import Reproduced
 from tasks.pages.page import Page, render
 from tasks.results.cards import Card, card
-from tasks.results.composition import compose
 from tasks.results.facts import BASE, Suite
 from tasks.results.leaderboards import boards, entries
 from tasks.results.load import Results
@@ -47,11 +46,6 @@ def folder(name: str) -> str:
     return f"suites/{name}"
 
 
-def suite_pages(results: Results, paper: Paper) -> list[Page]:
-    """All pages of a suite, with what all its releases spend together."""
-    return suite.pages(results, paper, compose([(results, results.suite.systems)]))
-
-
 def make(results: Results, paper: Paper) -> Made:
     """Everything that is shown of one suite.
 
@@ -59,7 +53,7 @@ def make(results: Results, paper: Paper) -> Made:
     """
     by = measure(results, paper)
     known = tuple(card(results, system, by) for system in results.suite.compared)
-    drawn = [*suite_pages(results, paper), *map(cards.page, known)]
+    drawn = [*suite.pages(results, paper), *map(cards.page, known)]
     files = {page.address: render(page, results.revisions) for page in drawn}
     files |= {cards.address(of, "json"): of.model_dump_json(indent=1) + "\n" for of in known}
     return Made(

@@ -14,8 +14,8 @@ from tasks.evaluation.run_numbers import seed_of, split_of
 from tasks.privacy import units
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
-from tasks.privacy.terms import Condition, Observer, Protected, Unit
-from tasks.results.facts import BASE, System
+from tasks.privacy.terms import Observer, Protected, Unit
+from tasks.results.facts import BASE, System, Together
 from tasks.results.load import Line, Results
 
 PERTURBED = ("features_epsilon", "edges_epsilon", "text_epsilon")
@@ -25,29 +25,6 @@ FITTED: tuple[Protected, ...] = ("interaction", "rating", "session graph")
 SENSITIVE: Unit = "sensitive-rating"
 SHARE = "sensitive_share"
 """The key that says which ratings are sensitive: where it differs, so does the unit."""
-
-
-@dataclass(frozen=True)
-class Together:
-    """All private releases that bound one unit."""
-
-    network: str
-    """Whose users they are of, of a pair of networks; else empty."""
-    unit: Unit
-    observer: Observer
-    protects: tuple[Protected, ...]
-    """Kinds of data whose guarantees are for the unit itself."""
-    releases: int
-    left_out: tuple[tuple[str, ...], ...]
-    """Private releases that spend on this unit, too, and no bound follows: with a finite ε for a smaller unit alone, or
-    with none. Of each the experiments that have it."""
-    largest: float
-    """The largest ε of those whose own unit this is."""
-    epsilon: float | None
-    """Of all together; None where no finite one follows."""
-    delta: float
-    given: tuple[Condition, ...]
-    """What that is conditional on."""
 
 
 @dataclass(frozen=True)
@@ -184,16 +161,16 @@ def _compose(
         if units.steps(release.unit, unit) or units.steps(unit, release.unit) or release.entry.protects in kinds
     ]
     return Together(
-        network,
-        unit,
-        observer,
-        kinds,
-        len(bounding),
-        _left_out(unbound, {release.source for release in counted}),
-        max(entry.accounted_epsilon or 0.0 for entry in own),
-        account(events, delta).epsilon if same and units.steps(unit, unit) else None,
-        delta,
-        tuple(dict.fromkeys(condition for release in bounding for condition in release.entry.given)),
+        network=network,
+        unit=unit,
+        observer=observer,
+        protects=kinds,
+        releases=len(bounding),
+        left_out=_left_out(unbound, {release.source for release in counted}),
+        largest=max(entry.accounted_epsilon or 0.0 for entry in own),
+        epsilon=account(events, delta).epsilon if same and units.steps(unit, unit) else None,
+        delta=delta,
+        given=tuple(dict.fromkeys(condition for release in bounding for condition in release.entry.given)),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from tasks.evaluation.run_numbers import split_of
+from tasks.privacy.terms import Condition, Observer, Protected, Unit
 
 BASE = "base"
 """The setting that an experiment has without its sweep."""
@@ -166,3 +167,25 @@ class Suite(Facts):
 def kind_of(stands_for: str, *, synthetic: bool) -> Kind:
     """What data numbers are of, by what these stand for (`Suite.stands_for`)."""
     return "synthetic" if synthetic else "part" if stands_for else "real"
+
+
+class Together(Facts):
+    """All private releases of a suite that bound one unit. `composed.json` of the results."""
+
+    network: str
+    """Whose users they are of, of a pair of networks; else empty."""
+    unit: Unit
+    observer: Observer
+    protects: tuple[Protected, ...]
+    """Kinds of data whose guarantees are for the unit itself."""
+    releases: int
+    left_out: tuple[tuple[str, ...], ...]
+    """Private releases that spend on this unit, too, and no bound follows: with a finite ε for a smaller unit alone, or
+    with none. Of each the experiments that have it."""
+    largest: float
+    """The largest ε of those whose own unit this is."""
+    epsilon: float | None
+    """Of all together; None where no finite one follows."""
+    delta: float
+    given: tuple[Condition, ...]
+    """What that is conditional on."""

@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from pydantic import TypeAdapter, ValidationError
 
 from tasks.errors import DataError
 from tasks.evaluation.run_numbers import split_of
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.results import audits, tables
-from tasks.results.facts import BASE, Suite, System
+from tasks.results.facts import BASE, Suite, System, Together
 
+COMPOSED = "composed.json"
 PROVENANCE = "provenance.json"
 TUNING = "tuning.csv"
 TRIAL = ("experiment", "config", "seed", "best_epoch", "epochs", "metric", "valid", "seconds", "revision")
@@ -47,6 +49,7 @@ EVIDENCE: dict[str, Any] = (
 )  # fmt: skip
 """A comparison that bears on a claim: of two sides, of a trend from `first` to `last` of `key`, with a `floor`, or a
 number alone. `absent` is a JSON list of what was not run."""
+TOGETHER = TypeAdapter(list[Together])
 
 
 @dataclass(frozen=True)
@@ -233,6 +236,15 @@ class Results:
         return _read_csv(self._folder / "evidence.csv", EVIDENCE)
 
     @cached_property
+    def composed(self) -> list[Together]:
+        """What all private releases of the suite spend together; nothing where the report was never drawn."""
+        path = self._folder / COMPOSED
+        try:
+            return TOGETHER.validate_json(path.read_bytes()) if path.exists() else []
+        except ValidationError as error:
+            raise DataError(f"{path}: not what was written; run the report stage again") from error
+
+    @cached_property
     def revisions(self) -> tuple[str, ...]:
         """Git commits that the numbers are of."""
         return tuple(sorted({run.revision for run in self.runs}))
@@ -256,9 +268,15 @@ class Results:
 
     def settings(self, experiment: str) -> list[str]:
         """Settings that were measured: `base`, then the sweep points as params.yaml has them."""
-        measured = {setting for name, setting, _, _ in self._index if name == experiment}
-        known = self.system(experiment).settings() if experiment in self._systems else {BASE: {}}
-        return [setting for setting in known if setting in measured]
+        return self._settings.get(experiment, [])
+
+    @cached_property
+    def _settings(self) -> dict[str, list[str]]:
+        measured: dict[str, set[str]] = {}
+        for experiment, setting, _, _ in self._index:
+            measured.setdefault(experiment, set()).add(setting)
+        known = {name: system.settings() for name, system in self._systems.items()}
+        return {name: [each for each in known.get(name, {BASE: {}}) if each in measured[name]] for name in measured}
 
     def cutoffs(self, metric: str) -> list[int]:
         """Cut-offs at which a metric was measured for any system."""

@@ -9,7 +9,8 @@ import polars as pl
 
 from tasks.config.params import load
 from tasks.results import composition
-from tasks.results.composition import Spender, Together
+from tasks.results.composition import Spender
+from tasks.results.facts import Together
 from tasks.stages.common import RESULTS
 from tasks.stages.report import collected, results_of
 

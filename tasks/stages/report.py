@@ -1,8 +1,9 @@
 """Stage `report`: what follows from the results of one suite, from data/results/ and the published figures alone.
 
 Writes the pages of the suite in data/reports/<suite>/ (self-contained, they work offline) and, next to the results,
-comparison.csv (printed numbers with ours), claims.csv and evidence.csv (what the paper says, judged), summary.json
-(what `dvc metrics` compares) and plots/ (what `dvc plots` draws). The same results always give the same bytes.
+comparison.csv (printed numbers with ours), claims.csv and evidence.csv (what the paper says, judged), composed.json
+(what all releases spend together), summary.json (what `dvc metrics` compares) and plots/ (what `dvc plots` draws). The
+same results always give the same bytes.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ import polars as pl
 
 from tasks.config.tasks import resolve
 from tasks.errors import DataError
-from tasks.pages import site
+from tasks.pages import site, suite
 from tasks.pages.page import render
 from tasks.results import plots, summary
 from tasks.results.files import SUITE
 from tasks.results.judging import claim_tables
 from tasks.results.leaderboards import Board, boards, entries
-from tasks.results.load import Results
+from tasks.results.load import COMPOSED, TOGETHER, Results
 from tasks.results.paper import Paper
 from tasks.results.printed import Against, comparison, statistics
 from tasks.results.standings import measure
@@ -31,10 +32,15 @@ from tasks.stages.papers import describe, named_functions
 
 def main(name: str) -> None:
     """Write the pages of suite `name`, and the tables beside its results."""
+    from tasks.results.composition import compose  # with the accountant, which pages do not need
+
     for file, frame in judged(results_of(name)).items():
         with atomic_write(RESULTS / name / f"{file}.csv") as place:
             frame.write_csv(place)
     results = results_of(name)
+    together = compose([(results, results.suite.systems)])
+    with atomic_write(RESULTS / name / COMPOSED) as place:
+        place.write_bytes(TOGETHER.dump_json(together, indent=1) + b"\n")
     pages = drawn(results)
     by = measure(results, paper_of(results))
     table = entries(results, by)
@@ -96,7 +102,7 @@ def paper_of(results: Results) -> Paper:
 
 def drawn(results: Results) -> dict[str, str]:
     """File within the folder of the suite's report -> page."""
-    pages = site.suite_pages(results, paper_of(results))
+    pages = suite.pages(results, paper_of(results))
     folder = PurePosixPath(site.folder(results.suite.suite))
     return {
         str(PurePosixPath(page.address).relative_to(folder)): render(page, results.revisions, home=False)

@@ -26,7 +26,7 @@ DECIDES_NOTHING = True
 ROOT, DATA = "dvc.yaml", "data/dvc.yaml"
 RESULTS = tuple(file for file in WRITTEN if file != "metrics.csv")
 """What `collect` writes of a suite and `report` reads; metrics.csv is for people."""
-TABLES = ("claims.csv", "comparison.csv", "evidence.csv", "plots", "summary.json")
+TABLES = ("claims.csv", "comparison.csv", "composed.json", "evidence.csv", "plots", "summary.json")
 """What follows from them, and `report` writes."""
 PUBLISHED = "data/reference/paper_tables.csv"
 

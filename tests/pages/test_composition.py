@@ -14,8 +14,8 @@ from tasks.privacy import units
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.terms import Unit
-from tasks.results.composition import Spender, Together, compose, have_same_sensitive, without_noise
-from tasks.results.facts import System
+from tasks.results.composition import Spender, compose, have_same_sensitive, without_noise
+from tasks.results.facts import System, Together
 from tasks.results.load import Line
 from tasks.stages.composed import compose as compose_committed
 from tests.pages import committed

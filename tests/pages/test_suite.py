@@ -25,8 +25,7 @@ from tasks.privacy.accounting.ledger import LedgerEntry, unbounded_entry
 from tasks.privacy.terms import Explanation, Level
 from tasks.privacy.units import LEVELS
 from tasks.results import tables
-from tasks.results.composition import Together
-from tasks.results.facts import BASE, Source, Suite, System
+from tasks.results.facts import BASE, Source, Suite, System, Together
 from tasks.results.load import Results
 from tasks.results.standings import measure, standings
 from tasks.stages.papers import describe
@@ -223,9 +222,12 @@ def test_bounds_are_rounded_down_and_never_above_the_audit() -> None:
 
 
 def test_releases_together_stand_in_the_part_of_their_level() -> None:
-    row = Together("", "user", "", ("interaction",), 60, (("gerai-bpr",),), 1.0, 366.8, 1e-3, ("preparation",))
-    endless = Together("", "interaction", "", ("interaction",), 75, (), 0.4, None, 0.0, ())
-    sections = {section["level"]: section for section in ledger(results("gerai"), [row, endless])["sections"]}
+    common = {"network": "", "observer": "", "protects": ("interaction",), "left_out": ()}
+    row = Together(**common, unit="user", releases=60, largest=1.0, epsilon=366.8, delta=1e-3, given=("preparation",))
+    endless = Together(**common, unit="interaction", releases=75, largest=0.4, epsilon=None, delta=0.0, given=())
+    given = Results(RESULTS / "gerai", REFERENCE)
+    given.composed = [row, endless]
+    sections = {section["level"]: section for section in ledger(given)["sections"]}
     assert [each["epsilon"] for each in sections["user"]["together"]] == [366.8]
     assert [each["epsilon"] for each in sections["interaction"]["together"]] == [math.inf]
     assert not sections["feature"]["together"]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
 from tasks.pages.page import Page
 from tasks.pages.suite import attacks, reproduction
@@ -18,21 +16,16 @@ from tasks.results.load import Results
 from tasks.results.paper import Paper
 from tasks.results.standings import measure
 
-if TYPE_CHECKING:
-    from tasks.results.composition import Together
 
-
-def pages(results: Results, paper: Paper, together: Sequence[Together] = ()) -> list[Page]:
+def pages(results: Results, paper: Paper) -> list[Page]:
     """All pages of a suite, the report first.
 
-    Args:
-        paper: what the suite names, or the one whose metrics serve suites without.
-        together: what all its releases spend, of `tasks.results.composition.compose`.
+    paper: what the suite names, or the one whose metrics serve suites without.
     """
     by, suite = measure(results, paper), results.suite.suite
     contents = {
         "index": overview(results, by, paper.reference if results.suite.paper else ""),
-        "ledger": ledger(results, together),
+        "ledger": ledger(results),
         "training": training(results, by, paper.validation),
         "data": data(results),
         "provenance": provenance(results),

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from tasks.privacy.audits.unaudited import is_private, reason
 from tasks.privacy.terms import KnownGap, Level
 from tasks.privacy.units import LEVELS
 from tasks.results import audits
 from tasks.results.budgets import UNPROTECTED, level
-from tasks.results.facts import BASE
+from tasks.results.facts import BASE, Together
 from tasks.results.load import Line, Results
 
-if TYPE_CHECKING:
-    from tasks.results.composition import Together
 
-
-def ledger(results: Results, together: Sequence[Together] = ()) -> dict[str, Any]:
-    """What fills `suite/ledger.html.j2`: `sections`, one for each level of the ledger, and `gaps`.
-
-    together: of `tasks.results.composition.compose`, which takes longer than a page.
-    """
+def ledger(results: Results) -> dict[str, Any]:
+    """What fills `suite/ledger.html.j2`: `sections`, one for each level of the ledger, and `gaps`."""
     levels = {level(line.entry) for line in results.lines}
     rows = [_line(results, line) for line in results.lines]
     known = {line.number: line for line in results.lines}
@@ -36,7 +29,7 @@ def ledger(results: Results, together: Sequence[Together] = ()) -> dict[str, Any
             "settings": [row for row in rows if row["level"] == name and row["setting"] != BASE],
             "audits": [row for row in proved if row["level"] == name],
             "one_run": [row for row in one_run if row["level"] == name],
-            "together": [_together(row) for row in together if _level(row.unit, "") == name],
+            "together": [_together(row) for row in results.composed if _level(row.unit, "") == name],
         }
         for name in get_args(Level)
         if name in levels

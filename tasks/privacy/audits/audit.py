@@ -17,7 +17,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv
 
 BINS = 32
 """Most bins into which the statistic is cut before an event is chosen as a union of them: with many more, the choice is
@@ -89,6 +88,8 @@ def lower_bound(
 
     Each end is a one-sided Clopper-Pearson bound at half of the error, so both hold together at `confidence`.
     """
+    from scipy.special import betaincinv  # takes a quarter of a second, and pages compute no bound
+
     error = (1 - confidence) / 2
     with np.errstate(divide="ignore"):
         low = np.where(more > 0, betaincinv(np.maximum(more, 1), n - more + 1, error), 0.0)
