@@ -35,7 +35,7 @@ from tasks.models.ranking.factors import (
 )
 from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import GIVEN, ONCE, OWN_FILE
-from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import laplace, objective
 from tasks.privacy.terms import because, gap
 from tasks.training_data import TrainingData
@@ -88,10 +88,9 @@ class DPMF(FactorModel):
 
     def _rigorous_entry(self) -> LedgerEntry:
         epsilon = self.config.epsilon
-        noise = {"noise_parameter": epsilon, "sensitivity": 1.0}
         infinite = math.isinf(epsilon)
         return accounted_entry(
-            [NON_PRIVATE if infinite else Event(kind="discrete-laplace", parameters=noise)],
+            [NON_PRIVATE if infinite else laplace.counts_event(epsilon, 1)],
             protects="interaction",
             unit="interaction",
             neighbouring="add-or-remove",

@@ -13,7 +13,7 @@ from typing_extensions import override
 from tasks.models.base import SILENT, ModelConfig, Progress, Recommender
 from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import GIVEN, ONCE
-from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import laplace
 from tasks.privacy.terms import gap
 from tasks.training_data import TrainingData
@@ -75,16 +75,14 @@ class PrivatePopularity(Popularity):
 
     def ledger(self) -> list[LedgerEntry]:
         """One release of noisy counts; everything offered afterwards is post-processing."""
-        budget, contribution = self.config.epsilon, self.config.contribution
-        noise = {"noise_parameter": budget / contribution, "sensitivity": float(contribution)}
         return [
             accounted_entry(
-                [Event(kind="discrete-laplace", parameters=noise)],
+                [laplace.counts_event(self.config.epsilon, self.config.contribution)],
                 protects="interaction",
                 unit="user",
                 neighbouring="add-or-remove",
                 mechanism="counts-discrete-laplace",
-                claimed_epsilon=budget,
+                claimed_epsilon=self.config.epsilon,
                 given=GIVEN,
                 gaps=(*ONCE, gap("own-list-counts")),
             )

@@ -13,6 +13,7 @@ from tasks.models.vae.user_config import UserConfig
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.gaps import BY_EPOCHS, FLOATS, GIVEN_EPOCH, OWN_LIST, PLACE, large_delta
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.privacy.mechanisms import laplace
 from tasks.privacy.mechanisms.user_sgd import LEVELS, Published, Rigorous, UserSGD
 from tasks.privacy.terms import Explanation, KnownGap, because, gap
 
@@ -106,7 +107,4 @@ def _gaps(config: UserConfig, private: UserSGD, budgets: NDArray[np.float64]) ->
 def _counts(config: UserConfig) -> tuple[Event, ...]:
     """The noisy counts that biases start from, if any."""
     epsilon = config.counts_epsilon()
-    if math.isinf(epsilon):
-        return ()
-    noise = {"noise_parameter": epsilon / config.contribution, "sensitivity": float(config.contribution)}
-    return (Event(kind="discrete-laplace", parameters=noise),)
+    return () if math.isinf(epsilon) else (laplace.counts_event(epsilon, config.contribution),)

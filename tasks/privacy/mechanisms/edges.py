@@ -198,9 +198,8 @@ def events(epsilon: float, epsilon_count: float, mode: Accounting) -> tuple[Even
     _check_mode(mode)
     check_epsilon(epsilon)
     _check_count_budget(epsilon_count)
-    count = Event(kind="discrete-laplace", parameters={"noise_parameter": epsilon_count, "sensitivity": 1.0})
     cells = "pure-local" if mode == "rigorous" else "filled-top-m-filter"
-    return count, Event(kind=cells, parameters={"epsilon": epsilon})
+    return laplace.counts_event(epsilon_count, 1), Event(kind=cells, parameters={"epsilon": epsilon})
 
 
 def ledger(epsilon: float, epsilon_count: float, mode: Accounting, n_releases: int) -> LedgerEntry:

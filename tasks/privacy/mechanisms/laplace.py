@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.privacy import noise
+from tasks.privacy.accounting.ledger import Event
 from tasks.privacy.checks import check_epsilon
 
 
@@ -51,8 +52,7 @@ def noisy_counts(
     """Counts with discrete Laplace noise, P[noise = k] proportional to exp(-ε|k|/contribution): pure ε-DP.
 
     Neighbouring inputs: all interactions of one user added or removed, where each user adds at most 1 to at most
-    `contribution` counts (see `cap`). The event is `discrete-laplace` with noise_parameter ε/contribution and
-    sensitivity `contribution`. Which counts exist (the list of items) is public.
+    `contribution` counts (see `cap`); `counts_event` is what that costs. The list of items is public.
 
     Args:
         counts: any shape, integers.
@@ -63,13 +63,24 @@ def noisy_counts(
     Raises:
         ValueError: epsilon is not a positive finite number, contribution is below 1, or counts are not integers.
     """
-    check_epsilon(epsilon)
-    _check_contribution(contribution)
+    noise_parameter = _noise_parameter(epsilon, contribution)
     counts = np.asarray(counts)
     if not np.issubdtype(counts.dtype, np.integer):
         raise ValueError(f"counts must be integers (are {counts.dtype})")
-    rate = epsilon / contribution
-    return counts + noise.discrete_laplace(rng, "item counts", rate, counts.shape)
+    return counts + noise.discrete_laplace(rng, "item counts", noise_parameter, counts.shape)
+
+
+def counts_event(epsilon: float, contribution: int) -> Event:
+    """What one release of `noisy_counts` costs (ValueError: as there)."""
+    noise_parameter = _noise_parameter(epsilon, contribution)
+    parameters = {"noise_parameter": noise_parameter, "sensitivity": float(contribution)}
+    return Event(kind="discrete-laplace", parameters=parameters)
+
+
+def _noise_parameter(epsilon: float, contribution: int) -> float:
+    check_epsilon(epsilon)
+    _check_contribution(contribution)
+    return epsilon / contribution
 
 
 def _check_contribution(contribution: int) -> None:
