@@ -180,7 +180,7 @@ def test_a_system_that_promises_what_it_does_not_keep_is_refuted(tmp_path: Path)
     assert audit.canaries.claim == "refuted"
     assert 0.5 < audit.canaries.epsilon <= audit.canaries.provable
     assert audit.verdict.exit_code == 3
-    assert audit.verdict.sentences[-1].endswith("The claimed ε = 0.5 is refuted.")
+    assert audit.verdict.sentences[-1].endswith("Claimed ε = 0.5: refuted.")
     item_knn(table, tmp_path / "l.csv", 30.0)
     noisy, _ = run(asked, quiet)
     assert noisy.canaries is not None
