@@ -16,8 +16,8 @@ MUTATIONS = (
         "all counts get the same noise, which differences of counts do without",
         "§11",
         MECHANISMS + "laplace.py",
-        'noise.discrete_laplace(rng, "item counts", rate, counts.shape)',
-        'noise.discrete_laplace(rng, "item counts", rate, (1,) * counts.ndim)',
+        'noise.discrete_laplace(rng, "item counts", noise_parameter, counts.shape)',
+        'noise.discrete_laplace(rng, "item counts", noise_parameter, (1,) * counts.ndim)',
         tests=(
             "tests/privacy/test_laplace.py::test_noise_is_discrete_laplace",
             "tests/privacy/test_laplace.py::test_counts_are_shifted_not_scaled",
