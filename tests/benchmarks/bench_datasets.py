@@ -56,8 +56,10 @@ def measure(name: str, scale: float, folder: Path) -> None:
         processed["options"] for processed in params["processed"].values() if processed["protocol"] == protocol
     )
     params["processed"][name] = {"dataset": name, "protocol": protocol, "options": options | changes(name, scale)}
-    params["suites"] = {}
     (folder / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    write = "from tasks.config.params import load; from tasks.stages import dvc_files; dvc_files.write(load())"
+    for command in (["-c", write], ["-m", "tasks.stages.code"]):
+        timed([sys.executable, *command], folder)
     total = 0.0
     for stage in STAGES:
         kind, _, layer = stage.partition(" ")
