@@ -6,15 +6,12 @@ import errno
 import fcntl
 import logging
 import shutil
-import socket
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from io import SEEK_END, BufferedWriter
 from pathlib import Path
-from typing import Any
 
 import httpx
 from rich.console import Console
@@ -94,21 +91,18 @@ class Transfer:
             reraise=True,
         )
         logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs every address as it is
-        single = httpx.Limits(max_keepalive_connections=0)  # one connection per attempt, which its watch can end
         columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
         try:
             with (
                 self.partial.open("ab") as out,
-                httpx.Client(follow_redirects=True, timeout=retries.timeout, limits=single) as client,
+                httpx.Client(follow_redirects=True, timeout=retries.timeout) as client,
                 Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), disable=not progress) as bar,
             ):
                 self._lock(out)
                 task = bar.add_task(self.shown.rpartition("/")[2], total=self.size)
                 for attempt in attempts:
-                    with attempt, _watch(retries) as watch:
-                        self._go_on(
-                            client, out, watch, lambda done, total: bar.update(task, completed=done, total=total)
-                        )
+                    with attempt:
+                        self._go_on(client, out, retries, partial(bar.update, task))
         except _RunningError:
             raise
         except httpx.InvalidURL:
@@ -140,15 +134,17 @@ class Transfer:
         out.seek(0, SEEK_END)
 
     def _go_on(
-        self, client: httpx.Client, out: BufferedWriter, watch: _Watch, show: Callable[[int, int | None], None]
+        self, client: httpx.Client, out: BufferedWriter, allowed: RetryPolicy, show: Callable[..., None]
     ) -> None:
-        """One attempt at the rest of the file."""
+        """One attempt at the rest of the file.
+
+        A server that sends a byte at a time never runs into the timeout of a single answer, so its pace is watched.
+        """
         start = out.tell()
         if start == self.size:
             return
         headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
-        extensions = {"trace": watch.trace}
-        with client.stream("GET", self.address, headers=headers, extensions=extensions) as response:
+        with client.stream("GET", self.address, headers=headers) as response:
             status = f"answered {response.status_code} {response.reason_phrase}"
             content_range = response.headers.get("content-range", "")
             if start and response.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
@@ -165,10 +161,17 @@ class Transfer:
             length = response.headers.get("content-length")
             total = self.size if length is None else start + int(length)
             self._require_space((total or self.limit) - start)
+            began = since = time.monotonic()
+            before = start
             for chunk in response.iter_raw():
                 out.write(chunk)
-                watch.received += len(chunk)
-                show(out.tell(), total)
+                show(completed=out.tell(), total=total)
+                if (now := time.monotonic()) - began > allowed.longest:
+                    raise _TooSlow(f"it takes longer than {allowed.longest:,g} s")
+                if now - since > allowed.window:
+                    if (came := out.tell() - before) < allowed.slowest * allowed.window:
+                        raise _TooSlow(f"{came:,} bytes in {allowed.window:g} s")
+                    since, before = now, out.tell()
                 if out.tell() > self.limit:
                     raise DataError(
                         f"{self.shown}: sends more than {self.limit:,} bytes, so it is not the published file; "
@@ -183,61 +186,6 @@ class Transfer:
             raise DataError(
                 f"{folder}: {self.shown} needs {need:,} more bytes, {free:,} are free; free some and run it again"
             )
-
-
-class _Watch(threading.Thread):
-    """Ends an attempt that is too slow.
-
-    A server that sends a byte at a time, of headers too, never runs into the timeout of a single answer.
-    """
-
-    def __init__(self, retries: RetryPolicy) -> None:
-        super().__init__(daemon=True)
-        self.received = 0
-        """Bytes of content."""
-        self.complaint = ""
-        self.done = threading.Event()
-        self._retries = retries
-        self._stream: Any = None
-
-    def trace(self, event: str, info: dict[str, Any]) -> None:
-        """Remember the connection; httpx calls this as it opens it, and again where it is encrypted."""
-        if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
-            self._stream = info["return_value"]
-
-    def run(self) -> None:
-        """Compare what came with what should have come, once per window."""
-        allowed, began, before = self._retries, time.monotonic(), 0
-        while not self.done.wait(allowed.window):
-            came, before = self.received - before, self.received
-            if time.monotonic() - began > allowed.longest:
-                self.complaint = f"it takes longer than {allowed.longest:,g} s"
-            elif came < allowed.slowest * allowed.window:
-                self.complaint = f"{came:,} bytes in {allowed.window:g} s"
-            if self.complaint and self._stream is not None:
-                with suppress(OSError):
-                    self._stream.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
-
-
-@contextmanager
-def _watch(retries: RetryPolicy) -> Iterator[_Watch]:
-    """Yield the watch over an attempt.
-
-    Raises:
-        _TooSlow: it ended the attempt.
-    """
-    watch = _Watch(retries)
-    watch.start()
-    try:
-        yield watch
-    except (httpx.TransportError, _TryAgain) as error:
-        if watch.complaint:
-            raise _TooSlow(watch.complaint) from error
-        raise
-    finally:
-        watch.done.set()
-    if watch.complaint:  # the end of an answer of unknown length looks like the end of the file
-        raise _TooSlow(watch.complaint)
 
 
 def _truncate(out: BufferedWriter) -> int:

@@ -73,21 +73,19 @@ def serve(content: bytes, *faults: int | str) -> Iterator[tuple[str, type[Handle
 
 @contextmanager
 def trickle(slow: str) -> Iterator[str]:
-    """Yield the address of a server that sends a byte every hundredth of a second, of headers or of a body."""
+    """Yield the address of a server that sends a byte of the body every hundredth of a second."""
     length = "" if slow == "unknown length" else "Content-Length: 300000\r\n"
-    at_once = b"" if slow == "headers" else f"HTTP/1.1 200 OK\r\n{length}\r\n".encode()
-    slowly = b"HTTP/1.1 200 OK\r\nX: " + 9999 * b"x" if slow == "headers" else 300_000 * b"x"
     over = Event()
 
     def answer() -> None:
         connection, _ = listener.accept()
         with connection, suppress(OSError):
             connection.recv(1 << 16)
-            connection.sendall(at_once)
-            for byte in slowly:
+            connection.sendall(f"HTTP/1.1 200 OK\r\n{length}\r\n".encode())
+            for _ in range(300_000):
                 if over.wait(0.01):
                     return
-                connection.sendall(bytes([byte]))
+                connection.sendall(b"x")
 
     with create_server(("127.0.0.1", 0)) as listener:
         thread = Thread(target=answer, daemon=True)
