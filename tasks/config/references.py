@@ -19,7 +19,7 @@ from tasks.config.networks import OF_ATTRIBUTES
 from tasks.config.originals import publication, stands_for
 from tasks.config.params import PARAMS_FILE, Experiment, Params, Suite, own_file
 from tasks.config.planned import is_private
-from tasks.config.tasks import ATTACKS, TASKS
+from tasks.config.tasks import ATTACKS, TASKS, resolve
 from tasks.datasets import FORMATS, SOURCES
 from tasks.errors import ConfigurationError
 from tasks.models import MODELS, model_class
@@ -83,7 +83,7 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
 
 def _check_datasets(params: Params, path: Path) -> None:
     for name, dataset in params.datasets.items():
-        source, format_ = import_module(SOURCES[dataset.source]), import_module(FORMATS[dataset.format])
+        source, format_ = resolve(SOURCES[dataset.source]), resolve(FORMATS[dataset.format])
         options(source.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain", path)
         options(format_.ReadOptions, dataset.read, f"datasets.{name}.read", path)
         if dataset.replica_of and not source.SOURCE.synthetic and not dataset.is_own:

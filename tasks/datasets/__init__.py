@@ -1,15 +1,15 @@
-"""Names of sources and raw formats in params.yaml -> the modules that obtain and read them."""
+"""Names of sources and raw formats in params.yaml -> what obtains and reads them: a module, or an object in one."""
 
 FORMATS = {
-    "ciao": "tasks.datasets.ciao",
+    "ciao": "tasks.datasets.trust:CIAO",
     "custom": "tasks.datasets.custom",
-    "epinions": "tasks.datasets.epinions",
+    "epinions": "tasks.datasets.trust:EPINIONS",
     "foursquare_twitter": "tasks.datasets.foursquare_twitter",
     "foursquare_twitter_text": "tasks.datasets.foursquare_twitter_text",
     "ione": "tasks.datasets.ione",
     "ml_100k": "tasks.datasets.ml_100k",
     "ml_1m": "tasks.datasets.ml_1m",
-    "ml_20m": "tasks.datasets.ml_20m",
+    "ml_20m": "tasks.datasets.ml_20m:ML_20M",
     "netflix": "tasks.datasets.netflix",
     "tmall": "tasks.datasets.tmall",
     "weibo": "tasks.datasets.weibo",
@@ -20,7 +20,7 @@ FORMATS = {
 SOURCES = {
     **FORMATS,
     "demo": "tasks.datasets.synthetic.demo",
-    "ml_latest_small": "tasks.datasets.ml_latest_small",
+    "ml_latest_small": "tasks.datasets.ml_20m:LATEST_SMALL",
     "twin_foursquare_twitter": "tasks.datasets.synthetic.foursquare_twitter",
     "twin_movielens": "tasks.datasets.synthetic.movielens",
     "twin_netflix": "tasks.datasets.synthetic.netflix",

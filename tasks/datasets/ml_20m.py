@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,57 +16,6 @@ from tasks.datasets.text import line_count, raw_writer
 from tasks.errors import DataError
 from tasks.raw import write_raw
 
-
-@dataclass(frozen=True)
-class Release:
-    """One data set in this format. ratings: rows of its ratings.csv; members: path in the archive -> SHA-256."""
-
-    archive: RemoteFile
-    holds: str
-    ratings: int
-    members: dict[str, str | None]
-
-
-RELEASE = Release(
-    archive=RemoteFile(
-        address="https://files.grouplens.org/datasets/movielens/ml-20m.zip",
-        size=198_702_078,
-        md5="cd245b17a1ae2cc31bb14903e1204af3",
-        sha256="96f243c338a8665f6bcc89c53edf6ee39162a846940de6b7c8c48aeada765ff3",
-        mirror_path="ml-20m/ml-20m.zip",
-    ),
-    holds="20,000,263 ratings in half stars by 138,493 users of 26,744 films; nothing about the users",
-    ratings=20_000_263,
-    members=dict.fromkeys(("ml-20m/README.txt", "ml-20m/movies.csv", "ml-20m/ratings.csv")),
-)
-LICENCE = (
-    "(c) GroupLens Research, University of Minnesota. For research only: no commercial use without permission, and "
-    "redistribution {redistribution}; publications must cite F. M. Harper and J. A. Konstan, The MovieLens Datasets: "
-    "History and Context, ACM TiiS 5(4), 2015, https://doi.org/10.1145/2827872. Full text: README.txt."
-)
-
-
-def release_source(name: str, release: Release, entry: str, licence: str) -> Source:
-    """What is said of a release before anything of it is there."""
-    return Source(
-        name=name,
-        address=release.archive.address,
-        synthetic=False,
-        holds=release.holds,
-        size=release.archive.size,
-        entry=entry,
-        files=(release.archive,),
-        licence=licence,
-    )
-
-
-SOURCE = release_source(
-    "ml-20m",
-    RELEASE,
-    "{source: ml_20m, obtain: {}, format: ml_20m, read: {}}",
-    "MovieLens 20M, " + LICENCE.format(redistribution="only with permission"),
-)
-ObtainOptions = ReadOptions = NoOptions
 SCALE = RatingScale(low=0.5, high=5, step=0.5)
 RATINGS = TextTable(
     "ratings.csv",
@@ -87,40 +37,100 @@ ITEMS = TextTable(
 )
 
 
-def obtain(folder: Path, places: Places, _: NoOptions) -> None:
-    """See `obtain_release`."""
-    obtain_release(folder, places, RELEASE)
+LICENCE = (
+    "{name}, (c) GroupLens Research, University of Minnesota. For research only: no commercial use without permission, "
+    "and redistribution {redistribution}; publications must cite F. M. Harper and J. A. Konstan, The MovieLens "
+    "Datasets: History and Context, ACM TiiS 5(4), 2015, https://doi.org/10.1145/2827872. Full text: README.txt."
+)
 
 
-def obtain_release(folder: Path, places: Places, release: Release) -> None:
-    """Fill `folder` with README.txt, ratings.csv and movies.csv.
+@dataclass(frozen=True)
+class Release:
+    """One data set in this format."""
 
-    An official archive is verified as a whole. Of what a mirror has packed anew, the files are verified by their
-    content where that is known (ml-latest-small), and by the published number of ratings.
+    SOURCE: Source
+    ratings: int
+    """Rows of its ratings.csv."""
+    members: Mapping[str, str | None]
+    """Path in the archive -> SHA-256."""
+    ObtainOptions = ReadOptions = NoOptions
 
-    Raises:
-        DataError: the archive cannot be had, or is not what was published.
-    """
-    with local_file(release.archive, places) as archive:
-        unpack(archive, folder, release.members)
-        if (n_ratings := line_count(folder / "ratings.csv") - 1) != release.ratings:
-            raise DataError(
-                f"{archive}: ratings.csv has {n_ratings:,} ratings, published are {release.ratings:,}; get the archive "
-                "from its official address"
-            )
+    def obtain(self, folder: Path, places: Places, _: NoOptions) -> None:
+        """Fill `folder` with README.txt, ratings.csv and movies.csv.
+
+        An official archive is verified as a whole. Of what a mirror has packed anew, the files are verified by their
+        content where that is known (ml-latest-small), and by the published number of ratings.
+
+        Raises:
+            DataError: the archive cannot be had, or is not what was published.
+        """
+        with local_file(self.SOURCE.files[0], places) as archive:
+            unpack(archive, folder, self.members)
+            if (n_ratings := line_count(folder / "ratings.csv") - 1) != self.ratings:
+                raise DataError(
+                    f"{archive}: ratings.csv has {n_ratings:,} ratings, published are {self.ratings:,}; get the "
+                    "archive from its official address"
+                )
+
+    def convert(self, folder: Path, destination: Path, _: NoOptions) -> None:
+        """Write the raw tables (`tasks.raw.RAW_COLUMNS`): interactions, and items with `title` and `genres`.
+
+        ratings.csv is read in blocks: memory does not grow with it but for 8 bytes a rating, which find repeated ones.
+
+        Raises:
+            DataError: a file is missing, empty or malformed; a rating or time stamp is not allowed; an id or a (user,
+                item) pair is repeated; a rating names an unknown item (names file and line).
+        """
+        items = ITEMS.read(folder)
+        with raw_writer(destination / "interactions.parquet") as write:
+            for _line, ratings in RATINGS.batches(folder, {"item": (items["item"], "listed in movies.csv")}):
+                write(ratings)
+        write_raw(destination, {"interactions": None, "items": items}, scale=SCALE, unique_pairs=True, time="seconds")
 
 
-def convert(folder: Path, destination: Path, _: NoOptions) -> None:
-    """Write the raw tables (`tasks.raw.RAW_COLUMNS`): interactions, and items with `title` and `genres`.
+def _release(archive: RemoteFile, title: str, redistribution: str, holds: str, ratings: int, *sha256: str) -> Release:
+    """sha256: of movies.csv and ratings.csv, where they are known."""
+    name = Path(archive.name).stem
+    source = Source(
+        name=name,
+        address=archive.address,
+        synthetic=False,
+        holds=holds,
+        size=archive.size,
+        entry=f"{{source: {name.replace('-', '_')}, obtain: {{}}, format: ml_20m, read: {{}}}}",
+        files=(archive,),
+        licence=LICENCE.format(name=title, redistribution=redistribution),
+    )
+    members = zip(("README.txt", "movies.csv", "ratings.csv"), (None, *(sha256 or (None, None))), strict=True)
+    return Release(source, ratings, {f"{name}/{member}": digest for member, digest in members})
 
-    ratings.csv is read in blocks: memory does not grow with it but for 8 bytes a rating, which find repeated ones.
 
-    Raises:
-        DataError: a file is missing, empty or malformed; a rating or time stamp is not allowed; an id or a (user,
-            item) pair is repeated; a rating names an unknown item (names file and line).
-    """
-    items = ITEMS.read(folder)
-    with raw_writer(destination / "interactions.parquet") as write:
-        for _line, ratings in RATINGS.batches(folder, {"item": (items["item"], "listed in movies.csv")}):
-            write(ratings)
-    write_raw(destination, {"interactions": None, "items": items}, scale=SCALE, unique_pairs=True, time="seconds")
+ML_20M = _release(
+    RemoteFile(
+        address="https://files.grouplens.org/datasets/movielens/ml-20m.zip",
+        size=198_702_078,
+        md5="cd245b17a1ae2cc31bb14903e1204af3",
+        sha256="96f243c338a8665f6bcc89c53edf6ee39162a846940de6b7c8c48aeada765ff3",
+        mirror_path="ml-20m/ml-20m.zip",
+    ),
+    "MovieLens 20M",
+    "only with permission",
+    "20,000,263 ratings in half stars by 138,493 users of 26,744 films; nothing about the users",
+    20_000_263,
+)
+LATEST_SMALL = _release(
+    RemoteFile(
+        address="https://files.grouplens.org/datasets/movielens/ml-latest-small.zip",
+        size=978_202,
+        md5=None,
+        sha256="696d65a3dfceac7c45750ad32df2c259311949efec81f0f144fdfb91ebc9e436",
+        mirror_path="ml-latest-small/ml-latest-small.zip",
+    ),
+    "MovieLens Latest (small)",
+    "under the same conditions",
+    "100,836 ratings in half stars by 610 users of 9,724 films (September 2018); nothing about the users",
+    100_836,
+    "5a5f32dd9bb3797b8e728a1b98958789d2b13f294a69fdfbc5727f8a9611aa07",
+    "aa289ca83157595d0df6aea1be6a4ded676ddc4385472e8313a8ed9805352646",
+)
+"""A source of its own, since what a source is called decides which printed numbers stand beside its results."""

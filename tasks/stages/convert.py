@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 
 from tasks.config.messages import options
 from tasks.config.params import Dataset, entry, load
+from tasks.config.tasks import resolve
 from tasks.datasets import FORMATS
 from tasks.errors import DataError
 from tasks.raw import read_raw
@@ -26,7 +26,7 @@ ORIGIN = ("dataset", "address", "synthetic", "licence")
 def main(name: str) -> None:
     """Convert data set `name`."""
     dataset = entry("datasets", name, load().datasets)
-    module = import_module(FORMATS[dataset.format])
+    module = resolve(FORMATS[dataset.format])
     chosen = options(module.ReadOptions, dataset.read, f"datasets.{name}.read")
     source = read_json(RAW / name / "source.json")
     with atomic_write(INTERIM / name) as place:

@@ -10,15 +10,15 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import polars as pl
 import yaml
 
 from tasks.config.messages import options
 from tasks.config.params import Dataset, load
+from tasks.config.tasks import resolve
 from tasks.datasets import FORMATS, SOURCES
 from tasks.datasets.fetch import FormFile, Places, RemoteFile, Source, verify
 from tasks.errors import ConfigurationError, DataError
@@ -51,7 +51,7 @@ def listing() -> list[Known]:
     datasets = load().datasets
     sources: dict[str, tuple[Source, list[str]]] = {}
     for key, target in SOURCES.items():
-        module = import_module(target)
+        module = resolve(target)
         sources[module.SOURCE.name] = (module.SOURCE, [])
         for name, dataset in datasets.items():
             if dataset.source == key:  # the same data set, or another one that the module can obtain
@@ -68,7 +68,7 @@ def are_obtainable(names: Iterable[str], datasets: dict[str, Dataset]) -> bool:
     """Whether all these data sets are got without anybody's help: generated, or given out without a form."""
     for name in names:
         dataset = datasets[name]
-        module = import_module(SOURCES[dataset.source])
+        module = resolve(SOURCES[dataset.source])
         source = describe(module, options(module.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain"))
         if not source.synthetic and not (source.files and all(isinstance(file, RemoteFile) for file in source.files)):
             return False
@@ -142,7 +142,7 @@ def inspect(name: str) -> Iterator[Finding]:
         tables.mkdir()
         module.obtain(raw, places(), options(module.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain"))
         yield Finding("files", f"{sum(1 for file in raw.rglob('*') if file.is_file())} files are there", True)
-        format_ = import_module(FORMATS[dataset.format])
+        format_ = resolve(FORMATS[dataset.format])
         with own_files_named(raw, dataset):
             format_.convert(raw, tables, options(format_.ReadOptions, dataset.read, f"datasets.{name}.read"))
         loaded = read_raw(tables)
@@ -188,12 +188,12 @@ def _file(file: RemoteFile | FormFile, where: Places) -> Finding | None:
     return Finding(f"file {path}", f"{path.stat().st_size:,} bytes, {what}", True)
 
 
-def _dataset(name: str) -> tuple[Dataset, ModuleType]:
+def _dataset(name: str) -> tuple[Dataset, Any]:
     datasets = load().datasets
     if name in datasets:
-        return datasets[name], import_module(SOURCES[datasets[name].source])
+        return datasets[name], resolve(SOURCES[datasets[name].source])
     for target in SOURCES.values():
-        module = import_module(target)
+        module = resolve(target)
         if module.SOURCE.name == name:
             return Dataset.model_validate(yaml.safe_load(module.SOURCE.entry)), module
     raise ConfigurationError(f"unknown data set {name!r}; `dprec data list` shows all")

@@ -7,13 +7,13 @@ a file that the user placed in data/placed/ under its official name is taken bef
 from __future__ import annotations
 
 import os
-from importlib import import_module
-from types import ModuleType
+from typing import Any
 
 from pydantic import BaseModel
 
 from tasks.config.messages import options
 from tasks.config.params import entry, load
+from tasks.config.tasks import resolve
 from tasks.datasets import SOURCES
 from tasks.datasets.fetch import Places, Source
 from tasks.stages.command import run_stage
@@ -25,7 +25,7 @@ UNFINISHED = CHECKPOINTS / "download"
 def main(name: str) -> None:
     """Obtain data set `name` and print its licence."""
     dataset = entry("datasets", name, load().datasets)
-    module = import_module(SOURCES[dataset.source])
+    module = resolve(SOURCES[dataset.source])
     chosen = options(module.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain")
     with atomic_write(RAW / name) as place:
         place.mkdir()
@@ -47,7 +47,7 @@ def main(name: str) -> None:
     print(f"{name}: {described.licence}")
 
 
-def describe(module: ModuleType, chosen: BaseModel) -> Source:
+def describe(module: Any, chosen: BaseModel) -> Source:
     """What is said about a source; where that depends on its options, the module has a function `source`."""
     described: Source = module.source(chosen) if hasattr(module, "source") else module.SOURCE
     return described

@@ -18,7 +18,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ import yaml
 
 from tasks import contracts
 from tasks.config.params import OWN_FILES, Evaluation, Training
+from tasks.config.tasks import resolve
 from tasks.contracts import Schema
 from tasks.datasets import FORMATS, SOURCES
 from tasks.datasets.fetch import Places
@@ -114,10 +114,10 @@ def part(dataset: str, name: str, folder: Path, scale: float) -> None:
         (place := {"files": raw, "tables": interim, "split": processed}[name]).mkdir(parents=True, exist_ok=True)
         replica = _replica(dataset, scale)
         if name == "files":
-            source = import_module(SOURCES[replica["source"]])
+            source = resolve(SOURCES[replica["source"]])
             source.obtain(place, Places(None, place, place), source.ObtainOptions.model_validate(replica["obtain"]))
         elif name == "tables":
-            reader = import_module(FORMATS[replica["format"]])
+            reader = resolve(FORMATS[replica["format"]])
             reader.convert(raw, place, reader.ReadOptions())
         else:
             split(dataset, interim, place, scale)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from tasks.config.tasks import resolve
 from tasks.datasets import FORMATS, SOURCES
 from tasks.datasets.fetch import Places
 from tasks.datasets.synthetic import movielens, netflix, tmall, trust, yelp
@@ -40,7 +40,7 @@ DESCRIBED: Mapping[str, Description] = {
 def generated(folder: Path, name: str, scale: float, seed: int = 4, **more: Any) -> Path:
     """The files of a replica, in `folder`."""
     source, options, _, _ = REPLICAS[name]
-    module = import_module(SOURCES[source])
+    module = resolve(SOURCES[source])
     folder.mkdir(parents=True)
     chosen = module.ObtainOptions.model_validate({**options, "scale": scale, "seed": seed, **more})
     module.obtain(folder, Places(None, folder, folder), chosen)
@@ -50,7 +50,7 @@ def generated(folder: Path, name: str, scale: float, seed: int = 4, **more: Any)
 def converted(folder: Path, name: str) -> RawTables:
     """The raw tables of the files in `folder`, next to it."""
     _, _, format_, read = REPLICAS[name]
-    module = import_module(FORMATS[format_])
+    module = resolve(FORMATS[format_])
     place = folder.with_name(f"{folder.name}-tables")
     place.mkdir()
     module.convert(folder, place, module.ReadOptions.model_validate(read))

@@ -7,9 +7,9 @@ import yaml
 
 from tasks.config.originals import publication
 from tasks.config.params import load
-from tasks.datasets import ml_20m, ml_latest_small, text
+from tasks.datasets import text
 from tasks.datasets.fetch import NoOptions, Places
-from tasks.datasets.ml_20m import convert
+from tasks.datasets.ml_20m import LATEST_SMALL, ML_20M
 from tasks.errors import DataError
 from tasks.raw import RawTables, read_raw
 from tests.parameters import ROOT
@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
 def converted(folder: Path) -> RawTables:
     place = folder / "interim"
     place.mkdir(exist_ok=True)
-    convert(folder, place, NoOptions())
+    ML_20M.convert(folder, place, NoOptions())
     return read_raw(place)
 
 
@@ -130,7 +130,7 @@ def test_the_real_files_of_the_small_data_set(mirror: Path, tmp_path: Path) -> N
     folder = tmp_path / "ml-latest-small"
     folder.mkdir()
     places = Places(str(mirror), tmp_path / "placed", tmp_path / "downloads")
-    ml_latest_small.obtain(folder, places, ml_latest_small.ObtainOptions())
+    LATEST_SMALL.obtain(folder, places, NoOptions())
     assert sorted(file.name for file in folder.iterdir()) == ["README.txt", "movies.csv", "ratings.csv"]
     tables = converted(folder)
     ratings = tables.scan("interactions").collect()
@@ -148,26 +148,24 @@ def placed(root: Path, ratings: str) -> None:
     path = root / "placed" / "ml-20m.zip"
     path.parent.mkdir()
     with zipfile.ZipFile(path, "w") as archive:
-        for name in ml_20m.RELEASE.members:
+        for name in ML_20M.members:
             archive.writestr(name, ratings)
 
 
 def test_an_archive_with_fewer_ratings_than_published_is_refused(tmp_path: Path) -> None:
     placed(tmp_path, SMALL["ratings.csv"])
     with pytest.raises(DataError, match=r"ml-20m.zip: ratings.csv has 3 ratings, published are 20,000,263"):
-        ml_20m.obtain(tmp_path, Places(None, tmp_path / "placed", tmp_path / "downloads"), ml_20m.ObtainOptions())
+        ML_20M.obtain(tmp_path, Places(None, tmp_path / "placed", tmp_path / "downloads"), NoOptions())
 
 
 def test_both_data_sets_are_described_as_what_they_are() -> None:
-    for module, name in ((ml_20m, "ml-20m"), (ml_latest_small, "ml-latest-small")):
-        assert module.SOURCE.address.endswith(f"/{name}.zip")
-        assert "Harper" in module.SOURCE.licence
+    for release, name in ((ML_20M, "ml-20m"), (LATEST_SMALL, "ml-latest-small")):
+        assert release.SOURCE.address.endswith(f"/{name}.zip")
+        assert "Harper" in release.SOURCE.licence
 
 
 def test_the_small_data_set_is_no_other_one_beside_printed_numbers() -> None:
     params = load(ROOT / "params.yaml")
-    assert publication("dpvae-ml-latest-small", params) == ml_latest_small.SOURCE.name == "ml-latest-small"
-    assert publication("dpvae-ml-20m", params) == ml_20m.SOURCE.name == "ml-20m"
-    assert params.datasets["ml-latest-small"].model_dump(exclude_none=True) == yaml.safe_load(
-        ml_latest_small.SOURCE.entry
-    )
+    assert publication("dpvae-ml-latest-small", params) == LATEST_SMALL.SOURCE.name == "ml-latest-small"
+    assert publication("dpvae-ml-20m", params) == ML_20M.SOURCE.name == "ml-20m"
+    assert params.datasets["ml-latest-small"].model_dump(exclude_none=True) == yaml.safe_load(LATEST_SMALL.SOURCE.entry)

@@ -11,7 +11,6 @@ import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import polars as pl
 import yaml
 
 from tasks.config import params, references
+from tasks.config.tasks import resolve
 from tasks.datasets import FORMATS, custom, glove, ml_1m, tmall, yelp, yelp_hin
 from tasks.datasets.archive import unpack
 from tasks.datasets.fetch import NoOptions
@@ -167,8 +167,7 @@ def samples() -> dict[str, Sample]:
         "yelp_hin": (yelp_hin, text(test_yelp_hin.CONTENT), test_yelp_hin.ORDER),
     }
     by_name = {
-        name: Sample(files, partial(converted, import_module(FORMATS[name]), NoOptions()))
-        for name, files in plain.items()
+        name: Sample(files, partial(converted, resolve(FORMATS[name]), NoOptions())) for name, files in plain.items()
     }
     by_name |= {
         name: Sample(files, partial(converted, module, options)) for name, (module, files, options) in chosen.items()

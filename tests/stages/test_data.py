@@ -12,6 +12,7 @@ import yaml
 from flows.data import app, data_verify
 from tasks.config.messages import options
 from tasks.config.params import Dataset
+from tasks.config.tasks import resolve
 from tasks.datasets import FORMATS, SOURCES, ml_100k
 from tasks.errors import ByHandError, ConfigurationError, DataError
 from tasks.stages import data, download
@@ -33,11 +34,10 @@ def known() -> dict[str, data.Known]:
 
 
 def test_every_source_says_what_it_is_and_how_params_asks_for_it() -> None:
-    from importlib import import_module
 
-    assert {import_module(target).SOURCE.name for target in SOURCES.values()} <= set(known())
+    assert {resolve(target).SOURCE.name for target in SOURCES.values()} <= set(known())
     for key, target in SOURCES.items():
-        module = import_module(target)
+        module = resolve(target)
         source = module.SOURCE
         assert source.holds, key
         assert source.licence, key
@@ -45,7 +45,7 @@ def test_every_source_says_what_it_is_and_how_params_asks_for_it() -> None:
         entry = Dataset.model_validate(yaml.safe_load(source.entry))
         assert entry.source == key
         options(module.ObtainOptions, entry.obtain, key)
-        options(import_module(FORMATS[entry.format]).ReadOptions, entry.read, key)
+        options(resolve(FORMATS[entry.format]).ReadOptions, entry.read, key)
 
 
 def test_states_follow_what_is_there(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,12 +16,12 @@ import numpy as np
 import polars as pl
 from pydantic import BaseModel, ConfigDict
 
-from tasks.datasets import ciao, epinions
 from tasks.datasets.fetch import Places, ReplicaOptions, Source
 from tasks.datasets.matlab import Matrix
 from tasks.datasets.synthetic.generator import DAY, Description, Times, World, synthetic_source, write_note
 from tasks.datasets.synthetic.homophily import Taste, follow
 from tasks.datasets.synthetic.skew import Floats, Grades, Ints, choose, ids, integer_weights, scale_size
+from tasks.datasets.trust import CIAO, EPINIONS, PLAIN_TRUST
 
 
 class Trust(BaseModel):
@@ -87,7 +87,7 @@ LAYOUTS = {
         times=_TIMES, **_COMMON,
     ),
 }  # fmt: skip
-_CIAO_TRUST = Trust(file=ciao.TRUST, users=7_375, relations=111_781, reciprocity=0.48)
+_CIAO_TRUST = Trust(file=PLAIN_TRUST, users=7_375, relations=111_781, reciprocity=0.48)
 TRAPS = {
     "ciao": Traps(
         last_user=7_375, last_product=106_797, repeats=1_436, same=652, same_time=190, zeros=34, moved=105,
@@ -96,7 +96,7 @@ TRAPS = {
             "plain": (_CIAO_TRUST,),
             "timestamps": (
                 _CIAO_TRUST,
-                Trust(file=Matrix("trust.mat", "trust", ciao.TRUST.columns), users=2_378, relations=57_544,
+                Trust(file=Matrix("trust.mat", "trust", PLAIN_TRUST.columns), users=2_378, relations=57_544,
                       reciprocity=0.48),
             ),
         },
@@ -107,11 +107,11 @@ TRAPS = {
         slots=(0.39, 0.12, 0.06, 0.06, 0.06, 0.05, 0.05, 0.06, 0.07, 0.04, 0.04),
         trust={
             "plain": (
-                Trust(file=epinions.RELEASES["plain"][1], users=22_164, relations=355_754, reciprocity=0.39,
+                Trust(file=EPINIONS.releases["plain"][1], users=22_164, relations=355_754, reciprocity=0.39,
                       repeats=27, loops=224),
             ),
             "timestamps": (
-                Trust(file=epinions.RELEASES["timestamps"][1], users=8_519, relations=300_548, reciprocity=0.43,
+                Trust(file=EPINIONS.releases["timestamps"][1], users=8_519, relations=300_548, reciprocity=0.43,
                       repeats=457, loops=155,
                       slots=(0.52, 0.16, 0.06, 0.06, 0.05, 0.04, 0.03, 0.03, 0.03, 0.01, 0.01)),
             ),
@@ -146,13 +146,13 @@ def obtain(folder: Path, _: Places, options: ObtainOptions) -> None:
     users = ids(world.rng, world.n_users, round(traps.last_user * options.scale))
     ratings, since = _ratings(world, traps)
     ratings = ratings.with_columns(user=users[ratings["user"].to_numpy()])
-    format_ = ciao if options.layout == "ciao" else epinions
+    network = CIAO if options.layout == "ciao" else EPINIONS
     time = "slot" if traps.slots else "timestamp"
     if options.release == "plain":
         ratings = ratings.drop(time)
     elif not traps.slots:
         ratings = ratings.sort(time, maintain_order=True)
-    format_.RELEASES[options.release][0].write(folder, ratings, np.int32, HEADER)
+    network.releases[options.release][0].write(folder, ratings, np.int32, HEADER)
     for trust in traps.trust[options.release]:
         relations = _relations(world, trust, since)
         relations = relations.with_columns(source=users[relations["source"]], target=users[relations["target"]])

@@ -1,0 +1,184 @@
+"""Ciao and Epinions (Tang et al., 2012): ratings of products and trust between users, each in two releases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from tasks.contracts import RatingScale
+from tasks.datasets.fetch import NoOptions, Options, Places, Source, copy_files, form_files
+from tasks.datasets.matlab import Matrix, Range, read_release
+from tasks.raw import write_raw
+
+PAGE = "https://www.cse.msu.edu/~tangjili/trust.html"
+SCALE = RatingScale(low=1, high=5, step=1)
+LATEST = 4_102_444_799
+"""Last second of 2099: what is later is no time in seconds."""
+SLOTS: Range = (1, 11)
+"""The authors cut the whole time into eleven parts (eTrust)."""
+_ANY: Range = (1, None)
+_RATING: dict[str, Range] = {
+    "user": _ANY, "item": _ANY, "category": _ANY, "rating": (0, 5), "helpfulness": (0, None),
+}  # fmt: skip
+_TRUST: dict[str, Range] = {"source": _ANY, "target": _ANY}
+_LICENCE = (
+    "No licence is stated: for research; publications must cite J. Tang, H. Gao and H. Liu, mTrust: Discerning "
+    "Multi-Faceted Trust in a Connected World, WSDM 2012, https://doi.org/10.1145/2124295.2124309"
+)
+
+
+class ObtainOptions(Options):
+    """Which release."""
+
+    release: Literal["plain", "timestamps"]
+    """Ciao: `plain` has no times; the ratings are the same. Epinions: `timestamps` has time slots 1 to 11 for ratings
+    and trust."""
+
+
+@dataclass(frozen=True)
+class TrustNetwork:
+    """One of the two data sets."""
+
+    SOURCE: Source
+    """The usual release."""
+    variants: Mapping[str, Source]
+    releases: Mapping[str, tuple[Matrix, Matrix]]
+    """Release -> ratings and trust."""
+    more: tuple[str, ...] = ()
+    """Columns of both tables, null in a release that has none."""
+    ObtainOptions = ObtainOptions
+    ReadOptions = NoOptions
+
+    def source(self, options: ObtainOptions) -> Source:
+        """What is said about a release."""
+        return self.variants[options.release]
+
+    def obtain(self, folder: Path, places: Places, options: ObtainOptions) -> None:
+        """Fill `folder` with the files of the release; errors as in `copy_files`."""
+        copy_files(self.source(options).files, folder, places)
+
+    def convert(self, folder: Path, destination: Path, _: NoOptions) -> None:
+        """Write interactions (with `category` and `helpfulness`, int64) and social (`trust`: source trusts target).
+
+        Everything is as published: 34 of Ciao's ratings are 0, which the scale does not have, rows repeat a user and
+        item, and users trust themselves. A time slot is no time: it is a column of its own, `timestamp` is null, and
+        the schema's `time` is "none", since most of a user's ratings share a slot and nothing says which came first.
+        Copies of Epinions' plain release have four to six columns; what is not there is null.
+
+        Trap: the two files of Epinions with time slots number their users independently. Who trusts whom there has no
+        more to do with what they rated than chance has it (a test shows it), and no map of the numbers was published.
+
+        Raises:
+            DataError: a file is missing, is not what `Matrix.read` takes, or both releases are there.
+        """
+        ratings, trust = read_release(folder, self.releases)
+        columns = ("user", "item", "rating", "timestamp", "category", "helpfulness", *self.more)
+        social = trust.with_columns(relation=pl.lit("trust"))
+        write_raw(
+            destination,
+            {
+                "interactions": _with_null(ratings, columns),
+                "social": _with_null(social, ("source", "target", "relation", *self.more)),
+            },
+            scale=SCALE,
+            unrated=0,
+            time="seconds" if "timestamp" in ratings.columns else "none",
+        )
+
+
+def _with_null(table: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
+    """These columns; one that is not there is null."""
+    nothing = pl.lit(None, pl.Int64)
+    return table.select(name if name in table.columns else nothing.alias(name) for name in columns)
+
+
+def _network(
+    described: Source, variants: Mapping[str, Source], releases: Mapping[str, tuple[Matrix, Matrix]], *more: str
+) -> TrustNetwork:
+    sized = {
+        name: replace(source, size=sum(file.size or 0 for file in source.files)) for name, source in variants.items()
+    }
+    return TrustNetwork(replace(described, size=sum(file.size or 0 for file in described.files)), sized, releases, more)
+
+
+_PLAIN, _TIMED, _TRUST_FILE = form_files(
+    "ciao",
+    PAGE,
+    "{} of the Ciao data set",
+    {
+        "rating.mat": (1_084_296, "aa793568686285a93286ba9e56954fcce347370ad2e58c785760362ab12d2c2c"),
+        "rating_with_timestamp.mat": (1_529_576, "488e9aa5f60e6a52a972795b6402f922fc0d9d273152f4d124a5c5bdefb86a71"),
+        "trustnetwork.mat": (204_371, "0a8963ed22e6b534ce8d14e478f54ce0af6f5a3440a67ed5a35e62486580ce3a"),
+    },
+)
+"""Both releases have the same trust, as the authors' README says. Copies of the second one come with a trust.mat of
+users 1 to 2378, whose ids are not those of the ratings: who trusts whom there has next to no product in common beyond
+chance."""
+_CIAO = Source(
+    name="ciao",
+    address=PAGE,
+    synthetic=False,
+    holds="284,086 ratings by 7,375 users of 105,114 products; 111,781 trust relations",
+    size=0,
+    entry="{source: ciao, obtain: {release: plain}, format: ciao, read: {}}",
+    files=(_PLAIN, _TRUST_FILE),
+    licence=f"Ciao, collected by J. Tang, H. Gao and H. Liu. {_LICENCE}. Do not redistribute.",
+)
+PLAIN_TRUST = Matrix("trustnetwork.mat", "trustnetwork", _TRUST)
+CIAO = _network(
+    _CIAO,
+    {"plain": _CIAO, "timestamps": replace(_CIAO, files=(_TIMED, _TRUST_FILE))},
+    {
+        "plain": (Matrix("rating.mat", "rating", _RATING), PLAIN_TRUST),
+        "timestamps": (
+            Matrix("rating_with_timestamp.mat", "rating", _RATING | {"timestamp": (0, LATEST)}), PLAIN_TRUST
+        ),
+    },
+)  # fmt: skip
+_FILES = form_files(
+    "epinions",
+    PAGE,
+    "{} of the Epinions data set",
+    {
+        "rating.mat": None,  # nobody has published its checksum
+        "trustnetwork.mat": (731_441, "9cd648ab98c2e02799bfed0ae186dbc8736e97178d18bf471cc168770f39cf0a"),
+        "rating_with_timestamp.mat": (3_704_431, "a92e055b71b2e6ca70875979af79b90ef23360f4573204cade9a381ac1958509"),
+        "epinion_trust_with_timestamp.mat": (
+            596_309, "ec7f46784b8f03fa3c1cadea85e0f3991af5aec8629e7124fdd03dfedd5f6ace",
+        ),
+    },
+)  # fmt: skip
+_EPINIONS = Source(
+    name="epinions",
+    address=PAGE,
+    synthetic=False,
+    holds="922,267 ratings by 22,164 users of 296,277 products in 11 time slots; 300,548 trust relations",
+    size=0,
+    entry="{source: epinions, obtain: {release: timestamps}, format: epinions, read: {}}",
+    files=_FILES[2:],
+    licence=(
+        f"Epinions, collected by J. Tang, H. Gao, H. Liu and A. Das Sarma. {_LICENCE}, and, for the time slots, J. "
+        "Tang et al., eTrust: Understanding Trust Evolution in an Online World, KDD 2012, "
+        "https://doi.org/10.1145/2339530.2339574. Do not redistribute."
+    ),
+)
+_SLOTTED = _RATING | {"slot": SLOTS}
+EPINIONS = _network(
+    _EPINIONS,
+    {
+        "plain": replace(_EPINIONS, holds="ratings of products; 355,754 trust relations", files=_FILES[:2]),
+        "timestamps": _EPINIONS,
+    },
+    {
+        "plain": (Matrix("rating.mat", "rating", _SLOTTED, minimum=4), PLAIN_TRUST),
+        "timestamps": (
+            Matrix("rating_with_timestamp.mat", "rating", _SLOTTED),
+            Matrix("epinion_trust_with_timestamp.mat", "trust", _TRUST | {"slot": SLOTS}),
+        ),
+    },
+    "slot",
+)
