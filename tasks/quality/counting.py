@@ -6,7 +6,7 @@ that a rule looks up.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -151,6 +151,12 @@ def stack(tables: Mapping[tuple, Frame], names: Sequence[str]) -> Frame:
         )
         for key, table in tables.items()
     )
+
+
+def each_run(runs: Iterable[tuple[str, int]], rows: pl.DataFrame | None = None) -> pl.DataFrame:
+    """setting and seed of every run; with the rows of a table, each for every run."""
+    frame = pl.DataFrame(list(runs), schema={"setting": pl.String, "seed": pl.Int64}, orient="row")
+    return frame if rows is None else frame.join(rows, how="cross")
 
 
 def all_users(n_users: int) -> pl.DataFrame:

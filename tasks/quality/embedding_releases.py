@@ -8,7 +8,7 @@ import polars as pl
 
 from tasks.contracts import Schema
 from tasks.errors import DataError
-from tasks.quality.counting import all_users, count_table
+from tasks.quality.counting import all_users, count_table, each_run
 from tasks.quality.rules import Table, between, holds, not_null, row_count, unique
 
 KEYS = ("setting", "seed")
@@ -34,8 +34,7 @@ def embedding_releases(
     frame = pl.concat(_summed_up(table.lazy(), which) for which, table in released.items()).collect(engine="streaming")
     widths = frame.group_by("setting").agg(pl.col("width").first().alias("first_width"))
     frame = frame.join(widths, on="setting", how="left", maintain_order="left")
-    runs = pl.DataFrame(list(released), schema={"setting": pl.String, "seed": pl.Int64}, orient="row")
-    per_user = runs.join(all_users(schema.n_users), how="cross").rename({"user": "node"})
+    per_user = each_run(released, all_users(schema.n_users)).rename({"user": "node"})
     name = f"{prefix}embeddings"
     return [
         Table(

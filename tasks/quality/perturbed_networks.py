@@ -9,7 +9,7 @@ import polars as pl
 from tasks import contracts
 from tasks.contracts import ProcessedTables, Schema
 from tasks.errors import DataError
-from tasks.quality.counting import stack
+from tasks.quality.counting import each_run, stack
 from tasks.quality.processed import post_rules
 from tasks.quality.rules import Table, between, holds, not_blank, not_null, row_count, unique
 
@@ -74,7 +74,7 @@ def _features(
         chosen = {which: tables for which, tables in releases.items() if features_epsilon[which[0]] == epsilon}
         contract = contracts.features_schema(schema.columns)
         read = {which: contracts.read(of.folder / "features.parquet", contract) for which, of in chosen.items()}
-        keys = pl.DataFrame(list(chosen), schema={"setting": pl.String, "seed": pl.Int64}, orient="row")
+        keys = each_run(chosen)
         name = f"{prefix}features epsilon={epsilon:g}"
         checked += features(name, epsilon, stack(read, KEYS), keys, schema)
     return checked

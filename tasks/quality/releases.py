@@ -14,7 +14,7 @@ import polars as pl
 from tasks.contracts import Schema
 from tasks.privacy.mechanisms import as_released, piecewise
 from tasks.privacy.mechanisms.multidimensional import bound, sampled_features
-from tasks.quality.counting import all_users, count_table, rows_of, stack
+from tasks.quality.counting import all_users, count_table, each_run, rows_of, stack
 from tasks.quality.rules import Rule, Table, between, finite, holds, in_set, not_null, row_count, unique
 from tasks.quality.values import FLOAT32_SLACK
 
@@ -121,7 +121,7 @@ def recommendations(
     learnt = interactions.lazy().filter(pl.col("split").is_in(["train", "valid"])).select("user", "item").unique()
     seen = learnt.collect(engine="streaming")
     frame = frame.with_columns(unseen=rows_of(frame, seen, ["user", "item"]) == 0)
-    per_user = _each_run(lists, all_users(schema.n_users))
+    per_user = each_run(lists, all_users(schema.n_users))
     return [
         Table(
             "recommendations",
@@ -142,12 +142,6 @@ def recommendations(
             between("rows", k, k, f"must be {k}: every user gets {k} items"),
         ),
     ]
-
-
-def _each_run(lists: Mapping[tuple[str, int], pl.DataFrame], rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows for every setting and seed."""
-    settings = pl.DataFrame(list(lists), schema={"setting": pl.String, "seed": pl.Int64}, orient="row")
-    return settings.join(rows, how="cross")
 
 
 def _list_rules(schema: Schema, k: int, *required: str) -> tuple[Rule, ...]:
@@ -206,7 +200,7 @@ def next_items(
     score, before = pl.col("score"), pl.col("before")
     both = score.is_finite() & before.is_finite()  # what is not finite breaks another rule
     frame = frame.with_columns(descending=pl.when(both).then(score <= before))
-    per_example = _each_run(ranked, examples)
+    per_example = each_run(ranked, examples)
     return [
         Table(
             "next items",
@@ -246,8 +240,7 @@ def predictions(predicted: Mapping[tuple[str, int], pl.DataFrame], folds: pl.Dat
     frame = stack(predicted, keys)
     tested = folds.select(*pair, seed=pl.col("fold").cast(pl.Int64))
     frame = frame.with_columns(tested=rows_of(frame, tested, [*pair, "seed"]) > 0)
-    settings = pl.DataFrame(list(predicted), schema={"setting": pl.String, "seed": pl.Int64}, orient="row")
-    expected = settings.join(tested, on="seed", how="inner")
+    expected = each_run(predicted).join(tested, on="seed", how="inner")
     assert schema.scale is not None, "ratings have a scale"
     return [
         Table(

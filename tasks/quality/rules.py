@@ -1,7 +1,7 @@
 """Rules about one table, as data: a suite is a list of them, and `tasks.quality.runner` has them judged.
 
-Every rule knows the rows that break it as a polars expression. Great Expectations gives the verdict; the expressions
-name the failing rows, and stand in for it on tables too long to hand over (see `tasks.quality.counting`). Tests hold
+Every rule knows the rows that break it as a polars expression, which names the failing rows, and counts them in tables
+too long to hand over (`tasks.quality.counting`). The runner makes Great Expectations' suites of the rules; tests hold
 the two to agree.
 """
 
@@ -9,23 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import polars as pl
 
 Kind = Literal["not_null", "null", "between", "in_set", "unique", "not_blank", "holds", "row_count"]
-
-
-EXPECTATIONS: dict[Kind, str] = {
-    "not_null": "expect_column_values_to_not_be_null",
-    "null": "expect_column_values_to_be_null",
-    "between": "expect_column_values_to_be_between",
-    "in_set": "expect_column_values_to_be_in_set",
-    "unique": "expect_column_values_to_be_unique",
-    "not_blank": "expect_column_values_to_match_regex",
-    "holds": "expect_column_values_to_be_in_set",
-    "row_count": "expect_table_row_count_to_be_between",
-}
 VISIBLE = r"\S"
 
 
@@ -50,27 +38,6 @@ class Rule:
     def column(self) -> str | None:
         """The columns as one name; None for a rule about the whole table."""
         return ", ".join(self.columns) or None
-
-    @property
-    def expectation(self) -> str:
-        """The name of the same rule in Great Expectations."""
-        several = self.kind == "unique" and len(self.columns) > 1
-        return "expect_compound_columns_to_be_unique" if several else EXPECTATIONS[self.kind]
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """The arguments of that expectation. `holds` has none: a column that holds its test is judged in its place."""
-        if self.kind == "row_count":
-            return {"min_value": self.low, "max_value": self.high}
-        columns = {"column_list": list(self.columns)} if len(self.columns) > 1 else {"column": self.column}
-        match self.kind:
-            case "between":
-                return columns | {"min_value": self.low, "max_value": self.high}
-            case "in_set":
-                return columns | {"value_set": list(self.values)}
-            case "not_blank":
-                return columns | {"regex": VISIBLE}
-        return columns
 
     def violations(self, types: Mapping[str, pl.DataType]) -> pl.Expr:
         """Which rows break the rule, never null; not for `unique` and `row_count`, which no row breaks by itself.

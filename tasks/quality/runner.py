@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from tasks.quality.counting import Counts, count, count_failures, count_misfits, first_rows, height, label
-from tasks.quality.rules import Rule, Table, in_set
+from tasks.quality.rules import VISIBLE, Rule, Table, in_set
 
 if TYPE_CHECKING:
     from great_expectations.core import ExpectationSuiteValidationResult
@@ -114,6 +114,23 @@ def plain_table(table: Table) -> Table:
     return Table(table.name, frame.collect(engine="streaming"), tuple(rules))
 
 
+def expectation(rule: Rule) -> tuple[str, dict[str, Any]]:
+    """Name and arguments of the same rule in Great Expectations; of one with a test, for a column that holds it."""
+    limits = {"min_value": rule.low, "max_value": rule.high}
+    if rule.kind == "row_count":
+        return "expect_table_row_count_to_be_between", limits
+    if rule.kind == "unique" and len(rule.columns) > 1:
+        return "expect_compound_columns_to_be_unique", {"column_list": list(rule.columns)}
+    name, arguments = {
+        "not_null": ("not_be_null", {}),
+        "null": ("be_null", {}),
+        "unique": ("be_unique", {}),
+        "between": ("be_between", limits),
+        "not_blank": ("match_regex", {"regex": VISIBLE}),
+    }.get(rule.kind, ("be_in_set", {"value_set": list(rule.values)}))
+    return f"expect_column_values_to_{name}", {"column": rule.column, **arguments}
+
+
 def _validate(context: EphemeralDataContext, suite_name: str, table: Table) -> ExpectationSuiteValidationResult:
     from great_expectations import ExpectationSuite
 
@@ -121,10 +138,10 @@ def _validate(context: EphemeralDataContext, suite_name: str, table: Table) -> E
     source = context.data_sources.add_or_update_pandas("tables")
     batches = source.add_dataframe_asset(table.name).add_batch_definition_whole_dataframe(table.name)
     batch = batches.get_batch({"dataframe": table.frame.to_pandas()})
-    expectations = [
-        {"type": rule.expectation, "kwargs": rule.arguments, "meta": {"rule": number}}
-        for number, rule in enumerate(table.rules)
-    ]
+    expectations = []
+    for number, rule in enumerate(table.rules):
+        name, arguments = expectation(rule)
+        expectations.append({"type": name, "kwargs": arguments, "meta": {"rule": number}})
     suite = ExpectationSuite(name=suite_name, expectations=expectations)
     return batch.validate(suite, result_format="SUMMARY")
 
@@ -157,7 +174,7 @@ def _results(
         results.append(
             {
                 "table": table.name,
-                "expectation": rule.expectation,
+                "expectation": expectation(rule)[0],
                 "column": rule.column,
                 "success": bool(result.success),
                 "unexpected_count": broken,
