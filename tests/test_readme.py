@@ -20,6 +20,7 @@ from dvc.cli import main as dvc
 from flows.cli import app
 from tasks.config import references
 from tasks.config.params import load
+from tasks.datasets import SOURCES
 from tests import parameters
 from tests.command import dprec
 from tests.parameters import ROOT
@@ -181,7 +182,7 @@ def names() -> dict[str, set[str]]:
     params = load()
     suites = {*params.suites, *(path.parent.name for path in ROOT.glob("docs/*/params.yaml")), "shop"}
     official = {suite.removesuffix("-twin") for suite in suites}
-    data = {*params.datasets, *(path.stem.replace("_", "-") for path in ROOT.glob("tasks/datasets/*.py")), "shop"}
+    data = {*params.datasets, *(name.replace("_", "-") for name in SOURCES), "shop"}
     tuned = suites | {experiment for suite in params.suites.values() for experiment in suite.experiments}
     known = dict.fromkeys(("check", "report", "compare"), suites)
     return known | {"run": suites | official | {"dpcrosue-foursquare-twitter-text"}, "verify": data, "tune": tuned}
