@@ -31,7 +31,7 @@ _LICENCE = (
 )
 
 
-class ObtainOptions(Options):
+class ReleaseOptions(Options):
     """Which release."""
 
     release: Literal["plain", "timestamps"]
@@ -50,14 +50,14 @@ class TrustNetwork:
     """Release -> ratings and trust."""
     more: tuple[str, ...] = ()
     """Columns of both tables, null in a release that has none."""
-    ObtainOptions = ObtainOptions
+    ObtainOptions = ReleaseOptions
     ReadOptions = NoOptions
 
-    def source(self, options: ObtainOptions) -> Source:
+    def source(self, options: ReleaseOptions) -> Source:
         """What is said about a release."""
         return self.variants[options.release]
 
-    def obtain(self, folder: Path, places: Places, options: ObtainOptions) -> None:
+    def obtain(self, folder: Path, places: Places, options: ReleaseOptions) -> None:
         """Fill `folder` with the files of the release; errors as in `copy_files`."""
         copy_files(self.source(options).files, folder, places)
 

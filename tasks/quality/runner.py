@@ -121,13 +121,14 @@ def expectation(rule: Rule) -> tuple[str, dict[str, Any]]:
         return "expect_table_row_count_to_be_between", limits
     if rule.kind == "unique" and len(rule.columns) > 1:
         return "expect_compound_columns_to_be_unique", {"column_list": list(rule.columns)}
-    name, arguments = {
+    others: dict[str, tuple[str, dict[str, Any]]] = {
         "not_null": ("not_be_null", {}),
         "null": ("be_null", {}),
         "unique": ("be_unique", {}),
         "between": ("be_between", limits),
         "not_blank": ("match_regex", {"regex": VISIBLE}),
-    }.get(rule.kind, ("be_in_set", {"value_set": list(rule.values)}))
+    }
+    name, arguments = others.get(rule.kind, ("be_in_set", {"value_set": list(rule.values)}))
     return f"expect_column_values_to_{name}", {"column": rule.column, **arguments}
 
 

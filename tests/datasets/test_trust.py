@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.io import savemat
 
 from tasks.datasets.fetch import NoOptions, Places
-from tasks.datasets.trust import CIAO, EPINIONS, ObtainOptions, TrustNetwork
+from tasks.datasets.trust import CIAO, EPINIONS, ReleaseOptions, TrustNetwork
 from tasks.errors import ByHandError, DataError
 from tasks.raw import RawTables, read_raw
 
@@ -20,7 +20,7 @@ RATINGS = {
 TRUST = np.array([[1, 2, 11], [2, 3, 1], [3, 3, 1]])
 TIMED = "rating_with_timestamp.mat"
 TRUST_FILES = {"ciao": ("trustnetwork.mat", "trustnetwork"), "epinions": ("epinion_trust_with_timestamp.mat", "trust")}
-PLAIN, TIMES = ObtainOptions(release="plain"), ObtainOptions(release="timestamps")
+PLAIN, TIMES = ReleaseOptions(release="plain"), ReleaseOptions(release="timestamps")
 
 
 def network(name: str) -> TrustNetwork:
@@ -62,7 +62,7 @@ def places(folder: Path, mirror: Path | None) -> Places:
     return Places(mirror and str(mirror), folder.parent / "placed", folder.parent / "downloads")
 
 
-def real(mirror: Path, folder: Path, name: str, release: ObtainOptions = TIMES) -> tuple[pl.DataFrame, pl.DataFrame]:
+def real(mirror: Path, folder: Path, name: str, release: ReleaseOptions = TIMES) -> tuple[pl.DataFrame, pl.DataFrame]:
     network(name).obtain(folder, places(folder, mirror), release)
     raw = converted(folder, name)
     return raw.scan("interactions").collect(), raw.scan("social").collect()
@@ -171,7 +171,7 @@ def test_the_plain_ratings_of_epinions_have_to_be_placed_by_hand(mirror: Path, f
 
 
 @pytest.mark.parametrize("release", [PLAIN, TIMES])
-def test_the_real_files_of_ciao(mirror: Path, folder: Path, release: ObtainOptions) -> None:
+def test_the_real_files_of_ciao(mirror: Path, folder: Path, release: ReleaseOptions) -> None:
     actual, trust = real(mirror, folder, "ciao", release)
     assert len(actual) == 284_086
     assert actual.select(pl.col("user", "item").n_unique()).row(0) == (7_375, 105_114)
