@@ -9,7 +9,6 @@ import polars as pl
 from tasks.pages.page import Page
 from tasks.results import leakage
 from tasks.results.budgets import budgets
-from tasks.results.leakage.kind import Evidence
 from tasks.results.load import Results
 
 
@@ -20,7 +19,7 @@ def pages(results: Results) -> list[Page]:
     return [Page(address, "suite/attacks.html.j2", context(results, evidence))] if evidence else []
 
 
-def context(results: Results, evidence: list[Evidence]) -> dict[str, Any]:
+def context(results: Results, evidence: list[dict[str, Any]]) -> dict[str, Any]:
     """What the page's templates are filled with."""
     private = budgets(results).filter(pl.col("claimed").is_not_null())["experiment"].unique().to_list()
     return {
