@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from statistics import fmean
 from typing import Any
 
@@ -10,6 +10,7 @@ from tasks.results.facts import BASE
 from tasks.results.load import Results, first_split
 from tasks.results.paper import Figure, Panel, Paper
 from tasks.results.reproduction import find
+from tasks.results.settings import along
 
 
 def drawn(results: Results, paper: Paper) -> list[dict[str, Any]]:
@@ -31,7 +32,9 @@ def _points(results: Results, paper: Paper, figure: Figure, panel: Panel) -> Ite
     for method in figure.drawn:
         experiment = find(results, paper.methods.get(method, method))
         if panel.key:
-            held = {x: (setting, panel.k) for x, setting in _along(results, paper, experiment, panel).items()}
+            bases = {panel.key: panel.base} | paper.bases
+            of = along(results, results.system(experiment), panel.key, dict(panel.at), bases) if experiment else {}
+            held = {x: (setting, panel.k) for x, setting in of.items()}
         else:
             held = {float(k): (BASE, k) for k in results.cutoffs(panel.metric)}
         points = []
@@ -40,20 +43,3 @@ def _points(results: Results, paper: Paper, figure: Figure, panel: Panel) -> Ite
                 points.append({"series": method, "x": x, "y": fmean(runs), "low": min(runs), "high": max(runs)})
         if len(points) > 1:
             yield from points
-
-
-def _along(results: Results, paper: Paper, experiment: str, panel: Panel) -> dict[float, str]:
-    """Value of the key -> the setting that has it, and the values of `at` of all other keys that vary."""
-    if not experiment:
-        return {}
-    system = results.system(experiment)
-    known: Mapping[str, Any] = {panel.key: panel.base} | paper.bases | system.config
-    places = {}
-    for setting in results.settings(experiment):
-        own = system.settings()[setting]
-        varied = {key: value for key, value in own.items() if key != panel.key and value != known.get(key)}
-        wanted = {key: value for key, value in panel.at if key in known and value != known[key]}
-        value = own.get(panel.key, known[panel.key])
-        if varied == wanted and value is not None:
-            places[float(value)] = setting
-    return places

@@ -137,7 +137,7 @@ def test_membership_is_told_from_the_open_systems_and_from_no_system_with_user_l
     evidence, facts = evidence_of("membership", "membership"), results("membership")
     user = next(finding for finding in evidence["findings"] if finding["target"] == "user")
     bounded = set(facts.attacks.filter(pl.col("target") == "user", pl.col("epsilon").is_not_null())["system"])
-    assert set(user.leaking) == {"membership-ease", "membership-bpr", "membership-gcn"}
+    assert set(user["leaking"]) == {"membership-ease", "membership-bpr", "membership-gcn"}
     assert not bounded & set(user.leaking)
 
 
