@@ -81,7 +81,9 @@ def by_run(against: Against, side: Side, measure: Measure) -> dict[int, float]:
 
 
 def _over_cutoffs(against: Against, system: System, measure: Measure, setting: str) -> dict[int, float]:
-    columns = [ratio(against.results, system, measure.metric, measure.ratio_to, k, setting) for k in measure.ks]
+    columns = [
+        ratio(against.results, system.experiment, measure.metric, measure.ratio_to, k, setting) for k in measure.ks
+    ]
     runs = set.intersection(*(set(column) for column in columns))
     return {run: float(np.mean([column[run] for column in columns])) for run in sorted(runs)}
 

@@ -25,7 +25,7 @@ def results(suite: str) -> Results:
 @cache
 def paper(suite: str) -> Any:
     """The paper that a suite names."""
-    return describe(results(suite).suite.paper)
+    return describe(results(suite).suite.paper, results(suite).suite.networks)
 
 
 def draw(made: page.Page, suite: str) -> str:

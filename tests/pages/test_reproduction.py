@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tasks.pages.suite import reproduction as shown
-from tasks.results import figures, reproduction
+from tasks.results import reproduction
 from tasks.results.claims import Reading, Reason
 from tasks.results.coverage import reproduction as counts
-from tasks.results.reproduction import Cell, Pair, Value
+from tasks.results.printed import Against, Cell
+from tasks.results.reproduction import Pair
 from tests.pages.committed import SUITES, draw, paper, results, table
 
 PRINTED = ("gerai", "dipsgnn-ml-1m", "dpvae", "dpcrosue")
@@ -28,9 +29,14 @@ def reason(**fields: Any) -> Reason:
     return Reason(**about | fields)
 
 
+def against(suite: str) -> Against:
+    """A suite with its paper."""
+    return Against(results(suite), paper(suite))
+
+
 def judged(suite: str, *reasons: Reason) -> list[Pair]:
     """Every pair of a suite."""
-    return reproduction.pairs(results(suite), reproduction.parts(results(suite), paper(suite)), reasons)
+    return reproduction.pairs(against(suite), reproduction.blocks(against(suite)), reasons)
 
 
 def reversed_(pairs: list[Pair]) -> list[Pair]:
@@ -40,20 +46,19 @@ def reversed_(pairs: list[Pair]) -> list[Pair]:
 
 @given(st.floats(-5, 5).filter(lambda x: abs(x) > 1e-3), st.floats(-5, 5))
 def test_a_number_is_reproduced_within_a_tenth_of_the_printed_one(printed: float, ours: float) -> None:
-    assert Cell("a", printed, Value(ours, None, 1)).near == (abs(ours - printed) <= 0.1 * abs(printed))
-    assert Cell("a", printed, None).near is None
-    assert Cell("a", None, Value(ours, None, 1)).near is None
+    assert Cell("a", printed, ours).near == (abs(ours - printed) <= 0.1 * abs(printed))
+    assert Cell("a", printed, None).near is Cell("a", None, ours).near is None
 
 
 @pytest.mark.parametrize("suite", PRINTED)
 def test_cells_are_those_of_the_comparison(suite: str) -> None:
-    blocks = reproduction.parts(results(suite), paper(suite))
+    blocks = reproduction.blocks(against(suite))
     controls = {name for of in blocks for column in of["part"].columns for name in column.controls}
-    cells = [cell for of in blocks for name, line in of["rows"] for cell in line if name not in controls]
+    cells = [cell for of in blocks for method, line in of["rows"] for cell in line if method.name not in controls]
     rows = results(suite).comparison.filter(results(suite).comparison["protocol"] != reproduction.COUNTED)
-    assert sorted(
-        (cell.printed or -1, cell.ours.mean if cell.ours else -1) for cell in cells if cell.ours or cell.printed
-    ) == (sorted((printed or -1, ours or -1) for printed, ours in rows.select("published", "ours_mean").iter_rows()))
+    assert sorted((cell.printed or -1, cell.mean or -1) for cell in cells if cell.n or cell.printed is not None) == (
+        sorted((printed or -1, ours or -1) for printed, ours in rows.select("published", "ours_mean").iter_rows())
+    )
 
 
 @pytest.mark.parametrize("suite", ["gerai", "dipsgnn-ml-1m", "dpvae"])
@@ -69,10 +74,10 @@ def test_pairs_are_ordered_as_their_printed_numbers_are(suite: str) -> None:
     for pair in judged(suite):
         sign = 1 if pair.column.better == "higher" else -1
         assert sign * (pair.better.printed - pair.worse.printed) > 0  # type: ignore[operator]  # both are printed
-        assert pair.better.ours is not None
-        assert pair.worse.ours is not None
-        if pair.better.ours.n == pair.worse.ours.n:
-            gap = sign * (pair.better.ours.mean - pair.worse.ours.mean)
+        assert pair.better.mean is not None
+        assert pair.worse.mean is not None
+        if pair.better.n == pair.worse.n:
+            gap = sign * (pair.better.mean - pair.worse.mean)
             assert pair.order == ("as printed" if gap > 5e-7 else "reversed" if gap < -5e-7 else pair.order)
         assert pair.order == "reversed" or not pair.shown
 
@@ -171,7 +176,7 @@ def test_a_reversed_order_is_shown_where_the_paired_test_over_common_runs_shows_
 
 
 def test_points_of_a_figure_are_means_of_the_setting_that_varies_its_key_alone() -> None:
-    (figure,) = figures.drawn(results("gerai"), paper("gerai"))
+    (figure,) = reproduction.figures(against("gerai"))
     facts = results("gerai")
     for of in figure["panels"]:
         panel = of["panel"]
@@ -185,7 +190,7 @@ def test_points_of_a_figure_are_means_of_the_setting_that_varies_its_key_alone()
 
 
 def test_figures_hold_the_other_keys_where_the_paper_does() -> None:
-    by_key = {of["figure"].key: of["panels"] for of in figures.drawn(results("privsr"), paper("privsr"))}
+    by_key = {of["figure"].key: of["panels"] for of in reproduction.figures(against("privsr"))}
     (at_one, *_) = by_key["figure5"]
     settings = results("privsr").system("privsr-privsr").settings()
     expected = {own["epsilon"] for own in settings.values() if own.keys() == {"beta", "epsilon"} and own["beta"] == 1}

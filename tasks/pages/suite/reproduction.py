@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tasks.pages.page import Page
-from tasks.results import figures, reproduction
+from tasks.results import reproduction
 from tasks.results.load import Results
 from tasks.results.paper import Paper, artefact_name
+from tasks.results.printed import Against
 
 
 def pages(results: Results, paper: Paper) -> list[Page]:
@@ -26,8 +27,9 @@ def pages(results: Results, paper: Paper) -> list[Page]:
 
 def context(results: Results, paper: Paper) -> dict[str, Any]:
     """What the page's template is filled with."""
-    parts = reproduction.parts(results, paper)
-    pairs = reproduction.pairs(results, parts, paper.reasons)
+    against = Against(results, paper)
+    parts = reproduction.blocks(against)
+    pairs = reproduction.pairs(against, parts, paper.reasons)
     claims = [claim | {"readings": []} for claim in results.claims.to_dicts()]
     for (number, reading, verdict, absent), rows in _readings(results).items():
         own = {"reading": reading, "verdict": verdict, "absent": json.loads(absent or "[]")}
@@ -39,7 +41,7 @@ def context(results: Results, paper: Paper) -> dict[str, Any]:
         "caveats": caveats,
         "artefacts": _artefacts(parts, pairs),
         "blocks": parts,
-        "figures": figures.drawn(results, paper),
+        "figures": reproduction.figures(against),
         "statistics": reproduction.statistics(results),
         "measured": _measured(results, paper),
         "claims": claims,
@@ -99,17 +101,17 @@ def _artefacts(parts: list[dict[str, Any]], pairs: list[reproduction.Pair]) -> l
         table = of["table"]
         row = rows.setdefault(table.key, {"table": table, "printed": 0, "measured": 0, "near": 0, "absent": {}})
         for place, column in enumerate(of["part"].columns):
-            for name, line in of["rows"]:
-                number = (table.key, column.data, column.published, column.setting, name)
+            for method, line in of["rows"]:
+                number = (table.key, column.data, column.published, column.setting, method.name)
                 cell = line[place]
                 if cell.printed is None or number in counted:
                     continue
                 counted.add(number)
                 row["printed"] += 1
-                row["measured"] += cell.ours is not None
+                row["measured"] += cell.n > 0
                 row["near"] += bool(cell.near)
-                if cell.ours is None:
-                    row["absent"][name] = None
+                if not cell.n:
+                    row["absent"][method.name] = None
     for key, row in rows.items():
         own = [pair for pair in pairs if pair.table == key]
         row |= {"pairs": len(own), "agree": sum(pair.order == "as printed" for pair in own)}
