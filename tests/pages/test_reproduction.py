@@ -15,7 +15,7 @@ from tasks.pages.suite import reproduction as shown
 from tasks.results import reproduction
 from tasks.results.claims import Reading, Reason
 from tasks.results.coverage import reproduction as counts
-from tasks.results.printed import Against, Cell
+from tasks.results.printed import COUNTED, Against, Cell
 from tasks.results.reproduction import Pair
 from tests.pages.committed import SUITES, draw, paper, results, table
 
@@ -55,7 +55,7 @@ def test_cells_are_those_of_the_comparison(suite: str) -> None:
     blocks = reproduction.blocks(against(suite))
     controls = {name for of in blocks for column in of["part"].columns for name in column.controls}
     cells = [cell for of in blocks for method, line in of["rows"] for cell in line if method.name not in controls]
-    rows = results(suite).comparison.filter(results(suite).comparison["protocol"] != reproduction.COUNTED)
+    rows = results(suite).comparison.filter(results(suite).comparison["protocol"] != COUNTED)
     assert sorted((cell.printed or -1, cell.mean or -1) for cell in cells if cell.n or cell.printed is not None) == (
         sorted((printed or -1, ours or -1) for printed, ours in rows.select("published", "ours_mean").iter_rows())
     )
@@ -96,7 +96,7 @@ def test_a_reason_covers_the_reversed_pairs_that_it_names_and_the_first_counts()
 
 
 def test_a_reason_with_a_reading_covers_pairs_that_the_reading_orders_as_printed_alone() -> None:
-    added = reason(reading=Reading(settings={"Blurm": "added=offered"}))
+    added = reason(reading=Reading(settings={"Blurm": {"added": "offered"}}))
     covered = [pair for pair in judged("gerai", added) if pair.reason]
     facts = results("gerai")
     assert covered
