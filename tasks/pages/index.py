@@ -12,8 +12,7 @@ from tasks.pages import leaderboards, terms
 from tasks.pages.page import Page
 from tasks.privacy.terms import Level
 from tasks.results.facts import BASE, KINDS
-from tasks.results.leaderboards import Board, outcome
-from tasks.results.standings import Measure
+from tasks.results.standings import Board, Measure, outcome
 from tasks.results.summary import Change
 
 ADDRESS = "index.html"
@@ -32,7 +31,7 @@ class Reproduced:
     kind: str
     measure: Measure
     entries: pl.DataFrame
-    """`tasks.results.leaderboards.ENTRIES`."""
+    """`tasks.results.standings.ENTRIES`."""
     verdicts: Mapping[str, int]
     """Verdict -> claims."""
 
@@ -101,7 +100,6 @@ def _paper(suite: Reproduced) -> dict[str, Any]:
         "measure": suite.measure,
         "spent": {row["level"]: row for row in rows if row["private"]},
         "utility": first.get("utility"),
-        "std": first.get("std"),
         "noisy": noisy[0] if noisy else None,
         "outcome": outcome(rows),
         "verdicts": suite.verdicts,

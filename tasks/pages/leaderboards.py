@@ -12,8 +12,7 @@ from tasks.pages import cards, charts, terms
 from tasks.pages.page import Page
 from tasks.privacy.terms import Level
 from tasks.results.cards import Card
-from tasks.results.leaderboards import Board
-from tasks.results.standings import SMALL_EPSILON
+from tasks.results.standings import SMALL_EPSILON, Board
 
 INDEX = "leaderboards.html"
 LIMITS: Mapping[Level, float] = {"user": SMALL_EPSILON}
@@ -113,7 +112,7 @@ def _row(row: Mapping[str, Any], known: Cards, here: str, board: Board) -> dict[
         "suite": row["suite"],
         "suite_href": cards.suite_link(row["suite"], here),
         "utility": row["utility"],
-        "utility_std": row["std"],
+        "utility_std": row["utility_std"],
         "n": row["n"],
         "difference": row["difference"],
         "row_kind": "reference" if row["noisy"] else "",

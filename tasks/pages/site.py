@@ -13,10 +13,9 @@ from tasks.pages.index import Reproduced
 from tasks.pages.page import Page, render
 from tasks.results.cards import Card, card
 from tasks.results.facts import BASE, Suite
-from tasks.results.leaderboards import boards, entries
 from tasks.results.load import Results
 from tasks.results.paper import Paper
-from tasks.results.standings import Measure, measure
+from tasks.results.standings import Measure, boards, entries, measure
 from tasks.results.summary import Change
 
 GLOSSARY = "glossary.html"

@@ -26,7 +26,7 @@ ATTACKS = {"system": pl.String, "attribute": pl.String, "k": pl.Int64, "f1": pl.
 def plots(results: Results, by: Measure, entries: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """File -> table; those of which a suite has nothing have no rows. Training curves are in DVCLive's layout, too.
 
-    entries: of `tasks.results.leaderboards`.
+    entries: of `tasks.results.standings`.
     """
     drawn = curves(results)
     tables = {"utility.csv": utility(results, by, entries), "attacks.csv": attacks(results), "curves.csv": drawn}

@@ -223,7 +223,8 @@ def _measured(against: Against) -> Iterator[Row]:
         for method, cells in of["rows"]:
             for column, cell in zip(of["part"].columns, cells, strict=True):
                 if cell.printed is not None or cell.n:
-                    table, named = of["table"].key, method.printed_as(column)
+                    table: str = of["table"].key
+                    named: tuple[str, str] = method.printed_as(column)
                     key = (table, column.protocol, *named, column.name, column.cutoff, column.data)
                     yield key, _about(against, table, column.data, *named, column.published) | {
                         "published": cell.printed, "ours_mean": cell.mean, "ours_std": cell.std, "seeds": cell.n,

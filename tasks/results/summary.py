@@ -11,9 +11,8 @@ from typing import Any
 
 from tasks.privacy.audits.unaudited import is_private
 from tasks.results.coverage import reproduction
-from tasks.results.leaderboards import Board
 from tasks.results.load import Results
-from tasks.results.standings import SMALL_EPSILON
+from tasks.results.standings import SMALL_EPSILON, Board
 
 Change = tuple[str, str, str, Any, Any]
 """Suite, what (`suite`, `value`, `claim`), its name, before and now; None where there was, or is, none."""

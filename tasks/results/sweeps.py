@@ -25,18 +25,19 @@ SWEEPS: dict[str, Any] = {
 }
 
 
-def sweeps(results: Results, by: Measure, spent: pl.DataFrame) -> pl.DataFrame:
+def sweeps(results: Results, by: Measure, entries: pl.DataFrame) -> pl.DataFrame:
     """`SWEEPS`: a row for each setting of a compared system and numeric key that it varies, the first split alone.
 
     `level`: of the ε that a key says; empty for other keys. `others`: further keys that a setting varies, with their
     values (`other_keys`: without); settings without any have the setting `base` on their line. A line has two points
     or more.
 
-    spent: of `base_budgets`, for the level and the value at `base`.
+    entries: `tasks.results.standings.ENTRIES`, for the level and the value at `base`.
     """
     rows = []
     for system in results.suite.compared:
-        levels = {row["level"]: row["claimed"] for row in spent.filter(experiment=system.experiment).to_dicts()}
+        spent = entries.filter(experiment=system.experiment, setting=BASE)
+        levels = dict(spent.select("level", "claimed").iter_rows())
         for setting in results.settings(system.experiment):
             varied = {
                 key: value for key, value in system.settings()[setting].items() if value != system.config.get(key)

@@ -20,11 +20,10 @@ from tasks.pages.page import render
 from tasks.results import plots, summary
 from tasks.results.files import SUITE
 from tasks.results.judging import claim_tables
-from tasks.results.leaderboards import Board, boards, entries
 from tasks.results.load import COMPOSED, TOGETHER, Results
 from tasks.results.paper import Paper
 from tasks.results.printed import Against, comparison, statistics
-from tasks.results.standings import measure
+from tasks.results.standings import Board, boards, entries, measure
 from tasks.stages.command import run_stage
 from tasks.stages.common import REFERENCE, REPORTS, RESULTS, atomic_write
 from tasks.stages.papers import describe, named_functions

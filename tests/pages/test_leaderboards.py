@@ -10,8 +10,7 @@ import polars as pl
 import pytest
 
 from tasks.results import cards, plots, summary
-from tasks.results.leaderboards import ENTRIES, Board, boards, entries, outcome
-from tasks.results.standings import Measure, measure
+from tasks.results.standings import ENTRIES, Board, Measure, boards, entries, measure, outcome
 from tests.pages import committed
 
 NDCG = Measure("full/ndcg", 10, "NDCG@10", "full ranking", 3, False, "seed", (), "noisy", "own", None)

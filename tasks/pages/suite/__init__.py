@@ -14,7 +14,7 @@ from tasks.pages.suite.provenance import provenance
 from tasks.pages.suite.training import training
 from tasks.results.load import Results
 from tasks.results.paper import Paper
-from tasks.results.standings import measure
+from tasks.results.standings import entries, measure
 
 
 def pages(results: Results, paper: Paper) -> list[Page]:
@@ -23,10 +23,11 @@ def pages(results: Results, paper: Paper) -> list[Page]:
     paper: what the suite names, or the one whose metrics serve suites without.
     """
     by, suite = measure(results, paper), results.suite.suite
+    table = entries(results, by)
     contents = {
-        "index": overview(results, by, paper.reference if results.suite.paper else ""),
+        "index": overview(results, by, table, paper.reference if results.suite.paper else ""),
         "ledger": ledger(results),
-        "training": training(results, by, paper.validation),
+        "training": training(results, by, table, paper.validation),
         "data": data(results),
         "provenance": provenance(results),
     }

@@ -10,21 +10,23 @@ import polars as pl
 from tasks.evaluation.run_numbers import split_of
 from tasks.results.facts import System
 from tasks.results.load import Results
-from tasks.results.standings import Measure, base_budgets
+from tasks.results.standings import Measure
 from tasks.results.sweeps import sweeps
 
 CURVES = ("loss", "valid", "friendships")
 """Columns of HISTORY that are drawn."""
 
 
-def training(results: Results, by: Measure, validation: str) -> dict[str, Any]:
+def training(results: Results, by: Measure, entries: pl.DataFrame, validation: str) -> dict[str, Any]:
     """What fills `suite/training.html.j2`.
 
-    validation: the metric that chose epochs.
+    Args:
+        entries: `tasks.results.standings.ENTRIES`.
+        validation: the metric that chose epochs.
     """
     by_run = {run.name: run for run in results.runs if run.stage == "train"}
     trained = [system for system in results.suite.systems if system.experiment in set(results.history["experiment"])]
-    table = sweeps(results, by, base_budgets(results))
+    table = sweeps(results, by, entries)
     return {
         "by": by,
         "validation": results.suite.validation or validation,
