@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from tasks.results import cards, plots, summary
+from tasks.results.budgets import budgets
 from tasks.results.standings import ENTRIES, Board, Measure, boards, entries, measure, outcome
 from tests.pages import committed
 
@@ -107,10 +108,11 @@ def test_entries_have_the_means_of_metrics_csv_and_the_budgets_of_the_ledger(sui
 def test_cards_have_no_infinite_budget_and_a_reason_where_there_is_none(suite: str) -> None:
     results = committed.results(suite)
     by = measure(results, committed.paper(suite))
+    spent = budgets(results)
     audits = {row["audited_epsilon"] for row in results.audits.iter_rows(named=True)}
     gaps = {gap for line in results.lines for gap in line.entry.gaps}
     for system in results.suite.compared:
-        card = cards.card(results, system, by)
+        card = cards.card(results, system, by, spent)
         assert "Infinity" not in card.model_dump_json()
         for loss in card.privacy_loss:
             assert bool(loss.reasons) == (loss.privacy_parameters is None), system.label

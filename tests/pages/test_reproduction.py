@@ -11,13 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tasks.pages.suite import reproduction as shown
 from tasks.results import reproduction
 from tasks.results.claims import Reading, Reason
 from tasks.results.coverage import reproduction as counts
 from tasks.results.printed import COUNTED, Against, Cell
 from tasks.results.reproduction import Pair
-from tests.pages.committed import SUITES, draw, paper, results, table
+from tests.pages.committed import SUITES, draw, paper, parts, results, table
 
 PRINTED = ("gerai", "dipsgnn-ml-1m", "dpvae", "dpcrosue")
 """Suites of whose data a paper prints numbers of methods."""
@@ -63,7 +62,7 @@ def test_cells_are_those_of_the_comparison(suite: str) -> None:
 
 @pytest.mark.parametrize("suite", ["gerai", "dipsgnn-ml-1m", "dpvae"])
 def test_counts_of_the_page_are_those_of_the_summary(suite: str) -> None:
-    rows = shown.context(results(suite), paper(suite))["artefacts"]
+    rows = parts(suite)["reproduction"].context["artefacts"]
     total = {name: sum(row[name] for row in rows) for name in ("printed", "measured", "near")}
     expected = counts(results(suite).comparison)
     assert total == {"printed": expected["cells"], "measured": expected["run"], "near": expected["within_10_percent"]}
@@ -137,24 +136,23 @@ def test_reasons_without_a_reading_leave_the_order_and_the_tests_as_they_are() -
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_a_suite_of_a_paper_has_a_page_and_others_have_none(suite: str) -> None:
-    pages = shown.pages(results(suite), paper(suite))
-    assert len(pages) == (results(suite).suite.paper is not None)
-    for made in pages:
-        html = draw(made, suite)
+    assert ("reproduction" in parts(suite)) == (results(suite).suite.paper is not None)
+    if "reproduction" in parts(suite):
+        html = draw(suite, "reproduction")
         assert html.count('<li id="claim-') == results(suite).claims.height
         assert ("printed" in html.split("<main>")[1].split("</table>")[0]) or results(suite).comparison.is_empty()
 
 
 @pytest.mark.parametrize("suite", [name for name in SUITES if name.endswith("twin")])
 def test_synthetic_data_are_compared_with_nothing_printed(suite: str) -> None:
-    context = shown.context(results(suite), paper(suite))
+    context = parts(suite)["reproduction"].context
     assert not context["pairs"]
     assert sum(row["printed"] for row in context["artefacts"]) == 0
-    assert "SYNTHETIC DATA" in draw(shown.pages(results(suite), paper(suite))[0], suite)
+    assert "SYNTHETIC DATA" in draw(suite, "reproduction")
 
 
 def test_numbers_of_the_summary_are_those_of_its_rows() -> None:
-    html = draw(shown.pages(results("gerai"), paper("gerai"))[0], "gerai")
+    html = draw("gerai", "reproduction")
     rows = table(html, "Printed tables")[1:]
     expected = counts(results("gerai").comparison)
     assert sum(int(row[2]) for row in rows) == expected["cells"]

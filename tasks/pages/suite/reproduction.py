@@ -7,29 +7,17 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from tasks.pages.page import Page
-from tasks.results import reproduction
 from tasks.results.load import Results
 from tasks.results.paper import Paper, artefact_name
 from tasks.results.printed import Against
+from tasks.results.reproduction import Pair, blocks, figures, pairs, statistics
 
 
-def pages(results: Results, paper: Paper) -> list[Page]:
-    """The page; none of a suite that reproduces no paper.
-
-    paper: the one that the suite names.
-    """
-    if results.suite.paper is None:
-        return []
-    address = f"suites/{results.suite.suite}/reproduction.html"
-    return [Page(address, "suite/reproduction.html.j2", context(results, paper))]
-
-
-def context(results: Results, paper: Paper) -> dict[str, Any]:
-    """What the page's template is filled with."""
+def reproduction(results: Results, paper: Paper) -> dict[str, Any]:
+    """What fills `suite/reproduction.html.j2`."""
     against = Against(results, paper)
-    parts = reproduction.blocks(against)
-    pairs = reproduction.pairs(against, parts, paper.reasons)
+    parts = blocks(against)
+    every = pairs(against, parts, paper.reasons)
     claims = [claim | {"readings": []} for claim in results.claims.to_dicts()]
     for (number, reading, verdict, absent), rows in _readings(results).items():
         own = {"reading": reading, "verdict": verdict, "absent": json.loads(absent or "[]")}
@@ -39,15 +27,15 @@ def context(results: Results, paper: Paper) -> dict[str, Any]:
         "paper": paper,
         "name_of": artefact_name,
         "caveats": caveats,
-        "artefacts": _artefacts(parts, pairs),
+        "artefacts": _artefacts(parts, every),
         "blocks": parts,
-        "figures": reproduction.figures(against),
-        "statistics": reproduction.statistics(results),
+        "figures": figures(against),
+        "statistics": statistics(results),
         "measured": _measured(results, paper),
         "claims": claims,
         "verdicts": Counter(claim["verdict"] for claim in claims),
-        "pairs": pairs,
-        "reversed": [pair for pair in pairs if pair.order == "reversed"],
+        "pairs": every,
+        "reversed": [pair for pair in every if pair.order == "reversed"],
     }
 
 
@@ -93,7 +81,7 @@ def _measured(results: Results, paper: Paper) -> list[dict[str, Any]]:
     return tables
 
 
-def _artefacts(parts: list[dict[str, Any]], pairs: list[reproduction.Pair]) -> list[dict[str, Any]]:
+def _artefacts(parts: list[dict[str, Any]], pairs: list[Pair]) -> list[dict[str, Any]]:
     """A row for each printed table: numbers printed, run, and within 10 %, methods not run, and pairs of methods."""
     rows: dict[str, dict[str, Any]] = {}
     counted = set()

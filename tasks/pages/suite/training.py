@@ -101,7 +101,6 @@ def _settings(results: Results, by: Measure) -> list[dict[str, Any]]:
 
 def _tuning(results: Results) -> list[dict[str, Any]]:
     """Trials, the best of each system first, each with the keys whose values differ between its system's trials."""
-    labels = {system.experiment: system.label for system in results.suite.systems}
     by_system: dict[str, list[dict[str, Any]]] = {}
     for row in results.tuning.to_dicts():
         by_system.setdefault(row["experiment"], []).append(row | {"config": json.loads(row["config"])})
@@ -111,5 +110,5 @@ def _tuning(results: Results) -> list[dict[str, Any]]:
         varied = [key for key in keys if len({json.dumps(trial["config"].get(key)) for trial in trials}) > 1]
         for trial in sorted(trials, key=lambda trial: -trial["valid"]):
             config = {key: trial["config"][key] for key in varied if key in trial["config"]}
-            made.append(trial | {"label": labels.get(experiment, experiment), "config": json.dumps(config)})
+            made.append(trial | {"label": results.labels.get(experiment, experiment), "config": json.dumps(config)})
     return made
