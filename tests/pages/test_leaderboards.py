@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tasks.results import cards, plots, summary
+from tasks.results import cards, summary
 from tasks.results.budgets import budgets
 from tasks.results.standings import ENTRIES, Board, Measure, boards, entries, measure, outcome
 from tests.pages import committed
@@ -131,7 +131,7 @@ def test_the_headline_and_plots_are_numbers_of_the_tables(suite: str) -> None:
     short = summary.summary(results, next(iter(boards([(by, table)])), None))
     assert json.loads(json.dumps(short)) == short
     assert short["ledger"]["refuted"] <= short["ledger"]["audited"] <= short["ledger"]["private"]
-    drawn = plots.plots(results, by, table)
+    drawn = summary.plots(results, by, table)
     points = drawn["utility.csv"]
     assert points["epsilon"].is_finite().all()
     assert (points["epsilon"] > 0).all()

@@ -83,20 +83,10 @@ def _panels(table: pl.DataFrame) -> list[dict[str, Any]]:
 
 def _settings(results: Results, by: Measure) -> list[dict[str, Any]]:
     """Every setting of every compared system with its utility over runs."""
-    order = {(s.experiment, setting): s.label for s in results.suite.compared for setting in s.settings()}
-    means = results.means.filter(metric=by.metric, k=by.k).to_dicts()
-    known = {(row["experiment"], row["setting"]): row for row in means}
-    return [
-        {
-            "label": label,
-            "setting": key[1],
-            "utility": known[key]["mean"],
-            "utility_std": known[key]["std"],
-            "n": known[key]["n"],
-        }
-        for key, label in order.items()
-        if key in known
-    ]
+    order = [(of.experiment, setting, of.label) for of in results.suite.compared for setting in of.settings()]
+    known = results.means.filter(metric=by.metric, k=by.k).rename({"mean": "utility", "std": "utility_std"})
+    named = pl.DataFrame(order, ["experiment", "setting", "label"], orient="row")
+    return named.join(known, on=["experiment", "setting"], maintain_order="left").to_dicts()
 
 
 def _tuning(results: Results) -> list[dict[str, Any]]:
