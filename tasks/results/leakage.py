@@ -51,9 +51,9 @@ def collect(results: Results) -> list[dict[str, Any]]:
             judged = assess(gains, kind.deciding)
             shown = kind.shown(results, judged)
             if gains.height or any(shown.values()):
-                found: Row = {"findings": findings(judged), "strongest": strongest(judged, gains)}
-                found |= {"name": kind.name, "gains": gains, "judged": judged, "shown": shown}
-                made.append(found | {"top": judged["gain"].abs().max() or 0.0})
+                evidence: Row = {"findings": findings(judged), "strongest": strongest(judged, gains)}
+                evidence |= {"name": kind.name, "gains": gains, "judged": judged, "shown": shown}
+                made.append(evidence | {"top": judged["gain"].abs().max() or 0.0})
     return made
 
 
