@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from flows.plan import Plan
-    from tasks.results.leaderboards import Board
+    from tasks.results.standings import Board
     from tasks.stages.composed import Composed
 
 HEADLINE = ("utility", "accounted ε", "audited ε")

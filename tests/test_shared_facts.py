@@ -23,7 +23,7 @@ def test_noise_is_drawn_in_the_ways_that_ledgers_record() -> None:
     [
         ("gaps", terms.Gap), ("reasons", terms.Reason), ("mechanisms", terms.Mechanism), ("units", terms.Unit),
         ("conditions", terms.Condition), ("observers", terms.Observer), ("unaudited", terms.Unaudited),
-        ("protects", terms.Protected), ("levels", terms.Level),
+        ("levels", terms.Level),
     ],
 )  # fmt: skip
 def test_every_term_has_its_english_and_no_other_has(section: str, ids: Any) -> None:

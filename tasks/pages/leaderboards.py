@@ -1,27 +1,26 @@
-"""Leaderboards: a page for each data set under one split, with a table for each level, over all suites."""
+"""Leaderboards and privacy cards: a page for each data set under one split, one for each system, and lists of both."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, get_args
 
+import polars as pl
 from markupsafe import Markup
 
-from tasks.pages import cards, charts, terms
-from tasks.pages.page import Page
+from tasks.pages import charts, terms
+from tasks.pages.page import Page, relative
 from tasks.privacy.terms import Level
 from tasks.results.cards import Card
-from tasks.results.leaderboards import Board
-from tasks.results.standings import SMALL_EPSILON
+from tasks.results.facts import BASE, KINDS
+from tasks.results.standings import SMALL_EPSILON, Board, Measure
 
-INDEX = "leaderboards.html"
+INDEX, CARDS = "leaderboards.html", "cards.html"
 LIMITS: Mapping[Level, float] = {"user": SMALL_EPSILON}
 """Level -> the ε up to which its best system is named; at other levels any finite one."""
 FEWEST = 2
 """Systems that a chart of utility by ε needs."""
-Cards = Mapping[str, Card]
-"""Experiment -> its card, of all compared systems of all suites."""
 
 
 def address(dataset: str) -> str:
@@ -29,30 +28,34 @@ def address(dataset: str) -> str:
     return f"leaderboards/{dataset}.html"
 
 
-def pages(boards: Sequence[Board], known: Cards) -> list[Page]:
-    """A page for each data set and split, with all its metrics, and one that lists them."""
+def pages(boards: Sequence[Board], known: Mapping[str, Card]) -> list[Page]:
+    """A page for each data set and split, with all its metrics, and one that lists them.
+
+    known: experiment -> its card, of all compared systems of all suites.
+    """
     made = []
     for name in dict.fromkeys(board.dataset for board in boards):
-        here = address(name)
-        drawn = [view(board, known, here) for board in boards if board.dataset == name]
-        made.append(Page(here, "leaderboard.html.j2", {"boards": drawn}))
+        drawn = [view(board, known, address(name)) for board in boards if board.dataset == name]
+        made.append(Page(address(name), "leaderboard.html.j2", {"boards": drawn}))
     return [*made, Page(INDEX, "leaderboards.html.j2", {"rows": [_summary(board) for board in boards]})]
 
 
-def view(board: Board, known: Cards, here: str) -> dict[str, Any]:
+def view(board: Board, known: Mapping[str, Card], here: str) -> dict[str, Any]:
     """What a template shows of a board; here: the address of its page."""
-    return headline(board) | {
-        "open": [_row(row, known, here, board) for row in board.open().to_dicts()],
-        "levels": [
-            {
-                "level": level,
-                "best": best(board, level),
-                "chart": frontier(board, level),
-                "rows": [_row(row, known, here, board) for row in board.at(level).to_dicts()],
-            }
-            for level in board.levels
-        ],
-    }
+
+    def cells(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [
+            row_of(row, here, lower=board.measure.lower)
+            | {"row_kind": "reference" if row["noisy"] else "", "run": run(known[row["experiment"]])}
+            for row in rows
+        ]
+
+    levels = [
+        {"level": level, "best": best(board, level), "chart": frontier(board, level)}
+        | {"rows": cells(board.at(level).to_dicts())}
+        for level in board.levels
+    ]
+    return headline(board) | {"open": cells(board.open().to_dicts()), "levels": levels}
 
 
 def best(board: Board, level: Level) -> dict[str, Any] | None:
@@ -62,21 +65,13 @@ def best(board: Board, level: Level) -> dict[str, Any] | None:
 
 def headline(board: Board) -> dict[str, Any]:
     """What is said of a board before its tables."""
-    return {
-        "board": board,
-        "kind": terms.english()["kinds"][board.kind],
-        "ceiling": board.ceiling,
-        "noisy": board.noisy,
-        "suites": sorted(set(board.rows["suite"])),
-    }
+    about = {"kind": terms.english()["kinds"][board.kind], "suites": sorted(set(board.rows["suite"]))}
+    return about | {"board": board, "ceiling": board.ceiling, "noisy": board.noisy}
 
 
 def frontier(board: Board, level: Level) -> Markup | None:
     """Utility against the finite ε of a level; None for too few systems."""
-    points = [
-        {"name": row["system"], "epsilon": row["accounted"], "utility": row["utility"], "audited": row["audited"]}
-        for row in board.curve(level).to_dicts()
-    ]
+    points = board.curve(level).select("utility", "audited", name="system", epsilon="accounted").to_dicts()
     if len({point["name"] for point in points}) < FEWEST:
         return None
     lines = [row for row in (board.ceiling, board.noisy) if row is not None]
@@ -85,40 +80,20 @@ def frontier(board: Board, level: Level) -> Markup | None:
     return charts.frontier(title, points, across, x=f"{terms.english()['levels'][level]} ε", y=board.measure.label)
 
 
-def spent_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The cells of a row of `ENTRIES` that say what is spent at its level."""
-    kinds = terms.english()["levels"]
-    elsewhere = [kinds[level] for level in row["unbounded"] if level != row["level"]]
-    return {name: row[name] for name in ("claimed", "accounted", "audited", "provable", "verdict")} | {
-        "given": terms.conditions(tuple(row["given"] or ())),
-        "elsewhere": elsewhere,
-    }
-
-
-def filters(row: Mapping[str, Any], *, lower: bool) -> dict[str, Any]:
-    """What rows of a board are filtered by."""
-    gain = 0.0 if row["difference"] is None else row["difference"] * (-1 if lower else 1)
+def row_of(row: Mapping[str, Any], here: str, *, lower: bool) -> dict[str, Any]:
+    """A row of `ENTRIES` as a table of the page `here` shows it; lower: whether less is better."""
+    kinds, gain = terms.english()["levels"], row["difference"] or 0.0
     return {
-        "epsilon": math.inf if row["unbounded"] or row["accounted"] is None else row["accounted"],
-        "above": int(gain > 0),
-        "real": int(row["kind"] == "real"),
-    }
-
-
-def _row(row: Mapping[str, Any], known: Cards, here: str, board: Board) -> dict[str, Any]:
-    card = known[row["experiment"]]
-    return spent_row(row) | {
-        "system": row["system"],
-        "system_href": cards.link(card, here),
-        "suite": row["suite"],
-        "suite_href": cards.suite_link(row["suite"], here),
-        "utility": row["utility"],
-        "utility_std": row["std"],
-        "n": row["n"],
-        "difference": row["difference"],
-        "row_kind": "reference" if row["noisy"] else "",
-        "filters": filters(row, lower=board.measure.lower),
-        "run": cards.run(card),
+        **row,
+        "given": terms.conditions(row["given"] or ()),
+        "elsewhere": [kinds[level] for level in row["unbounded"] if level != row["level"]],
+        "system_href": relative(here, f"cards/{row['suite']}/{row['experiment']}.html"),
+        "suite_href": relative(here, f"suites/{row['suite']}/index.html"),
+        "filters": {
+            "epsilon": math.inf if row["unbounded"] or row["accounted"] is None else row["accounted"],
+            "above": int((-gain if lower else gain) > 0),
+            "real": int(row["kind"] == "real"),
+        },
     }
 
 
@@ -135,3 +110,33 @@ def _summary(board: Board) -> dict[str, Any]:
         "ceiling": board.ceiling and board.ceiling["utility"],
         "noisy": board.noisy and board.noisy["utility"],
     }  # fmt: skip
+
+
+def run(card: Card) -> dict[str, Any]:
+    """What a row of a table opens to: how a system was run, and why what has no finite ε has none."""
+    reasons = dict.fromkeys(reason for loss in card.privacy_loss for reason in loss.reasons)
+    return card.implementation.model_dump(include={"command", "commits", "configuration"}) | {"reasons": list(reasons)}
+
+
+def card_page(card: Card) -> Page:
+    """The card of one system: a column for each level, so that no two levels share one."""
+    losses = {f"{loss.level}": loss for loss in card.privacy_loss}
+    address = f"cards/{card.basic.suite}/{card.basic.experiment}.html"
+    return Page(address, "card.html.j2", {"card": card, "losses": losses, "run": run(card)})
+
+
+def cards_page(suites: Sequence[tuple[Measure, pl.DataFrame]]) -> Page:
+    """Every private system of all suites, a table for each level; real data first.
+
+    suites: of each its measure and its `ENTRIES`.
+    """
+    kinds = terms.english()["kinds"]
+    rows = [
+        row_of(row, CARDS, lower=by.lower) | {"metric": by.label, "kind": kinds[row["kind"]]}
+        for kind in KINDS
+        for by, entries in suites
+        for row in entries.filter("private", setting=BASE, kind=kind).to_dicts()
+    ]
+    by_level = {level: [row for row in rows if row["level"] == level] for level in get_args(Level)}
+    shown = {level: of for level, of in by_level.items() if of}
+    return Page(CARDS, "cards.html.j2", {"levels": shown, "n": len({row["experiment"] for row in rows})})

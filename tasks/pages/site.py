@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import groupby
+from typing import Any, get_args
 
 import polars as pl
 
-from tasks.pages import cards, documents, index, leaderboards, suite, terms
-from tasks.pages.index import Reproduced
+from tasks.pages import documents, leaderboards, suite, terms
 from tasks.pages.page import Page, render
+from tasks.privacy.terms import Level
+from tasks.results.budgets import budgets
 from tasks.results.cards import Card, card
-from tasks.results.facts import BASE, Suite
-from tasks.results.leaderboards import boards, entries
+from tasks.results.facts import BASE, KINDS, Suite
 from tasks.results.load import Results
 from tasks.results.paper import Paper
-from tasks.results.standings import Measure, measure
+from tasks.results.standings import Board, Measure, boards, entries, measure, outcome
 from tasks.results.summary import Change
 
-GLOSSARY = "glossary.html"
+LEVEL: Level = "user"
+"""The level of the first page's charts."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,12 @@ def make(results: Results, paper: Paper) -> Made:
 
     paper: whose tables, figures and claims its pages have.
     """
-    by = measure(results, paper)
-    known = tuple(card(results, system, by) for system in results.suite.compared)
-    drawn = [*suite.pages(results, paper), *map(cards.page, known)]
+    by, spent = measure(results, paper), budgets(results)
+    known = tuple(card(results, system, by, spent) for system in results.suite.compared)
+    drawn = [*suite.pages(results, paper), *map(leaderboards.card_page, known)]
     files = {page.address: render(page, results.revisions) for page in drawn}
-    files |= {cards.address(of, "json"): of.model_dump_json(indent=1) + "\n" for of in known}
+    folder = f"cards/{results.suite.suite}"
+    files |= {f"{folder}/{of.basic.experiment}.json": of.model_dump_json(indent=1) + "\n" for of in known}
     return Made(
         results.suite,
         by,
@@ -81,46 +84,65 @@ def pages(
         changes: what changed since a revision; None where none was asked for.
         since: that revision.
     """
-    drawn = boards((of.measure, of.entries) for of in made)
-    known = {of.basic.experiment: of for suite in made for of in suite.cards}
-    reproduced = [
-        Reproduced(of.facts.suite, of.facts.paper, of.name, of.facts.kind, of.measure, of.entries, of.verdicts)
-        for of in made
-        if of.facts.paper is not None
-    ]
+    tables = [(of.measure, of.entries) for of in made]
+    drawn = boards(tables)
+    papers = _papers(of for of in made if of.facts.paper is not None)
+    levels = [level for level in get_args(Level) if any(level in paper["spent"] for paper in papers)]
+    counted = coverage.group_by("paper").agg(pl.col("printed", "real", "part", "near").sum())
+    numbers = {row["paper"]: row for row in counted.to_dicts()}
+    about = {"papers": papers, "levels": levels, "numbers": numbers, "changes": changes, "since": since}
     sources = {of.facts.source.dataset: of.facts.source for of in made}
     return [
-        index.page(drawn, reproduced, coverage, changes, since),
-        *leaderboards.pages(drawn, known),
-        cards.index([*known.values()], [row for of in made for row in _private(of, known)]),
+        Page("index.html", "index.html.j2", about | {"charts": _charts(drawn)}),
+        *leaderboards.pages(drawn, {of.basic.experiment: of for suite in made for of in suite.cards}),
+        leaderboards.cards_page(tables),
         Page("coverage.html", "coverage.html.j2", {"rows": coverage.to_dicts()}),
-        Page(
-            GLOSSARY,
-            "glossary.html.j2",
-            {"data": [*sources.values()]},
-        ),
+        Page("glossary.html", "glossary.html.j2", {"data": [*sources.values()]}),
     ]
 
 
-def _private(of: Made, known: Mapping[str, Card]) -> list[dict[str, Any]]:
-    """A row for each system and level of a suite at which it is private."""
-    private = of.entries.filter("private", pl.col("setting") == BASE)
+def _charts(boards: Sequence[Board]) -> list[dict[str, Any]]:
+    """Of each real data set the board with most points at `LEVEL`, with its chart."""
+    chosen: dict[str, Board] = {}
+    for board in boards:
+        best = chosen.setdefault(board.publication, board)
+        if board.kind == "real" and len(board.curve(LEVEL)) > len(best.curve(LEVEL)):
+            chosen[board.publication] = board
     return [
-        leaderboards.spent_row(row)
-        | {
-            "system": row["system"],
-            "system_href": cards.link(known[row["experiment"]], cards.INDEX),
-            "suite": row["suite"],
-            "suite_href": cards.suite_link(row["suite"], cards.INDEX),
-            "level": row["level"],
-            "kind": terms.english()["kinds"][row["kind"]],
-            "metric": of.measure.label,
-            "utility": row["utility"],
-            "difference": row["difference"],
-            "filters": leaderboards.filters(row, lower=of.measure.lower),
-        }
-        for row in private.to_dicts()
+        leaderboards.headline(board)
+        | {"best": leaderboards.best(board, LEVEL), "svg": chart, "href": leaderboards.address(board.dataset)}
+        for board in chosen.values()
+        if board.kind == "real" and leaderboards.best(board, LEVEL) and (chart := leaderboards.frontier(board, LEVEL))
     ]
+
+
+def _papers(suites: Iterable[Made]) -> list[dict[str, Any]]:
+    """A row for each paper: its own method in the suite that has it on the best data."""
+
+    def order(made: Made) -> tuple[Any, ...]:
+        own = made.entries.filter("own", setting=BASE)
+        return made.facts.paper, own.is_empty(), KINDS.index(made.facts.kind), -sum(made.verdicts.values())
+
+    by_paper = groupby(sorted(suites, key=order), key=lambda of: of.facts.paper)
+    return [_paper(next(of)) for _, of in by_paper]
+
+
+def _paper(made: Made) -> dict[str, Any]:
+    base = made.entries.filter(setting=BASE)
+    rows, noisy = base.filter("own").to_dicts(), base.filter("noisy")["utility"].to_list()
+    return {
+        "name": made.name,
+        "paper": made.facts.paper,
+        "suite": made.facts.suite,
+        "kind": terms.english()["kinds"][made.facts.kind],
+        "measure": made.measure,
+        "spent": {row["level"]: row for row in rows if row["private"]},
+        "utility": rows[0]["utility"] if rows else None,
+        "noisy": noisy[0] if noisy else None,
+        "outcome": outcome(rows),
+        "verdicts": made.verdicts,
+        "tested": sum(made.verdicts.values()) - made.verdicts.get("not run", 0),
+    }
 
 
 def document_pages(texts: Mapping[str, str]) -> dict[str, str]:

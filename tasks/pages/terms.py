@@ -38,16 +38,6 @@ def mechanism(entry: LedgerEntry) -> str:
     return str(english()["mechanisms"][entry.mechanism])
 
 
-def unit(entry: LedgerEntry) -> str:
-    """What the unit of an entry is called in running text: "a user"."""
-    return str(english()["units"][entry.unit])
-
-
-def observer(entry: LedgerEntry) -> str:
-    """Who is held off; empty for anyone who sees what is released."""
-    return str(english()["observers"][entry.observer]) if entry.observer else ""
-
-
 def conditions(ids: Iterable[str]) -> list[str]:
     """What a guarantee is conditional on."""
     return [str(english()["conditions"][name]) for name in ids]

@@ -96,46 +96,40 @@ Attack = tuple[str, str, str, int, dict[int, float], str, dict[int, float]]
 """Experiment, setting, metric, cut-off, values by run, control and its values by run."""
 
 
-def _measured(results: Results, metric: str, k: int = 0) -> Iterator[tuple[System, str, dict[int, float]]]:
-    """Every system and setting of which a metric was measured."""
+def _of_systems(
+    against: Against, metric: str, labels: tuple[str, ...], chance: float | None = None, baseline: str = ""
+) -> Iterator[Attack]:
+    """Every system and setting of which a metric was measured, over chance or a baseline of its own, and over systems.
+
+    labels: of the systems that are controls.
+    """
+    results = against.results
+    controls = [(label, other) for label in labels if (other := against.find(label)) and other.label == label]
     for system, setting in _settings(results):
-        if values := results.values(system.experiment, metric, k, setting):
-            yield system, setting, values
-
-
-def _controls(against: Against, system: System, labels: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Label and experiment of the systems that are controls of this one."""
-    for label in labels:
-        other = against.find(label)
-        if other is not None and other.label == label and other.experiment != system.experiment:
-            yield label, other.experiment
+        if values := results.values(system.experiment, metric, 0, setting):
+            about = (system.experiment, setting, metric, 0, values)
+            if chance is None:
+                yield (*about, MAJORITY, results.values(system.experiment, baseline, 0, setting))
+            else:
+                yield (*about, CHANCE, dict.fromkeys(values, chance))
+            for label, other in controls:
+                if other.experiment != system.experiment:
+                    yield (*about, label, results.values(other.experiment, metric))
 
 
 def _attributes(against: Against) -> Iterator[Attack]:
-    results = against.results
-    for network in results.suite.networks:
-        for attribute in network.sensitive:
+    for network in against.results.suite.networks:
+        for of in (f"{network.name}/{attribute}" for attribute in network.sensitive):
             for score in SCORES:
-                metric = f"{network.name}/{attribute}/{score}"
-                majority = f"{network.name}/{attribute}/{MAJORITY}/{score}"
-                for system, setting, values in _measured(results, metric):
-                    about = (system.experiment, setting, metric, 0, values)
-                    yield (*about, MAJORITY, results.values(system.experiment, majority, 0, setting))
-                    for name, other in _controls(against, system, (RANDOM, "rgcn-attribute-free")):
-                        yield (*about, name, results.values(other, metric))
+                labels = (RANDOM, "rgcn-attribute-free")
+                yield from _of_systems(against, f"{of}/{score}", labels, baseline=f"{of}/{MAJORITY}/{score}")
 
 
 def _links(against: Against) -> Iterator[Attack]:
-    results = against.results
-    for network in results.suite.networks:
+    for network in against.results.suite.networks:
         for scorer in SCORERS:
             for score, chance in LINKS.items():
-                metric = f"{network.name}/links/{scorer}/{score}"
-                for system, setting, values in _measured(results, metric):
-                    about = (system.experiment, setting, metric, 0, values)
-                    yield (*about, CHANCE, dict.fromkeys(values, chance))
-                    for name, other in _controls(against, system, LINK_CONTROLS):
-                        yield (*about, name, results.values(other, metric))
+                yield from _of_systems(against, f"{network.name}/links/{scorer}/{score}", LINK_CONTROLS, chance)
 
 
 def _anchors(against: Against) -> Iterator[Attack]:
@@ -153,9 +147,10 @@ def _anchors(against: Against) -> Iterator[Attack]:
         for k in ks:
             by_chance = [results.values(entry.name, ALIGNED, k) for entry in aligned if k]
             known = [value for values in by_chance for value in values.values()]
-            for system, setting, values in _measured(results, f"anchors/{name}", k):
-                chance = dict.fromkeys(values, fmean(known)) if known else {}
-                yield (system.experiment, setting, f"anchors/{name}", k, values, CHANCE if known else "", chance)
+            for system, setting in _settings(results):
+                if values := results.values(system.experiment, f"anchors/{name}", k, setting):
+                    chance = dict.fromkeys(values, fmean(known)) if known else {}
+                    yield (system.experiment, setting, f"anchors/{name}", k, values, CHANCE if known else "", chance)
 
 
 def _row(

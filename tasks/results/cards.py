@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tasks.privacy.accounting.ledger import Accounting, Noise
+import polars as pl
+
+from tasks.privacy.accounting.ledger import Accounting, LedgerEntry, Noise
 from tasks.privacy.audits.unaudited import is_private, reason
 from tasks.privacy.terms import (
     Condition,
@@ -25,9 +27,9 @@ from tasks.privacy.terms import (
     Unaudited,
     Unit,
 )
-from tasks.results.budgets import accounted, level, worst
+from tasks.results.budgets import level
 from tasks.results.facts import BASE, Facts, Kind, System
-from tasks.results.load import Line, Results
+from tasks.results.load import Results
 from tasks.results.standings import Measure
 
 
@@ -136,13 +138,15 @@ class Card(Facts):
     administrative: Administrative
 
 
-def card(results: Results, system: System, by: Measure) -> Card:
-    """The card of a system; one without a private line has what it lacks."""
+def card(results: Results, system: System, by: Measure, spent: pl.DataFrame) -> Card:
+    """The card of a system; one without a private line has what it lacks.
+
+    spent: `tasks.results.budgets.BUDGETS` of the suite.
+    """
+    at = {"experiment": system.experiment, "setting": BASE}
     lines = [line for line in results.lines if (line.experiment, line.setting) == (system.experiment, BASE)]
-    levels = dict.fromkeys(level(line.entry) for line in lines)
-    entries = [line.entry for line in lines]
-    runs = [run.revision for run in results.runs if run.name == system.experiment]
-    suite = results.suite
+    entries, suite, source = [line.entry for line in lines], results.suite, results.suite.source
+    private = [entry for entry in entries if is_private(entry)]
     return Card(
         basic=Basic(
             **{name: getattr(system, name) for name in ("model", "experiment", "dataset")},
@@ -150,7 +154,10 @@ def card(results: Results, system: System, by: Measure) -> Card:
             name=system.label,
         ),
         utility=_utility(results, system, by),
-        privacy_loss=tuple(_loss(each, [line for line in lines if level(line.entry) == each]) for each in levels),
+        privacy_loss=tuple(
+            _loss(row, [line.entry for line in lines if level(line.entry) == row["level"]])
+            for row in spent.filter(**at).iter_rows(named=True)
+        ),
         accounting=_once(
             Accounted(
                 **entry.model_dump(include={*Accounted.model_fields}),
@@ -159,70 +166,46 @@ def card(results: Results, system: System, by: Measure) -> Card:
             )
             for entry in entries
         ),
-        gaps=_once(gap for entry in entries if is_private(entry) for gap in entry.gaps),
+        gaps=_once(gap for entry in private for gap in entry.gaps),
         implementation=Implementation(
             command=f"dvc repro suites/{suite.suite}/dvc.yaml:train@{system.experiment}",
-            commits=_once(runs),
+            commits=_once(run.revision for run in results.runs if run.name == system.experiment),
             seeds=system.seeds,
             configuration=system.config,
-            noise=_once(entry.noise for entry in entries if is_private(entry)),
+            noise=_once(entry.noise for entry in private),
         ),
-        administrative=Administrative(
-            source=suite.source.dataset, address=suite.source.address, licence=suite.source.licence
-        ),
+        administrative=Administrative(source=source.dataset, address=source.address, licence=source.licence),
     )
 
 
 def _utility(results: Results, system: System, by: Measure) -> Utility | None:
-    means = {"experiment": system.experiment, "setting": BASE, "metric": by.metric, "k": by.k}
-    mean = results.means.filter(**means)
-    if mean.is_empty():
-        return None
+    rows = results.means.filter(experiment=system.experiment, setting=BASE, metric=by.metric, k=by.k).to_dicts()
     noisy = next((other.experiment for other in results.suite.compared if other.label == by.noisy), "")
-    row = mean.row(0, named=True)
-    return Utility(
-        metric=by.label,
-        lower_is_better=by.lower,
-        mean=row["mean"],
-        std=row["std"],
-        runs=row["n"],
-        noisy_popularity=results.mean(noisy, by.metric, by.k),
-    )
+    known: dict[str, Any] = {"metric": by.label, "lower_is_better": by.lower}
+    known |= {"noisy_popularity": results.mean(noisy, by.metric, by.k)}
+    return Utility(mean=rows[0]["mean"], std=rows[0]["std"], runs=rows[0]["n"], **known) if rows else None
 
 
-def _loss(at: Level, lines: Sequence[Line]) -> Loss:
-    entries = [line.entry for line in lines]
-    audits = [line.audit for line in lines if line.audit is not None]
-    spent = accounted(lines)
-    endless = [entry for entry in entries if entry.accounted_epsilon is None]
+def _loss(row: Mapping[str, Any], entries: Sequence[LedgerEntry]) -> Loss:
+    """row: of `BUDGETS`, of one level, with its entries."""
+    audited = row["audited"] is not None
+    whys = (reason(entry) for entry in entries if is_private(entry) and not audited)
     return Loss(
-        level=at,
+        level=row["level"],
         units=_once(entry.unit for entry in entries),
         neighbouring=_once(entry.neighbouring for entry in entries),
         observers=_once(entry.observer for entry in entries),
-        claimed=max((entry.claimed_epsilon for entry in entries if entry.claimed_epsilon is not None), default=None),
-        privacy_parameters=_parameters(
-            None if math.isinf(spent) else spent, max(entry.accounted_delta for entry in entries)
-        ),
-        conditions=_once(
-            condition for entry in entries if entry.accounted_epsilon is not None for condition in entry.given
-        ),
-        reasons=_once(why for entry in endless for why in entry.reasons),
-        audit=Audit(
-            epsilon=max(audit["audited_epsilon"] for audit in audits),
-            provable=max(audit["provable"] for audit in audits),
-            verdict=worst(audit["verdict"] for audit in audits) or "",
-        )
-        if audits
-        else None,
-        unaudited=()
-        if audits
-        else _once(why for entry in entries if is_private(entry) and (why := reason(entry)) is not None),
+        claimed=row["claimed"],
+        privacy_parameters=_parameters(row["accounted"], row["delta"]),
+        conditions=row["given"],
+        reasons=_once(why for entry in entries if entry.accounted_epsilon is None for why in entry.reasons),
+        audit=Audit(epsilon=row["audited"], provable=row["provable"], verdict=row["verdict"]) if audited else None,
+        unaudited=_once(why for why in whys if why is not None),
     )
 
 
 def _parameters(epsilon: float | None, delta: float) -> Parameters | None:
-    return None if epsilon is None else Parameters(epsilon=epsilon, delta=delta)
+    return None if epsilon is None or math.isinf(epsilon) else Parameters(epsilon=epsilon, delta=delta)
 
 
 def _once(values: Any) -> tuple[Any, ...]:

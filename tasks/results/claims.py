@@ -268,7 +268,3 @@ class Reason:
     """What of ours bears on these claims, as a claim of its own: its numbers stand with them."""
     reading: Reading | None = None
     """What must order a pair as printed; None where the evidence is of another sort."""
-    turned: int = 0
-    """Pairs of a suite that we reverse and that its reading orders as printed, by means; counted, never written."""
-    broken: int = 0
-    """Pairs that we order as printed and its reading reverses; counted, never written."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tasks.results.claims import Measure, Order, Side, Spec, Trend
 from tasks.results.facts import BASE, System
 from tasks.results.printed import Against, ratio
-from tasks.results.settings import along, at_values, base_value, find_setting, swept
+from tasks.results.settings import along, at_base, find_setting
 
 Curve = dict[int, NDArray[np.float64]]
 """Run -> (n_x,) values."""
@@ -72,17 +72,18 @@ def by_run(against: Against, side: Side, measure: Measure) -> dict[int, float]:
     system, results = against.of_method(side.method), against.results
     if system is None:
         return {}
-    if side.at:
-        setting = at_values(results, system, dict(side.at), against.paper.bases)
-    elif side.key:
-        setting = _swept_setting(against, system, side)
-    else:
-        setting = find_setting(results, system, side.setting)
+    wanted = dict(side.setting) | ({side.key: side.value} if side.key else {})
+    if side.at:  # of keys that the system has
+        known = {*against.paper.bases, *at_base(results, system), *(key for of in system.sweep for key in of)}
+        wanted |= {key: value for key, value in side.at if key in known}
+    setting = find_setting(results, system, wanted, against.paper.bases)
     return {} if setting is None else _over_cutoffs(against, system, measure, setting)
 
 
 def _over_cutoffs(against: Against, system: System, measure: Measure, setting: str) -> dict[int, float]:
-    columns = [ratio(against.results, system, measure.metric, measure.ratio_to, k, setting) for k in measure.ks]
+    columns = [
+        ratio(against.results, system.experiment, measure.metric, measure.ratio_to, k, setting) for k in measure.ks
+    ]
     runs = set.intersection(*(set(column) for column in columns))
     return {run: float(np.mean([column[run] for column in columns])) for run in sorted(runs)}
 
@@ -190,10 +191,9 @@ def _settings(against: Against, spec: Trend, method: str) -> dict[float, str]:
     system, results = against.of_method(method), against.results
     if system is None:
         return {}
-    if spec.at:
-        settings = along(results, system, spec.key, dict(spec.at), against.paper.bases)
-    else:
-        settings = swept(results, system).get(spec.key, {})
+    settings = along(results, system, spec.key, dict(spec.at), against.paper.bases)
+    if not spec.at and len(settings) < 2:
+        return {}
     return {x: setting for x, setting in settings.items() if not spec.values or x in spec.values}
 
 
@@ -217,9 +217,3 @@ def _praised(against: Against, spec: Spec) -> list[tuple[Side, Measure]]:
         for method in spec.methods
         for x in _settings(against, spec, method)
     ]
-
-
-def _swept_setting(against: Against, system: System, side: Side) -> str | None:
-    """The setting that has the value of a key: `base`, too, where nothing else varies that key."""
-    setting = swept(against.results, system).get(side.key, {}).get(side.value)
-    return BASE if setting is None and base_value(against.results, system, side.key) == side.value else setting

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -124,34 +125,25 @@ def _specs(row: Row) -> Sequence[Spec]:
     return () if isinstance(row, Computed | Claim) else (row,)
 
 
-@dataclass(frozen=True)
-class _Tested:
-    """A comparison: whether it is significant as claimed, and the other way; its test, None where it is of one run."""
-
-    as_claimed: bool
-    reversed: bool
-    test: PairedTest | None
-
-
 def _verdicts(against: Against, specs: Sequence[Spec]) -> list[Judged]:
     made = [(spec, *comparisons(against, spec)) for spec in specs]
     tested = [_tests(against, spec, compared) for spec, compared, _ in made]
-    broken = {  # by any claim that has the comparison
-        _key(comparison)
-        for (_, compared, _), tests in zip(made, tested, strict=True)
-        for comparison, test in zip(compared, tests, strict=True)
-        if test.reversed
-    }
+    every = zip(chain(*(compared for _, compared, _ in made)), chain(*tested), strict=True)
+    broken = {_key(of) for of, row in every if row["reversed"]}  # by any claim that has the comparison
     judged = []
-    for (spec, compared, absent), own in zip(made, tested, strict=True):
-        tests = [replace(test, reversed=_key(of) in broken) for of, test in zip(compared, own, strict=True)]
-        rows = [_row(of, test) for of, test in zip(compared, tests, strict=True)]
+    for (spec, compared, absent), rows in zip(made, tested, strict=True):
+        rows = [row | {"reversed": _key(of) in broken} for of, row in zip(compared, rows, strict=True)]
+        verdict = _verdict(spec, compared, rows, absent)
         rows += [{"floor": spec.floor, "right": spec.floor} | row for row in below_floor(against, spec)]
-        judged.append(Judged(_verdict(spec, compared, tests, absent), tuple(rows), tuple(absent)))
+        judged.append(Judged(verdict, tuple(rows), tuple(absent)))
     return judged
 
 
-def _tests(against: Against, spec: Spec, compared: Sequence[Comparison]) -> list[_Tested]:
+def _tests(against: Against, spec: Spec, compared: Sequence[Comparison]) -> list[dict[str, Any]]:
+    """Comparisons as rows of `EVIDENCE`: `difference` is by how much one is as claimed, with its 95 % interval.
+
+    `as_claimed`, `reversed`: whether it is significant so; without a test where it is of one run.
+    """
     places = [place for place, sides in enumerate(compared) if len(sides.left) > 1]
     claimed = {f"{place} as claimed": (compared[place].left, compared[place].right) for place in places}
     other = {f"{place} reversed": (compared[place].lowest, compared[place].left) for place in places}
@@ -162,14 +154,15 @@ def _tests(against: Against, spec: Spec, compared: Sequence[Comparison]) -> list
         tests, reversed_ = paired_tests(against, claimed), paired_tests(against, other)
         shown = {name: test.p < ONE_SIDED for name, test in tests.items()}
         shown |= {name: test.p_holm < ONE_SIDED for name, test in reversed_.items()}
-    return [
-        _Tested(
-            shown.get(f"{place} as claimed", False),
-            shown.get(f"{place} reversed", False),
-            tests.get(f"{place} as claimed"),
-        )
-        for place in range(len(compared))
-    ]
+    rows = []
+    for place, of in enumerate(compared):
+        test, gap = tests.get(f"{place} as claimed"), of.left - of.right
+        about = {name: value for name, value in of.about.items() if name in EVIDENCE}
+        about |= {name: test and getattr(test, name) for name in ("low", "high", "effect")}
+        about |= {"as_claimed": shown.get(f"{place} as claimed", False), "difference": float(gap.mean())}
+        about |= {"reversed": shown.get(f"{place} reversed", False), "runs": len(gap)}
+        rows.append(about | {"in_every_run": "reversed" if (of.left < of.lowest).all() else ""})
+    return rows
 
 
 def paired_tests(against: Against, claims: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> dict[str, PairedTest]:
@@ -200,34 +193,17 @@ def _key(comparison: Comparison) -> tuple[bytes, bytes]:
     return comparison.left.tobytes(), comparison.lowest.tobytes()
 
 
-def _verdict(spec: Spec, compared: Sequence[Comparison], tests: Sequence[_Tested], absent: Sequence[str]) -> Verdict:
+def _verdict(spec: Spec, compared: Sequence[Comparison], rows: Sequence[Any], absent: Sequence[str]) -> Verdict:
     if not compared:
         return "not run"
-    groups = dict.fromkeys(comparison.group for comparison in compared)
-    held = broken = 0
-    for group in groups:
-        mine = [test for comparison, test in zip(compared, tests, strict=True) if comparison.group == group]
-        held += all(test.as_claimed for test in mine)
-        broken += any(test.reversed for test in mine)
+    groups: dict[Any, list[dict[str, Any]]] = {}
+    for comparison, row in zip(compared, rows, strict=True):
+        groups.setdefault(comparison.group, []).append(row)
+    held = sum(all(row["as_claimed"] for row in group) for group in groups.values())
+    broken = sum(any(row["reversed"] for row in group) for group in groups.values())
     cases = max(len(groups), spec.cases)
     if (2 * broken >= cases) if spec.most else broken:  # what was not run may go either way
         return "contradicted"
     if 2 * held > cases if spec.most else held == len(groups) and not absent:
         return "supported"
     return "not decided"
-
-
-def _row(comparison: Comparison, tested: _Tested) -> dict[str, Any]:
-    """A comparison as a row of `EVIDENCE`: `difference` is by how much it is as claimed, with its 95 % interval."""
-    gap, test = comparison.left - comparison.right, tested.test
-    about = {name: value for name, value in comparison.about.items() if name in EVIDENCE}
-    return about | {
-        "runs": len(gap),
-        "difference": float(gap.mean()),
-        "low": None if test is None else test.low,
-        "high": None if test is None else test.high,
-        "effect": None if test is None else test.effect,
-        "as_claimed": tested.as_claimed,
-        "reversed": tested.reversed,
-        "in_every_run": "reversed" if (comparison.left < comparison.lowest).all() else "",
-    }

@@ -91,11 +91,45 @@ class Line:
     """The row of audits.csv that is of this line and proves most, with its `verdict`; None without one."""
 
 
+def _table(name: str) -> cached_property[pl.DataFrame]:
+    return cached_property(lambda results: tables.read_table(results._folder, name))
+
+
+def _derived(name: str, columns: Mapping[str, Any]) -> cached_property[pl.DataFrame]:
+    """A table that the report stage writes; no rows where the report was never drawn."""
+    return cached_property(lambda results: _read_csv(results._folder / f"{name}.csv", columns))
+
+
 class Results:
     """The tables of one suite (`tasks.results.tables`), read as they are asked for.
 
     Raises (when a table is asked for) DataError: its file is missing or not what was written.
     """
+
+    attacks = _table("attacks")
+    """What attacks found; its columns depend on the kind of attack. No rows without one."""
+    history = _table("history")
+    """`tables.HISTORY`: epochs at setting `base`."""
+    pairs = _table("pairs")
+    """`tasks.evaluation.pairs.PAIRS`: planned comparisons of two systems."""
+    ledger = _table("ledger")
+    """`tables.LEDGER`."""
+    events = _table("events")
+    """`tables.EVENTS`."""
+    one_run = _table("one_run")
+    """`tables.ONE_RUN`."""
+    counts = _table("counts")
+    """`tables.COUNTS`."""
+    checks = _table("checks")
+    """`tables.CHECKS`."""
+    spreads = _table("spreads")
+    """`tables.OVER_USERS`."""
+    comparison = _derived("comparison", COMPARISON)
+    """`COMPARISON`: each printed number with ours."""
+    claims = _derived("claims", CLAIMS)
+    """`CLAIMS`: what the paper says, judged; no rows where the report was never drawn."""
+    evidence = _derived("evidence", EVIDENCE)
+    """`EVIDENCE`: the comparisons behind `claims`."""
 
     def __init__(self, folder: Path, reference: Path) -> None:
         """folder: data/results/S; reference: paper_tables.csv."""
@@ -129,31 +163,6 @@ class Results:
         return grouped.agg(n=pl.len(), mean=value.mean(), std=value.std())
 
     @cached_property
-    def attacks(self) -> pl.DataFrame:
-        """What attacks found; its columns depend on the kind of attack. No rows without one."""
-        return tables.read_table(self._folder, "attacks")
-
-    @cached_property
-    def history(self) -> pl.DataFrame:
-        """`tables.HISTORY`: epochs at setting `base`."""
-        return tables.read_table(self._folder, "history")
-
-    @cached_property
-    def pairs(self) -> pl.DataFrame:
-        """`tasks.evaluation.pairs.PAIRS`: planned comparisons of two systems."""
-        return tables.read_table(self._folder, "pairs")
-
-    @cached_property
-    def ledger(self) -> pl.DataFrame:
-        """`tables.LEDGER`."""
-        return tables.read_table(self._folder, "ledger")
-
-    @cached_property
-    def events(self) -> pl.DataFrame:
-        """`tables.EVENTS`."""
-        return tables.read_table(self._folder, "events")
-
-    @cached_property
     def audits(self) -> pl.DataFrame:
         """`tables.AUDITS` with `verdict`: see `tasks.results.audits.verdict_of`."""
         table = tables.read_table(self._folder, "audits")
@@ -163,26 +172,6 @@ class Results:
             for row in table.iter_rows(named=True)
         ]
         return table.with_columns(verdict=pl.Series(verdicts, dtype=pl.String))
-
-    @cached_property
-    def one_run(self) -> pl.DataFrame:
-        """`tables.ONE_RUN`."""
-        return tables.read_table(self._folder, "one_run")
-
-    @cached_property
-    def counts(self) -> pl.DataFrame:
-        """`tables.COUNTS`."""
-        return tables.read_table(self._folder, "counts")
-
-    @cached_property
-    def checks(self) -> pl.DataFrame:
-        """`tables.CHECKS`."""
-        return tables.read_table(self._folder, "checks")
-
-    @cached_property
-    def spreads(self) -> pl.DataFrame:
-        """`tables.OVER_USERS`."""
-        return tables.read_table(self._folder, "spreads")
 
     @cached_property
     def tuning(self) -> pl.DataFrame:
@@ -215,25 +204,10 @@ class Results:
         return read_published(self._reference)
 
     @cached_property
-    def comparison(self) -> pl.DataFrame:
-        """`COMPARISON`: each printed number with ours; no rows where the report was never drawn."""
-        return _read_csv(self._folder / "comparison.csv", COMPARISON)
-
-    @cached_property
-    def claims(self) -> pl.DataFrame:
-        """`CLAIMS`: what the paper says, judged; no rows where the report was never drawn."""
-        return _read_csv(self._folder / "claims.csv", CLAIMS)
-
-    @cached_property
     def runs(self) -> tuple[Run, ...]:
         """When, where and how the stages ran; empty where their outputs were pulled without a record."""
         path = self._folder / PROVENANCE
         return read_runs(path) if path.exists() else ()
-
-    @cached_property
-    def evidence(self) -> pl.DataFrame:
-        """`EVIDENCE`: the comparisons behind `claims`."""
-        return _read_csv(self._folder / "evidence.csv", EVIDENCE)
 
     @cached_property
     def composed(self) -> list[Together]:
@@ -252,6 +226,11 @@ class Results:
     def system(self, experiment: str) -> System:
         """The system of an experiment (KeyError: there is none)."""
         return self._systems[experiment]
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """Experiment -> its label."""
+        return {system.experiment: system.label for system in self.suite.systems}
 
     @cached_property
     def _systems(self) -> dict[str, System]:

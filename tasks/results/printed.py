@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from tasks.results.coverage import REPLICA
+from tasks.results.coverage import NEAR, REPLICA
 from tasks.results.facts import BASE, BASELINES, System
 from tasks.results.load import COMPARISON, Results
 from tasks.results.paper import Column, Paper, Table, Version
@@ -33,9 +33,37 @@ class Method:
     version: Version | None = None
     """What it is a version of, in a table of versions."""
 
+    @property
+    def experiment(self) -> str:
+        """Of the system; empty for none."""
+        return self.system.experiment if self.system else ""
+
     def printed_as(self, column: Column) -> tuple[str, str]:
         """`method` and `setting` in paper_tables.csv."""
         return (self.name, column.setting) if self.version is None else (self.version.method, self.version.setting)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One quantity of one method, printed and ours: over `n` runs, 0 for none."""
+
+    method: str
+    """As the row is called."""
+    printed: float | None
+    mean: float | None
+    std: float | None = None
+    """None for a single run."""
+    n: int = 0
+    experiment: str = ""
+    """Whose it is; empty where none of ours has it."""
+    setting: str = BASE
+
+    @property
+    def near(self) -> bool | None:
+        """Whether ours is within 10 % of the printed number; None where one of them is missing."""
+        if self.printed is None or self.mean is None:
+            return None
+        return abs(self.mean - self.printed) <= NEAR * abs(self.printed)
 
 
 @dataclass(frozen=True)
@@ -166,28 +194,41 @@ Row = tuple[tuple[Any, ...], dict[str, Any]]
 """What it is sorted by, and its columns."""
 
 
-def _measured(against: Against) -> Iterator[Row]:
-    results = against.results
+def parts(against: Against) -> list[dict[str, Any]]:
+    """Each part of each table that these data have: `table`, `part`, and `rows`, a method with a cell per column."""
     printed: dict[str, Mapping[Any, float]] = {}
+    made = []
     for table in filter(against.has_table, against.paper.tables):
+        methods = against.methods(table)
         for part in table.parts:
-            for method in against.methods(table):
-                for column in part.columns:
-                    if column.data not in printed:
-                        printed[column.data] = against.printed(column.data) if against.compared else {}
-                    named = method.printed_as(column)
-                    theirs = (
-                        printed[column.data].get((table.key, *named, column.published)) if table.comparable else None
-                    )
-                    ours = list(measured(against, method, column).values())
-                    if theirs is None and not ours:
-                        continue
-                    key = (table.key, column.protocol, *named, column.name, column.cutoff, column.data)
-                    values = {"published": None if theirs is None else float(f"{theirs:g}"), "seeds": len(ours)}
-                    values |= {"ours_mean": round(fmean(ours), 6) if ours else None}
-                    values |= {"ours_std": round(stdev(ours), 6) if len(ours) > 1 else None}
-                    yield key, _about(against, table.key, column.data, *named, column.published) | values | {
-                        "protocol": column.protocol, "data": results.suite.kind
+            for column in part.columns if against.compared else ():
+                if column.data not in printed:
+                    printed[column.data] = against.printed(column.data)
+            rows = [(of, [_cell(against, table, of, column, printed) for column in part.columns]) for of in methods]
+            made.append({"table": table, "part": part, "rows": rows})
+    return made
+
+
+def _cell(against: Against, table: Table, method: Method, column: Column, printed: Mapping[str, Any]) -> Cell:
+    key = (table.key, *method.printed_as(column), column.published)
+    theirs = printed.get(column.data, {}).get(key) if table.comparable else None
+    ours = list(measured(against, method, column).values())
+    mean, std = (round(fmean(ours), 6) if ours else None), (round(stdev(ours), 6) if len(ours) > 1 else None)
+    theirs = None if theirs is None else float(f"{theirs:g}")
+    return Cell(method.name, theirs, mean, std, len(ours), method.experiment, method.setting)
+
+
+def _measured(against: Against) -> Iterator[Row]:
+    for of in parts(against):
+        for method, cells in of["rows"]:
+            for column, cell in zip(of["part"].columns, cells, strict=True):
+                if cell.printed is not None or cell.n:
+                    table: str = of["table"].key
+                    named: tuple[str, str] = method.printed_as(column)
+                    key = (table, column.protocol, *named, column.name, column.cutoff, column.data)
+                    yield key, _about(against, table, column.data, *named, column.published) | {
+                        "published": cell.printed, "ours_mean": cell.mean, "ours_std": cell.std, "seeds": cell.n,
+                        "protocol": column.protocol, "data": against.results.suite.kind,
                     }  # fmt: skip
 
 
@@ -215,19 +256,17 @@ def _about(against: Against, artefact: str, data: str, method: str, setting: str
 
 def measured(against: Against, method: Method, column: Column) -> dict[int, float]:
     """Our values of one quantity of one method by run; empty where it was not run, or the ratio is to nothing."""
-    if method.system is None:
-        return {}
-    return ratio(against.results, method.system, column.metric, column.ratio_to, column.k, method.setting)
+    return ratio(against.results, method.experiment, column.metric, column.ratio_to, column.k, method.setting)
 
 
 def ratio(
-    results: Results, system: System, metric: str, others: tuple[str, ...], k: int, setting: str
+    results: Results, experiment: str, metric: str, others: tuple[str, ...], k: int, setting: str
 ) -> dict[int, float]:
     """Run -> value of a metric, divided by the sum of `others`, if any; empty where one is lacking."""
-    values = results.values(system.experiment, metric, k, setting)
+    values = results.values(experiment, metric, k, setting)
     if not others:
         return dict(sorted(values.items()))
-    below = [results.values(system.experiment, name, k, setting) for name in others]
+    below = [results.values(experiment, name, k, setting) for name in others]
     totals = {run: sum(of[run] for of in below) for run in values if all(run in of for of in below)}
     if not all(total > 0 for total in totals.values()):
         return {}

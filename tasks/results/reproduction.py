@@ -20,48 +20,17 @@ import polars as pl
 
 from tasks.evaluation.run_numbers import split_of
 from tasks.results.claims import Kind, Reading, Reason
-from tasks.results.coverage import NEAR, REPLICA
+from tasks.results.coverage import NEAR
 from tasks.results.facts import BASE
-from tasks.results.load import Results
-from tasks.results.paper import Column, Paper, Table
-from tasks.results.settings import find_setting
+from tasks.results.load import Results, first_split
+from tasks.results.paper import Column, Figure, Panel
+from tasks.results.printed import COUNTED, Against, Cell, Method, parts, ratio
+from tasks.results.settings import along, find_setting
 
-COUNTED = "counted"
-"""Protocol of what is counted or set, and not measured."""
 ONE_SIDED = 0.025
 UNDECIDED: Kind = "not decided"
 PART: Kind = "our data are a part"
 """Kinds of reasons that do not depend on a paper."""
-
-
-@dataclass(frozen=True)
-class Value:
-    """What runs measured."""
-
-    mean: float
-    std: float | None
-    """None for a single run."""
-    n: int
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One quantity of one method, printed and ours; None for neither."""
-
-    method: str
-    """As the row is called."""
-    printed: float | None
-    ours: Value | None
-    experiment: str = ""
-    """Whose it is; empty where none of ours has it."""
-    setting: str = BASE
-
-    @property
-    def near(self) -> bool | None:
-        """Whether ours is within 10 % of the printed number; None where one of them is missing."""
-        if self.printed is None or self.ours is None:
-            return None
-        return abs(self.ours.mean - self.printed) <= NEAR * abs(self.printed)
 
 
 @dataclass(frozen=True)
@@ -87,30 +56,22 @@ class Pair:
         return UNDECIDED if self.reason is None else self.reason.kind
 
 
-def parts(results: Results, paper: Paper) -> list[dict[str, Any]]:
-    """Each part of each table that the suite has a cell of: `table`, `part`, and `rows`, (method, its cells) in order.
-
-    paper: with its tables, as parts with columns.
-    """
-    cells = _cells(results)
+def blocks(against: Against) -> list[dict[str, Any]]:
+    """`printed.parts` that the suite has a cell of, with rows of what needs no method, averaged over systems, above."""
     made = []
-    for table in paper.tables:
-        for part in table.parts:
-            rows = list(_rows(results, paper, table, part.columns, cells))
-            if any(cell.ours or cell.printed is not None for _, line in rows for cell in line):
-                rows[:0] = _controls(results, part.columns)
-                made.append({"table": table, "part": part, "rows": rows})
+    for of in parts(against):
+        rows = [row for row in of["rows"] if any(cell.n or cell.printed is not None for cell in row[1])]
+        if rows:
+            made.append(of | {"rows": [*_controls(against.results, of["part"].columns), *rows]})
     return made
 
 
-def _controls(results: Results, columns: Sequence[Column]) -> Iterator[tuple[str, list[Cell]]]:
-    """Rows of what needs no method, such as the most frequent class, averaged over systems."""
+def _controls(results: Results, columns: Sequence[Column]) -> Iterator[tuple[Method, list[Cell]]]:
+    """Rows of what needs no method, such as the most frequent class."""
     for name in dict.fromkeys(name for column in columns for name in column.controls):
-        measured = [
-            results.means.filter(metric=column.controls.get(name, ""), k=column.k, setting=BASE)["mean"]
-            for column in columns
-        ]
-        yield name, [Cell(name, None, Value(fmean(of), None, len(of)) if len(of) else None) for of in measured]
+        metrics = [(column.controls.get(name, ""), column.k) for column in columns]
+        means = [results.means.filter(metric=metric, k=k, setting=BASE)["mean"].to_list() for metric, k in metrics]
+        yield Method(name, None), [Cell(name, None, fmean(of) if of else None, n=len(of)) for of in means]
 
 
 def statistics(results: Results) -> list[dict[str, Any]]:
@@ -120,11 +81,12 @@ def statistics(results: Results) -> list[dict[str, Any]]:
     return rows.with_columns(near=gap).to_dicts()
 
 
-def pairs(results: Results, made: Iterable[Mapping[str, Any]], reasons: Sequence[Reason]) -> list[Pair]:
+def pairs(against: Against, made: Iterable[Mapping[str, Any]], reasons: Sequence[Reason]) -> list[Pair]:
     """Every pair of methods that is ordered in print and was run, with the reasons of reversed ones.
 
-    made: of `parts`.
+    made: of `blocks`.
     """
+    results = against.results
     columns: dict[tuple[str, ...], list[Pair]] = {}
     for of in made:
         for place, column in enumerate(of["part"].columns):
@@ -135,69 +97,14 @@ def pairs(results: Results, made: Iterable[Mapping[str, Any]], reasons: Sequence
     every = [pair for known in columns.values() for pair in known]
     here = [reason for reason in reasons if reason.kind != PART or results.suite.kind == "part"]
     for reason in here:
-        weighed = _weighed(results, every, reason)
-        every = [pair if pair.reason else _with_reason(results, pair, weighed) for pair in every]
+        weighed = _weighed(against, every, reason)
+        every = [pair if pair.reason else _with_reason(against, pair, weighed) for pair in every]
     return every
-
-
-def find(results: Results, label: str) -> str:
-    """The experiment with a label, or else the first whose model has this name; empty for none."""
-    of = [system.experiment for system in results.suite.systems if system.label == label]
-    of += [system.experiment for system in results.suite.compared if system.model == label]
-    return of[0] if of else ""
-
-
-def located(results: Results, experiment: str, values: Mapping[str, Any]) -> tuple[str, str]:
-    """An experiment and its setting with these values; no experiment where it was not run."""
-    setting = find_setting(results, results.system(experiment), values) if experiment else None
-    return (experiment, setting) if setting is not None else ("", BASE)
-
-
-Key = tuple[str, str, str, str, str, str]
-
-
-def _cells(results: Results) -> dict[Key, tuple[float | None, Value | None]]:
-    """(artefact, protocol, part of the data, method, setting, metric) -> printed and ours."""
-    known = {network.name: network.name for network in results.suite.networks}
-    known |= {f"{name}{REPLICA}": name for name in known}
-    cells = {}
-    for row in results.comparison.iter_rows(named=True):
-        text = (row[name] or "" for name in ("artefact", "protocol", "dataset", "method", "setting", "metric"))
-        artefact, protocol, dataset, method, setting, metric = text
-        mean = row["ours_mean"]
-        ours = None if mean is None else Value(mean, row["ours_std"], row["seeds"])
-        cells[artefact, protocol, known.get(dataset, ""), method, setting, metric] = (row["published"], ours)
-    return cells
-
-
-def _rows(
-    results: Results, paper: Paper, table: Table, columns: Sequence[Column], cells: Mapping[Key, Any]
-) -> Iterator[tuple[str, list[Cell]]]:
-    """The rows of a part: the paper's methods or versions in its order, then those of ours alone."""
-    ids: list[tuple[str, str, str, str, str]] = [  # name, method, setting of the row, experiment, our setting
-        (version.name, version.method, version.setting, *located(results, find(results, version.system), version.ours))
-        for version in table.versions
-    ] or [(name, name, "", find(results, label), BASE) for name, label in paper.methods.items()]
-    known = {(method, setting) for _, method, setting, _, _ in ids}
-    for artefact, protocol, _, method, setting, metric in cells:
-        of = (method, "") if not table.versions else (method, setting)
-        if (
-            of not in known
-            and artefact == table.key
-            and any((protocol, metric) == (column.protocol, column.published) for column in columns)
-        ):
-            known.add(of)
-            ids.append((method, method, of[1], find(results, method), BASE))
-    for name, method, setting, experiment, ours in ids:
-        keys = [(table.key, c.protocol, c.data, method, setting or c.setting, c.published) for c in columns]
-        if any(key in cells for key in keys):
-            known_cells = [cells.get(key, (None, None)) for key in keys]
-            yield name, [Cell(name, printed, value, experiment, ours) for printed, value in known_cells]
 
 
 def _ordered(results: Results, table: str, column: Column, cells: Sequence[Cell]) -> Iterator[Pair]:
     sign = 1 if column.better == "higher" else -1
-    run = [(sign * cell.printed, cell) for cell in cells if cell.printed is not None and cell.ours is not None]
+    run = [(sign * cell.printed, cell) for cell in cells if cell.printed is not None and cell.n]
     for (first, left), (second, right) in combinations(run, 2):
         if first != second:
             better, worse = (left, right) if first > second else (right, left)
@@ -216,7 +123,10 @@ def _compare(results: Results, column: Column, better: Source, worse: Source) ->
 
     Splits differ in how hard they are: a mean over all stands for nothing next to one of the first alone.
     """
-    left, right = (_runs(results, column, source) for source in (better, worse))
+    left, right = (
+        ratio(results, experiment, metric, column.ratio_to, column.k, setting)
+        for experiment, setting, metric in (better, worse)
+    )
     sign = 1 if column.better == "higher" else -1
     gaps = {seed: sign * (left[seed] - right[seed]) for seed in left.keys() & right.keys()}
     splits = {split_of(seed) for seed in gaps}
@@ -230,31 +140,20 @@ def _compare(results: Results, column: Column, better: Source, worse: Source) ->
     return mean, float(stdtr(len(gaps) - 1, -mean / (deviation / math.sqrt(len(gaps)))))
 
 
-def _runs(results: Results, column: Column, source: Source) -> dict[int, float]:
-    """Seed -> value, as a share of the sum of other metrics where the column is that; empty where that is not known."""
-    experiment, setting, metric = source
-    values = results.values(experiment, metric, column.k, setting)
-    if not column.ratio_to:
-        return values
-    others = [results.values(experiment, name, column.k, setting) for name in column.ratio_to]
-    totals = {seed: sum(other.get(seed, math.nan) for other in others) for seed in values}
-    return {seed: value / totals[seed] for seed, value in values.items() if totals[seed] > 0}
-
-
-def _weighed(results: Results, every: Iterable[Pair], reason: Reason) -> Reason:
+def _weighed(against: Against, every: Iterable[Pair], reason: Reason) -> Reason:
     """The reason; not decided where its reading reverses as many pairs as it turns to the printed order."""
     turned = broken = 0
     for pair in every if reason.reading else ():
-        gap, _ = _read(results, pair, reason)
+        gap, _ = _read(against, pair, reason)
         turned += pair.order == "reversed" and gap > 0
         broken += pair.order == "as printed" and gap < 0
     return replace(reason, kind=UNDECIDED) if broken and broken >= turned else reason
 
 
-def _with_reason(results: Results, pair: Pair, reason: Reason) -> Pair:
+def _with_reason(against: Against, pair: Pair, reason: Reason) -> Pair:
     if pair.order != "reversed" or not _covers(reason, pair):
         return pair
-    held = reason.reading is None or _read(results, pair, reason)[1] < ONE_SIDED
+    held = reason.reading is None or _read(against, pair, reason)[1] < ONE_SIDED
     return replace(pair, reason=reason) if held else pair
 
 
@@ -271,19 +170,54 @@ def _covers(reason: Reason, pair: Pair) -> bool:
     )
 
 
-def _read(results: Results, pair: Pair, reason: Reason) -> tuple[float, float]:
+def _read(against: Against, pair: Pair, reason: Reason) -> tuple[float, float]:
     """`_compare` by the reading of a reason; nothing where it changes neither method."""
     reading, column = reason.reading or Reading(), pair.column
     old, new = reading.metric
     own = [(cell.experiment, cell.setting, column.metric) for cell in (pair.better, pair.worse)]
     read = []
     for cell in (pair.better, pair.worse):
-        label = reading.systems.get(cell.method)
         replaced = bool(old) and (not reading.metric_rows or cell.method in reading.metric_rows)
         metric = column.metric.replace(old, new) if replaced else column.metric  # ids of METRICS
-        experiment = find(results, label) if label else cell.experiment
-        setting = cell.setting
-        if cell.method in reading.settings:
-            experiment, setting = located(results, experiment, reading.settings[cell.method])
-        read.append((experiment, setting, metric))
-    return (0.0, 0.5) if read == own else _compare(results, column, *read)
+        label, setting = reading.systems.get(cell.method), cell.setting
+        system = against.find(label) if label else against.results.system(cell.experiment)
+        if system and cell.method in reading.settings:
+            setting = find_setting(against.results, system, reading.settings[cell.method]) or ""
+        read.append((system.experiment if system else "", setting, metric))
+    return (0.0, 0.5) if read == own else _compare(against.results, column, *read)
+
+
+def figures(against: Against) -> list[dict[str, Any]]:
+    """Figures of the paper, drawn of our runs: a metric of each method along one key, the other keys held.
+
+    `figure`, and `panels` with their `points`: `series`, `x`, `y`, `low` and `high` (the least and largest run).
+
+    Panels without a line of two points are left out, and figures without a panel.
+    """
+    made = []
+    for figure in against.paper.figures:
+        panels = [{"panel": panel, "points": list(_points(against, figure, panel))} for panel in figure.panels]
+        shown = [of for of in panels if of["points"]]
+        if shown:
+            made.append({"figure": figure, "panels": shown})
+    return made
+
+
+def _points(against: Against, figure: Figure, panel: Panel) -> Iterator[dict[str, Any]]:
+    """The points of all methods with two of them at least, on the first split, which all settings have."""
+    results, bases = against.results, {panel.key: panel.base} | against.paper.bases
+    for method in figure.drawn:
+        system = against.of_method(method)
+        if system is None:
+            continue
+        if panel.key:
+            of = along(results, system, panel.key, dict(panel.at), bases)
+            held = {x: (setting, panel.k) for x, setting in of.items()}
+        else:
+            held = {float(k): (BASE, k) for k in results.cutoffs(panel.metric)}
+        points = []
+        for x, (setting, k) in sorted(held.items()):
+            if runs := first_split(results.values(system.experiment, panel.metric, k, setting)).values():
+                points.append({"series": method, "x": x, "y": fmean(runs), "low": min(runs), "high": max(runs)})
+        if len(points) > 1:
+            yield from points

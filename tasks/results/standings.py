@@ -1,38 +1,44 @@
-"""How the systems of a suite stand at setting `base`: utility, role, difference from noisy popularity, budgets."""
+"""How systems that share data, split and metric stand: utility, role, difference from noisy popularity, and budgets."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import polars as pl
 
 from tasks.evaluation.pairs import verdicts
 from tasks.privacy.terms import Level
 from tasks.results.budgets import BUDGETS, budgets
-from tasks.results.facts import BASE, BASELINES, System
-from tasks.results.load import Results
+from tasks.results.facts import BASE, BASELINES, KINDS, Kind, System
+from tasks.results.load import Results, first_split
 from tasks.results.paper import Paper
 
-Role = Literal["ceiling", "baseline", "private", "other"]
 SMALL_EPSILON = 1.0
 """The user-level ε up to which the best private system is named."""
-STANDINGS: dict[str, Any] = {
-    "experiment": pl.String,
-    "model": pl.String,
-    "label": pl.String,
-    "role": pl.String,
-    "own": pl.Boolean,
-    "utility": pl.Float64,
-    "utility_std": pl.Float64,
+SWEPT = ("epsilon", "epsilon_max")
+"""Keys of a configuration that are budgets: settings that override one of them alone are points of one curve."""
+TEXT = ("suite", "publication", "dataset", "kind", "experiment", "system", "role", "setting", "compared")
+ENTRIES: dict[str, Any] = {
+    **dict.fromkeys(TEXT, pl.String),
+    **dict.fromkeys(("utility", "utility_std", "difference", "low", "high"), pl.Float64),
     "n": pl.Int64,
-    "difference": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
-    "verdict": pl.String,
+    **dict.fromkeys(("noisy", "own"), pl.Boolean),
+    **{name: kind for name, kind in BUDGETS.items() if name not in ("experiment", "setting")},
+    "unbounded": pl.List(pl.String),
 }
+"""A system at a setting and a level at which it spends, or fails to; `level` is null where its ledger has no line.
+
+`role`: `ceiling`, `baseline`, `private` or `other`; `noisy`: noisy popularity; `own`: the paper's method. `utility`,
+`utility_std`, `n`: mean, sample deviation and count of runs; sweep points have runs on the first split alone.
+`difference`: from noisy popularity at setting `base`, mean over the runs that both have; `low`, `high` and `compared`:
+its interval and what follows, null without stored pairs. `unbounded`: all levels at which this setting has no finite ε:
+what is finite at one level alone is no guarantee."""
+Outcome = Literal["refuted", "unbounded", "larger", "holds", "unclaimed"]
+"""An audit refutes a claim; no finite ε follows from what claims one; a larger one than claimed follows; at most what
+is claimed follows; nothing is claimed."""
 
 
 @dataclass(frozen=True)
@@ -66,20 +72,6 @@ class Measure:
         return math.inf if utility is None or math.isnan(utility) else utility if self.lower else -utility
 
 
-@dataclass(frozen=True)
-class Headline:
-    """Who answers the questions of the first screen, as rows of `standings`; None: no such system."""
-
-    best: dict[str, Any] | None
-    ceiling: dict[str, Any] | None
-    noisy: dict[str, Any] | None
-    own: dict[str, Any] | None
-    private: dict[str, Any] | None
-    """`best_bounded` at user-level ε ≤ `SMALL_EPSILON`."""
-    cost: float | None
-    """What of the ceiling's utility `private` loses, as a share of it; None without both."""
-
-
 def measure(results: Results, paper: Paper) -> Measure:
     """What the systems of a suite are compared by: the first of the paper's metrics that was measured for any.
 
@@ -106,106 +98,142 @@ def measure(results: Results, paper: Paper) -> Measure:
     )
 
 
-def standings(results: Results, by: Measure) -> pl.DataFrame:
-    """`STANDINGS`: a row for each compared system, best first.
-
-    `utility`, `utility_std`, `n`: over runs at setting `base`; `own`: whether the paper is of it; `difference`: from
-    noisy popularity, mean over the runs that both have; `low`, `high`, `verdict`: its interval and what follows, null
-    without stored pairs.
-    """
-    private = set(base_budgets(results).filter(pl.col("private"))["experiment"])
-    systems = {system.label: system for system in results.suite.compared}
-    utility = {label: _values(results, system, by) for label, system in systems.items()}
-    means = {label: sum(values.values()) / len(values) for label, values in utility.items() if values}
-    ceiling = _ceiling(systems.values(), private, means, by)
-    compared = _verdicts(results, by, systems[by.noisy].experiment) if by.noisy in systems else {}
+def entries(results: Results, by: Measure) -> pl.DataFrame:
+    """`ENTRIES` of every system on the suite's own data, best first: at `base`, and where its budget alone varies."""
+    suite, spent = results.suite, budgets(results)
+    private = set(spent.filter("private", setting=BASE)["experiment"])
+    values = {of.experiment: results.values(of.experiment, by.metric, by.k) for of in suite.compared}
+    means = {name: sum(of.values()) / len(of) for name, of in values.items() if of}
+    free = [of for of in suite.compared if of.experiment in means.keys() - private and of.model not in BASELINES]
+    open_ = [of for of in free if of.label in by.open] or free
+    ceiling = min(open_, key=lambda of: by.best_first(means[of.experiment]), default=None)
+    noisy = next((of.experiment for of in suite.compared if of.label == by.noisy), "")
+    compared = _verdicts(results, by, noisy) if noisy else {}
     rows: list[dict[str, Any]] = []
-    for label, system in systems.items():
-        values = pl.Series(list(utility[label].values()), dtype=pl.Float64)
-        role: Role = "private" if system.experiment in private else "other"
-        if system.model in BASELINES:
-            role = "baseline"
-        about = {"experiment": system.experiment, "model": system.model, "label": label, "own": label == by.own}
-        about |= {"role": "ceiling" if label == ceiling else role, "n": len(values)}
-        about |= {"utility": means.get(label), "utility_std": values.std() if len(values) > 1 else None}
-        about |= {"difference": _difference(utility[label], utility.get(by.noisy, {}), label == by.noisy)}
-        rows.append(about | compared.get(system.experiment, {}))
-    rows.sort(key=lambda row: by.best_first(row["utility"]))
-    return pl.DataFrame(rows, schema=STANDINGS)
+    for system in sorted(suite.compared, key=lambda of: by.best_first(means.get(of.experiment))):
+        name, role = system.experiment, "private" if system.experiment in private else "other"
+        role = "ceiling" if system is ceiling else "baseline" if system.model in BASELINES else role
+        about = {of: getattr(suite, of) for of in ("suite", "publication", "dataset", "kind")} | {"role": role}
+        about |= {"experiment": name, "system": system.label, "noisy": name == noisy, "own": system.label == by.own}
+        for setting in _settings(results, system):
+            runs = values[name] if setting == BASE else first_split(results.values(name, by.metric, by.k, setting))
+            series = pl.Series(list(runs.values()), dtype=pl.Float64)
+            reached = {"setting": setting, "utility": series.mean(), "utility_std": series.std(), "n": len(series)}
+            if setting == BASE:
+                reached |= {"utility": means.get(name)} | compared.get(name, {})
+                reached |= {"difference": None if name == noisy else _difference(runs, values.get(noisy, {}))}
+            lines = spent.filter(experiment=name, setting=setting).drop("experiment", "setting").to_dicts() or [{}]
+            endless = [line["level"] for line in lines if math.isinf(line.get("accounted", 0.0))]
+            rows += [about | reached | line | {"unbounded": endless} for line in lines]
+    return pl.DataFrame(rows, schema=ENTRIES)
 
 
-def base_budgets(results: Results) -> pl.DataFrame:
-    """`BUDGETS` of the compared systems at setting `base`."""
-    compared = [system.experiment for system in results.suite.compared]
-    known = budgets(results).filter(pl.col("setting") == BASE, pl.col("experiment").is_in(compared))
-    return known.select(*BUDGETS)
-
-
-def headline(table: pl.DataFrame, spent: pl.DataFrame, by: Measure) -> Headline:
-    """The answers of the first screen.
-
-    Args:
-        table: of `standings`.
-        spent: of `base_budgets`.
-    """
-    rows = table.to_dicts()
-    measured = [row for row in rows if row["utility"] is not None]
-    ceiling = next((row for row in measured if row["role"] == "ceiling"), None)
-    private = best_bounded(table, spent, "user", SMALL_EPSILON)
-    cost = None
-    if ceiling and private and ceiling["utility"]:
-        cost = (1 - private["utility"] / ceiling["utility"]) * (-1 if by.lower else 1)
-    return Headline(
-        best=next(iter(measured), None),
-        ceiling=ceiling,
-        noisy=next((row for row in measured if row["label"] == by.noisy), None),
-        own=next((row for row in rows if row["own"]), None),
-        private=private,
-        cost=cost,
-    )
-
-
-def best_bounded(
-    table: pl.DataFrame, spent: pl.DataFrame, level: Level, most: float = math.inf
-) -> dict[str, Any] | None:
-    """The best system with a finite accounted ε of a level, and of every other level that its ledger has.
-
-    It is a row of `table` with the columns of `BUDGETS` of that level; None without any.
-
-    Args:
-        table: of `standings`.
-        spent: of `base_budgets`.
-        most: ε up to which a system counts.
-    """
-    unbounded = set(spent.filter(pl.col("accounted").is_infinite())["experiment"])
-    counted = spent.filter(pl.col("level") == level, pl.col("accounted") <= most)
-    bounded = {row["experiment"]: row for row in counted.to_dicts() if row["experiment"] not in unbounded}
-    for row in table.filter(pl.col("utility").is_not_null()).to_dicts():
-        if row["experiment"] in bounded:
-            return bounded[row["experiment"]] | row
-    return None
-
-
-def _values(results: Results, system: System, by: Measure) -> dict[int, float]:
-    return results.values(system.experiment, by.metric, by.k) if by.metric else {}
-
-
-def _ceiling(systems: Any, private: set[str], means: dict[str, float], by: Measure) -> str:
-    """The best of what the paper compares protection with, or else of all that neither protects nor is a baseline."""
-    free = [s.label for s in systems if s.experiment not in private and s.model not in BASELINES and s.label in means]
-    return min([label for label in free if label in by.open] or free, key=lambda label: by.best_first(means[label]),
-               default="")  # fmt: skip
+def _settings(results: Results, system: System) -> list[str]:
+    keys = system.settings()
+    swept = [name for name in results.settings(system.experiment) if len(keys[name]) == 1 and {*keys[name]} <= {*SWEPT}]
+    return [BASE, *swept]
 
 
 def _verdicts(results: Results, by: Measure, noisy: str) -> dict[str, dict[str, Any]]:
-    """Experiment -> interval of its difference from noisy popularity over users and runs, and its verdict."""
-    stored = results.pairs.filter(pl.col("b") == noisy, metric=by.metric, facet="all")
-    stored = stored.filter(pl.col("k").fill_null(0) == by.k)
-    compared = verdicts(stored, overlap=by.overlap or 0.0)
-    return {row["a"]: {name: row[name] for name in ("low", "high", "verdict")} for row in compared.to_dicts()}
+    """Experiment -> interval of its difference from noisy popularity over users and runs, and what follows."""
+    stored = results.pairs.filter(pl.col("k").fill_null(0) == by.k, b=noisy, metric=by.metric, facet="all")
+    rows = verdicts(stored, overlap=by.overlap or 0.0).to_dicts()
+    return {row["a"]: {"low": row["low"], "high": row["high"], "compared": row["verdict"]} for row in rows}
 
 
-def _difference(values: dict[int, float], noisy: dict[int, float], same: bool) -> float | None:
-    """Mean over common runs; None for noisy popularity itself or without any."""
-    common: Sequence[int] = sorted(values.keys() & noisy.keys())
-    return None if same or not common else sum(values[run] - noisy[run] for run in common) / len(common)
+def _difference(values: dict[int, float], noisy: dict[int, float]) -> float | None:
+    """Mean over common runs; None without any."""
+    common = sorted(values.keys() & noisy.keys())
+    return sum(values[run] - noisy[run] for run in common) / len(common) if common else None
+
+
+@dataclass(frozen=True)
+class Board:
+    """Systems that share data, split and metric."""
+
+    publication: str
+    """The data set as published tables name it."""
+    dataset: str
+    """The same under one protocol, with its split."""
+    kind: Kind
+    measure: Measure
+    rows: pl.DataFrame
+    """`ENTRIES` of those whose utility was measured."""
+
+    @property
+    def base(self) -> pl.DataFrame:
+        """At setting `base`, best first."""
+        at = self.rows.filter(pl.col("setting") == BASE)
+        return at.sort("utility", descending=not self.measure.lower, maintain_order=True)
+
+    @property
+    def ceiling(self) -> dict[str, Any] | None:
+        """The best of the suites' ceilings; None without one."""
+        return _first(self.base.filter(pl.col("role") == "ceiling"))
+
+    @property
+    def noisy(self) -> dict[str, Any] | None:
+        """Noisy popularity; None without one."""
+        return _first(self.base.filter("noisy"))
+
+    @property
+    def levels(self) -> list[Level]:
+        """Levels at which a system is private."""
+        known = set(self.base.filter("private")["level"])
+        return [level for level in get_args(Level) if level in known]
+
+    def at(self, level: Level) -> pl.DataFrame:
+        """What is private at a level, best first."""
+        return self.base.filter(pl.col("level") == level, pl.col("private"))
+
+    def open(self) -> pl.DataFrame:
+        """What is private at no level, a row each, best first."""
+        private = self.base.filter("private")["experiment"].unique().implode()
+        return self.base.filter(~pl.col("experiment").is_in(private)).unique("experiment", maintain_order=True)
+
+    def best(self, level: Level, limit: float = math.inf, *, noisy: bool = False) -> dict[str, Any] | None:
+        """The best system with ε of at most `limit` at a level and a finite one at all others; None without one.
+
+        noisy: whether noisy popularity is a candidate.
+        """
+        candidate = (pl.col("unbounded").list.len() == 0) & (~pl.col("noisy") | noisy)
+        return _first(self.base.filter(pl.col("accounted") <= limit, candidate, level=level))
+
+    def curve(self, level: Level) -> pl.DataFrame:
+        """All settings with a positive ε at a level and a finite one at all, by system and ε."""
+        bounded = (pl.col("unbounded").list.len() == 0) & (pl.col("accounted") > 0)
+        at = self.rows.filter(pl.col("level") == level, bounded)
+        return at.unique(("system", "setting"), maintain_order=True).sort("noisy", "system", "accounted")
+
+
+def _first(rows: pl.DataFrame) -> dict[str, Any] | None:
+    return rows.row(0, named=True) if len(rows) else None
+
+
+def boards(suites: Iterable[tuple[Measure, pl.DataFrame]]) -> list[Board]:
+    """Boards of all suites: real data first, then by data set.
+
+    suites: of each its measure and its `entries`.
+    """
+    grouped: dict[tuple[str, str, int], tuple[Measure, list[pl.DataFrame]]] = {}
+    for by, table in suites:
+        measured = table.filter(pl.col("utility").is_not_null())
+        for (dataset,), rows in measured.group_by("dataset", maintain_order=True):
+            grouped.setdefault((str(dataset), by.metric, by.k), (by, []))[1].append(rows)
+    made = []
+    for (dataset, _, _), (by, tables) in grouped.items():
+        first = tables[0].row(0, named=True)
+        made.append(Board(first["publication"], dataset, first["kind"], by, pl.concat(tables)))
+    return sorted(made, key=lambda of: (KINDS.index(of.kind), of.publication, of.dataset, of.measure.label))
+
+
+def outcome(spent: Sequence[dict[str, Any]]) -> Outcome:
+    """What becomes of the claims of a system, the worst of its rows of `BUDGETS`."""
+    claimed = [row for row in spent if row["claimed"] is not None]
+    if not claimed:
+        return "unclaimed"
+    if any(row["verdict"] == "refuted" for row in claimed):
+        return "refuted"
+    if any(math.isinf(row["accounted"]) for row in claimed):
+        return "unbounded"
+    return "larger" if any(row["accounted"] > row["claimed"] * (1 + 1e-9) for row in claimed) else "holds"

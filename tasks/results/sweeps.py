@@ -25,49 +25,36 @@ SWEEPS: dict[str, Any] = {
 }
 
 
-def sweeps(results: Results, by: Measure, spent: pl.DataFrame) -> pl.DataFrame:
+def sweeps(results: Results, by: Measure, entries: pl.DataFrame) -> pl.DataFrame:
     """`SWEEPS`: a row for each setting of a compared system and numeric key that it varies, the first split alone.
 
     `level`: of the ε that a key says; empty for other keys. `others`: further keys that a setting varies, with their
     values (`other_keys`: without); settings without any have the setting `base` on their line. A line has two points
     or more.
 
-    spent: of `base_budgets`, for the level and the value at `base`.
+    entries: `tasks.results.standings.ENTRIES`, for the level and the value at `base`.
     """
-    rows = []
+    rows: list[dict[str, Any]] = []
     for system in results.suite.compared:
-        levels = {row["level"]: row["claimed"] for row in spent.filter(experiment=system.experiment).to_dicts()}
+        own, spent = list[dict[str, Any]](), entries.filter(experiment=system.experiment, setting=BASE)
+        levels = dict(spent.select("level", "claimed").iter_rows())
         for setting in results.settings(system.experiment):
-            varied = {
-                key: value for key, value in system.settings()[setting].items() if value != system.config.get(key)
-            }
-            measured = first_split(results.values(system.experiment, by.metric, by.k, setting))
-            if setting != BASE and by.metric and measured:
-                rows += _points(system, setting, varied, measured, levels)
-        base = first_split(results.values(system.experiment, by.metric, by.k)) if by.metric else {}
-        lines = {
-            (row["key"], row["level"]) for row in rows if row["experiment"] == system.experiment and not row["others"]
-        }
-        for key, level in sorted(lines):
+            keys = system.settings()[setting]
+            varied = {key: value for key, value in keys.items() if value != system.config.get(key)}
+            runs = first_split(results.values(system.experiment, by.metric, by.k, setting))
+            for key, value in varied.items() if runs else ():
+                if isinstance(value, int | float) and not isinstance(value, bool):
+                    others = {name: varied[name] for name in sorted(varied) if name != key}
+                    own.append(_row(system, setting, key, _level(system, key, levels), value, others, runs))
+        base = first_split(results.values(system.experiment, by.metric, by.k))
+        for key, level in sorted({(row["key"], row["level"]) for row in own if not row["others"]}):
             value = system.config.get(key, levels.get(level))
             if isinstance(value, int | float) and base:
-                rows.append(_row(system, BASE, key, level, value, {}, base))
-    table = pl.DataFrame(rows, schema=SWEEPS)
+                own.append(_row(system, BASE, key, level, value, {}, base))
+        rows += own
     line = pl.struct("experiment", "key", "others")
-    return table.filter(pl.len().over(line) > 1).sort("key", "level", "value", maintain_order=True)
-
-
-def _points(
-    system: System, setting: str, varied: dict[str, Any], measured: dict[int, float], levels: dict[str, float | None]
-) -> list[dict[str, Any]]:
-    """A point for each numeric key that a setting varies."""
-    points = []
-    for key, value in varied.items():
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            continue
-        others = {name: varied[name] for name in sorted(varied) if name != key}
-        points.append(_row(system, setting, key, _level(system, key, levels), value, others, measured))
-    return points
+    table = pl.DataFrame(rows, schema=SWEEPS).filter(pl.len().over(line) > 1)
+    return table.sort("key", "level", "value", maintain_order=True)
 
 
 def _level(system: System, key: str, levels: dict[str, float | None]) -> str:
@@ -82,8 +69,7 @@ def _row(
     system: System, setting: str, key: str, level: str, value: float, others: dict[str, Any], measured: dict[int, float]
 ) -> dict[str, Any]:
     values = pl.Series(list(measured.values()), dtype=pl.Float64)
-    about: dict[str, Any] = {"experiment": system.experiment, "label": system.label, "setting": setting}
-    about |= {"key": key, "level": level}
-    about |= {"value": float(value), "other_keys": list(others), "utility": values.mean(), "n": len(values)}
-    about["others"] = ", ".join(f"{name} = {of}" for name, of in others.items())
-    return about | {"utility_std": values.std() if len(values) > 1 else None}
+    about: dict[str, Any] = {"experiment": system.experiment, "label": system.label, "setting": setting, "key": key}
+    about |= {"level": level, "value": float(value), "others": ", ".join(f"{of} = {others[of]}" for of in others)}
+    about |= {"other_keys": list(others), "utility": values.mean(), "utility_std": values.std(), "n": len(values)}
+    return about

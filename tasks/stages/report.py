@@ -17,14 +17,13 @@ from tasks.config.tasks import resolve
 from tasks.errors import DataError
 from tasks.pages import site, suite
 from tasks.pages.page import render
-from tasks.results import plots, summary
+from tasks.results import summary
 from tasks.results.files import SUITE
 from tasks.results.judging import claim_tables
-from tasks.results.leaderboards import Board, boards, entries
 from tasks.results.load import COMPOSED, TOGETHER, Results
 from tasks.results.paper import Paper
 from tasks.results.printed import Against, comparison, statistics
-from tasks.results.standings import measure
+from tasks.results.standings import Board, boards, entries, measure
 from tasks.stages.command import run_stage
 from tasks.stages.common import REFERENCE, REPORTS, RESULTS, atomic_write
 from tasks.stages.papers import describe, named_functions
@@ -44,12 +43,12 @@ def main(name: str) -> None:
     pages = drawn(results)
     by = measure(results, paper_of(results))
     table = entries(results, by)
-    files = plots.plots(results, by, table)
+    files = summary.plots(results, by, table)
     short = summary.summary(results, next(iter(boards([(by, table)])), None))
     with atomic_write(RESULTS / name / "summary.json") as place:
         place.write_text(json.dumps(short, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     with atomic_write(RESULTS / name / "plots") as folder:
-        plots.write(folder, files)
+        summary.write_plots(folder, files)
     write(name, pages)
 
 

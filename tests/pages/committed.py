@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.pages import page
+from tasks.pages.suite import pages
 from tasks.results.load import Results
 from tasks.stages.papers import describe
 
@@ -25,13 +26,18 @@ def results(suite: str) -> Results:
 @cache
 def paper(suite: str) -> Any:
     """The paper that a suite names."""
-    return describe(results(suite).suite.paper)
+    return describe(results(suite).suite.paper, results(suite).suite.networks)
 
 
-def draw(made: page.Page, suite: str) -> str:
-    """A page of a suite as HTML, with the header that all of them have."""
-    slots = {"suite": results(suite).suite, "tabs": ["attacks", "reproduction"], "part": "attacks"} | dict(made.context)
-    return page.render(page.Page(made.address, made.template, slots))
+@cache
+def parts(suite: str) -> dict[str, page.Page]:
+    """Part -> its page, of a committed suite."""
+    return {str(made.context["part"]): made for made in pages(results(suite), paper(suite))}
+
+
+def draw(suite: str, part: str) -> str:
+    """A page of a suite as HTML."""
+    return page.render(parts(suite)[part])
 
 
 def table(html: str, caption: str) -> list[list[str]]:

@@ -15,18 +15,16 @@ from jinja2 import ChoiceLoader, DictLoader
 from scipy import stats
 
 from tasks.pages import page
-from tasks.pages.suite import attacks
-from tasks.results import leakage
-from tasks.results.leakage import accounts, interactions, ratings, significance
-from tasks.results.leakage.kind import Evidence, Kind
-from tests.pages.committed import SUITES, draw, results, table
+from tasks.pages.suite import pages
+from tasks.results import leakage, significance
+from tests.pages.committed import SUITES, draw, paper, results, table
 
 ATTACKED = ("gerai", "demo", "dipsgnn", "membership", "privsr", "dpcrosue", "dpcrosue-ione")
 
 
-def evidence_of(suite: str, name: str) -> Evidence:
+def evidence_of(suite: str, name: str) -> dict[str, Any]:
     """What a suite has of one kind."""
-    return next(of for of in leakage.collect(results(suite)) if of.kind.name == name)
+    return next(of for of in leakage.collect(results(suite)) if of["name"] == name)
 
 
 def attack(gain: float, low: float | None, **more: Any) -> dict[str, Any]:
@@ -72,7 +70,7 @@ def test_without_leakage_one_family_in_twenty_at_most_has_a_finding() -> None:
     for _ in range(400):
         means = rng.normal(0, 1, 10)
         rows = [attack(mean, mean - 1.959964, k=number) for number, mean in enumerate(means, 1)]
-        alarms += significance.findings(significance.assess(significance.table(rows)))[0].leaks
+        alarms += significance.findings(significance.assess(significance.table(rows)))[0]["leaking"] != []
     assert alarms <= stats.binom.isf(1e-3, 400, 0.05)
 
 
@@ -99,7 +97,7 @@ def test_differences_that_are_equal_in_all_runs_say_nothing_about_chance() -> No
 def test_people_are_counted_by_the_score_interval(n: int, data: st.DataObject) -> None:
     right = data.draw(st.integers(0, n))
     expected = stats.binomtest(right, n).proportion_ci(0.95, method="wilson")
-    assert accounts.wilson(right / n, n) == pytest.approx((expected.low, expected.high), abs=1e-6)
+    assert leakage.wilson(right / n, n) == pytest.approx((expected.low, expected.high), abs=1e-6)
 
 
 # Committed suites.
@@ -108,13 +106,13 @@ def test_people_are_counted_by_the_score_interval(n: int, data: st.DataObject) -
 @pytest.mark.parametrize("suite", ATTACKED)
 def test_findings_agree_with_the_gains(suite: str) -> None:
     for evidence in leakage.collect(results(suite)):
-        for finding in evidence.findings:
-            rows = evidence.judged.filter(target=finding.target)
+        for finding in evidence["findings"]:
+            rows = evidence["judged"].filter(target=finding["target"])
             n = rows.height
-            assert finding.attacks == n
-            assert finding.leaks == bool(((rows["p"] * n < 0.05) & (rows["gain"] > 0)).any())
-            assert set(finding.leaking) <= set(rows.filter(pl.col("low") > 0)["experiment"])
-            assert finding.uncorrected == rows.filter(pl.col("low") > 0).height
+            assert finding["attacks"] == n
+            assert bool(finding["leaking"]) == bool(((rows["p"] * n < 0.05) & (rows["gain"] > 0)).any())
+            assert set(finding["leaking"]) <= set(rows.filter(pl.col("low") > 0)["experiment"])
+            assert finding["uncorrected"] == rows.filter(pl.col("low") > 0).height
 
 
 @pytest.mark.parametrize("suite", ["gerai", "demo"])
@@ -123,7 +121,7 @@ def test_gains_of_attribute_inference_are_cells_of_the_committed_table(suite: st
         tuple(row[name] for name in ("attribute", "experiment", "setting", "attacker", "k")): row
         for row in results(suite).attacks.filter(control="ratings").iter_rows(named=True)
     }
-    judged = evidence_of(suite, "attributes").judged
+    judged = evidence_of(suite, "attributes")["judged"]
     assert judged.height == sum(key[2] == "base" for key in cells)
     for row in judged.iter_rows(named=True):
         cell = cells[row["target"], row["experiment"], "base", row["attacker"], row["k"]]
@@ -131,39 +129,39 @@ def test_gains_of_attribute_inference_are_cells_of_the_committed_table(suite: st
 
 
 def test_on_gerai_blurred_profiles_leak_gender_and_no_list_leaks_age_or_occupation() -> None:
-    leaks = {finding.target: finding.leaking for finding in evidence_of("gerai", "attributes").findings}
-    assert leaks == {"age": (), "gender": ("gerai-blurm",), "occupation": ()}
+    leaks = {finding["target"]: finding["leaking"] for finding in evidence_of("gerai", "attributes")["findings"]}
+    assert leaks == {"age": [], "gender": ["gerai-blurm"], "occupation": []}
 
 
 def test_membership_is_told_from_the_open_systems_and_from_no_system_with_user_level_epsilon() -> None:
     evidence, facts = evidence_of("membership", "membership"), results("membership")
-    user = next(finding for finding in evidence.findings if finding.target == "user")
+    user = next(finding for finding in evidence["findings"] if finding["target"] == "user")
     bounded = set(facts.attacks.filter(pl.col("target") == "user", pl.col("epsilon").is_not_null())["system"])
-    assert set(user.leaking) == {"membership-ease", "membership-bpr", "membership-gcn"}
-    assert not bounded & set(user.leaking)
+    assert set(user["leaking"]) == {"membership-ease", "membership-bpr", "membership-gcn"}
+    assert not bounded & set(user["leaking"])
 
 
 def test_releases_without_noise_and_lists_of_no_system_are_controls() -> None:
-    gains = evidence_of("dipsgnn", "interactions").gains
+    gains = evidence_of("dipsgnn", "interactions")["gains"]
     controls = gains.filter(pl.col("is_control"))
-    assert set(interactions.BASELINES) <= set(controls["experiment"])
-    assert controls.filter(~pl.col("experiment").is_in(interactions.BASELINES))["epsilon"].null_count() == (
-        gains["epsilon"].null_count() - controls.filter(pl.col("experiment").is_in(interactions.BASELINES)).height
+    assert set(leakage.NO_SYSTEM) <= set(controls["experiment"])
+    assert controls.filter(~pl.col("experiment").is_in(leakage.NO_SYSTEM))["epsilon"].null_count() == (
+        gains["epsilon"].null_count() - controls.filter(pl.col("experiment").is_in(leakage.NO_SYSTEM)).height
     )
     assert gains.filter(~pl.col("is_control"))["epsilon"].null_count() == 0
 
 
 def test_the_method_without_its_noise_is_the_positive_control_of_reconstruction() -> None:
-    assert ratings.unprotected(results("privsr")) == {"privsr-nonoise"}
-    gains = evidence_of("privsr", "ratings").gains
+    assert leakage.unprotected(results("privsr")) == {"privsr-nonoise"}
+    gains = evidence_of("privsr", "ratings")["gains"]
     control = gains.filter(pl.col("is_control"), pl.col("setting") == "base")
     assert set(control["experiment"]) == {"privsr-nonoise"}
-    assert max(control["gain"]) > max(evidence_of("privsr", "ratings").judged["gain"])
+    assert max(control["gain"]) > max(evidence_of("privsr", "ratings")["judged"]["gain"])
 
 
 def test_links_have_to_beat_each_control_by_its_best_scorer() -> None:
     facts = results("dpcrosue-ione")
-    gains = evidence_of("dpcrosue-ione", "vectors").gains.filter(target="twitter/links", control="degree")
+    gains = evidence_of("dpcrosue-ione", "vectors")["gains"].filter(target="twitter/links", control="degree")
     best = max(
         facts.mean("dpcrosue-ione-degree", f"twitter/links/{name}/auc") or 0 for name in ("cosine", "dot", "hadamard")
     )
@@ -172,11 +170,11 @@ def test_links_have_to_beat_each_control_by_its_best_scorer() -> None:
 
 
 def test_an_alignment_is_at_chance_at_seeds_that_the_binomial_test_does_not_tell_from_it() -> None:
-    for row in evidence_of("dpcrosue-ione", "accounts").shown["ways"]:
+    for row in evidence_of("dpcrosue-ione", "accounts")["shown"]["ways"]:
         for seed, value in row["seeds"].items():
             right = round(value * row["judged"])
             p = stats.binom.sf(right - 1, row["judged"], row["chance"])
-            assert (seed in row["failed"]) == (p > accounts.AT_CHANCE)
+            assert (seed in row["failed"]) == (p > leakage.AT_CHANCE)
 
 
 # Pages.
@@ -184,17 +182,15 @@ def test_an_alignment_is_at_chance_at_seeds_that_the_binomial_test_does_not_tell
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_every_suite_has_its_evidence_drawn_and_synthetic_data_are_labelled(suite: str) -> None:
-    (made,) = attacks.pages(results(suite))
-    html = draw(made, suite)
+    html = draw(suite, "attacks")
     for evidence in leakage.collect(results(suite)):
-        assert f'id="{evidence.kind.name}"' in html
+        assert f'id="{evidence["name"]}"' in html
     assert ("SYNTHETIC DATA" in html) == results(suite).suite.synthetic
     assert "Undefined" not in html
 
 
 def test_numbers_of_the_page_are_cells_of_the_committed_tables() -> None:
-    (made,) = attacks.pages(results("gerai"))
-    facts, html = results("gerai"), draw(made, "gerai")
+    facts, html = results("gerai"), draw("gerai", "attacks")
     f1 = {f"{value:.3f}" for value in facts.means.filter(pl.col("metric").str.ends_with("/f1"), setting="base")["mean"]}
     for row in table(html, "Strongest attack on each system")[2:]:
         assert set(row[1::2]) <= f1, row
@@ -204,8 +200,7 @@ def test_numbers_of_the_page_are_cells_of_the_committed_tables() -> None:
 
 
 def test_no_table_has_epsilon_of_two_levels() -> None:
-    (made,) = attacks.pages(results("membership"))
-    html = draw(made, "membership")
+    html = draw("membership", "attacks")
     for caption, level, other in (
         ("Membership of a user", "user-level", "interaction-level"),
         ("Membership of an interaction", "interaction-level", "user-level"),
@@ -216,21 +211,20 @@ def test_no_table_has_epsilon_of_two_levels() -> None:
 
 
 def test_a_new_kind_of_attack_is_a_module_a_line_and_a_template(monkeypatch: pytest.MonkeyPatch) -> None:
-    made_up = Kind("made-up", "", lambda _: significance.table([attack(0.3, 0.2, target="shoe size")]))
+    made_up = leakage.Kind("made-up", "", lambda _: [attack(0.3, 0.2, target="shoe size")])
     monkeypatch.setattr(leakage, "KINDS", (*leakage.KINDS, made_up))
     templates = page.environment(page.TEMPLATES)
     loaders = [DictLoader({"attacks/made-up.html.j2": "{{ found.findings[0].target }}"}), templates.loader]
     monkeypatch.setattr(templates, "loader", ChoiceLoader([of for of in loaders if of is not None]))
-    (made,) = attacks.pages(results("gerai"))
-    assert '<section id="made-up">\nshoe size' in draw(made, "gerai")
+    made = pages(results("gerai"), paper("gerai"))[2]
+    assert '<section id="made-up">\nshoe size' in page.render(made)
 
 
 def test_pages_load_neither_torch_nor_statistics_of_scipy_nor_scikit_learn() -> None:
     code = (
-        "import sys; from tests.pages.committed import results, paper, draw\n"
-        "from tasks.pages.suite import attacks, reproduction\n"
+        "import sys; from tests.pages.committed import draw\n"
         "for s in ('dpcrosue-ione', 'gerai'):\n"
-        "    for p in attacks.pages(results(s)) + reproduction.pages(results(s), paper(s)): draw(p, s)\n"
+        "    for p in ('attacks', 'reproduction'): draw(s, p)\n"
         "assert not {'torch', 'sklearn', 'scipy.stats', 'dgl'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

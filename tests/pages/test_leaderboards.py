@@ -9,9 +9,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tasks.results import cards, plots, summary
-from tasks.results.leaderboards import ENTRIES, Board, boards, entries, outcome
-from tasks.results.standings import Measure, measure
+from tasks.results import cards, summary
+from tasks.results.budgets import budgets
+from tasks.results.standings import ENTRIES, Board, Measure, boards, entries, measure, outcome
 from tests.pages import committed
 
 NDCG = Measure("full/ndcg", 10, "NDCG@10", "full ranking", 3, False, "seed", (), "noisy", "own", None)
@@ -108,10 +108,11 @@ def test_entries_have_the_means_of_metrics_csv_and_the_budgets_of_the_ledger(sui
 def test_cards_have_no_infinite_budget_and_a_reason_where_there_is_none(suite: str) -> None:
     results = committed.results(suite)
     by = measure(results, committed.paper(suite))
+    spent = budgets(results)
     audits = {row["audited_epsilon"] for row in results.audits.iter_rows(named=True)}
     gaps = {gap for line in results.lines for gap in line.entry.gaps}
     for system in results.suite.compared:
-        card = cards.card(results, system, by)
+        card = cards.card(results, system, by, spent)
         assert "Infinity" not in card.model_dump_json()
         for loss in card.privacy_loss:
             assert bool(loss.reasons) == (loss.privacy_parameters is None), system.label
@@ -130,7 +131,7 @@ def test_the_headline_and_plots_are_numbers_of_the_tables(suite: str) -> None:
     short = summary.summary(results, next(iter(boards([(by, table)])), None))
     assert json.loads(json.dumps(short)) == short
     assert short["ledger"]["refuted"] <= short["ledger"]["audited"] <= short["ledger"]["private"]
-    drawn = plots.plots(results, by, table)
+    drawn = summary.plots(results, by, table)
     points = drawn["utility.csv"]
     assert points["epsilon"].is_finite().all()
     assert (points["epsilon"] > 0).all()

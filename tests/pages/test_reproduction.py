@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tasks.pages.suite import reproduction as shown
-from tasks.results import figures, reproduction
+from tasks.results import reproduction
 from tasks.results.claims import Reading, Reason
 from tasks.results.coverage import reproduction as counts
-from tasks.results.reproduction import Cell, Pair, Value
-from tests.pages.committed import SUITES, draw, paper, results, table
+from tasks.results.printed import COUNTED, Against, Cell
+from tasks.results.reproduction import Pair
+from tests.pages.committed import SUITES, draw, paper, parts, results, table
 
 PRINTED = ("gerai", "dipsgnn-ml-1m", "dpvae", "dpcrosue")
 """Suites of whose data a paper prints numbers of methods."""
@@ -28,9 +28,14 @@ def reason(**fields: Any) -> Reason:
     return Reason(**about | fields)
 
 
+def against(suite: str) -> Against:
+    """A suite with its paper."""
+    return Against(results(suite), paper(suite))
+
+
 def judged(suite: str, *reasons: Reason) -> list[Pair]:
     """Every pair of a suite."""
-    return reproduction.pairs(results(suite), reproduction.parts(results(suite), paper(suite)), reasons)
+    return reproduction.pairs(against(suite), reproduction.blocks(against(suite)), reasons)
 
 
 def reversed_(pairs: list[Pair]) -> list[Pair]:
@@ -40,25 +45,24 @@ def reversed_(pairs: list[Pair]) -> list[Pair]:
 
 @given(st.floats(-5, 5).filter(lambda x: abs(x) > 1e-3), st.floats(-5, 5))
 def test_a_number_is_reproduced_within_a_tenth_of_the_printed_one(printed: float, ours: float) -> None:
-    assert Cell("a", printed, Value(ours, None, 1)).near == (abs(ours - printed) <= 0.1 * abs(printed))
-    assert Cell("a", printed, None).near is None
-    assert Cell("a", None, Value(ours, None, 1)).near is None
+    assert Cell("a", printed, ours).near == (abs(ours - printed) <= 0.1 * abs(printed))
+    assert Cell("a", printed, None).near is Cell("a", None, ours).near is None
 
 
 @pytest.mark.parametrize("suite", PRINTED)
 def test_cells_are_those_of_the_comparison(suite: str) -> None:
-    blocks = reproduction.parts(results(suite), paper(suite))
+    blocks = reproduction.blocks(against(suite))
     controls = {name for of in blocks for column in of["part"].columns for name in column.controls}
-    cells = [cell for of in blocks for name, line in of["rows"] for cell in line if name not in controls]
-    rows = results(suite).comparison.filter(results(suite).comparison["protocol"] != reproduction.COUNTED)
-    assert sorted(
-        (cell.printed or -1, cell.ours.mean if cell.ours else -1) for cell in cells if cell.ours or cell.printed
-    ) == (sorted((printed or -1, ours or -1) for printed, ours in rows.select("published", "ours_mean").iter_rows()))
+    cells = [cell for of in blocks for method, line in of["rows"] for cell in line if method.name not in controls]
+    rows = results(suite).comparison.filter(results(suite).comparison["protocol"] != COUNTED)
+    assert sorted((cell.printed or -1, cell.mean or -1) for cell in cells if cell.n or cell.printed is not None) == (
+        sorted((printed or -1, ours or -1) for printed, ours in rows.select("published", "ours_mean").iter_rows())
+    )
 
 
 @pytest.mark.parametrize("suite", ["gerai", "dipsgnn-ml-1m", "dpvae"])
 def test_counts_of_the_page_are_those_of_the_summary(suite: str) -> None:
-    rows = shown.context(results(suite), paper(suite))["artefacts"]
+    rows = parts(suite)["reproduction"].context["artefacts"]
     total = {name: sum(row[name] for row in rows) for name in ("printed", "measured", "near")}
     expected = counts(results(suite).comparison)
     assert total == {"printed": expected["cells"], "measured": expected["run"], "near": expected["within_10_percent"]}
@@ -69,10 +73,10 @@ def test_pairs_are_ordered_as_their_printed_numbers_are(suite: str) -> None:
     for pair in judged(suite):
         sign = 1 if pair.column.better == "higher" else -1
         assert sign * (pair.better.printed - pair.worse.printed) > 0  # type: ignore[operator]  # both are printed
-        assert pair.better.ours is not None
-        assert pair.worse.ours is not None
-        if pair.better.ours.n == pair.worse.ours.n:
-            gap = sign * (pair.better.ours.mean - pair.worse.ours.mean)
+        assert pair.better.mean is not None
+        assert pair.worse.mean is not None
+        if pair.better.n == pair.worse.n:
+            gap = sign * (pair.better.mean - pair.worse.mean)
             assert pair.order == ("as printed" if gap > 5e-7 else "reversed" if gap < -5e-7 else pair.order)
         assert pair.order == "reversed" or not pair.shown
 
@@ -91,7 +95,7 @@ def test_a_reason_covers_the_reversed_pairs_that_it_names_and_the_first_counts()
 
 
 def test_a_reason_with_a_reading_covers_pairs_that_the_reading_orders_as_printed_alone() -> None:
-    added = reason(reading=Reading(settings={"Blurm": "added=offered"}))
+    added = reason(reading=Reading(settings={"Blurm": {"added": "offered"}}))
     covered = [pair for pair in judged("gerai", added) if pair.reason]
     facts = results("gerai")
     assert covered
@@ -132,24 +136,23 @@ def test_reasons_without_a_reading_leave_the_order_and_the_tests_as_they_are() -
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_a_suite_of_a_paper_has_a_page_and_others_have_none(suite: str) -> None:
-    pages = shown.pages(results(suite), paper(suite))
-    assert len(pages) == (results(suite).suite.paper is not None)
-    for made in pages:
-        html = draw(made, suite)
+    assert ("reproduction" in parts(suite)) == (results(suite).suite.paper is not None)
+    if "reproduction" in parts(suite):
+        html = draw(suite, "reproduction")
         assert html.count('<li id="claim-') == results(suite).claims.height
         assert ("printed" in html.split("<main>")[1].split("</table>")[0]) or results(suite).comparison.is_empty()
 
 
 @pytest.mark.parametrize("suite", [name for name in SUITES if name.endswith("twin")])
 def test_synthetic_data_are_compared_with_nothing_printed(suite: str) -> None:
-    context = shown.context(results(suite), paper(suite))
+    context = parts(suite)["reproduction"].context
     assert not context["pairs"]
     assert sum(row["printed"] for row in context["artefacts"]) == 0
-    assert "SYNTHETIC DATA" in draw(shown.pages(results(suite), paper(suite))[0], suite)
+    assert "SYNTHETIC DATA" in draw(suite, "reproduction")
 
 
 def test_numbers_of_the_summary_are_those_of_its_rows() -> None:
-    html = draw(shown.pages(results("gerai"), paper("gerai"))[0], "gerai")
+    html = draw("gerai", "reproduction")
     rows = table(html, "Printed tables")[1:]
     expected = counts(results("gerai").comparison)
     assert sum(int(row[2]) for row in rows) == expected["cells"]
@@ -171,7 +174,7 @@ def test_a_reversed_order_is_shown_where_the_paired_test_over_common_runs_shows_
 
 
 def test_points_of_a_figure_are_means_of_the_setting_that_varies_its_key_alone() -> None:
-    (figure,) = figures.drawn(results("gerai"), paper("gerai"))
+    (figure,) = reproduction.figures(against("gerai"))
     facts = results("gerai")
     for of in figure["panels"]:
         panel = of["panel"]
@@ -185,7 +188,7 @@ def test_points_of_a_figure_are_means_of_the_setting_that_varies_its_key_alone()
 
 
 def test_figures_hold_the_other_keys_where_the_paper_does() -> None:
-    by_key = {of["figure"].key: of["panels"] for of in figures.drawn(results("privsr"), paper("privsr"))}
+    by_key = {of["figure"].key: of["panels"] for of in reproduction.figures(against("privsr"))}
     (at_one, *_) = by_key["figure5"]
     settings = results("privsr").system("privsr-privsr").settings()
     expected = {own["epsilon"] for own in settings.values() if own.keys() == {"beta", "epsilon"} and own["beta"] == 1}

@@ -18,7 +18,7 @@ from tasks.pages import leaderboards, site
 from tasks.pages.page import epsilon, number
 from tasks.results.audits import rounded_down
 from tasks.results.cards import Card, schema
-from tasks.results.leaderboards import boards
+from tasks.results.standings import boards
 from tasks.stages import report
 from tasks.stages import site as stage
 from tests.pages import committed

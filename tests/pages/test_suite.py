@@ -27,7 +27,7 @@ from tasks.privacy.units import LEVELS
 from tasks.results import tables
 from tasks.results.facts import BASE, Source, Suite, System, Together
 from tasks.results.load import Results
-from tasks.results.standings import measure, standings
+from tasks.results.standings import entries, measure
 from tasks.stages.papers import describe
 from tests.pages.committed import REFERENCE, RESULTS, SUITES, paper, results, table
 
@@ -367,7 +367,7 @@ def test_the_named_private_system_has_no_level_without_a_bound(tmp_path: Path) -
 
 def test_the_difference_is_over_common_runs(tmp_path: Path) -> None:
     of = own(tmp_path, ENTRIES, VALUES | {"bpr": [0.5, 0.4, 9.0]})
-    rows = {row["label"]: row for row in standings(of, measure(of, describe(None))).to_dicts()}
+    rows = {row["system"]: row for row in entries(of, measure(of, describe(None))).to_dicts()}
     assert rows["bpr"]["difference"] == pytest.approx((0.5 - 0.2 + 0.4 - 0.1) / 2)
     assert rows["dp-popularity"]["difference"] is None
     assert [rows[name]["role"] for name in VALUES] == ["ceiling", "private", "private", "baseline"]
@@ -375,7 +375,7 @@ def test_the_difference_is_over_common_runs(tmp_path: Path) -> None:
 
 def test_the_best_error_is_the_least() -> None:
     by = measure(results("privsr"), paper("privsr"))
-    utilities = standings(results("privsr"), by)["utility"].to_list()
+    utilities = entries(results("privsr"), by).filter(setting="base")["utility"].to_list()
     assert by.lower
     assert utilities == sorted(utilities)
 

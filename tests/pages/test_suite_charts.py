@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import pytest
 
 from tasks.pages import charts
-from tasks.results.standings import base_budgets, measure
+from tasks.results.standings import entries, measure
 from tasks.results.sweeps import sweeps
 from tests.pages.committed import paper, results
 
@@ -89,7 +89,7 @@ def test_rows_come_back_from_their_link() -> None:
 @pytest.mark.parametrize("suite", ["gerai", "privsr", "dpvae", "dipsgnn", "dpcrosue"])
 def test_points_of_sweeps_are_means_over_the_first_split(suite: str) -> None:
     of, by = results(suite), measure(results(suite), paper(suite))
-    table = sweeps(of, by, base_budgets(of))
+    table = sweeps(of, by, entries(of, by))
     assert table.height
     for row in table.to_dicts():
         values = of.metrics.filter(experiment=row["experiment"], setting=row["setting"], metric=by.metric, k=by.k)
@@ -101,7 +101,8 @@ def test_points_of_sweeps_are_means_over_the_first_split(suite: str) -> None:
 
 
 def test_an_epsilon_across_is_of_the_level_that_claims_it() -> None:
-    table = sweeps(results("gerai"), measure(results("gerai"), paper("gerai")), base_budgets(results("gerai")))
+    by = measure(results("gerai"), paper("gerai"))
+    table = sweeps(results("gerai"), by, entries(results("gerai"), by))
     levels = {(row["label"], row["key"]): row["level"] for row in table.to_dicts()}
     assert levels["dpae", "epsilon"] == "user"
     assert levels["gerai", "epsilon"] == "interaction"

@@ -18,6 +18,7 @@ from polars.testing import assert_frame_equal
 from tasks.config.tasks import ATTACKS, resolve
 from tasks.results import files, reproduction, tables
 from tasks.results.load import Run, read_runs
+from tasks.results.printed import Against
 from tasks.stages import report
 from tests.parameters import ROOT
 from tests.results.made import COMMITTED, committed, paper
@@ -69,7 +70,8 @@ def test_attacks_that_follow_from_metrics_are_the_committed_ones(suite: str) -> 
 @pytest.mark.parametrize("suite", COMMITTED)
 def test_every_reversed_pair_has_a_reason(suite: str) -> None:
     of, described = committed(suite), paper(suite)
-    every = reproduction.pairs(of, reproduction.parts(of, described), described.reasons)
+    against = Against(of, described)
+    every = reproduction.pairs(against, reproduction.blocks(against), described.reasons)
     turned = [pair for pair in every if pair.order == "reversed"]
     assert [f"{pair.better.method} before {pair.worse.method}" for pair in turned if pair.reason is None] == []
     assert all(pair.reason is None for pair in every if pair.order != "reversed")
@@ -129,14 +131,15 @@ def test_the_noise_of_dp_vae_leaves_nothing_to_learn() -> None:
         assert config["delta"] == 0.001
         assert ratio(numbers, config["batch_size"]) > 99
     first = described.reasons[0]
-    every = reproduction.pairs(of, reproduction.parts(of, described), described.reasons)
+    against = Against(of, described)
+    every = reproduction.pairs(against, reproduction.blocks(against), described.reasons)
     covered = [pair for pair in every if pair.reason == first]
     assert covered
     for pair in covered:
         assert pair.better.printed is not None
-        assert pair.better.ours is not None
-        assert pair.better.printed > 3 * pair.better.ours.mean
-        assert pair.column.published != "ndcg@100" or pair.better.ours.mean < 2 * AT_RANDOM
+        assert pair.better.mean is not None
+        assert pair.better.printed > 3 * pair.better.mean
+        assert pair.column.published != "ndcg@100" or pair.better.mean < 2 * AT_RANDOM
     less, popularity = (of.mean(f"dpvae-{name}", "full/ndcg", 100, setting) or 0.0
                         for name, setting in (("dpvae", "epsilon_max=8.0"), ("popularity", "base")))  # fmt: skip
     assert less < 0.2 * popularity, "nor with an eighth of the noise"
@@ -144,7 +147,8 @@ def test_the_noise_of_dp_vae_leaves_nothing_to_learn() -> None:
 
 def test_most_printed_differences_of_few_users_are_below_their_standard_error() -> None:
     of, described = committed("gerai"), paper("gerai")
-    every = reproduction.pairs(of, reproduction.parts(of, described), described.reasons)
+    against = Against(of, described)
+    every = reproduction.pairs(against, reproduction.blocks(against), described.reasons)
     few = [pair for pair in every if pair.reason and pair.reason.metrics == ("f1_",)]
     blurm = [pair for pair in every if pair.reason and pair.reason.metrics == ("f1_gender",)]
     assert {pair.better.method for pair in blurm} == {"Blurm"}

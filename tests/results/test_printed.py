@@ -14,7 +14,7 @@ from tasks.results.coverage import coverage
 from tasks.results.load import Results
 from tasks.results.paper import Column
 from tasks.results.printed import Against, measured
-from tasks.results.settings import along, find_setting, swept
+from tasks.results.settings import along, find_setting
 from tasks.results.tables import Spent
 from tasks.stages import report
 from tests.results import made
@@ -196,10 +196,6 @@ def test_a_setting_is_found_by_all_values_in_which_it_differs(
     assert find_setting(varied, SWEPT, wanted) == setting
 
 
-def test_a_sweep_is_of_one_numeric_key_and_has_the_base_value(varied: Results) -> None:
-    assert swept(varied, SWEPT) == {"epsilon": {0.1: "epsilon=0.1", 0.4: "base", 1.0: "epsilon=1.0"}}
-
-
 @pytest.mark.parametrize(
     ("at", "expected"),
     [
@@ -211,7 +207,7 @@ def test_a_sweep_is_of_one_numeric_key_and_has_the_base_value(varied: Results) -
 def test_along_a_key_all_others_are_held(
     varied: Results, at: Mapping[str, float], expected: Mapping[float, str]
 ) -> None:
-    assert along(varied, SWEPT, "epsilon", at, {}) == expected
+    assert along(varied, SWEPT, "epsilon", at) == expected
 
 
 def test_a_budget_of_perturbed_data_at_base_is_the_one_that_the_ledger_claims(tmp_path: Path) -> None:
@@ -219,4 +215,4 @@ def test_a_budget_of_perturbed_data_at_base_is_the_one_that_the_ledger_claims(tm
     rows = levels({("a", setting, 5): 0.1 for setting in of.settings()})
     spent = Spent("gerai-a", "base", 0, made.entry(20.0, "features", protects="feature"))
     results = made.of_rows(tmp_path, rows, of, spent=[spent])
-    assert swept(results, of) == {"features_epsilon": {5.0: "features_epsilon=5.0", 20.0: "base"}}
+    assert along(results, of, "features_epsilon") == {5.0: "features_epsilon=5.0", 20.0: "base"}

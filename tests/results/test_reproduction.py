@@ -13,7 +13,6 @@ from tasks.results import reproduction
 from tasks.results.claims import Reading, Reason
 from tasks.results.load import Results
 from tasks.results.reproduction import PART, UNDECIDED, Pair
-from tasks.stages import report
 from tests.results import made
 from tests.results.made import HIT, Row
 
@@ -47,10 +46,8 @@ def pairs_of(tmp_path: Path) -> Any:
 
 
 def every(of: Results, *reasons: Reason) -> list[Pair]:
-    for file, frame in report.judged(of).items():
-        frame.write_csv(of._folder / f"{file}.csv")
-    of = Results(of._folder, of._reference)
-    return reproduction.pairs(of, reproduction.parts(of, report.paper_of(of)), reasons)
+    against = made.against(of)
+    return reproduction.pairs(against, reproduction.blocks(against), reasons)
 
 
 def reason(name: str = "made up", **changes: Any) -> Reason:

@@ -2,38 +2,49 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import PurePosixPath
+from typing import Any
+
+import polars as pl
 
 from tasks.pages.page import Page
-from tasks.pages.suite import attacks, reproduction
-from tasks.pages.suite.data import data
+from tasks.pages.suite.data import data, provenance
 from tasks.pages.suite.ledger import ledger
 from tasks.pages.suite.overview import overview
-from tasks.pages.suite.provenance import provenance
+from tasks.pages.suite.reproduction import reproduction
 from tasks.pages.suite.training import training
+from tasks.results import leakage
+from tasks.results.budgets import budgets
 from tasks.results.load import Results
 from tasks.results.paper import Paper
-from tasks.results.standings import measure
+from tasks.results.standings import entries, measure
 
 
 def pages(results: Results, paper: Paper) -> list[Page]:
-    """All pages of a suite, the report first.
+    """All pages of a suite, the report first; none of attacks without evidence, none of reproduction without a paper.
 
     paper: what the suite names, or the one whose metrics serve suites without.
     """
-    by, suite = measure(results, paper), results.suite.suite
+    by, suite = measure(results, paper), results.suite
+    table = entries(results, by)
     contents = {
-        "index": overview(results, by, paper.reference if results.suite.paper else ""),
+        "index": overview(results, by, table, paper.reference if suite.paper else ""),
         "ledger": ledger(results),
-        "training": training(results, by, paper.validation),
+        "attacks": attacks(results),
+        "reproduction": reproduction(results, paper) if suite.paper else {},
+        "training": training(results, by, table, paper.validation),
         "data": data(results),
         "provenance": provenance(results),
     }
-    made = [Page(f"suites/{suite}/{part}.html", f"suite/{part}.html.j2", slots) for part, slots in contents.items()]
-    made[2:2] = [*attacks.pages(results), *reproduction.pages(results, paper)]
-    parts = [PurePosixPath(page.address).stem for page in made]
-    header = {"suite": results.suite, "tabs": parts}
+    header = {"suite": suite, "tabs": [part for part, slots in contents.items() if slots]}
     return [
-        replace(page, context=header | {"part": part, **page.context}) for part, page in zip(parts, made, strict=True)
+        Page(f"suites/{suite.suite}/{part}.html", f"suite/{part}.html.j2", header | {"part": part} | slots)
+        for part, slots in contents.items()
+        if slots
     ]
+
+
+def attacks(results: Results) -> dict[str, Any]:
+    """What fills `suite/attacks.html.j2`: a section for each kind of evidence; nothing without any."""
+    evidence = leakage.collect(results)
+    private = frozenset(budgets(results).filter(pl.col("claimed").is_not_null())["experiment"])
+    return {"evidence": evidence, "label": results.labels, "private": private} if evidence else {}

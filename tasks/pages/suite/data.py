@@ -1,10 +1,11 @@
-"""What the numbers are of: counts by step, source, limits, networks, word vectors, checks, spreads over users."""
+"""What the numbers are of, and when, where and how they were made."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from tasks.results.load import Results
+from tasks.results.load import Results, Run
 from tasks.results.tables import COUNTS
 
 SMALLEST_GROUP = 10
@@ -12,12 +13,11 @@ SMALLEST_GROUP = 10
 
 
 def data(results: Results) -> dict[str, Any]:
-    """What fills `suite/data.html.j2`."""
-    labels = {system.experiment: system.label for system in results.suite.systems}
+    """What fills `suite/data.html.j2`: counts by step, networks, word vectors, checks, spreads over users."""
     spreads: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for row in results.spreads.to_dicts():
         rows = spreads.setdefault((row["metric"], row["k"]), [])
-        rows.append({"name": labels[row["experiment"]], **row})
+        rows.append({"name": results.labels[row["experiment"]], **row})
     counted = [name for name in list(COUNTS)[3:] if results.counts[name].is_not_null().any()]
     return {
         "counts": results.counts.to_dicts(),
@@ -40,3 +40,30 @@ def _words(vectors: dict[str, Any]) -> list[dict[str, Any]]:
         }
         for how, counted in vectors["origins"].items()
     ]
+
+
+def provenance(results: Results) -> dict[str, Any]:
+    """What fills `suite/provenance.html.j2`: what the stages took, and which parameters decided the results."""
+    machines = list(dict.fromkeys(map(_machine, results.runs)))
+    rows = [
+        vars(run) | {"label": results.labels.get(run.name, run.name), "machine": machines.index(_machine(run)) + 1}
+        for run in results.runs
+    ]
+    parameters = {system.label: system.parameters for system in results.suite.systems}
+    parameters |= {"attack": results.suite.attack} if results.suite.attack else {}
+    return {
+        "runs": rows,
+        "n_revisions": len(results.revisions),
+        "cpu_hours": sum(run.cpu_seconds for run in results.runs) / 3600,
+        "peak_memory": max((run.peak_memory_mb for run in results.runs), default=0),
+        "machines": [
+            {"about": "", "number": number, "processor": processor, "cores": cores, "packages": packages}
+            for number, (processor, cores, packages) in enumerate(machines, 1)
+        ],
+        "parameters": {name: json.dumps(keys, indent=2, sort_keys=True) for name, keys in parameters.items()},
+        "fingerprints": [{"name": name, "digest": digest} for name, digest in results.suite.fingerprints.items()],
+    }
+
+
+def _machine(run: Run) -> tuple[str, int, tuple[tuple[str, str], ...]]:
+    return run.processor, run.cores, tuple(sorted(run.packages.items()))

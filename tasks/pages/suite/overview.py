@@ -12,77 +12,72 @@ import polars as pl
 from tasks.privacy.terms import Level
 from tasks.results.facts import BASE
 from tasks.results.load import Results
-from tasks.results.standings import SMALL_EPSILON, Measure, base_budgets, best_bounded, headline, standings
+from tasks.results.standings import SMALL_EPSILON, Board, Measure, boards
 
 KINDS = ("claimed", "accounted", "audited")
 
 
-def overview(results: Results, by: Measure, reference: str) -> dict[str, Any]:
+def overview(results: Results, by: Measure, entries: pl.DataFrame, reference: str) -> dict[str, Any]:
     """What fills `suite/index.html.j2`.
 
-    reference: of the suite's paper; empty for none.
+    Args:
+        entries: `tasks.results.standings.ENTRIES`.
+        reference: of the suite's paper; empty for none.
     """
-    table, spent = standings(results, by), base_budgets(results)
-    top = headline(table, spent, by)
-    private = spent.filter(pl.col("private"))
-    levels = [level for level in get_args(Level) if level in set(private["level"])]
+    base = entries.filter(setting=BASE)
+    board = next(iter(boards([(by, entries)])), None)
+    private = set(base.filter("private")["level"])
+    levels = [level for level in get_args(Level) if level in private]
     refuted = results.audits.filter(verdict="refuted")
-    own = spent.filter(experiment=top.own["experiment"]) if top.own else spent.clear()
-    labels = {system.experiment: system.label for system in results.suite.systems}
     lines = {number for row in refuted["lines"] for number in json.loads(row)}
-    drawn = [_level(table, private, spent, level, top.ceiling, top.noisy) for level in levels] if by.metric else []
+    labels = [results.system(line.experiment).label for line in results.lines if line.number in lines]
+    own = base.filter("own").to_dicts()
+    budgets = {row["level"]: row for row in own if row["private"]}
+    drawn = [_level(board, level) for level in levels] if board else []
     return {
         "by": by,
-        "top": top,
+        "own": own[0] if own else None,
+        "own_budgets": [budgets[level] for level in levels if level in budgets],
+        "own_refuted": any(row["verdict"] == "refuted" for row in own),
+        "ceiling": board and board.ceiling,
+        "noisy": board and board.noisy,
+        "best": board and board.best("user", SMALL_EPSILON, noisy=True),
         "reference": reference,
         "most_runs": max((len(system.seeds) for system in results.suite.compared), default=0),
-        "own_budgets": [row for level in levels for row in own.filter(pl.col("private"), level=level).to_dicts()],
-        "own_refuted": "refuted" in set(own["verdict"]),
         "audits": results.audits.height,
         "refuted": refuted.height,
-        "refuted_labels": list(
-            dict.fromkeys(labels[line.experiment] for line in results.lines if line.number in lines)
-        ),
+        "refuted_labels": list(dict.fromkeys(labels)),
         "levels": [level for level in drawn if level["points"]],
         "shown": levels,
-        "systems": _systems(results, table, spent),
+        "systems": _systems(results, base),
     }
 
 
-def _level(
-    table: pl.DataFrame,
-    private: pl.DataFrame,
-    spent: pl.DataFrame,
-    level: Any,
-    ceiling: dict[str, Any] | None,
-    noisy: dict[str, Any] | None,
-) -> dict[str, Any]:
+def _level(board: Board, level: Level) -> dict[str, Any]:
     """The chart of one level: its private systems as points, the ceiling and noisy popularity as lines."""
-    rows = table.filter(pl.col("utility").is_not_null()).join(private.filter(level=level), on="experiment")
+    lines = [row for row in (board.ceiling, board.noisy) if row]
     return {
         "level": level,
-        "best": best_bounded(table, spent, level, SMALL_EPSILON if level == "user" else math.inf),
-        "points": rows.select(pl.col("label").alias("name"), "utility", *KINDS).to_dicts(),
-        "across": [{"name": row["label"], "utility": row["utility"]} for row in (ceiling, noisy) if row],
+        "best": board.best(level, SMALL_EPSILON if level == "user" else math.inf, noisy=True),
+        "points": board.at(level).select(pl.col("system").alias("name"), "utility", *KINDS).to_dicts(),
+        "across": [{"name": row["system"], "utility": row["utility"]} for row in lines],
     }
 
 
-def _systems(results: Results, table: pl.DataFrame, spent: pl.DataFrame) -> list[dict[str, Any]]:
+def _systems(results: Results, base: pl.DataFrame) -> list[dict[str, Any]]:
     """Rows of the table: a system with the columns `LEVEL_claimed`, ... of each level, its parameters and commit."""
-    by_level = {(row["experiment"], row["level"]): row for row in spent.to_dicts()}
-    levels = list(dict.fromkeys(spent["level"]))
+    levels = base["level"].drop_nulls().unique()
     commits = {run.name: run.revision for run in results.runs if run.stage == "train"}
-    made = []
-    for row in table.to_dicts():
+    rows: dict[str, dict[str, Any]] = {}
+    for row in base.to_dicts():
         experiment = row["experiment"]
-        system = results.system(experiment)
-        budgets = {level: by_level.get((experiment, level), dict.fromkeys((*KINDS, "verdict"))) for level in levels}
-        cells = {f"{level}_{kind}": budget[kind] for level, budget in budgets.items() for kind in KINDS}
-        for level, budget in budgets.items():
-            cells[f"{level}_audited_verdict"] = budget["verdict"]
-        about = {"parameters": json.dumps(system.config, sort_keys=True), "revision": commits.get(experiment, "")}
-        made.append(row | cells | about | {"reasons": _reasons(results, experiment)})
-    return made
+        about: dict[str, Any] = {"parameters": json.dumps(results.system(experiment).config, sort_keys=True)}
+        about |= {"revision": commits.get(experiment, ""), "reasons": _reasons(results, experiment)}
+        empty = dict.fromkeys(f"{level}_{kind}" for level in levels for kind in (*KINDS, "audited_verdict"))
+        cells = rows.setdefault(experiment, empty | row | about)
+        cells |= {f"{row['level']}_{kind}": row[kind] for kind in KINDS}
+        cells |= {f"{row['level']}_audited_verdict": row["verdict"]}
+    return [*rows.values()]
 
 
 def _reasons(results: Results, experiment: str) -> Sequence[Any]:

@@ -7,27 +7,17 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from tasks.pages.page import Page
-from tasks.results import figures, reproduction
 from tasks.results.load import Results
 from tasks.results.paper import Paper, artefact_name
+from tasks.results.printed import Against, Cell
+from tasks.results.reproduction import Pair, blocks, figures, pairs, statistics
 
 
-def pages(results: Results, paper: Paper) -> list[Page]:
-    """The page; none of a suite that reproduces no paper.
-
-    paper: the one that the suite names.
-    """
-    if results.suite.paper is None:
-        return []
-    address = f"suites/{results.suite.suite}/reproduction.html"
-    return [Page(address, "suite/reproduction.html.j2", context(results, paper))]
-
-
-def context(results: Results, paper: Paper) -> dict[str, Any]:
-    """What the page's template is filled with."""
-    parts = reproduction.parts(results, paper)
-    pairs = reproduction.pairs(results, parts, paper.reasons)
+def reproduction(results: Results, paper: Paper) -> dict[str, Any]:
+    """What fills `suite/reproduction.html.j2`."""
+    against = Against(results, paper)
+    parts = blocks(against)
+    every = pairs(against, parts, paper.reasons)
     claims = [claim | {"readings": []} for claim in results.claims.to_dicts()]
     for (number, reading, verdict, absent), rows in _readings(results).items():
         own = {"reading": reading, "verdict": verdict, "absent": json.loads(absent or "[]")}
@@ -37,15 +27,15 @@ def context(results: Results, paper: Paper) -> dict[str, Any]:
         "paper": paper,
         "name_of": artefact_name,
         "caveats": caveats,
-        "artefacts": _artefacts(parts, pairs),
+        "artefacts": _artefacts(parts, every),
         "blocks": parts,
-        "figures": figures.drawn(results, paper),
-        "statistics": reproduction.statistics(results),
+        "figures": figures(against),
+        "statistics": statistics(results),
         "measured": _measured(results, paper),
         "claims": claims,
         "verdicts": Counter(claim["verdict"] for claim in claims),
-        "pairs": pairs,
-        "reversed": [pair for pair in pairs if pair.order == "reversed"],
+        "pairs": every,
+        "reversed": [pair for pair in every if pair.order == "reversed"],
     }
 
 
@@ -91,28 +81,21 @@ def _measured(results: Results, paper: Paper) -> list[dict[str, Any]]:
     return tables
 
 
-def _artefacts(parts: list[dict[str, Any]], pairs: list[reproduction.Pair]) -> list[dict[str, Any]]:
+def _artefacts(parts: list[dict[str, Any]], every: list[Pair]) -> list[dict[str, Any]]:
     """A row for each printed table: numbers printed, run, and within 10 %, methods not run, and pairs of methods."""
-    rows: dict[str, dict[str, Any]] = {}
-    counted = set()
+    cells: dict[str, dict[tuple[str, ...], Cell]] = {}
+    tables = {of["table"].key: of["table"] for of in parts}
     for of in parts:
-        table = of["table"]
-        row = rows.setdefault(table.key, {"table": table, "printed": 0, "measured": 0, "near": 0, "absent": {}})
-        for place, column in enumerate(of["part"].columns):
-            for name, line in of["rows"]:
-                number = (table.key, column.data, column.published, column.setting, name)
-                cell = line[place]
-                if cell.printed is None or number in counted:
-                    continue
-                counted.add(number)
-                row["printed"] += 1
-                row["measured"] += cell.ours is not None
-                row["near"] += bool(cell.near)
-                if cell.ours is None:
-                    row["absent"][name] = None
-    for key, row in rows.items():
-        own = [pair for pair in pairs if pair.table == key]
-        row |= {"pairs": len(own), "agree": sum(pair.order == "as printed" for pair in own)}
-        row["shown"] = sum(pair.shown for pair in own)
-        row["absent"] = list(row["absent"])
-    return list(rows.values())
+        known = cells.setdefault(of["table"].key, {})
+        for _, line in of["rows"]:
+            for column, cell in zip(of["part"].columns, line, strict=True):
+                if cell.printed is not None:  # of several scores of one number the first counts
+                    known.setdefault((column.data, column.published, column.setting, cell.method), cell)
+    rows = []
+    for key, table in tables.items():
+        numbers, own = cells[key].values(), [pair for pair in every if pair.table == key]
+        row = {"table": table, "printed": len(numbers), "measured": sum(cell.n > 0 for cell in numbers)}
+        row |= {"near": sum(bool(cell.near) for cell in numbers), "pairs": len(own)}
+        row |= {"agree": sum(pair.order == "as printed" for pair in own), "shown": sum(pair.shown for pair in own)}
+        rows.append(row | {"absent": list(dict.fromkeys(cell.method for cell in numbers if not cell.n))})
+    return rows

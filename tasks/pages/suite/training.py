@@ -10,21 +10,23 @@ import polars as pl
 from tasks.evaluation.run_numbers import split_of
 from tasks.results.facts import System
 from tasks.results.load import Results
-from tasks.results.standings import Measure, base_budgets
+from tasks.results.standings import Measure
 from tasks.results.sweeps import sweeps
 
 CURVES = ("loss", "valid", "friendships")
 """Columns of HISTORY that are drawn."""
 
 
-def training(results: Results, by: Measure, validation: str) -> dict[str, Any]:
+def training(results: Results, by: Measure, entries: pl.DataFrame, validation: str) -> dict[str, Any]:
     """What fills `suite/training.html.j2`.
 
-    validation: the metric that chose epochs.
+    Args:
+        entries: `tasks.results.standings.ENTRIES`.
+        validation: the metric that chose epochs.
     """
     by_run = {run.name: run for run in results.runs if run.stage == "train"}
     trained = [system for system in results.suite.systems if system.experiment in set(results.history["experiment"])]
-    table = sweeps(results, by, base_budgets(results))
+    table = sweeps(results, by, entries)
     return {
         "by": by,
         "validation": results.suite.validation or validation,
@@ -81,25 +83,14 @@ def _panels(table: pl.DataFrame) -> list[dict[str, Any]]:
 
 def _settings(results: Results, by: Measure) -> list[dict[str, Any]]:
     """Every setting of every compared system with its utility over runs."""
-    order = {(s.experiment, setting): s.label for s in results.suite.compared for setting in s.settings()}
-    means = results.means.filter(metric=by.metric, k=by.k).to_dicts()
-    known = {(row["experiment"], row["setting"]): row for row in means}
-    return [
-        {
-            "label": label,
-            "setting": key[1],
-            "utility": known[key]["mean"],
-            "utility_std": known[key]["std"],
-            "n": known[key]["n"],
-        }
-        for key, label in order.items()
-        if key in known
-    ]
+    order = [(of.experiment, setting, of.label) for of in results.suite.compared for setting in of.settings()]
+    known = results.means.filter(metric=by.metric, k=by.k).rename({"mean": "utility", "std": "utility_std"})
+    named = pl.DataFrame(order, ["experiment", "setting", "label"], orient="row")
+    return named.join(known, on=["experiment", "setting"], maintain_order="left").to_dicts()
 
 
 def _tuning(results: Results) -> list[dict[str, Any]]:
     """Trials, the best of each system first, each with the keys whose values differ between its system's trials."""
-    labels = {system.experiment: system.label for system in results.suite.systems}
     by_system: dict[str, list[dict[str, Any]]] = {}
     for row in results.tuning.to_dicts():
         by_system.setdefault(row["experiment"], []).append(row | {"config": json.loads(row["config"])})
@@ -109,5 +100,5 @@ def _tuning(results: Results) -> list[dict[str, Any]]:
         varied = [key for key in keys if len({json.dumps(trial["config"].get(key)) for trial in trials}) > 1]
         for trial in sorted(trials, key=lambda trial: -trial["valid"]):
             config = {key: trial["config"][key] for key in varied if key in trial["config"]}
-            made.append(trial | {"label": labels.get(experiment, experiment), "config": json.dumps(config)})
+            made.append(trial | {"label": results.labels.get(experiment, experiment), "config": json.dumps(config)})
     return made

@@ -8,7 +8,6 @@ least stays significant at 5 % after Bonferroni's correction for all attacks on 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,28 +35,6 @@ ATTACK = ("target", "experiment", "setting", "attacker", "seen", "k", "epsilon")
 """Columns that tell attacks apart."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What all attacks on one target found."""
-
-    target: str
-    attacks: int
-    """Tried on all systems; the correction is for so many."""
-    systems: tuple[str, ...]
-    """Experiments that were attacked."""
-    leaking: tuple[str, ...]
-    """Those from which an attack is significant after the correction."""
-    uncorrected: int
-    """Attacks whose own 95 % interval lies above zero; one in forty is expected without any leakage."""
-    strongest: dict[str, Any]
-    """The row of the attack with the least adjusted p, and of these the one that gains most."""
-
-    @property
-    def leaks(self) -> bool:
-        """Whether any attack succeeds after the correction."""
-        return bool(self.leaking)
-
-
 def table(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     """Rows under `GAINS`; what a row does not have is null, but for setting base, nothing seen, k 0 and no control."""
     blank = dict.fromkeys(GAINS) | {"setting": "base", "seen": "", "k": 0, "is_control": False}
@@ -83,17 +60,24 @@ def assess(gains: pl.DataFrame, deciding: Sequence[str] = ()) -> pl.DataFrame:
     return judged.with_columns(significant=shown, above=(pl.col("low") > 0).fill_null(value=False))
 
 
-def findings(judged: pl.DataFrame) -> list[Finding]:
-    """What all attacks on each target found, target by target; empty without any."""
-    made = []
-    for rows in judged.partition_by("target", maintain_order=True):
-        best = rows.sort("p_adjusted", -pl.col("gain"), maintain_order=True).row(0, named=True)
-        leaking = rows.filter("significant")["experiment"].unique(maintain_order=True).to_list()
-        systems = rows["experiment"].unique(maintain_order=True).to_list()
-        made.append(
-            Finding(best["target"], rows.height, tuple(systems), tuple(leaking), int(rows["above"].sum()), best)
-        )
-    return made
+def findings(judged: pl.DataFrame) -> list[dict[str, Any]]:
+    """What all attacks on each target found, target by target; empty without any.
+
+    `attacks` that were tried, for so many is the correction, on `systems`; the systems that are `leaking`, after the
+    correction; `uncorrected`: attacks whose own 95 % interval lies above zero, of which one in forty is expected
+    without any leakage; `strongest`: the attack with the least adjusted p, and of these the one that gains most.
+    """
+    return [
+        {
+            "target": rows["target"][0],
+            "attacks": rows.height,
+            "systems": rows["experiment"].unique(maintain_order=True).to_list(),
+            "leaking": rows.filter("significant")["experiment"].unique(maintain_order=True).to_list(),
+            "uncorrected": int(rows["above"].sum()),
+            "strongest": rows.sort("p_adjusted", -pl.col("gain"), maintain_order=True).row(0, named=True),
+        }
+        for rows in judged.partition_by("target", maintain_order=True)
+    ]
 
 
 def strongest(judged: pl.DataFrame, gains: pl.DataFrame) -> list[dict[str, Any]]:
