@@ -1,10 +1,12 @@
-"""Folders of what an audit writes, which names people or has rows of theirs: git leaves them out."""
+"""Folders of templates, and of what an audit writes, which git leaves out: it names people or has rows of theirs."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 from typing import TextIO
+
+TEMPLATES = Path(__file__).parent / "templates"
 
 
 def make(folder: Path) -> None:

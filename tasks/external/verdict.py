@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from tasks.evaluation.statistics import holm
 from tasks.external.findings import Answer, Attack, Canaries, State, Verdict
-from tasks.external.writing import TEMPLATES
+from tasks.external.folders import TEMPLATES
 from tasks.pages.page import environment
 
 ALPHA = 0.05

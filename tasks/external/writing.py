@@ -14,7 +14,6 @@ from tasks.external.findings import Answer, Audit
 from tasks.pages.page import Page
 from tasks.pages.page import render as draw
 
-TEMPLATES = Path(__file__).parent / "templates"
 SCHEMA = Path(__file__).with_name("audit.schema.json")
 MOST_CURVES = 6
 """Of a figure: more cannot be distinguished."""
@@ -52,7 +51,7 @@ def write(audit: Audit, exposed: pl.DataFrame | None, out: Path) -> list[Path]:
 def render(audit: Audit) -> str:
     """The page, self-contained and without ids of users or items."""
     context = {"audit": audit, "questions": [_question(*numbered) for numbered in enumerate(audit.answers, 1)]}
-    return draw(Page("index.html", "audit.html.j2", context, TEMPLATES), home=False)
+    return draw(Page("index.html", "audit.html.j2", context, folders.TEMPLATES), home=False)
 
 
 def _question(number: int, answer: Answer) -> dict[str, Any]:
