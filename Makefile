@@ -87,7 +87,7 @@ accounted: env  ## run the test suite, compose every privacy loss anew and write
 	DPREC_WRITE_ACCOUNTED=1 $(MAKE) test TESTS=tests
 
 .PHONY: views
-views: env  ## DVC's own views, as the README has them: a line per suite, plots, curves, experiments of one suite, its stages
+views: env  ## DVC's own views, as docs/running.md has them: a line per suite, plots, curves, experiments of one suite, its stages
 	@mkdir -p .dvc/tmp
 	dvc metrics show | tee .dvc/tmp/view; test "$$(wc -l < .dvc/tmp/view)" -ge 15
 	dvc plots show demo-utility demo-attacks demo-curves --out .dvc/tmp/plots; ! grep 'spec = {}' .dvc/tmp/plots/index.html

@@ -1,4 +1,4 @@
-"""Commands that README.md shows: each is run, here or where the table below says, or takes longer than a minute."""
+"""Commands of README.md and docs/running.md: each is run, here or where the table below says, or takes over a minute."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests import parameters
 from tests.command import dprec
 from tests.parameters import ROOT
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+README, RUNNING = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/running.md"))
 PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md")
 RUN = {
     "dprec data list": 0,
@@ -42,6 +42,8 @@ ELSEWHERE = {
     "dprec compare gerai": ".ci/run: dprec compare demo",
     "dprec run gerai": ".ci/run: make demo",
     "make demo": ".ci/run: make demo",
+    "pip install .": "Makefile: pip install --quiet .",
+    "dprec audit --train ratings.csv --recommendations lists.csv": 'tests/test_library.py: "audit", "--train"',
     "source .venv/bin/activate": ".ci/run: PATH=$PWD/.venv/bin:$PATH",
     "umask 077": "Makefile: umask 077",
     "mkdir -p -m 700 .dvc/tmp/site && export DVC_SITE_CACHE_DIR=$PWD/.dvc/tmp/site": "Makefile: -m 700 .dvc/tmp/site",
@@ -51,7 +53,6 @@ ELSEWHERE = {
 }  # fmt: skip
 """What is tried elsewhere -> the file and what stands in it. DVC's views are what `make views` runs."""
 LONGER = {
-    "make site",  # the next one
     "dprec site --out site/",
     "dprec site --since HEAD~9",
     "dvc repro report@gerai",
@@ -59,7 +60,6 @@ LONGER = {
     "dprec audit-mechanisms",
     "dprec tune gerai-bpr",
     "DPREC_MIRROR=/path/to/mirror dprec run gerai",
-    "dprec schedule",  # until Ctrl-C
     # on a small project in tests/flows/test_experiments.py
     "dvc exp run -S 'suites/demo/params.yaml:experiments.demo-dp-popularity.config.epsilon=2.0' report@demo",
     "dvc exp remove NAME && git checkout .",
@@ -78,11 +78,11 @@ def commands(text: str) -> Iterator[str]:
 def views() -> set[str]:
     """What `make views` runs, without what is done with its output."""
     recipe = (ROOT / "Makefile").read_text(encoding="utf-8").partition("\nviews: ")[2].partition("\n\n")[0]
-    return {entry for entry in commands(README) if entry.replace("$", "$$") in recipe}
+    return {entry for entry in commands(README + RUNNING) if entry.replace("$", "$$") in recipe}
 
 
 def test_every_command_is_run_somewhere_or_takes_longer() -> None:
-    shown = set(commands(README))
+    shown = set(commands(README + RUNNING))
     assert len(shown) > 25
     assert shown == {*RUN, DIFFERENCE, *ELSEWHERE, *LONGER, *views()}
     assert len(views()) == 5
@@ -203,7 +203,7 @@ def test_all_of_movielens_1m_takes_no_more_than_its_page_says(tmp_path: Path, mo
 
 
 def test_the_experiment_changes_a_parameter_that_there_is() -> None:
-    (asked,) = re.findall(r"exp run -S '([^:]+):([^=]+)=", README)
+    (asked,) = re.findall(r"exp run -S '([^:]+):([^=]+)=", RUNNING)
     value = yaml.safe_load((ROOT / asked[0]).read_text(encoding="utf-8"))
     for key in asked[1].split("."):
         value = value[key]

@@ -1,4 +1,4 @@
-"""DVC's own experiments, as the README has them, on a small project."""
+"""DVC's own experiments, as docs/running.md has them, on a small project."""
 
 from __future__ import annotations
 
