@@ -1,4 +1,4 @@
-"""Commands of README.md and docs/running.md: each is run, here or where the table below says, or takes over a minute."""
+"""Commands of README.md and docs/running.md: each is run, here or elsewhere, or takes a minute or more."""
 
 from __future__ import annotations
 
