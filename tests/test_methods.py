@@ -33,17 +33,20 @@ class Row(NamedTuple):
     """One row of the index."""
 
     what: str
-    words: str
+    """With search words."""
     where: str
     section: str
 
 
 def index() -> list[Row]:
-    """The rows of the table below the heading Index."""
-    table = PAGE.read_text().split("\n## Index\n")[1].split("\n## ")[0]
-    lines = [line for line in table.splitlines() if line.startswith("|")]
-    cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
-    return [Row(*row) for row in cells[2:]]
+    """The rows of the tables below the heading Index, each below the name of its section."""
+    rows, section = list[Row](), ""
+    for line in PAGE.read_text().split("\n## Index\n")[1].split("\n## ")[0].splitlines():
+        if line.startswith("**"):
+            section = line[2:].partition(" ")[0]
+        elif line.startswith("| ") and not line.startswith(("| ---", "| formula or algorithm ")):
+            rows.append(Row(*(cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]), section=section))
+    return rows
 
 
 def sections() -> list[str]:
@@ -113,7 +116,7 @@ def test_secure_noise_and_both_likelihood_ratio_attacks_are_in_the_index() -> No
 @pytest.mark.parametrize("word", WORDS)
 def test_the_words_of_the_field_are_in_the_index(word: str) -> None:
     """As words of their own: `MF` is not found in `DPMF`."""
-    words = {each for row in index() for each in re.split(r"[,;:]? ", row.words)}
+    words = {each for row in index() for each in re.split(r"[,;:()]* [(]?|[)]$", row.what)}
     assert word in words
 
 
