@@ -25,13 +25,13 @@ LINES = 5
 
 
 def rows(setup: Setup) -> Iterator[Row]:
-    """Each command beside `dprec run`, and `dprec run` beside `dvc repro`."""
+    """Each command during `dprec run`, and `dprec run` during `dvc repro`."""
     for name, command in CONCURRENT.items():
         if setup.match not in name:
             continue
-        yield f"{name} beside `dprec run`", 1, _concurrent(setup, RUN, command)
-    if setup.match in "`dprec run` beside `dvc repro`":
-        yield "`dprec run` beside `dvc repro`", 1, _concurrent(setup, CONCURRENT["`dvc repro`"], RUN)
+        yield f"{name} during `dprec run`", 1, _concurrent(setup, RUN, command)
+    if setup.match in "`dprec run` during `dvc repro`":
+        yield "`dprec run` during `dvc repro`", 1, _concurrent(setup, CONCURRENT["`dvc repro`"], RUN)
 
 
 def _concurrent(setup: Setup, first: tuple[str, ...], second: tuple[str, ...]) -> list[str]:
