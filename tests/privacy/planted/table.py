@@ -16,7 +16,7 @@ HEAD = """# Planted bugs: which mistakes tests and audits notice
 tests on the copy, and the audit of a model that runs the mistake, and writes this page. A test must fail. An audit
 notices a mistake if it proves more than the model's own ledger accounts for, at 0.999 confidence, from samples of real
 fits and without knowledge of the mistake. Audits have one worst case and a limited number of samples: where one sees
-nothing, its cell says so; where a cell is empty, none was asked.
+nothing, its cell says so.
 
 """
 
@@ -34,10 +34,10 @@ class Outcome(NamedTuple):
 
     @property
     def row(self) -> list[str]:
-        """Of the table."""
-        mutation, audit = self.mutation, self.audit
-        said = "" if audit is None else f"{_answer(audit)}`{mutation.audit}` {_budgets(audit)}"
-        return [f"`{mutation.name}`", mutation.wrong, mutation.section, said]
+        """Of the table of those that an audit was asked for."""
+        assert self.audit is not None
+        name, wrong, audit = self.mutation.name, self.mutation.wrong, self.mutation.audit
+        return [f"`{name}`", wrong, f"{_answer(self.audit)}`{audit}` {_budgets(self.audit)}"]
 
 
 def outcomes(mutations: Iterable[Mutation], runs: Mapping[Asked, Run]) -> list[Outcome]:
@@ -78,13 +78,13 @@ def written(outcomes: Sequence[Outcome], runs: Mapping[Asked, Run]) -> str:
         f"Of {len(outcomes)} mistakes tests notice {tested}, audits {audited}. {formulas} were written from the "
         "formulas and the code, before any test of them was read. ",
         f"No test notices: {', '.join(survivors) or 'none'}. "
-        f"At first none noticed {', '.join(f'`{name}`' for name in MENDED)}: each has a test since.\n\n",
-        _table(["mistake", "what is wrong", "methods.md", "audit, ε proved / accounted"], (of.row for of in outcomes)),
-        "\n## Controls\n\nThe same audits on the code as it is; all tests of the mistakes pass on it.\n\n",
-        _table(
-            ["audit", "verdict", "ε proved / accounted"],
-            ([f"`{name}`", given.verdict, _budgets(given)] for name, given in controls),
-        ),
+        f"At first none noticed {', '.join(f'`{name}`' for name in MENDED)}: each has a test since.\n",
+        "\n## Audits were asked\n\n",
+        _table(["mistake", "what is wrong", "audit, ε proved / accounted"], (of.row for of in outcomes if of.audit)),
+        "\n## Tests alone were asked\n\n",
+        *(f"* `{of.mutation.name}`: {of.mutation.wrong}\n" for of in outcomes if not of.audit),
+        "\n## Controls\n\nThe same audits on the code as it is, on which all tests of the mistakes pass.\n\n",
+        *(f"* `{name}`: {given.verdict}, {_budgets(given)}\n" for name, given in controls),
     ]
     return "".join(parts)
 
