@@ -39,13 +39,14 @@ class Row(NamedTuple):
 
 
 def index() -> list[Row]:
-    """The rows of the tables below the heading Index, each below the name of its section."""
+    """The entries of the lists below the heading Index, each below the name of its section."""
     rows, section = list[Row](), ""
     for line in PAGE.read_text().split("\n## Index\n")[1].split("\n## ")[0].splitlines():
         if line.startswith("**"):
             section = line[2:].partition(" ")[0]
-        elif line.startswith("| ") and not line.startswith(("| ---", "| formula or algorithm ")):
-            rows.append(Row(*(cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]), section=section))
+        elif line.startswith("* "):
+            what, _, where = line[2:].rpartition(": ")
+            rows.append(Row(what, where, section))
     return rows
 
 
