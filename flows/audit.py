@@ -68,12 +68,12 @@ def audit(
     score_column: Annotated[str | None, typer.Option(help="The column of scores.")] = None,
     rank_column: Annotated[str | None, typer.Option(help="The column of ranks.")] = None,
 ) -> None:
-    """Audit your own recommender from its files: what do its lists tell of the people it was trained on?
+    """Audit your own recommender from its files: what do its lists reveal of the users it was trained on?
 
-    Files are CSV with a header, or Parquet. Or give --train and --command: it is run on random parts of the table, with
+    Files are CSV with a header, or Parquet. Or give --train and --command: it is run on random subsets of the table, with
     canaries, and the lists that it writes are audited. It is run again only where it has not finished.
 
-    Attacks, each beside its controls: attributes beyond the ratings, membership of users and of interactions, held-back
+    Attacks, each with its controls: attributes beyond the ratings, membership of users and of interactions, held-back
     ratings, and what canaries prove of epsilon.
 
     Exit code 0: every question was answered, and no leak is shown. 3: a leak is shown or a claim is refuted. 4: no leak
@@ -175,7 +175,9 @@ def graphs(
     edges: Annotated[Path | None, typer.Option(help="True links between these users: source, target.")] = None,
     other_embeddings: Annotated[Path | None, typer.Option(help="Released by the other network.")] = None,
     anchors: Annotated[Path | None, typer.Option(help="Who is whom: source, target in the other network.")] = None,
-    users: Annotated[Path | None, typer.Option(help="What attackers know besides: user, attributes.")] = None,
+    users: Annotated[
+        Path | None, typer.Option(help="What attackers know without the release: user, attributes.")
+    ] = None,
     other_users: Annotated[Path | None, typer.Option(help="The same of the other network.")] = None,
     out: Annotated[Path, typer.Option(help="Folder of audit.json and index.html.")] = Path("audit"),
     seed: Annotated[int, typer.Option(min=0, help="Of samples and ties.")] = 0,
@@ -184,13 +186,13 @@ def graphs(
     source_column: Annotated[str | None, typer.Option(help="The first user of a pair.")] = None,
     target_column: Annotated[str | None, typer.Option(help="The second.")] = None,
 ) -> None:
-    """Audit released embeddings of a social network: do they tell who is linked, or who somebody is elsewhere?
+    """Audit released embeddings of a social network: do they reveal links, or accounts in another network?
 
     With --edges: link stealing. With --other-embeddings and --anchors: re-identification between two networks.
 
     **Only for test data of people who have consented, and for networks that are your own.** It must not be used to find
-    out who a pseudonymous person is, whom somebody knows, or to join accounts of people who have not agreed. It names
-    nobody: what it writes are shares.
+    out who a pseudonymous person is, whom a person knows, or to join accounts of people who have not agreed. It names
+    no one: what it writes are shares.
 
     Exit codes are those of `dprec audit`.
     """

@@ -130,7 +130,7 @@ def run(
     """Bring a suite's report up to date and print its path.
 
     Stages run as one Prefect flow, independent ones side by side; those that are up to date are shown as `cached`.
-    After Ctrl-C, the next run goes on where this one stopped. No server is needed; with PREFECT_API_URL set, the run is
+    After Ctrl-C, the next run resumes. No server is needed; with PREFECT_API_URL set, the run is
     recorded there.
     """
     if dvc_repro:
@@ -336,7 +336,7 @@ def tune(
 def schedule(
     notify: Annotated[
         str | None,
-        typer.Option(metavar="URL", envvar="DPREC_NOTIFY", help="A webhook that is told of every run that fails."),
+        typer.Option(metavar="URL", envvar="DPREC_NOTIFY", help="A webhook that is notified of every run that fails."),
     ] = None,
 ) -> None:
     """Serve the schedules until Ctrl-C: the demo every night, every suite that needs nothing placed by hand every week.

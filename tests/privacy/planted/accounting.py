@@ -96,7 +96,7 @@ OTHERS = tuple(
          "if delta == 0 or correct == 0:", "if delta < 1 or correct == 0:",
          ("tests/privacy/test_one_run.py::test_the_p_value_is_what_a_slow_sum_gives",
           "tests/privacy/test_one_run.py::test_ignoring_delta_would_accuse"), ""),
-        ("test-in-training", "test interactions of a user are among those learnt from", "§8",
+        ("test-in-training", "test interactions of a user are among those trained on", "§8",
          "tasks/evaluation/splits.py", "held[position < np.repeat(n_test, count)] = TEST\n\n    result",
          "held[position < np.repeat(n_test // 2, count)] = TEST\n\n    result",
          (SPLITS + "test_sizes_are_the_rounded_shares_and_every_user_keeps_training_data",), ""),

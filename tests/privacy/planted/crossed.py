@@ -46,7 +46,7 @@ MUTATIONS = tuple(
         ("count-free-unequal", "the quantile's count is free where budgets differ", "§9", SGD,
          "if quantile is not None and self.multiplier:",
          "if quantile is not None and self.multiplier and (self.shares == 1).all():", PRESENCE),
-        ("quantile-beside", "where the bound is adaptive, what is released beside the steps is free", "§9", SGD,
+        ("quantile-beside", "where the bound is adaptive, what is released next to the steps is free", "§9", SGD,
          "self.plan.multiplier(epsilon_max, delta, composed_with)",
          "self.plan.multiplier(epsilon_max, delta, () if quantile else composed_with)",
          ("tests/privacy/test_user_sgd.py::test_what_is_released_beside_the_steps_takes_its_part_of_the_budget",)),

@@ -209,7 +209,7 @@ EDGES = (
     ),
     Mutation(
         "tmf-count-twice",
-        "rigorous cells keep the whole budget beside that of the count",
+        "rigorous cells keep the whole budget on top of that of the count",
         "§6",
         PRIVACY + "edges.py",
         'return (epsilon, count) if mode == "published" else (epsilon - count, count)',

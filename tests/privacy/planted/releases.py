@@ -23,7 +23,7 @@ MUTATIONS = (
     ),
     Mutation(
         "dpsgd-masks-shared",
-        "masks of a step come from one generator, so that a user's events move everybody else's",
+        "masks of a step come from one generator, so that a user's events move all others'",
         "§11",
         MODELS + "sessions/dpsgd.py",
         "drawn = OwnDraws(self._key, users, rows).random(tuple(values.shape))",
@@ -44,7 +44,7 @@ MUTATIONS = (
     ),
     Mutation(
         "userwise-draws-shared",
-        "codes and examples of a step come from one generator, so that who is sampled moves everybody else's",
+        "codes and examples of a step come from one generator, so that who is sampled moves all others'",
         "§11",
         MODELS + "vae/userwise.py",
         "return OwnDraws([int(self._rng.integers(2**63))], users, self.config.examples)",
@@ -92,7 +92,7 @@ MUTATIONS = (
     ),
     Mutation(
         "counts-unsaid",
-        "no gap of perturbed features names the counts and hashes that are published beside them",
+        "no gap of perturbed features names the counts and hashes that are published with them",
         "§9",
         "tasks/privacy/mechanisms/multidimensional.py",
         "RECORDED,\n            SEED_OF_RELEASE,",
@@ -181,7 +181,7 @@ MUTATIONS = (
     ),
     Mutation(
         "scores-noise-of-training",
-        "lists are computed as of a sequence that was learnt from",
+        "lists are computed as of a sequence that was trained on",
         "§3",
         MODELS + "sessions/gated.py",
         "self.logits(batch, tested=True)",
@@ -222,7 +222,7 @@ MUTATIONS = (
     ),
     Mutation(
         "together-endless-unsaid",
-        "private releases without a finite ε are not counted beside the others",
+        "private releases without a finite ε are not counted with the others",
         "§9",
         "tasks/results/composition.py",
         "_left_out(unbound, {release.source for release in counted}),",
@@ -234,7 +234,7 @@ MUTATIONS = (
     ),
     Mutation(
         "together-settings-once",
-        "what every setting of a network releases anew at an equal budget counts once",
+        "what every setting of a network releases again at an equal budget counts once",
         "§9",
         "tasks/results/composition.py",
         "(read, line.network, anew)",

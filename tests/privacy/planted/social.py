@@ -203,7 +203,7 @@ MUTATIONS = (
     ),
     Mutation(
         "friends-sums-exact",
-        "messages that nobody watches carry no noise",
+        "messages that no attacker records carry no noise",
         "§5",
         SOCIAL + "friends.py",
         'sums += noise.gaussian(self.rng, "sums of messages", std * self._rest[:, None], sums.shape, single=True)',

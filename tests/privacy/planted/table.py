@@ -83,8 +83,8 @@ def written(outcomes: Sequence[Outcome], runs: Mapping[Asked, Run]) -> str:
         _table(["mistake", "what is wrong", "audit, ε proved / accounted"], (of.row for of in outcomes if of.audit)),
         "\n## Tests alone were asked\n\n",
         *(f"* `{of.mutation.name}`: {of.mutation.wrong}\n" for of in outcomes if not of.audit),
-        "\n## Controls\n\nThe same audits on the code as it is: not refuted, but where a line says so. All tests of the "
-        "mistakes pass on it.\n\n",
+        "\n## Controls\n\nThe same audits on the code as it is: not refuted, but where a line says so. All tests of "
+        "the mistakes pass on it.\n\n",
         *(
             f"* `{name}`: {_budgets(given)}{'' if given.verdict == 'not refuted' else f', {given.verdict}'}\n"
             for name, given in controls

@@ -75,7 +75,7 @@ STEPS = (
     ),
     Mutation(
         "calibration-beside",
-        "what is released beside the steps is left out of their budget",
+        "what is released next to the steps is left out of their budget",
         "§9",
         PRIVACY + "dpsgd.py",
         "by([release(multiplier, sampling_probability, steps), *composed_with], delta)",
