@@ -70,7 +70,7 @@ def audit(
 ) -> None:
     """Audit your own recommender from its files: what do its lists reveal of the users it was trained on?
 
-    Files are CSV with a header, or Parquet. Or give --train and --command: it is run on random subsets of the table, with
+    Files are CSV with a header, or Parquet. Or give --train and --command: it is run on random subsets of it, with
     canaries, and the lists that it writes are audited. It is run again only where it has not finished.
 
     Attacks, each with its controls: attributes beyond the ratings, membership of users and of interactions, held-back
