@@ -163,7 +163,7 @@ def run(
 
 
 @app.command(rich_help_panel=MAINTENANCE)
-def verify() -> None:
+def scrub() -> None:
     """Read every output and every object of DVC's cache, and remove those that are not what their hashes say.
 
     DVC trusts a file's time and mode, in which a lost bit does not show. The next `dprec run` restores what is removed,
@@ -172,8 +172,8 @@ def verify() -> None:
     from flows.dvc import open_project
     from flows.execution import hold_project
 
-    with hold_project("verify"), open_project() as project:
-        damaged = project.verify()
+    with hold_project("scrub"), open_project() as project:
+        damaged = project.scrub()
     print("".join(f"{path}: damaged and removed\n" for path in damaged), end="")
     if damaged:
         raise DataError(f"{len(damaged)} damaged and removed; `dprec run SUITE` restores them or computes them again")
@@ -244,7 +244,7 @@ def init(
     print(f"next: `dprec data verify {name}` reads every row, `dprec run {name}` runs to the report")
 
 
-@app.command("audit-mechanisms", rich_help_panel=AUDIT)
+@app.command("mechanisms", rich_help_panel=AUDIT)
 def audit_mechanisms(
     names: Annotated[list[str] | None, typer.Argument(help="These audits alone.", show_default=False)] = None,
     jobs: Annotated[

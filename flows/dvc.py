@@ -125,7 +125,7 @@ class Project:
                 self._save(stage)
         return True
 
-    def verify(self) -> list[str]:
+    def scrub(self) -> list[str]:
         """Remove all objects of the cache and all outputs that are not what their hashes say; their paths.
 
         Outputs that DVC itself sees to differ, by their times, are left to it.

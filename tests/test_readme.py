@@ -57,7 +57,7 @@ LONGER = {
     "dprec site --since HEAD~9",
     "dvc repro report@gerai",
     "dprec run dipsgnn",
-    "dprec audit-mechanisms",
+    "dprec mechanisms",
     "dprec tune gerai-bpr",
     "DPREC_MIRROR=/path/to/mirror dprec run gerai",
     # on a small project in tests/flows/test_experiments.py

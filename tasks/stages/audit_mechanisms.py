@@ -1,4 +1,4 @@
-"""All registered audits by themselves, without a suite: what `dprec audit-mechanisms` shows."""
+"""All registered audits by themselves, without a suite: what `dprec mechanisms` shows."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from tasks.stages.code import require_current
 from tasks.stages.common import private
 from tasks.stages.provenance import record
 
-DAMAGED = ": `dprec verify` removes what is damaged, and `dprec run SUITE` has it computed again"
+DAMAGED = ": `dprec scrub` removes what is damaged, and `dprec run SUITE` has it computed again"
 """What follows a message that ends with which stage must run again: its output is not as it was written."""
 
 

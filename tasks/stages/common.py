@@ -188,7 +188,7 @@ def require_passed(layer: str, name: str, suite: str | None = None) -> dict[str,
         raise DataError(f"{path}: these data failed their check; mend them and run {again}")
     for file, sha256 in result["checked"].items():
         if not Path(file).is_file() or file_digest(Path(file)) != sha256:
-            raise DataError(f"{file}: not the file that was checked; run `dprec verify`, then {again}")
+            raise DataError(f"{file}: not the file that was checked; run `dprec scrub`, then {again}")
     return {key: result[key] for key in SUMMARY}
 
 

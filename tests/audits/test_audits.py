@@ -26,7 +26,7 @@ FEWER = {
     "dpvae-rigorous/popularity-above-cap": 5_000, "dpvae-rigorous/quantile": 1_280, "edges": 4_000,
     "edges/filled": 20_000, "edges/number": 4_000, "edges/released": 20_000, "texts": 20_000,
 }  # fmt: skip
-"""Samples that cost more than a second are not drawn in the numbers that `dprec audit-mechanisms` takes, but in such
+"""Samples that cost more than a second are not drawn in the numbers that `dprec mechanisms` takes, but in such
 with which each positive control below is refuted for every seed that was tried."""
 UNCLIPPED = 1_600
 """Samples with which gradients that nothing clips are refuted."""

@@ -12,7 +12,7 @@ CONCURRENT: dict[str, tuple[str, ...]] = {
     "`dprec run --wait`": (*RUN, "--wait"),
     "`dprec run`": RUN,
     "`dprec check`": (*DPREC, "check", "demo"),
-    "`dprec verify`": (*DPREC, "verify"),
+    "`dprec scrub`": (*DPREC, "scrub"),
     "`dvc repro`": (*DVC, "repro"),
     "`dvc commit`": (*DVC, "commit", "-f", "download@demo"),
     "`dvc checkout`": (*DVC, "checkout", "-q", "download@demo"),

@@ -72,7 +72,7 @@ def _after(setup: Setup, suite: Suite) -> list[str]:
 
 
 REMEDIES = {
-    "run `dprec verify`": (*DPREC, "verify"),
+    "run `dprec scrub`": (*DPREC, "scrub"),
     ".prefect/prefect.db away": ("mv", ".prefect/prefect.db", "aside.db"),
     "suites/demo/dvc.yaml": ("git", "checkout", "-q", "suites/demo/dvc.yaml"),
     "params.yaml": ("git", "checkout", "-q", "params.yaml"),

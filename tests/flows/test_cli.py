@@ -219,7 +219,7 @@ def test_audits_run_by_themselves_and_end_with_a_table() -> None:
     """Two cheap ones, a sound one and a claim that is refuted; an unknown one is named."""
     root = Path(__file__).resolve().parents[2]
 
-    command = [sys.executable, "-m", "flows.cli", "audit-mechanisms", "--jobs", "2", "features/numbers", "dpmf-ratings"]
+    command = [sys.executable, "-m", "flows.cli", "mechanisms", "--jobs", "2", "features/numbers", "dpmf-ratings"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=root)
     assert done.returncode == 0
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in done.stdout.splitlines() if "│" in line]
@@ -227,7 +227,7 @@ def test_audits_run_by_themselves_and_end_with_a_table() -> None:
     assert [row[-1] for row in rows] == ["published claim refuted", "consistent"]
     assert [row[1:3] for row in rows] == [["0.1", "-"], ["2.5", "2.5"]]
     assert "2/2" in done.stderr
-    unknown = dprec(root, "audit-mechanisms", "nothing")
+    unknown = dprec(root, "mechanisms", "nothing")
     assert unknown.stderr.startswith("dprec: audits: there is no 'nothing'; known: ae, dipsgnn, ")
 
 

@@ -74,16 +74,16 @@ def test_a_damaged_list_of_files_is_not_checked_out(finished: Project, listing: 
     assert (finished.root / DOWNLOADED).read_text() == "download@demo"
 
 
-def test_verify_removes_all_that_is_damaged_and_the_next_run_has_all_of_it(seen: Project) -> None:
-    def verify() -> list[str]:
+def test_scrub_removes_all_that_is_damaged_and_the_next_run_has_all_of_it(seen: Project) -> None:
+    def scrub() -> list[str]:
         with open_project() as project:
-            return project.verify()
+            return project.scrub()
 
-    assert verify() == []
+    assert scrub() == []
     object_ = cached(seen, "train@a")
     rot(object_)
     rot(seen.root / "data/runs/demo/b/index.html")
-    verified = seen.dprec("verify")
+    verified = seen.dprec("scrub")
     assert [line.partition(":")[0] for line in verified.stdout.splitlines()] == [
         object_.relative_to(seen.root).as_posix(),
         "data/runs/demo/b",
@@ -91,7 +91,7 @@ def test_verify_removes_all_that_is_damaged_and_the_next_run_has_all_of_it(seen:
     assert verified.stderr == "dprec: 2 damaged and removed; `dprec run SUITE` restores them or computes them again\n"
     assert verified.returncode == 1
     assert cached(seen, "train@a")  # again, from the output
-    assert verify() == []
+    assert scrub() == []
     assert run(seen) == []  # all from the cache
     assert (seen.root / "data/runs/demo/b/index.html").read_text() == "train@b"
 
@@ -159,8 +159,8 @@ def test_the_remedy_for_a_file_that_is_not_the_one_that_was_checked_works(finish
         assert finished.dvc(*train) != 0
     refused = finished.call("python", "checked.py", "train@demo", "data/model")
     assert refused.stderr.startswith("data/processed/demo: not the file that was checked; run ")
-    verify, repro = refused.stderr.split("`")[1::2]
-    finished.dprec(*verify.split()[1:])
+    scrub, repro = refused.stderr.split("`")[1::2]
+    finished.dprec(*scrub.split()[1:])
     assert finished.dvc(*repro.split()[1:]) == 0
     assert finished.dvc(*train) == 0
     assert (finished.root / "data/model").read_text() == "the data"

@@ -283,7 +283,7 @@ def test_a_release_that_was_not_checked_is_refused(fresh: Path) -> None:
     rows = tiny_embeddings.vectors(NOISE, "base", 0)["left"]
     tiny_embeddings.release(fresh, NOISE, "base", 0, "left", 2 * rows)
     with pytest.raises(
-        DataError, match=r"left/seed-0\.parquet: not the file that was checked; run `dprec verify`, then `dvc repro"
+        DataError, match=r"left/seed-0\.parquet: not the file that was checked; run `dprec scrub`, then `dvc repro"
     ):
         attack_embeddings.main(NOISE)
     tiny_embeddings.path(NOISE, "base", 0, "left").unlink()

@@ -203,7 +203,7 @@ def test_data_count_as_checked_only_by_a_check_that_passed_on_these_very_files(v
     [
         (DataError("u.data:7: rating 6\nis not in 1..5"), 1, "stage demo: u.data:7: rating 6 is not in 1..5"),
         (PrivacyError("epsilon is 0"), 1, "stage demo: epsilon is 0"),
-        (DataError("x: gone; run train again"), 1, "stage demo: x: gone; run train again: `dprec verify` .*"),
+        (DataError("x: gone; run train again"), 1, "stage demo: x: gone; run train again: `dprec scrub` .*"),
         (
             OSError(errno.ENOSPC, "No space left", "data/raw/x"),
             1,
