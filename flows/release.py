@@ -50,6 +50,7 @@ def make(
     users: Annotated[int | None, typer.Option(min=1, help="How many there are, if that is public.")] = None,
     model: ModelName = "svd",
     evaluate: Annotated[bool, typer.Option("--evaluate", help="Estimate utility, privately.")] = False,
+    audited: Annotated[bool, typer.Option("--audit", help="Audit the code; writes nothing if ε is refuted.")] = False,
     research_noise: Annotated[
         int | None, typer.Option(min=0, metavar="SEED", help="For experiments: noise that SEED undoes.")
     ] = None,
@@ -62,7 +63,7 @@ def make(
 
     if out.exists():
         raise ConfigurationError(f"--out {out}: is there already, and a second release adds up; choose a new folder")
-    wanted = Wanted(epsilon, delta, users, _model(model), evaluate, research_noise)  # type: ignore[arg-type]
+    wanted = Wanted(epsilon, delta, users, _model(model), evaluate, audited, research_noise)  # type: ignore[arg-type]
     names = names_of({"user": user_column, "item": item_column})
     names.require([ratings] if catalogue is None else [ratings, catalogue])
     given = reading.interactions(ratings, "interactions", names).rows

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
 import polars as pl
 from scipy.sparse import csr_array
 
-from tasks.errors import ConfigurationError
+from tasks.errors import ConfigurationError, PrivacyError
 from tasks.privacy import noise
-from tasks.release import making, models, rule, utility
+from tasks.release import audit, making, models, rule, utility
 from tasks.release.making import Budget, Release
 from tasks.release.models import Kind, Model
 from tasks.release.sums import Rows
@@ -27,6 +28,7 @@ class Wanted:
     users: int | None
     model: Kind
     evaluate: bool
+    audited: bool
     seed: int | None
     """Of research noise; None: secure noise."""
 
@@ -69,10 +71,12 @@ def rows_of(pairs: pl.DataFrame, items: list[str]) -> tuple[Rows, list[str]]:
 
 
 def build(rows: Rows, wanted: Wanted, conditions: list[str]) -> Built:
-    """Spend the budget on one release of the rows, fit a model, and estimate what it is good for if that is asked."""
-    secret = wanted.seed is None
-    rng = noise.generator(wanted.seed or 0, wanted.epsilon, "dprec release", secure=secret)
-    budget = Budget(wanted.epsilon, wanted.delta, rng)
+    """Spend the budget on one release of the rows, fit a model, and estimate what it is good for if that is asked.
+
+    Raises:
+        PrivacyError: the audit shows a larger ε than was asked for.
+    """
+    budget = _budget(wanted, "release")
     kept, used, held = 0.0, rows, None
     if wanted.evaluate:
         kept = utility.SHARE
@@ -84,7 +88,26 @@ def build(rows: Rows, wanted: Wanted, conditions: list[str]) -> Built:
     if held is not None:
         compared = [model] if model.kind == "popularity" else [model, models.fit(release, "popularity")]
         estimated = utility.estimate(used, held, compared, budget)
-    return Built(release, model, _ledger(wanted, budget, release, model, estimated, conditions))
+    ledger = _ledger(wanted, budget, release, model, estimated, conditions)
+    return Built(release, model, ledger | {"audit": _audit(wanted, release) if wanted.audited else None})
+
+
+def _budget(wanted: Wanted, use: str) -> Budget:
+    """A new budget, with noise of its own."""
+    rng = noise.generator(wanted.seed or 0, wanted.epsilon, "dprec release", use, secure=wanted.seed is None)
+    return Budget(wanted.epsilon, wanted.delta, rng)
+
+
+def _audit(wanted: Wanted, release: Release) -> dict[str, Any]:
+    """Bounds by the kind of canary; what is audited gets the head's size and the number of users of the release."""
+    uses = count()
+    seed = secrets.randbits(63) if wanted.seed is None else wanted.seed
+    size, users = len(release.head), round(release.n_users)
+    bounds = audit.audit(size, users, lambda: _budget(wanted, f"audit {next(uses)}"), seed)
+    if refuted := audit.exceeds(bounds, wanted.epsilon):
+        shown = ", ".join(f"{kind} {bounds[kind]}" for kind in refuted)
+        raise PrivacyError(f"the audit refutes ε = {wanted.epsilon:g}, and nothing was written: {shown}")
+    return {"confidence": audit.CONFIDENCE, "canaries": bounds}
 
 
 def _ledger(
@@ -129,5 +152,4 @@ def _ledger(
         },
         "model": model.kind,
         "utility": None if estimated is None else {"ndcg": estimated.means, "deviation": estimated.deviation},
-        "audit": None,
     }

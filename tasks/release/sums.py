@@ -7,13 +7,13 @@ precision are exact: they do not depend on the order of users, nor on how these 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-Rows = csr_array[Any, tuple[int, int]]
+Rows: TypeAlias = csr_array
 """Users x items, 1 where a user has an item."""
 BITS = 24
 MOST_USERS = 2**28
