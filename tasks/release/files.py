@@ -23,7 +23,7 @@ SCALARS = ("counts_scale", "pairs_scale", "n_users")
 def save_release(folder: Path, release: Release, items: list[str], marks: dict[str, str]) -> None:
     """Write `release.safetensors`; marks: what else whoever fits it must see, such as where its noise came from."""
     arrays = {name: np.array(getattr(release, name)) for name in ("counts", "head", "pairs", *SCALARS)}
-    save_file(arrays | {"items": _packed(items)}, folder / RELEASE, metadata=marks)
+    save_file(arrays | {"items": _packed(items)}, folder / RELEASE, metadata=_metadata(marks))
 
 
 def load_release(folder: Path) -> tuple[Release, list[str], dict[str, str]]:
@@ -45,7 +45,7 @@ def save_model(folder: Path, model: Model, items: list[str], marks: dict[str, st
     """Write `model.safetensors`."""
     arrays = {"counts": model.counts, "head": model.head, "items": _packed(items), **model.arrays}
     contiguous = {name: np.ascontiguousarray(value) for name, value in arrays.items()}
-    save_file(contiguous, folder / MODEL, metadata=marks | {"model": model.kind})
+    save_file(contiguous, folder / MODEL, metadata=_metadata(marks | {"model": model.kind}))
 
 
 def load(folder: Path | str) -> Recommender:
@@ -68,9 +68,18 @@ def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
         raise DataError(f"{path}: no such file; `dprec release` writes it")
     try:
         with safe_open(path, "numpy") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
-    except SafetensorError as error:
+            return {name: file.get_tensor(name) for name in file.keys()}, _marks(file.metadata())  # noqa: SIM118
+    except (SafetensorError, ValueError) as error:
         raise DataError(f"{path}: not readable ({error})") from None
+
+
+def _metadata(marks: dict[str, str]) -> dict[str, str]:
+    """One entry, since safetensors write several in any order."""
+    return {"dprec": json.dumps(marks)}
+
+
+def _marks(metadata: dict[str, str] | None) -> dict[str, str]:
+    return {str(name): str(value) for name, value in json.loads((metadata or {}).get("dprec", "{}")).items()}
 
 
 def _packed(items: list[str]) -> NDArray[np.uint8]:

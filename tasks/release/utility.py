@@ -47,7 +47,9 @@ def estimate(rows: Rows, held: Rows, models: Sequence[Model], budget: Budget) ->
     sensitivity = float(np.nextafter(np.sqrt(len(models) + COUNTED**2), np.inf))
     noisy = budget.spend("utility", sums, sensitivity, min(SHARE, budget.left))
     n = max(float(noisy[-1]) / COUNTED, 1.0)
-    means = {model.kind: float(np.clip(total / n, 0, 1)) for model, total in zip(models, noisy, strict=False)}
+    means: dict[str, float] = {
+        model.kind: float(np.clip(total / n, 0, 1)) for model, total in zip(models, noisy, strict=False)
+    }
     return Utility(means, budget.blocks[-1].scale / n)
 
 

@@ -107,7 +107,7 @@ def test_a_seed_gives_the_same_bytes_and_says_so_everywhere(made: Path) -> None:
 
 
 def test_an_audit_that_refutes_writes_nothing(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(noise, "add_gaussian", lambda rng, name, value, std, *, sensitivity: value)
+    monkeypatch.setattr(noise, "add_gaussian", lambda _rng, _name, value, *_scale, **_sensitivity: value)
     done = call(made, "ratings.csv", "--epsilon", "1", "--audit", "--out", "refuted")
     assert done.returncode == 1
     assert not (made / "refuted").exists()
