@@ -110,5 +110,5 @@ def _bounds(scores: NDArray[np.float64], included: NDArray[np.bool_], delta: flo
         provable = max(provable, one_run.lower_bound(m, r, r, delta, confidence))
         mu = max(mu, gaussian_runs.f_dp(m, r, correct, confidence))
     distance = gaussian_runs.separation(scores, included, CONFIDENCE)
-    found = {"steinke": steinke, "f_dp": gaussian_runs.epsilon_of(mu, delta)}
-    return {"canaries": m, **found, "gaussian": gaussian_runs.epsilon_of(distance, delta), "provable": provable}
+    proved = {"steinke": steinke, "f_dp": gaussian_runs.epsilon_of(mu, delta)}
+    return {"canaries": m, **proved, "gaussian": gaussian_runs.epsilon_of(distance, delta), "provable": provable}

@@ -37,11 +37,11 @@ def slow_pairs(rows: csr_array, m: int) -> NDArray[np.float64]:
 
 
 @settings(max_examples=60, deadline=None)
-@given(users=sets, one=st.sets(st.integers(0, SIZE - 1)), m=st.sampled_from([2, 3, 10]))
+@given(users=sets, row=st.sets(st.integers(0, SIZE - 1)), m=st.sampled_from([2, 3, 10]))
 def test_a_user_more_moves_both_sums_by_no_more_than_the_sensitivity(
-    users: list[set[int]], one: set[int], m: int
+    users: list[set[int]], row: set[int], m: int
 ) -> None:
-    fewer, more = rows_of(users), rows_of([*users, one])
+    fewer, more = rows_of(users), rows_of([*users, row])
     assert np.linalg.norm(sums.counts(more, m) - sums.counts(fewer, m)) <= sums.counts_sensitivity(m)
     assert np.linalg.norm(sums.pairs(more, m) - sums.pairs(fewer, m)) <= sums.pairs_sensitivity(m)
 
