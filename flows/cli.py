@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from flows import audit, data, settings
+from flows import audit, data, release, settings
 from flows.stopping import as_usual, end_on_signal
 from tasks.errors import ByHandError, ConfigurationError, DataError, DprecError
 from tasks.stages.common import private
@@ -33,6 +33,7 @@ Wait = Annotated[bool, typer.Option("--wait", help="Wait for another run in this
 
 
 app.add_typer(audit.app, name="audit", rich_help_panel=AUDIT)
+app.add_typer(release.app, name="release", rich_help_panel=OWN)
 app.add_typer(data.app, name="data", rich_help_panel=OWN)
 
 
@@ -53,7 +54,7 @@ def common(
         os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "DEBUG")
     if context.invoked_subcommand not in ("run", "schedule"):  # they set what stops them
         as_usual()
-    if context.invoked_subcommand == "audit":
+    if context.invoked_subcommand in ("audit", "release"):
         private()  # what it writes has rows of users, or names them
         return
     context.obj = Path.cwd()  # from which paths are given

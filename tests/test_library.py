@@ -16,10 +16,10 @@ import pytest
 import dprec
 from tests.parameters import ROOT
 
-MODULES = ("accounting", "attacks", "audits", "mechanisms", "metrics")
+MODULES = ("accounting", "attacks", "audits", "mechanisms", "metrics", "release")
 PIPELINE = (
     *("dask", "dgl", "distributed", "dvc", "fastapi", "filelock", "fsspec", "great_expectations", "httpx", "pandas"),
-    *("prefect", "psutil", "safetensors", "tenacity", "yaml"),
+    *("prefect", "psutil", "tenacity", "yaml"),
 )
 """What `dprec[audit]` does not bring."""
 ALONE = """

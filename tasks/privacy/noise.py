@@ -16,14 +16,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from tasks.privacy import controls, keyed, secure
 from tasks.privacy.secure import SecureGenerator
+
+if TYPE_CHECKING:
+    import torch
 
 Mode = Literal["research", "secure"]
 Law = Literal["gaussian", "laplace", "discrete laplace", "exponential", "binomial", "uniform"]
@@ -204,6 +206,8 @@ def gaussian_by_key(
     key: tuple[int, ...], release: str, std: float, ids: NDArray[np.integer], width: int
 ) -> torch.Tensor:
     """(n, width) float32, a function of release, key and (n,) ids alone: see `tasks.privacy.keyed`."""
+    import torch  # who draws into arrays need not load it
+
     secure.check_scale("gaussian", std)
     drawn = keyed.normals((_release_key(release), *key), ids, width)
     return torch.from_numpy(_record(release, "gaussian", std, drawn)) * std
@@ -213,6 +217,8 @@ def gaussian_streams(
     key: tuple[int, ...], release: str, std: float, ids: NDArray[np.uint64], counts: NDArray[np.integer], width: int
 ) -> torch.Tensor:
     """(Σ counts, width) float32: counts[i] rows for each of (n,) ids, a function of release, key and id alone."""
+    import torch  # who draws into arrays need not load it
+
     secure.check_scale("gaussian", std)
     drawn = keyed.streams((_release_key(release), *key), ids, counts, width)
     return torch.from_numpy(_record(release, "gaussian", std, drawn)) * std

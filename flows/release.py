@@ -1,0 +1,144 @@
+"""`dprec release`: a private recommender from a table of interactions. Needs no project folder."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from flows.audit import ItemColumn, UserColumn, names_of
+from tasks.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from tasks.external.reading import Names
+    from tasks.release.building import Built
+
+MODELS = ("svd", "ease", "knn", "als")
+
+
+class _WithDefault(TyperGroup):
+    """What names no subcommand is `make`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in {*self.commands, "-h", "--help"}:
+            args = ["make", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=_WithDefault,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="Make a private release of interactions, fit recommenders from it, and serve lists.\n\n"
+    "`dprec release ratings.csv --epsilon 1 --catalogue items.csv --out FOLDER` makes one (`make`).",
+)
+Folder = Annotated[Path, typer.Argument(help="What --out was.", show_default=False)]
+ModelName = Annotated[str, typer.Option("--model", help="svd, ease, knn or als.")]
+
+
+@app.command()
+def make(
+    ratings: Annotated[Path, typer.Argument(help="User and item, CSV or Parquet.", show_default=False)],
+    epsilon: Annotated[float, typer.Option(help="Budget of each user for everything.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="New folder.", show_default=False)],
+    catalogue: Annotated[Path | None, typer.Option(help="All items, known without the ratings: item.")] = None,
+    delta: Annotated[float, typer.Option(help="Chosen without the data.")] = 1e-6,
+    users: Annotated[int | None, typer.Option(min=1, help="How many there are, if that is public.")] = None,
+    model: ModelName = "svd",
+    evaluate: Annotated[bool, typer.Option("--evaluate", help="Estimate utility, privately.")] = False,
+    audited: Annotated[bool, typer.Option("--audit", help="Audit the code; writes nothing if ε is refuted.")] = False,
+    research_noise: Annotated[
+        int | None, typer.Option(min=0, metavar="SEED", help="For experiments: noise that SEED undoes.")
+    ] = None,
+    user_column: UserColumn = None,
+    item_column: ItemColumn = None,
+) -> None:
+    """Make a private release: the default command."""
+    from tasks.external import reading
+    from tasks.release.building import Wanted, build, rows_of
+
+    if out.exists():
+        raise ConfigurationError(f"--out {out}: is there already, and a second release adds up; choose a new folder")
+    wanted = Wanted(epsilon, delta, users, _model(model), evaluate, audited, research_noise)  # type: ignore[arg-type]
+    names = names_of({"user": user_column, "item": item_column})
+    names.require([ratings] if catalogue is None else [ratings, catalogue])
+    given = reading.interactions(ratings, "interactions", names).rows
+    items = given["item"].unique().sort().to_list() if catalogue is None else _catalogue(catalogue, names)
+    rows, _ = rows_of(given, items)
+    print(f"{rows.shape[0]:,} users, {len(items):,} items, {rows.nnz:,} interactions", file=sys.stderr)
+    _write(build(rows, wanted, ["catalogue-seen"] if catalogue is None else []), items, out)
+
+
+@app.command()
+def fit(
+    folder: Folder,
+    model: ModelName,
+    ridge: Annotated[float | None, typer.Option(min=1e-9, help="Of EASE.")] = None,
+) -> None:
+    """Fit another model from release.safetensors alone: without data, at no cost."""
+    from tasks.release import files, models
+
+    if ridge is not None and model != "ease":
+        raise ConfigurationError("--ridge is of --model ease alone")
+    release, items, marks = files.load_release(folder)
+    fitted = models.fit(release, _model(model), ridge)  # type: ignore[arg-type]
+    files.save_model(folder, fitted, items, marks)
+    print(f"{folder / files.MODEL}: {fitted.kind}")
+
+
+@app.command()
+def recommend(
+    folder: Folder,
+    own: Annotated[Path, typer.Option("--for", help="Rows of whoever gets lists: user, item.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="CSV: user, item, rank.", show_default=False)],
+    k: Annotated[int, typer.Option("--k", min=1, help="Items of a list.")] = 20,
+    user_column: UserColumn = None,
+    item_column: ItemColumn = None,
+) -> None:
+    """Write lists for users' own rows: own items are left out, ids are those of the table."""
+    from tasks.external import reading
+    from tasks.release import files
+    from tasks.release.building import rows_of
+    from tasks.release.serving import table
+
+    served = files.load(folder)
+    names = names_of({"user": user_column, "item": item_column})
+    names.require([own])
+    rows, ids = rows_of(reading.interactions(own, "own rows", names).rows, list(served.items))
+    table(served, rows, ids, k).write_csv(out)
+    print(f"{out}: {len(ids):,} lists")
+
+
+def _model(name: str) -> str:
+    if name not in MODELS:
+        raise ConfigurationError(f"--model {name}: is none of {', '.join(MODELS)}")
+    return name
+
+
+def _catalogue(path: Path, names: Names) -> list[str]:
+    """The items of a catalogue in its order, each once."""
+    from tasks.external import reading
+
+    column = str(reading.role_column(path, "item", names))
+    rows = reading.rows_of(path, {column: reading.Column("id")})
+    return [str(item) for item in rows[column].unique(maintain_order=True)]
+
+
+def _write(built: Built, items: list[str], out: Path) -> None:
+    """Write the folder in one rename, and say what was done."""
+    from tasks.pages import release as page
+    from tasks.release import files
+    from tasks.stages.common import atomic_write
+
+    with atomic_write(out) as place:
+        place.mkdir()
+        files.save_release(place, built.release, items, built.marks)
+        files.save_model(place, built.model, items, built.marks)
+        (place / files.LEDGER).write_text(json.dumps(built.ledger, indent=2) + "\n", encoding="utf-8")
+        (place / files.CARD).write_text(page.card(built.ledger), encoding="utf-8")
+    written = [str(out / name) for name in (files.RELEASE, files.MODEL, files.LEDGER, files.CARD)]
+    print(page.paragraph(built.ledger, written))

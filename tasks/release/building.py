@@ -1,0 +1,155 @@
+"""From a table of interactions to everything that leaves the building, as data: release, model, ledger."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy.sparse import csr_array
+
+from tasks.errors import ConfigurationError, PrivacyError
+from tasks.privacy import noise
+from tasks.release import audit, making, models, rule, utility
+from tasks.release.making import Budget, Release
+from tasks.release.models import Kind, Model
+from tasks.release.sums import Rows
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a release is asked for."""
+
+    epsilon: float
+    delta: float
+    users: int | None
+    model: Kind
+    evaluate: bool
+    audited: bool
+    seed: int | None
+    """Of research noise; None: secure noise."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.epsilon < float("inf"):
+            raise ConfigurationError(f"--epsilon must be a positive number (is {self.epsilon:g})")
+        if not 0 < self.delta < 1:
+            raise ConfigurationError(f"--delta must be between 0 and 1 (is {self.delta:g})")
+
+
+@dataclass(frozen=True)
+class Built:
+    """A release, the model that was asked for, and what was done, in ids and numbers."""
+
+    release: Release
+    model: Model
+    ledger: dict[str, Any]
+
+    @property
+    def marks(self) -> dict[str, str]:
+        """What every file of it says."""
+        return {
+            "noise": self.ledger["noise"],
+            "epsilon": repr(self.ledger["epsilon"]),
+            "delta": repr(self.ledger["delta"]),
+        }
+
+
+def rows_of(pairs: pl.DataFrame, items: list[str]) -> tuple[Rows, list[str]]:
+    """Users x catalogue from columns `user` and `item`, repeated pairs once, others' items dropped; ids of users.
+
+    A row depends on that user's interactions alone: nobody is dropped for others' sake, and no item for being rare.
+    """
+    places = pl.DataFrame({"item": items, "place": np.arange(len(items), dtype=np.int64)})
+    ids = pairs["user"].unique().sort()
+    users = pl.DataFrame({"user": ids, "row": np.arange(len(ids), dtype=np.int64)})
+    known = pairs.select("user", "item").unique().join(places, on="item").join(users, on="user")
+    where = (known["row"].to_numpy(), known["place"].to_numpy())
+    return csr_array((np.ones(len(known), np.int8), where), shape=(len(ids), len(items))), ids.to_list()
+
+
+def build(rows: Rows, wanted: Wanted, conditions: list[str]) -> Built:
+    """Spend the budget on one release of the rows, fit a model, and estimate what it is good for if that is asked.
+
+    Raises:
+        PrivacyError: the audit shows a larger ε than was asked for.
+    """
+    budget = _budget(wanted, "release")
+    kept, used, held = 0.0, rows, None
+    if wanted.evaluate:
+        kept = utility.SHARE
+        coins = np.random.default_rng(secrets.randbits(128) if wanted.seed is None else [wanted.seed, 1])
+        used, held = utility.split(rows, coins)
+    release = making.make(used, budget, users=wanted.users, kept=kept)
+    model = models.fit(release, wanted.model)
+    estimated = None
+    if held is not None:
+        compared = [model] if model.kind == "popularity" else [model, models.fit(release, "popularity")]
+        estimated = utility.estimate(used, held, compared, budget)
+    ledger = _ledger(wanted, budget, release, model, estimated, conditions)
+    return Built(release, model, ledger | {"audit": _audit(wanted, release) if wanted.audited else None})
+
+
+def _budget(wanted: Wanted, use: str) -> Budget:
+    """A new budget, with noise of its own."""
+    rng = noise.generator(wanted.seed or 0, wanted.epsilon, "dprec release", use, secure=wanted.seed is None)
+    return Budget(wanted.epsilon, wanted.delta, rng)
+
+
+def _audit(wanted: Wanted, release: Release) -> dict[str, Any]:
+    """Bounds by the kind of canary; what is audited gets the head's size and the number of users of the release."""
+    uses = count()
+    seed = secrets.randbits(63) if wanted.seed is None else wanted.seed
+    size, users = len(release.head), round(release.n_users)
+    bounds = audit.audit(size, users, lambda: _budget(wanted, f"audit {next(uses)}"), seed)
+    if refuted := audit.exceeds(bounds, wanted.epsilon):
+        shown = ", ".join(f"{kind} {bounds[kind]}" for kind in refuted)
+        raise PrivacyError(f"the audit refutes ε = {wanted.epsilon:g}, and nothing was written: {shown}")
+    return {"confidence": audit.CONFIDENCE, "canaries": bounds}
+
+
+def _ledger(
+    wanted: Wanted,
+    budget: Budget,
+    release: Release,
+    model: Model,
+    estimated: utility.Utility | None,
+    conditions: list[str],
+) -> dict[str, Any]:
+    """ids and numbers alone: what was released, of what unit, and what follows for it."""
+    blocks = [
+        {
+            "statistic": block.statistic,
+            "numbers": block.numbers,
+            "sensitivity": block.sensitivity,
+            "scale": block.scale,
+            "event": block.event.model_dump(),
+        }
+        for block in budget.blocks
+    ]
+    return {
+        "unit": "user",
+        "neighbouring": "add-or-remove",
+        "guarantee": "joint",
+        "epsilon": max(wanted.epsilon, budget.spent()),
+        "delta": wanted.delta,
+        "accounted_epsilon": budget.spent(),
+        "composition": "gaussian",
+        "noise": "secure" if wanted.seed is None else "research",
+        "seed": wanted.seed,
+        "conditions": conditions + (["users-public"] if wanted.users is not None else []),
+        "blocks": blocks,
+        "rule": {
+            "users": release.n_users,
+            "sigma": budget.sigma,
+            "catalogue": len(release.counts),
+            "head": len(release.head),
+            "paired": rule.PAIRED,
+            "counted": rule.COUNTED,
+            "rank": min(rule.RANK, len(release.head)),
+        },
+        "model": model.kind,
+        "utility": None if estimated is None else {"ndcg": estimated.means, "deviation": estimated.deviation},
+    }

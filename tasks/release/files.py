@@ -1,0 +1,90 @@
+"""A release and its models as safetensors: arrays, and the ids of the catalogue as text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from tasks.errors import DataError
+from tasks.release.making import Release
+from tasks.release.models import Kind, Model
+from tasks.release.serving import Recommender
+
+RELEASE, MODEL, LEDGER, CARD = "release.safetensors", "model.safetensors", "ledger.json", "card.html"
+SCALARS = ("counts_scale", "pairs_scale", "n_users")
+
+
+def save_release(folder: Path, release: Release, items: list[str], marks: dict[str, str]) -> None:
+    """Write `release.safetensors`; marks: what else whoever fits it must see, such as where its noise came from."""
+    arrays = {name: np.array(getattr(release, name)) for name in ("counts", "head", "pairs", *SCALARS)}
+    save_file(arrays | {"items": _packed(items)}, folder / RELEASE, metadata=_metadata(marks))
+
+
+def load_release(folder: Path) -> tuple[Release, list[str], dict[str, str]]:
+    """What `save_release` wrote; it opens no other file.
+
+    Raises:
+        DataError: there is no such file, or it is none.
+    """
+    arrays, marks = _read(folder / RELEASE)
+    try:
+        items = _unpacked(arrays.pop("items"))
+        scalars = {name: float(arrays.pop(name)) for name in SCALARS}
+        return Release(**arrays, **scalars), items, marks  # type: ignore[arg-type]
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{folder / RELEASE}: not a release of `dprec release`") from error
+
+
+def save_model(folder: Path, model: Model, items: list[str], marks: dict[str, str]) -> None:
+    """Write `model.safetensors`."""
+    arrays = {"counts": model.counts, "head": model.head, "items": _packed(items), **model.arrays}
+    contiguous = {name: np.ascontiguousarray(value) for name, value in arrays.items()}
+    save_file(contiguous, folder / MODEL, metadata=_metadata(marks | {"model": model.kind}))
+
+
+def load(folder: Path | str) -> Recommender:
+    """The recommender of a folder that `dprec release` wrote: `.recommend(items, k)`.
+
+    Raises:
+        DataError: the folder has no model.
+    """
+    path = Path(folder) / MODEL
+    arrays, marks = _read(path)
+    kind = marks.get("model", "")
+    if kind not in get_args(Kind) or not {"items", "counts", "head"} <= arrays.keys():
+        raise DataError(f"{path}: not a model of `dprec release`")
+    items, counts, head = _unpacked(arrays.pop("items")), arrays.pop("counts"), arrays.pop("head")
+    return Recommender(Model(kind, counts, head, arrays), items)  # type: ignore[arg-type]
+
+
+def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+    if not path.is_file():
+        raise DataError(f"{path}: no such file; `dprec release` writes it")
+    try:
+        with safe_open(path, "numpy") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, _marks(file.metadata())  # noqa: SIM118
+    except (SafetensorError, ValueError) as error:
+        raise DataError(f"{path}: not readable ({error})") from None
+
+
+def _metadata(marks: dict[str, str]) -> dict[str, str]:
+    """One entry, since safetensors write several in any order."""
+    return {"dprec": json.dumps(marks)}
+
+
+def _marks(metadata: dict[str, str] | None) -> dict[str, str]:
+    return {str(name): str(value) for name, value in json.loads((metadata or {}).get("dprec", "{}")).items()}
+
+
+def _packed(items: list[str]) -> NDArray[np.uint8]:
+    return np.frombuffer(json.dumps(items, ensure_ascii=False).encode(), np.uint8).copy()
+
+
+def _unpacked(array: NDArray[np.uint8]) -> list[str]:
+    return [str(item) for item in json.loads(array.tobytes().decode())]

@@ -1,0 +1,137 @@
+"""Makes a release: each block is a sum over users with Gaussian noise, and what follows a block is decided by it alone.
+
+Shares ρ of 1/σ² add up to 1, whatever a block before decided, so all blocks together are one Gaussian release of noise
+multiplier σ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.privacy import noise
+from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.ledger import Event
+from tasks.release import rule, sums
+from tasks.release.sums import Rows
+
+SHARE_OF_USERS = 0.001
+"""Of the budget, for the number of users where none is public."""
+FEWEST_USERS = 10.0
+Statistic = Literal["users", "counts", "pairs", "utility"]
+
+
+@dataclass(frozen=True)
+class Block:
+    """One Gaussian release: `scale` is the standard deviation of its noise."""
+
+    statistic: Statistic
+    numbers: int
+    sensitivity: float
+    scale: float
+
+    @property
+    def event(self) -> Event:
+        """For the accountant."""
+        return Event(kind="gaussian", parameters={"noise_multiplier": self.scale / self.sensitivity})
+
+
+@dataclass
+class Budget:
+    """What is to be spent, and the blocks that it went to."""
+
+    epsilon: float
+    delta: float
+    rng: np.random.Generator = field(repr=False)
+    blocks: list[Block] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        from dp_accounting import get_sigma_gaussian
+
+        self.sigma = float(get_sigma_gaussian(self.epsilon, self.delta))
+        self.left = 1.0
+
+    def spend(
+        self, statistic: Statistic, value: NDArray[np.float64], sensitivity: float, share: float
+    ) -> NDArray[np.float64]:
+        """A sum with the noise that a share of the budget affords; the block is recorded before it is drawn.
+
+        Raises:
+            ValueError: the share is not positive, or more than what is left.
+        """
+        if not 0 < share <= self.left + 1e-12:
+            raise ValueError(f"a share must be above 0 and at most what is left, {self.left:.4g} (is {share:.4g})")
+        self.left -= share
+        scale = self.sigma * sensitivity / math.sqrt(share)
+        self.blocks.append(Block(statistic, value.size, sensitivity, scale))
+        return noise.add_gaussian(self.rng, statistic, value, scale, sensitivity=sensitivity)
+
+    def spent(self) -> float:
+        """ε of all blocks at δ, composed as Gaussian releases (Rényi orders would say more than was spent)."""
+        return spent(self.blocks, self.delta)
+
+
+def spent(blocks: Sequence[Block], delta: float) -> float:
+    """The ε at `delta` of all blocks together."""
+    epsilon = account([block.event for block in blocks], delta).epsilon
+    if epsilon is None:
+        raise ValueError("blocks without a finite ε")
+    return epsilon
+
+
+@dataclass(frozen=True)
+class Release:
+    """Everything that was released of the users' rows, with its scales: all models are made of it."""
+
+    counts: NDArray[np.float64]
+    """(n_items,) noisy."""
+    head: NDArray[np.int64]
+    """(H,) items with pairs, in the order of the catalogue; none where there are counts alone."""
+    pairs: NDArray[np.float64]
+    """(H (H - 1) / 2,) noisy, of i < j."""
+    counts_scale: float
+    pairs_scale: float
+    n_users: float
+    """Public, or released with noise."""
+
+
+def make(rows: Rows, budget: Budget, *, users: int | None, kept: float = 0.0, head: int | None = None) -> Release:
+    """Spend a budget on counts and pairs.
+
+    Args:
+        rows: users x catalogue, without what is held out.
+        users: the number of users if that is public; None: it is released.
+        kept: share of the budget that is left for later blocks.
+        head: number of items with pairs, of the audit; None: by the rule.
+
+    Raises:
+        ValueError: as `Budget.spend`.
+    """
+    n = float(users) if users is not None else _users(rows, budget)
+    available = budget.left - kept
+    share = available * rule.share_of_counts(n, budget.sigma)
+    sensitivity = sums.counts_sensitivity(rule.COUNTED)
+    exact = sums.counts(rows, rule.COUNTED)
+    counts = budget.spend("counts", exact, sensitivity, share)
+    scale, rho = budget.blocks[-1].scale, (share, available - share)
+    size = rule.head_size(counts, n, budget.sigma, rho) if head is None else head
+    if head is None and (size < 2 or rule.signal(counts, n, budget.sigma, size, rho) < rule.COUNTS_ALONE):
+        again = budget.spend("counts", exact, sensitivity, rho[1])
+        counts = (rho[0] * counts + rho[1] * again) / available
+        scale = budget.sigma * sensitivity / math.sqrt(available)
+        return Release(counts, np.empty(0, np.int64), np.empty(0), scale, 1.0, n)
+    chosen = np.sort(np.argsort(-counts, kind="stable")[:size]).astype(np.int64)
+    upper = budget.spend(
+        "pairs", sums.pairs(rows[:, chosen].tocsr(), rule.PAIRED), sums.pairs_sensitivity(rule.PAIRED), rho[1]
+    )
+    return Release(counts, chosen, upper, scale, budget.blocks[-1].scale, n)
+
+
+def _users(rows: Rows, budget: Budget) -> float:
+    n = budget.spend("users", np.array([float(rows.shape[0])]), 1.0, SHARE_OF_USERS)
+    return max(float(n[0]), FEWEST_USERS)

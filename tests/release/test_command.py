@@ -1,0 +1,138 @@
+"""`dprec release` from files to lists: what it writes, what it reads, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import numpy as np
+import pytest
+
+import dprec
+from dprec import release
+from tasks.errors import DataError
+from tasks.privacy import noise
+from tasks.release import files
+from tests.command import dprec as command
+from tests.parameters import ROOT
+
+Run = Callable[..., CompletedProcess[str]]
+FILES = {files.RELEASE, files.MODEL, files.LEDGER, files.CARD}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with ratings, a catalogue with an item that nobody has, and a release with everything."""
+    folder = tmp_path_factory.mktemp("release")
+    rng = np.random.default_rng(0)
+    pairs = [
+        (f"u{u}", f"i{i}") for u in range(400) for i in range(130) if rng.random() < (0.6 if i % 2 == u % 2 else 0.1)
+    ]
+    text = "customer,product\n" + "\n".join(map(",".join, pairs)) + "\n"
+    (folder / "ratings.csv").write_text(text)
+    (folder / "items.csv").write_text("item\n" + "\n".join(f"i{i}" for i in range(131)) + "\n")
+    done = call(
+        folder, "ratings.csv", "--epsilon", "8", "--catalogue", "items.csv", "--evaluate", "--audit", "--out", "out"
+    )
+    assert done.returncode == 0, done.stderr
+    (folder / "said.txt").write_text(done.stdout)
+    return folder
+
+
+def call(folder: Path, *arguments: str) -> CompletedProcess[str]:
+    return command(folder, "release", *arguments)
+
+
+def test_the_folder_has_what_may_leave_the_building_and_nothing_else(made: Path) -> None:
+    assert {path.name for path in (made / "out").iterdir()} == FILES
+    for path in (made / "out").iterdir():
+        content = path.read_bytes()
+        assert b"u399" not in content, path
+    ledger = json.loads((made / "out" / files.LEDGER).read_text())
+    assert (ledger["noise"], ledger["conditions"], ledger["seed"]) == ("secure", [], None)
+    assert ledger["accounted_epsilon"] == pytest.approx(8, rel=1e-6)
+    assert [block["statistic"] for block in ledger["blocks"]] == ["users", "counts", "pairs", "utility"]
+    assert ledger["utility"]["ndcg"]["svd"] > ledger["utility"]["ndcg"]["popularity"]
+    assert set(ledger["audit"]["canaries"]) == {"counts", "orthogonal", "heavy"}
+
+
+def test_users_of_their_own_get_lists_of_their_own_ids_without_what_they_have(made: Path) -> None:
+    (made / "own.csv").write_text("customer,product\nnew,i1\nnew,i3\nnew,i5\nrare,i130\n")
+    done = call(made, "recommend", "out", "--for", "own.csv", "--k", "20", "--out", "lists.csv")
+    assert done.returncode == 0, done.stderr
+    rows = list(csv.DictReader((made / "lists.csv").open()))
+    assert [(row["user"], int(row["rank"])) for row in rows] == [(u, r + 1) for u in ("new", "rare") for r in range(20)]
+    new = [row["item"] for row in rows if row["user"] == "new"]
+    assert len({*new, "i1", "i3", "i5"}) == 23
+    assert sum(int(item[1:]) % 2 for item in new) > 15
+    assert dprec.release.load(made / "out").recommend(["i1", "i3", "i5"], 20) == new
+    assert "i130" not in {row["item"] for row in rows if row["user"] == "rare"}
+
+
+@pytest.mark.parametrize("model", ["svd", "ease", "knn", "als"])
+def test_models_are_made_of_the_release_alone(model: str, made: Path, tmp_path: Path) -> None:
+    shutil.copy(made / "out" / files.RELEASE, tmp_path)
+    code = (
+        "import sys; opened = []\n"
+        "sys.addaudithook(lambda name, args: opened.append(str(args[0])) if name == 'open' else None)\n"
+        "from flows.cli import main\n"
+        f"sys.argv = ['dprec', 'release', 'fit', {str(tmp_path)!r}, '--model', {model!r}]\n"
+        "try:\n    main()\nexcept SystemExit as ended:\n    assert not ended.code, ended\n"
+        "loaded = {'torch', 'dvc', 'prefect'} & set(sys.modules)\n"
+        "data = [name for name in opened if name.endswith(('.csv', '.yaml', '.parquet', '.json'))]\n"
+        "print(loaded, [name for name in data if 'site-packages' not in name])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set() []", done.stdout
+    assert {path.name for path in tmp_path.iterdir()} == {files.RELEASE, files.MODEL}
+    liked = release.load(tmp_path).recommend(["i1", "i3", "i5", "i7"], 10)
+    assert sum(int(item[1:]) % 2 for item in liked) >= 8
+
+
+def test_a_seed_gives_the_same_bytes_and_says_so_everywhere(made: Path) -> None:
+    for out in ("first", "second"):
+        done = call(made, "ratings.csv", "--epsilon", "1", "--users", "400", "--research-noise", "3", "--out", out)
+        assert done.returncode == 0, done.stderr
+    assert "seed 3" in done.stdout
+    assert (made / "first" / files.RELEASE).read_bytes() == (made / "second" / files.RELEASE).read_bytes()
+    ledger = json.loads((made / "first" / files.LEDGER).read_text())
+    assert (ledger["noise"], ledger["conditions"]) == ("research", ["catalogue-seen", "users-public"])
+    assert files.load_release(made / "first")[2]["noise"] == "research"
+
+
+def test_an_audit_that_refutes_writes_nothing(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noise, "add_gaussian", lambda _rng, _name, value, *_scale, **_sensitivity: value)
+    done = call(made, "ratings.csv", "--epsilon", "1", "--audit", "--out", "refuted")
+    assert done.returncode == 1
+    assert not (made / "refuted").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("ratings.csv", "--epsilon", "0", "--out", "x"), "--epsilon"),
+        (("ratings.csv", "--epsilon", "1", "--delta", "1", "--out", "x"), "--delta"),
+        (("ratings.csv", "--epsilon", "1", "--model", "bpr", "--out", "x"), "--model"),
+        (("ratings.csv", "--epsilon", "1", "--out", "out"), "out"),
+        (("absent.csv", "--epsilon", "1", "--out", "x"), "absent.csv"),
+        (("ratings.csv", "--epsilon", "1", "--item-column", "thing", "--out", "x"), "--item-column"),
+        (("fit", "absent", "--model", "ease"), "absent"),
+        (("fit", "out", "--model", "svd", "--ridge", "3"), "--ridge"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_one_line(arguments: tuple[str, ...], named: str, made: Path) -> None:
+    done = call(made, *arguments)
+    assert done.returncode == 1
+    assert named in done.stderr.splitlines()[-1]
+    assert not (made / "x").exists()
+
+
+def test_items_that_no_catalogue_has_are_named(made: Path) -> None:
+    with pytest.raises(DataError, match="nothing"):
+        release.load(made / "out").recommend(["nothing"])

@@ -1,0 +1,83 @@
+"""All blocks together are one Gaussian release of the budget, and nothing but blocks depends on rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from tasks.privacy import noise
+from tasks.privacy.accounting.account import account
+from tasks.release import making, models, rule, utility
+from tasks.release.making import Budget
+
+
+def random_rows(users: int = 300, items: int = 150, seed: int = 0) -> csr_array:
+    rng = np.random.default_rng(seed)
+    return csr_array((rng.random((users, items)) < 2 * rng.random(items) ** 4).astype(np.int8))
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 8.0])
+@pytest.mark.parametrize("users", [300, None])
+@pytest.mark.parametrize("kept", [0.0, 0.01])
+def test_the_ledger_composes_to_the_budget(epsilon: float, users: int | None, kept: float) -> None:
+    budget = Budget(epsilon, 1e-6, np.random.default_rng(0))
+    making.make(random_rows(), budget, users=users, kept=kept)
+    if kept:
+        budget.spend("utility", np.zeros(3), 1.5, budget.left)
+    assert budget.spent() == pytest.approx(epsilon, rel=1e-6)
+    assert account([block.event for block in budget.blocks[:1]], 1e-6).epsilon < epsilon
+
+
+def test_every_block_is_drawn_with_the_scale_that_is_recorded() -> None:
+    budget = Budget(1.0, 1e-6, np.random.default_rng(0))
+    with noise.recording() as draws:
+        making.make(random_rows(), budget, users=None)
+    assert [(draw.release, draw.scale, np.prod(draw.shape)) for draw in draws] == [
+        (block.statistic, pytest.approx(block.scale), block.numbers) for block in budget.blocks
+    ]
+    assert {block.statistic for block in budget.blocks} >= {"users", "counts"}
+    flat = np.concatenate([draw.values.ravel() for draw in draws])
+    assert len(np.unique(flat)) == len(flat)  # no noise is used twice
+
+
+def test_the_head_is_chosen_by_noisy_counts() -> None:
+    """With the exact sums hidden from it, all that is left makes the same choice."""
+    budget = Budget(1.0, 1e-6, np.random.default_rng(0))
+    release = making.make(random_rows(), budget, users=300, head=40)
+    assert set(release.head) == set(np.argsort(-release.counts)[:40])
+
+
+def test_more_than_the_budget_is_refused() -> None:
+    budget = Budget(1.0, 1e-6, np.random.default_rng(0))
+    budget.spend("counts", np.zeros(2), 1.0, 0.9)
+    with pytest.raises(ValueError, match="at most what is left"):
+        budget.spend("pairs", np.zeros(2), 1.0, 0.2)
+
+
+def test_with_too_few_users_all_goes_to_counts() -> None:
+    budget = Budget(0.5, 1e-6, np.random.default_rng(0))
+    release = making.make(random_rows(40), budget, users=40)
+    assert [block.statistic for block in budget.blocks] == ["counts", "counts"]
+    assert release.counts_scale == pytest.approx(budget.sigma * np.sqrt(rule.COUNTED))
+    assert models.fit(release, "svd").kind == "popularity"
+    assert budget.spent() == pytest.approx(0.5, rel=1e-6)
+
+
+def test_each_user_adds_at_most_what_utility_is_scaled_for() -> None:
+    """Gains of [0, 1], by a model that is right and by others, and κ."""
+    rows = random_rows()
+    used, held = utility.split(rows, np.random.default_rng(3))
+    assert ((used + held) != rows).nnz == 0
+    assert used.multiply(held).nnz == 0
+    n = np.diff(rows.indptr)
+    assert (np.diff(held.indptr)[n > 1] >= 1).all()
+    assert (np.diff(held.indptr)[n <= 1] == 0).all()
+    best = np.full((300, 10), -1)
+    for user in range(300):
+        own = held.indices[held.indptr[user] : held.indptr[user + 1]][:10]
+        best[user, : len(own)] = own
+    gains = utility.gain(best, held)
+    assert gains[np.diff(held.indptr) > 0] == pytest.approx(1.0)
+    assert gains.max() <= 1
+    assert gains[np.diff(held.indptr) == 0].max(initial=0) == 0
