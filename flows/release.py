@@ -21,11 +21,13 @@ MODELS = ("svd", "ease", "knn", "als")
 
 
 class _WithDefault(TyperGroup):
-    """What names no subcommand is `make`."""
+    """What names no subcommand is `default`."""
+
+    default = "make"
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0] not in {*self.commands, "-h", "--help"}:
-            args = ["make", *args]
+            args = [self.default, *args]
         return super().parse_args(ctx, args)
 
 

@@ -44,6 +44,10 @@ ELSEWHERE = {
     "make demo": ".ci/run: make demo",
     "pip install .": "Makefile: pip install --quiet .",
     "dprec audit --train ratings.csv --recommendations lists.csv": 'tests/test_library.py: "audit", "--train"',
+    "dprec release ratings.csv --epsilon 1 --catalogue items.csv --audit --out shop-release":
+        'tests/release/test_command.py: "ratings.csv", "--epsilon"',
+    "dprec release recommend shop-release --for own.csv --out lists.csv":
+        'tests/release/test_command.py: "recommend", "out", "--for", "own.csv"',
     "source .venv/bin/activate": ".ci/run: PATH=$PWD/.venv/bin:$PATH",
     "umask 077": "Makefile: umask 077",
     "mkdir -p -m 700 .dvc/tmp/site && export DVC_SITE_CACHE_DIR=$PWD/.dvc/tmp/site": "Makefile: -m 700 .dvc/tmp/site",
@@ -166,6 +170,8 @@ def exists(program: str, *words: str) -> bool:
     command: Any = typer.main.get_command(app)
     while words and words[0] in getattr(command, "commands", {}):
         command, words = command.commands[words[0]], words[1:]
+    if words and not words[0].startswith("-") and hasattr(command, "default"):
+        command = command.commands[command.default]
     options = {"--help", *(name for parameter in command.params for name in parameter.opts)}
     complete = not words or not hasattr(command, "commands") or words[0].startswith("-")
     known = names().get(command.name)
