@@ -109,7 +109,9 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> Interactions
     rule = shares[0] < LEFT_OUT * shares[1]
 
     def similar(weights: Weights, run: Shadow, closest: int | None = None) -> Floats:
-        left_out = signals.stand_ins(inputs.known, run.keys, pairs, np.random.default_rng([seed, *b"stand-ins"]))
+        # each run by draws of its own: of equal ones members and others would make different things
+        own = np.random.default_rng([seed, int(run.keys.sum()), *b"stand-ins"])
+        left_out = signals.stand_ins(inputs.known, run.keys, pairs, own)
         return signals.list_similarity(weights, run.lists, pairs, left_out, closest)
 
     of_lists: dict[str, Signal] = {

@@ -99,7 +99,7 @@ def _release_features(inputs: Inputs, similarity: Weights, asked: Pairs, scores:
     """(n, 2 or 3) what the released lists of these users, and scores (NaN: none), say about these items."""
     columns = [
         signals.reciprocal_rank(inputs.lists, asked),
-        signals.list_similarity(similarity, inputs.lists, asked, asked.items),
+        signals.list_similarity(similarity, inputs.lists, asked, asked.items[:, None]),
     ]
     if scores is not None:
         assert inputs.scores is not None
