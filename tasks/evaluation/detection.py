@@ -87,7 +87,12 @@ class Scored:
         return float(self._auc(*self._ones)[0])
 
     def tpr(self, rate: float) -> float:
-        """Share of members above the lowest threshold that at most this share of non-members exceeds."""
+        """Share of members above the lowest threshold that at most this share of non-members exceeds.
+
+        Raises ValueError: the rate is not in [0, 1].
+        """
+        if not 0 <= rate <= 1:
+            raise ValueError(f"a false positive rate must be in [0, 1], not {rate}")
         return float(self._tpr(*self._ones, rate)[0])
 
     def resolves(self, rate: float) -> bool:

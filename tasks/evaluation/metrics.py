@@ -55,8 +55,8 @@ def ranking_metrics(
             DP-VAE does.
 
     Raises:
-        ValueError: a cut-off outside 1..K, no users, hits that are not 0 or 1, or a user without held-out items or
-            with fewer than hits.
+        ValueError: a cut-off outside 1..K, no users, hits that are not 0 or 1, a user without held-out items or with
+            fewer than hits, or another word for `recall`.
     """
     return means(ranking_values(hits, n_relevant, ks, recall=recall))
 
@@ -77,6 +77,8 @@ def ranking_values(
     if (impossible := np.flatnonzero(hits.sum(axis=1) > n_relevant)).size:
         user = impossible[0]
         raise ValueError(f"user {user} has {hits[user].sum()} hits, but {n_relevant[user]} held-out items")
+    if recall not in ("relevant", "reachable"):
+        raise ValueError(f"recall must be of what is 'relevant' or 'reachable', not {recall!r}")
     length = hits.shape[1]
     _check_cutoffs(ks, length)
     discount = 1.0 / np.log2(np.arange(2, length + 2))
@@ -102,7 +104,7 @@ def sampled_metrics(ranks: NDArray[np.integer], ks: Sequence[int]) -> ByCutoff:
         ks: cut-offs, at least 1.
 
     Raises:
-        ValueError: no positives, ranks that are not integers from 0, or a cut-off below 1.
+        ValueError: no positives, ranks that are not (n_positives,) integers from 0, or a cut-off below 1.
     """
     return means(sampled_values(ranks, ks))
 
@@ -111,8 +113,8 @@ def sampled_values(ranks: NDArray[np.integer], ks: Sequence[int]) -> Values:
     """What `sampled_metrics` averages, and its errors: (n_positives,) values of each metric and cut-off."""
     _check_cutoffs(ks, None)
     require_ids("ranks", ranks)
-    if not len(ranks):
-        raise ValueError("sampled metrics need at least one held-out positive")
+    if ranks.ndim != 1 or not len(ranks):
+        raise ValueError(f"sampled metrics need one rank of each of one or more positives, not {ranks.shape}")
     gain, reciprocal = 1.0 / np.log2(ranks + 2.0), 1.0 / (ranks + 1.0)
     result: Values = {"hit": {}, "ndcg": {}, "mrr": {}}
     for k in ks:
@@ -130,8 +132,10 @@ def micro_f1(truth: NDArray[np.integer], predicted: NDArray[np.integer]) -> floa
         truth, predicted: (n_examples,) class of each example.
 
     Raises:
-        ValueError: they differ in shape, or there is no example.
+        ValueError: they differ in shape, there is no example, or a class is no integer from 0.
     """
+    for classes in (truth, predicted):
+        require_ids("classes", classes)
     if truth.shape != predicted.shape or not truth.size:
         raise ValueError(f"one guess for each of one or more examples is needed: {truth.shape}, {predicted.shape}")
     return float((truth == predicted).mean())

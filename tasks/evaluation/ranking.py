@@ -42,10 +42,24 @@ class Seen:
 
     indptr: (n_users + 1,) int64, where each user's items begin and end in `items`.
     items: (n_pairs,) int32, ascending and distinct within a user.
+
+    Raises:
+        ValueError: they are not such.
     """
 
     indptr: NDArray[np.int64]
     items: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        """Refuse what would be searched in vain or counted twice."""
+        require_ids("items", self.items, 2**31)
+        ends = self.indptr
+        if not len(ends) or ends[0] or ends[-1] != len(self.items) or (np.diff(ends) < 0).any():
+            raise ValueError(f"indptr must ascend from 0 to the number of items, {len(self.items)}")
+        ascends = np.diff(self.items) > 0
+        ascends[ends[(ends > 0) & (ends < len(self.items))] - 1] = True  # another user's
+        if not ascends.all():
+            raise ValueError(f"items of each user must ascend and differ; item {self.items[1:][~ascends][0]} does not")
 
     @classmethod
     def from_pairs(cls, users: NDArray[np.integer], items: NDArray[np.integer], n_users: int) -> Self:
@@ -99,9 +113,11 @@ class Seen:
             items: (n,), or lists (n, K) of distinct items, padded with -1, which is never a hit.
 
         Raises:
-            ValueError: an id that is out of range, or an item that a list holds more than once.
+            ValueError: an id that is out of range, an item that a list holds more than once, or other shapes.
         """
         require_ids("users", users, self.n_users)
+        if users.shape not in (items.shape, (*items.shape[:1], 1)):
+            raise ValueError(f"users of shape {users.shape} do not fit items of shape {items.shape}")
         require_lists(items[..., None] if items.ndim == 1 else items)
         if not len(self.items):
             return np.zeros(np.broadcast_shapes(users.shape, items.shape), bool)
@@ -141,9 +157,11 @@ def top_k(
     Raises:
         DataError: a user has fewer than `k` unseen items.
         DivergenceError: one of the k best scores is NaN or infinite.
-        ValueError: a user that `seen` does not have, or a seen item that `tie_order` does not have.
+        ValueError: a user that `seen` does not have, a seen item that `tie_order` does not have, or k below 1.
     """
     n_items = len(tie_order)
+    if k < 1:
+        raise ValueError(f"k must be 1 or more, not {k}")
     require_ids("users", users, seen.n_users)
     require_ids("seen items", seen.items, n_items)
     unseen = n_items - seen.counts[users]

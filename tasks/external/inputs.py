@@ -52,6 +52,16 @@ class Scores:
         places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         return np.where(self.keys[places] == keys, self.values[places], np.nan)
 
+    def of_others(self, keys: Ints, n_items: int) -> NDArray[np.float64]:
+        """The control of `lookup`: what is released of the same items for other users, on average.
+
+        Of an item that nobody else has a score of it is the score itself: whose that is cannot be told.
+        """
+        own, items, scored = self.lookup(keys), keys % n_items, self.keys % n_items
+        others = np.bincount(scored, minlength=n_items)[items] - 1
+        total = np.bincount(scored, self.values, n_items)[items] - own
+        return np.where(others > 0, (total / np.maximum(others, 1)).round(9), own.round(9))
+
 
 @dataclass(frozen=True)
 class Shadow:

@@ -77,7 +77,7 @@ def users(inputs: Inputs, seed: int) -> Answer:
     notes = [f"{len(members):,} members, {len(others):,} non-members, {len(inputs.shadows)} shadow runs"]
     values = attack(inputs, of_lists, included, np.ones_like(included), exchanged, notes)
     if inputs.scores is not None:
-        values |= _of_scores(_mean_scores(inputs.scores, histories, targets), notes)
+        values |= _of_scores(*_mean_scores(inputs.scores, histories, targets), notes)
     apart = {"items of the history": naive_bayes(histories[targets], is_member, targets, rng)}
     difference = _difference(controls | apart, is_member, None, seed)
     return _answer("users", notes, measure(values, controls, is_member, None, seed), difference)
@@ -109,7 +109,9 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> Interactions
     rule = shares[0] < LEFT_OUT * shares[1]
 
     def similar(weights: Weights, run: Shadow, closest: int | None = None) -> Floats:
-        left_out = signals.stand_ins(inputs.known, run.keys, pairs, np.random.default_rng([seed, *b"stand-ins"]))
+        # each run by draws of its own: of equal ones members and others would make different things
+        own = np.random.default_rng([seed, int(run.keys.sum()), *b"stand-ins"])
+        left_out = signals.stand_ins(inputs.known, run.keys, pairs, own)
         return signals.list_similarity(weights, run.lists, pairs, left_out, closest)
 
     of_lists: dict[str, Signal] = {
@@ -137,7 +139,7 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> Interactions
     exchanged = exchange(inputs.lists, owners, np.diff(inputs.trained.indptr)[owners], rng)
     values = attack(inputs, of_lists, included, of_members, exchanged, notes)
     if inputs.scores is not None:
-        values |= _of_scores(inputs.scores.lookup(keys), notes)
+        values |= _of_scores(inputs.scores.lookup(keys), inputs.scores.of_others(keys, inputs.n_items), notes)
     items = Pairs(np.arange(len(keys)), pairs.items).matrix(len(keys), inputs.n_items)
     apart = {"the item": naive_bayes(items, is_member, pairs.users, rng)}
     difference = _difference(controls | apart, is_member, pairs.users, seed)
@@ -290,21 +292,29 @@ def _in_shadows(inputs: Inputs, values: Ints, divisor: int = 1) -> NDArray[np.bo
     return np.array([np.isin(values, of.keys // divisor) for of in inputs.shadows], bool).reshape(-1, len(values))
 
 
-def _of_scores(values: Floats, notes: list[str]) -> Values:
-    """Attacks on released scores of targets that have one, both ways: of no shadow run there are scores."""
+def _of_scores(values: Floats, of_others: Floats, notes: list[str]) -> Values:
+    """Attacks on released scores of targets that have one, both ways: of no shadow run there are scores.
+
+    of_others: the same from the scores that other users have of the same items.
+    """
     notes.append(f"{1 - np.isnan(values).mean():.1%} of targets have a released score")
-    return both_ways("loss threshold on the score", values, {})
+    return both_ways("loss threshold on the score", values, {"scores of the same items for others": of_others})
 
 
-def _mean_scores(released: Scores, histories: csr_array, targets: Ints) -> Floats:
-    """Mean released score of what is in each user's history; NaN where none is released."""
-    result = np.full(len(targets), np.nan)
-    for place, user in enumerate(targets):
-        own = histories.indices[histories.indptr[user] : histories.indptr[user + 1]]
-        values = released.lookup(user * histories.shape[1] + own.astype(np.int64))
-        if not np.isnan(values).all():
-            result[place] = np.nanmean(values)
-    return result
+def _mean_scores(released: Scores, histories: csr_array, targets: Ints) -> tuple[Floats, Floats]:
+    """Mean released score of what is in each user's history, NaN where none is; and that of others' scores of it."""
+    n_items = histories.shape[1]
+    own = histories[targets]
+    rows = np.repeat(np.arange(len(targets)), np.diff(own.indptr))
+    keys = targets[rows] * n_items + own.indices.astype(np.int64)
+    values, of_others = released.lookup(keys), released.of_others(keys, n_items)
+    known = ~np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        first, second = (
+            np.bincount(rows[known], of[known], len(targets)) / np.bincount(rows[known], minlength=len(targets))
+            for of in (values, of_others)
+        )
+    return first, second
 
 
 def _p(scored: Scored, controls: Mapping[str, Scored], at_low: float, seed: int) -> float:

@@ -2,7 +2,7 @@
 
 The attacker knows the training ratings and what was released, learns from the held-back ratings of half of the users,
 and predicts those of the others. Controls are the same regression without what was released, and with the list of
-somebody else: what a list says about an item, and not about its user, is no leak.
+somebody else and the scores of others: what these say about an item, and not about its user, is no leak.
 """
 
 from __future__ import annotations
@@ -50,8 +50,10 @@ def held_back(inputs: Inputs, similarity: Weights, seed: int) -> Answer:
     )
     swapped = np.arange(inputs.n_users)
     swapped[owners] = np.roll(rng.permutation(owners), 1)
-    released = _release_features(inputs, similarity, pairs, pairs.users)
-    foreign = _release_features(inputs, similarity, pairs, swapped[pairs.users])
+    keys, scores = pairs.keys(inputs.n_items), inputs.scores
+    released = _release_features(inputs, similarity, pairs, None if scores is None else scores.lookup(keys))
+    of_others = None if scores is None else scores.of_others(keys, inputs.n_items)
+    foreign = _release_features(inputs, similarity, Pairs(swapped[pairs.users], pairs.items), of_others)
     learns = rng.permutation(np.arange(inputs.n_users) % 2 == 0)[pairs.users]
     errors = {
         name: (_predict(features, ratings, learns) - ratings[~learns]) ** 2
@@ -93,16 +95,15 @@ def _baseline(inputs: Inputs, pairs: Pairs) -> Floats:
     return everything.means.expected(pairs.users.astype(np.int32), pairs.items.astype(np.int32), DAMPING)
 
 
-def _release_features(inputs: Inputs, similarity: Weights, pairs: Pairs, owners: NDArray[np.int64]) -> Floats:
-    """(n, 2 or 3) what the released lists and scores of `owners` say about the items of the pairs."""
-    asked = Pairs(owners, pairs.items)
+def _release_features(inputs: Inputs, similarity: Weights, asked: Pairs, scores: Floats | None) -> Floats:
+    """(n, 2 or 3) what the released lists of these users, and scores (NaN: none), say about these items."""
     columns = [
         signals.reciprocal_rank(inputs.lists, asked),
-        signals.list_similarity(similarity, inputs.lists, asked, asked.items),
+        signals.list_similarity(similarity, inputs.lists, asked, asked.items[:, None]),
     ]
-    if inputs.scores is not None:
-        values = inputs.scores.lookup(owners * inputs.n_items + pairs.items)
-        columns.append(np.where(np.isnan(values), np.nanmean(inputs.scores.values), values))
+    if scores is not None:
+        assert inputs.scores is not None
+        columns.append(np.where(np.isnan(scores), np.nanmean(inputs.scores.values), scores))
     return np.nan_to_num(np.column_stack(columns))
 
 

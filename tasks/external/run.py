@@ -19,7 +19,7 @@ from tasks.external.inputs import Inputs, assemble
 from tasks.external.own_items import own_items
 from tasks.external.reading import Given, Names
 from tasks.external.reconstruction import held_back
-from tasks.external.signals import similarities
+from tasks.external.signals import Floats, similarities
 from tasks.external.verdict import ALPHA, decide
 
 
@@ -114,8 +114,8 @@ def run(asked: AuditRequest, say: Callable[[str], None]) -> tuple[Audit, pl.Data
     answers, single = _answer(inputs, people, asked, say)
     proved = None
     if coins is not None:
-        control = _prove(asked.control, asked) if asked.control else None
         released = planted.scored(coins.rows, scores.rows) if scores is not None and len(runs) == 1 else None
+        control = _prove(asked.control, asked, released) if asked.control else None
         proved = planted.audit(runs, asked.delta, asked.claimed_epsilon, control, released)
     answers, verdict = decide(answers, proved, asked.allow_undecided)
     leaks = {answer.question: answer.decided_by for answer in answers if answer.state == "shown"}
@@ -151,15 +151,16 @@ def _answer(
     return answers, single
 
 
-def _prove(runs: Sequence[OtherRun], asked: AuditRequest) -> float:
-    """What the canaries of other runs prove of ε."""
+def _prove(runs: Sequence[OtherRun], asked: AuditRequest, released: Floats | None) -> float:
+    """What the canaries of other runs prove of ε, corrected as the audited one, which may have released scores."""
     checked = []
     for run in runs:
         assert run.canaries is not None
         trained_on = reading.interactions(run.train, "control train", asked.names)
         listed = reading.lists(run.lists, "control lists", asked.names)
         checked.append(planted.check_run(reading.canaries(run.canaries), trained_on, listed))
-    return planted.audit(checked, asked.delta).epsilon
+    unknown = None if released is None else np.zeros(sum(len(run.included) for run in checked))
+    return planted.audit(checked, asked.delta, scores=unknown).epsilon
 
 
 def _require_known(given: Given, users: pl.Series, path: Path) -> None:

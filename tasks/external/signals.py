@@ -4,11 +4,10 @@ Lists hold no probabilities. What stands for them: the reciprocal rank of an ite
 list, by the cosine of the sets of users who have them. Sets are taken over all known data, trained on or public, so a
 member's row and a non-member's count alike.
 
-Systems mostly leave out of a list what its user was trained on, so a list has fewer items like those. An attack must
-not measure that. So of every target one item that was not trained on is left out of the list (`stand_ins`): a target
-that was not trained on itself; for one that was, another of its user's. What is left are the first K - 1 items that are
-neither the target nor so many random others of its user: under a random split the same law for both, whatever the
-system, as long as it learnt from neither.
+Systems mostly leave out of a list what its user was trained on, so a list has fewer items like those; others leave out
+nothing. An attack must not measure either. So with every target another item of its user is left out of the list
+(`stand_ins`): of the two one was trained on and one was not. What is left are the first K - 2 items that are neither:
+under a random split the same law for both, whatever the system, as long as it learnt from neither.
 """
 
 from __future__ import annotations
@@ -93,23 +92,23 @@ def associations(known: csr_array, shadows: Sequence[Shadow]) -> Weights:
 def list_similarity(
     similarity: Weights, lists: Ints, pairs: Pairs, left_out: Ints, closest: int | None = None
 ) -> Floats:
-    """Mean similarity of each pair's item to the first K - 1 items of the user's list; NaN without a list.
+    """Mean similarity of each pair's item to the first K - m items of the user's list; NaN without a list.
 
     Weights are 1 / log2(1 + rank).
 
     Args:
-        left_out: (n,) the item of each pair's list that is left out (`stand_ins`).
+        left_out: (n, m) the items of each pair's list that are left out (`stand_ins`).
         closest: so many of the most similar items alone, with equal weights; None: all.
     """
     result = np.empty(len(pairs.users))
+    places = np.arange(max(lists.shape[1] - left_out.shape[1], 0))
     for start in range(0, len(result), BLOCK):
         rows = slice(start, start + BLOCK)
         own, items = lists[pairs.users[rows]], pairs.items[rows]
         lengths = (own != NOBODY).sum(axis=1)
-        same = own == left_out[rows, None]
-        dropped = np.where(same.any(axis=1), same.argmax(axis=1), np.maximum(lengths - 1, 0))
-        places = np.arange(own.shape[1] - 1)
-        others = np.take_along_axis(own, places + (places >= dropped[:, None]), axis=1)
+        dropped = (own[:, :, None] == left_out[rows, None]).any(axis=2)
+        others = np.take_along_axis(own, np.argsort(dropped, axis=1, kind="stable")[:, : len(places)], axis=1)
+        others[places >= lengths[:, None] - left_out.shape[1]] = NOBODY
         cosines = similarity(items[:, None], others)
         if closest is None:
             weights = (others != NOBODY) / np.log2(places + 2)
@@ -121,23 +120,28 @@ def list_similarity(
 
 
 def stand_ins(known: csr_array, trained: Ints, pairs: Pairs, rng: np.random.Generator) -> Ints:
-    """(n,) the item that is left out of each pair's list: one of its user's that the run was not trained on.
+    """(n, 2) what is left out of each pair's list: its item, and another one of its user's.
+
+    If the run was trained on the one it was not on the other, where the user has such an item; else any other item.
 
     Args:
         known: (n_users, n_items) all that is known of users.
         trained: keys, user × n_items + item, of what the run was trained on, sorted.
     """
-    n_items = known.shape[1]
-    users = np.repeat(np.arange(known.shape[0]), np.diff(known.indptr))
-    keys = users * n_items + known.indices
-    outside = ~np.isin(keys, trained)
-    counts = np.bincount(users[outside], minlength=known.shape[0])
-    starts = np.cumsum(counts) - counts
-    drawn = np.floor(rng.random(len(pairs.users)) * counts[pairs.users]).astype(np.int64)
-    candidates = np.append(known.indices[outside], 0)  # the last is never used, but may be pointed at
-    item = candidates[np.minimum(starts[pairs.users] + drawn, len(candidates) - 1)]
-    itself = ~np.isin(pairs.users * n_items + pairs.items, trained) | (counts[pairs.users] == 0)
-    return np.where(itself, pairs.items, item).astype(np.int64)
+    n_items, owners = known.shape[1], pairs.users
+    keys = Pairs(np.repeat(np.arange(known.shape[0]), np.diff(known.indptr)), known.indices).keys(n_items)
+    inside, is_in = (np.isin(of, trained) for of in (keys, pairs.keys(n_items)))
+    drawn, result = rng.random(len(owners)), pairs.items.copy()
+    for kind in (True, False):
+        candidates = keys[inside == kind]
+        starts, ends = (np.searchsorted(candidates, (owners + after) * n_items) for after in (0, 1))
+        rows = np.flatnonzero((is_in != kind) & (starts < ends))
+        result[rows] = candidates[(starts + drawn * (ends - starts)).astype(np.int64)[rows]] % n_items
+    place, first = np.searchsorted(keys, pairs.keys(n_items)), known.indptr[owners].astype(np.int64)
+    other = first + (drawn * (known.indptr[owners + 1] - first - 1)).astype(np.int64)
+    rows = np.flatnonzero((result == pairs.items) & (known.indptr[owners + 1] - first > 1))
+    result[rows] = keys[(other + (other >= place))[rows]] % n_items
+    return np.column_stack([pairs.items, result])
 
 
 def reciprocal_rank(lists: Ints, pairs: Pairs) -> Floats:

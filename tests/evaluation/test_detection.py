@@ -102,3 +102,6 @@ def test_what_is_no_score_is_refused() -> None:
         Scored(np.array([1.0, np.nan]), OTHERS)
     with pytest.raises(ValueError, match="groups"):
         Scored(MEMBERS, OTHERS, (np.arange(2), np.arange(200)))
+    for rate in (-1, 2, np.nan):
+        with pytest.raises(ValueError, match="false positive rate"):
+            Scored(MEMBERS, OTHERS).tpr(rate)

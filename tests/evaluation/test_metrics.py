@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -61,7 +62,16 @@ HITS, SINGLE = np.array([[1, 0, 1]], bool), np.array([1])
         (lambda _: ranking_metrics(HITS, np.array([2.5]), [3]), "must be integers"),
         (lambda _: sampled_metrics(np.array([0.0, np.nan]), [1]), "ranks must be integers"),
         (lambda _: sampled_metrics(np.array([0, -1]), [1]), r"ranks must lie in 0\.\.∞, not -1"),
+        (lambda _: sampled_metrics(np.array([[0, 1]]), [1]), "one rank of each"),
+        (lambda _: ranking_metrics(HITS, np.array([2]), [3], recall=cast(Any, "all")), "'relevant' or 'reachable'"),
         (lambda _: micro_f1(np.array([1, 2]), SINGLE), "one guess for each"),
+        (lambda _: micro_f1(np.array([1, np.nan]), np.array([1, 1])), "classes must be integers"),
+        (lambda _: micro_f1(-SINGLE, -SINGLE), "classes must lie in 0"),
+        (lambda _: Seen(np.array([0, 2]), np.int32([1, 1])), "item 1 does not"),
+        (lambda _: Seen(np.array([0, 1, 3]), np.int32([3, 2, 1])), "item 1 does not"),
+        (lambda _: Seen(np.array([0, 3]), np.int32([1])), "indptr must ascend"),
+        (lambda seen: seen.contains(np.array([0, 1]), np.array([[1, 3], [0, 1]])), "do not fit"),
+        (lambda seen: top_k(np.zeros, np.array([0]), seen, 0, tie_order(4, 0)), "k must be 1 or more"),
         (lambda seen: top_k(np.zeros, np.array([0]), seen, 1, tie_order(2, 0)), "seen items must lie in"),
         (lambda seen: top_k(np.zeros, np.array([-1]), seen, 1, tie_order(4, 0)), "users must lie in"),
         (lambda _: Seen.from_pairs(SINGLE, np.array([2**31]), 2), "items must lie in"),

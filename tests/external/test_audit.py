@@ -106,6 +106,28 @@ def test_members_of_other_taste_than_non_members_are_no_leak(tmp_path: Path, kin
         assert audit.verdict.shown == 0
 
 
+@pytest.mark.parametrize(("n", "seed"), [(80, 0), (160, 0)])
+def test_one_score_of_each_item_for_all_users_is_no_leak(tmp_path: Path, n: int, seed: int) -> None:
+    """Members prefer items of high scores, and all rate these better; nothing is trained."""
+    rng = np.random.default_rng(seed)
+    quality, members = rng.normal(size=600), np.arange(n)[:, None] < n // 2
+    weights = np.exp(0.35 * np.where(members, 1, -1) * quality)
+    every = worlds.best(np.log(rng.random((n, 600))) / weights)
+    trained, later = np.zeros((2, n, 600), bool)
+    np.put_along_axis(trained, every[:, 3:], True, axis=1)
+    np.put_along_axis(later, every[:, :3], True, axis=1)
+    made = World(trained & members, np.where(members, later, trained), np.zeros(n, np.int64))
+    asked = worlds.asked(tmp_path, made, worlds.random_lists(made, rng))
+    pairs = []
+    for path in (asked.train, asked.public):
+        assert path is not None
+        score = quality[pl.read_csv(path)["item"].str.slice(1).cast(pl.Int64)]
+        pairs.append(pl.read_csv(path).with_columns(score=score, rating=score + rng.normal(size=len(score))))
+        pairs[-1].write_csv(path)
+    pl.concat(pairs).write_csv(tmp_path / "scores.csv")
+    assert audited(replace(asked, scores=tmp_path / "scores.csv")).verdict.shown == 0
+
+
 def test_held_back_items_of_another_kind_decide_nothing(tmp_path: Path) -> None:
     """Public charts; what users hold back is what is least popular."""
     every, members = WORLD.trained | WORLD.public, WORLD.trained.any(axis=1)[:, None]

@@ -166,6 +166,7 @@ def test_a_claim_is_consistent_only_with_a_control_that_is_refuted(planted: Path
     audit, _ = run(replace(leaky, control=[OtherRun(table, bare, coins)]), quiet)
     assert audit.canaries is not None
     assert audit.canaries.claim == "refuted"  # released scores are no reason not to look at the lists
+    assert audit.canaries.control == audit.canaries.epsilon  # equal lists prove as much as a control, tests and all
     with pytest.raises(ConfigurationError, match="a control needs --claimed-epsilon"):
         run(replace(asked, claimed_epsilon=None, control=[OtherRun(table, bare, coins)]), quiet)
 

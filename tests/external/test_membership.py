@@ -62,6 +62,14 @@ def test_attacks_learn_from_shadow_runs_whether_members_score_higher(tmp_path: P
         assert any("too few to learn" in note for note in about_users.notes) == (shadows == 2 or with_all)
 
 
+def test_shadow_runs_of_a_public_chart_of_each_region_show_nothing(tmp_path: Path) -> None:
+    """Nothing is trained, and nothing left out of lists: what an attack leaves out must not tell members either."""
+    made = worlds.world(4, 90, 40, 80, 12)
+    asked = worlds.shadowed(tmp_path, made, made.trained | made.public, lambda *_: worlds.charts(made), 6)
+    audit = audited(asked)
+    assert (audit.verdict.shown, answer(audit, "interactions").state) == (0, "not shown")
+
+
 @pytest.mark.parametrize("shorter", [False, True])
 def test_lists_whose_length_tells_members_leak(tmp_path: Path, shorter: bool) -> None:
     """14 and 15 random items."""
