@@ -1,8 +1,9 @@
 """Do the lists repeat what their users were trained on, more than what the same users held back?
 
 A list may fit its user for any reason: a chart of the user's country does. So training items are compared with
-held-back items of the same user, which differ from them in training alone, and the difference with that in the list of
-another user. Lists that leave out training items show nothing here.
+held-back items of the same user, held-back pairs of an item with pairs of the same item that were trained on (what is
+held back may be newer), and the difference with that in the list of another user. Lists that leave out training items
+show nothing here.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ MOST_USERS = 2_000
 def own_items(inputs: Inputs, difference: str, seed: int) -> Answer:
     """Share of training items that are in their user's list, compared with that of held-back items.
 
-    Two tests of permutation (Phipson and Smyth, "Permutation p-values should never be zero", 2010), of which the larger
-    p-value counts: which of a user's listed items were trained on is drawn again, and lists are shuffled among users.
+    Three tests of permutation (Phipson and Smyth, "Permutation p-values should never be zero", 2010), of which the
+    largest p-value counts: which of the listed pairs were trained on is drawn again, within each user and within each
+    item, and lists are shuffled among users.
 
     Args:
         difference: how training pairs differ from held-back ones without any list (`membership.interactions`).
@@ -41,13 +43,18 @@ def own_items(inputs: Inputs, difference: str, seed: int) -> Answer:
     lists = inputs.lists[users]
     rows, places = np.nonzero(lists != NOBODY)
     listed = csr_array((np.ones(len(rows), np.float32), (rows, lists[rows, places])), (len(users), inputs.n_items))
-    hits = [(matrix[users] @ listed.T).toarray().astype(np.float64) for matrix in (inputs.trained, public)]
-    sizes = [np.diff(matrix[users].indptr) for matrix in (inputs.trained, public)]
-    shares = [of / size[:, None] for of, size in zip(hits, sizes, strict=True)]  # history of row, list of column
+    histories = [matrix[users] for matrix in (inputs.trained, public)]
+    sizes = [np.diff(matrix.indptr) for matrix in histories]
+    # history of row, list of column
+    shares = [(of @ listed.T).toarray() / size[:, None] for of, size in zip(histories, sizes, strict=True)]
     own = [np.diag(of) for of in shares]
     p = 1.0
     if own[0].sum() > own[1].sum():
-        p = max(_p_drawn(hits, sizes, rng), _p_shuffled(shares[0] - shares[1], rng))
+        hits = [matrix.multiply(listed) for matrix in histories]
+        of_users, of_items = ([matrix.sum(axis=axis).astype(np.int64) for matrix in hits] for axis in (1, 0))
+        by_user = _p_drawn(of_users, sizes, 1 / sizes[0] + 1 / sizes[1], rng)
+        by_item = _p_drawn(of_items, [matrix.sum(axis=0).astype(np.int64) for matrix in histories], 1.0, rng)
+        p = max(by_user, by_item, _p_shuffled(shares[0] - shares[1], rng))
     if difference and p < 0.05:
         return undecided("own items", "training interactions", difference)
     others = (shares[0].sum(axis=1) - own[0]) / (len(users) - 1)
@@ -64,20 +71,27 @@ def own_items(inputs: Inputs, difference: str, seed: int) -> Answer:
     return tested("own items", "training interactions", notes, [attack])
 
 
-def _p_drawn(hits: list[NDArray[np.float64]], sizes: list[NDArray[np.int_]], rng: np.random.Generator) -> float:
-    """How often a random choice of each user's training items has as many of the listed ones."""
-    of_lists = [np.diag(of).astype(np.int64) for of in hits]
-    listed = of_lists[0] + of_lists[1]
+def _p_drawn(
+    hits: list[NDArray[np.int64]],
+    sizes: list[NDArray[np.int_]],
+    weights: NDArray[np.float64] | float,
+    rng: np.random.Generator,
+) -> float:
+    """How often as many listed pairs were trained on, if those of each user (or item) are drawn from all of its pairs.
 
-    def excess(trained: NDArray[np.int64]) -> NDArray[np.float64]:
-        return np.asarray((trained / sizes[0] - (listed - trained) / sizes[1]).sum(axis=-1), np.float64)
-
-    seen = excess(of_lists[0]) - 1e-9
+    Args:
+        hits, sizes: (n,) listed pairs, and all, that were trained on; the same held back.
+        weights: (n,) of a listed pair that was trained on, or one for all.
+    """
+    listed = hits[0] + hits[1]
+    used = listed > 0
+    weights = np.broadcast_to(weights, len(listed))[used]
+    seen = (hits[0][used] * weights).sum() - 1e-9
     draws = (
-        rng.hypergeometric(sizes[0], sizes[1], listed, (min(BLOCK, SHUFFLES - start), len(listed)))
+        rng.hypergeometric(sizes[0][used], sizes[1][used], listed[used], (min(BLOCK, SHUFFLES - start), used.sum()))
         for start in range(0, SHUFFLES, BLOCK)
     )
-    return (1 + sum(int((excess(drawn) >= seen).sum()) for drawn in draws)) / (1 + SHUFFLES)
+    return (1 + sum(int((drawn @ weights >= seen).sum()) for drawn in draws)) / (1 + SHUFFLES)
 
 
 def _p_shuffled(excess: NDArray[np.float64], rng: np.random.Generator) -> float:

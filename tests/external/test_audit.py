@@ -138,6 +138,17 @@ def test_held_back_items_of_another_kind_decide_nothing(tmp_path: Path) -> None:
     assert (audit.verdict.shown, answer(audit, "own items").state) == (0, "cannot be decided")
 
 
+def test_held_back_items_that_are_newer_by_a_little_are_no_leak(tmp_path: Path) -> None:
+    """Public charts of each region; the items of charts are a little rarer among what users hold back."""
+    whole = worlds.world(0, 1000, 0)
+    every, lists = whole.trained | whole.public, worlds.charts(whole)
+    old = np.isin(np.arange(every.shape[1]), lists)
+    key = np.where(every, np.random.default_rng(0).random(every.shape) + 0.06 * old, np.inf)
+    held = every & (np.argsort(np.argsort(key, axis=1), axis=1) < 4)
+    made = World(every & ~held, held, whole.gender, whole.cluster)
+    assert audited(worlds.asked(tmp_path, made, lists)).verdict.shown == 0
+
+
 def test_scores_are_attacked_both_ways_and_lists_of_one_item_decide_nothing(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     asked = worlds.asked(tmp_path, WORLD, worlds.random_lists(WORLD, rng)[:, :1])

@@ -9,9 +9,8 @@ removed. How much a run spends is composed over all its steps by `tasks.privacy.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -129,15 +128,17 @@ def _noise_multiplier(
 
     if cost(ENOUGH, estimate) > epsilon:
         raise ValueError(f"epsilon = {epsilon:g} leaves too little for the steps beside what else is released")
-    # The accountant takes longer than its estimate, and is asked two or three times: once for how far that is off.
+    # The accountant takes longer than its estimate: it is asked how far that is off, and where that does not decide, in
+    # steps that double.
     low, high = _bracket(lambda multiplier: cost(multiplier, estimate) <= epsilon)
     excess = max(cost(high, estimate), epsilon) / max(cost(high), epsilon / 2)
     low, high = _bracket(lambda multiplier: cost(multiplier, estimate) <= epsilon * excess)
+    step = 1 + PRECISION
     while cost(high) > epsilon:
-        low, high = _bracket(partial(operator.lt, high))
+        low, high, step = high, high * step, step * step
     while cost(low) <= epsilon:
-        low, high = _bracket(partial(operator.le, low))
-    return high
+        low, high, step = low / step, low, step * step
+    return _bracket(lambda multiplier: multiplier >= high or (multiplier > low and cost(multiplier) <= epsilon))[1]
 
 
 def _bracket(enough: Callable[[float], bool]) -> tuple[float, float]:
