@@ -48,14 +48,15 @@ def own_items(inputs: Inputs, difference: str, seed: int) -> Answer:
     # history of row, list of column
     shares = [(of @ listed.T).toarray() / size[:, None] for of, size in zip(histories, sizes, strict=True)]
     own = [np.diag(of) for of in shares]
-    p = 1.0
+    by_user = by_item = 1.0
     if own[0].sum() > own[1].sum():
         hits = [matrix.multiply(listed) for matrix in histories]
         of_users, of_items = ([matrix.sum(axis=axis).astype(np.int64) for matrix in hits] for axis in (1, 0))
-        by_user = _p_drawn(of_users, sizes, 1 / sizes[0] + 1 / sizes[1], rng)
+        by_user = max(
+            _p_drawn(of_users, sizes, 1 / sizes[0] + 1 / sizes[1], rng), _p_shuffled(shares[0] - shares[1], rng)
+        )
         by_item = _p_drawn(of_items, [matrix.sum(axis=0).astype(np.int64) for matrix in histories], 1.0, rng)
-        p = max(by_user, by_item, _p_shuffled(shares[0] - shares[1], rng))
-    if difference and p < 0.05:
+    if difference and by_user < 0.05:
         return undecided("own items", "training interactions", difference)
     others = (shares[0].sum(axis=1) - own[0]) / (len(users) - 1)
     attack = Attack(
@@ -65,7 +66,7 @@ def own_items(inputs: Inputs, difference: str, seed: int) -> Answer:
             mean("held-back items listed", own[1], seed),
             mean("training items listed for other users", others, seed),
         ],
-        p=p,
+        p=max(by_user, by_item),
     )
     notes = [f"lists, training data and held-back data of {len(users):,} users"]
     return tested("own items", "training interactions", notes, [attack])

@@ -141,7 +141,7 @@ def test_held_back_items_of_another_kind_decide_nothing(tmp_path: Path) -> None:
 def test_held_back_items_that_are_newer_by_a_little_are_no_leak(tmp_path: Path) -> None:
     """Public charts of each region; the items of charts are a little rarer among what users hold back."""
     whole = worlds.world(0, 1000, 0)
-    every, lists = whole.trained | whole.public, worlds.charts(whole)
+    every, lists = np.logical_or(whole.trained, whole.public), worlds.charts(whole)
     old = np.isin(np.arange(every.shape[1]), lists)
     key = np.where(every, np.random.default_rng(0).random(every.shape) + 0.06 * old, np.inf)
     held = every & (np.argsort(np.argsort(key, axis=1), axis=1) < 4)
@@ -201,11 +201,12 @@ def test_the_page_draws_a_curve_for_each_question_with_scores_and_escapes_what_f
 
 
 def test_a_single_hit_is_as_likely_as_a_shuffle_says(tmp_path: Path) -> None:
-    """No list has items of any user but for one of one user's own: it is a training item in half of the draws."""
+    """No list has an item of its user but for one: trained on in half of the draws, within the user and the item."""
     trained, public = np.zeros((50, 2_000), bool), np.zeros((50, 2_000), bool)
     trained[np.arange(50), np.arange(50)] = public[np.arange(50), 1_000 + np.arange(50)] = True
     lists = 100 + np.arange(50 * worlds.K).reshape(50, worlds.K)
     lists[0, 0] = 0
+    public[1, 1_001], public[1, 0] = False, True
     made = worlds.World(trained, public, np.zeros(50, np.int64))
     [attack] = answer(audited(worlds.asked(tmp_path, made, lists)), "own items").attacks
     assert attack.p == pytest.approx(1 / 2, abs=0.02)

@@ -1,6 +1,7 @@
 """The noise of DP-SGD is enough and hardly more, and samples follow their law."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.account import Spent, account
+from tasks.privacy.accounting.ledger import Event
 from tasks.privacy.mechanisms import dpsgd
 from tasks.privacy.mechanisms.dpsgd import PRECISION, clip_factors, noise_multiplier, poisson_sample, release
 
@@ -132,7 +134,12 @@ def test_a_budget_that_what_else_is_released_nearly_spends_is_refused_in_one_lin
 def test_calibration_asks_the_accountant_seldom_where_its_estimate_misleads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Step by step it asked 462 times, two minutes at ε = 0.001 and 1."""
     asked = []
-    monkeypatch.setattr(dpsgd, "account", lambda events, delta: asked.append(events) or account(events, delta))
+
+    def counted(events: Sequence[Event], delta: float) -> Spent:
+        asked.append(delta)
+        return account(events, delta)
+
+    monkeypatch.setattr(dpsgd, "account", counted)
     monkeypatch.setattr(dpsgd, "_noise_multiplier", dpsgd._noise_multiplier.__wrapped__)
     assert dpsgd.noise_multiplier(1, 1e-3, 1e-4, 1000) == pytest.approx(0.35644, rel=1e-3)
     assert len(asked) < 30
