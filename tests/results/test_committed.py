@@ -193,8 +193,8 @@ def test_the_documentation_has_what_provenance_says(tmp_path: Path) -> None:
 
 
 def test_the_demo_takes_as_long_as_the_readme_says(tmp_path: Path) -> None:
-    assert "four to six CPU minutes" in (ROOT / "README.md").read_text(encoding="utf-8")
-    assert 4 <= sum(run.cpu_seconds for run in runs("demo", tmp_path)) / 60 <= 6
+    assert "four to eleven CPU minutes" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert 4 <= sum(run.cpu_seconds for run in runs("demo", tmp_path)) / 60 <= 11
 
 
 def test_every_suite_that_is_not_stale_is_of_the_revision_that_the_documentation_names(tmp_path: Path) -> None:
