@@ -143,8 +143,6 @@ def top_k(
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """The `k` best unseen items of each user, best first; equal scores in the order of `tie_order`.
 
-    Scores are copied before seen items are masked. A batch is small enough for the processor's cache, hence fast.
-
     Args:
         users: (n,) ids of the users to rank for.
         seen: the items to leave out, for every user id.

@@ -140,12 +140,12 @@ def test_held_back_items_of_another_kind_decide_nothing(tmp_path: Path) -> None:
 
 def test_held_back_items_that_are_newer_by_a_little_are_no_leak(tmp_path: Path) -> None:
     """Public charts of each region; the items of charts are a little rarer among what users hold back."""
-    whole = worlds.world(0, 1000, 0)
-    every, lists = np.logical_or(whole.trained, whole.public), worlds.charts(whole)
+    complete = worlds.world(0, 1000, 0)
+    every, lists = np.logical_or(complete.trained, complete.public), worlds.charts(complete)
     old = np.isin(np.arange(every.shape[1]), lists)
     key = np.where(every, np.random.default_rng(0).random(every.shape) + 0.06 * old, np.inf)
     held = every & (np.argsort(np.argsort(key, axis=1), axis=1) < 4)
-    made = World(every & ~held, held, whole.gender, whole.cluster)
+    made = World(every & ~held, held, complete.gender, complete.cluster)
     assert audited(worlds.asked(tmp_path, made, lists)).verdict.shown == 0
 
 
