@@ -21,6 +21,8 @@ MODELS = {
     "gerai": "tasks.models.ranking.gerai.gerai:GERAI",
     "dpae": "tasks.models.ranking.dpae:DPAE",
     "dpals": "tasks.models.ranking.dpals:DPALS",
+    "gram-svd": "tasks.models.ranking.gram:GramSVD",
+    "gram-ease": "tasks.models.ranking.gram:GramEASE",
     "rap": "tasks.models.ranking.rap:RAP",
     "knn": "tasks.models.ranking.knn:KNN",
     "lightfm": "tasks.models.ranking.lightfm:LightFM",

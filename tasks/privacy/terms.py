@@ -34,7 +34,7 @@ Mechanism = Literal[
     "aggregates-once", "matrices-once", "noiseless-lists", "visits-gaussian", "shared-laplace", "submissions-gaussian",
     "sums-laplace", "piecewise-unary", "piecewise-exchanged", "top-m-filter", "top-m-filter-exchanged",
     "exponential-words", "exponential-some-words", "piecewise", "optimised-unary", "top-m-cell",
-    "edge-count-discrete-laplace", "counts-of-biases",
+    "edge-count-discrete-laplace", "counts-of-biases", "sums-gaussian",
 ]  # fmt: skip
 Observer = Literal["", "recommender-of-submissions", "recommender-of-sums"]
 """Who is held off; empty for anybody who sees what is released."""

@@ -14,6 +14,7 @@ from tasks.models.ranking.dpals import norm_bound
 from tasks.privacy import noise
 from tasks.privacy.accounting.ledger import Event
 from tasks.privacy.mechanisms.aggregation import VISIT_SENSITIVITY
+from tasks.release.rule import COUNTED
 from tests.models.test_noise_streams import case
 from tests.systems import system_class
 
@@ -67,6 +68,7 @@ BOOKS: dict[str, tuple[str, Callable[[Any], list[Callable[[Event], list[Booked]]
     "dpsgd": ("user", lambda model: [steps(model)]),
     "dpvae-compact": ("user", lambda model: [steps(model), counts(model)]),
     "dpals": ("user", alternating),
+    "gram-svd": ("user", lambda _: [gaussian("counts", math.sqrt(COUNTED)), gaussian("pairs", 1)]),
     "privsr-rigorous": ("sensitive-rating", lambda _: [gaussian("submissions", 2 * RANGE)]),
     "dipsgnn-released": ("visit", lambda model: [gaussian("visits", model.distance), LABELS]),
 }

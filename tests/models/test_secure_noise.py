@@ -25,7 +25,7 @@ from tests.systems import ids, system_class
 
 SECURE = (
     *("dp-popularity", "dpmf-rigorous", "dpae", "dpals", "dpvae-rigorous", "dpvae-compact"),
-    *("dpsgd", "dp-rating-means"),
+    *("dpsgd", "dp-rating-means", "gram-svd", "gram-ease"),
 )
 REFUSED = {
     "objective": ("dpmf", "dpne", "dpmf-implicit", "dpmf-explicit"),

@@ -1,0 +1,119 @@
+"""`dprec release` as models of suites: noisy counts and pairs of items, once, and a recommender fitted to them alone.
+
+docs/release.md has the method and its proof; `tasks.release` is what users get.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import Field
+from scipy.sparse import csr_array
+from torch import Tensor
+from typing_extensions import override
+
+from tasks.models.base import SILENT, ModelConfig, Progress, Recommender
+from tasks.privacy.accounting.account import accounted_entry
+from tasks.privacy.accounting.gaps import GIVEN, ONCE, large_delta
+from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.privacy.terms import gap
+from tasks.release import making, models
+from tasks.release.making import Budget, Release
+from tasks.release.sums import Rows
+from tasks.training_data import TrainingData
+
+
+class GramConfig(ModelConfig):
+    """Configuration of `GramSVD` and `GramEASE`."""
+
+    epsilon: float = Field(gt=0, allow_inf_nan=False)
+    """Budget of a user for everything that is released."""
+    delta: float = Field(gt=0, lt=1)
+    """Failure probability of the guarantee."""
+
+
+class GramSVD(Recommender):
+    """A release whose pairs are filtered by their principal directions; the number of users is taken as public.
+
+    Items outside the head follow all others, in the order of their counts; so do all for users without items in it.
+    """
+
+    noise_key = "GramSVD"
+    config: GramConfig
+    has_secure_noise = True
+    own_tensors: ClassVar[tuple[str, ...]] = ("indptr", "items")
+    fits: ClassVar[models.Kind] = "svd"
+    model: models.Model
+    rows: Rows
+    """What every user has."""
+    spent: Budget | None = None
+    """Blocks that were released about users; None before `fit`."""
+    made: Release | None = None
+    """What was released; None before `fit`."""
+
+    @override
+    def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
+        """Release and fit; see `Model.fit`."""
+        keys = np.unique(data.users.astype(np.int64) * data.n_items + data.items)
+        cells = np.ones(len(keys), np.int8), np.divmod(keys, data.n_items)
+        self.rows = csr_array(cells, shape=(data.n_users, data.n_items))
+        self._n_users = data.n_users
+        self.spent = Budget(self.config.epsilon, self.config.delta, self.noise_stream(data, rng))
+        self.made = making.make(self.rows, self.spent, users=data.n_users)
+        self.model = models.fit(self.made, self.fits)
+        return self
+
+    @override
+    def score(self, users: NDArray[np.int32]) -> Tensor:
+        model, counts = self.model, self.model.counts
+        shown = (counts - counts.max()) / max(counts.max(), 1e-9) - 10
+        scores = np.tile(shown, (len(users), 1))
+        own = self.rows[users][:, model.head].toarray().astype(np.float64)
+        known = own.any(axis=1)
+        if known.any():
+            scores[np.ix_(known, model.head)] = model.scores(own[known])
+        return torch.from_numpy(scores.astype(np.float32))
+
+    @override
+    def released(self) -> dict[str, Tensor]:
+        arrays: dict[str, NDArray[Any]] = {"counts": self.model.counts, "head": self.model.head, **self.model.arrays}
+        arrays |= {"indptr": self.rows.indptr, "items": self.rows.indices}
+        return {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
+
+    @override
+    def restore_released(self, tensors: dict[str, Tensor]) -> None:
+        arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
+        starts, items, counts, head = (arrays.pop(name) for name in ("indptr", "items", "counts", "head"))
+        cells = np.ones(len(items), np.int8), items, starts
+        self.rows = csr_array(cells, shape=(len(starts) - 1, len(counts)))
+        self.model = models.Model(self.fits if len(head) else "popularity", counts, head, arrays)
+
+    @override
+    def ledger(self) -> list[LedgerEntry]:
+        config = self.config
+        gaps = [*ONCE, gap("n-users-items-public"), gap("own-list-items")]
+        if self.spent is not None:
+            gaps += large_delta(config.delta, self._n_users)
+        return [
+            accounted_entry(
+                [block.event for block in self.spent.blocks] if self.spent is not None else (),
+                config.delta,
+                protects="interaction",
+                unit="user",
+                neighbouring="add-or-remove",
+                mechanism="sums-gaussian",
+                claimed_epsilon=config.epsilon,
+                given=GIVEN,
+                gaps=tuple(gaps),
+            )
+        ]
+
+
+class GramEASE(GramSVD):
+    """`GramSVD` with EASE on the denoised pairs."""
+
+    noise_key = "GramEASE"
+    fits: ClassVar[models.Kind] = "ease"
