@@ -214,6 +214,18 @@ def site(
     print(out / "index.html")
 
 
+@app.command(rich_help_panel=REPRODUCE)
+def card(
+    suite: Suite,
+    system: Annotated[str, typer.Argument(help="A private system of it, e.g. demo-dp-popularity.")],
+    form: Annotated[str, typer.Option("--format", help="opendp or cyclonedx.")] = "opendp",
+) -> None:
+    """Print the privacy card of a system as a record of OpenDP's registry, or as CycloneDX."""
+    from tasks.stages.card import export
+
+    print(export(suite, system, form), end="")
+
+
 @app.command(rich_help_panel=OWN)
 def init(
     context: typer.Context,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -142,5 +143,8 @@ def _write(built: Built, items: list[str], out: Path) -> None:
         files.save_model(place, built.model, items, built.marks)
         (place / files.LEDGER).write_text(json.dumps(built.ledger, indent=2) + "\n", encoding="utf-8")
         (place / files.CARD).write_text(page.card(built.ledger), encoding="utf-8")
-    written = [str(out / name) for name in (files.RELEASE, files.MODEL, files.LEDGER, files.CARD)]
+        records = page.records(built.ledger, date.today().isoformat())
+        for name, text in records.items():
+            (place / name).write_text(text, encoding="utf-8")
+    written = [str(out / name) for name in (files.RELEASE, files.MODEL, files.LEDGER, files.CARD, *records)]
     print(page.paragraph(built.ledger, written))

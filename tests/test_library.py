@@ -86,6 +86,18 @@ def test_the_wheel_serves_the_library_and_the_audit_without_the_pipeline(tmp_pat
     assert done.returncode == 4, done.stderr  # there is nothing held back
     assert json.loads((tmp_path / "audit" / "audit.json").read_text())
     assert (tmp_path / "wheel" / "dprec" / "py.typed").is_file()
+    many = [(user, item) for user in range(2_000) for item in range(user % 7, 120, 3 + user % 5)]
+    train.write_text("user,item\n" + "".join(f"{user},{item}\n" for user, item in many))
+    for command in (
+        f"release {train} --epsilon 8 --evaluate --audit --out shop",
+        "release fit shop --model ease --ridge 300",
+        f"release recommend shop --for {train} --k 20 --out lists.csv",
+    ):
+        absent = " ".join((*PIPELINE, "torch", "sklearn"))
+        alone = [sys.executable, "-c", ALONE, str(tmp_path / "wheel"), absent, "release", *command.split()]
+        done = subprocess.run(alone, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert not done.returncode, done.stderr
+    assert lists.read_text().count("\n") == 1 + 2_000 * 20
 
 
 def test_a_command_of_the_pipeline_says_what_it_needs(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ RUN = {
     "dprec report gerai": 0,
     "dprec coverage": 0,
     "dprec composed": 0,
+    "dprec card demo demo-dp-popularity": 0,
 }
 """What is run here -> its exit status in a copy of the project where no data set was placed and no stage was run."""
 DIFFERENCE = "dvc metrics diff HEAD~1"

@@ -23,7 +23,7 @@ from tests.command import dprec as command
 from tests.parameters import ROOT
 
 Run = Callable[..., CompletedProcess[str]]
-FILES = {files.RELEASE, files.MODEL, files.LEDGER, files.CARD}
+FILES = {files.RELEASE, files.MODEL, files.LEDGER, files.CARD, "opendp.json", "cyclonedx.json"}
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,138 @@
+"""Cards in the forms of others: all private systems of all suites, and a release, against the facts of both schemas."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from tasks.errors import ConfigurationError
+from tasks.pages import release
+from tasks.release.building import Wanted, build
+from tasks.stages.card import export
+from tasks.stages.report import collected
+
+
+def record(properties: dict[str, Any], *required: str) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": False, "required": list(required), "properties": properties}
+
+
+TEXT = {"type": "string", "minLength": 1}
+TEXTS = {"type": "array", "items": TEXT, "minItems": 1}
+BASIC = ("name", "data_curators", "description", "intended_use", "data_product_type", "data_product_region")
+OPENDP = record(
+    {
+        "url_slug": TEXT,
+        "status": {"enum": ["Draft", "Pending", "Approved"]},
+        "tier": {"enum": [1, 2, 3]},
+        "deployment": record(
+            {
+                "basic": record(
+                    dict.fromkeys(BASIC, TEXT)
+                    | {
+                        "data_curators": TEXTS,
+                        "publication_date": {"type": "string", "format": "date"},
+                        "data_product_type": {"enum": ["Summary statistics", "Machine learning model", "Dataset"]},
+                    },
+                    *BASIC,
+                    "publication_date",
+                ),
+                "dp_variant": record(
+                    {
+                        "variant_name": {"enum": ["Pure DP", "Approximate DP", "Custom"]},
+                        "data_domain": TEXT,
+                        "unprotected_quantities": TEXT,
+                    }
+                ),
+                "privacy_loss": record(
+                    {
+                        "privacy_unit": TEXT,
+                        "privacy_unit_details": TEXT,
+                        "privacy_parameters": record({key: {"type": "number"} for key in ("epsilon", "delta", "rho")}),
+                        "privacy_parameters_details": TEXT,
+                    }
+                ),
+                "deployment_model": record(
+                    {
+                        "model_name": {"enum": ["Local", "Central", "Shuffle", "Federated"]},
+                        "actors": TEXT,
+                        "release_type": {"enum": ["One release", "Many releases"]},
+                        "data_source_type": {"enum": ["Static", "Dynamic"]},
+                        "access_type": {"enum": ["Interactive", "Non-interactive"]},
+                    }
+                ),
+                "accounting": record({"post_processing": TEXT, "composition": TEXT}),
+                "implementation": record(
+                    {"preprocessing_and_hyperparameter_tuning": TEXT, "mechanisms": TEXT, "justification": TEXT}
+                ),
+                "administrative": record({"sources": TEXT, "notes": {"type": "string"}, "registry_authors": TEXTS}),
+            },
+            "basic",
+        ),
+    },
+    *("url_slug", "status", "tier", "deployment"),
+)
+"""Facts of schemas/deployments-schema.yaml of opendp/deployments-registry-data at 3e9c812 (MIT): what it requires,
+knows and enumerates, as far as we use it."""
+CYCLONEDX = record(
+    {
+        "bomFormat": {"const": "CycloneDX"},
+        "specVersion": {"const": "1.6"},
+        "version": {"type": "integer"},
+        "components": {
+            "type": "array",
+            "items": record(
+                {
+                    "type": {"const": "machine-learning-model"},
+                    "name": TEXT,
+                    "modelCard": record(
+                        {"properties": {"type": "array", "items": record({"name": TEXT, "value": TEXT}, "name")}}
+                    ),
+                },
+                *("type", "name"),
+            ),
+        },
+    },
+    *("bomFormat", "specVersion"),
+)
+"""The same of CycloneDX 1.6."""
+
+
+def check(form: str, text: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(text)
+    checker = jsonschema.FormatChecker()
+    jsonschema.validate(content, OPENDP if form == "opendp" else CYCLONEDX, format_checker=checker)
+    return content
+
+
+@pytest.mark.parametrize("suite", collected())
+@pytest.mark.parametrize("form", ["opendp", "cyclonedx"])
+def test_every_private_system_has_its_card_in_both_forms(suite: str, form: str) -> None:
+    with pytest.raises(ConfigurationError, match="no private system") as refused:
+        export(suite, "no-such-system", form)
+    for system in str(refused.value).partition("(have ")[2].rstrip(")").split(", "):
+        assert "∞" not in json.dumps(check(form, export(suite, system, form)).get("privacy_parameters"))
+
+
+def test_an_infinite_epsilon_is_left_out_with_its_reason() -> None:
+    loss = check("opendp", export("gerai", "gerai-gerai", "opendp"))["deployment"]["privacy_loss"]
+    assert "privacy_parameters" not in loss
+    assert "no finite ε follows" in loss["privacy_parameters_details"]
+
+
+@pytest.mark.parametrize("users", [20, 3_000])
+def test_a_release_has_its_card_in_both_forms(users: int) -> None:
+    """Of counts alone, too."""
+    rows = csr_array(np.random.default_rng(0).random((users, 120)) < 0.1).astype(np.int8)
+    wanted = Wanted(8.0, 1e-6, users, "svd", evaluate=True, audited=users > 20, seed=1)
+    ledger = build(rows, wanted, ["catalogue-seen"]).ledger
+    texts = release.records(ledger, "2026-01-01")
+    record = check("opendp", texts["opendp.json"])["deployment"]
+    assert record["privacy_loss"]["privacy_parameters"] == {"epsilon": pytest.approx(8), "delta": 1e-6}
+    assert "no --catalogue was given" in record["dp_variant"]["unprotected_quantities"]
+    [model] = check("cyclonedx", texts["cyclonedx.json"])["components"]
+    assert {"name": "dprec:noise", "value": "research"} in model["modelCard"]["properties"]
