@@ -15,7 +15,6 @@ from flows.audit import ItemColumn, UserColumn, names_of
 from tasks.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from tasks.external.reading import Names
     from tasks.release.building import Built
 
 MODELS = ("svd", "ease", "knn", "als")
@@ -45,7 +44,9 @@ ModelName = Annotated[str, typer.Option("--model", help="svd, ease, knn or als."
 
 @app.command()
 def make(
-    ratings: Annotated[Path, typer.Argument(help="User and item, CSV or Parquet.", show_default=False)],
+    ratings: Annotated[
+        Path, typer.Argument(help="User and item: CSV, Parquet, or a folder of Parquet.", show_default=False)
+    ],
     epsilon: Annotated[float, typer.Option(help="Budget of each user for everything.", show_default=False)],
     out: Annotated[Path, typer.Option(help="New folder.", show_default=False)],
     catalogue: Annotated[Path | None, typer.Option(help="All items, known without the ratings: item.")] = None,
@@ -61,17 +62,17 @@ def make(
     item_column: ItemColumn = None,
 ) -> None:
     """Make a private release: the default command."""
-    from tasks.external import reading
+    from tasks.external import coding
     from tasks.release.building import Wanted, build, rows_of
 
     if out.exists():
         raise ConfigurationError(f"--out {out}: is there already, and a second release adds up; choose a new folder")
     wanted = Wanted(epsilon, delta, users, _model(model), evaluate, audited, research_noise)  # type: ignore[arg-type]
     names = names_of({"user": user_column, "item": item_column})
-    names.require([ratings] if catalogue is None else [ratings, catalogue])
-    given = reading.interactions(ratings, "interactions", names).rows
-    items = given["item"].unique().sort().to_list() if catalogue is None else _catalogue(catalogue, names)
-    rows, _ = rows_of(given, items)
+    names.require([*coding.parts(ratings), *([] if catalogue is None else [catalogue])])
+    data = coding.coded(ratings, names, None if catalogue is None else coding.catalogue(catalogue, names))
+    items = data.item_ids.to_list()
+    rows = rows_of(data.users, data.items, len(data.user_ids), len(items))
     print(f"{rows.shape[0]:,} users, {len(items):,} items, {rows.nnz:,} interactions", file=sys.stderr)
     _write(build(rows, wanted, ["catalogue-seen"] if catalogue is None else []), items, out)
 
@@ -103,32 +104,26 @@ def recommend(
     item_column: ItemColumn = None,
 ) -> None:
     """Write lists for users' own rows: own items are left out, ids are those of the table."""
-    from tasks.external import reading
+    import polars as pl
+
+    from tasks.external import coding
     from tasks.release import files
     from tasks.release.building import rows_of
     from tasks.release.serving import table
 
     served = files.load(folder)
     names = names_of({"user": user_column, "item": item_column})
-    names.require([own])
-    rows, ids = rows_of(reading.interactions(own, "own rows", names).rows, list(served.items))
-    table(served, rows, ids, k).write_csv(out)
-    print(f"{out}: {len(ids):,} lists")
+    names.require(coding.parts(own))
+    data = coding.coded(own, names, pl.Series(served.items, dtype=pl.String))
+    rows = rows_of(data.users, data.items, len(data.user_ids), len(served.items))
+    table(served, rows, data.user_ids.to_list(), k).write_csv(out)
+    print(f"{out}: {len(data.user_ids):,} lists")
 
 
 def _model(name: str) -> str:
     if name not in MODELS:
         raise ConfigurationError(f"--model {name}: is none of {', '.join(MODELS)}")
     return name
-
-
-def _catalogue(path: Path, names: Names) -> list[str]:
-    """The items of a catalogue in its order, each once."""
-    from tasks.external import reading
-
-    column = str(reading.role_column(path, "item", names))
-    rows = reading.rows_of(path, {column: reading.Column("id")})
-    return [str(item) for item in rows[column].unique(maintain_order=True)]
 
 
 def _write(built: Built, items: list[str], out: Path) -> None:

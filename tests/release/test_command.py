@@ -12,13 +12,17 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import numpy as np
+import polars as pl
 import pytest
 
 import dprec
 from dprec import release
 from tasks.errors import DataError
+from tasks.external.coding import coded
+from tasks.external.reading import Names
 from tasks.privacy import noise
 from tasks.release import files
+from tasks.release.building import rows_of
 from tests.command import dprec as command
 from tests.parameters import ROOT
 
@@ -136,3 +140,31 @@ def test_what_cannot_be_done_is_refused_in_one_line(arguments: tuple[str, ...], 
 def test_items_that_no_catalogue_has_are_named(made: Path) -> None:
     with pytest.raises(DataError, match="nothing"):
         release.load(made / "out").recommend(["nothing"])
+
+
+def test_a_table_in_parts_is_one_table(made: Path, tmp_path: Path) -> None:
+    """Users lie in several files, and rows are repeated: the same release as of one CSV file."""
+    rows = pl.read_csv(made / "ratings.csv")
+    (tmp_path / "parts").mkdir()
+    for number, start in enumerate(range(0, len(rows), 5_000)):
+        rows[max(start - 10, 0) : start + 5_000].write_parquet(tmp_path / "parts" / f"{number}.parquet")
+    shutil.copy(made / "ratings.csv", tmp_path)
+    for name in ("ratings.csv", "parts"):
+        done = call(tmp_path, name, "--epsilon", "8", "--evaluate", "--research-noise", "3", "--out", f"of-{name}")
+        assert done.returncode == 0, done.stderr
+    for file in FILES:
+        assert (tmp_path / "of-parts" / file).read_bytes() == (tmp_path / "of-ratings.csv" / file).read_bytes(), file
+    shutil.rmtree(tmp_path / "parts")
+    (tmp_path / "parts").mkdir()
+    assert "holds no *.parquet" in call(tmp_path, "parts", "--epsilon", "8", "--out", "x").stderr
+
+
+def test_ids_are_text_in_the_order_of_the_catalogue_and_others_items_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('user,item\n1,x\n"1",y\n1,x\n2,"z, w"\n3,gone\n', encoding="utf-8")
+    data = coded(tmp_path / "a.csv", Names(), pl.Series(["z, w", "x", "y"]))
+    assert (data.users.tolist(), data.items.tolist()) == ([0, 0, 0, 1], [1, 2, 1, 0])
+    assert data.user_ids.to_list() == ["1", "2", "3"]
+    assert data.strangers == 1
+    assert coded(tmp_path / "a.csv", Names()).item_ids.to_list() == ["gone", "x", "y", "z, w"]
+    rows = rows_of(data.users, data.items, 3, 3).toarray()
+    assert rows.tolist() == [[0, 1, 1], [1, 0, 0], [0, 0, 0]]
