@@ -14,8 +14,8 @@ PAIRED = 2
 FEWEST, MOST = 100, 1200
 """Items of a head."""
 RANK = 32
-COUNTS_ALONE = 1.1
-"""With less signal in the smallest head, where it is 1 by chance, the whole budget goes to counts."""
+COUNTS_ALONE = 1.6
+"""With less signal in the smallest head, where chance alone gives 1.1 to 1.6, the whole budget goes to counts."""
 SIGNAL = 5.0
 """Of the pairs' largest eigenvalue, in units of the noise's, what a head is reduced for."""
 

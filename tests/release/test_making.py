@@ -41,6 +41,12 @@ def test_every_block_is_drawn_with_the_scale_that_is_recorded() -> None:
     assert len(np.unique(flat)) == len(flat)  # no noise is used twice
 
 
+def test_the_number_of_users_is_noisy_unless_it_is_public() -> None:
+    for public in (300, None):
+        release = making.make(random_rows(), Budget(1.0, 1e-6, np.random.default_rng(0)), users=public)
+        assert (release.n_users == 300) == (public is not None)
+
+
 def test_the_head_is_chosen_by_noisy_counts() -> None:
     """With the exact sums hidden from it, all that is left makes the same choice."""
     budget = Budget(1.0, 1e-6, np.random.default_rng(0))

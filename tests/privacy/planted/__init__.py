@@ -10,7 +10,7 @@ from importlib import import_module
 
 from tests.privacy.planted.mutation import Mutation
 
-MODULES = "mechanisms training models graphs social accounting later releases secure crossed"
+MODULES = "mechanisms training models graphs social accounting later releases secure crossed sums"
 MUTATIONS: tuple[Mutation, ...] = tuple(
     mutation for name in MODULES.split() for mutation in import_module(f"{__name__}.{name}").MUTATIONS
 )
