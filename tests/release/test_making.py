@@ -87,3 +87,25 @@ def test_each_user_adds_at_most_what_utility_is_scaled_for() -> None:
     assert gains[np.diff(held.indptr) > 0] == pytest.approx(1.0)
     assert gains.max() <= 1
     assert gains[np.diff(held.indptr) == 0].max(initial=0) == 0
+
+
+@pytest.mark.parametrize("value", [0.0, 0.4, 1.0])
+@pytest.mark.parametrize("n_models", [1, 2, 3])
+def test_no_user_moves_the_estimate_by_more_than_is_paid_for(
+    value: float, n_models: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever all models reach for that user."""
+    used, held = utility.split(random_rows(), np.random.default_rng(3))
+    popular = models.Model("popularity", np.ones(150), np.empty(0, np.int64), {})
+    monkeypatch.setattr(utility, "gain", lambda _made, of: np.full(of.shape[0], value))
+    exact, budget = [], Budget(1.0, 1e-6, np.random.default_rng(0))
+
+    def spend(_statistic: str, sums: np.ndarray, sensitivity: float, share: float) -> np.ndarray:
+        exact.append(sums)
+        return Budget.spend(budget, "utility", sums, sensitivity, share)
+
+    monkeypatch.setattr(budget, "spend", spend)
+    for n in (300, 299):
+        utility.estimate(used[:n], held[:n], [popular] * n_models, budget)
+    assert held[[299]].nnz
+    assert np.linalg.norm(exact[0] - exact[1]) <= budget.blocks[-1].sensitivity
