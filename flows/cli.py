@@ -33,6 +33,7 @@ Wait = Annotated[bool, typer.Option("--wait", help="Wait for another run in this
 
 
 app.add_typer(audit.app, name="audit", rich_help_panel=AUDIT)
+app.command("card", rich_help_panel=REPRODUCE)(release.card)
 app.add_typer(release.app, name="release", rich_help_panel=OWN)
 app.add_typer(data.app, name="data", rich_help_panel=OWN)
 
@@ -212,18 +213,6 @@ def site(
 
     write(context.obj / out, os.cpu_count() or 1, since)
     print(out / "index.html")
-
-
-@app.command(rich_help_panel=REPRODUCE)
-def card(
-    suite: Suite,
-    system: Annotated[str, typer.Argument(help="A private system of it, e.g. demo-dp-popularity.")],
-    form: Annotated[str, typer.Option("--format", help="opendp or cyclonedx.")] = "opendp",
-) -> None:
-    """Print the privacy card of a system as a record of OpenDP's registry, or as CycloneDX."""
-    from tasks.stages.card import export
-
-    print(export(suite, system, form), end="")
 
 
 @app.command(rich_help_panel=OWN)

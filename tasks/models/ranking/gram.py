@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from tasks.models.base import SILENT, ModelConfig, Progress, Recommender
 from tasks.privacy.accounting.account import accounted_entry
-from tasks.privacy.accounting.gaps import GIVEN, ONCE, large_delta
+from tasks.privacy.accounting.gaps import DRAWN, GIVEN, ONCE, large_delta
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.terms import gap
 from tasks.release import making, models
@@ -94,7 +94,7 @@ class GramSVD(Recommender):
     @override
     def ledger(self) -> list[LedgerEntry]:
         config = self.config
-        gaps = [*ONCE, gap("n-users-items-public"), gap("own-list-items")]
+        gaps = [*ONCE, DRAWN, gap("n-users-items-public"), gap("own-list-items")]
         if self.spent is not None:
             gaps += large_delta(config.delta, self._n_users)
         return [
