@@ -192,11 +192,6 @@ def test_the_documentation_has_what_provenance_says(tmp_path: Path) -> None:
     assert f"Together they take {total:.0f} CPU hours" in " ".join(text.split())
 
 
-def test_the_demo_takes_as_long_as_the_readme_says(tmp_path: Path) -> None:
-    assert "four to eleven CPU minutes" in (ROOT / "README.md").read_text(encoding="utf-8")
-    assert 4 <= sum(run.cpu_seconds for run in runs("demo", tmp_path)) / 60 <= 11
-
-
 def test_every_suite_that_is_not_stale_is_of_the_revision_that_the_documentation_names(tmp_path: Path) -> None:
     text = (ROOT / "docs/suites.md").read_text(encoding="utf-8")
     named = set(re.findall(r"revision\s+`([0-9a-f]{40})`", text))

@@ -311,7 +311,8 @@ def _repeated(distribution: PrivacyLossDistribution, count: int) -> PrivacyLossD
     parts, rest = divmod(count, 2**16)
     if not parts:
         return distribution.self_compose(count)
-    composed = distribution.self_compose(2**16).self_compose(parts)
+    composed = distribution.self_compose(2**16)
+    composed = composed if parts == 1 else composed.self_compose(parts)
     return composed.compose(distribution.self_compose(rest)) if rest else composed
 
 
