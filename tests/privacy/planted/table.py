@@ -68,7 +68,7 @@ def written(outcomes: Sequence[Outcome], runs: Mapping[Asked, Run]) -> str:
     """The page."""
     tested = sum(bool(outcome.tests and outcome.tests.noticed) for outcome in outcomes)
     audited = sum(bool(outcome.audit and outcome.audit.noticed) for outcome in outcomes)
-    formulas = sum(outcome.mutation.written == "from formulas" for outcome in outcomes)
+    formulas = sum(not outcome.mutation.tests_read for outcome in outcomes)
     survivors = [f"`{outcome.mutation.name}`" for outcome in outcomes if not (outcome.tests and outcome.tests.noticed)]
     controls = (
         (asked.names[0], given) for asked, given in runs.items() if asked.kind == "audit" and not asked.mutation
