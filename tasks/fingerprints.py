@@ -27,7 +27,6 @@ from tasks.errors import ConfigurationError
 from tasks.syntax import Reader
 
 PACKAGES = {
-    "altair": "altair",
     "dgl": "dgl",
     "dp_accounting": "dp-accounting",
     "gensim": "gensim",
@@ -42,7 +41,6 @@ PACKAGES = {
     "scipy": "scipy",
     "sklearn": "scikit-learn",
     "torch": "torch",
-    "vl_convert": "vl-convert-python",
 }
 """Packages that decide numbers or bytes of outputs: name in imports -> name in requirements.lock."""
 DECIDES_NOTHING = True

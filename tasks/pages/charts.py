@@ -1,95 +1,167 @@
-"""The kinds of charts, a small function each: Altair describes, vl-convert draws static SVG. Words stand elsewhere.
+"""The kinds of charts as static SVG, a small function each; words stand in templates.
 
-No script runs in a picture, no font and no data are fetched, and the same rows give the same bytes. Colours are those
-of light paper; style.css exchanges them on dark paper. What a mark means stands in `data-text`, for pointing at it.
-Vega places the names of points and leaves out those without room, so every chart has its rows next to it.
+No script runs in a picture and nothing is fetched, and the same rows give the same bytes. Colours are variables of
+style.css, for light and dark paper. What a mark means stands in `data-text`, for pointing at it. A browser with Vega
+needs a second to start and longer than that for the charts of one report, these need a fiftieth.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import json
 import math
-import re
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
-import altair as alt
-import vl_convert
-from altair.utils.schemapi import debug_mode
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 Rows = Sequence[Mapping[str, Any]]
-COLOURS = ("#0072b2", "#d55e00", "#008a66", "#b3548c", "#b27d00", "#3b93c9", "#4d4d4d")
-"""style.css has their counterparts on dark paper."""
-INK, SOFT, LINE, BLACK, PAPER = "#1c2024", "#565f68", "#cfd5da", "#000000", "#ffffff"
+Point = tuple[float, float]
+COLOURS = tuple(f"var(--c{number})" for number in range(7))
+INK, SOFT, LINE = "var(--ink)", "var(--soft)", "var(--line)"
 SHAPES = {
-    "circle": "●", "square": "■", "triangle-up": "▲", "diamond": "◆", "cross": "✚", "triangle-down": "▼",
-    "triangle-right": "▶",
-}  # fmt: skip
-"""Vega-Lite's name of a mark -> its sign in a legend."""
-HEAT, DARK = ("#9ecae1", "#f7f4f0", "#c8102e"), 0.8
-"""Colours of a heat map at the lowest value, at zero and at the highest, and where white is easier to read on them."""
-DASHES = ([1, 0], [5, 2], [1.5, 1.5])
-MARKS = {"claimed": "diamond", "accounted": "circle", "audited": "M0,-1.2V1.2"}
+    "circle": "M-3.5,0a3.5,3.5 0 1,0 7,0a3.5,3.5 0 1,0 -7,0",
+    "square": "M-3.2,-3.2h6.4v6.4h-6.4z",
+    "triangle": "M0,-4.2L4.2,3.2H-4.2z",
+    "diamond": "M0,-4.6L4.6,0L0,4.6L-4.6,0z",
+    "cross": "M-4,-4L4,4M-4,4L4,-4",
+    "tick": "M0,-6V6",
+}
+OPEN = ("cross", "tick")
+"""Shapes without an inside."""
+MARKS = {"claimed": "diamond", "accounted": "circle", "audited": "tick"}
 """Kind of ε -> the shape of its mark."""
-ANCHORS = ["top-right", "top-left", "bottom-right", "bottom-left", "top", "bottom", "right", "left"]
-"""Where a name may stand next to its point, the first that is free; above and below it covers no line."""
+DASHED = "4 3"
+"""Of lines that are no data of a series."""
 MANY = 12
 """Values along an axis that are no sweep any more, but epochs: without marks and on a linear axis."""
 LOG_FROM = 9.0
 """From this ratio of the largest to the least value of a sweep on, its axis is logarithmic, unless steps are equal."""
-LONG, RIGHTMOST = 14, 0.01
-"""Letters of a name from which on a legend has two columns; of false positive rates, where 0 is drawn."""
-FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
-CONFIG = {
-    "background": None,
-    "font": FONT,
-    "padding": 4,
-    "view": {"stroke": LINE},
-    "title": {"anchor": "start", "fontSize": 13, "color": INK, "offset": 8},
-    "axis": {"gridColor": LINE, "gridOpacity": 0.6, "domainColor": LINE, "tickColor": LINE, "labelColor": INK,
-             "titleColor": INK, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal",
-             "labelLimit": 240},
-    "legend": {"labelFontSize": 12, "labelColor": INK, "titleColor": INK, "labelLimit": 220, "symbolOpacity": 1},
-}  # fmt: skip
-HIDDEN = re.compile(
-    r'<path class="(?:background|foreground)"[^>]*(?:d="M0,0h0v0h0Z"|display="none")[^>]*/>'
-    r'|(?<=role-axis") data-text="[^"]*"|(?<=-text") data-text="[^"]*"| pointer-events="none"| aria-hidden="true"'
-    r'| aria-roledescription="[^"]*"| role="graphics-[a-z]*"| fill-opacity="1"| opacity="1"| stroke-width="1"'
-    r'| [xy]2="0"| transform="translate\(0,0\)"| xmlns:xlink="[^"]*"| version="1.1"| font-family="[^"]*"'
-)
-"""Of SVG as it is made: paths of no extent, and attributes that say nothing in a page or stand at its root."""
-UNPLACED = re.compile(r'<text[^>]* opacity="0">[^<]*</text>')
-"""Names without room."""
-PLACES, DECIMALS = re.compile(r' (?:transform|d|[xy]2?)="[^"]*"'), re.compile(r"(\.\d)\d+")
+FONT, LETTER, TOP = 12, 6.4, 8
+"""In pixels: height of a text, width of one of its letters, and room above a frame for the marks at its edge."""
+RIGHTMOST = 0.01
+"""Of false positive rates, where 0 is drawn."""
 
 
-def svg(chart: alt.TopLevelMixin, label: str) -> Markup:
-    """A chart as an SVG element, its texts escaped; `label` is what a screen reader says."""
-    with debug_mode(False):  # Altair looks at each part of a description as it is made: half of the time
-        described = json.dumps(chart.to_dict(validate=False))
-    named = Markup(' role="img" aria-label="{}" font-family="{}" ').format(label, FONT)
-    return Markup(_drawn(described).replace(" ", named, 1))
+class Picture(NamedTuple):
+    """A chart, with what a screen reader says of it; a template shows its markup."""
+
+    title: str
+    markup: str
+
+    def __html__(self) -> str:
+        """What a template shows."""
+        return self.markup
 
 
-@lru_cache(512)
-def _drawn(described: str) -> str:
-    """The SVG of a description, with places to a tenth of a pixel and without what is not seen: half the bytes."""
-    vega = vl_convert.vegalite_to_vega(described, config=CONFIG)
-    for mark in vega["marks"]:
-        if mark.get("name") == "names_marks":
-            _place(mark)
-    drawn = UNPLACED.sub("", str(vl_convert.vega_to_svg(vega, allowed_base_urls=[])))
-    drawn = HIDDEN.sub("", drawn.replace(' aria-label="', ' data-text="'))
-    return PLACES.sub(lambda place: DECIMALS.sub(r"\1", place.group()), drawn)
+@dataclass(frozen=True)
+class Axis:
+    """Where values lie along an axis, in pixels, and which of them have a tick."""
+
+    title: str
+    low: float
+    high: float
+    length: float
+    log: bool = False
+    ticks: Mapping[float, str] = field(default_factory=dict)
+    inset: float = 8
+    """Pixels without values at either end."""
+
+    def __call__(self, value: float) -> float:
+        """Pixels from the start of the axis."""
+        low, high, at = map(math.log10, (self.low, self.high, value)) if self.log else (self.low, self.high, value)
+        return self.inset + (self.length - 2 * self.inset) * ((at - low) / (high - low) if high > low else 0.5)
 
 
-def by_epsilon(title: str, points: Rows, across: Rows, *, x: str, y: str) -> Markup:
+def axis(title: str, values: Iterable[float], length: float, *, log: bool = False, at: Iterable[float] = ()) -> Axis:
+    """An axis over all values, with round ticks, or with those named by `at`."""
+    low, high = min(values := [*values] or [1.0]), max(values)
+    ticks = list(at) or (log and _powers(low, high)) or _steps(low, high)
+    return Axis(title, low, high, length, log, {tick: f"{tick:g}" for tick in ticks})
+
+
+def _powers(low: float, high: float) -> list[float]:
+    leads = (1, 2, 5) if high / low < 50 else (1,)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    return [tick for power in powers for lead in leads if low <= (tick := lead * 10.0**power) <= high]
+
+
+def _steps(low: float, high: float, count: int = 4) -> list[float]:
+    if high <= low:
+        return [low]
+    power = 10.0 ** math.floor(math.log10((high - low) / count))
+    step = next(lead * power for lead in (1, 2, 5, 10) if lead * power * count >= (high - low) * (1 - 1e-9))
+    return [round(number * step, 12) for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
+class Plot:
+    """A frame with two axes, and what is drawn in it."""
+
+    def __init__(self, x: Axis, y: Axis) -> None:
+        self.x, self.y, self.parts = x, y, list[str]()
+        self.left = max((len(text) for text in y.ticks.values()), default=0) * LETTER + (26 if y.title else 10)
+        self.bottom, low, end = 22 + (16 if x.title else 0), y.length, -math.inf
+        self.parts.append(f'<rect width="{x.length:g}" height="{low:g}" fill="none" stroke="{LINE}"/>')
+        for value, text in x.ticks.items():
+            if x(value) - len(text) * LETTER / 2 > end:  # a tick without room has no text
+                self.text(x(value), low + 15, text, "middle")
+                end = x(value) + len(text) * LETTER / 2 + 2
+            self.parts.append(f'<path d="M{x(value):.1f},0V{low:g}" stroke="{LINE}" opacity="0.6"/>')
+        for value, text in y.ticks.items():
+            self.parts.append(f'<path d="M0,{low - y(value):.1f}H{x.length:g}" stroke="{LINE}" opacity="0.6"/>')
+            self.text(-6, low - y(value) + 4, text, "end")
+        self.text(x.length / 2, low + 32, x.title, "middle")
+        self.text(11 - self.left, low / 2, y.title, "middle", turned=True)
+
+    def at(self, x: float, y: float) -> Point:
+        """Pixels across and down."""
+        return self.x(x), self.y.length - self.y(y)
+
+    def line(
+        self, points: Iterable[Point], colour: str, *, dash: str = "", width: float = 1.6, soft: bool = False
+    ) -> None:
+        """A line through points."""
+        path = "L".join(f"{x:.1f},{y:.1f}" for x, y in (self.at(*point) for point in points))
+        style = (f' stroke-dasharray="{dash}"' if dash else "") + (' opacity="0.5"' if soft else "")
+        self.parts.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="{width:g}"{style}/>')
+
+    def across(self, value: float, name: str = "", x: float = 4) -> None:
+        """A dashed line at a value of y, with its name above it."""
+        y = self.y.length - self.y(value)
+        path = f"M0,{y:.1f}H{self.x.length:g}"
+        self.parts.append(f'<path d="{path}" stroke="{SOFT}" stroke-dasharray="{DASHED}" data-text="{escape(name)}"/>')
+        self.text(x, y - 4, name, colour=SOFT)
+
+    def mark(self, x: float, y: float, colour: str, text: str, shape: str = "circle", *, hollow: bool = False) -> None:
+        """A mark, with what pointing at it shows."""
+        (left, top), fill = self.at(x, y), "none" if hollow or shape in OPEN else colour
+        self.parts.append(
+            f'<path d="{SHAPES[shape]}" transform="translate({left:.1f},{top:.1f})" fill="{fill}" stroke="{colour}" '
+            f'stroke-width="1.6" data-text="{escape(text)}"/>'
+        )
+
+    def text(
+        self, x: float, y: float, text: str, anchor: str = "start", *, colour: str = INK, turned: bool = False
+    ) -> None:
+        """A text at pixels."""
+        turn = f' transform="rotate(-90,{x:.1f},{y:.1f})"' if turned else ""
+        if text:
+            style = f'fill="{colour}" text-anchor="{anchor}"{turn}'
+            self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" {style}>{escape(text)}</text>')
+
+    def picture(self, title: str, legend: str = "") -> Picture:
+        """The picture, above markup that explains it."""
+        left, width, height = -self.left, self.left + self.x.length + 16, self.y.length + self.bottom + TOP
+        size = f'viewBox="{left:g} {-TOP} {width:g} {height:g}" width="{width:g}" height="{height:g}"'
+        font = f'font-family="Arial, Helvetica, sans-serif" font-size="{FONT}"'
+        head = f'<svg {size} role="img" aria-label="{escape(title)}" {font}>'
+        return Picture(title, f"{head}{''.join(self.parts)}</svg>{legend}")
+
+
+def by_epsilon(title: str, points: Rows, across: Rows, *, x: str, y: str) -> Picture:
     """Utility by ε of one level, on a log axis with 0 at its left edge and ∞ at its right edge.
 
     Args:
@@ -102,46 +174,43 @@ def by_epsilon(title: str, points: Rows, across: Rows, *, x: str, y: str) -> Mar
     finite = [value for value in spent if value and math.isfinite(value)] or [1.0]
     near = 10.0 ** (math.floor(math.log10(min(finite)) + 1e-9) - (0 in spent))
     far = 10.0 ** (math.ceil(math.log10(max(finite)) - 1e-9) + 1)
-    marks, spans = _marks(points, near, far)
-    ticks = [10.0**power for power in range(round(math.log10(near)), round(math.log10(far)) + 1)]
-    zero = f"datum.value <= {near} * 1.001 ? '0' : " if 0 in spent else ""
-    tick_text = f"datum.value >= {far} * 0.999 ? '∞' : {zero}format(datum.value, '~g')"
-    scale = alt.Scale(type="log", domain=[near, far], nice=False, padding=12)
-    epsilon = alt.X("x:Q", title=x, scale=scale, axis=alt.Axis(values=ticks, labelExpr=tick_text))
-    utility = alt.Y("utility:Q", title=y, scale=alt.Scale(zero=False, nice=False, padding=16))
-    kinds = [kind for kind in MARKS if any(mark["kind"] == kind for mark in marks)]
-    shapes = alt.Scale(domain=kinds, range=[MARKS[kind] for kind in kinds])
-    shape = alt.Shape("kind:N", title=None, scale=shapes, legend=alt.Legend(orient="top"))
-    colour, end = alt.Color("colour:N", scale=None), alt.X("to:Q")
-    dots = _chart(marks).mark_point(filled=False, size=70, strokeWidth=1.8, opacity=1)
-    free = [row for row in across if row["name"] not in {point["name"] for point in points}]
-    texts = _chart(free).mark_text(dy=-6, color=SOFT, fontSize=12)
-    layers = [
-        _chart(across).mark_rule(color=SOFT, strokeDash=[4, 3]).encode(y=utility, description="text:N"),
-        texts.encode(x=alt.value(215), y=utility, text="name:N"),
-        _chart(spans).mark_rule(opacity=0.5).encode(x=epsilon, x2="to:Q", y=utility, color=colour),
-        dots.encode(x=epsilon, y=utility, color=colour, shape=shape, description="text:N"),
-        _chart(spans).mark_point(opacity=0).encode(x=end, y=utility).properties(name="ends"),
-        _chart(spans).mark_text().encode(x=end, y=utility, text="name:N").properties(name="names"),
-    ]
-    return svg(alt.layer(*layers).properties(width=430, height=270), title)
-
-
-def _marks(points: Rows, near: float, far: float) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """A mark for each ε of each point, but for a bound of 0, which proves nothing; and the span of each point's."""
-    marks, spans = [], []
+    powers = [10.0**power for power in range(round(math.log10(near)), round(math.log10(far)) + 1)]
+    ticks = {power: f"{power:g}" for power in powers} | {powers[-1]: "∞"} | ({powers[0]: "0"} if 0 in spent else {})
+    up = axis(y, [row["utility"] for row in (*points, *across)], 270)
+    plot = Plot(Axis(x, near, far, 430, log=True, ticks=ticks), replace(up, inset=18))
+    names = {row["name"] for row in points}
+    for row in across:
+        plot.across(row["utility"], "" if row["name"] in names else row["name"], 215)
+    ends = []
     for number, row in enumerate(points):
+        colour, utility = COLOURS[number % len(COLOURS)], row["utility"]
         known = {kind: row[kind] for kind in MARKS if row[kind] is not None and (kind != "audited" or row[kind])}
-        about = {"name": row["name"], "utility": row["utility"], "colour": COLOURS[number % len(COLOURS)]}
         places = {kind: far if math.isinf(value) else max(value, near) for kind, value in known.items()}
-        for kind, value in known.items():
-            text = f"{row['name']}: {kind} {'∞' if math.isinf(value) else f'{value:.4g}'}"
-            marks.append(about | {"kind": kind, "x": places[kind], "text": text})
-        spans.append(about | {"x": min(places.values()), "to": max(places.values())})
-    return marks, spans
+        plot.line([(min(places.values()), utility), (max(places.values()), utility)], colour, width=1, soft=True)
+        for kind, place in places.items():
+            text = f"{row['name']}: {kind} {'∞' if math.isinf(known[kind]) else format(known[kind], '.4g')}"
+            plot.mark(place, utility, colour, text, MARKS[kind], hollow=True)
+        ends.append((*plot.at(max(places.values()), utility), row["name"], colour))
+    _names(plot, ends)
+    return plot.picture(title, _legend([(kind, INK, shape) for kind, shape in MARKS.items()]))
 
 
-def frontier(title: str, points: Rows, across: Rows, *, x: str, y: str) -> Markup:
+def _names(plot: Plot, ends: Iterable[tuple[float, float, str, str]]) -> None:
+    """Names next to their points (pixels, name, colour), as far as there is room that no other name or mark has."""
+    ends = list(ends)
+    taken = [(x - 5, y - 5, x + 5, y + 5) for x, y, *_ in ends]
+    for x, y, name, colour in ends:
+        width = len(name) * LETTER
+        for left, low in [(x + dx, y + dy) for dy in (-4, 14, 4) for dx in (8, -width - 8)]:
+            box = (left, low - 10, left + width, low + 2)
+            inside = box[0] > 0 and box[1] > 0 and box[2] < plot.x.length and box[3] < plot.y.length
+            if inside and not any(a < box[2] and c > box[0] and b < box[3] and d > box[1] for a, b, c, d in taken):
+                taken.append(box)
+                plot.text(left, low, name, colour=colour)
+                break
+
+
+def frontier(title: str, points: Rows, across: Rows, *, x: str, y: str) -> Picture:
     """Utility along the finite ε of one level, a line for each system, with what audits prove at least.
 
     Args:
@@ -150,123 +219,21 @@ def frontier(title: str, points: Rows, across: Rows, *, x: str, y: str) -> Marku
         across: `name` and `utility` of systems that are drawn as lines.
         x, y: titles of the axes.
     """
-    names = list(dict.fromkeys(row["name"] for row in points))
-    shown = [{**row, "text": f"{row['name']}: {row['epsilon']:.3g}"} for row in points]
-    proved = [{**row, "text": f"{row['name']}: ≥ {row['audited']:.3g}"} for row in shown if row["audited"]]
-    values = [row["epsilon"] for row in shown] + [row["audited"] for row in proved]
-    low, high = min(values) / 1.3, max(values) * 1.3
-    ticks = [lead * 10.0**power for power in range(-4, 4) for lead in (1, 2, 5)]
-    if high / low > 50:
-        ticks = [10.0**power for power in range(-4, 4)]
-    scale = alt.Scale(type="log", domain=[low, high], nice=False)
-    axis = alt.Axis(values=[tick for tick in ticks if low <= tick <= high], format="~g")
-    epsilon = alt.X("epsilon:Q", title=x, scale=scale, axis=axis)
-    bound = alt.X("audited:Q", title=x, scale=scale, axis=axis)
-    utility = alt.Y("utility:Q", title=y, scale=alt.Scale(zero=False, padding=16), axis=alt.Axis(tickCount=5))
-    paint = alt.Scale(domain=names, range=[COLOURS[number % len(COLOURS)] for number in range(len(names))])
-    colour = alt.Color("name:N", scale=paint, legend=alt.Legend(title=None, orient="bottom", columns=3))
-    layers = [
-        _chart(across).mark_rule(color=SOFT, strokeDash=[4, 3]).encode(y=utility),
-        _chart(across)
-        .mark_text(align="left", baseline="bottom", dy=-2, color=SOFT, fontSize=12)
-        .encode(x=alt.value(3), y=utility, text="name:N"),
-        _chart(proved).mark_rule(opacity=0.5).encode(x=epsilon, x2="audited:Q", y=utility, color=colour),
-        _chart(proved)
-        .mark_tick(thickness=2, size=12, orient="vertical")
-        .encode(x=bound, y=utility, color=colour, description="text:N"),
-        _chart(shown).mark_line(strokeWidth=1.6).encode(x=epsilon, y=utility, color=colour),
-        _chart(shown)
-        .mark_point(filled=True, size=40, opacity=1)
-        .encode(x=epsilon, y=utility, color=colour, description="text:N"),
-    ]
-    return svg(alt.layer(*layers).properties(width=310, height=230), title)
-
-
-def lines(title: str, rows: Rows, panels: Mapping[str, str], *, x: str, width: int = 190) -> Markup:
-    """Lines over one x, with a panel for each of some columns, one below the other.
-
-    Args:
-        title: what a screen reader says.
-        rows: `name` of the line, `x`, and the columns of `panels`; None for no value.
-        panels: column -> title of its axis.
-        x: title of the axis across.
-        width: between the axes, in pixels; twice the height of a panel.
-    """
-    names = list(dict.fromkeys(row["name"] for row in rows))
-    places = range(len(names))
-    columns = 2 if max(map(len, names), default=0) > LONG else 3
-    legend = alt.Legend(orient="bottom", columns=columns, symbolSize=120, labelLimit=190) if any(names) else None
-    styled: dict[str, Any] = {"title": None, "sort": names, "legend": legend}
-    colours = alt.Scale(domain=names, range=[COLOURS[n % len(COLOURS)] for n in places])
-    dashes = alt.Scale(domain=names, range=[DASHES[n // len(COLOURS) % len(DASHES)] for n in places])
-    values = sorted({row["x"] for row in rows})
-    few = len(values) <= MANY
-    even = len({after - before for before, after in pairwise(values)}) < 2
-    log = few and not even and values[0] > 0 and values[-1] / values[0] >= LOG_FROM
-    scale = alt.Scale(type="log" if log else "linear", nice=False, zero=False)
-    axis = alt.Axis(values=values, labelExpr="format(datum.value, '~g')") if few else alt.Axis(tickCount=4)
-    across = alt.X("x:Q", title=x, scale=scale, axis=axis)
-    marks: Any = alt.OverlayMarkDef(size=25) if few else False
-    drawn = []
-    for column, name in panels.items():
-        shown = [{"name": row["name"], "x": row["x"], "y": row[column]} for row in rows if row[column] is not None]
-        up = alt.Y("y:Q", title=name, scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(tickCount=4))
-        chart = _chart(shown).mark_line(strokeWidth=1.6, point=marks)
-        chart = chart.encode(
-            x=across,
-            y=up,
-            color=alt.Color("name:N", scale=colours, **styled),
-            strokeDash=alt.StrokeDash("name:N", scale=dashes, **styled),
-        )
-        drawn.append(chart.properties(width=width, height=width // 2))
-    return svg(alt.vconcat(*drawn, spacing=8), title)
-
-
-def histograms(title: str, rows: Rows, *, x: str, y: str) -> Markup:
-    """A histogram for each name over common bins; the area of a bar, which may be wide, is its share of users.
-
-    rows: `name`, and `low`, `high` and `users` of each bin.
-    """
-    names = list(dict.fromkeys(row["name"] for row in rows))
-    total = {name: sum(row["users"] for row in rows if row["name"] == name) for name in names}
-    width = min((row["high"] - row["low"] for row in rows if row["high"] > row["low"]), default=1.0)
-    shown = [
-        {**row, "zero": 0, "share": row["users"] / total[row["name"]] * width / (row["high"] - row["low"])}
-        for row in rows
-        if row["high"] > row["low"]
-    ]
-    bars = _chart(shown).mark_rect(color=COLOURS[0], opacity=0.85, stroke="#ffffff", strokeWidth=0.5)
-    across = alt.X("low:Q", title=x, scale=alt.Scale(nice=False), axis=alt.Axis(tickCount=4))
-    up = alt.Y("share:Q", title=y, axis=alt.Axis(format="~%", tickCount=3))
-    bars = bars.encode(x=across, x2="high:Q", y=up, y2="zero:Q").properties(width=170, height=60)
-    facet = alt.Facet("name:N", title=None, sort=names, header=alt.Header(labelFontSize=12, labelColor=INK))
-    return svg(bars.facet(facet=facet, columns=2), title)
-
-
-def heat(title: str, rows: Rows, top: float) -> Markup:
-    """Cells with `row`, `column`, `value`, `text` (on hovering) and `strong` (in bold); zero is white, above it red.
-
-    top: the value that has the full colour; the same for maps that are compared.
-    """
-    top = top or 1.0
-    cells = [
-        {**cell, "shown": f"{cell['value']:+.2f}".replace("-", "−"),
-         "ink": PAPER if cell["value"] > DARK * top else BLACK}
-        for cell in rows
-    ]  # fmt: skip
-    columns, names = (list(dict.fromkeys(cell[key] for cell in cells)) for key in ("column", "row"))
-    axis = alt.Axis(orient="top", labelAngle=-35 if max(map(len, columns), default=0) > 7 else 0, labelOverlap=False)
-    x, y = alt.X("column:N", sort=columns, title=None, axis=axis), alt.Y("row:N", sort=names, title=None)
-    scale = alt.Scale(domain=[-top, 0, top], range=list(HEAT), interpolate="rgb")
-    base = _chart(cells).encode(x=x, y=y)
-    fill = alt.Color("value:Q", scale=scale, legend=None)
-    layers = [base.mark_rect().encode(color=fill, description=alt.Description("text:N"))]
-    for strong in (False, True):
-        written = base.transform_filter(alt.datum.strong == strong)
-        written = written.mark_text(aria=False, fontSize=12, fontWeight="bold" if strong else "normal")
-        layers.append(written.encode(text=alt.Text("shown:N"), color=alt.Color("ink:N", scale=None)))
-    drawn = alt.layer(*layers).resolve_scale(color="independent")
-    return svg(drawn.properties(width=alt.Step(44), height=alt.Step(22), title=title), title)
+    values = [row[key] for row in points for key in ("epsilon", "audited") if row[key]]
+    utilities = [row["utility"] for row in (*points, *across)]
+    plot = Plot(axis(x, values, 310, log=True), replace(axis(y, utilities, 230), inset=18))
+    for row in across:
+        plot.across(row["utility"], row["name"])
+    styles = _styles([row["name"] for row in points])
+    for name, (colour, _) in styles.items():
+        rows = [row for row in points if row["name"] == name]
+        plot.line([(row["epsilon"], row["utility"]) for row in rows], colour)
+        for row in rows:
+            if row["audited"]:
+                plot.line([(row[key], row["utility"]) for key in ("audited", "epsilon")], colour, width=1, soft=True)
+                plot.mark(row["audited"], row["utility"], colour, f"{name}: ≥ {row['audited']:.3g}", "tick")
+            plot.mark(row["epsilon"], row["utility"], colour, f"{name}: {row['epsilon']:.3g}")
+    return plot.picture(title, _legend([(name, colour, "circle") for name, (colour, _) in styles.items()]))
 
 
 def curves(
@@ -275,62 +242,55 @@ def curves(
     x: str,
     y: str,
     *,
-    log: bool = False,
+    value: str = "y",
+    log: bool | None = None,
     log_y: bool = False,
-    marks: bool = True,
     level: float | None = None,
     identity: bool = False,
     names: Sequence[str] = (),
-    size: tuple[int, int] = (300, 210),
-) -> Markup:
-    """Lines of rows with `series`, `x`, `y`, `text` and, for an interval, `low` and `high`; an infinite x stands right.
+    size: Point = (300, 210),
+) -> Picture:
+    """Lines of rows with `name`, `x`, a value and, for an interval, `low` and `high`; an infinite x stands right.
 
     Args:
         title, x, y: of the picture and its axes.
-        rows: the points; those that a log axis cannot show are left out.
-        log, log_y: whether x and y are drawn on log scales.
-        marks: whether points have markers.
+        rows: the points; those without a value, or that a log axis cannot show, are left out.
+        value: their column up the picture.
+        log, log_y: whether x and y are drawn on log scales; x None: where its values are few and far apart.
         level: a dashed line across, such as chance; `identity`: whether y = x is drawn, too.
-        names: of all series that panels side by side share, which have one legend (`legend`); empty: its own.
+        names: of all series that pictures side by side share, which have one legend (`legend`); empty: its own.
         size: width and height between the axes, in pixels.
     """
-    shown = [row for row in rows if not (log and row["x"] <= 0) and not (log_y and row["y"] <= 0)]
-    far = 10 * max((row["x"] for row in shown if math.isfinite(row["x"])), default=0.1)
-    points = [{**row, "x": far if math.isinf(row["x"]) else row["x"]} for row in shown]
-    key: dict[str, Any] = {"legend": None} if names else {}
-    names = list(names or dict.fromkeys(row["series"] for row in points))
-    ticks = sorted({row["x"] for row in points})
-    endless = len(shown) and any(math.isinf(row["x"]) for row in shown)
-    tick_text = f"datum.value >= {far!r} * 0.999 ? '∞' : format(datum.value, '~g')"
-    values = ticks if len(ticks) <= MANY else alt.Undefined
-    apart: dict[str, Any] = {"labelOverlap": "greedy", "labelSeparation": 6}
-    axis = alt.Axis(labelExpr=tick_text, values=values, **apart) if endless else alt.Axis(format="~g", **apart)
-    across = alt.X("x:Q", title=x, axis=axis, scale=alt.Scale(type="log" if log else "linear", zero=False, nice=False))
-    up = alt.Y(
-        "y:Q", title=y, axis=alt.Axis(format="~g"), scale=alt.Scale(type="log" if log_y else "linear", zero=False)
-    )
-    colours, shapes = ([style[at] for style in _styles(names)] for at in (0, 1))
-    colour = alt.Color("series:N", title=None, sort=names, scale=alt.Scale(domain=names, range=colours), **key)
-    base = _chart(points)
-    layers = [base.mark_line(aria=False, strokeWidth=1.8).encode(x=across, y=up, color=colour)]
-    if marks:
-        shape = alt.Shape("series:N", title=None, sort=names, scale=alt.Scale(domain=names, range=shapes), **key)
-        dots = base.mark_point(filled=True, size=55, opacity=1)
-        layers.append(dots.encode(x=across, y=up, color=colour, shape=shape, description=alt.Description("text:N")))
-    if held := [row for row in points if row.get("low") is not None]:
-        bars = _chart(held).mark_rule(aria=False, strokeWidth=1.1, opacity=0.75)
-        layers.append(bars.encode(x=across, y=alt.Y("low:Q", title=y), y2="high:Q", color=colour))
+    xs = sorted({row["x"] for row in rows if math.isfinite(row["x"])}) or [1.0]
+    few, far = len(xs) <= MANY, 10 * xs[-1]
+    if log is None:
+        even = len({after - before for before, after in pairwise(xs)}) < 2
+        log = few and not even and xs[0] > 0 and xs[-1] / xs[0] >= LOG_FROM
+    points = [dict(row, x=min(row["x"], far), y=row[value]) for row in rows if row[value] is not None]
+    points = [row for row in points if not (log and row["x"] <= 0) and not (log_y and row["y"] <= 0)]
+    right = {row["x"] for row in points}
+    across = axis(x, right, size[0], log=log, at=sorted(right) if few else ())
+    if far in right:
+        across = replace(across, ticks={**across.ticks, far: "∞"})
+    ups = [row[key] for row in points for key in ("y", "low", "high") if row.get(key) is not None]
+    plot = Plot(across, axis(y, ups if level is None else [*ups, level], size[1], log=log_y))
     if level is not None:
-        rule = _chart([{"y": level}]).mark_rule(color=INK, strokeDash=[6, 4], aria=False)
-        layers.append(rule.encode(y="y:Q"))
+        plot.across(level)
     if identity and points:
-        ends = [min(row["x"] for row in points), max(row["x"] for row in points)]
-        line = _chart([{"x": end, "y": end} for end in ends]).mark_line(color=SOFT, strokeDash=[4, 3], aria=False)
-        layers.append(line.encode(x=across, y=up))
-    return svg(alt.layer(*layers).properties(width=size[0], height=size[1], title=title), title)
+        ends = max(across.low, plot.y.low), min(across.high, plot.y.high)
+        plot.line([(end, end) for end in ends], SOFT, dash=DASHED)
+    styles = _styles(names or [row["name"] for row in points])
+    for number, (name, (colour, shape)) in enumerate(styles.items()):
+        drawn = [row for row in points if row["name"] == name]
+        plot.line([(row["x"], row["y"]) for row in drawn], colour, dash="" if few or number < len(COLOURS) else "6 2")
+        for row in drawn if few else ():
+            if row.get("low") is not None:
+                plot.line([(row["x"], row["low"]), (row["x"], row["high"])], colour, soft=True)
+            plot.mark(row["x"], row["y"], colour, row.get("text") or f"{name}: {row['y']:.4g}", shape)
+    return plot.picture(title, "" if names or not any(styles) else legend([*styles]))
 
 
-def roc(title: str, attacks: Mapping[str, Sequence[tuple[float, float]]]) -> Markup:
+def roc(title: str, attacks: Mapping[str, Sequence[Point]]) -> Picture:
     """ROC curves on logarithmic axes, which show low false positive rates; the dashed line is chance.
 
     0 has no place on such axes. A false positive rate of 0 stands at the least of the others, `RIGHTMOST` at most; a
@@ -338,38 +298,65 @@ def roc(title: str, attacks: Mapping[str, Sequence[tuple[float, float]]]) -> Mar
 
     Args:
         title: of the picture.
-        attacks: name -> (false positive rate, true positive rate) from left to right; `legend` has the colours.
+        attacks: name -> (false positive rate, true positive rate) from left to right.
     """
     least = min([false for curve in attacks.values() for false, _ in curve if false > 0] + [RIGHTMOST])
     rows = [
-        {"series": name, "x": max(false, least), "y": true} for name, curve in attacks.items() for false, true in curve
+        {"name": name, "x": max(false, least), "y": true} for name, curve in attacks.items() for false, true in curve
     ]
-    axes = ("false positive rate", "true positive rate")
-    return curves(title, rows, *axes, log=True, log_y=True, marks=False, identity=True, names=list(attacks))
+    return curves(title, rows, "false positive rate", "true positive rate", log=True, log_y=True, identity=True)
 
 
-def dots(title: str, rows: Rows, x: str, *, log: bool = False, level: float | None = None) -> Markup:
-    """Marks of rows with `row` (a line each), `series`, `x` and `text`, such as one for each seed."""
-    names, lines = (list(dict.fromkeys(row[key] for row in rows)) for key in ("series", "row"))
-    scale = alt.Scale(type="log" if log else "linear", nice=False, zero=False)
-    across = alt.X("x:Q", title=x, scale=scale, axis=alt.Axis(format="~g"))
-    y = alt.Y("row:N", sort=lines, title=None, axis=alt.Axis(grid=True, labelOverlap=False))
-    colours, shapes = ([style[at] for style in _styles(names)] for at in (0, 1))
-    colour = alt.Color("series:N", title=None, sort=names, scale=alt.Scale(domain=names, range=colours))
-    shape = alt.Shape("series:N", title=None, sort=names, scale=alt.Scale(domain=names, range=shapes))
-    base = _chart(rows).mark_point(filled=True, size=60, opacity=0.85)
-    layers = [base.encode(x=across, y=y, color=colour, shape=shape, description=alt.Description("text:N"))]
-    if level is not None:
-        layers.append(_chart([{"x": level}]).mark_rule(color=INK, strokeDash=[6, 4], aria=False).encode(x="x:Q"))
-    return svg(alt.layer(*layers).properties(width=420, height=alt.Step(24), title=title), title)
+def dots(title: str, rows: Rows, x: str, *, level: float) -> Picture:
+    """Marks of rows with `row` (a line each), `name`, `x` and `text`, such as one for each seed; `level` is dashed."""
+    places = {name: -number for number, name in enumerate(dict.fromkeys(row["row"] for row in rows))}
+    up = Axis("", min(places.values()), 0, 24 * len(places), ticks={place: name for name, place in places.items()})
+    plot = Plot(axis(x, [level, *(row["x"] for row in rows)], 420), replace(up, inset=12))
+    plot.line([(level, up.low), (level, 0)], INK, dash=DASHED)
+    styles = _styles([row["name"] for row in rows])
+    for row in rows:
+        colour, shape = styles[row["name"]]
+        plot.mark(row["x"], places[row["row"]], colour, row["text"], shape)
+    return plot.picture(title, legend([*styles]))
 
 
-def legend(names: Sequence[str]) -> list[dict[str, str]]:
-    """`name`, `colour` and `sign` of each series of panels that share a legend."""
-    return [
-        {"name": name, "colour": colour, "sign": SHAPES[shape]}
-        for name, (colour, shape) in zip(names, _styles(names), strict=True)
-    ]
+def histogram(title: str, bins: Rows, x: str, y: str) -> Picture:
+    """Bins with `low`, `high` and `users` as bars; the area of a bar, which may be wide, is its share of users."""
+    bins = [row for row in bins if row["high"] > row["low"]]
+    total, width = sum(row["users"] for row in bins), min((row["high"] - row["low"] for row in bins), default=1.0)
+    shares = [row["users"] / total * width / (row["high"] - row["low"]) for row in bins]
+    edges = [row[key] for row in bins for key in ("low", "high")]
+    up = axis(y, [0.0, *shares], 60)
+    plot = Plot(axis(x, edges, 170), replace(up, ticks={value: f"{100 * value:g} %" for value in up.ticks}, inset=0))
+    for row, share in zip(bins, shares, strict=True):
+        (left, top), (right, low) = plot.at(row["low"], share), plot.at(row["high"], 0)
+        place = f'x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" height="{low - top:.1f}"'
+        plot.parts.append(f'<rect {place} fill="{COLOURS[0]}" stroke="var(--paper)" data-text="{row["users"]}"/>')
+    return plot.picture(title)
+
+
+def legend(names: Sequence[str]) -> Markup:
+    """The list of colours and marks of series, as pictures side by side share it."""
+    return _legend([(name, *style) for name, style in _styles(names).items()])
+
+
+def _legend(entries: Iterable[tuple[str, str, str]]) -> Markup:
+    """entries: name, colour and shape."""
+    mark = (
+        '<li><svg width="12" height="12" viewBox="-6 -6 12 12" aria-hidden="true"><path d="{}" fill="{}" stroke="{}"/>'
+    )
+    items = (
+        Markup(mark + "</svg>{}</li>").format(SHAPES[shape], "none" if shape in OPEN else colour, colour, name)
+        for name, colour, shape in entries
+    )
+    return Markup('<ul class="legend">{}</ul>').format(Markup("").join(items))
+
+
+def _styles(names: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Name -> its colour and shape: after all colours are used they start again, with other shapes."""
+    n, shapes = len(COLOURS), [shape for shape in SHAPES if shape != "tick"]
+    unique = dict.fromkeys(names)
+    return {name: (COLOURS[at % n], shapes[(at + at // n) % len(shapes)]) for at, name in enumerate(unique)}
 
 
 def csv_link(rows: Rows) -> str:
@@ -380,21 +367,3 @@ def csv_link(rows: Rows) -> str:
         writer.writeheader()
         writer.writerows(rows)
     return f"data:text/csv;charset=utf-8,{quote(text.getvalue())}"
-
-
-def _chart(rows: Rows) -> alt.Chart:
-    return alt.Chart(alt.InlineData(values=[dict(row) for row in rows]))
-
-
-def _place(mark: dict[str, Any]) -> None:
-    """Let Vega place the names of points where they cover neither another name nor the frame."""
-    text = {"text": {"field": "datum.name"}, "fill": {"field": "datum.colour"}, "fontSize": {"value": 12}}
-    label = {"type": "label", "size": {"signal": "[width, height]"}, "anchor": ANCHORS, "offset": [3, 10, 20]}
-    mark |= {"from": {"data": "ends_marks"}, "encode": {"enter": text}}
-    mark["transform"] = [label | {"avoidBaseMark": False}]  # to avoid marks it would need a canvas
-
-
-def _styles(names: Sequence[str]) -> list[tuple[str, str]]:
-    """Colour and shape of each name: after all colours are used they start again, with other shapes."""
-    n, shapes = len(COLOURS), list(SHAPES)
-    return [(COLOURS[place % n], shapes[(place + place // n) % len(shapes)]) for place in range(len(names))]

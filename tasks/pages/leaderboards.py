@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 import polars as pl
-from markupsafe import Markup
 
 from tasks.pages import charts, terms
 from tasks.pages.page import Page, relative
@@ -69,7 +68,7 @@ def headline(board: Board) -> dict[str, Any]:
     return about | {"board": board, "ceiling": board.ceiling, "noisy": board.noisy}
 
 
-def frontier(board: Board, level: Level) -> Markup | None:
+def frontier(board: Board, level: Level) -> charts.Picture | None:
     """Utility against the finite ε of a level; None for too few systems."""
     points = board.curve(level).select("utility", "audited", name="system", epsilon="accounted").to_dicts()
     if len({point["name"] for point in points}) < FEWEST:

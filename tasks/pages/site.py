@@ -43,11 +43,6 @@ class Made:
     """Address -> page, or JSON."""
 
 
-def folder(name: str) -> str:
-    """Where the pages of a suite lie."""
-    return f"suites/{name}"
-
-
 def make(results: Results, paper: Paper) -> Made:
     """Everything that is shown of one suite.
 

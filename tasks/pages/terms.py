@@ -18,7 +18,7 @@ def english() -> dict[str, dict[str, Any]]:
     """Section of `FILE` -> id -> its English."""
     import yaml  # which an audit of files does without
 
-    tables: dict[str, dict[str, Any]] = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    tables: dict[str, dict[str, Any]] = yaml.load(FILE.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
     return tables
 
 

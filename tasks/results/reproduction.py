@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import combinations
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
 import polars as pl
@@ -132,12 +132,13 @@ def _compare(results: Results, column: Column, better: Source, worse: Source) ->
     splits = {split_of(seed) for seed in gaps}
     if len(splits) > 1:
         gaps = {split: fmean(gap for seed, gap in gaps.items() if split_of(seed) == split) for split in splits}
-    mean, deviation = fmean(gaps.values()) if gaps else 0.0, stdev(gaps.values()) if len(gaps) > 1 else 0.0
-    if not deviation:
+    n, mean = len(gaps), fmean(gaps.values()) if gaps else 0.0
+    if len(set(gaps.values())) < 2:
         return mean, 0.5  # equal in all runs, or single: says nothing about chance
     from scipy.special import stdtr  # a fifth of a second to import, and not every page compares
 
-    return mean, float(stdtr(len(gaps) - 1, -mean / (deviation / math.sqrt(len(gaps)))))
+    variance = math.fsum((gap - mean) ** 2 for gap in gaps.values()) / (n - 1)
+    return mean, float(stdtr(n - 1, -mean / math.sqrt(variance / n)))
 
 
 def _weighed(against: Against, every: Iterable[Pair], reason: Reason) -> Reason:
@@ -190,7 +191,7 @@ def _read(against: Against, pair: Pair, reason: Reason) -> tuple[float, float]:
 def figures(against: Against) -> list[dict[str, Any]]:
     """Figures of the paper, drawn of our runs: a metric of each method along one key, the other keys held.
 
-    `figure`, and `panels` with their `points`: `series`, `x`, `y`, `low` and `high` (the least and largest run).
+    `figure`, and `panels` with their `points`: `name`, `x`, `y`, `low` and `high` (the least and largest run).
 
     Panels without a line of two points are left out, and figures without a panel.
     """
@@ -218,6 +219,6 @@ def _points(against: Against, figure: Figure, panel: Panel) -> Iterator[dict[str
         points = []
         for x, (setting, k) in sorted(held.items()):
             if runs := first_split(results.values(system.experiment, panel.metric, k, setting)).values():
-                points.append({"series": method, "x": x, "y": fmean(runs), "low": min(runs), "high": max(runs)})
+                points.append({"name": method, "x": x, "y": fmean(runs), "low": min(runs), "high": max(runs)})
         if len(points) > 1:
             yield from points

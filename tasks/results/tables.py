@@ -31,8 +31,6 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from tasks.errors import DataError
@@ -106,6 +104,8 @@ def write(folder: Path, suite: Suite, tables: Mapping[str, pl.DataFrame]) -> Non
 
     tables: of `CSV` and `files.PARQUET`; a table of `CSV` that is missing is empty.
     """
+    import pyarrow.parquet as pq  # which no page needs
+
     (folder / files.SUITE).write_text(lines(suite.model_dump(mode="json")), encoding="utf-8")
     for name, columns in CSV.items():
         table = tables.get(name, pl.DataFrame(schema=columns)).select(*columns)
@@ -146,11 +146,9 @@ def read_table(folder: Path, name: str) -> pl.DataFrame:
     try:
         if name in CSV:
             return pl.read_csv(path, schema_overrides=CSV[name]).select(*CSV[name])
-        table = pl.from_arrow(pq.read_table(path).drop_columns("data"))
-    except (OSError, KeyError, pa.ArrowInvalid, pl.exceptions.PolarsError) as error:
+        return pl.read_parquet(path, glob=False).drop("data")  # PyArrow's reader imports pandas
+    except (OSError, pl.exceptions.PolarsError) as error:
         raise DataError(f"{path}: not a readable table ({error}); {AGAIN}") from error
-    assert isinstance(table, pl.DataFrame)
-    return table
 
 
 def ledger(spent: Iterable[Spent], models: Mapping[str, str]) -> dict[str, pl.DataFrame]:

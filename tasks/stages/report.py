@@ -15,7 +15,7 @@ import polars as pl
 
 from tasks.config.tasks import resolve
 from tasks.errors import DataError
-from tasks.pages import site, suite
+from tasks.pages import suite
 from tasks.pages.page import render
 from tasks.results import summary
 from tasks.results.files import SUITE
@@ -102,11 +102,7 @@ def paper_of(results: Results) -> Paper:
 def drawn(results: Results) -> dict[str, str]:
     """File within the folder of the suite's report -> page."""
     pages = suite.pages(results, paper_of(results))
-    folder = PurePosixPath(site.folder(results.suite.suite))
-    return {
-        str(PurePosixPath(page.address).relative_to(folder)): render(page, results.revisions, home=False)
-        for page in pages
-    }
+    return {PurePosixPath(page.address).name: render(page, results.revisions, home=False) for page in pages}
 
 
 def write(name: str, pages: dict[str, str]) -> None:

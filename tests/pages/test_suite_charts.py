@@ -26,15 +26,14 @@ def point(
 
 def by_epsilon(*points: dict[str, Any]) -> str:
     """The chart of these systems."""
-    return str(charts.by_epsilon("t", points, [{"name": "best", "utility": 0.9}], x="user-level ε", y="NDCG"))
+    across = [{"name": "best", "utility": 0.9}]
+    return charts.by_epsilon("t", points, across, x="user-level ε", y="NDCG").markup
 
 
 def places(svg: str) -> dict[str, float]:
     """What a mark says -> its place across, in pixels."""
-    marks = re.findall(
-        r'data-text="([^"]*: (?:claimed|accounted|audited) [^"]*)"[^>]*transform="translate\(([\d.]+),', svg
-    )
-    return {text: float(x) for text, x in marks}
+    marks = re.findall(r'translate\(([\d.]+),[^>]*data-text="([^"]*)"', svg)
+    return {text: float(x) for x, text in marks}
 
 
 def test_epsilon_grows_to_the_right_and_infinity_is_last() -> None:
@@ -70,11 +69,30 @@ def test_pictures_fetch_nothing_and_are_the_same_each_time(runs: int) -> None:
 
 def test_every_bin_of_a_histogram_is_a_bar_whose_area_is_its_share() -> None:
     bins = [{"name": "a", "low": 0.0, "high": 0.1, "users": 30}, {"name": "a", "low": 0.1, "high": 0.4, "users": 30}]
-    svg = str(charts.histograms("t", bins, x="NDCG", y="users"))
-    bars = re.findall(r'<path[^>]*d="M[\d.]+,[\d.]+h([\d.]+)v([\d.]+)h-[\d.]+Z" fill="#0072b2"', svg)
+    svg = charts.histogram("t", bins, x="NDCG", y="users").markup
+    bars = re.findall(r'width="([\d.]+)" height="([\d.]+)" fill="var', svg)
     (thin, tall), (wide, low) = [(float(width), float(height)) for width, height in bars]
     assert thin * tall == pytest.approx(wide * low, rel=0.05)
     assert wide == pytest.approx(3 * thin, rel=0.02)
+
+
+def test_nothing_of_a_roc_curve_lies_outside_its_frame_and_a_rate_of_0_stands_left() -> None:
+    svg = charts.roc("t", {"a": [(0.0, 0.2), (0.1, 1.0), (1.0, 1.0)], "b": [(0.0, 0.0), (1.0, 1.0)]}).markup
+    frame, left, top = re.search(r'<rect width="(\d+)" height="(\d+)"', svg), re.compile(r"([\d.-]+),([\d.-]+)"), []
+    for path in re.findall(r'<path d="M([^"]*)" fill="none" stroke="var\(--c\d\)"', svg):
+        top += [(float(x), float(y)) for x, y in left.findall(path)]
+    assert frame is not None
+    assert all(0 < x < int(frame[1]) and 0 < y < int(frame[2]) for x, y in top)
+    assert len(top) == 4  # a true positive rate of 0 has no place
+
+
+def test_an_axis_has_round_ticks_within_its_values() -> None:
+    for low, high in ((0.0, 1.0), (-3.2, 14.7), (0.279, 0.294), (1e-4, 900.0), (5.0, 5.0)):
+        for log in (False, low > 0):
+            ticks = charts.axis("", [low, high], 100, log=log).ticks
+            assert ticks
+            assert all(low <= tick <= high for tick in ticks)
+            assert all(float(text) == pytest.approx(tick) for tick, text in ticks.items())
 
 
 def test_rows_come_back_from_their_link() -> None:
