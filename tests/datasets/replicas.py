@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tasks.config.tasks import resolve
 from tasks.datasets import FORMATS, SOURCES
 from tasks.datasets.fetch import Places
-from tasks.datasets.synthetic import movielens, netflix, tmall, trust, yelp
-from tasks.datasets.synthetic.generator import Description
+from tasks.datasets.synthetic.generator import Description, Replica
 from tasks.raw import RawTables, read_raw
 
 YELP = {"users": True, "businesses": True, "friends": True, "outsiders": "refuse"}
@@ -32,18 +30,25 @@ REPLICAS: dict[str, tuple[str, dict[str, Any], str, dict[str, Any]]] = {
     "foursquare-twitter": ("twin_foursquare_twitter", {}, "foursquare_twitter_text", {}),
 }
 """Name -> source, its options, format, its options."""
-DESCRIBED: Mapping[str, Description] = {
-    **movielens.LAYOUTS, "netflix": netflix.NETFLIX, "tmall": tmall.TMALL, **yelp.LAYOUTS, **trust.LAYOUTS,
-}  # fmt: skip
+
+
+def replica(name: str) -> Replica:
+    """What generates the data set."""
+    found: Replica = resolve(SOURCES[REPLICAS[name][0]])
+    return found
+
+
+def described(name: str) -> Description:
+    """Its description."""
+    layout: Description = replica(name).layouts[REPLICAS[name][1].get("layout", "")]
+    return layout
 
 
 def generated(folder: Path, name: str, scale: float, seed: int = 4, **more: Any) -> Path:
     """The files of a replica, in `folder`."""
-    source, options, _, _ = REPLICAS[name]
-    module = resolve(SOURCES[source])
     folder.mkdir(parents=True)
-    chosen = module.ObtainOptions.model_validate({**options, "scale": scale, "seed": seed, **more})
-    module.obtain(folder, Places(None, folder, folder), chosen)
+    chosen = replica(name).ObtainOptions.model_validate({**REPLICAS[name][1], "scale": scale, "seed": seed, **more})
+    replica(name).obtain(folder, Places(None, folder, folder), chosen)
     return folder
 
 
@@ -51,13 +56,7 @@ def converted(folder: Path, name: str) -> RawTables:
     """The raw tables of the files in `folder`, next to it."""
     _, _, format_, read = REPLICAS[name]
     module = resolve(FORMATS[format_])
-    place = folder.with_name(f"{folder.name}-tables")
-    place.mkdir()
-    module.convert(folder, place, module.ReadOptions.model_validate(read))
-    return read_raw(place)
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    """Path of each file below `folder` -> what is in it."""
-    files = (file for file in folder.rglob("*") if file.is_file())
-    return {file.relative_to(folder).as_posix(): file.read_bytes() for file in files}
+    target = folder.with_name(f"{folder.name}-tables")
+    target.mkdir()
+    module.convert(folder, target, module.ReadOptions.model_validate(read))
+    return read_raw(target)

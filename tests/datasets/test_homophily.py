@@ -1,4 +1,5 @@
 import tracemalloc
+from difflib import SequenceMatcher
 
 import numpy as np
 import polars as pl
@@ -12,6 +13,7 @@ from tasks.datasets.synthetic import networks
 from tasks.datasets.synthetic.foursquare_twitter import FOURSQUARE_TWITTER
 from tasks.datasets.synthetic.homophily import People, Taste, by_taste, follow, follow_twice, populate
 from tasks.datasets.synthetic.networks import Pair, PairOptions
+from tasks.datasets.synthetic.text import HAN, LATIN, Sounds, handles, vocabulary
 
 TASTE = Taste(shared=1.5, individual=1.0)
 N, EDGES, RECIPROCITY = 4_000, 60_000, 0.45
@@ -33,7 +35,7 @@ def rewired(edges: Edges) -> Edges:
     return edges[0], np.random.default_rng(0).permutation(edges[1])
 
 
-def test_there_are_as_many_edges_as_asked_for_and_none_is_a_loop_or_a_repeat(edges: Edges) -> None:
+def test_there_are_as_many_edges_as_asked_for_without_loops_and_repeats_and_so_many_are_returned(edges: Edges) -> None:
     source, target = edges
     assert len(source) == EDGES
     assert (source != target).all()
@@ -41,10 +43,6 @@ def test_there_are_as_many_edges_as_asked_for_and_none_is_a_loop_or_a_repeat(edg
     assert (np.diff(keys) > 0).all()
     assert keys.min() >= 0
     assert max(source.max(), target.max()) < N
-
-
-def test_the_share_of_edges_that_are_returned_is_as_asked_for(edges: Edges) -> None:
-    source, target = edges
     returned = np.isin(source * N + target, target * N + source).mean()
     assert returned == pytest.approx(RECIPROCITY, abs=0.001)
 
@@ -79,15 +77,6 @@ def test_friends_of_a_friend_are_friends(edges: Edges) -> None:
     assert transitivity(edges) > 1.5 * transitivity(rewired(edges))
 
 
-def test_a_seed_gives_the_same_people_and_edges_and_another_seed_others(people: People, edges: Edges) -> None:
-    again = populate(np.random.default_rng(1), N, 8, TASTE, 60)
-    for field in ("community", "propensity", "attraction", "taste"):
-        np.testing.assert_array_equal(getattr(again, field), getattr(people, field))
-    np.testing.assert_array_equal(follow(np.random.default_rng(2), again, EDGES, reciprocity=RECIPROCITY), edges)
-    other = follow(np.random.default_rng(3), again, EDGES, reciprocity=RECIPROCITY)
-    assert not np.array_equal(other, edges)
-
-
 @pytest.mark.parametrize("n", [2, 3, 4, 7, 30])
 @pytest.mark.parametrize("wanted", [1, 5, 100, 10_000])
 @pytest.mark.parametrize("reciprocity", [0.0, 0.5, 1.0])
@@ -113,40 +102,15 @@ def test_memory_grows_with_people_and_edges_and_not_with_their_product() -> None
     assert peak(100_000, 400_000) < 100 << 20
 
 
-@pytest.fixture(scope="module")
-def both_networks(people: People) -> tuple[list[NDArray[np.int64]], tuple[Edges, Edges]]:
-    """Two networks of 3,000 and 2,500 of the 4,000 people, 1,500 of them on both."""
+def test_each_of_two_networks_has_the_edges_asked_for_and_its_celebrities(people: People) -> None:
+    """3,000 and 2,500 of the 4,000 people, 1,500 of them on both."""
     rng = np.random.default_rng(4)
     order = rng.permutation(N)
     members = [order[:3000], np.concatenate([order[:1500], order[3000:]])]
     sizes = (40_000, 75_000)
-    return members, follow_twice(rng, people, (members[0], members[1]), sizes, reciprocity=(0.6, 0.4))
-
-
-def test_an_anchor_users_neighbourhoods_overlap_across_networks_but_are_not_the_same(
-    both_networks: tuple[list[NDArray[np.int64]], tuple[Edges, Edges]],
-) -> None:
-    _, both = both_networks
-    anchors = 1500  # users 0 to 1499 of either network
-
-    def among_anchors(edges: Edges) -> NDArray[np.int64]:
-        inside = (edges[0] < anchors) & (edges[1] < anchors)
-        return edges[0][inside] * anchors + edges[1][inside]
-
-    first, second = (among_anchors(edges) for edges in both)
-    common = np.isin(first, second).mean()
-    renamed = np.random.default_rng(0).permutation(anchors)
-    chance = np.isin(renamed[first // anchors] * anchors + renamed[first % anchors], second).mean()
-    assert 0.4 < common < 0.75  # IONE's Foursquare-Twitter: 0.50
-    assert common > 10 * chance
-
-
-def test_each_of_two_networks_has_the_edges_asked_for_and_its_own_celebrities(
-    both_networks: tuple[list[NDArray[np.int64]], tuple[Edges, Edges]],
-) -> None:
-    members, both = both_networks
+    both = follow_twice(rng, people, (members[0], members[1]), sizes, reciprocity=(0.6, 0.4))
     degrees = []
-    for some, (source, target), size in zip(members, both, (40_000, 75_000), strict=True):
+    for some, (source, target), size in zip(members, both, sizes, strict=True):
         assert len(source) == size
         assert max(source.max(), target.max()) < len(some)
         assert (source != target).all()
@@ -201,18 +165,6 @@ def test_people_have_interests_that_they_like_one_or_two_occupations_and_a_gende
     assert 0.47 < pair.gender.mean() < 0.53
 
 
-def test_labels_are_known_of_so_many_users_and_are_whole_where_they_are(pair: Pair) -> None:
-    table = pair.labels(0, pl.Series("user", np.arange(3_000)))
-    names = [f"interest_{number}" for number in range(9)]
-    assert table.columns == ["user", "gender", *names]
-    assert table["gender"].count() == 900
-    assert {table[name].count() for name in names} == {600}
-    known = table.drop_nulls("gender")
-    assert (known["gender"].to_numpy() == pair.gender[pair.members[0]][known["user"]]).all()
-    known = table.drop_nulls(names)
-    assert (known.select(names).to_numpy() == pair.interests[pair.members[0]][known["user"]]).all()
-
-
 def test_posts_come_in_blocks_and_tell_topic_gender_and_occupation(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(networks, "BLOCK", 400)
     number = np.zeros(3_000, dtype=np.int64)
@@ -230,3 +182,25 @@ def test_posts_come_in_blocks_and_tell_topic_gender_and_occupation(pair: Pair, m
         assert counts[pair.gender[person]] > 1.5 * counts[1 - pair.gender[person]] > 0
         topics = np.array([sum(words.count(word) for word in some) for some in pair.described.topics.values()])
         assert np.corrcoef(topics, pair.topic_weights[person])[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("sounds", [LATIN, HAN])
+def test_no_word_is_invented_twice(sounds: Sounds) -> None:
+    assert len(set(sounds.parts)) == 100
+    words = vocabulary([(("a", "b"), 5_000), ((), 4_000)], sounds)
+    assert len(set(words.words)) == 9_000
+    assert words.words[:2] == ("a", "b")
+
+
+@pytest.mark.parametrize("sounds", [LATIN, HAN])
+def test_a_persons_two_names_are_similar_but_mostly_not_equal_and_no_two_persons_share_one(sounds: Sounds) -> None:
+    rng, person = np.random.default_rng(8), np.arange(3000)
+    first, second = handles(rng, person, sounds), handles(rng, person, sounds)
+    assert first.str.to_lowercase().n_unique() == second.str.to_lowercase().n_unique() == 3000
+    assert 0.01 < (first == second).mean() < 0.2
+
+    def likeness(first: pl.Series, second: pl.Series) -> float:
+        return float(np.median([SequenceMatcher(None, a, b).ratio() for a, b in zip(first, second, strict=True)]))
+
+    assert likeness(first[:500], second[:500]) > 0.6
+    assert likeness(first[:500], second[500:1000]) < 0.45

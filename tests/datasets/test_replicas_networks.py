@@ -12,7 +12,6 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import cross_val_score
 
-from tasks.datasets import weibo
 from tasks.datasets.synthetic.trust import TRAPS
 from tasks.raw import RawTables
 from tests.datasets.replicas import converted, generated
@@ -23,31 +22,20 @@ def ciao(tmp_path_factory: pytest.TempPathFactory) -> RawTables:
     return converted(generated(tmp_path_factory.mktemp("replica") / "raw", "ciao, timed", 1.0), "ciao, timed")
 
 
-def test_at_scale_1_it_has_the_published_sizes_and_traps(ciao: RawTables) -> None:
+def test_at_scale_1_it_has_the_published_sizes_tails_and_traps(ciao: RawTables) -> None:
     """The figures of the real release, as counted in its files."""
-    ratings = ciao.scan("interactions").collect()
+    ratings, social = ciao.scan("interactions").collect(), ciao.scan("social").collect()
     assert len(ratings) == 284_086
     assert ratings["user"].n_unique() == ratings["user"].max() == 7_375
-    assert ratings["item"].n_unique() == 105_114
-    assert ratings["item"].max() == 106_797
+    assert (ratings["item"].n_unique(), ratings["item"].max()) == (105_114, 106_797)
     assert ratings["category"].unique().sort().to_list() == list(range(1, 29))
     assert (ratings["timestamp"].min(), ratings["timestamp"].max()) == (959_670_000, 1_302_591_600)
     assert (ratings["rating"] == 0).sum() == 34
     assert len(ratings) - len(ratings.unique(["user", "item"])) == 1_436
-    columns = ["user", "item", "category", "rating", "helpfulness"]
-    assert len(ratings) - len(ratings.unique(columns)) == pytest.approx(652, abs=5)
-    assert len(ratings) - len(ratings.unique([*columns, "timestamp"])) == pytest.approx(190, abs=5)
-    assert (ratings.group_by("item").agg(pl.col("category").n_unique())["category"] > 1).sum() == 105
-    assert ratings.group_by("user").len()["len"].min() >= 4
     assert ratings["timestamp"].is_sorted()
-    social = ciao.scan("social").collect()
     assert len(social) == len(social.unique()) == 111_781
-    assert social["source"].max() <= 7_375
-
-
-def test_activity_and_popularity_have_tails(ciao: RawTables) -> None:
-    ratings = ciao.scan("interactions").collect()
     activity, popularity = (ratings.group_by(name).len()["len"] for name in ("user", "item"))
+    assert activity.min() >= 4
     assert activity.quantile(0.99) > 10 * activity.median()
     assert (popularity == 1).mean() == pytest.approx(0.64, abs=0.05)  # as the real one
     assert popularity.max() > 400
@@ -94,18 +82,6 @@ def test_users_rate_as_those_whom_they_trust_beyond_what_product_and_user_explai
     assert correlation(edges) > correlation(chance) + 0.05
 
 
-def test_users_keep_to_categories_and_friends_to_the_same_ones(social) -> None:  # type: ignore[no-untyped-def]
-    ratings, _, _, edges, chance = social
-    profile = np.zeros((7_376, 29))
-    np.add.at(profile, (ratings["user"].to_numpy(), ratings["category"].to_numpy()), 1)
-    profile /= np.maximum(np.linalg.norm(profile, axis=1, keepdims=True), 1e-9)
-
-    def cosine(pairs: NDArray[np.int64]) -> float:
-        return float((profile[pairs[:, 0]] * profile[pairs[:, 1]]).sum(axis=1).mean())
-
-    assert cosine(edges) > cosine(chance) + 0.1  # the real one: 0.45 and 0.34
-
-
 @pytest.mark.parametrize("name", ["ciao", "epinions", "epinions, timed"])
 def test_relations_and_traps_grow_with_the_scale(tmp_path: Path, name: str) -> None:
     layout, _, timed = name.partition(", ")
@@ -114,7 +90,7 @@ def test_relations_and_traps_grow_with_the_scale(tmp_path: Path, name: str) -> N
     assert ratings["user"].max() <= round(TRAPS[layout].last_user * 0.05) + 1
     repeated = len(ratings) - ratings.select("user", "item").n_unique()
     assert repeated == pytest.approx(TRAPS[layout].repeats * 0.05, abs=1)
-    trust = TRAPS[layout].trust["timestamps" if timed else "plain"][0]
+    trust = TRAPS[layout].trust["timestamps" if timed else "plain"]
     assert len(social) == pytest.approx(trust.relations * 0.05, abs=2)
     assert (social["source"] == social["target"]).sum() == pytest.approx(trust.loops * 0.05, abs=2)
     assert social.select("source", "target").is_duplicated().any() == (round(trust.repeats * 0.05) > 0)
@@ -122,27 +98,10 @@ def test_relations_and_traps_grow_with_the_scale(tmp_path: Path, name: str) -> N
         assert ratings["slot"].unique().sort().to_list() == social["slot"].unique().sort().to_list() == [*range(1, 12)]
 
 
-def test_both_releases_of_ciao_have_the_same_ratings(tmp_path: Path) -> None:
-    plain, timed = (
-        converted(generated(tmp_path / name, name, 0.02), name).scan("interactions").drop("timestamp")
-        for name in ("ciao", "ciao, timed")
-    )
-    order = ["user", "item", "category", "rating", "helpfulness"]
-    assert plain.sort(order).collect().equals(timed.sort(order).collect())
-
-
 @pytest.mark.parametrize(
     ("name", "files"),
     [
         ("ciao", {"rating.mat": ("rating", 5, "int32"), "trustnetwork.mat": ("trustnetwork", 2, "uint16")}),
-        (
-            "ciao, timed",
-            {
-                "rating_with_timestamp.mat": ("rating", 6, "int32"),
-                "trustnetwork.mat": ("trustnetwork", 2, "uint16"),
-                "trust.mat": ("trust", 2, "uint16"),
-            },
-        ),
         (
             "epinions, timed",
             {
@@ -158,8 +117,8 @@ def test_files_variables_and_types_are_those_of_the_published_files(
     folder = generated(tmp_path / "replica", name, 0.01)
     assert {file.name for file in folder.iterdir()} == {*files, "NOTE"}
     for file, (variable, columns, kind) in files.items():
-        for place in (folder, mirror / name.partition(",")[0]):
-            matrix = io.loadmat(place / file)[variable]
+        for where in (folder, mirror / name.partition(",")[0]):
+            matrix = io.loadmat(where / file)[variable]
             assert (matrix.shape[1], matrix.dtype.name) == (columns, kind)
         assert b"SYNTHETIC" in io.loadmat(folder / file)["__header__"]
 
@@ -208,15 +167,6 @@ def test_the_reader_takes_pairs_at_any_scale(tmp_path: Path, name: str, scale: f
     published = {"weibo": (8_117, 8_539), "foursquare-twitter": (5_392, 5_223)}[name]
     for network, users in zip(PAIRS[name], published, strict=True):
         assert raw.network(network).scan("users").collect().height == max(4, round(users * scale))
-
-
-def test_fewer_posts_leave_users_and_friendships_as_they_are(tmp_path: Path) -> None:
-    few, many = (
-        converted(generated(tmp_path / f"{posts}", "weibo", 0.03, posts=posts), "weibo") for posts in (0.1, 1.0)
-    )
-    assert few.network("weibo1").scan("posts").collect().height == round(158_823 * 0.003)
-    assert few.network("weibo1").scan("users").collect().height == many.network("weibo1").scan("users").collect().height
-    assert few.scan("anchors").collect().equals(many.scan("anchors").collect())
 
 
 def edges(raw: RawTables, network: str) -> pl.DataFrame:
@@ -291,66 +241,36 @@ def test_words_give_interests_and_attributes_away(
         assert accuracy > majority + margin, column
 
 
-def test_an_anchor_user_of_weibo_has_one_id_similar_names_and_one_gender(folders: dict[str, Path]) -> None:
-    folder = folders["weibo"]
-    left, right = (pl.read_csv(folder / f"user_info{k}.csv", infer_schema=False) for k in (1, 2))
-    both = left.join(right, on="_id", validate="1:1")
-    assert len(both) == 2_969
-    assert 0.01 < (both["NickName"] == both["NickName_right"]).mean() < 0.3
-    first, other = both["NickName"].str.slice(0, 4), both["NickName_right"].str.slice(0, 4)
-    assert 0.3 < (first == other).mean() < 0.8
-    known = both.drop_nulls(["Gender", "Gender_right"])
-    assert (known["Gender"] == known["Gender_right"]).all()
-    assert len(known) < len(both)
-
-
 def test_the_traps_of_weibos_tables_are_there(folders: dict[str, Path]) -> None:
-    folder = folders["weibo"]
-    table = pl.read_csv(folder / "user_info1.csv", infer_schema=False)
-    assert table.columns == ["", "Unnamed: 0", *weibo.COLUMNS]
-    assert table["Num_Fans"].str.ends_with(".0").any()
-    assert table["Num_Fans"].null_count() > 0
+    first, second = (pl.read_csv(folders["weibo"] / f"user_info{k}.csv", infer_schema=False) for k in (1, 2))
+    both = first.join(second, on="_id", validate="1:1").drop_nulls(["Gender", "Gender_right"])
+    assert (both["Gender"] == both["Gender_right"]).all()
+    assert first["Num_Fans"].str.ends_with(".0").any()
+    assert first["Num_Fans"].null_count() > 0
     for sign in ("\n", '"', ","):
-        assert table["BriefIntroduction"].str.contains(sign, literal=True).any()
-    posts = pl.read_csv(folder / "cleaned_blog1.csv", infer_schema=False)
-    assert posts["con"].str.contains("\n").any()
+        assert first["BriefIntroduction"].str.contains(sign, literal=True).any()
+    assert pl.read_csv(folders["weibo"] / "cleaned_blog1.csv", infer_schema=False)["con"].str.contains("\n").any()
 
 
 def test_labels_are_known_of_as_many_foursquare_users_as_in_the_release(folders: dict[str, Path]) -> None:
-    folder = folders["foursquare-twitter"]
-    labels = pl.read_csv(folder / "foursquare/labels.tsv", separator="\t")
-    assert labels["gender"].count() == 2_224
-    assert labels["occupation_0"].count() == 316
-    assert labels["interest_0"].count() == 3_637
-    interests = labels.select(pl.sum_horizontal("^interest_.*$")).filter(labels["interest_0"].is_not_null())
-    assert 3.0 < interests.to_series().mean() < 4.0  # the release: 3.45  # type: ignore[operator]
+    labels = pl.read_csv(folders["foursquare-twitter"] / "foursquare/labels.tsv", separator="\t")
+    assert [labels[name].count() for name in ("gender", "occupation_0", "interest_0")] == [2_224, 316, 3_637]
+    interests = labels.drop_nulls("interest_0").select(pl.sum_horizontal("^interest_.*$")).to_series()
+    assert 3.0 < interests.mean() < 4.0  # the release: 3.45  # type: ignore[operator]
 
 
 def test_the_traps_of_foursquare_twitters_files_are_there(folders: dict[str, Path]) -> None:
     folder = folders["foursquare-twitter"]
     users = (folder / "foursquare/users/user").read_text().removesuffix("\n").split("\n")
     fields = [line.split("\t") for line in users]
-    assert sorted({len(line) for line in fields}) == [11, 21]
-    assert sum(len(line) == 11 for line in fields) == 1
+    assert sorted(len(line) for line in fields)[:2] == [11, 21]
     assert any("/" in line[2] for line in fields)
     assert any("," in line[12] for line in fields if len(line) == 21)
     names = {line.split("\t")[0].lower() for line in (folder / "twitter/user").read_text().split("\n")}
     linked = [line[7].rpartition("/")[2] for line in fields if line[7]]
     assert any(name.lower() not in names for name in linked)
     assert any(name.isupper() for name in linked)
-    raw = (folder / "twitter/user").read_bytes()
-    assert 0 < raw.count(b"\r") < 1000
-    assert b"\r\n" not in raw
-    assert all(line.count(b"\t") == 8 for line in raw.removesuffix(b"\n").split(b"\n"))
-    bios = (folder / "foursquare/users/userbio").read_bytes()
-    assert bios.endswith(b"\r")
-    assert all(record.count(b"\t") == 1 for record in bios.removesuffix(b"\r").split(b"\r"))
+    assert b"\r" in (folder / "twitter/user").read_bytes()
     texts = (folder / "foursquare/tips/tipcleaned").read_bytes()
     assert b"\t\t\n" in texts
-    assert any(byte > 127 for byte in texts)
-
-
-def test_some_users_of_foursquare_have_written_nothing(pairs: dict[str, RawTables]) -> None:
-    tips = pairs["foursquare-twitter"].network("foursquare").scan("users").collect()["tips"]
-    assert 0.4 < (tips == 0).mean() < 0.8
-    assert tips.max() > 20  # type: ignore[operator]
+    assert not texts.isascii()

@@ -1,31 +1,29 @@
-"""The one generator of replicas with items: from the description of a published data set to its users, items and rows.
+"""The one generator of replicas: from the description of a published data set to its users, items and rows.
 
 A data set is described by its sizes, its tails, the kinds of its items and what its users like, when they act, and what
 is known of them (`Description`). What a user likes decides what the user has, how it is rated and which attributes the
 user has; friends and neighbours like the same. So what a recommender, a social model or an attack is to find is there
 to be found. Replicas of two networks of users are described in `tasks.datasets.synthetic.networks`.
 
-Users, their quotas and all items are drawn at once; rows come some users' at a time, so that memory does not grow with
-them but for what a writer keeps.
+Rows come some users' at a time, so that memory does not grow with them but for what a writer keeps, and for an item a
+row where users come back to items.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from tasks.datasets.fetch import ReplicaOptions, Source
+from tasks.datasets.fetch import Places, ReplicaOptions, Source
 from tasks.datasets.synthetic.homophily import Taste, by_taste, follow, populate
 from tasks.datasets.synthetic.skew import (
-    Deal,
     Floats,
     Ints,
-    Opinions,
     Strata,
     activity,
     allot,
@@ -33,11 +31,9 @@ from tasks.datasets.synthetic.skew import (
     choose,
     draw_pairs,
     everything_once,
-    integer_weights,
+    grades,
     long_tail,
-    phases,
     scale_size,
-    sittings,
 )
 
 BLOCK = 4_000_000
@@ -45,6 +41,10 @@ BLOCK = 4_000_000
 DENSEST = 1 / 3
 """Largest share of all pairs of user and item that are in a data set, however small its scale."""
 DAY = 86_400
+QUALITY, FAME, MOOD, LIKING, AFFINITY, N_FACTORS = 0.5, 0.3, 0.5, 0.5, 0.9, 4
+"""What ratings follow from, against standard normal noise. FAME: popular items are better; AFFINITY: hidden factors."""
+SHARED = 0.9
+"""Share of the variance of a user's hidden factors that is the community's, where a community shares its taste."""
 
 
 class _Described(BaseModel):
@@ -81,6 +81,7 @@ class Times(_Described):
 class Description(_Described):
     """A published data set: numbers at scale 1, as published where they are, and what is invented about it."""
 
+    name: str
     words: tuple[str, str, str] = ("ratings", "users", "films")
     """What rows, users and items are called."""
     rows: int
@@ -131,11 +132,40 @@ class Description(_Described):
         rows = scale_size(self.rows, scale, minimum=max((1 + self.repeats) * items, self.min_rows * users))
         return users, items, rows if self.repeats else min(rows, round(DENSEST * users * items))
 
-    def source(self, source: Source, scale: float, of: str) -> Source:
-        """What is said of the replica at this scale; of: the published data set."""
+    def source(self, source: Source, scale: float) -> Source:
+        """What is said of the replica at this scale."""
         users, items, rows = self.sizes(scale)
         words = f"{rows:,} synthetic {self.words[0]} by {users:,} {self.words[1]} of {items:,} {self.words[2]}"
-        return replace(source, holds=f"{words}, as of {of}", size=round(self.size * rows / self.rows))
+        return replace(source, holds=f"{words}, as of {self.name}", size=round(self.size * rows / self.rows))
+
+
+@dataclass(frozen=True)
+class Replica:
+    """A source that generates the files of a published format."""
+
+    SOURCE: Source
+    layouts: Mapping[str, Any]
+    """The option `layout`, empty where there is none -> description."""
+    ObtainOptions: type[ReplicaOptions]
+    draw: Callable[[Any, Any], Any]
+    """Description and options -> what is drawn: `World`, or a `Pair` of networks."""
+    write: Callable[[Path, Any, Any], None]
+    """Writes all files of what was drawn into a folder."""
+
+    def source(self, options: ReplicaOptions) -> Source:
+        """SOURCE, with the size of what these options ask for, where its description tells."""
+        described = self.layouts[getattr(options, "layout", "")]
+        return described.source(self.SOURCE, options.scale) if isinstance(described, Description) else self.SOURCE
+
+    def obtain(self, folder: Path, _: Places, options: ReplicaOptions) -> None:
+        """Fill `folder` with the files and a NOTE of what they are; the same bytes for the same options."""
+        described = self.layouts[getattr(options, "layout", "")]
+        self.write(folder, self.draw(described, options), options)
+        settings = ", ".join(f"{key} {value}" for key, value in options.model_dump().items())
+        (folder / "NOTE").write_text(
+            f"SYNTHETIC DATA\n\nGenerated at random ({settings}) in the file format of {described.name}.\n"
+            "No user, item or text in it is real, and no result on it says anything about real people.\n"
+        )
 
 
 def synthetic_source(name: str, holds: str, entry: str, size: int) -> Source:
@@ -151,22 +181,13 @@ def synthetic_source(name: str, holds: str, entry: str, size: int) -> Source:
     )
 
 
-def write_note(folder: Path, options: ReplicaOptions, of: str, name: str = "NOTE") -> None:
-    """Write what the files are, next to them; of: whose format it is."""
-    settings = ", ".join(f"{key} {value}" for key, value in options.model_dump().items())
-    (folder / name).write_text(
-        f"SYNTHETIC DATA\n\nGenerated at random ({settings}) in the file format of {of}.\n"
-        "No user, item or text in it is real, and no result on it says anything about real people.\n"
-    )
-
-
 @dataclass(frozen=True)
 class Rows:
-    """Rows of some users, all of theirs, (n_rows,) each; in no order that means anything."""
+    """Rows of some users, all of theirs, users ascending, (n_rows,) each."""
 
     user: Ints
     item: Ints
-    level: NDArray[np.int8]
+    level: Ints
     """From 0; empty where rows are not rated."""
     time: Ints
     """Seconds since 1970."""
@@ -176,33 +197,32 @@ class World:
     """Users and items of a replica, and what draws its rows."""
 
     def __init__(self, description: Description, options: ReplicaOptions) -> None:
-        """Draw the users, and the items unless these follow from the rows."""
+        """Draw the users and the items, and where users come back to items the rows."""
         self.described, self.scale = description, options.scale
         self.rng = np.random.default_rng(options.seed)
         self.n_users, self.n_items, self.n_rows = description.sizes(options.scale)
         d, rng = description, self.rng
         self.people = populate(rng, self.n_users, len(d.kinds), d.taste, d.community_size)
         self.attributes = {
-            name: by_taste(rng, self.people.taste, known.shares, strength=known.strength)
-            for name, known in d.attributes.items()
+            name: by_taste(rng, self.people.taste, attribute.shares, strength=attribute.strength)
+            for name, attribute in d.attributes.items()
         }
-        maximum = d.max_rows if d.repeats else min(round(d.max_rows / d.items * self.n_items), self.n_items)
-        maximum = max(
-            maximum, min(2 * self.n_rows // self.n_users, self.n_rows if d.repeats else self.n_items), d.min_rows
-        )
+        most = self.n_rows if d.repeats else self.n_items
+        maximum = d.max_rows if d.repeats else min(round(d.max_rows / d.items * self.n_items), most)
+        maximum = max(maximum, min(2 * self.n_rows // self.n_users, most), d.min_rows)
         self.quota = activity(
             rng, self.people.propensity, self.n_rows, minimum=d.min_rows, maximum=maximum, sigma=d.sigma
         )
         self.strata = self._strata()
         """The strata, each of weight in its kind."""
-        self.home = self._home()
+        shares = np.array(d.places) / np.sum(d.places)
+        self.home = rng.choice(len(shares), int(self.people.community.max()) + 1, p=shares)[self.people.community]
         """(n_users,) place."""
-        if not d.repeats:
+        if d.repeats:
+            self.items, self._visited = self._visit()
+        else:
             stratum = rng.choice(len(self.strata), self.n_items, p=self.strata.weight / self.strata.weight.sum())
             self.items = Strata(stratum, long_tail(rng, self.n_items, *d.tail), len(self.strata))
-        else:
-            self._group, self._fresh = self._visits()
-            self.items = self._stock()
 
     def _strata(self) -> Strata:
         d = self.described
@@ -213,14 +233,49 @@ class World:
         weight = np.ceil(1e6 * np.outer(kinds / kinds.max(), places / places.max())).ravel()
         return Strata(np.repeat(np.arange(len(kinds)), len(places)), weight, len(kinds))
 
-    def _home(self) -> Ints:
-        shares = np.array(self.described.places)
-        n_communities = int(self.people.community.max()) + 1
-        return self.rng.choice(len(shares), n_communities, p=shares / shares.sum())[self.people.community]
-
     def kind(self, items: Ints) -> Ints:
         """The kinds of these items."""
         return self.strata.stratum[self.items.stratum[items]]
+
+    def _visit(self) -> tuple[Strata, Ints]:
+        """The items, of each stratum in proportion to its rows, and the item of every row."""
+        d, rng, n = self.described, self.rng, len(self.strata)
+        user = np.repeat(np.arange(self.n_users), self.quota)
+        begins = (np.diff(user, prepend=-1) > 0) | (rng.random(len(user)) < 1 / d.run)
+        kind = choose(rng, np.exp(self.people.taste.astype(np.float64)) * self.strata.mass, user[begins])
+        stratum = self.strata.pick(rng, kind)
+        if d.at_home:
+            home = kind * len(d.places) + self.home[user[begins]]
+            stratum = np.where(rng.random(len(kind)) < d.at_home, home, stratum)
+        fresh = begins | (rng.random(len(user)) >= d.again)
+        stratum = stratum[np.cumsum(begins) - 1][fresh]
+        counts = np.bincount(stratum, minlength=n)
+        stratum[(counts < d.repeats)[stratum]] = counts.argmax()  # nothing opens where so few come
+        counts = np.bincount(stratum, minlength=n)
+        stock = allot(rng, counts.astype(float), self.n_items, counts // d.repeats, 1)
+        items = Strata(np.repeat(np.arange(n), stock), long_tail(rng, self.n_items, *d.tail), n)
+        return items, items.deal(rng, stratum, d.repeats)[np.cumsum(fresh) - 1]
+
+    def rows(self) -> Iterator[Rows]:
+        """All rows, some users' at a time."""
+        d, rng, at = self.described, self.rng, 0
+        certain = None if d.repeats else everything_once(rng, self.items, self.quota, self._liking)
+        score, first = self._opinions(), None
+        for begin, end in blocks(self.quota, BLOCK):
+            quota = self.quota[begin:end]
+            if certain is None:
+                user, item = np.repeat(np.arange(end - begin), quota), self._visited[at : (at := at + quota.sum())]
+            else:
+                liking = self._liking(np.arange(begin, end))
+                liking *= np.exp(d.style * np.round(rng.standard_normal(liking.shape, dtype=np.float32), 4))
+                sure = slice(*np.searchsorted(certain[0], [begin, end]))
+                user, item = draw_pairs(rng, liking, self.items, quota, (certain[0][sure] - begin, certain[1][sure]))
+            level = np.empty(0, dtype=np.int64)
+            if d.levels:
+                scores = score(user, item, begin, end)
+                first = scores if first is None else first
+                level = grades(scores, d.levels, among=first)
+            yield Rows(begin + user, item, level, self._times(user, item, quota))
 
     def _liking(self, users: Ints) -> Floats:
         """(n, n_strata) positive, what these users like."""
@@ -232,88 +287,46 @@ class World:
             liking *= np.where(place == self.home[users][:, None], d.at_home, far)
         return liking
 
-    def _visits(self) -> tuple[NDArray[np.int16], NDArray[np.bool_]]:
-        """Stratum of every row, users ascending, and whether its item is another than that of the row before."""
-        d, rng, n_places = self.described, self.rng, len(self.described.places)
-        group, fresh, at = np.empty(self.n_rows, np.int16), np.empty(self.n_rows, np.bool_), 0
-        for begin, end in blocks(self.quota, BLOCK):
-            weights = integer_weights(np.exp(self.people.taste[begin:end].astype(np.float64)) * self.strata.mass)
-            user = np.repeat(np.arange(end - begin), self.quota[begin:end])
-            first = np.diff(user, prepend=-1) > 0
-            begins = first | (rng.random(len(user)) < 1 / d.run)
-            kind = choose(rng, weights, user[begins])
-            stratum = self.strata.pick(rng, kind)
-            if d.at_home:
-                home = kind * n_places + self.home[begin:end][user[begins]]
-                stratum = np.where(rng.random(len(kind)) < d.at_home, home, stratum)
-            part = slice(at, at := at + len(user))
-            group[part] = stratum[np.cumsum(begins) - 1]
-            fresh[part] = begins | (rng.random(len(user)) >= d.again)
-        return group, fresh
+    def _opinions(self) -> Callable[[Ints, Ints, int, int], Floats]:
+        """(users from `begin`, items, begin, end) -> how good they find them."""
+        rng, people, fame = self.rng, self.people, np.log(self.items.weight)
+        quality = FAME * (fame - fame.mean()) / max(fame.std(), 1e-6) + QUALITY * rng.standard_normal(self.n_items)
+        style = rng.standard_normal((self.n_items, N_FACTORS), dtype=np.float32)
+        shared = rng.standard_normal((int(people.community.max()) + 1, N_FACTORS), dtype=np.float32)
+        of_community = SHARED if self.described.taste.shared else 0.0
+        deviation = float(people.taste[: 1 << 16].std())
 
-    def _stock(self) -> Strata:
-        """Items of each stratum, in proportion to the rows it has."""
-        minimum, n = self.described.repeats, len(self.strata)
-        counts = np.bincount(self._group[self._fresh], minlength=n)
-        self._group[(counts < minimum)[self._group]] = counts.argmax()  # nothing opens where so few come
-        counts = np.bincount(self._group[self._fresh], minlength=n)
-        some = np.minimum(counts // minimum, 1)
-        stock = some + allot(self.rng, counts.astype(float), self.n_items - int(some.sum()), counts // minimum - some)
-        self._deal_rows = counts
-        tail = long_tail(self.rng, self.n_items, *self.described.tail)
-        return Strata(np.repeat(np.arange(n), stock), tail, n)
+        def score(user: Ints, item: Ints, begin: int, end: int) -> Floats:
+            likes = np.sqrt(1 - of_community) * rng.standard_normal((end - begin, N_FACTORS), dtype=np.float32)
+            likes += np.sqrt(of_community) * shared[people.community[begin:end]]
+            scores = MOOD * rng.standard_normal(end - begin)[user] + quality[item] + rng.standard_normal(len(user))
+            scores += LIKING / deviation * people.taste[begin + user, self.kind(item)]
+            scores += AFFINITY / np.sqrt(N_FACTORS) * np.einsum("ij,ij->i", likes[user], style[item])
+            return np.round(scores, 6)
 
-    def rows(self) -> Iterator[Rows]:
-        """All rows, some users' at a time, users ascending."""
-        d, rng = self.described, self.rng
-        n_communities = int(self.people.community.max()) + 1 if d.taste.shared else 1
-        opinions = Opinions(rng, self.items.weight, d.levels, n_communities) if d.levels else None
-        deviation = float(self.people.taste[: 1 << 16].std())
-        pairs = self._repeated() if d.repeats else self._distinct()
-        for begin, end, user, item in pairs:
-            level = np.empty(0, dtype=np.int8)
-            if opinions:
-                liking = self.people.taste[begin + user, self.kind(item)] / deviation
-                level = opinions(rng, user, item, liking, self.people.community[begin:end])
-            time = self._times(user, item, self.quota[begin:end])
-            yield Rows(begin + user, item, level, time)
-
-    def _distinct(self) -> Iterator[tuple[int, int, Ints, Ints]]:
-        """First and last user, and distinct pairs of user (from the first) and item, every item among them."""
-        rng, style = self.rng, self.described.style
-        who, what = everything_once(rng, self.items, self.quota, self._liking)
-        for begin, end in blocks(self.quota, BLOCK):
-            liking = self._liking(np.arange(begin, end))
-            if style:
-                liking *= np.exp(style * np.round(rng.standard_normal(liking.shape, dtype=np.float32), 4))
-            sure = slice(*np.searchsorted(who, [begin, end]))
-            user, item = draw_pairs(rng, liking, self.items, self.quota[begin:end], (who[sure] - begin, what[sure]))
-            yield begin, end, user, item
-
-    def _repeated(self) -> Iterator[tuple[int, int, Ints, Ints]]:
-        """First and last user, and user (from the first) and item of every row."""
-        deal, at = Deal(self.items, self._deal_rows, minimum=self.described.repeats), 0
-        for begin, end in blocks(self.quota, BLOCK):
-            user = np.repeat(np.arange(end - begin), self.quota[begin:end])
-            part = slice(at, at := at + len(user))
-            fresh = self._fresh[part]
-            item = deal(self.rng, self._group[part][fresh].astype(np.int64))[np.cumsum(fresh) - 1]
-            yield begin, end, user, item
+        return score
 
     def _times(self, user: Ints, item: Ints, quota: Ints) -> Ints:
-        """(n_rows,) seconds, of rows of users from 0."""
+        """(n_rows,) seconds, of rows of users from 0.
+
+        A user goes through strata one after another, roughly: what follows an item is more often of its stratum than
+        chance has it.
+        """
         t, rng = self.described.times, self.rng
-        phase = phases(rng, user, self.items.stratum[item])
+        stratum = rng.random(self.items.n_strata)[self.items.stratum[item]]
+        phase = (rng.uniform(1e3, 1e4, len(quota))[user] * stratum + 0.04 * rng.random(len(user))) % 1
         if t.days:
-            shares = np.cumsum(t.days) / np.sum(t.days)
-            day = np.searchsorted(shares, (np.arange(1 << 16) + 0.5) / (1 << 16), side="right")
-            return t.first + DAY * day[(phase * (1 << 16)).astype(np.int64)]
+            shares = np.cumsum(t.days[:-1]) / np.sum(t.days)
+            return t.first + DAY * np.searchsorted(shares, phase, side="right")
         joined = (t.last - t.first) * np.round(rng.random(len(quota)) ** t.growth, 6)
-        rest = t.last - t.first - joined
+        left = t.last - t.first - joined
         median, sigma = t.span
-        spans = np.round(rest * -np.expm1(-DAY * median * rng.lognormal(0, sigma, len(quota)) / (rest + 1)), 2)
-        begin, place = sittings(rng, quota, user, phase, rows=t.rows, spans=spans)
-        return np.minimum(t.first + (joined[user] + begin + place * t.sitting).astype(np.int64), t.last)
+        stays = left * -np.expm1(-DAY * median * rng.lognormal(0, sigma, len(quota)) / (left + 1))
+        number = 1 + rng.poisson(quota / t.rows)
+        sitting, within = np.divmod(phase * number[user], 1)
+        start = rng.random(int(number.sum()))[(np.cumsum(number) - number)[user] + sitting.astype(np.int64)]
+        begin = np.round((sitting + start) / number[user] * stays[user], 2)
+        return np.minimum(t.first + (joined[user] + begin + within * t.sitting).astype(np.int64), t.last)
 
     def friendships(self, n_members: int, n_pairs: int) -> tuple[Ints, Ints]:
         """Friendships of the most active users, each seen from either side, users ascending; all of them have one."""

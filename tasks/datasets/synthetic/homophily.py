@@ -1,10 +1,8 @@
 """Synthetic people: communities, taste, attributes, and whom they follow, on one network or on two.
 
 Friends are alike because they come from the same community, and a community shares its taste. Attributes depend on
-taste (and so do words, `tasks.datasets.synthetic.text`), so what a model or an attack is to find is there to be
-found.
-
-Everything is drawn in arrays: time and memory grow with people + edges, never with their product.
+taste (and so do words, `tasks.datasets.synthetic.text`), so what a model or an attack is to find is there to be found.
+Time and memory grow with people and edges, never with their product.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from tasks.datasets.synthetic.skew import Floats, Ints, choose, integer_weights
+from tasks.datasets.synthetic.skew import Floats, Ints, choose
 
 ACTIVITY_TAIL, ATTRACTION_TAIL = 1.6, 2.0
 """Spread (sigma of a log-normal) of how many a user follows, and by how many a user is followed: the 99th percentile
@@ -24,7 +22,7 @@ of degrees is then more than ten times their median, as in Ciao, Epinions and Tw
 BOTH_TAILS = 0.6
 """Correlation of the two before connections are returned, on log scale."""
 LOCAL = 0.7
-"""Share of pairs that are drawn within a community, which closes triangles; the rest joins any two users."""
+"""Share of pairs that are drawn within a community, which closes triangles; the others join any two users."""
 KEPT = 0.8
 """Share of acquaintances that either of two networks shows."""
 ACQUAINTED = 0.5
@@ -73,8 +71,7 @@ def populate(rng: np.random.Generator, n: int, n_kinds: int, taste: Taste, commu
     sizes = rng.lognormal(0, 0.6, n_communities)
     community = rng.permutation(np.repeat(np.arange(n_communities), rng.multinomial(n, sizes / sizes.sum())))
     likes = taste.individual * rng.standard_normal((n, n_kinds), dtype=np.float32)
-    if taste.shared:
-        likes += (taste.shared * rng.standard_normal((n_communities, n_kinds), dtype=np.float32))[community]
+    likes += (taste.shared * rng.standard_normal((n_communities, n_kinds), dtype=np.float32))[community]
     if taste.common:
         loadings = taste.common / np.sqrt(taste.factors) * rng.standard_normal((taste.factors, n_kinds))
         likes += rng.standard_normal((n, taste.factors), dtype=np.float32) @ loadings.astype(np.float32)
@@ -103,97 +100,65 @@ def follow(
     maximum = max(n * (n - 1) // 4, 1)
     n_edges = min(n_edges, max(1, int(maximum / (1 - reciprocity / 2))))
     n_pairs = min(max(round(n_edges * (1 - reciprocity / 2)), (n_edges + 1) // 2), maximum)
-    order = np.argsort(people.community, kind="stable")  # neighbours in memory are neighbours in the graph: faster
-    if start is not None:
-        place = np.empty(n, dtype=np.int64)
-        place[order] = np.arange(n)
-        start = place[start[0]], place[start[1]]
-    source, target = _pairs(rng, people.take(order), n_pairs, start)
-    n_back = min(max(n_edges - len(source), 0), len(source))
-    community = people.community[order]
+    source, target = _connect(rng, people, n_pairs, start)
     # Neighbours return a connection more often than those far away and well known.
-    reluctance = rng.random(len(source), dtype=np.float32)
-    reluctance[community[source] == community[target]] -= 0.5
-    back = np.argpartition(reluctance, n_back - 1)[:n_back] if n_back else np.empty(0, dtype=np.int64)
-    del reluctance
-    keys = np.concatenate([order[source] * n + order[target], order[target[back]] * n + order[source[back]]])
-    keys.sort()
+    near = people.community[source] == people.community[target]
+    back = np.argsort(rng.random(n_pairs) - 0.5 * near)[: n_edges - n_pairs]
+    keys = np.sort(np.concatenate([source * n + target, target[back] * n + source[back]]))
     return keys // n, keys % n
 
 
-def _pairs(
-    rng: np.random.Generator, people: People, n_pairs: int, start: tuple[Ints, Ints] | None
+def _connect(
+    rng: np.random.Generator, people: People, n_pairs: int, start: tuple[Ints, Ints] | None = None
 ) -> tuple[Ints, Ints]:
-    """Distinct unordered pairs, the one who starts the connection first. People are sorted by community."""
-    n = len(people)
-    draw = _Draw(people)
-    have = np.empty(0, dtype=np.int64)
-    if start is not None:
-        have = _add(rng, have, start, n, n_pairs)
-    have = _add(rng, have, draw.connections(rng, max(0, n_pairs - len(have))), n, n_pairs)
+    """Distinct unordered pairs of two users, the one who starts the connection first."""
+    n, draw = len(people), _Draw(people)
+    have = np.empty(0, dtype=np.int64)  # (lower, higher) as one number, its last bit 1 where the source is the higher
+    source, target = start or draw(rng, n_pairs)
     attempt = 0
-    while (missing := n_pairs - len(have)) > 0:
+    while True:
+        keys = (np.minimum(source, target) * n + np.maximum(source, target)) * 2 + (source > target)
+        have = np.concatenate([have, keys[source != target]])
+        _, first = np.unique(have >> 1, return_index=True)
+        have = have[np.sort(first)][:n_pairs]
+        if not (missing := n_pairs - len(have)):
+            break
         # Where a community is full, draws repeat what is there; after a few rounds any pair will do.
-        count = missing + missing // 5 + 16
-        new = draw.connections(rng, count) if attempt < 5 else tuple(rng.integers(0, n, (2, count)))
-        have = _add(rng, have, (new[0], new[1]), n, n_pairs)
-        attempt += 1
+        attempt, count = attempt + 1, missing + missing // 5 + 16
+        source, target = draw(rng, count) if attempt < 5 else rng.integers(0, n, (2, count))
     pair, swapped = have >> 1, (have & 1).astype(bool)
-    low, high = pair // n, pair % n
-    return np.where(swapped, high, low), np.where(swapped, low, high)
+    return np.where(swapped, pair % n, pair // n), np.where(swapped, pair // n, pair % n)
 
 
 class _Draw:
     """Draws connections in proportion to activity (source) and attraction (target), near and far."""
 
     def __init__(self, people: People) -> None:
-        self.n = len(people)
-        activity = np.round(np.exp(ACTIVITY_TAIL * people.propensity), 6) + 1e-6
-        self.source = activity / activity.sum()
-        # Among neighbours fame counts for less.
-        self.near = np.concatenate([[0], np.cumsum(np.sqrt(people.attraction))])
-        self.far = np.concatenate([[0], np.cumsum(people.attraction)])
-        edges = np.flatnonzero(np.diff(people.community, prepend=-1, append=-1))
-        size = np.diff(edges)
-        self.first, self.last = np.repeat(edges[:-1], size), np.repeat(edges[1:], size)
+        self.order = np.argsort(people.community, kind="stable")
+        some = people.take(self.order)
+        edges = np.flatnonzero(np.diff(some.community, prepend=-1, append=-1))
+        self.first, self.last = (np.repeat(ends, np.diff(edges)) for ends in (edges[:-1], edges[1:]))
+        fame = np.sqrt(some.attraction), some.attraction  # among neighbours it counts for less
+        self.active, self.near, self.far = (
+            np.concatenate([[0], np.cumsum(weight)])
+            for weight in (np.round(np.exp(ACTIVITY_TAIL * some.propensity), 6) + 1e-6, *fame)
+        )
 
-    def connections(self, rng: np.random.Generator, count: int) -> tuple[Ints, Ints]:
-        """About `count` of them, loops and repeats among them."""
-        count_near = round(count * LOCAL)
-        near = np.repeat(np.arange(self.n), rng.multinomial(count_near, self.source))
-        low, high = self.near[self.first[near]], self.near[self.last[near]]
-        at = np.searchsorted(self.near, low + rng.random(len(near)) * (high - low), side="right") - 1
-        at = np.clip(at, self.first[near], self.last[near] - 1)
-        far = np.repeat(np.arange(self.n), rng.multinomial(count - count_near, self.source))
-        to = np.searchsorted(self.far, rng.random(len(far)) * self.far[-1], side="right") - 1
-        return np.concatenate([near, far]), np.concatenate([at, np.minimum(to, self.n - 1)])
+    def __call__(self, rng: np.random.Generator, count: int) -> tuple[Ints, Ints]:
+        """So many, loops and repeats among them."""
+        n = len(self.order)
+        source, target = self._between(rng, self.active, np.zeros(count, int), np.full(count, n)), np.empty(count, int)
+        near = rng.random(count) < LOCAL
+        target[near] = self._between(rng, self.near, self.first[source[near]], self.last[source[near]])
+        n_far = count - np.count_nonzero(near)
+        target[~near] = self._between(rng, self.far, np.zeros(n_far, int), np.full(n_far, n))
+        return self.order[source], self.order[target]
 
-
-def _keys(source: Ints, target: Ints, n: int) -> Ints:
-    """(lower, higher) as one number, its last bit 1 where the source is the higher."""
-    return (np.minimum(source, target) * n + np.maximum(source, target)) * 2 + (source > target)
-
-
-def _unique_pairs(keys: Ints) -> Ints:
-    keys.sort()
-    pair = keys >> 1
-    new = np.ones(len(keys), dtype=bool)
-    new[1:] = pair[1:] != pair[:-1]
-    return keys[new]
-
-
-def _add(rng: np.random.Generator, have: Ints, new: tuple[Ints, Ints], n: int, limit: int) -> Ints:
-    """`have` and as many of the new pairs as fit into `limit`."""
-    proper = new[0] != new[1]
-    keys = _unique_pairs(_keys(new[0][proper], new[1][proper], n))
-    if len(have):
-        at = np.minimum(np.searchsorted(have >> 1, keys >> 1), len(have) - 1)
-        keys = keys[have[at] >> 1 != keys >> 1]
-    if (surplus := len(have) + len(keys) - limit) > 0:
-        keys = np.delete(keys, rng.choice(len(keys), min(surplus, len(keys)), replace=False, shuffle=False))
-    keys = np.concatenate([have, keys])
-    keys.sort()
-    return keys
+    @staticmethod
+    def _between(rng: np.random.Generator, ends: Floats, first: Ints, last: Ints) -> Ints:
+        """For each a position from `first` to below `last`, in proportion to weights whose running sum is `ends`."""
+        point = ends[first] + rng.random(len(first)) * (ends[last] - ends[first])
+        return np.clip(np.searchsorted(ends, point, side="right") - 1, first, last - 1)
 
 
 def follow_twice(
@@ -213,12 +178,11 @@ def follow_twice(
         members: row numbers in `people` of either network's users, distinct; its user j is `members[k][j]`.
     """
     n = len(people)
-    wanted = [edges * (1 - back / 2) for edges, back in zip(n_edges, reciprocity, strict=True)]
-    both = [(len(some) / n) ** 2 for some in members]
-    needed = [ACQUAINTED * pairs / (KEPT * share) for pairs, share in zip(wanted, both, strict=True)]
-    order = np.argsort(people.community, kind="stable")
-    know = _pairs(rng, people.take(order), min(round(min(needed)), n * (n - 1) // 4), None)
-    know = order[know[0]], order[know[1]]
+    pairs = (
+        ACQUAINTED * edges * (1 - back / 2) / (KEPT * (len(some) / n) ** 2)
+        for some, edges, back in zip(members, n_edges, reciprocity, strict=True)
+    )
+    know = _connect(rng, people, min(round(min(pairs)), n * (n - 1) // 4))
     networks = []
     for some, edges, back in zip(members, n_edges, reciprocity, strict=True):
         number = np.full(n, -1)
@@ -226,8 +190,7 @@ def follow_twice(
         source, target = number[know[0]], number[know[1]]
         shown = (source >= 0) & (target >= 0) & (rng.random(len(source)) < KEPT)
         fame = people.attraction[some] * np.round(rng.lognormal(0, 0.8, len(some)), 6)  # known here, unknown there
-        part = people.take(some)
-        part = replace(part, attraction=fame)
+        part = replace(people.take(some), attraction=fame)
         networks.append(follow(rng, part, edges, reciprocity=back, start=(source[shown], target[shown])))
     return networks[0], networks[1]
 
@@ -248,4 +211,4 @@ def by_taste(rng: np.random.Generator, taste: NDArray[np.float32], shares: Seque
     for _ in range(20):  # raking: rows sum to 1, columns to their share
         chance *= goal / chance.mean(axis=0)
         chance /= chance.sum(axis=1, keepdims=True)
-    return choose(rng, integer_weights(chance), np.arange(len(taste)))
+    return choose(rng, chance, np.arange(len(taste)))

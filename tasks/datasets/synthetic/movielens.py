@@ -14,10 +14,10 @@ import numpy as np
 import polars as pl
 
 from tasks.datasets import ml_1m, ml_20m, ml_100k
-from tasks.datasets.fetch import Places, ReplicaOptions, Source
-from tasks.datasets.synthetic.generator import Attribute, Description, Times, World, synthetic_source, write_note
+from tasks.datasets.fetch import ReplicaOptions
+from tasks.datasets.synthetic.generator import DAY, Attribute, Description, Replica, Times, World, synthetic_source
 from tasks.datasets.synthetic.homophily import Taste
-from tasks.datasets.synthetic.skew import Ints, ids
+from tasks.datasets.synthetic.skew import Ints, ids, pick
 
 GENRES = {
     "Action": 10, "Adventure": 5, "Animation": 3, "Children's": 4, "Comedy": 22, "Crime": 4, "Documentary": 4,
@@ -55,22 +55,22 @@ def _times(first: int, last: int) -> Times:
 
 LAYOUTS = {
     "ml-100k": Description(
-        users=943, items=1_682, rows=100_000, max_rows=737, sigma=1.14, tail=(6.5, 0.4),
+        name="ml-100k", users=943, items=1_682, rows=100_000, max_rows=737, sigma=1.14, tail=(6.5, 0.4),
         levels=(0.0611, 0.1137, 0.2715, 0.3417, 0.2120), times=_times(874_724_710, 893_286_638), size=2_200_000,
         attributes=_people((273, 670), (36, 198, 310, 194, 80, 73, 52), tuple(OCCUPATIONS_100K.values())), **_COMMON,
     ),
     "ml-1m": Description(
-        users=6_040, items=3_706, rows=1_000_209, max_rows=2_314, sigma=1.14, tail=(6.8, 0.4),
+        name="ml-1m", users=6_040, items=3_706, rows=1_000_209, max_rows=2_314, sigma=1.14, tail=(6.8, 0.4),
         levels=(0.0562, 0.1075, 0.2611, 0.3489, 0.2263), times=_times(956_703_932, 1_046_454_590), size=25_400_000,
         attributes=_people((1_709, 4_331), (222, 1_103, 2_096, 1_193, 550, 496, 380), OCCUPATIONS_1M), **_COMMON,
     ),
     "ml-20m": Description(
-        users=138_493, items=26_744, rows=20_000_263, max_rows=9_254, sigma=1.38, tail=(12.5, 0.4),
+        name="ml-20m", users=138_493, items=26_744, rows=20_000_263, max_rows=9_254, sigma=1.38, tail=(12.5, 0.4),
         levels=(0.012, 0.034, 0.014, 0.072, 0.044, 0.215, 0.110, 0.278, 0.076, 0.145),
         times=_times(789_652_009, 1_427_784_002), size=542_000_000, **_COMMON,
     ),
     "ml-latest-small": Description(
-        users=610, items=9_724, rows=100_836, max_rows=2_698, sigma=1.45, tail=(8.5, 0.3),
+        name="ml-latest-small", users=610, items=9_724, rows=100_836, max_rows=2_698, sigma=1.45, tail=(8.5, 0.3),
         levels=(0.0136, 0.0279, 0.0178, 0.0749, 0.0550, 0.1988, 0.1303, 0.2660, 0.0848, 0.1310),
         times=_times(828_124_615, 1_537_799_250), size=3_140_000, **_COMMON,
     ),
@@ -79,12 +79,6 @@ LISTED = {
     "ml-100k": (1_682, 1_682), "ml-1m": (3_883, 3_952), "ml-20m": (27_278, 131_262), "ml-latest-small": (9_742, 193_609)
 }  # fmt: skip
 """Films in the list of films, and their highest id; others are missing."""
-SOURCE = synthetic_source(
-    "twin_movielens",
-    "synthetic ratings in the formats and sizes of MovieLens 100K, 1M, 20M or Latest (small)",
-    "obtain: {layout: ml-1m, scale: 1.0, seed: 2003}, format: ml_1m, read: {time: seconds}",
-    LAYOUTS["ml-1m"].size,
-)
 
 
 class ObtainOptions(ReplicaOptions):
@@ -93,15 +87,8 @@ class ObtainOptions(ReplicaOptions):
     layout: Literal["ml-100k", "ml-1m", "ml-20m", "ml-latest-small"]
 
 
-def source(options: ObtainOptions) -> Source:
-    """SOURCE, with the size of what these options ask for."""
-    return LAYOUTS[options.layout].source(SOURCE, options.scale, options.layout)
-
-
-def obtain(folder: Path, _: Places, options: ObtainOptions) -> None:
-    """Fill `folder` with the files of the layout; the same bytes for the same options."""
+def _write(folder: Path, world: World, options: ObtainOptions) -> None:
     layout = options.layout
-    world = World(LAYOUTS[layout], options)
     n_published, last = LISTED[layout]
     n_films = max(world.n_items, round(n_published / world.described.items * world.n_items))
     film = ids(world.rng, n_films, round(last * n_films / n_published))
@@ -117,9 +104,7 @@ def obtain(folder: Path, _: Places, options: ObtainOptions) -> None:
     if layout == "ml-100k":
         _write_100k(folder, world, films, pl.concat(tables))
     elif layout == "ml-1m":
-        ml_1m.RATINGS.write(
-            folder, (table.sort("user", maintain_order=True).cast({"rating": pl.Int8}) for table in tables)
-        )
+        ml_1m.RATINGS.write(folder, (table.cast({"rating": pl.Int8}) for table in tables))
         ages = np.array([*ml_1m.AGES])[world.attributes["age"]]
         ml_1m.USERS.write(folder, [_users(world, ml_1m.GENDERS).with_columns(age=ages)])
         ml_1m.ITEMS.write(folder, [films.with_columns(pl.col("genres").list.join("|"))])
@@ -128,28 +113,23 @@ def obtain(folder: Path, _: Places, options: ObtainOptions) -> None:
         replace(ml_20m.RATINGS, line_end=end).write(folder, (table.sort("user", "item") for table in tables))
         genres = pl.col("genres").list.join("|").str.replace("Children's", "Children", literal=True)
         replace(ml_20m.ITEMS, line_end=end).write(folder, [films.with_columns(genres)])
-    write_note(folder, options, layout, "README" if layout in ("ml-100k", "ml-1m") else "README.txt")
 
 
 def _films(world: World, film: Ints, rated: Ints) -> pl.DataFrame:
     """item, title, year and the list of genres of all films; the main genre of those that are rated is their kind."""
     rng, n = world.rng, len(film)
-    shares = np.array([*GENRES.values()])
-    main = rng.choice(len(GENRES), n, p=shares / shares.sum())
+    main = pick(rng, [*GENRES.values()], n)
     main[rated] = world.kind(np.arange(len(rated)))
     has = rng.random((n, len(GENRES))) < 0.04
     has[np.arange(n), main] = True
-    row, genre = np.nonzero(has)
-    genres = pl.DataFrame({"row": row, "genres": np.array([*GENRES])[genre]}).group_by("row", maintain_order=True)
-    last = 1970 + world.described.times.last // (365 * 86_400)
-    number = pl.int_range(1, pl.len() + 1).cast(pl.String)
-    table = genres.agg("genres").select(
-        "genres", item=film, year=last - rng.exponential(15, n).astype(np.int64).clip(0, last - 1915), odd=rng.random(n)
-    )
+    names, number = np.array([*GENRES]), pl.int_range(1, pl.len() + 1).cast(pl.String)
+    last = 1970 + world.described.times.last // (365 * DAY)
+    years = last - rng.exponential(15, n).astype(np.int64).clip(0, last - 1915)
+    table = pl.DataFrame({"item": film, "year": years, "genres": [names[row].tolist() for row in has]})
     # As in "Avventura, L' (1960)": commas in titles, and letters beyond ASCII.
-    name = pl.when(pl.col("odd") < 0.2).then("Film Nº " + number + ", The Synthetic")
+    name = pl.when(pl.Series(rng.random(n) < 0.2)).then("Film Nº " + number + ", The Synthetic")
     title = name.otherwise("Synthetic Film Nº " + number) + " (" + pl.col("year").cast(pl.String) + ")"
-    return table.select("item", "year", "genres", title=title)
+    return table.with_columns(title=title)
 
 
 def _users(world: World, genders: tuple[str, ...]) -> pl.DataFrame:
@@ -184,3 +164,17 @@ def _write_100k(folder: Path, world: World, films: pl.DataFrame, ratings: pl.Dat
     ml_100k.items_table(("unknown", *GENRES)).write(folder, [items])
     sizes = (world.n_users, len(films), len(ratings))
     ml_100k.write_lists(folder, ("unknown", *GENRES), OCCUPATIONS_100K, sizes)
+
+
+REPLICA = Replica(
+    synthetic_source(
+        "twin_movielens",
+        "synthetic ratings in the formats and sizes of MovieLens 100K, 1M, 20M or Latest (small)",
+        "obtain: {layout: ml-1m, scale: 1.0, seed: 2003}, format: ml_1m, read: {time: seconds}",
+        LAYOUTS["ml-1m"].size,
+    ),
+    LAYOUTS,
+    ObtainOptions,
+    World,
+    _write,
+)

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.datasets.fetch import ReplicaOptions
 from tasks.datasets.synthetic.homophily import Taste, by_taste, follow_twice, populate
-from tasks.datasets.synthetic.skew import Ints, choose, integer_weights, scale_size
+from tasks.datasets.synthetic.skew import Ints, choose, pick, scale_size
 from tasks.datasets.synthetic.text import LATIN, Sounds, random_mask, vocabulary, write_posts
 
 BLOCK = 1 << 18
@@ -49,6 +49,7 @@ class PairDescription(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
+    name: str
     users: tuple[int, int]
     anchors: int
     follows: tuple[int, int]
@@ -72,7 +73,7 @@ class PairDescription(BaseModel):
 
 
 class Pair:
-    """All people on either network, and what draws the rest."""
+    """All people on either network, and what draws their posts."""
 
     def __init__(self, described: PairDescription, options: PairOptions) -> None:
         """Draw people, their attributes, and whom they follow."""
@@ -92,15 +93,13 @@ class Pair:
         """(n,) 0 or 1."""
         self.occupation = by_taste(rng, people.taste, d.occupations, strength=TASTE_IN_OCCUPATION)
         """(n,) the main one."""
-        self.occupations = np.zeros((n, len(d.occupations)), dtype=np.int8)
+        self.occupations = np.eye(len(d.occupations), dtype=np.int8)[self.occupation]
         """(n, n_occupations) 0 or 1: the main one, and a second one of few people."""
-        self.occupations[np.arange(n), self.occupation] = 1
         more = np.flatnonzero(rng.random(n) < HAVE_A_SECOND)
         self.occupations[more, rng.integers(0, len(d.occupations), len(more))] = 1
         liking = np.round(TASTE_IN_INTERESTS * np.log(self.topic_weights) + rng.gumbel(size=(n, n_topics)), 6)
         rank = np.argsort(np.argsort(-liking, axis=1, kind="stable"), axis=1)
-        number = 1 + choose(rng, integer_weights(np.array([d.interests])), np.zeros(n, dtype=np.int64))
-        self.interests = (rank < number[:, None]).astype(np.int8)
+        self.interests = (rank <= pick(rng, d.interests, n)[:, None]).astype(np.int8)
         """(n, n_topics) 0 or 1: the topics that a person likes best."""
         sizes = scale_size(d.follows[0], scale), scale_size(d.follows[1], scale)
         self.links = follow_twice(rng, people, self.members, sizes, reciprocity=d.reciprocity)
@@ -121,9 +120,11 @@ class Pair:
         number: (n_users,) as `numbers_of_posts`.
         """
         d, rng, n_topics, n_jobs = self.described, self.rng, len(self.described.topics), len(self.described.occupations)
-        blocks = [(d.common, N_COMMON), *((words, N_TOPIC) for words in d.topics.values())]
-        words = vocabulary([*blocks, *((some, N_ATTRIBUTE) for some in (*d.gendered, *[()] * n_jobs))], d.sounds)
-        weights, last = integer_weights(self.topic_weights), np.cumsum(number)
+        attributes = ((some, N_ATTRIBUTE) for some in (*d.gendered, *[()] * n_jobs))
+        words = vocabulary(
+            [(d.common, N_COMMON), *((some, N_TOPIC) for some in d.topics.values()), *attributes], d.sounds
+        )
+        last = np.cumsum(number)
         for start in range(0, int(last[-1]), BLOCK):
             post = np.arange(start, min(start + BLOCK, last[-1]))
             author = np.searchsorted(last, post, side="right")
@@ -131,7 +132,8 @@ class Pair:
             borrowed = rng.random((2, len(post))) < BORROWED
             gender = np.where(borrowed[0], rng.integers(0, 2, len(post)), self.gender[person])
             job = np.where(borrowed[1], rng.integers(0, n_jobs, len(post)), self.occupation[person])
-            columns = [0 * post, 1 + choose(rng, weights, person), 1 + n_topics + gender, 3 + n_topics + job]
+            topic = choose(rng, self.topic_weights, person)
+            columns = [0 * post, 1 + topic, 1 + n_topics + gender, 3 + n_topics + job]
             yield post, author, write_posts(rng, words, np.stack(columns, axis=1), WORDS, mean_words=MEAN_WORDS)
 
     def favourite(self, k: int) -> Ints:
@@ -154,16 +156,15 @@ class Pair:
         Args:
             users: ids of the users of network k.
         """
-        d, rng, some = self.described, self.rng, self.members[k]
-        kinds: dict[str, NDArray[np.integer]] = {
-            "gender": self.gender[:, None], "occupation": self.occupations, "interest": self.interests,
-        }  # fmt: skip
-        columns: dict[str, pl.Series] = {}
-        for kind, share in d.known.items():
-            values = kinds[kind][some]
-            hidden = np.ones(len(some), dtype=bool)
-            hidden[rng.permutation(len(some))[: round(share * len(some))]] = False
+        kinds: dict[str, NDArray[Any]] = {
+            "gender": self.gender[:, None],
+            "occupation": self.occupations,
+            "interest": self.interests,
+        }
+        table, n = pl.DataFrame({"user": users}), len(users)
+        for kind, share in self.described.known.items():
+            values = kinds[kind][self.members[k]].astype(np.int8)
             names = [kind] if values.shape[1] == 1 else [f"{kind}_{number}" for number in range(values.shape[1])]
-            for name, column in zip(names, values.T, strict=True):
-                columns[name] = pl.Series(column, dtype=pl.Int8).set(pl.Series(hidden), None)
-        return pl.DataFrame({"user": users, **columns}).filter(pl.any_horizontal(pl.exclude("user").is_not_null()))
+            known = pl.Series(self.rng.permutation(n) < round(share * n))
+            table = table.hstack(pl.DataFrame(values, schema=names).select(pl.when(known).then(pl.all())))
+        return table.filter(pl.any_horizontal(pl.exclude("user").is_not_null()))

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.datasets.synthetic.skew import Ints
+from tasks.datasets.synthetic.skew import Ints, pick
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,8 @@ def _parts(number: Ints, length: int) -> Ints:
 
 
 def _sound(parts: Ints, sounds: Sounds) -> pl.Series:
-    table = np.array(sounds.parts)
-    columns = [pl.Series(f"{place}", table[parts[:, place]]) for place in range(parts.shape[1])]
-    return pl.DataFrame(columns).select(pl.concat_str(pl.all()).alias("word"))["word"]
+    columns = pl.DataFrame(np.array(sounds.parts)[parts], schema=[f"{place}" for place in range(parts.shape[1])])
+    return columns.select(word=pl.concat_str(pl.all()))["word"]
 
 
 @dataclass(frozen=True)
@@ -58,14 +57,13 @@ class Words:
 
 
 def vocabulary(blocks: Sequence[tuple[Sequence[str], int]], sounds: Sounds = LATIN) -> Words:
-    """Each block is its given words and then invented ones, up to its size."""
-    words: list[str] = []
-    for given, size in blocks:
-        words += list(given)[:size]
-        numbers = np.arange(len(words), len(words) + size - min(len(given), size))
-        words += _sound(_parts(numbers, sounds.length), sounds).to_list()
+    """Each block is its real words and then invented ones, up to its size."""
     sizes = np.array([size for _, size in blocks])
-    return Words(tuple(words), np.cumsum(sizes) - sizes, sizes)
+    first = np.cumsum(sizes) - sizes
+    words = _sound(_parts(np.arange(sizes.sum()), sounds.length), sounds).to_list()
+    for start, (real, _) in zip(first, blocks, strict=True):
+        words[start : start + len(real)] = real
+    return Words(tuple(words), first, sizes)
 
 
 def write_posts(
@@ -78,15 +76,12 @@ def write_posts(
         weights: (n_kinds,) how often each of them is chosen; within a block word r is chosen in proportion to 1/r.
     """
     length = 3 + rng.poisson(mean_words - 3, len(blocks))
-    post = np.repeat(np.arange(len(blocks)), length)
-    kind = np.searchsorted(np.cumsum(weights)[:-1] / np.sum(weights), rng.random(len(post)), side="right")
-    block = blocks[post, kind]
+    block = blocks[np.repeat(np.arange(len(blocks)), length), pick(rng, weights, int(length.sum()))]
     size = words.size[block]
-    rank = np.minimum(((size + 1.0) ** rng.random(len(post))).astype(np.int64), size) - 1
+    rank = np.minimum(((size + 1.0) ** rng.random(len(block))).astype(np.int64), size) - 1
     chosen = pa.array(words.words).take(pa.array(words.first[block] + rank))
     offsets = np.concatenate([[0], np.cumsum(length)]).astype(np.int32)
-    lists = pa.ListArray.from_arrays(pa.array(offsets), chosen)
-    return pl.Series("text", pc.binary_join(lists, " "))
+    return pl.Series("text", pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), chosen), " "))
 
 
 def random_mask(rng: np.random.Generator, n: int, share: float) -> pl.Series:
@@ -94,39 +89,23 @@ def random_mask(rng: np.random.Generator, n: int, share: float) -> pl.Series:
     return pl.Series(rng.random(n) < share)
 
 
-def handles(
-    rng: np.random.Generator, person: Ints, sounds: Sounds = LATIN, *, change: float = 0.25, unrelated: float = 0.08
-) -> pl.Series:
+def handles(rng: np.random.Generator, person: Ints, sounds: Sounds = LATIN, *, unrelated: float = 0.08) -> pl.Series:
     """Synthetic screen names of these persons, all different: drawn twice, a person has two similar names.
 
     Args:
         person: distinct numbers below 50 million.
-        sounds: every name has four of them.
-        change: share of names with one part replaced.
+        sounds: every name has four of them; of a quarter of the names one part is replaced.
         unrelated: share of names that have nothing to do with the person's other ones.
     """
-    parts = _parts(person, 4)
-    other = rng.random(len(person))
-    changed = np.flatnonzero(other < change)
+    parts, n = _parts(person, 4), len(person)
+    changed = np.flatnonzero(rng.random(n) < 0.25)
     parts[changed, rng.integers(0, 4, len(changed))] = rng.integers(0, 100, len(changed))
-    apart = np.flatnonzero(other >= 1 - unrelated)
+    apart = np.flatnonzero(rng.random(n) < unrelated)
     parts[apart] = _parts(50_000_000 + rng.permutation(person)[apart], 4)
-    table = pl.DataFrame(
-        {
-            "name": _sound(parts, sounds),
-            "tail": rng.choice(4, len(person), p=(0.4, 0.3, 0.2, 0.1)),
-            "digits": rng.integers(10, 100, len(person)),
-            "part": np.array(sounds.parts)[rng.integers(0, 100, len(person))],
-            "person": person,
-        }
-    )
-    name, tail = pl.col("name"), pl.col("tail")
-    drawn = (
-        pl.when(tail == 1).then(name + pl.col("digits").cast(pl.String))
-        .when(tail == 2).then(name + "_" + pl.col("part"))
-        .when(tail == 3).then(name.str.slice(0, 1).str.to_uppercase() + name.str.slice(1))
-        .otherwise(name)
-    )  # fmt: skip
-    table = table.with_columns(name=drawn)
-    taken = name.str.to_lowercase().is_duplicated()
-    return table.select(pl.when(taken).then(name + "_" + pl.col("person").cast(pl.String)).otherwise(name))["name"]
+    tails = np.array(["", "_", *map(str, range(10, 100))])
+    names = _sound(parts, sounds) + pl.Series(tails[rng.integers(0, len(tails), n) * (rng.random(n) < 0.7)])
+    table = pl.DataFrame({"name": names, "person": person})
+    taken = pl.col("name").is_duplicated()
+    return table.select(
+        pl.col("name") + pl.when(taken).then("_" + pl.col("person").cast(pl.String)).otherwise(pl.lit(""))
+    )["name"]

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from tasks.datasets.fetch import Places, ReplicaOptions, Source
-from tasks.datasets.synthetic.generator import DAY, Attribute, Description, Times, World, synthetic_source, write_note
+from tasks.datasets.fetch import ReplicaOptions
+from tasks.datasets.synthetic.generator import DAY, Attribute, Description, Replica, Times, World, synthetic_source
 from tasks.datasets.synthetic.homophily import Taste
-from tasks.datasets.synthetic.skew import Deal, Ints, Strata, allot, choose, ids, integer_weights, long_tail, scale_size
+from tasks.datasets.synthetic.skew import Ints, Strata, allot, ids, long_tail, pick, scale_size
 from tasks.datasets.tmall import LOG, USERS
 
 CATEGORIES, SELLERS, BRANDS = 1_658, 4_995, 8_443
@@ -31,36 +31,24 @@ NO_BRAND = 91_015
 DEPARTMENTS = 40
 _QUIET_DAYS = np.linspace(0.28, 0.44, 174)
 TMALL = Description(
-    words=("actions", "users", "items"), users=424_170, items=1_090_390, rows=54_925_330, size=1_887_000_000,
-    item_power=0.75, min_rows=3, max_rows=5_000, sigma=1.2, tail=(8.0, 0.4), repeats=1, run=5.0, again=0.25,
+    name="Tmall's log", words=("actions", "users", "items"), users=424_170, items=1_090_390,
+    rows=54_925_330, size=1_887_000_000, item_power=0.75,
+    min_rows=3, max_rows=5_000, sigma=1.2, tail=(8.0, 0.4), repeats=1, run=5.0, again=0.25,
     kinds=(1,) * DEPARTMENTS, shelves=CATEGORIES, taste=Taste(common=1.5, factors=4, individual=0.4),
     attributes={"age": Attribute(shares=AGES[1:]), "gender": Attribute(shares=GENDERS[:2], strength=4.0)},
     # 11 May to 11 November 2014: ever more happens, most of all on the last day.
     times=Times(first=1_399_766_400, last=1_415_664_000, days=(*_QUIET_DAYS.tolist(), *[1.4] * 9, 5.6, 19)),
 )  # fmt: skip
-SOURCE = synthetic_source(
-    "twin_tmall",
-    "synthetic clicks, carts, purchases and favourites in the format and size of Tmall's log",
-    "obtain: {scale: 1.0, seed: 2015}, format: tmall, read: {layout: official}",
-    TMALL.size,
-)
 
 
 class ObtainOptions(ReplicaOptions):
     """How large (`Description.sizes`); sellers and brands grow with the square root of the scale."""
 
 
-def source(options: ObtainOptions) -> Source:
-    """SOURCE, with the size of what these options ask for."""
-    return TMALL.source(SOURCE, options.scale, "Tmall's log")
-
-
-def obtain(folder: Path, _: Places, options: ObtainOptions) -> None:
-    """Fill `folder` with the log, the table of users and a NOTE; the same bytes for the same options."""
-    world = World(TMALL, options)
+def _write(folder: Path, world: World, _: ObtainOptions) -> None:
     users = world.rng.permutation(np.arange(1, world.n_users + 1))
     USERS.write(folder, [_users(world, users)])
-    goods, actions = _goods(world), integer_weights(np.array([ACTIONS], dtype=float))
+    goods = _goods(world)
     days = pl.from_epoch(pl.Series(TMALL.times.first + DAY * np.arange(len(TMALL.times.days))))
     stamps = (100 * days.dt.month().cast(pl.Int32) + days.dt.day()).to_numpy()
     tables = (
@@ -68,25 +56,23 @@ def obtain(folder: Path, _: Places, options: ObtainOptions) -> None:
             {
                 "user_id": users[rows.user],
                 "time_stamp": stamps[(rows.time - TMALL.times.first) // DAY],
-                "action_type": choose(world.rng, actions, np.zeros(len(rows.user), dtype=np.int64)),
+                "action_type": pick(world.rng, ACTIONS, len(rows.user)),
             }
         ).hstack(goods[rows.item])
         for rows in world.rows()
     )
     LOG.write(folder, tables)
-    write_note(folder, options, "Tmall's log (IJCAI-15)")
 
 
 def _users(world: World, users: Ints) -> pl.DataFrame:
     """What the file says of users' ages and genders: for some unknown, for others nothing."""
 
-    def said(values: Ints, known: int, unknown: int, code: int) -> pl.Series:
-        shares = np.array([known, unknown, TMALL.users - known - unknown]) / TMALL.users
-        kind = pl.Series(world.rng.choice(3, len(values), p=shares))
+    def hide(values: Ints, known: int, unknown: int, code: int) -> pl.Series:
+        kind = pl.Series(pick(world.rng, (known, unknown, TMALL.users - known - unknown), len(values)))
         return pl.Series(values).set(kind == 1, code).set(kind == 2, None)
 
-    age = said(1 + world.attributes["age"], sum(AGES[1:]), AGES[0], 0)
-    gender = said(world.attributes["gender"], sum(GENDERS[:2]), GENDERS[2], 2)
+    age = hide(1 + world.attributes["age"], sum(AGES[1:]), AGES[0], 0)
+    gender = hide(world.attributes["gender"], sum(GENDERS[:2]), GENDERS[2], 2)
     return pl.DataFrame({"user_id": users, "age_range": age, "gender": gender})
 
 
@@ -99,9 +85,9 @@ def _goods(world: World) -> pl.DataFrame:
     def allot_items(published: int) -> Ints:
         """One of so many, each for some items of one department."""
         number = min(n, scale_size(published, world.scale, 0.5, minimum=DEPARTMENTS))
-        shares = allot(rng, stock.astype(float), number, stock)
+        shares = allot(rng, stock.astype(float), number, stock, 1)
         strata = Strata(np.repeat(np.arange(DEPARTMENTS), shares), long_tail(rng, number, 6.0, 0.4), DEPARTMENTS)
-        return Deal(strata, stock, minimum=1)(rng, department)
+        return strata.deal(rng, department, 1)
 
     def numbered(codes: Ints, n_codes: int, last: int, published: int) -> Ints:
         return rng.permutation(ids(rng, n_codes, round(last / published * n_codes)))[codes]
@@ -119,3 +105,17 @@ def _goods(world: World) -> pl.DataFrame:
     }
     no_brand = pl.Series(rng.random(n) < NO_BRAND / TMALL.rows)
     return pl.DataFrame(columns).with_columns(pl.when(~no_brand).then("brand_id"))
+
+
+REPLICA = Replica(
+    synthetic_source(
+        "twin_tmall",
+        "synthetic clicks, carts, purchases and favourites in the format and size of Tmall's log",
+        "obtain: {scale: 1.0, seed: 2015}, format: tmall, read: {layout: official}",
+        TMALL.size,
+    ),
+    {"": TMALL},
+    ObtainOptions,
+    World,
+    _write,
+)

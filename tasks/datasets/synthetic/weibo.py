@@ -13,16 +13,15 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from tasks.datasets.fetch import Places
-from tasks.datasets.synthetic.generator import synthetic_source, write_note
+from tasks.datasets.synthetic.generator import Replica, synthetic_source
 from tasks.datasets.synthetic.networks import Pair, PairDescription, PairOptions
-from tasks.datasets.synthetic.skew import Ints
+from tasks.datasets.synthetic.skew import Ints, pick
 from tasks.datasets.synthetic.text import HAN, handles, random_mask
 from tasks.datasets.weibo import FILES, GENDERS, LABELS, PEOPLE, POSTS
 
 WEIBO = PairDescription(
-    users=(8_117, 8_539), anchors=2_969, follows=(12_000, 12_000), posts=(158_823, 153_741),
-    reciprocity=(0.4, 0.4), writers=(1, 1), known={"occupation": 0.4, "interest": 0.8},
+    name="DP-CroSUE's two Weibo networks", users=(8_117, 8_539), anchors=2_969, follows=(12_000, 12_000),
+    posts=(158_823, 153_741), reciprocity=(0.4, 0.4), writers=(1, 1), known={"occupation": 0.4, "interest": 0.8},
     interests=(0.45, 0.3, 0.15, 0.07, 0.03), community_size=40, sounds=HAN,
     occupations=(0.45, 0.12, 0.09, 0.07, 0.06, 0.05, 0.04, 0.03, 0.02, 0.02, 0.02, 0.01, 0.01, 0.01),
     topics={  # in the order of the paper
@@ -46,19 +45,9 @@ PROVINCES = {
     "北京": ("朝阳区", "海淀区"), "上海": ("徐汇区", "浦东新区"), "广东": ("广州", "深圳"), "四川": ("成都", "绵阳"),
     "浙江": ("杭州", "宁波"), "其他": (None, None),
 }  # fmt: skip
-SOURCE = synthetic_source(
-    "twin-weibo",
-    "two networks of 8,117 and 8,539 synthetic users, 2,969 of them the same, with 12,000 friendships each and "
-    "158,823 and 153,741 posts in Chinese; gender, occupation, interests",
-    "obtain: {scale: 1.0, seed: 2023}, format: weibo, read: {}",
-    32_000_000,
-)
-ObtainOptions = PairOptions
 
 
-def obtain(folder: Path, _: Places, options: PairOptions) -> None:
-    """Fill `folder` with the files of both networks and a NOTE; the same bytes for the same options."""
-    pair = Pair(WEIBO, options)
+def _write(folder: Path, pair: Pair, _: PairOptions) -> None:
     account = 1_000_000_000 + 7 * pair.rng.permutation(len(pair.people))
     for k in (0, 1):
         people, follows, posts, labels = (name.format(k + 1) for name in FILES)
@@ -74,7 +63,6 @@ def obtain(folder: Path, _: Places, options: PairOptions) -> None:
         )
         replace(POSTS, name=posts).write(folder, texts)
         replace(LABELS, name=labels).write(folder, [pair.labels(k, ids)])
-    write_note(folder, options, "DP-CroSUE's two Weibo networks")
 
 
 def _ending(pair: Pair, n: int) -> pl.Series:
@@ -92,32 +80,47 @@ def _profiles(pair: Pair, k: int, ids: pl.Series, number: Ints) -> pl.DataFrame:
         text = pair.count(factor * (base + 1), n, 1 - COUNTLESS).cast(pl.String)
         return text + pl.Series(np.where(rng.random(n) < 0.05, ".0", ""))
 
-    def pick(values: tuple[str | None, ...], shares: tuple[float, ...]) -> pl.Series:
-        return pl.Series(values, dtype=pl.String).gather(rng.choice(len(values), n, p=shares))
+    def draw(shares: dict[str | None, float]) -> pl.Series:
+        return pl.Series([*shares], dtype=pl.String).gather(pick(rng, [*shares.values()], n))
 
     place = pair.people.community[members] % len(PROVINCES)
-    cities = pl.Series([city for pair_of in PROVINCES.values() for city in pair_of])
+    cities = pl.Series([city for both in PROVINCES.values() for city in both])
     interest = pl.Series([words[0] for words in WEIBO.topics.values()]).gather(pair.favourite(k))
-    brief = "爱" + interest + pick((",合成用户", '"合成"用户', "\n合成用户"), (0.4, 0.3, 0.3))
-    day = pl.Series(rng.integers(365 * 5, 365 * 35, n)).cast(pl.Int32).cast(pl.Date).cast(pl.String)
+    brief = "爱" + interest + draw({",合成用户": 0.4, '"合成"用户': 0.3, "\n合成用户": 0.3})
     return pl.DataFrame(
         {
-            "": np.arange(n),
-            "Unnamed: 0": rng.permutation(n),
             "_id": ids,
             "NickName": handles(rng, members, HAN),
             "Gender": pl.Series(GENDERS).gather(pair.gender[members]).set(random_mask(rng, n, GENDERLESS), None),
             "Province": pl.Series([*PROVINCES]).gather(place),
             "City": cities.gather(2 * place + rng.integers(0, 2, n)),
             "BriefIntroduction": brief.set(random_mask(rng, n, 0.3), None),
-            "Birthday": day.set(random_mask(rng, n, 0.4), None),
-            "VIPlevel": pick(("未开通", "1级", "3级", "6级"), (0.7, 0.1, 0.1, 0.1)),
-            "Authentication": pick(("无", "个人认证"), (0.9, 0.1)),
-            "URL": "https://weibo.example/u/" + ids.cast(pl.String),
+            "VIPlevel": draw({"未开通": 0.7, "1级": 0.1, "3级": 0.1, "6级": 0.1}),
+            "Authentication": draw({"无": 0.9, "个人认证": 0.1}),
             "Num_Tweets": count(number, 3.0),
             "Num_Follows": count(follows, 60.0),
             "Num_Fans": count(followed, 90.0),
-            "SexOrientation": pick(("异性恋", None), (0.1, 0.9)),
-            "Sentiment": pick(("单身", "恋爱中", "已婚", None), (0.2, 0.1, 0.1, 0.6)),
+            "Sentiment": draw({"单身": 0.2, "恋爱中": 0.1, "已婚": 0.1, None: 0.6}),
         }
+    ).with_columns(
+        pl.int_range(n).alias(""),
+        pl.Series("Unnamed: 0", rng.permutation(n)),
+        pl.lit(None, pl.String).alias("SexOrientation"),
+        Birthday=pl.Series(rng.integers(365 * 5, 365 * 35, n)).cast(pl.Int32).cast(pl.Date).cast(pl.String),
+        URL=pl.format("https://weibo.example/u/{}", "_id"),
     )
+
+
+REPLICA = Replica(
+    synthetic_source(
+        "twin-weibo",
+        "two networks of 8,117 and 8,539 synthetic users, 2,969 of them the same, with 12,000 friendships each and "
+        "158,823 and 153,741 posts in Chinese; gender, occupation, interests",
+        "obtain: {scale: 1.0, seed: 2023}, format: weibo, read: {}",
+        32_000_000,
+    ),
+    {"": WEIBO},
+    PairOptions,
+    Pair,
+    _write,
+)

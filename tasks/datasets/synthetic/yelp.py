@@ -14,15 +14,13 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from tasks.datasets import yelp_hin
-from tasks.datasets.fetch import Places, ReplicaOptions, Source
+from tasks.datasets.fetch import ReplicaOptions
 from tasks.datasets.files import TextTable
-from tasks.datasets.synthetic.generator import Description, Times, World, synthetic_source, write_note
+from tasks.datasets.synthetic.generator import Description, Replica, Times, World, synthetic_source
 from tasks.datasets.synthetic.homophily import Taste
 from tasks.datasets.synthetic.skew import (
-    Deal,
     Floats,
     Ints,
     Strata,
@@ -49,12 +47,14 @@ _COMMON: dict[str, Any] = {
 }  # fmt: skip
 LAYOUTS = {
     "yelp": Description(  # the release of January 2022
-        words=("reviews", "users", "businesses"), users=1_987_897, items=150_346, rows=6_990_280, size=2_781_000_000,
-        max_rows=3_000, sigma=2.2, tail=(8.0, 0.35), repeats=5, levels=(0.153, 0.078, 0.099, 0.208, 0.462), **_COMMON,
+        name="Yelp", words=("reviews", "users", "businesses"), users=1_987_897, items=150_346, rows=6_990_280,
+        size=2_781_000_000, max_rows=3_000, sigma=2.2, tail=(8.0, 0.35), repeats=5,
+        levels=(0.153, 0.078, 0.099, 0.208, 0.462), **_COMMON,
     ),
     "yelp-hin": Description(
-        words=("ratings", "users", "businesses"), users=16_239, items=14_284, rows=198_397, size=5_800_000,
-        max_rows=639, sigma=1.9, tail=(7.5, 0.3), levels=(0.0539, 0.0893, 0.1805, 0.3827, 0.2936), **_COMMON,
+        name="yelp-hin", words=("ratings", "users", "businesses"), users=16_239, items=14_284, rows=198_397,
+        size=5_800_000, max_rows=639, sigma=1.9, tail=(7.5, 0.3),
+        levels=(0.0539, 0.0893, 0.1805, 0.3827, 0.2936), **_COMMON,
     ),
 }  # fmt: skip
 MEMBERS, FRIENDSHIPS = 0.6, 6_000_000
@@ -75,13 +75,6 @@ COMPLIMENTS = {
 """Their shares of what a user receives; invented."""
 BLOCK = 1_000_000
 """Records that are written at a time."""
-SOURCE = synthetic_source(
-    "twin_yelp",
-    "synthetic reviews, users, friends and businesses in the formats and sizes of Yelp or of its HERec subset",
-    "obtain: {layout: yelp, scale: 1.0, seed: 2022}, format: yelp, "
-    "read: {users: true, businesses: true, friends: true, outsiders: refuse}",
-    LAYOUTS["yelp"].size,
-)
 
 
 class ObtainOptions(ReplicaOptions):
@@ -93,37 +86,25 @@ class ObtainOptions(ReplicaOptions):
     layout: Literal["yelp", "yelp-hin"]
 
 
-def source(options: ObtainOptions) -> Source:
-    """SOURCE, with the size of what these options ask for."""
-    return LAYOUTS[options.layout].source(SOURCE, options.scale, options.layout)
-
-
-def obtain(folder: Path, _: Places, options: ObtainOptions) -> None:
-    """Fill `folder` with the files of the layout and a NOTE; the same bytes for the same options."""
-    world = World(LAYOUTS[options.layout], options)
+def _write(folder: Path, world: World, options: ObtainOptions) -> None:
     (_write_yelp if options.layout == "yelp" else _write_hin)(folder, world)
-    write_note(folder, options, options.layout)
 
 
 # The open dataset: JSON lines.
 
 
 def _write_yelp(folder: Path, world: World) -> None:
-    n_users, n_items, n_rows = world.n_users, world.n_items, world.n_rows
-    user, item = np.empty((2, n_rows), dtype=np.int32)
-    stars, time, at = np.empty(n_rows, dtype=np.int8), np.empty(n_rows, dtype=np.int64), 0
-    for rows in world.rows():
-        part = slice(at, at := at + len(rows.user))
-        user[part], item[part], stars[part], time[part] = rows.user, rows.item, 1 + rows.level, rows.time
-    user_ids, item_ids = _ids(world.rng, n_users), _ids(world.rng, n_items)
-    REVIEWS.write(folder, _reviews(world.rng, user_ids, item_ids, (user, item, stars, time)))
-    average = np.round(np.bincount(user, stars, n_users) / world.quota, 2)
-    since = np.minimum.reduceat(time, np.cumsum(world.quota) - world.quota)
-    number, given = np.bincount(item, minlength=n_items), np.bincount(item, stars, n_items)
-    del user, item, stars, time
-    friends = world.friendships(round(MEMBERS * n_users), scale_size(FRIENDSHIPS, world.scale))
-    USERS.write(folder, _with_friends(_accounts(world, average, since), user_ids, friends))
-    BUSINESSES.write(folder, [_businesses(world, item_ids, np.round(2 * given / number) / 2, number)])
+    kinds = {"user": pl.Int32, "item": pl.Int32, "stars": pl.Int8, "time": pl.Int64}
+    rows = pl.concat(pl.DataFrame([r.user, r.item, 1 + r.level, r.time], kinds) for r in world.rows())
+    user_ids, item_ids = _ids(world.rng, world.n_users), _ids(world.rng, world.n_items)
+    shuffled = rows[world.rng.permutation(len(rows))]
+    REVIEWS.write(folder, (_reviews(world.rng, user_ids, item_ids, part) for part in shuffled.iter_slices(BLOCK)))
+    stars = {"average": pl.col("stars").mean(), "number": pl.len()}
+    users = rows.group_by("user").agg(since=pl.col("time").min(), **stars).sort("user")
+    members, pairs = round(MEMBERS * world.n_users), scale_size(FRIENDSHIPS, world.scale)
+    friends = world.friendships(members, pairs)
+    USERS.write(folder, _with_friends(_accounts(world, users), user_ids, friends))
+    BUSINESSES.write(folder, [_businesses(world, item_ids, rows.group_by("item").agg(**stars).sort("item"))])
 
 
 _LETTERS = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", dtype=np.uint8)
@@ -140,47 +121,42 @@ def _date(seconds: str) -> pl.Expr:
     return pl.from_epoch(seconds, time_unit="s").dt.to_string(DATE)
 
 
-def _reviews(
-    rng: np.random.Generator, user_ids: pl.Series, item_ids: pl.Series, columns: tuple[NDArray[Any], ...]
-) -> Iterator[pl.DataFrame]:
-    order = rng.permutation(len(columns[0]))
-    for first in range(0, len(order), BLOCK):
-        rows = order[first : first + BLOCK]
-        user, item, stars, time = (values[rows] for values in columns)
-        votes = {name: pl.Series(rng.geometric(1 - more, len(rows)) - 1) for name, more in VOTES.items()}
-        table = pl.DataFrame({"stars": stars.astype(float), "time": time, "review_id": _ids(rng, len(rows)), **votes})
-        yield table.with_columns(
-            user_id=user_ids.gather(user),
-            business_id=item_ids.gather(item),
-            text="SYNTHETIC review with " + pl.col("stars").cast(pl.Int8).cast(pl.String) + " stars.",
-            date=_date("time"),
-        )
+def _reviews(rng: np.random.Generator, user_ids: pl.Series, item_ids: pl.Series, rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.select(
+        review_id=_ids(rng, len(rows)),
+        user_id=user_ids.gather(rows["user"]),
+        business_id=item_ids.gather(rows["item"]),
+        stars=pl.col("stars").cast(pl.Float64),
+        **{name: pl.Series(rng.geometric(1 - more, len(rows)) - 1) for name, more in VOTES.items()},
+        text=pl.format("SYNTHETIC review with {} stars.", "stars"),
+        date=_date("time"),
+    )
 
 
-def _accounts(world: World, average: Floats, since: Ints) -> pl.DataFrame:
+def _accounts(world: World, users: pl.DataFrame) -> pl.DataFrame:
     """What is published about users, without ids and friends; what they have elsewhere counts too."""
+    number = users["number"].to_numpy()
 
     def about(values: Floats | Ints, factor: float) -> Ints:
         noise = np.exp(np.round(world.rng.standard_normal(world.n_users), 6))
         return np.floor(values * factor * noise).astype(np.int64)
 
-    reviews = world.quota + about(world.quota, 2.0)
+    reviews = number + about(number, 2.0)
     votes = about(reviews * np.exp(0.5 * world.people.propensity), 0.8)
     received = about(votes, 0.15)
     years = np.array(["", "2019", "2018,2019", "2016,2017,2018,2019"])
-    return pl.DataFrame(
-        {
-            "review_count": reviews,
-            "yelping_since": since,
-            "useful": votes,
-            "funny": about(votes, 0.3),
-            "cool": about(votes, 0.5),
-            "elite": years[np.digitize(reviews, [100, 200, 400])],
-            "fans": about(votes, 0.04),
-            "average_stars": average,
-            **{f"compliment_{name}": about(received, share) for name, share in COMPLIMENTS.items()},
-        }
-    ).with_columns(_date("yelping_since"), name="Synthetic User " + pl.int_range(1, pl.len() + 1).cast(pl.String))
+    return users.select(
+        name=pl.format("Synthetic User {}", pl.int_range(1, pl.len() + 1)),
+        review_count=pl.Series(reviews),
+        yelping_since=_date("since"),
+        useful=pl.Series(votes),
+        funny=pl.Series(about(votes, 0.3)),
+        cool=pl.Series(about(votes, 0.5)),
+        elite=pl.Series(years[np.digitize(reviews, [100, 200, 400])]),
+        fans=pl.Series(about(votes, 0.04)),
+        average_stars=pl.col("average").round(2),
+        **{f"compliment_{name}": pl.Series(about(received, share)) for name, share in COMPLIMENTS.items()},
+    )
 
 
 def _with_friends(users: pl.DataFrame, user_ids: pl.Series, friends: tuple[Ints, Ints]) -> Iterator[pl.DataFrame]:
@@ -195,26 +171,26 @@ def _with_friends(users: pl.DataFrame, user_ids: pl.Series, friends: tuple[Ints,
         yield table.with_columns(user_id=user_ids[first : first + len(table)], friends=friends_of)
 
 
-def _businesses(world: World, item_ids: pl.Series, stars: Floats, count: Ints) -> pl.DataFrame:
-    number = pl.int_range(1, pl.len() + 1).cast(pl.String)
-    area, topic = (1 + pl.col("stratum") % AREAS).cast(pl.String), pl.Series([*TOPICS])
-    open_hours = pl.struct(Monday=pl.lit("9:0-17:0"), Saturday=pl.lit("10:0-14:0"))
-    odd = pl.Series(world.rng.random(world.n_items))
-    topics = topic.gather(world.items.stratum // AREAS)
-    return pl.DataFrame({"stratum": world.items.stratum, "business_id": item_ids}).with_columns(
-        name="Synthetic Business " + number,
-        address=number + " Synthetic Street",
-        city="Synthetic City " + area,
+def _businesses(world: World, item_ids: pl.Series, counted: pl.DataFrame) -> pl.DataFrame:
+    rng, n, stratum = world.rng, world.n_items, world.items.stratum
+    number, area = pl.int_range(1, pl.len() + 1), pl.Series(1 + stratum % AREAS)
+    topics = pl.Series([*TOPICS]).gather(stratum // AREAS)
+    odd = pl.Series(rng.random(n))
+    return counted.select(
+        business_id=item_ids,
+        name=pl.format("Synthetic Business {}", number),
+        address=pl.format("{} Synthetic Street", number),
+        city=pl.format("Synthetic City {}", area),
         state=pl.lit("XX"),
-        postal_code=area.str.zfill(5),
-        latitude=pl.Series(np.round(world.rng.random(world.n_items), 6)),  # in the sea
-        longitude=pl.Series(np.round(world.rng.random(world.n_items), 6)),
-        stars=pl.Series(stars),
-        review_count=pl.Series(count),
+        postal_code=area.cast(pl.String).str.zfill(5),
+        latitude=pl.Series(np.round(rng.random(n), 6)),  # in the sea
+        longitude=pl.Series(np.round(rng.random(n), 6)),
+        stars=(2 * pl.col("average")).round() / 2,
+        review_count="number",
         is_open=(odd < 0.8).cast(pl.Int8),
         attributes=pl.when(odd < 0.9).then(pl.struct(BusinessAcceptsCreditCards=pl.lit("True"))),
         categories=pl.when(odd < 0.999).then(topics + ", Synthetic " + topics),
-        hours=pl.when(odd > 0.15).then(open_hours),
+        hours=pl.when(odd > 0.15).then(pl.struct(Monday=pl.lit("9:0-17:0"), Saturday=pl.lit("10:0-14:0"))),
     )
 
 
@@ -223,46 +199,65 @@ def _businesses(world: World, item_ids: pl.Series, stars: Floats, count: Ints) -
 
 def _write_hin(folder: Path, world: World) -> None:
     rng, n_users, n_items, d = world.rng, world.n_users, world.n_items, world.described
-    rows = next(world.rows())
-    order = np.lexsort((rows.item, rows.user))
-    _write(folder, yelp_hin.RATINGS, rows.user[order], rows.item[order], 1 + rows.level[order])
+    user, item, level = map(np.concatenate, zip(*((r.user, r.item, r.level) for r in world.rows()), strict=True))
+    _write_pairs(folder, yelp_hin.RATINGS, user, item, 1 + level)
     n_friends = round(HIN_FRIENDS / d.users * n_users)
-    _write(folder, yelp_hin.FRIENDS, *world.friendships(n_friends, scale_size(HIN_FRIENDSHIPS, world.scale)))
+    _write_pairs(folder, yelp_hin.FRIENDS, *world.friendships(n_friends, scale_size(HIN_FRIENDSHIPS, world.scale)))
 
-    known = _draw_share(rng, n_users, HIN_COMPLIMENTED / d.users)
+    some = _draw_share(rng, n_users, HIN_COMPLIMENTED / d.users)
     kinds = Strata(np.zeros(len(HIN_COMPLIMENTS), dtype=np.int64), np.array(HIN_COMPLIMENTS, dtype=float), 1)
-    number = round(sum(HIN_COMPLIMENTS) / HIN_COMPLIMENTED * len(known))
-    received = activity(rng, world.people.propensity[known], number, minimum=1, maximum=len(HIN_COMPLIMENTS), sigma=0.8)
-    nothing = np.empty(0, dtype=np.int64)
-    user, kind = draw_pairs(rng, np.ones((len(known), 1)), kinds, received, (nothing, nothing))
-    _write(folder, yelp_hin.RECEIVED, known[user], kind)
+    number = round(sum(HIN_COMPLIMENTS) / HIN_COMPLIMENTED * len(some))
+    user, kind = _draw_marks(rng, np.ones((len(some), 1)), kinds, number, world.people.propensity[some])
+    _write_pairs(folder, yelp_hin.RECEIVED, some[user], kind)
 
     topic, area = world.items.stratum // AREAS, world.items.stratum % AREAS
-    known = _draw_share(rng, n_items, HIN_CATEGORISED / d.items)
-    n = min(len(known), scale_size(HIN_CATEGORIES, world.scale, 0.5, minimum=len(TOPICS)))
-    of_topic = 1 + allot(rng, np.array([*TOPICS.values()]), n - len(TOPICS), n)
+    some = _draw_share(rng, n_items, HIN_CATEGORISED / d.items)
+    n = min(len(some), scale_size(HIN_CATEGORIES, world.scale, 0.5, minimum=len(TOPICS)))
+    of_topic = allot(rng, np.array([*TOPICS.values()]), n, n, 1)
     categories = Strata(np.repeat(np.arange(len(TOPICS)), of_topic), long_tail(rng, n, 5.0, 0.4), len(TOPICS))
-    number = round(HIN_CATEGORY_ROWS / HIN_CATEGORISED * len(known))
-    quota = activity(rng, rng.random(len(known)), number, minimum=1, maximum=min(n, 10), sigma=0.7)
-    fits = np.where(topic[known][:, None] == np.arange(len(TOPICS)), 30.0, 1.0)
-    certain = everything_once(rng, categories, quota, lambda rows: fits[rows])
-    business, category = draw_pairs(rng, fits, categories, quota, certain)
-    _write(folder, yelp_hin.CATEGORIES, known[business], category)
+    number = round(HIN_CATEGORY_ROWS / HIN_CATEGORISED * len(some))
+    fits = np.where(topic[some][:, None] == np.arange(len(TOPICS)), 30.0, 1.0)
+    business, category = _draw_marks(rng, fits, categories, number, rng.random(len(some)))
+    _write_pairs(folder, yelp_hin.CATEGORIES, some[business], category)
 
     stock = np.bincount(area, minlength=AREAS)
     n_cities = min(n_items, scale_size(HIN_CITIES, world.scale, 0.5, minimum=AREAS))
-    cities = allot(rng, stock.astype(float), n_cities, stock)
+    cities = allot(rng, stock.astype(float), n_cities, stock, 1)
     towns = Strata(np.repeat(np.arange(AREAS), cities), long_tail(rng, int(cities.sum()), 5.0, 0.5), AREAS)
-    known = _draw_share(rng, n_items, HIN_LOCATED / d.items)
-    _write(folder, yelp_hin.CITIES, known, Deal(towns, stock, minimum=1)(rng, area)[known])
+    some = _draw_share(rng, n_items, HIN_LOCATED / d.items)
+    _write_pairs(folder, yelp_hin.CITIES, some, towns.deal(rng, area, 1)[some])
 
 
 def _draw_share(rng: np.random.Generator, n: int, share: float) -> Ints:
     return np.sort(rng.choice(n, round(share * n), replace=False))
 
 
-def _write(folder: Path, file: TextTable, first: Ints, second: Ints, third: NDArray[np.integer] | int = 1) -> None:
+def _draw_marks(
+    rng: np.random.Generator, fits: Floats, marks: Strata, number: int, propensity: Floats
+) -> tuple[Ints, Ints]:
+    """Distinct pairs of what is marked and its marks: one mark at least, and every mark is there."""
+    quota = activity(rng, propensity, number, minimum=1, maximum=min(len(marks), 11), sigma=0.8)
+    certain = everything_once(rng, marks, quota, lambda rows: fits[rows])
+    return draw_pairs(rng, fits, marks, quota, certain)
+
+
+def _write_pairs(folder: Path, file: TextTable, first: Ints, second: Ints, third: Ints | int = 1) -> None:
     """Three numbers a line, in the order of the first two; those count from 1."""
     names = list(file.columns)
     table = pl.DataFrame({names[0]: 1 + first, names[1]: 1 + second}).with_columns(pl.lit(third).alias(names[2]))
     file.write(folder, [table.sort(names[:2])])
+
+
+REPLICA = Replica(
+    synthetic_source(
+        "twin_yelp",
+        "synthetic reviews, users, friends and businesses in the formats and sizes of Yelp or of its HERec subset",
+        "obtain: {layout: yelp, scale: 1.0, seed: 2022}, format: yelp, "
+        "read: {users: true, businesses: true, friends: true, outsiders: refuse}",
+        LAYOUTS["yelp"].size,
+    ),
+    LAYOUTS,
+    ObtainOptions,
+    World,
+    _write,
+)
