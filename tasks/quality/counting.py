@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
-from tasks.quality.rules import Rule, Table, between
+from tasks.quality.rules import Rule, Table
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 FIRST_ROWS = 10
@@ -54,11 +54,6 @@ def count(table: Table) -> Counts:
     return Counts(rows, tuple(broken(number, rule) for number, rule in enumerate(table.rules)))
 
 
-def height(frame: pl.LazyFrame | pl.DataFrame) -> int:
-    """How many rows there are; a scan of Parquet need not be read for that."""
-    return frame.lazy().select(pl.len()).collect(engine="streaming").item()
-
-
 def count_misfits(rule: Rule, rows: int) -> int:
     """How many rows are too few or too many for a rule about their number."""
     assert rule.low is not None
@@ -75,8 +70,8 @@ def repeated_values(frame: pl.LazyFrame, columns: Sequence[str], rows: int) -> p
     Args:
         rows: how many `frame` has.
     """
-    given = frame.select(columns).filter(~pl.all_horizontal(pl.col(columns).is_null()))
-    hashed = given.with_columns(_hash=pl.struct(columns).hash(0))
+    some = frame.select(columns).filter(~pl.all_horizontal(pl.col(columns).is_null()))
+    hashed = some.with_columns(_hash=pl.struct(columns).hash(0))
     hashes = np.empty(rows, np.uint64)
     end = 0
     for batch in hashed.select("_hash").collect_batches(engine="streaming", maintain_order=False):
@@ -90,21 +85,6 @@ def repeated_values(frame: pl.LazyFrame, columns: Sequence[str], rows: int) -> p
     return groups.filter(pl.col("rows") > 1).collect(engine="streaming")
 
 
-def count_failures(table: Table, counts: Counts) -> Table:
-    """A table of one row that holds, for each rule of `table` in order, how many rows break it: all must be 0.
-
-    This is what is judged instead of a table so long that handing it over whole would cost more than it tells.
-    """
-    names = [label(number, rule) for number, rule in enumerate(table.rules)]
-    frame = pl.DataFrame({name: [broken] for name, broken in zip(names, counts.broken, strict=True)})
-    return Table(table.name, frame, tuple(between(name, 0, 0) for name in names))
-
-
-def label(number: int, rule: Rule) -> str:
-    """A name for a column that stands for the rule at this place in its table."""
-    return f"{number + 1}. {rule.column or 'table'} {rule.words}"
-
-
 def first_rows(table: Table, rule: Rule) -> tuple[list[int], list[str]]:
     """The first rows that break `rule`: their numbers, and in words which they are and what they hold."""
     if rule.kind == "row_count":
@@ -114,7 +94,8 @@ def first_rows(table: Table, rule: Rule) -> tuple[list[int], list[str]]:
     numbered = frame if "row" in types else frame.with_row_index("row")
     numbered = numbered.with_row_index("_place")
     if rule.kind == "unique":
-        keys = repeated_values(frame, rule.columns, height(frame)).lazy()
+        n_rows = frame.select(pl.len()).collect(engine="streaming").item()
+        keys = repeated_values(frame, rule.columns, n_rows).lazy()
         failing = numbered.join(keys, on=rule.columns, how="semi", nulls_equal=True)
     else:
         failing = numbered.filter(rule.violations(types))

@@ -1,4 +1,4 @@
-"""What the metrics of a suite must hold, and which metrics it must have."""
+"""What metrics must hold, those of alignments with their pairs, and which metrics a suite must have."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from itertools import product
 import polars as pl
 
 from tasks.contracts import Schema
-from tasks.quality.counting import count_table
-from tasks.quality.rules import Table, between, finite, in_set, not_null, row_count, unique
+from tasks.quality.counting import count_table, stack
+from tasks.quality.rules import Rule, Table, between, finite, ids, in_set, not_null, row_count, unique
 
 RANGES = {
     **dict.fromkeys(("hit", "ndcg", "recall", "recall-reachable", "mrr", "f1", "auc", "low", "high"), (0, 1)),
@@ -18,6 +18,9 @@ RANGES = {
 """Range of a metric by the last part of its name (docs/methods.md §8; advantage = F1 - majority, §7)."""
 SHARES = ("precision", "precision-swapped", "precision-weighted", "micro-f1", "tpr", "share")
 """The same for what embeddings predict and give away, from 0 to 1: judged where there is such a metric."""
+RATES = ("chance", "precision", "share")
+"""The same of alignments."""
+UNIT = ("setting", "seed")
 AMOUNTS = ("mae", "sensitive", "public", "uncut", "messages", "bytes", "iterations")
 """The same for errors of ratings and for what training takes: from 0, without an upper end."""
 
@@ -29,7 +32,6 @@ def metrics(frame: pl.DataFrame, expected: pl.DataFrame) -> list[Table]:
         frame: METRICS of all experiments.
         expected: experiment, setting, seed, metric, k of everything that had to be measured (see `measurements`).
     """
-    keys = ["experiment", "setting", "seed", "metric", "k"]
     kind = pl.col("metric").str.split("/").list.last()
     # Kinds that only some suites have are no part of the rules of others.
     shares = SHARES if frame.select(kind.is_in(SHARES).any()).item() else ()
@@ -41,30 +43,77 @@ def metrics(frame: pl.DataFrame, expected: pl.DataFrame) -> list[Table]:
         advantage=pl.when(kind == "advantage").then("value"),
         **({"amount": pl.when(kind.is_in(AMOUNTS)).then("value")} if amounts else {}),
     )
+    rules = (
+        in_set("kind", (*RANGES, *shares, *(AMOUNTS if amounts else ()))),
+        between("rate", 0, 1),
+        between("advantage", -1, 1),
+        *([between("amount", 0, None), finite("amount")] if amounts else []),
+    )
+    return _measured(frame, expected, rules)
+
+
+def _measured(frame: pl.DataFrame, expected: pl.DataFrame, rules: tuple[Rule, ...]) -> list[Table]:
+    """Metrics that keep the rules of their kinds: none is missing, none repeated."""
+    keys = expected.columns
+    counted = row_count(1), between("rows", 1, None, "must be 1 or more: the metric was measured")
     return [
-        Table(
-            "metrics",
-            frame,
-            (
-                row_count(1),
-                *not_null("value"),
-                in_set("kind", (*RANGES, *shares, *(AMOUNTS if amounts else ()))),
-                between("rate", 0, 1),
-                between("advantage", -1, 1),
-                *([between("amount", 0, None), finite("amount")] if amounts else []),
-                unique(*keys),
-            ),
-            ids=tuple(keys),
-        ),
-        count_table(
-            "metrics expected",
-            expected,
-            frame,
-            keys,
-            row_count(1),
-            between("rows", 1, None, "must be 1 or more: the metric was measured"),
-        ),
+        Table("metrics", frame, (row_count(1), *not_null("value"), *rules, unique(*keys)), ids=tuple(keys)),
+        count_table("metrics expected", expected, frame, keys, *counted),
     ]
+
+
+def alignment_tables(
+    anchors: Mapping[tuple[str, int], pl.DataFrame],
+    frame: pl.DataFrame,
+    sizes: tuple[int, int],
+    expected: pl.DataFrame,
+) -> list[Table]:
+    """An alignment of two networks (docs/methods.md §6): pairs of users, each in one pair at most; and its metrics.
+
+    There may be no pair. All settings and seeds are in one table.
+
+    Args:
+        anchors: (setting, seed) -> ANCHORS.
+        frame: METRICS.
+        sizes: users of the first and of the second network.
+        expected: setting, seed, metric, k of everything that had to be measured (see `alignment_metrics`).
+    """
+    pair_rules = (*ids(source=sizes[0], target=sizes[1]), *(unique(*UNIT, side) for side in ("source", "target")))
+    kind = pl.col("metric").str.split("/").list.last()
+    frame = frame.with_columns(
+        kind=kind,
+        rate=pl.when(kind.is_in(RATES)).then("value"),
+        pairs=pl.when(kind == "found").then("value"),
+        criterion=pl.when(kind == "criterion").then("value"),
+    )
+    rules = (
+        finite("value"),
+        in_set("kind", (*RATES, "found", "criterion")),
+        between("rate", 0, 1),
+        between("pairs", 0, min(sizes)),
+        between("criterion", -1, 1),
+    )
+    return [
+        Table("anchors", stack(anchors, UNIT), pair_rules, ids=(*UNIT, "source", "target")),
+        *_measured(frame, expected, rules),
+    ]
+
+
+def alignment_metrics(units: Sequence[tuple[str, int]], ways: Sequence[str], ks: Sequence[int]) -> pl.DataFrame:
+    """setting, seed, metric and k of what an alignment measures whatever it finds.
+
+    Args:
+        units: settings and seeds.
+    """
+    names: list[tuple[str, int | None]] = [("alignment/chance", k) for k in ks]
+    for way in ways:
+        names += [(f"alignment/{way}/precision", k) for k in ks]
+        names += [(f"alignment/{way}/{name}", None) for name in ("confident/share", "found", "criterion")]
+    return pl.DataFrame(
+        [(*unit, *name) for unit in units for name in names],
+        schema={"setting": pl.String, "seed": pl.Int64, "metric": pl.String, "k": pl.Int32},
+        orient="row",
+    )
 
 
 def measurements(

@@ -11,22 +11,27 @@ from tasks.contracts import SPLITS, ProcessedTables, Schema
 from tasks.errors import DataError
 from tasks.quality.counting import all_users, count_table
 from tasks.quality.rules import (
+    FLOAT32_SLACK,
+    LABELS,
     Rule,
     Table,
     among,
     between,
     finite,
+    finite_vectors,
     holds,
+    ids,
     in_set,
+    network_pair,
     not_blank,
     not_null,
     range_words,
     row_count,
+    seconds,
     unique,
 )
-from tasks.quality.values import FLOAT32_SLACK, LABELS, finite_vectors, network_pair, seconds
 
-LEARNT = ("train", "valid")
+TRAINING = ("train", "valid")
 """Splits that a model learns from. DIPSGNN validates on the whole first part of some users' sequences."""
 
 
@@ -52,9 +57,8 @@ def _interactions(tables: ProcessedTables, name: str) -> list[Table]:
     schema, frame = tables.schema, tables.scan("interactions")
     rules = [
         row_count(1),
-        *not_null("user", "item", "split"),
-        between("user", 0, schema.n_users - 1),
-        between("item", 0, schema.n_items - 1),
+        *ids(user=schema.n_users, item=schema.n_items),
+        *not_null("split"),
         seconds("timestamp"),
         in_set("split", SPLITS),
     ]
@@ -62,19 +66,19 @@ def _interactions(tables: ProcessedTables, name: str) -> list[Table]:
         low, high = schema.scale.low, schema.scale.high
         slack = FLOAT32_SLACK * max(abs(low), abs(high))  # merged ratings are sums
         rules += [between("rating", low - slack, high + slack, range_words(low, high)), finite("rating")]
-    learnt = frame.filter(pl.col("split").is_in(LEARNT))
+    training = frame.filter(pl.col("split").is_in(TRAINING))
     if schema.repeats:
-        seen = learnt.select(pl.col("item").unique()).collect(engine="streaming").to_series()
+        items = training.select(pl.col("item").unique()).collect(engine="streaming").to_series()
         words = "must be in training or validation data too"
-        rules.append(among("item", seen, words, where=pl.col("split") == "test"))
+        rules.append(among("item", items, words, where=pl.col("split") == "test"))
     else:
         rules.append(unique("user", "item"))
     checked = [Table(name, frame, tuple(rules), ids=("user", "item"))]
-    if "folds" not in schema.tables:  # where there are folds, it is they that say what is learnt from
-        rows = learnt.group_by("user").agg(pl.len().alias("learnt")).collect(engine="streaming")
+    if "folds" not in schema.tables:  # they say what a model learns from
+        rows = training.group_by("user").agg(pl.len().alias("training")).collect(engine="streaming")
         per_user = all_users(schema.n_users).join(rows, on="user", how="left", maintain_order="left")
-        per_user = per_user.with_columns(pl.col("learnt").fill_null(0))
-        rule = between("learnt", 1, None, "must be 1 or more: every user has something to learn from")
+        per_user = per_user.with_columns(pl.col("training").fill_null(0))
+        rule = between("training", 1, None, "must be 1 or more: every user has something to learn from")
         checked.append(Table(f"{name} per user", per_user, (rule,), ids=("user",)))
     return checked
 
@@ -83,8 +87,8 @@ def _users(tables: ProcessedTables, name: str) -> list[Table]:
     schema = tables.schema
     rules = [
         row_count(schema.n_users, schema.n_users),
-        *not_null("user", *(feature.name for feature in schema.features)),
-        between("user", 0, schema.n_users - 1),
+        *ids(user=schema.n_users),
+        *not_null(*(feature.name for feature in schema.features)),
         unique("user"),
     ]
     for feature in schema.features:
@@ -104,31 +108,29 @@ def _dense_ids(table: str, column: str, size: Callable[[Schema], int]) -> Callab
 
     def checked(tables: ProcessedTables, name: str) -> list[Table]:
         n = size(tables.schema)
-        rules = (
-            row_count(n, n),
-            *not_null("id", column),
-            between("id", 0, n - 1),
-            unique("id"),
-            not_blank(column),
-            unique(column),
-        )
-        return [Table(name, tables.scan(table), rules, ids=("id",))]
+        return [Table(name, tables.scan(table), (row_count(n, n), *dense_rules(column, n)), ids=("id",))]
 
     return checked
 
 
+def dense_rules(column: str, n: int, *keys: str) -> list[Rule]:
+    """Of each release (`keys`), ids 0..n-1, each with its own value of `column`."""
+    return [*ids(id=n), *not_null(column), unique(*keys, "id"), not_blank(column), unique(*keys, column)]
+
+
 def _social(tables: ProcessedTables, name: str) -> list[Table]:
-    last = tables.schema.n_users - 1
     rules = (
         row_count(1),
-        *not_null("source", "target", "relation"),
-        between("source", 0, last),
-        between("target", 0, last),
-        not_blank("relation"),
+        *link_rules(tables.schema),
         holds(("source", "target"), pl.col("source") != pl.col("target"), "must be two users"),
         unique("source", "target", "relation"),
     )
     return [Table(name, tables.scan("social"), rules, ids=("source", "target"))]
+
+
+def link_rules(schema: Schema) -> list[Rule]:
+    """Users of the network and a relation."""
+    return [*ids(source=schema.n_users, target=schema.n_users), *not_null("relation"), not_blank("relation")]
 
 
 def _posts(tables: ProcessedTables, name: str) -> list[Table]:
@@ -141,8 +143,7 @@ def post_rules(schema: Schema) -> tuple[Rule, ...]:
     inside = (tokens.list.min() >= 0) & (tokens.list.max() < schema.n_words)
     complete = tokens.list.drop_nulls().list.len() == tokens.list.len()
     return (
-        *not_null("user"),
-        between("user", 0, schema.n_users - 1),
+        *ids(user=schema.n_users),
         holds("tokens", tokens.is_not_null(), "must not be missing"),
         holds("tokens", tokens.list.len() > 0, "must have one word or more"),
         holds("tokens", inside & complete, f"must be ids of words, from 0 to {schema.n_words - 1}"),
@@ -153,8 +154,7 @@ def _labels(tables: ProcessedTables, name: str) -> list[Table]:
     schema = tables.schema
     rules = (
         row_count(1),
-        *not_null("user"),
-        between("user", 0, schema.n_users - 1),
+        *ids(user=schema.n_users),
         unique("user"),
         *(in_set(label, LABELS, "must be 0 or 1") for label in schema.labels),
     )
@@ -162,8 +162,7 @@ def _labels(tables: ProcessedTables, name: str) -> list[Table]:
 
 
 def _vectors(tables: ProcessedTables, name: str) -> list[Table]:
-    last = tables.schema.n_users - 1
-    rules = (row_count(1), *not_null("node"), between("node", 0, last), unique("node"), *finite_vectors("vector"))
+    rules = (row_count(1), *ids(node=tables.schema.n_users), unique("node"), *finite_vectors("vector"))
     return [Table(name, tables.scan("vectors"), rules, ids=("node",))]
 
 
@@ -174,9 +173,8 @@ def _folds(tables: ProcessedTables, name: str) -> list[Table]:
     sensitivity = pl.col("sensitivity")
     rules = (
         row_count(pairs.height, pairs.height),
-        *not_null("user", "item", "fold", "sensitivity"),
-        between("user", 0, schema.n_users - 1),
-        between("item", 0, schema.n_items - 1),
+        *ids(user=schema.n_users, item=schema.n_items),
+        *not_null("fold", "sensitivity"),
         between("fold", 0, None),
         unique("user", "item"),
         holds("sensitivity", (sensitivity >= 0) & (sensitivity < 1), "must be 0 or more and less than 1"),
@@ -200,9 +198,7 @@ def _anchors(tables: ProcessedTables, prefix: str) -> Table:
     first, second = (tables.network(network).schema.n_users for network in network_pair(tables.schema.networks))
     rules = (
         row_count(1),
-        *not_null("source", "target"),
-        between("source", 0, first - 1),
-        between("target", 0, second - 1),
+        *ids(source=first, target=second),
         unique("source"),
         unique("target"),
     )

@@ -10,19 +10,22 @@ import polars as pl
 from tasks.contracts import RatingScale
 from tasks.errors import DataError
 from tasks.quality.rules import (
+    LABELS,
     Rule,
     Table,
     among,
     between,
     finite,
+    finite_vectors,
     holds,
     in_set,
+    network_pair,
     not_blank,
     not_null,
     row_count,
+    seconds,
     unique,
 )
-from tasks.quality.values import LABELS, finite_vectors, network_pair, seconds
 from tasks.raw import RAW_COLUMNS, RawSchema, RawTables
 
 Types = Mapping[str, pl.DataType]
@@ -30,14 +33,11 @@ Types = Mapping[str, pl.DataType]
 DAYS = tuple(100 * month + day for month in range(1, 13) for day in range(1, calendar.monthrange(2000, month)[1] + 1))
 """All days of a leap year as mmdd."""
 
-OWN_RULES: dict[str, Rule] = {
+FORMAT_RULES: dict[str, Rule] = {
     "action": in_set("action", range(4), "must be 0 (click), 1 (cart), 2 (buy) or 3 (favourite)"),
     "day": in_set("day", DAYS, "must be a month and a day (mmdd)"),
     "slot": between("slot", 1, 11),
-    "category": between("category", 0, None),
-    "seller": between("seller", 0, None),
-    "brand": between("brand", 0, None),
-    "helpfulness": between("helpfulness", 0, None),
+    **{name: between(name, 0, None) for name in ("category", "seller", "brand", "helpfulness")},
 }
 """What Tmall, Epinions and Ciao add to interactions and social links; looked at where it is whole numbers."""
 
@@ -107,7 +107,7 @@ def _rules(name: str, schema: RawSchema, types: Types, listed: Mapping[str, pl.S
         case "labels":
             rules += [unique("user"), *(in_set(label, LABELS, "must be 0 or 1") for label in schema.labels)]
     if name in ("interactions", "social"):
-        rules += [rule for column, rule in OWN_RULES.items() if column in types and types[column].is_integer()]
+        rules += [rule for column, rule in FORMAT_RULES.items() if column in types and types[column].is_integer()]
     return rules
 
 
@@ -168,9 +168,9 @@ def _features(schema: RawSchema, types: Types) -> list[Rule]:
 def _anchors(tables: RawTables, anchors: pl.LazyFrame, types: Types, prefix: str) -> Table:
     rules = [row_count(1), *_ids("anchors", types), unique("source"), unique("target")]
     for side, network in zip(("source", "target"), network_pair(tables.schema.networks), strict=True):
-        of_network = tables.network(network)
-        if "users" in of_network.schema.tables:
-            users = of_network.scan("users").select("user").collect().to_series()
+        contents = tables.network(network)
+        if "users" in contents.schema.tables:
+            users = contents.scan("users").select("user").collect().to_series()
             _require_same(f"anchors: {side}", types[side], f"{network}/users: user", users.dtype)
             rules.append(among(side, users, f"must be in the table of users of {network}"))
     return Table(f"{prefix}anchors", anchors, tuple(rules), ids=("source", "target"))

@@ -1,8 +1,7 @@
 """Rules about one table, as data: a suite is a list of them, and `tasks.quality.runner` has them judged.
 
-Every rule knows the rows that break it as a polars expression, which names the failing rows, and counts them in tables
-too long to hand over (`tasks.quality.counting`). The runner makes Great Expectations' suites of the rules; tests hold
-the two to agree.
+Every rule knows the rows that break it as a polars expression, by which they are counted and named
+(`tasks.quality.counting`).
 """
 
 from __future__ import annotations
@@ -13,15 +12,21 @@ from typing import Literal
 
 import polars as pl
 
+from tasks.errors import DataError
+
 Kind = Literal["not_null", "null", "between", "in_set", "unique", "not_blank", "holds", "row_count"]
-VISIBLE = r"\S"
+TIMESTAMPS = (631_152_000, 4_102_444_800)
+"""1990 to 2100 in seconds since 1970: milliseconds, or days, fall far outside."""
+LABELS = (0, 1)
+FLOAT32_SLACK = 1e-6
+"""Relative: bounds are computed in double precision, what they bound is stored in single."""
 
 
 @dataclass(frozen=True)
 class Rule:
     """What must hold for some columns of a table, or for its number of rows.
 
-    As in Great Expectations, only `not_null` and `null` look at missing values (null or NaN); all others skip them.
+    Only `not_null` and `null` look at missing values (null or NaN); all others skip them.
     """
 
     kind: Kind
@@ -63,7 +68,7 @@ class Rule:
             case "in_set":
                 return column.is_in(pl.Series(self.values, dtype=kind).implode())
             case "not_blank":
-                return column.str.contains(VISIBLE)
+                return column.str.contains(r"\S")
             case "between":
                 inside = pl.lit(True)
                 if self.low is not None:
@@ -90,6 +95,11 @@ class Table:
 def not_null(*columns: str) -> list[Rule]:
     """One rule per column: no value is null or NaN."""
     return [Rule("not_null", (column,), "must not be missing") for column in columns]
+
+
+def ids(**sizes: int) -> list[Rule]:
+    """Ids from 0: column -> how many there are. None is missing."""
+    return [*not_null(*sizes), *(between(column, 0, size - 1) for column, size in sizes.items())]
 
 
 def null(column: str, words: str) -> Rule:
@@ -150,6 +160,34 @@ def range_words(low: float | None, high: float | None) -> str:
     if low is not None and high is not None:
         return f"must be {low:.10g}" if low == high else f"must be from {low:.10g} to {high:.10g}"
     return f"must be {low:.10g} or more" if low is not None else f"must be {high:.10g} or less"
+
+
+def seconds(column: str) -> Rule:
+    """Time stamps, where there are any, are seconds."""
+    return between(column, *TIMESTAMPS, words="must be seconds since 1970, between 1990 and 2100")
+
+
+def finite_vectors(column: str) -> list[Rule]:
+    """Every row has a vector, and all its numbers are finite."""
+    vector = pl.col(column)
+    numbers = vector.arr.eval(pl.element().is_finite().fill_null(False)).arr.all()
+    return [
+        holds(column, vector.is_not_null(), "must not be missing"),
+        holds(column, numbers, "must have finite numbers only"),
+    ]
+
+
+def network_pair(networks: tuple[str, ...]) -> tuple[str, str]:
+    """The networks that anchors join.
+
+    Raises:
+        DataError: there are not two.
+    """
+    if len(networks) != 2:
+        raise DataError(
+            f"schema.json: anchors join two networks, not {len(networks)}; run the stage that wrote it again"
+        )
+    return networks[0], networks[1]
 
 
 def files(problems: Mapping[str, str | None]) -> Table:

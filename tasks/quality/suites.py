@@ -1,8 +1,8 @@
 """What the tables of each contract must hold: one function per contract, giving its tables with their rules."""
 
-from tasks.quality.alignments import alignment_metrics, alignment_tables
-from tasks.quality.embedding_releases import embedding_releases, words
 from tasks.quality.metrics import (
+    alignment_metrics,
+    alignment_tables,
     attack_metrics,
     embedding_attack_metrics,
     embedding_metrics,
@@ -13,17 +13,10 @@ from tasks.quality.metrics import (
     rating_metrics,
     reconstruction_metrics,
 )
-from tasks.quality.perturbed_networks import perturbed_network
+from tasks.quality.perturbed import perturbed_features, perturbed_network, perturbed_tables, released_features
 from tasks.quality.processed import processed_tables
 from tasks.quality.raw import raw_tables
-from tasks.quality.releases import (
-    next_items,
-    perturbed_features,
-    perturbed_tables,
-    predictions,
-    recommendations,
-    released_features,
-)
+from tasks.quality.releases import embedding_releases, next_items, predictions, recommendations, words
 from tasks.quality.rules import files
 
 __all__ = [
