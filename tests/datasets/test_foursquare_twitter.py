@@ -1,3 +1,4 @@
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -6,9 +7,9 @@ import pytest
 from tasks.datasets import foursquare_twitter
 from tasks.datasets.accounts import SIMHASH
 from tasks.datasets.fetch import NoOptions, Places
-from tasks.datasets.foursquare_twitter import FILES, INTERESTS, LABELS, OCCUPATIONS, VECTOR, convert, obtain
-from tasks.errors import ByHandError, DataError
-from tasks.raw import RawTables, read_raw
+from tasks.datasets.foursquare_twitter import FILES, INTERESTS, LABELS, OCCUPATIONS, VECTOR, obtain
+from tasks.errors import ByHandError
+from tests.datasets import formats
 
 BITS = {feature.name: [0, 1, 1] for feature in SIMHASH}
 USERS, TWITTER = "foursquare_users.parquet", "twitter_users.parquet"
@@ -45,6 +46,10 @@ SMALL = {
 }
 
 
+converted = partial(formats.converted, foursquare_twitter)
+refused = partial(formats.refused, foursquare_twitter)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "raw"
@@ -52,22 +57,6 @@ def folder(tmp_path: Path) -> Path:
     for name, table in SMALL.items():
         table.write_parquet(folder / name)
     return folder
-
-
-def converted(folder: Path) -> RawTables:
-    place = folder.with_name("interim")
-    place.mkdir()
-    convert(folder, place, NoOptions())
-    return read_raw(place)
-
-
-def refused(folder: Path, match: str) -> None:
-    place = folder.with_name("interim")
-    place.mkdir(exist_ok=True)
-    with pytest.raises(DataError, match=match) as caught:
-        convert(folder, place, NoOptions())
-    assert "\n" not in str(caught.value)
-    assert str(folder) in str(caught.value)
 
 
 def test_every_value_arrives(folder: Path) -> None:
@@ -181,9 +170,7 @@ def test_a_file_that_is_no_table_is_named(folder: Path, name: str) -> None:
 
 
 def test_the_real_files(mirror: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "raw"
-    folder.mkdir()
-    obtain(folder, Places(str(mirror), tmp_path / "placed", tmp_path / "downloads"), NoOptions())
+    folder = formats.obtained(foursquare_twitter, tmp_path, mirror)
     raw = converted(folder)
     foursquare = raw.network("foursquare")
     tables = {name: foursquare.scan(name).collect() for name in foursquare.schema.tables}

@@ -1,3 +1,4 @@
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -5,9 +6,9 @@ import pytest
 
 from tasks.datasets import ione
 from tasks.datasets.fetch import NoOptions, Places
-from tasks.datasets.ione import ANCHORS, TENTHS, convert, obtain
+from tasks.datasets.ione import ANCHORS, TENTHS, obtain
 from tasks.errors import ByHandError, DataError
-from tasks.raw import RawTables, read_raw
+from tests.datasets import formats
 
 TRUTH = f"{ANCHORS}/groundtruth.number"
 
@@ -27,6 +28,10 @@ SMALL = {
 }
 
 
+converted = partial(formats.converted, ione)
+refused = partial(formats.refused, ione)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "raw"
@@ -34,21 +39,6 @@ def folder(tmp_path: Path) -> Path:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content)
     return folder
-
-
-def converted(folder: Path) -> RawTables:
-    place = folder.with_name("interim")
-    place.mkdir()
-    convert(folder, place, NoOptions())
-    return read_raw(place)
-
-
-def refused(folder: Path, match: str) -> None:
-    place = folder.with_name("interim")
-    place.mkdir(exist_ok=True)
-    with pytest.raises(DataError, match=match) as caught:
-        convert(folder, place, NoOptions())
-    assert "\n" not in str(caught.value)
 
 
 def test_what_is_published_arrives(folder: Path) -> None:
@@ -71,17 +61,10 @@ def test_what_is_published_arrives(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "match"),
     [
-        ("twitter/following.number", "2 0\n0\t1\n", "following.number:2: 1 fields instead of 2"),
-        ("twitter/following.number", "2 0\n0 1 1\n", "following.number:2: 3 fields instead of 2"),
-        ("twitter/following.number", "2 0\n0 1\n1", "following.number:3: 1 fields instead of 2"),
-        ("twitter/following.number", "2 0\n\n0 1\n", "following.number:2: 1 fields instead of 2"),
-        ("twitter/following.number", "2 0\n0 one\n", "following.number:2: followee is 'one', not an integer"),
-        ("twitter/following.number", "2 0\n0 \n", "following.number:2: followee is empty"),
         ("twitter/following.number", "2 0\n-1 1\n", "following.number:2: follower is -1, not 0 or more"),
         ("twitter/following.number", "2 0\n1 99999999999999999999\n", "following.number:2: followee is '9999"),
         ("foursquare/following.number", "0 1\n1 5\n", "groundtruth.number:1: user is 2, not in foursquare/following"),
         (TRUTH, "2\n0\n1\n0\n", r"groundtruth.number:4: user 0 is repeated \(first on line 2\)"),
-        (TRUTH, "2 2\n", "groundtruth.number:1: 2 fields instead of 1"),
         (split(3, "train"), "1\n7\n", "groundtruth.3.foldtrain.train.number:2: user is 7, not in groundtruth.number"),
         (split(3, "train"), "1\n1\n", "groundtruth.3.foldtrain.train.number:2: user 1 is repeated"),
         (split(3, "train"), "0\n1\n", "groundtruth.3.foldtrain.test.number:1: user is 0, not only here"),
@@ -93,22 +76,8 @@ def test_a_bad_line_is_named(folder: Path, name: str, content: str, match: str) 
     refused(folder, match)
 
 
-@pytest.mark.parametrize("name", SMALL)
-def test_an_empty_a_binary_and_a_missing_file_are_named(folder: Path, name: str) -> None:
-    (folder / name).write_bytes(b"")
-    refused(folder, f"{name}: is empty")
-    (folder / name).write_bytes(bytes(range(256)))
-    refused(folder, f"{name}:1: holds a NUL byte")
-    (folder / name).write_bytes(bytes(range(1, 256)))
-    refused(folder, f"{name}:2: byte 0x80 is not utf-8")
-    (folder / name).unlink()
-    refused(folder, f"{name}: not found")
-
-
 def test_the_real_files(mirror: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "raw"
-    folder.mkdir()
-    obtain(folder, Places(str(mirror), tmp_path / "placed", tmp_path / "downloads"), NoOptions())
+    folder = formats.obtained(ione, tmp_path, mirror)
     raw = converted(folder)
     actual = {
         name: (raw.network(name).scan("users").collect().height, raw.network(name).scan("social").collect().height)
@@ -133,8 +102,3 @@ def test_a_placed_file_of_other_content_is_refused(tmp_path: Path) -> None:
     placed.write_text("1 2\n")
     with pytest.raises(DataError, match=r"following.number: size is 4 bytes, expected 731,368 bytes"):
         obtain(tmp_path, Places(None, tmp_path / "placed", tmp_path / "downloads"), NoOptions())
-
-
-def test_the_source_says_who_must_be_cited() -> None:
-    assert "Zhang and P. S. Yu" in ione.SOURCE.licence
-    assert ione.SOURCE.size == sum(file.size or 0 for file in ione.FILES)

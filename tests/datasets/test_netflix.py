@@ -1,20 +1,25 @@
 import shutil
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from tasks.datasets import netflix, text
-from tasks.datasets.fetch import NoOptions, Places
-from tasks.datasets.netflix import COMBINED, PREFIX, TITLES, ObtainOptions, convert, counts, obtain
+from tasks.datasets.fetch import Places
+from tasks.datasets.netflix import COMBINED, PREFIX, TITLES, ObtainOptions, counts, obtain
 from tasks.errors import ByHandError, DataError
-from tasks.raw import RawTables, read_raw
+from tests.datasets import formats
 
 COMBINED_1 = "1:\n30,5,2005-09-06\n10,1,1999-11-11\n20,3,2005-12-31\n2:\n10,4,2004-02-29\n"
 COMBINED_2 = "3:\n10,2,2000-01-01\n2649429,4,2001-01-01\n"
 MOVIES = "1,2003,Dinosaur Planet\n2,NULL,Rome, Pompeii\n3,1997,Caf\xe9\n4,2000,Never rated\n"
+
+
+converted = partial(formats.converted, netflix)
+refused = partial(formats.refused, netflix)
 
 
 @pytest.fixture(params=["combined", "training_set"])
@@ -40,20 +45,6 @@ def as_training_set(folder: Path) -> None:
             with target.open("a") as out:
                 out.write(f"{line}\n")
         path.unlink()
-
-
-def converted(folder: Path) -> RawTables:
-    place = folder / "interim"
-    place.mkdir(exist_ok=True)
-    convert(folder, place, NoOptions())
-    return read_raw(place)
-
-
-def refused(folder: Path, match: str) -> None:
-    with pytest.raises(DataError, match=match) as caught:
-        converted(folder)
-    assert "\n" not in str(caught.value)
-    assert str(folder) in str(caught.value)
 
 
 def midnight(day: str) -> int:
@@ -85,24 +76,6 @@ def test_every_field_arrives_in_both_layouts(
     assert (tables.schema.tables, tables.schema.features) == (("interactions", "items"), ())
     assert tables.schema.time == "seconds"
     assert tables.schema.unique_pairs
-
-
-@pytest.mark.parametrize("size", [1, 20, 1 << 20])
-def test_line_ends_and_encoding_of_a_copy_change_nothing(
-    folder: Path, size: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(text, "BLOCK", size)
-    for path in folder.glob("*_*.*"):
-        path.write_bytes(path.read_bytes().decode("latin-1").rstrip("\n").replace("\n", "\r\n").encode())
-    tables = converted(folder)
-    assert tables.scan("interactions").collect().rows() == RATINGS
-    assert tables.scan("items").collect()["title"].to_list()[2] == "Café"
-
-
-def test_the_order_of_movies_and_of_their_ratings_changes_nothing_but_the_order_of_rows(folder: Path) -> None:
-    (folder / "combined_data_1.txt").write_text("3:\n2649429,4,2001-01-01\n10,2,2000-01-01\n2:\n10,4,2004-02-29\n")
-    (folder / "combined_data_2.txt").write_text("1:\n20,3,2005-12-31\n10,1,1999-11-11\n30,5,2005-09-06\n")
-    assert sorted(converted(folder).scan("interactions").collect().rows()) == sorted(RATINGS)
 
 
 @pytest.mark.parametrize(
@@ -175,20 +148,6 @@ def test_a_bad_title_is_named(folder: Path, line: int, wrong: str, match: str) -
     refused(folder, match)
 
 
-@pytest.mark.parametrize("name", ["combined_data_2.txt", "movie_titles.csv"])
-def test_empty_and_binary_files_are_named(folder: Path, name: str) -> None:
-    for nothing in (b"", b"\n"):
-        (folder / name).write_bytes(nothing)
-        refused(folder, f"{name}: is empty")
-    (folder / name).write_bytes(bytes(range(256)) * 20)
-    refused(folder, f"{name}:1: ")
-
-
-def test_a_byte_that_is_no_text_is_named(folder: Path) -> None:
-    (folder / "combined_data_1.txt").write_bytes(COMBINED_1.encode().replace(b"2004-02-29", b"2004-02-\xff9"))
-    refused(folder, "combined_data_1.txt:6: byte 0xff is not utf-8")
-
-
 def test_missing_and_doubled_files_are_named(folder: Path) -> None:
     (folder / "training_set").mkdir()
     (folder / "training_set" / "mv_0000001.txt").write_text("1:\n30,5,2005-09-06\n")
@@ -199,11 +158,6 @@ def test_missing_and_doubled_files_are_named(folder: Path) -> None:
     refused(folder, r"no combined_data_\*.txt or training_set/mv_\*.txt; run the download stage again")
     (folder / "movie_titles.csv").unlink()
     refused(folder, "movie_titles.csv: not found")
-
-
-def test_titles_in_two_encodings_are_refused(folder: Path) -> None:
-    (folder / "movie_titles.csv").write_bytes(MOVIES.encode("latin-1") + "5,1990,Café\n".encode())
-    refused(folder, "movie_titles.csv:5: is UTF-8, line 3 is not")
 
 
 @pytest.fixture

@@ -1,16 +1,17 @@
 import io
+from functools import partial
 from pathlib import Path
-from tempfile import mkdtemp
 
 import numpy as np
 import polars as pl
 import pytest
 
+from tasks.datasets import weibo
 from tasks.datasets.accounts import simhash
 from tasks.datasets.fetch import NoOptions, Places
-from tasks.datasets.weibo import COLUMNS, FILES, INTERESTS, OCCUPATIONS, SOURCE, convert, obtain
-from tasks.errors import ByHandError, DataError
-from tasks.raw import RawTables, read_raw
+from tasks.datasets.weibo import COLUMNS, INTERESTS, OCCUPATIONS, SOURCE, obtain
+from tasks.errors import ByHandError
+from tests.datasets import formats
 
 LABELS = [f"interests_{n}" for n in range(INTERESTS)]
 HEADER = f",Unnamed: 0,{','.join(COLUMNS)}"
@@ -53,6 +54,10 @@ def write(folder: Path, name: str, what: list[str] | bytes) -> None:
     (folder / name).write_bytes(what if isinstance(what, bytes) else ("\n".join(what) + "\n").encode())
 
 
+converted = partial(formats.converted, weibo)
+refused = partial(formats.refused, weibo)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "raw"
@@ -60,21 +65,6 @@ def folder(tmp_path: Path) -> Path:
     for name, what in SMALL.items():
         write(folder, name, what)
     return folder
-
-
-def converted(folder: Path, name: str = "interim") -> RawTables:
-    place = folder.with_name(name)
-    place.mkdir()
-    convert(folder, place, NoOptions())
-    return read_raw(place)
-
-
-def refused(folder: Path, match: str) -> None:
-    place = Path(mkdtemp(dir=folder.parent))
-    with pytest.raises(DataError, match=match) as caught:
-        convert(folder, place, NoOptions())
-    assert "\n" not in str(caught.value)
-    assert str(folder) in str(caught.value)
 
 
 def test_every_value_arrives_under_new_numbers(folder: Path) -> None:
@@ -106,7 +96,7 @@ def test_every_value_arrives_under_new_numbers(folder: Path) -> None:
 
 def test_nothing_that_names_or_places_somebody_goes_further(folder: Path) -> None:
     converted(folder)
-    kept = [pl.read_parquet(path) for path in folder.with_name("interim").rglob("*.parquet")]
+    kept = [pl.read_parquet(path) for path in (folder / "interim").rglob("*.parquet")]
     texts = {name for table in kept for name, kind in table.schema.items() if kind == pl.String}
     assert texts == {"relation", "text", "gender", "occupation"}
     numbers = {value for table in kept for value in table.select(pl.col("^(user|source|target)$")).to_numpy().flat}
@@ -114,12 +104,12 @@ def test_nothing_that_names_or_places_somebody_goes_further(folder: Path) -> Non
 
 
 def test_the_order_of_records_changes_nothing(folder: Path) -> None:
-    first = converted(folder, "first")
+    first = converted(folder, name="first")
     for name, what in SMALL.items():
         if isinstance(what, list):
             write(folder, name, what[:1] + what[1:][::-1])
     write(folder, "newrel1.npy", array((1002, 1002), (1003, 1001), (1001, 1002), (1003, 1001)))
-    again = converted(folder, "again")
+    again = converted(folder, name="again")
     for network in (first.network("weibo1"), first.network("weibo2"), first):
         for table in network.schema.tables:
             other = again.folder / (network.folder / f"{table}.parquet").relative_to(first.folder)
@@ -127,10 +117,10 @@ def test_the_order_of_records_changes_nothing(folder: Path) -> None:
 
 
 def test_a_byte_order_mark_and_windows_line_ends_change_nothing(folder: Path) -> None:
-    first = converted(folder, "first").network("weibo1").scan("users").collect()
+    first = converted(folder, name="first").network("weibo1").scan("users").collect()
     plain = (folder / "user_info1.csv").read_bytes()
     (folder / "user_info1.csv").write_bytes(b"\xef\xbb\xbf" + plain.replace(b"\n", b"\r\n"))
-    assert converted(folder, "again").network("weibo1").scan("users").collect().equals(first)
+    assert converted(folder, name="again").network("weibo1").scan("users").collect().equals(first)
 
 
 BLOG = ",user_id,con"
@@ -205,20 +195,6 @@ def test_networks_without_a_common_user_are_refused(folder: Path) -> None:
     write(folder, "cleaned_blog2.csv", [BLOG, "0,2001,a"])
     write(folder, "labels2.tsv", [KNOWN, labels("2001", "", "1" * 10)])
     refused(folder, "no _id is in both files of users")
-
-
-@pytest.mark.parametrize("name", [name.format(1) for name in FILES])
-def test_an_empty_a_recoded_a_binary_and_a_missing_file_are_named(folder: Path, name: str) -> None:
-    content = (folder / name).read_bytes()
-    (folder / name).write_bytes(b"")
-    refused(folder, f"{name}: ")
-    (folder / name).write_bytes(bytes(range(256)) * 20)
-    refused(folder, name)
-    if name.endswith(".csv"):
-        (folder / name).write_bytes(content.decode().encode("gb18030"))
-        refused(folder, rf"{name}:\d: byte 0x.. is not utf-8")
-    (folder / name).unlink()
-    refused(folder, f"{name}: not found")
 
 
 def test_files_that_the_user_placed_are_taken(folder: Path, tmp_path: Path) -> None:

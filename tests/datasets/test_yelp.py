@@ -1,6 +1,7 @@
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,13 @@ import polars as pl
 import pytest
 from pydantic import ValidationError
 
-from tasks.datasets import text, yelp
+from tasks.datasets import yelp
 from tasks.datasets.fetch import Places
-from tasks.datasets.yelp import ObtainOptions, ReadOptions, convert, obtain, source
-from tasks.errors import ByHandError, DataError
+from tasks.datasets.yelp import ObtainOptions, ReadOptions, obtain, source
+from tasks.errors import ByHandError
 from tasks.papers.protocol import profiles
-from tasks.raw import RawTables, read_raw
+from tasks.raw import RawTables
+from tests.datasets import formats
 
 REVIEW, USER, BUSINESS = (f"yelp_academic_dataset_{kind}.json" for kind in ("review", "user", "business"))
 EVERYTHING = ReadOptions(users=True, businesses=True, friends=True, outsiders="leave-out")
@@ -63,6 +65,10 @@ def write(path: Path, records: Sequence[dict[str, Any] | str]) -> None:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+converted = partial(formats.converted, yelp, options=STRICT)
+refused = partial(formats.refused, yelp, options=STRICT)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "raw"
@@ -78,21 +84,6 @@ def change(folder: Path, name: str, line: int, **fields: Any) -> None:
     changed = records[line - 1] | fields
     records[line - 1] = {field: value for field, value in changed.items() if value is not ...}
     write(folder / name, records)
-
-
-def converted(folder: Path, options: ReadOptions = STRICT) -> RawTables:
-    place = folder.with_name("interim")
-    place.mkdir(exist_ok=True)
-    convert(folder, place, options)
-    return read_raw(place)
-
-
-def refused(folder: Path, match: str, options: ReadOptions = STRICT) -> None:
-    with pytest.raises(DataError, match=match) as caught:
-        converted(folder, options)
-    assert "\n" not in str(caught.value)
-    assert str(folder) in str(caught.value)
-    assert len(str(caught.value)) < 500
 
 
 def left_out(raw: RawTables) -> dict[str, int]:
@@ -158,7 +149,7 @@ def test_friends_of_every_release_arrive_repeats_and_all(
 def test_without_files_of_users_and_businesses_there_are_reviews_alone(folder: Path) -> None:
     (folder / USER).unlink()
     (folder / BUSINESS).unlink()
-    raw = converted(folder, REVIEWS_ALONE)
+    raw = converted(folder, options=REVIEWS_ALONE)
     assert raw.schema.tables == ("interactions",)
     assert raw.schema.features == ()
     assert len(raw.scan("interactions").collect()) == 4
@@ -168,7 +159,7 @@ def test_outsiders_are_left_out_and_counted_or_refused(folder: Path) -> None:
     change(folder, USER, 2, friends=f"{ANN}, {STRANGER}, {STRANGER}")
     reviews = [*RECORDS[REVIEW][:2], review(8, STRANGER, CAFE, 2, "2012-01-01"), *RECORDS[REVIEW][2:]]
     write(folder / REVIEW, [*reviews, review(9, ANN, STRANGER, 2, "2012-01-01")])
-    raw = converted(folder, EVERYTHING)
+    raw = converted(folder, options=EVERYTHING)
     assert left_out(raw) == {"reviews": 2, "friends": 2}
     actual = raw.scan("interactions").collect()["review"].to_list()
     assert actual == [identifier(f"r{number}") for number in (1, 2, 3, 4)]
@@ -180,18 +171,6 @@ def test_outsiders_are_left_out_and_counted_or_refused(folder: Path) -> None:
     refused(folder, rf"{REVIEW}:6: business_id is '{STRANGER}', not in {BUSINESS}: take both files from one release")
     write(folder / REVIEW, reviews)
     refused(folder, rf"{REVIEW}:3: user_id is '{STRANGER}', not in {USER}: take both files from one release")
-
-
-def test_blocks_line_ends_and_a_missing_last_one_change_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    raw = converted(folder)
-    expected = {name: raw.scan(name).collect() for name in raw.schema.tables}
-    for name in RECORDS:
-        content = (folder / name).read_bytes()
-        (folder / name).write_bytes(content.rstrip(b"\n").replace(b"\n", b"\r\n"))
-    monkeypatch.setattr(text, "BLOCK", 10)
-    actual = converted(folder)
-    for name, table in expected.items():
-        assert actual.scan(name).collect().equals(table)
 
 
 @pytest.mark.parametrize(
@@ -258,34 +237,6 @@ def test_a_line_that_is_no_object_is_named(folder: Path, name: str, wrong: Any, 
     refused(folder, f"{name}:{line}: {match}")
 
 
-@pytest.mark.parametrize("name", RECORDS)
-def test_a_last_line_cut_in_half_is_named_in_any_block(
-    folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    content = (folder / name).read_bytes()
-    (folder / name).write_bytes(content[:-40])
-    lines = len(RECORDS[name])
-    refused(folder, f"{name}:{lines}: is no whole JSON object .*; is the file whole?")
-    monkeypatch.setattr(text, "BLOCK", 10)
-    refused(folder, f"{name}:{lines}: is no whole JSON object .*; is the file whole?")
-
-
-@pytest.mark.parametrize("name", RECORDS)
-@pytest.mark.parametrize("rubbish", [bytes(range(256)) * 20, '{"city": "é"}'.encode("latin-1"), "{}".encode("utf-16")])
-def test_another_encoding_and_binary_rubbish_are_refused_in_one_line(folder: Path, name: str, rubbish: bytes) -> None:
-    for content in (rubbish, (folder / name).read_bytes() + rubbish):
-        (folder / name).write_bytes(content)
-        refused(folder, rf"{name}:\d+: (is no whole JSON object|holds a NUL byte)")
-
-
-@pytest.mark.parametrize("name", RECORDS)
-def test_an_empty_and_a_missing_file_are_named(folder: Path, name: str) -> None:
-    (folder / name).write_bytes(b"\n")
-    refused(folder, f"{name}: is empty")
-    (folder / name).unlink()
-    refused(folder, f"{name}: not found")
-
-
 def test_an_older_release_with_nested_votes_is_refused_by_name(folder: Path) -> None:
     change(folder, USER, 1, useful=..., votes={"useful": 3})
     refused(folder, f"{USER}:1: useful is missing")
@@ -297,11 +248,9 @@ def test_friends_need_users() -> None:
 
 
 def test_the_real_sample(mirror: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "raw"
-    folder.mkdir()
-    obtain(folder, Places(str(mirror), tmp_path / "placed", tmp_path / "downloads"), ObtainOptions(part="sample"))
+    folder = formats.obtained(yelp, tmp_path, mirror, ObtainOptions(part="sample"))
     assert {file.name for file in folder.iterdir()} == {REVIEW, BUSINESS}
-    reviews = converted(folder, REVIEWS_ALONE).scan("interactions").collect()
+    reviews = converted(folder, options=REVIEWS_ALONE).scan("interactions").collect()
     assert len(reviews) == 999
     assert reviews.select(pl.col("user", "item", "review").n_unique()).row(0) == (993, 822, 999)
     times = reviews["timestamp"].sort()
@@ -309,8 +258,8 @@ def test_the_real_sample(mirror: Path, tmp_path: Path) -> None:
     assert days == ["2005-05-11", "2018-10-04"]
 
     known = REVIEWS_ALONE.model_copy(update={"businesses": True})
-    refused(folder, rf"{REVIEW}:1: business_id is .*, not in {BUSINESS}: .* \(at least 922 such lines\)", known)
-    raw = converted(folder, known.model_copy(update={"outsiders": "leave-out"}))
+    refused(folder, rf"{REVIEW}:1: business_id is .*, not in {BUSINESS}: .* \(at least 922 such lines\)", options=known)
+    raw = converted(folder, options=known.model_copy(update={"outsiders": "leave-out"}))
     assert left_out(raw) == {"reviews": 922, "friends": 0}
     assert raw.scan("interactions").collect()["item"].n_unique() == 63
     assert len(raw.scan("items").collect()) == 1000

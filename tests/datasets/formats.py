@@ -1,0 +1,45 @@
+"""What tests of formats share: conversion of small files, and refusals in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.datasets.fetch import NoOptions, Places
+from tasks.errors import DataError
+from tasks.raw import RawTables, read_raw
+
+
+def converted(module: Any, folder: Path, options: Any = None, name: str = "interim") -> RawTables:
+    """The raw tables of the files in `folder`, below it."""
+    target = folder / name
+    target.mkdir(exist_ok=True)
+    module.convert(folder, target, options or NoOptions())
+    return read_raw(target)
+
+
+def refused(module: Any, folder: Path, match: str, options: Any = None) -> None:
+    """Conversion fails in one line, which names the folder."""
+    with pytest.raises(DataError, match=match) as caught:
+        converted(module, folder, options)
+    assert "\n" not in str(caught.value)
+    assert str(folder) in str(caught.value)
+    assert len(str(caught.value)) < 700
+
+
+def obtained(module: Any, root: Path, mirror: Path | None, options: Any = None) -> Path:
+    """The files of a source, in a folder below `root`."""
+    folder = root / "raw"
+    folder.mkdir(exist_ok=True)
+    places = Places(mirror and str(mirror), root / "placed", root / "downloads")
+    module.obtain(folder, places, options or NoOptions())
+    return folder
+
+
+def change_line(path: Path, line: int, wrong: str, encoding: str = "utf-8") -> None:
+    """Replace a line, counted from 1."""
+    lines = path.read_bytes().decode(encoding).split("\n")
+    lines[line - 1] = wrong
+    path.write_bytes("\n".join(lines).encode(encoding))
