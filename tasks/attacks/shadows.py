@@ -6,7 +6,11 @@ served from the same known history in every run, whoever was in, and none of the
 it. So the serving rule is the same for members and for others, nothing but what was trained tells them apart, and what
 training guarantees bounds what the attacks may find.
 
-Sources: `tasks.attacks.membership`; the worlds are those of Carlini et al. (S&P 2022), section IV.
+Sources: `tasks.attacks.shadow_attacks`; the worlds are those of Carlini et al. (S&P 2022), section IV. An accounted
+(ε, δ) bounds the attacks: the true positive rate is at most e^ε times the false positive rate, plus δ. Two tests hold
+them to it (`refute`): of these rates, as if targets were independent, and a bound on ε from guesses of membership bits,
+which needs no such assumption (`tasks.privacy.audits.one_run`) but proves nothing where δ is about one in the number of
+targets.
 """
 
 from __future__ import annotations
@@ -20,10 +24,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.attacks.membership import as_likelihoods, lira_online, loss_threshold, rmia
-from tasks.evaluation.detection import RATES, Scored
+from tasks.attacks.shadow_attacks import scored, shadow_attacks
+from tasks.evaluation.detection import RATES
 from tasks.evaluation.ranking import Seen
 from tasks.evaluation.statistics import clopper_pearson
+from tasks.privacy.audits import one_run
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -32,7 +37,8 @@ Kind = Literal["user", "interaction"]
 KINDS: tuple[Kind, ...] = ("user", "interaction")
 SEEN = ("scores", "lists")
 """What the attacker sees: the scores of all items, or the first k items that are new to the history."""
-ATTACKS = ("threshold", "LiRA", "RMIA")
+NAMES = {"loss threshold": "threshold", "LiRA (online)": "LiRA", "LiRA (offline)": "LiRA", "RMIA": "RMIA"}
+ATTACKS = tuple(dict.fromkeys(NAMES.values()))
 COLUMNS: dict[str, Any] = {
     "system": pl.String,  # experiment
     "target": pl.String,  # one of KINDS
@@ -56,6 +62,10 @@ COLUMNS: dict[str, Any] = {
 """Columns of `membership.parquet`, of one row per attack or control."""
 SHOWN = 60
 """Points of a ROC curve that are kept."""
+GUESSED = 0.25
+"""Share of the targets about whom the attacker guesses, half of them `in`."""
+Bounds = dict[Kind, tuple[float, float]]
+"""Kind of target -> (ε, δ) that is accounted for; none where nothing bounds it."""
 
 
 @dataclass(frozen=True)
@@ -78,30 +88,30 @@ class Targets:
         """(n,) users of what is asked about."""
         return self.users[self.asked].astype(np.int64)
 
-    def of(self, kind: Kind) -> Bools:
+    def is_kind(self, kind: Kind) -> Bools:
         """(n,) bool: which of what is asked about belongs to targets of that kind."""
         return self.by_coin[self.owners] == (kind == "user")
 
 
 def choose(
-    users: NDArray[np.int32], items: NDArray[np.int32], n_users: int, most: int, rng: np.random.Generator
+    users: NDArray[np.int32], items: NDArray[np.int32], n_users: int, at_most: int, rng: np.random.Generator
 ) -> Targets:
-    """Half of the users by coin; of everybody a random third of the interactions is asked about, `most` at most."""
+    """Half of the users by coin; of everybody a random third of the interactions is asked about, at most so many."""
     by_coin = rng.permutation(n_users) < n_users // 2
     order = np.lexsort((rng.random(len(users)), users))
     counts = np.bincount(users, minlength=n_users)
-    place = np.arange(len(users)) - (np.cumsum(counts) - counts)[users[order]]
-    asked = np.sort(order[place < np.minimum(most, counts // 3)[users[order]]])
-    rest = np.delete(np.arange(len(users)), asked)
-    return Targets(users, items, by_coin, asked, Seen.from_pairs(users[rest], items[rest], n_users))
+    position = np.arange(len(users)) - (np.cumsum(counts) - counts)[users[order]]
+    target_rows = np.sort(order[position < np.minimum(at_most, counts // 3)[users[order]]])
+    served = np.delete(np.arange(len(users)), target_rows)
+    return Targets(users, items, by_coin, target_rows, Seen.from_pairs(users[served], items[served], n_users))
 
 
-def throw(targets: Targets, rng: np.random.Generator) -> tuple[Bools, Bools]:
-    """The coins of a run: which interactions are trained on, and which of those that are asked about, (n,)."""
-    of_users = rng.random(len(targets.by_coin)) < 0.5
-    of_asked = rng.random(len(targets.asked)) < 0.5
-    trained = of_users[targets.users] | ~targets.by_coin[targets.users]
-    included = np.where(targets.of("user"), trained[targets.asked], of_asked)
+def toss(targets: Targets, rng: np.random.Generator) -> tuple[Bools, Bools]:
+    """Membership bits of a run: which interactions are trained on, and which of those that are asked about, (n,)."""
+    user_coins = rng.random(len(targets.by_coin)) < 0.5
+    item_coins = rng.random(len(targets.asked)) < 0.5
+    trained = user_coins[targets.users] | ~targets.by_coin[targets.users]
+    included = np.where(targets.is_kind("user"), trained[targets.asked], item_coins)
     trained[targets.asked] = included
     return trained, included
 
@@ -122,79 +132,47 @@ def read_signals(
     for part in np.array_split(np.arange(len(users)), max(1, len(users) // 256)):
         rows = np.asarray(score(users[part].astype(np.int32)), np.float64)
         for row, user, start, count in zip(rows, users[part], first[part], counts[part], strict=True):
-            known = targets.served.items[targets.served.indptr[user] : targets.served.indptr[user + 1]]
-            new = np.delete(row, known)
-            asked = row[targets.items[targets.asked[start : start + count]]]
-            scores[start : start + count] = (asked - new.mean()) / max(float(new.std()), 1e-12)
+            history = targets.served.items[targets.served.indptr[user] : targets.served.indptr[user + 1]]
+            new = np.delete(row, history)
+            tested = row[targets.items[targets.asked[start : start + count]]]
+            scores[start : start + count] = (tested - new.mean()) / max(float(new.std()), 1e-12)
             ordered = np.sort(new)
-            above, level = (len(new) - np.searchsorted(ordered, asked, side) for side in ("right", "left"))
+            above, level = (len(new) - np.searchsorted(ordered, tested, side) for side in ("right", "left"))
             ranks[start : start + count] = (above + level + 1) / 2
     return {"scores": scores, "lists": np.where(ranks <= k, 1 / ranks, 0.0)}
 
 
 def of_kind(targets: Targets, kind: Kind, values: NDArray[np.generic]) -> NDArray[Any]:
     """(..., n) -> (..., n targets of a kind): a user's value is the mean over what is asked about."""
-    mine = values[..., targets.of(kind)].astype(np.float64)
+    chosen = values[..., targets.is_kind(kind)].astype(np.float64)
     if kind == "interaction":
-        return mine
-    owners = targets.owners[targets.of(kind)]
+        return chosen
+    owners = targets.owners[targets.is_kind(kind)]
     starts = np.flatnonzero(np.append(True, owners[1:] != owners[:-1]))
-    return np.add.reduceat(mine, starts, axis=-1) / np.diff(np.append(starts, len(owners)))
+    return np.add.reduceat(chosen, starts, axis=-1) / np.diff(np.append(starts, len(owners)))
 
 
-def groups(targets: Targets, kind: Kind) -> Ints | None:
-    """Whose each interaction is, as intervals need it; None where targets are users."""
-    return targets.owners[targets.of("interaction")] if kind == "interaction" else None
-
-
-def controls(targets: Targets, kind: Kind) -> dict[str, Floats]:
+def controls_of(targets: Targets, kind: Kind) -> dict[str, Floats]:
     """What an attacker could go by who sees nothing of the run: control -> (n targets,) scores."""
     popularity = np.log1p(np.bincount(targets.items))[targets.items[targets.asked]]
     lengths = targets.served.counts[targets.owners].astype(np.float64)
-    return {
-        "popularity of the item" if kind == "interaction" else "popularity of the history": of_kind(
-            targets, kind, popularity
-        ),
-        "length of the history": of_kind(targets, kind, lengths),
-    }
+    of_popularity = "popularity of the item" if kind == "interaction" else "popularity of the history"
+    by_name = {of_popularity: popularity, "length of the history": lengths}
+    return {name: of_kind(targets, kind, values) for name, values in by_name.items()}
 
 
-def attack(signals: Floats, shadows: Floats, included: Bools) -> dict[str, Floats]:
-    """Attack -> (n,) scores, from one signal; none depends on the coins of the attacked run.
-
-    Args:
-        signals: (n,) of the attacked run; shadows: (n_runs, n) of the shadow runs; included: (n_runs, n) their coins.
-    """
-    values = {"threshold": loss_threshold(-signals)}
-    both = included.any(axis=0) & ~included.all(axis=0)
-    if both.any() and np.ptp(shadows) > 0:
-        values["LiRA"] = lira_online(signals, shadows, included)
-        values["RMIA"] = rmia(as_likelihoods(signals), as_likelihoods(shadows), included, np.ones(len(signals), bool))
-    return values
-
-
-def measure(scores: Floats, is_member: Bools, of: Ints | None, seed: int) -> dict[str, Any]:
+def measure(scores: Floats, is_member: Bools, groups: Ints | None, seed: int) -> dict[str, Any]:
     """AUC and true positive rates with 95 % intervals, and the ROC curve; targets without a score are left out."""
     usable = ~np.isnan(scores)
-    scores, is_member = scores[usable], is_member[usable]
-    parts = None if of is None else (of[usable][is_member], of[usable][~is_member])
-    scored = Scored(scores[is_member], scores[~is_member], parts)
-    record: dict[str, Any] = dict(zip(("auc", "auc_low", "auc_high"), scored.auc_interval(seed), strict=True))
+    is_member = is_member[usable]
+    tested = scored(scores[usable], is_member, None if groups is None else groups[usable])
+    record: dict[str, Any] = dict(zip(("auc", "auc_low", "auc_high"), tested.auc_interval(seed), strict=True))
     for rate, name in zip(RATES, ("tpr1", "tpr01"), strict=True):
-        share = scored.tpr_interval(rate, seed) if scored.resolves(rate) else (None, None, None)
+        share = tested.tpr_interval(rate, seed) if tested.resolves(rate) else (None, None, None)
         record |= dict(zip((name, f"{name}_low", f"{name}_high"), share, strict=True))
-    false, true = scored.roc(SHOWN)
-    return record | {
-        "members": int(is_member.sum()),
-        "others": int((~is_member).sum()),
-        "fpr": [*false],
-        "tpr": [*true],
-    }
-
-
-def shuffle(is_member: Bools, seed: int) -> Bools:
-    """Random memberships, as many of them."""
-    return np.random.default_rng([seed, *b"shuffled"]).permutation(is_member)
+    false, true = tested.roc(SHOWN)
+    n_members = int(is_member.sum())
+    return record | {"members": n_members, "others": len(is_member) - n_members, "fpr": [*false], "tpr": [*true]}
 
 
 def allowed_tpr(epsilon: float, delta: float, rate: float) -> float:
@@ -222,6 +200,31 @@ def exceeds(scores: Floats, included: Bools, epsilon: float, delta: float, alarm
     return true > allowed_tpr(epsilon, delta, false)
 
 
+def refute(
+    scores: Floats, included: Bools, bound: tuple[float, float] | None, alarm: float, seed: int
+) -> dict[str, Any]:
+    """What the attack's guesses prove of ε, and what is accounted; nothing where nothing is.
+
+    Args:
+        scores: (m,) of one kind of target; those that are missing count as undecided.
+        included: (m,) their membership bits.
+        bound: (ε, δ); alarm: probability of refuting it falsely; seed: of ties.
+    """
+    if bound is None:
+        return {}
+    epsilon, delta = bound
+    ranks = ranked(scores, np.random.default_rng([seed, *b"ties"]))
+    proved = one_run.audit(ranks, included, int(GUESSED * len(scores)), delta, 1 - alarm / 2)
+    return {
+        "epsilon": epsilon,
+        "delta": delta,
+        "proved": proved.epsilon,
+        "provable": proved.provable,
+        "allowed": allowed_tpr(epsilon, delta, RATES[0]),
+        "refuted": proved.epsilon > epsilon or exceeds(ranks, included, epsilon, delta, alarm / 2),
+    }
+
+
 def ranked(scores: Floats, rng: np.random.Generator) -> Floats:
     """Ranks from 0 of scores, the middle for those that are missing, ties at random: what guesses about all need."""
     filled = np.where(np.isnan(scores), np.nanmedian(scores) if not np.isnan(scores).all() else 0.0, scores)
@@ -231,32 +234,32 @@ def ranked(scores: Floats, rng: np.random.Generator) -> Floats:
 
 
 def records(
-    own: Mapping[str, Floats], shadows: Mapping[str, Floats], coins: Bools, targets: Targets, seed: int
+    signals: Mapping[str, Floats], included: Bools, targets: Targets, bounds: Bounds, alarm: float, seed: int
 ) -> list[dict[str, Any]]:
-    """Every attack on every kind of target beside its controls; `scores` and `included` of attacks are for guesses.
+    """Every attack on every kind of target, held to the bounds, and its controls: rows of `COLUMNS` without `system`.
 
     Args:
-        own: seen -> (n,) signals of the attacked run; shadows: seen -> (n_shadows, n).
-        coins: (1 + n_shadows, n), the attacked run first.
+        signals: seen -> (1 + n_shadows, n) signals, the attacked run first; included: likewise, membership bits.
+        alarm: probability that one of the attacks refutes a bound that holds.
     """
     results = []
     for kind in KINDS:
-        included = of_kind(targets, kind, coins) > 0.5
-        is_member, whose = included[0], groups(targets, kind)
-        tries = {
-            (seen, name): scores
-            for seen, signals in own.items()
-            for name, scores in attack(
-                of_kind(targets, kind, signals), of_kind(targets, kind, shadows[seen]), included[1:]
-            ).items()
-        }
+        bits = of_kind(targets, kind, included) > 0.5
+        is_member = bits[0]
+        groups = targets.owners[targets.is_kind(kind)] if kind == "interaction" else None
+        tries = {}
+        for seen in SEEN:
+            values = of_kind(targets, kind, signals[seen])
+            for name, attack in shadow_attacks(values[0], values[1:], bits[1:]).items():
+                tries[seen, NAMES[name]] = attack.scores(values[0])
         for (seen, name), scores in tries.items():
-            about = {"target": kind, "seen": seen, "attack": name, "shadows": len(coins) - 1}
-            results.append(about | measure(scores, is_member, whose, seed) | {"scores": scores, "included": is_member})
+            about = {"target": kind, "seen": seen, "attack": name, "shadows": len(included) - 1}
+            bound = refute(scores, is_member, bounds.get(kind), alarm, seed)
+            results.append(about | measure(scores, is_member, groups, seed) | bound)
         best = tries[max(tries, key=lambda key: (key[1] == "LiRA", key[0] == "scores"))]
-        nothing = {"random membership": (best, shuffle(is_member, seed))}
-        nothing |= {name: (scores, is_member) for name, scores in controls(targets, kind).items()}
-        for name, (scores, members) in nothing.items():
+        shuffled = np.random.default_rng([seed, *b"shuffled"]).permutation(is_member)
+        controls = {name: (scores, is_member) for name, scores in controls_of(targets, kind).items()}
+        for name, (scores, members) in ({"random membership": (best, shuffled)} | controls).items():
             about = {"target": kind, "seen": "nothing", "attack": name, "shadows": 0}
-            results.append(about | measure(scores, members, whose, seed))
+            results.append(about | measure(scores, members, groups, seed))
     return results

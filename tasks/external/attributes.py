@@ -59,29 +59,27 @@ def attributes(inputs: Inputs, users: pl.DataFrame, seed: int, jobs: int, say: C
     """
     labels = classes(inputs, users)
     chosen, notes = _sample(inputs, labels, seed)
-    enough = {name: of[chosen] for name, of in labels.items() if (of[chosen] != UNKNOWN).sum() >= FEWEST}
-    answers = [_too_few(name, int((of[chosen] != UNKNOWN).sum())) for name, of in labels.items() if name not in enough]
+    labels = {name: values[chosen] for name, values in labels.items()}
+    enough = {name: values for name, values in labels.items() if (values != UNKNOWN).sum() >= FEWEST}
+    answers = [_too_few(name, values) for name, values in labels.items() if name not in enough]
     if not enough:
         return answers
     share = min(TARGET_SHARE if len(chosen) <= 2 * MOST_LABELLED else 1 - MOST_LABELLED / len(chosen), 0.9)
     is_target = split_users(len(chosen), share, seed, enough)
-    for name in [name for name, of in enough.items() if (of[~is_target] != UNKNOWN).sum() < FEWEST_LABELLED]:
-        answers.append(_too_few(name, int((enough.pop(name) != UNKNOWN).sum())))
+    for name in [name for name, values in enough.items() if (values[~is_target] != UNKNOWN).sum() < FEWEST_LABELLED]:
+        answers.append(_too_few(name, enough.pop(name)))
     both, ratings, covered = profiles(inputs, chosen)
+    n_labelled = int((~is_target).sum())
     notes.append(
-        f"{(~is_target).sum():,} labelled users, {is_target.sum():,} targets; profiles of {both.shape[1]:,} items "
+        f"{n_labelled:,} labelled users, {is_target.sum():,} targets; profiles of {both.shape[1]:,} items "
         f"({covered:.1%} of all ratings and listed items)"
     )
-    notes += [
-        f"{by.replace('_', ' ')}: {most} of the labelled users"
-        for by, most in FEWER.items()
-        if (~is_target).sum() > most
-    ]
+    notes += [f"{by.replace('_', ' ')}: {n} of the labelled users" for by, n in FEWER.items() if n_labelled > n]
     right = _guesses(both, ratings, enough, is_target, seed, jobs, say)
-    for name, of in enough.items():
-        known = of[of != UNKNOWN]
-        shares = ", ".join(f"{count / len(known):.0%}" for count in np.sort(np.bincount(known))[::-1][:6])
-        answers.append(_answer(name, right, majority_right(of, is_target), [*notes, f"classes of {shares}"]))
+    for name, values in enough.items():
+        counts = np.bincount(values[values != UNKNOWN])
+        shares = ", ".join(f"{count / counts.sum():.0%}" for count in np.sort(counts)[::-1][:6])
+        answers.append(_answer(name, right, majority_right(values, is_target), [*notes, f"classes of {shares}"]))
     return answers
 
 
@@ -105,24 +103,20 @@ def profiles(inputs: Inputs, users: Ints) -> tuple[Profiles, Profiles, float]:
     """
     rated = inputs.trained[users]
     lists = inputs.lists[users]
-    rows, places = np.nonzero(lists != NOBODY)
-    listed = csr_array((np.ones(len(rows), np.float32), (rows, lists[rows, places])), rated.shape)
+    rows, ranks = np.nonzero(lists != NOBODY)
+    listed = csr_array((np.ones(len(rows), np.float32), (rows, lists[rows, ranks])), rated.shape)
     counts = np.asarray((rated + listed).sum(axis=0)).ravel()
     kept = np.sort(np.argsort(-counts, kind="stable")[: min(MOST_ITEMS, int((counts > 0).sum()))])
-    alone = rated[:, kept].toarray().astype(np.float32)
-    covered = float(counts[kept].sum() / max(counts.sum(), 1))
-    return alone + listed[:, kept].toarray().astype(np.float32), alone, covered
+    ratings, released = (matrix[:, kept].toarray().astype(np.float32) for matrix in (rated, listed))
+    return ratings + released, ratings, float(counts[kept].sum() / max(counts.sum(), 1))
 
 
 def _sample(inputs: Inputs, labels: Mapping[str, Labels], seed: int) -> tuple[Ints, list[str]]:
     """Users to learn from and to attack: trained on, with a list, of whom an attribute is known."""
-    known = np.any([of != UNKNOWN for of in labels.values()], axis=0)
-    users = np.flatnonzero(inputs.is_member & inputs.has_list & known)
-    most = MOST_LABELLED + MOST_TARGETS
-    if len(users) <= most:
-        return users, []
-    notes = [f"a random {most:,} of {len(users):,} users"]
-    return sample(users, most, np.random.default_rng([seed, *b"attributes"])), notes
+    labelled = np.any([values != UNKNOWN for values in labels.values()], axis=0)
+    users, size = np.flatnonzero(inputs.is_member & inputs.has_list & labelled), MOST_LABELLED + MOST_TARGETS
+    notes = [f"a random {size:,} of {len(users):,} users"] if len(users) > size else []
+    return sample(users, size, np.random.default_rng([seed, *b"attributes"])), notes
 
 
 def _guesses(
@@ -150,33 +144,28 @@ def _guesses(
 
     right = {}
     with ThreadPoolExecutor(jobs) as pool:
-        for done, (of, result) in enumerate(zip(works, pool.map(work, works), strict=True), start=1):
-            right[of] = result
+        for done, (task, result) in enumerate(zip(works, pool.map(work, works), strict=True), start=1):
+            right[task] = result
             if done % 3 == 0:
-                say(f"attributes: {of.attacker} on {of.attribute} ({done} of {len(works)} attacks)")
+                say(f"attributes: {task.attacker} on {task.attribute} ({done} of {len(works)} attacks)")
     return right
 
 
 def _answer(attribute: str, right: Mapping[_Work, Right], majority: Right, notes: Sequence[str]) -> Answer:
-    alone = {by: right[_Work(attribute, by, "ratings")] for by in ATTACKERS}
+    on_ratings = {by: right[_Work(attribute, by, "ratings")] for by in ATTACKERS}
     attacks = []
-    for by in ATTACKERS:
+    for by, control in on_ratings.items():
         both, on_shuffled = right[_Work(attribute, by, "both")], right[_Work(attribute, by, "random")]
-        control = alone[by]
-        over = gain(both[None], control[None])
+        controls = {"ratings alone": control, "majority guess": majority, "shuffled labels": on_shuffled}
         attacks.append(
             Attack(
                 name=by.replace("_", " "),
                 measures=[
                     _share("right, ratings and lists", both),
-                    with_interval("gain over the ratings alone", over.mean, over.low, over.high),
+                    with_interval("gain over the ratings alone", *gain(both[None], control[None])),
                 ],
-                controls=[
-                    _share("right, ratings alone", control),
-                    _share("right, majority guess", majority),
-                    _share("right, shuffled labels", on_shuffled),
-                ],
-                p=max(p_more_often(both, other) for other in (*alone.values(), majority, on_shuffled)),
+                controls=[_share(f"right, {name}", values) for name, values in controls.items()],
+                p=max(p_more_often(both, other) for other in (*on_ratings.values(), majority, on_shuffled)),
             )
         )
     return tested("attributes", attribute, list(notes), attacks)
@@ -186,6 +175,7 @@ def _share(name: str, right: Right) -> Measure:
     return with_interval(name, float(right.mean()), *clopper_pearson(int(right.sum()), len(right)))
 
 
-def _too_few(attribute: str, known: int) -> Answer:
-    why = f"it is known of {known} users with a list who were trained on; at least {FEWEST} are needed"
+def _too_few(attribute: str, labels: Labels) -> Answer:
+    n = int((labels != UNKNOWN).sum())
+    why = f"it is known of {n} users with a list who were trained on; at least {FEWEST} are needed"
     return undecided("attributes", attribute, why)

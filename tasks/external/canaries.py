@@ -19,11 +19,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks.attacks.canaries import shuffled_groups
+from tasks.attacks.shadow_attacks import Floats
 from tasks.errors import ConfigurationError, DataError
 from tasks.external import folders
 from tasks.external.findings import Canaries
 from tasks.external.reading import Given, Names, TextTable, text_table
-from tasks.external.signals import Floats
 from tasks.privacy.audits.one_run import count_correct, lower_bound
 
 UNIT = (

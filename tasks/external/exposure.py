@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tasks.attacks.shadow_attacks import Floats
 from tasks.external.findings import Exposure
 from tasks.external.inputs import NOBODY, Inputs, Ints, Pairs
-from tasks.external.signals import Floats
 
 FEWEST = 5
 """Pairs of an item below which it is not named."""
@@ -31,43 +31,33 @@ def exposure(
         values: (n,) what the attack that decides says of the pairs; empty where interactions do not leak.
         seed: of the order of those that are equally exposed.
     """
-    chance = 0.5 if len(values) else 0.0
-    hit: Floats
+    chance = 0.0
     if len(values):
-        usable = is_member & ~np.isnan(values)
-        others = np.sort(values[~is_member & ~np.isnan(values)])
+        usable, chance = is_member & ~np.isnan(values), 0.5
+        held_back = np.sort(values[~is_member & ~np.isnan(values)])
         users, items = pairs.users[usable], pairs.items[usable]
-        below, up_to = (np.searchsorted(others, values[usable], side) for side in ("left", "right"))
-        hit = (below + up_to) / (2 * len(others))
+        below, up_to = (np.searchsorted(held_back, values[usable], side) for side in ("left", "right"))
+        hit: Floats = (below + up_to) / (2 * len(held_back))
     else:
-        rows, places = np.nonzero((inputs.lists != NOBODY) & inputs.is_member[:, None])
-        users, items = rows, inputs.lists[rows, places]
+        users, ranks = np.nonzero((inputs.lists != NOBODY) & inputs.is_member[:, None])
+        items = inputs.lists[users, ranks]
         hit = np.isin(users * inputs.n_items + items, inputs.trained_keys).astype(np.float64)
-    shown, tables = [], []
+    summaries, tables = [], list[pl.DataFrame]()
     kinds: tuple[tuple[Literal["users", "items"], Ints, pl.Series, int], ...] = (
         ("users", users, inputs.user_names, 1),
         ("items", items, inputs.item_names, FEWEST),
     )
-    for of, ids, names, least in kinds:
-        known, place, counts = np.unique(ids, return_inverse=True, return_counts=True)
-        shares = np.bincount(place, hit, len(known)) / np.maximum(counts, 1)
-        kept = counts >= least
-        known, shares, counts = known[kept], shares[kept], counts[kept]
-        if not len(known):
+    for kind, ids, names, fewest in kinds:
+        distinct, index, counts = np.unique(ids, return_inverse=True, return_counts=True)
+        kept = counts >= fewest
+        shares, distinct, counts = (np.bincount(index, hit, len(distinct)) / counts)[kept], distinct[kept], counts[kept]
+        if not len(distinct):
             continue
-        p90, p99 = np.quantile(shares, [0.9, 0.99])
-        mean, most = float(shares.mean()), float(shares.max())
-        shown.append(Exposure(of=of, count=len(known), mean=mean, p90=float(p90), p99=float(p99), most=most))
-        order = np.lexsort((np.random.default_rng([seed, *b"ties"]).random(len(known)), -counts, -shares))[:MOST]
+        p90, p99 = map(float, np.quantile(shares, [0.9, 0.99]))
+        mean, highest = float(shares.mean()), float(shares.max())
+        summaries.append(Exposure(of=kind, count=len(distinct), mean=mean, p90=p90, p99=p99, most=highest))
+        order = np.lexsort((np.random.default_rng([seed, *b"ties"]).random(len(distinct)), -counts, -shares))[:MOST]
         order = order[shares[order] > chance]
-        tables.append(
-            pl.DataFrame(
-                {
-                    "of": [of] * len(order),
-                    "id": names.gather(known[order]),
-                    "exposure": shares[order].astype(np.float64),
-                    "pairs": counts[order].astype(np.int64),
-                }
-            )
-        )
-    return shown, pl.concat(tables) if tables else pl.DataFrame()
+        columns = {"id": names.gather(distinct[order]), "exposure": shares[order], "pairs": counts[order]}
+        tables.append(pl.DataFrame({"of": [kind] * len(order)} | columns))
+    return summaries, pl.concat(tables) if tables else pl.DataFrame()

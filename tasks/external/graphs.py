@@ -25,10 +25,9 @@ from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.alignment import PairScorer, similarity_scorer
 from tasks.evaluation.detection import p_more_often
 from tasks.external import reading
+from tasks.external.attacks import Attacked, measure
 from tasks.external.findings import Answer, Attack, Audit, Measure, tested, undecided, with_interval
-from tasks.external.membership import measure
 from tasks.external.reading import Given, Names
-from tasks.external.shadow_attacks import Attacked
 from tasks.external.verdict import ALPHA, decide
 
 Vectors = NDArray[np.float64]

@@ -38,6 +38,17 @@ class Pairs:
         return self.users * n_items + self.items
 
 
+def row(matrix: csr_array, user: int) -> Ints:
+    """The items of one user."""
+    return np.asarray(matrix.indices[matrix.indptr[user] : matrix.indptr[user + 1]])
+
+
+def keys_of(matrix: csr_array) -> Ints:
+    """user × n_items + item of everything in a matrix, sorted."""
+    users = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    return np.asarray(users * matrix.shape[1] + matrix.indices)
+
+
 @dataclass(frozen=True)
 class Scores:
     """Released scores of pairs, sorted by key = user × n_items + item."""

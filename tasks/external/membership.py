@@ -12,15 +12,15 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from tasks.evaluation.detection import FEWEST, RATES, Scored, p_above, p_above_chance, p_at_low_rate, p_different
+from tasks.attacks.shadow_attacks import Bools, Floats, scored
+from tasks.evaluation.detection import FEWEST
 from tasks.external import signals
-from tasks.external.findings import Answer, Attack, tested, undecided, with_interval
+from tasks.external.attacks import SEPARATES, Signal, Values, attack, both_ways, exchange, measure
+from tasks.external.findings import Answer, Attack, tested, undecided
 from tasks.external.inputs import NOBODY, Inputs, Ints, Pairs, Scores, Shadow, sample
-from tasks.external.shadow_attacks import Signal, Values, attack, both_ways, exchange
-from tasks.external.signals import Floats, Weights
+from tasks.external.signals import Weights
 
 MOST_USERS = 5_000
 """Members, and non-members, that are attacked; a random sample where there are more."""
@@ -34,9 +34,6 @@ LEFT_OUT = 0.1
 """Items of their own in users' lists, as a share of what there would be otherwise, below which lists leave them out."""
 DIFFERENT = 0.55
 """Lower end of a control's AUC above which a successful attack may be due to what was chosen for non-members."""
-SEPARATES = 0.05
-"""p-value of a control below which members are different anyhow, and single hits at low rates prove nothing."""
-
 FOLDS = 5
 CLOSEST = 3
 """Items of a list that the second signal of an interaction looks at."""
@@ -88,7 +85,7 @@ class Interactions(NamedTuple):
 
     answer: Answer
     pairs: Pairs
-    is_member: NDArray[np.bool_]
+    is_member: Bools
     values: Values
     difference: str
     """How training pairs differ from held-back ones without any list; empty where they do not."""
@@ -147,7 +144,7 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> Interactions
     return Interactions(answer, pairs, is_member, values, difference)
 
 
-def naive_bayes(features: csr_array, is_member: NDArray[np.bool_], groups: Ints, rng: np.random.Generator) -> Floats:
+def naive_bayes(features: csr_array, is_member: Bools, groups: Ints, rng: np.random.Generator) -> Floats:
     """(n,) mean log odds of membership by features alone, learnt from the groups of other folds.
 
     Features are (n, m) of 0 and 1; counts are smoothed by one.
@@ -161,57 +158,6 @@ def naive_bayes(features: csr_array, is_member: NDArray[np.bool_], groups: Ints,
     return result / np.maximum(features.sum(axis=1), 1)
 
 
-def measure(
-    values: Values,
-    controls: Mapping[str, Floats],
-    is_member: NDArray[np.bool_],
-    groups: Ints | None,
-    seed: int,
-) -> list[Attack]:
-    """Each attack with its AUC, its true positive rates at low false positive rates, its controls and its p-value.
-
-    An attack whose scores are all equal is left out: it tests nothing.
-
-    Args:
-        values: a target with NaN is left out.
-        controls: control -> (n,) scores.
-        groups: (n,) the user of each target, or None where targets are users.
-    """
-    attacks = []
-    for name, attacked in values.items():
-        usable = ~np.isnan(attacked.scores)
-        if groups is not None:
-            usable = _balanced(usable, is_member, groups)
-        chosen = None if groups is None else groups[usable]
-        scores, labels = attacked.scores[usable], is_member[usable]
-        if min(labels.sum(), (~labels).sum()) < FEWEST or not np.ptp(scores):
-            continue
-        scored = _score(scores, labels, chosen)
-        if scored.n_groups < FEWEST:
-            continue
-        without = {
-            control: _score(np.nan_to_num(of[usable]), labels, chosen)
-            for control, of in {**controls, **attacked.controls}.items()
-        }
-        at_low = _p_at_low_rate(scores, labels, chosen, attacked.tpr)
-        shuffled = _score(scores, _shuffle(labels, chosen, seed), chosen)
-        shown = {**without, "random membership": shuffled}
-        rates = [rate for rate in RATES if scored.resolves(rate)]
-        attacks.append(
-            Attack(
-                name=name,
-                measures=[
-                    with_interval("AUC", *scored.auc_interval(seed)),
-                    *(with_interval(f"TPR at {rate:.1%} FPR", *scored.tpr_interval(rate, seed)) for rate in rates),
-                ],
-                controls=[with_interval(f"AUC, {control}", *of.auc_interval(seed)) for control, of in shown.items()],
-                p=_p(scored, without, at_low, seed),
-                roc=[(float(false), float(true)) for false, true in zip(*scored.roc(60), strict=True)],
-            )
-        )
-    return attacks
-
-
 def _answer(kind: Literal["users", "interactions"], notes: list[str], attacks: list[Attack], difference: str) -> Answer:
     """The answer; it is none where an attack succeeds and members differ from non-members without any list."""
     if difference and any(attack.p < SEPARATES for attack in attacks):
@@ -219,9 +165,9 @@ def _answer(kind: Literal["users", "interactions"], notes: list[str], attacks: l
     return tested(kind, kind, [*notes, *filter(None, [difference])], attacks)
 
 
-def _difference(controls: Mapping[str, Floats], is_member: NDArray[np.bool_], groups: Ints | None, seed: int) -> str:
+def _difference(controls: Mapping[str, Floats], is_member: Bools, groups: Ints | None, seed: int) -> str:
     """How what was trained on differs from what was not without any list; empty where it does not."""
-    measured = {name: _score(of, is_member, groups).auc_interval(seed) for name, of in controls.items()}
+    measured = {name: scored(values, is_member, groups).auc_interval(seed) for name, values in controls.items()}
     unlike = [
         f"{name} (AUC {auc.value:.2f})"
         for name, auc in measured.items()
@@ -232,7 +178,7 @@ def _difference(controls: Mapping[str, Floats], is_member: NDArray[np.bool_], gr
     )
 
 
-def drawn_pairs(inputs: Inputs, rng: np.random.Generator) -> tuple[Pairs, NDArray[np.bool_]]:
+def drawn_pairs(inputs: Inputs, rng: np.random.Generator) -> tuple[Pairs, Bools]:
     """Of every trained user with a list: pairs held back, and as many that were trained on; which are members."""
     public = inputs.public.matrix(inputs.n_users, inputs.n_items)
     held_back = np.diff(public.indptr)
@@ -287,7 +233,7 @@ def _lengths(lists: Ints, users: Ints) -> Floats:
     return np.where(lengths > 0, lengths, np.nan)
 
 
-def _in_shadows(inputs: Inputs, values: Ints, divisor: int = 1) -> NDArray[np.bool_]:
+def _in_shadows(inputs: Inputs, values: Ints, divisor: int = 1) -> Bools:
     """(n_shadows, n) whether each was trained on: keys of pairs, or users where keys are divided by `n_items`."""
     return np.array([np.isin(values, of.keys // divisor) for of in inputs.shadows], bool).reshape(-1, len(values))
 
@@ -315,43 +261,3 @@ def _mean_scores(released: Scores, histories: csr_array, targets: Ints) -> tuple
             for of in (values, of_others)
         )
     return first, second
-
-
-def _p(scored: Scored, controls: Mapping[str, Scored], at_low: float, seed: int) -> float:
-    """Of "no better than chance or than a control": by AUC or at the lowest rate, corrected for being two tests."""
-    by_auc = max([p_above_chance(scored, seed), *(p_above(scored, control, seed) for control in controls.values())])
-    differs = any(p_different(control, seed) < SEPARATES for control in controls.values())
-    return min(1.0, 2 * (by_auc if differs else min(by_auc, at_low)))
-
-
-def _p_at_low_rate(scores: Floats, is_member: NDArray[np.bool_], groups: Ints | None, tpr: float | None) -> float:
-    """Of the first target of either kind of every user, where there are groups."""
-    owners = np.arange(len(scores)) if groups is None else groups
-    members, others = (
-        np.flatnonzero(kind)[np.unique(owners[kind], return_index=True)[1]] for kind in (is_member, ~is_member)
-    )
-    return p_at_low_rate(scores[members], scores[others], RATES[0], pairs=groups is not None, tpr=tpr)
-
-
-def _balanced(usable: NDArray[np.bool_], is_member: NDArray[np.bool_], groups: Ints) -> NDArray[np.bool_]:
-    """Of every user as many targets of either kind, the first ones that are usable."""
-    places = np.flatnonzero(usable)
-    places = places[np.lexsort((is_member[places], groups[places]))]
-    _, first, counts = np.unique(2 * groups[places] + is_member[places], return_index=True, return_counts=True)
-    fewest = np.minimum(*(np.bincount(groups[places], is_member[places] == kind) for kind in (True, False)))
-    kept = np.arange(len(places)) - np.repeat(first, counts) < fewest[groups[places]]
-    return np.isin(np.arange(len(usable)), places[kept])
-
-
-def _score(scores: Floats, is_member: NDArray[np.bool_], groups: Ints | None) -> Scored:
-    parts = None if groups is None else (groups[is_member], groups[~is_member])
-    return Scored(scores[is_member], scores[~is_member], parts)
-
-
-def _shuffle(is_member: NDArray[np.bool_], groups: Ints | None, seed: int) -> NDArray[np.bool_]:
-    """Memberships shuffled, within each user where there are groups."""
-    rng = np.random.default_rng([seed, *b"shuffled"])
-    owners = np.zeros(len(is_member), np.int64) if groups is None else groups
-    result = is_member.copy()
-    result[np.argsort(owners, kind="stable")] = is_member[np.lexsort((rng.random(len(owners)), owners))]
-    return result

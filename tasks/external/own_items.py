@@ -41,30 +41,30 @@ def own_items(inputs: Inputs, difference: str, seed: int) -> Answer:
         return undecided("own items", "training interactions", why)
     users = sample(users, MOST_USERS, rng)
     lists = inputs.lists[users]
-    rows, places = np.nonzero(lists != NOBODY)
-    listed = csr_array((np.ones(len(rows), np.float32), (rows, lists[rows, places])), (len(users), inputs.n_items))
+    rows, ranks = np.nonzero(lists != NOBODY)
+    listed = csr_array((np.ones(len(rows), np.float32), (rows, lists[rows, ranks])), (len(users), inputs.n_items))
     histories = [matrix[users] for matrix in (inputs.trained, public)]
     sizes = [np.diff(matrix.indptr) for matrix in histories]
     # history of row, list of column
-    shares = [(of @ listed.T).toarray() / size[:, None] for of, size in zip(histories, sizes, strict=True)]
-    own = [np.diag(of) for of in shares]
+    shares = [(matrix @ listed.T).toarray() / size[:, None] for matrix, size in zip(histories, sizes, strict=True)]
+    in_own = [np.diag(share) for share in shares]
     by_user = by_item = 1.0
-    if own[0].sum() > own[1].sum():
+    if in_own[0].sum() > in_own[1].sum():
         hits = [matrix.multiply(listed) for matrix in histories]
         of_users, of_items = ([matrix.sum(axis=axis).astype(np.int64) for matrix in hits] for axis in (1, 0))
         by_user = max(
-            _p_drawn(of_users, sizes, 1 / sizes[0] + 1 / sizes[1], rng), _p_shuffled(shares[0] - shares[1], rng)
+            _p_resampled(of_users, sizes, 1 / sizes[0] + 1 / sizes[1], rng), _p_shuffled(shares[0] - shares[1], rng)
         )
-        by_item = _p_drawn(of_items, [matrix.sum(axis=0).astype(np.int64) for matrix in histories], 1.0, rng)
+        by_item = _p_resampled(of_items, [matrix.sum(axis=0).astype(np.int64) for matrix in histories], 1.0, rng)
     if difference and by_user < 0.05:
         return undecided("own items", "training interactions", difference)
-    others = (shares[0].sum(axis=1) - own[0]) / (len(users) - 1)
+    in_other = (shares[0].sum(axis=1) - in_own[0]) / (len(users) - 1)
     attack = Attack(
         name="every listed item was trained on",
-        measures=[mean("training items listed", own[0], seed)],
+        measures=[mean("training items listed", in_own[0], seed)],
         controls=[
-            mean("held-back items listed", own[1], seed),
-            mean("training items listed for other users", others, seed),
+            mean("held-back items listed", in_own[1], seed),
+            mean("training items listed for other users", in_other, seed),
         ],
         p=max(by_user, by_item),
     )
@@ -72,7 +72,7 @@ def own_items(inputs: Inputs, difference: str, seed: int) -> Answer:
     return tested("own items", "training interactions", notes, [attack])
 
 
-def _p_drawn(
+def _p_resampled(
     hits: list[NDArray[np.int64]],
     sizes: list[NDArray[np.int_]],
     weights: NDArray[np.float64] | float,
@@ -87,16 +87,16 @@ def _p_drawn(
     listed = hits[0] + hits[1]
     used = listed > 0
     weights = np.broadcast_to(weights, len(listed))[used]
-    seen = (hits[0][used] * weights).sum() - 1e-9
+    observed = (hits[0][used] * weights).sum() - 1e-9
     draws = (
         rng.hypergeometric(sizes[0][used], sizes[1][used], listed[used], (min(BLOCK, SHUFFLES - start), used.sum()))
         for start in range(0, SHUFFLES, BLOCK)
     )
-    return (1 + sum(int((drawn @ weights >= seen).sum()) for drawn in draws)) / (1 + SHUFFLES)
+    return (1 + sum(int((counts @ weights >= observed).sum()) for counts in draws)) / (1 + SHUFFLES)
 
 
 def _p_shuffled(excess: NDArray[np.float64], rng: np.random.Generator) -> float:
     """How often shuffled lists exceed as much as users' own; excess: (n, n), history of row and list of column."""
-    users, own = np.arange(len(excess)), float(np.trace(excess)) - 1e-9
-    as_much = sum(float(excess[users, rng.permutation(users)].sum()) >= own for _ in range(SHUFFLES))
+    users, observed = np.arange(len(excess)), float(np.trace(excess)) - 1e-9
+    as_much = sum(float(excess[users, rng.permutation(users)].sum()) >= observed for _ in range(SHUFFLES))
     return (1 + as_much) / (1 + SHUFFLES)

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from tasks.attacks.reconstruction import Published
+from tasks.attacks.shadow_attacks import Floats
+from tasks.evaluation.statistics import crossed_interval
 from tasks.external import signals
 from tasks.external.findings import Answer, Attack, Measure, mean, tested, undecided, with_interval
 from tasks.external.inputs import Inputs, Pairs, sample
-from tasks.external.signals import Floats, Weights
+from tasks.external.signals import Weights
 
 DAMPING = 5.0
 """Made-up average ratings by which means of items and users are shrunk."""
@@ -40,10 +42,9 @@ def held_back(inputs: Inputs, similarity: Weights, seed: int) -> Answer:
         why += f" ({len(owners)} users with some now, at least {FEWEST} needed)"
         return undecided("held-back ratings", "held-back ratings", why)
     ratings = inputs.public.ratings[chosen]
-    known = _baseline(inputs, pairs)
-    ratings_alone = np.column_stack(
+    without = np.column_stack(
         [
-            known,
+            _baseline(inputs, pairs),
             np.log1p(inputs.popularity[pairs.items]),
             signals.history_similarity(similarity, inputs.trained, pairs, rng),
         ]
@@ -55,27 +56,25 @@ def held_back(inputs: Inputs, similarity: Weights, seed: int) -> Answer:
     of_others = None if scores is None else scores.of_others(keys, inputs.n_items)
     foreign = _release_features(inputs, similarity, Pairs(swapped[pairs.users], pairs.items), of_others)
     learns = rng.permutation(np.arange(inputs.n_users) % 2 == 0)[pairs.users]
-    errors = {
-        name: (_predict(features, ratings, learns) - ratings[~learns]) ** 2
-        for name, features in {
-            "ratings and lists": np.column_stack([ratings_alone, released]),
-            "ratings alone": ratings_alone,
-            "lists of other users": np.column_stack([ratings_alone, foreign]),
-        }.items()
-    }
     judged = pairs.users[~learns]
-    own = _by_user(errors["ratings and lists"], judged)
-    gains = {name: _by_user(errors[name], judged) - own for name in ("ratings alone", "lists of other users")}
+    attacked, *controls = (
+        _by_user((_predict(features, ratings, learns) - ratings[~learns]) ** 2, judged)
+        for features in (np.column_stack([without, released]), without, np.column_stack([without, foreign]))
+    )
+    gains = {
+        name: errors - attacked
+        for name, errors in zip(("ratings alone", "lists of other users"), controls, strict=True)
+    }
     attack = Attack(
         name="ridge regression",
         measures=[
-            _rmse("RMSE, ratings and lists", own, seed),
+            _rmse("RMSE, ratings and lists", attacked, seed),
             mean("squared error less than from the ratings alone", gains["ratings alone"], seed),
         ],
-        controls=[_rmse(f"RMSE, {name}", own + values, seed) for name, values in gains.items()],
+        controls=[_rmse(f"RMSE, {name}", attacked + values, seed) for name, values in gains.items()],
         p=max(map(_p, gains.values())),
     )
-    notes = [f"{len(judged):,} held-back ratings of {len(own):,} users, {learns.sum():,} of others to learn from"]
+    notes = [f"{len(judged):,} held-back ratings of {len(attacked):,} users, {learns.sum():,} of others to learn from"]
     return tested("held-back ratings", "held-back ratings", notes, [attack])
 
 
@@ -95,11 +94,11 @@ def _baseline(inputs: Inputs, pairs: Pairs) -> Floats:
     return everything.means.expected(pairs.users.astype(np.int32), pairs.items.astype(np.int32), DAMPING)
 
 
-def _release_features(inputs: Inputs, similarity: Weights, asked: Pairs, scores: Floats | None) -> Floats:
+def _release_features(inputs: Inputs, similarity: Weights, pairs: Pairs, scores: Floats | None) -> Floats:
     """(n, 2 or 3) what the released lists of these users, and scores (NaN: none), say about these items."""
     columns = [
-        signals.reciprocal_rank(inputs.lists, asked),
-        signals.list_similarity(similarity, inputs.lists, asked, asked.items[:, None]),
+        signals.reciprocal_rank(inputs.lists, pairs),
+        signals.list_similarity(similarity, inputs.lists, pairs, pairs.items[:, None]),
     ]
     if scores is not None:
         assert inputs.scores is not None
@@ -119,8 +118,8 @@ def _predict(features: Floats, ratings: Floats, learns: NDArray[np.bool_]) -> Fl
 
 def _by_user(errors: Floats, users: NDArray[np.int64]) -> Floats:
     """(n_users,) mean error of each."""
-    _, place, counts = np.unique(users, return_inverse=True, return_counts=True)
-    return np.asarray(np.bincount(place, errors) / counts, np.float64)
+    _, index, counts = np.unique(users, return_inverse=True, return_counts=True)
+    return np.asarray(np.bincount(index, errors) / counts, np.float64)
 
 
 def _p(gains: Floats) -> float:
@@ -131,7 +130,5 @@ def _p(gains: Floats) -> float:
 
 
 def _rmse(name: str, squares: Floats, seed: int) -> Measure:
-    of = mean(name, squares, seed)
-    assert of.low is not None
-    assert of.high is not None
-    return with_interval(name, of.value**0.5, of.low**0.5, of.high**0.5)
+    interval = crossed_interval(squares[None], seed=seed)
+    return with_interval(name, float(squares.mean()) ** 0.5, *(end**0.5 for end in interval))

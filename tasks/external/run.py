@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from tasks.attacks.shadow_attacks import Floats
 from tasks.errors import ConfigurationError, DataError
 from tasks.external import canaries as planted
 from tasks.external import exposure, membership, reading
@@ -19,7 +20,7 @@ from tasks.external.inputs import Inputs, assemble
 from tasks.external.own_items import own_items
 from tasks.external.reading import Given, Names
 from tasks.external.reconstruction import held_back
-from tasks.external.signals import Floats, similarities
+from tasks.external.signals import similarities
 from tasks.external.verdict import ALPHA, decide
 
 

@@ -12,15 +12,15 @@ under a random split the same law for both, whatever the system, as long as it l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from tasks.external.inputs import NOBODY, Inputs, Ints, Pairs, Shadow
+from tasks.attacks.shadow_attacks import Floats
+from tasks.external.inputs import NOBODY, Inputs, Ints, Pairs, Shadow, keys_of, row
 
-Floats = NDArray[np.float64]
 MOST_ITEMS = 8_000
 """Items of which similarities are computed, the most popular; the others are similar to nothing."""
 PRIOR = 10.0
@@ -38,50 +38,48 @@ class Weights:
         self._weights = np.zeros((len(kept) + 1, len(kept) + 1), np.float32)
         self._weights[:-1, :-1] = weights
         np.fill_diagonal(self._weights, 0)
-        self._place = np.full(n_items + 1, len(kept))  # the last for NOBODY = -1
-        self._place[kept] = np.arange(len(kept))
+        self._index = np.full(n_items + 1, len(kept))  # the last for NOBODY = -1
+        self._index[kept] = np.arange(len(kept))
 
     def __call__(self, first: Ints, second: Ints) -> NDArray[np.float32]:
         """Weights of pairs; the shapes are broadcast."""
-        return self._weights[self._place[first], self._place[second]]
+        return self._weights[self._index[first], self._index[second]]
 
 
-def most_popular(known: csr_array) -> Ints:
+def most_popular(matrix: csr_array) -> Ints:
     """The `MOST_ITEMS` items that most users have, in order of id."""
-    counts = np.bincount(known.indices, minlength=known.shape[1])
+    counts = np.bincount(matrix.indices, minlength=matrix.shape[1])
     return np.sort(np.argsort(-counts, kind="stable")[:MOST_ITEMS])
 
 
-def cosines(known: csr_array) -> Weights:
+def cosines(matrix: csr_array) -> Weights:
     """Similarity of items: cosines of the columns of a matrix of 0 and 1."""
-    kept = most_popular(known)
-    columns = known[:, kept].astype(np.float32)
+    kept = most_popular(matrix)
+    columns = matrix[:, kept].astype(np.float32)
     norms = np.sqrt(np.maximum(columns.sum(axis=0), 1)).astype(np.float32)
-    return Weights(kept, (columns.T @ columns).toarray() / norms / norms[:, None], known.shape[1])
+    return Weights(kept, (columns.T @ columns).toarray() / norms / norms[:, None], matrix.shape[1])
 
 
-def associations(known: csr_array, shadows: Sequence[Shadow]) -> Weights:
+def associations(matrix: csr_array, shadows: Sequence[Shadow]) -> Weights:
     """What being trained on item i does to lists, by shadow runs: log P(j is listed | i in) / P(j is listed | i out).
 
     Both are counted over users who have i, trained on in that run or not, and shrunk to how often j is listed at all.
     """
-    kept, n_items = most_popular(known), known.shape[1]
-    users = np.repeat(np.arange(known.shape[0]), np.diff(known.indptr))
-    keys = users * n_items + known.indices
+    kept, n_items = most_popular(matrix), matrix.shape[1]
+    users, keys = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)), keys_of(matrix)
     listed = [np.zeros((len(kept), len(kept)), np.float32) for _ in range(2)]
     having = [np.zeros(len(kept)) for _ in range(2)]
     total, n_lists = np.zeros(len(kept)), 0
     for run in shadows:
-        rows, places = np.nonzero(run.lists != NOBODY)
+        rows, ranks = np.nonzero(run.lists != NOBODY)
         ones = np.ones(len(rows), np.float32)
-        lists = csr_array((ones, (rows, run.lists[rows, places])), known.shape)[:, kept]
+        lists = csr_array((ones, (rows, run.lists[rows, ranks])), matrix.shape)[:, kept]
         total += lists.sum(axis=0)
         n_lists += len(np.unique(rows))
-        trained = np.isin(keys, run.keys) & (run.lists[users, 0] != NOBODY)
-        others = ~np.isin(keys, run.keys) & (run.lists[users, 0] != NOBODY)
-        for side, chosen in enumerate((trained, others)):
-            pairs = (users[chosen], known.indices[chosen])
-            has = csr_array((np.ones(len(pairs[0]), np.float32), pairs), known.shape)[:, kept]
+        trained, has_list = np.isin(keys, run.keys), run.lists[users, 0] != NOBODY
+        for side, chosen in enumerate((trained & has_list, ~trained & has_list)):
+            pairs = users[chosen], matrix.indices[chosen]
+            has = csr_array((np.ones(len(pairs[0]), np.float32), pairs), matrix.shape)[:, kept]
             listed[side] += (has.T @ lists).toarray()
             having[side] += has.sum(axis=0)
     expected = (PRIOR * (total + 1) / (n_lists + 1)).astype(np.float32)
@@ -101,17 +99,17 @@ def list_similarity(
         closest: so many of the most similar items alone, with equal weights; None: all.
     """
     result = np.empty(len(pairs.users))
-    places = np.arange(max(lists.shape[1] - left_out.shape[1], 0))
+    ranks = np.arange(max(lists.shape[1] - left_out.shape[1], 0))
     for start in range(0, len(result), BLOCK):
         rows = slice(start, start + BLOCK)
-        own, items = lists[pairs.users[rows]], pairs.items[rows]
-        lengths = (own != NOBODY).sum(axis=1)
-        dropped = (own[:, :, None] == left_out[rows, None]).any(axis=2)
-        others = np.take_along_axis(own, np.argsort(dropped, axis=1, kind="stable")[:, : len(places)], axis=1)
-        others[places >= lengths[:, None] - left_out.shape[1]] = NOBODY
-        cosines = similarity(items[:, None], others)
+        listed, items = lists[pairs.users[rows]], pairs.items[rows]
+        lengths = (listed != NOBODY).sum(axis=1)
+        dropped = (listed[:, :, None] == left_out[rows, None]).any(axis=2)
+        kept = np.take_along_axis(listed, np.argsort(dropped, axis=1, kind="stable")[:, : len(ranks)], axis=1)
+        kept[ranks >= lengths[:, None] - left_out.shape[1]] = NOBODY
+        cosines = similarity(items[:, None], kept)
         if closest is None:
-            weights = (others != NOBODY) / np.log2(places + 2)
+            weights = (kept != NOBODY) / np.log2(ranks + 2)
             mean = (cosines * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1e-9)
         else:
             mean = np.sort(cosines, axis=1)[:, -closest:].mean(axis=1) if cosines.shape[1] else np.zeros(len(items))
@@ -119,37 +117,38 @@ def list_similarity(
     return result
 
 
-def stand_ins(known: csr_array, trained: Ints, pairs: Pairs, rng: np.random.Generator) -> Ints:
+def stand_ins(matrix: csr_array, trained: Ints, pairs: Pairs, rng: np.random.Generator) -> Ints:
     """(n, 2) what is left out of each pair's list: its item, and another one of its user's.
 
     If the run was trained on the one it was not on the other, where the user has such an item; else any other item.
 
     Args:
-        known: (n_users, n_items) all that is known of users.
+        matrix: (n_users, n_items) all that is known of users.
         trained: keys, user × n_items + item, of what the run was trained on, sorted.
     """
-    n_items, owners = known.shape[1], pairs.users
-    keys = Pairs(np.repeat(np.arange(known.shape[0]), np.diff(known.indptr)), known.indices).keys(n_items)
-    inside, is_in = (np.isin(of, trained) for of in (keys, pairs.keys(n_items)))
-    drawn, result = rng.random(len(owners)), pairs.items.copy()
+    n_items, owners = matrix.shape[1], pairs.users
+    keys, targets = keys_of(matrix), pairs.keys(n_items)
+    inside, is_in = np.isin(keys, trained), np.isin(targets, trained)
+    uniform, result = rng.random(len(owners)), pairs.items.copy()
     for kind in (True, False):
         candidates = keys[inside == kind]
         starts, ends = (np.searchsorted(candidates, (owners + after) * n_items) for after in (0, 1))
         rows = np.flatnonzero((is_in != kind) & (starts < ends))
-        result[rows] = candidates[(starts + drawn * (ends - starts)).astype(np.int64)[rows]] % n_items
-    place, first = np.searchsorted(keys, pairs.keys(n_items)), known.indptr[owners].astype(np.int64)
-    other = first + (drawn * (known.indptr[owners + 1] - first - 1)).astype(np.int64)
-    rows = np.flatnonzero((result == pairs.items) & (known.indptr[owners + 1] - first > 1))
-    result[rows] = keys[(other + (other >= place))[rows]] % n_items
+        result[rows] = candidates[(starts + uniform * (ends - starts)).astype(np.int64)[rows]] % n_items
+    first, last = matrix.indptr[owners].astype(np.int64), matrix.indptr[owners + 1]
+    other = first + (uniform * (last - first - 1)).astype(np.int64)
+    other += other >= np.searchsorted(keys, targets)
+    rows = np.flatnonzero((result == pairs.items) & (last - first > 1))
+    result[rows] = keys[other[rows]] % n_items
     return np.column_stack([pairs.items, result])
 
 
 def reciprocal_rank(lists: Ints, pairs: Pairs) -> Floats:
     """1 / rank of each pair's item in the user's list, 0 where it is not in it, NaN without a list."""
-    own = lists[pairs.users]
-    same = own == pairs.items[:, None]
+    listed = lists[pairs.users]
+    same = listed == pairs.items[:, None]
     value = np.where(same.any(axis=1), 1 / (1.0 + same.argmax(axis=1)), 0.0)
-    return np.where(own[:, 0] == NOBODY, np.nan, value)
+    return np.where(listed[:, 0] == NOBODY, np.nan, value)
 
 
 def history_similarity(similarity: Weights, trained: csr_array, pairs: Pairs, rng: np.random.Generator) -> Floats:
@@ -158,25 +157,19 @@ def history_similarity(similarity: Weights, trained: csr_array, pairs: Pairs, rn
     Of an item that was held back one random item of the history is left out, so that both see as many.
     """
     result = np.zeros(len(pairs.users))
-    for place, (user, item) in enumerate(zip(pairs.users, pairs.items, strict=True)):
-        history = trained.indices[trained.indptr[user] : trained.indptr[user + 1]]
-        if len(history) < 2:
-            continue
-        total = float(similarity(item, history).sum())
-        if item not in history:
-            total -= float(similarity(item, rng.choice(history)))
-        result[place] = total / (len(history) - 1)
+    for n, (user, item) in enumerate(zip(pairs.users, pairs.items, strict=True)):
+        history = row(trained, user)
+        if len(history) > 1:
+            total = float(similarity(item, history).sum())
+            if item not in history:
+                total -= float(similarity(item, rng.choice(history)))
+            result[n] = total / (len(history) - 1)
     return result
 
 
 def own_share(lists: Ints, histories: csr_array, users: Ints) -> Floats:
     """Share of each user's list that is in the history; NaN without a list."""
-    result = np.full(len(users), np.nan)
-    for place, user in enumerate(users):
-        own = lists[user][lists[user] != NOBODY]
-        if len(own):
-            result[place] = np.isin(own, histories.indices[histories.indptr[user] : histories.indptr[user + 1]]).mean()
-    return result
+    return _of_lists(lambda listed, history: np.isin(listed, history).mean(), lists, histories, users)
 
 
 def user_similarity(similarity: Weights, lists: Ints, histories: csr_array, users: Ints) -> Floats:
@@ -184,24 +177,29 @@ def user_similarity(similarity: Weights, lists: Ints, histories: csr_array, user
 
     What a list repeats of the history is left out: `own_share` measures that.
     """
-    result = np.full(len(users), np.nan)
-    for place, user in enumerate(users):
-        history = histories.indices[histories.indptr[user] : histories.indptr[user + 1]]
-        own = lists[user][lists[user] != NOBODY]
-        if len(own):
-            new = own[~np.isin(own, history)]
-            result[place] = float(similarity(new[:, None], history[None, :]).mean()) if len(new) else 0.0
-    return result
+
+    def mean(listed: Ints, history: Ints) -> float:
+        new = listed[~np.isin(listed, history)]
+        return float(similarity(new[:, None], history[None, :]).mean()) if len(new) else 0.0
+
+    return _of_lists(mean, lists, histories, users)
+
+
+def _of_lists(measure: Callable[[Ints, Ints], float], lists: Ints, histories: csr_array, users: Ints) -> Floats:
+    """(len(users),) what is measured of each user's list and history; NaN without a list."""
+    listed = (lists[user][lists[user] != NOBODY] for user in users)
+    pairs = zip(listed, users, strict=True)
+    return np.array([measure(items, row(histories, user)) if len(items) else np.nan for items, user in pairs])
 
 
 def coherence(similarity: Weights, histories: csr_array, users: Ints) -> Floats:
     """Mean similarity of the items of each user's history to one another: what a user shows without a list."""
     result = np.zeros(len(users))
-    for place, user in enumerate(users):
-        history = histories.indices[histories.indptr[user] : histories.indptr[user + 1]]
+    for n, user in enumerate(users):
+        history = row(histories, user)
         if len(history) > 1:
             total = float(similarity(history[:, None], history[None, :]).sum())
-            result[place] = total / (len(history) * (len(history) - 1))
+            result[n] = total / (len(history) * (len(history) - 1))
     return result
 
 

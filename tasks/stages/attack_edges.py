@@ -10,186 +10,148 @@ inputs.json.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 import torch
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from tasks import contracts
 from tasks.attacks import edge_worlds, edges
 from tasks.config.attacks import EdgeAttack
 from tasks.config.fields import BASE
-from tasks.config.params import Experiment, Params, attack_of, entry, load
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation import ranking
 from tasks.models import model_class
 from tasks.models.sessions.dipsgnn import DIPSGNN
 from tasks.sequences import Sequences
 from tasks.stages import runs
-from tasks.stages.code import fingerprint
+from tasks.stages.attacks import SuiteAttack, Unit
 from tasks.stages.command import run_stage
-from tasks.stages.common import (
-    CHECKPOINTS,
-    RUNS,
-    atomic_write,
-    file_digest,
-    read_json,
-    require_passed,
-    write_json,
-)
-from tasks.stages.inputs import read_inputs
-from tasks.stages.screen import Screen
-
-KEPT, RESULT = CHECKPOINTS / "attack-edges", "found.json"
+from tasks.stages.common import RUNS, file_digest, read_json, require_passed
+from tasks.stages.inputs import Inputs, read_inputs
 
 
-@dataclass(frozen=True)
-class Unit(runs.Unit):
-    """One budget of one system, or the control: a trained model to attack."""
+class Trained(NamedTuple):
+    """A model to attack: one setting's first seed, of a system or of the control that belongs to it."""
 
     system: str
-    setting: str | None
-    """None: the control's."""
+    experiment: str
+    setting: str
+    is_control: bool = False
 
 
-def work(name: str) -> runs.Work[Unit]:
-    """What attacking the systems of suite `name` consists of."""
-    torch.set_num_threads(1)
-    params = load()
-    suite, attack = entry("suites", name, params.suites), attack_of(name, params, EdgeAttack)
-    checks = [require_passed("recommendations", experiment, name) for experiment in attack.systems]
-    targets = choose_targets(params, attack)
-    units = plan(name, attack, params)
-    return runs.Work(
-        title=f"attack-edges {name}",
-        units=units,
-        run=lambda unit, place, screen: complete(unit, targets, attack, params, place, screen),
-        assemble=lambda: assemble(name, suite.data, units, checks, control_rows(targets, attack, params)),
-        kept=KEPT / name,
-    )
+class InteractionAttack(SuiteAttack[EdgeAttack, Trained]):
+    """Every budget of every system is a unit, and the control after each system's."""
 
+    stage, kind, writes = "attack-edges", EdgeAttack, "edges"
 
-def plan(name: str, attack: EdgeAttack, params: Params) -> list[Unit]:
-    """The settings of every system that differ in the budget of edges alone, and the control after each system's."""
-    code, control = fingerprint("attack-edges", name, params), params.experiments[attack.control]
-    inputs, evaluation = read_inputs(control, params, control.config), params.suites[name].evaluation
-    seen = [inputs.digest, evaluation.seed, attack.model_dump(mode="json")]
-    units = []
-    for system in attack.systems:
-        experiment = params.experiments[system]
-        models: list[tuple[str | None, Path]] = [
-            (setting, model_file(system, experiment, setting))
-            for setting, config in experiment.settings().items()
-            if set(config.items()) - set(experiment.config.items()) <= {("epsilon", config.get("epsilon"))}
+    @override
+    def checks(self) -> list[dict[str, Any]]:
+        return [require_passed("recommendations", system, self.name) for system in self.options.systems]
+
+    @override
+    def plan(self) -> Iterator[Unit[Trained]]:
+        decides = self.inputs.digest, self.suite.evaluation.seed
+        for system in self.options.systems:
+            experiment = self.suite.experiments[system]
+            budgets = [
+                Trained(system, system, setting)
+                for setting, config in experiment.settings().items()
+                if set(config.items()) - set(experiment.config.items()) <= {("epsilon", config.get("epsilon"))}
+            ]
+            for trained in (*budgets, Trained(system, self.options.control, BASE, is_control=True)):
+                title = f"{system} {'control' if trained.is_control else trained.setting}"
+                model = file_digest(self.file(trained)), self.epochs(trained), trained.is_control
+                yield self.unit(title, trained, *model, *decides, steps=len(edge_worlds.WORLDS))
+
+    @override
+    def attack(self, target: Trained, _: Path, __: Callable[[int], None]) -> list[dict[str, Any]]:
+        model = self.model(target)
+        order = ranking.tie_order(model.network.items.num_embeddings, self.suite.evaluation.seed)
+        released = released_model(model, self.options, order, self.epochs(target))
+        about = {"system": target.system, "setting": BASE, "epsilon": model.config.epsilon}
+        return [about | row for row in edge_worlds.attack(released, self.targets, self.trials)]
+
+    @override
+    def write(self, units: list[Unit[Trained]], path: Path) -> dict[str, Any]:
+        rows = [*(row for unit in units for row in unit.result()), *self.controls()]
+        contracts.write(pl.DataFrame(rows), path / "edges.parquet", edges.EDGES)
+        return {}
+
+    def controls(self) -> list[dict[str, Any]]:
+        """The attack on lists that tell nothing."""
+        popularity = np.bincount(self.inputs.sequences("train").items, minlength=self.inputs.schema.n_items)
+        return [
+            {"system": control, "setting": BASE, "epsilon": None} | row
+            for control, row in edge_worlds.attack_controls(self.targets, popularity, self.options.k, self.trials)
         ]
-        for setting, file in [*models, (None, model_file(attack.control, control, BASE))]:
-            label = f"{system}-{setting or 'control'}"
-            epochs = epochs_of(*trained_of(system, setting, attack), params)
-            folder = runs.folder_of(KEPT / name, label, file_digest(file), epochs, setting is None, *seen, code)
-            units.append(Unit(label, folder, system, setting))
-    return units
+
+    @property
+    def trials(self) -> edge_worlds.Trials:
+        """How often, and the seed."""
+        return edge_worlds.Trials(self.options.trials, self.options.seed)
+
+    @cached_property
+    def inputs(self) -> Inputs:
+        """Those of the control."""
+        control = self.suite.experiments[self.options.control]
+        return read_inputs(control, self.params, control.config)
+
+    @cached_property
+    def targets(self) -> list[edge_worlds.Target]:
+        """The sequences to attack, see `edge_worlds.choose_targets`.
+
+        Raises:
+            DataError: there is none.
+        """
+        users, options = self.inputs.sequences("train").users, self.options
+        targets = edge_worlds.choose_targets(self.inputs.sequences("test"), users, options.targets, options.seed)
+        if not targets:
+            raise DataError(
+                f"{self.inputs.processed}: no tested sequence of {edge_worlds.SHORTEST} events or more, of a user who "
+                "trained; keep more of each user, or leave the attack out"
+            )
+        return targets
+
+    def file(self, trained: Trained) -> Path:
+        """The trained model."""
+        seed = self.suite.experiments[trained.experiment].seeds[0]
+        folder = RUNS / self.name / trained.experiment / "train" / "models" / trained.setting
+        return folder / f"seed-{seed}.safetensors"
+
+    def epochs(self, trained: Trained) -> int:
+        """How many epochs its training had, validation and all."""
+        history = read_json(RUNS / self.name / trained.experiment / "train" / "history.json")
+        return len(history[trained.setting][str(self.suite.experiments[trained.experiment].seeds[0])])
+
+    def model(self, trained: Trained) -> DIPSGNN:
+        """The model.
+
+        Raises:
+            ConfigurationError: a system has no noise, the control has some, or it aggregates no graph.
+        """
+        experiment = self.suite.experiments[trained.experiment]
+        model = model_class(experiment.model).load(self.file(trained))
+        if not isinstance(model, DIPSGNN):
+            raise ConfigurationError(
+                f"attack: {trained.experiment} aggregates no graph; the attack on edges knows nothing of it"
+            )
+        if trained.is_control and model.config.epsilon is not None:
+            raise ConfigurationError(f"attack.control: {trained.experiment} has noise; name a system without")
+        if not trained.is_control and model.config.epsilon is None:
+            raise ConfigurationError(f"attack.systems: {trained.experiment} has no noise; it can be the control alone")
+        model.key = experiment.seeds[0]  # the secret of training is in no file, and inferences have noise of their own
+        return model
 
 
-def complete(
-    unit: Unit, targets: list[edge_worlds.Target], attack: EdgeAttack, params: Params, place: Path, screen: Screen
-) -> None:
-    """Attack one model in both worlds, and write what was found below `place`."""
-    screen.begin(f"{unit.system} {unit.setting or 'control'}", len(edge_worlds.WORLDS))
-    model = model_of(unit, attack, params)
-    seed = params.suites[params.experiments[unit.system].suite].evaluation.seed
-    order = ranking.tie_order(model.network.items.num_embeddings, seed)
-    epochs = epochs_of(*trained_of(unit.system, unit.setting, attack), params)
-    rows = [
-        {"system": unit.system, "setting": BASE, "epsilon": model.config.epsilon} | row
-        for row in edge_worlds.attack(
-            released_model(model, attack, order, epochs), targets, edge_worlds.Trials(attack.trials, attack.seed)
-        )
-    ]
-    write_json(place / RESULT, rows)
-    screen.step(len(edge_worlds.WORLDS))
-
-
-def assemble(
-    name: str, data: str, units: list[Unit], checks: list[dict[str, Any]], controls: list[dict[str, Any]]
-) -> None:
-    """Put what was found of all models and without any together as the stage's output."""
-    rows = [*(row for unit in units for row in read_json(unit.done / RESULT)), *controls]
-    with atomic_write(RUNS / name / "edges") as place:
-        place.mkdir()
-        contracts.write(pl.DataFrame(rows), place / "edges.parquet", edges.EDGES)
-        runs.write_inputs(place, data, checks)
-
-
-def model_file(name: str, experiment: Experiment, setting: str) -> Path:
-    """The trained model of a setting's first seed."""
-    folder = RUNS / experiment.suite / name / "train" / "models" / setting
-    return folder / f"seed-{experiment.seeds[0]}.safetensors"
-
-
-def trained_of(system: str, setting: str | None, attack: EdgeAttack) -> tuple[str, str]:
-    """The experiment and the setting whose model is attacked. setting: None for the control."""
-    return (attack.control, BASE) if setting is None else (system, setting)
-
-
-def epochs_of(name: str, setting: str, params: Params) -> int:
-    """How many epochs the training of a setting's first seed had, validation and all."""
-    experiment = params.experiments[name]
-    history = read_json(RUNS / experiment.suite / name / "train" / "history.json")
-    return len(history[setting][str(experiment.seeds[0])])
-
-
-def model_of(unit: Unit, attack: EdgeAttack, params: Params) -> DIPSGNN:
-    """The model that a unit attacks.
-
-    Raises:
-        ConfigurationError: a system has no noise, the control has some, or it aggregates no graph.
-    """
-    name, setting = trained_of(unit.system, unit.setting, attack)
-    model = read_model(name, params.experiments[name], setting)
-    if unit.setting is None and model.config.epsilon is not None:
-        raise ConfigurationError(f"attack.control: {name} has noise; name a system without")
-    if unit.setting is not None and model.config.epsilon is None:
-        raise ConfigurationError(f"attack.systems: {name} has no noise; it can be the control alone")
-    return model
-
-
-def read_model(name: str, experiment: Experiment, setting: str) -> DIPSGNN:
-    """The trained model of a setting's first seed.
-
-    Raises:
-        ConfigurationError: it aggregates no graph.
-    """
-    model = model_class(experiment.model).load(model_file(name, experiment, setting))
-    if not isinstance(model, DIPSGNN):
-        raise ConfigurationError(f"attack: {name} aggregates no graph; the attack on edges knows nothing of it")
-    model.key = experiment.seeds[0]  # the secret of training is in no file, and inferences have noise of their own
-    return model
-
-
-def choose_targets(params: Params, attack: EdgeAttack) -> list[edge_worlds.Target]:
-    """The sequences to attack, see `edge_worlds.choose_targets`.
-
-    Raises:
-        DataError: there is none.
-    """
-    control = params.experiments[attack.control]
-    inputs = read_inputs(control, params, control.config)
-    trained = inputs.sequences("train").users
-    targets = edge_worlds.choose_targets(inputs.sequences("test"), trained, attack.targets, attack.seed)
-    if not targets:
-        raise DataError(
-            f"{inputs.processed}: no tested sequence of {edge_worlds.SHORTEST} events or more, of a user who trained; "
-            "keep more of each user, or leave the attack out"
-        )
-    return targets
-
-
-def released_model(model: DIPSGNN, attack: EdgeAttack, order: NDArray[np.int64], epochs: int) -> edge_worlds.Released:
-    """What an attacker sees of a model. Aggregates are those of a sequence that was learnt from.
+def released_model(model: DIPSGNN, options: EdgeAttack, order: NDArray[np.int64], epochs: int) -> edge_worlds.Released:
+    """What an attacker sees of a model. Aggregates are those of a sequence that was trained on.
 
     Args:
         order: of items with equal scores.
@@ -199,44 +161,32 @@ def released_model(model: DIPSGNN, attack: EdgeAttack, order: NDArray[np.int64],
         states=lambda user: model.aggregated_states(user).double().cpu().numpy(),
         sigma=model.sigma,
         releases=min(model.releases, epochs),
-        lists=lambda user, items, first: recommended_lists(model, user, items, attack, order, first),
+        lists=lambda user, items, first: recommended_lists(model, user, items, options, order, first),
         n_items=len(order),
     )
 
 
-def control_rows(targets: list[edge_worlds.Target], attack: EdgeAttack, params: Params) -> list[dict[str, Any]]:
-    """The attack on lists that tell nothing."""
-    experiment = params.experiments[attack.control]
-    inputs = read_inputs(experiment, params, experiment.config)
-    popularity = np.bincount(inputs.sequences("train").items, minlength=inputs.schema.n_items)
-    return [
-        {"system": control, "setting": BASE, "epsilon": None} | row
-        for control, row in edge_worlds.attack_controls(
-            targets, popularity, attack.k, edge_worlds.Trials(attack.trials, attack.seed)
-        )
-    ]
-
-
 def recommended_lists(
-    model: DIPSGNN, user: int, items: NDArray[np.int32], attack: EdgeAttack, order: NDArray[np.int64], first: int
+    model: DIPSGNN, user: int, items: NDArray[np.int32], options: EdgeAttack, order: NDArray[np.int64], first: int
 ) -> NDArray[np.int32]:
     """The lists after every event of a sequence, in independent inferences: (trials, n_events, k).
 
     Where inference is without noise they are all the same, and computed once. first: number of the first draw of noise;
     no two sequences that are told apart share one.
     """
-    trials = attack.trials if model.noisy_inference else 1
-    asked = Sequences(
+    trials = options.trials if model.noisy_inference else 1
+    repeated = Sequences(
         np.full(trials, user, np.int32), np.arange(trials + 1, dtype=np.int64) * len(items), np.tile(items, trials)
     )
-    scores = model.score_again(asked, first + np.arange(trials))
+    scores = model.score_again(repeated, first + np.arange(trials))
     nothing = ranking.Seen.from_pairs(np.empty(0, np.int32), np.empty(0, np.int32), len(scores))
     rows = np.arange(len(scores), dtype=np.int32)
-    lists, _ = ranking.top_k(lambda part: scores[torch.from_numpy(part).long()], rows, nothing, attack.k, order)
+    lists, _ = ranking.top_k(lambda part: scores[torch.from_numpy(part).long()], rows, nothing, options.k, order)
     lists = lists.reshape(trials, len(items), -1)
-    return np.broadcast_to(lists, (attack.trials, *lists.shape[1:]))
+    return np.broadcast_to(lists, (options.trials, *lists.shape[1:]))
 
 
+work = InteractionAttack.work
 main = runs.stage(work)
 
 if __name__ == "__main__":

@@ -4,30 +4,29 @@ Reads what a deployed system exposes, data/runs/<suite>/<experiment>/released/SE
 processed data what the attacker knows and is judged on: classes of a part of the users, some pairs, some people's
 accounts in both networks. Sensitive attributes are guessed by logistic regression where there are two classes and by a
 decision tree where there are more (DP-CroSUE, section 5.3); friendships are stolen; where the users of two networks are
-in one space, accounts are matched. The true friendships count, whatever the embeddings were learnt from. Of a system
+in one space, accounts are matched. The true friendships count, whatever the embeddings were trained on. Of a system
 that was trained on true anchors those judge that it was not given. What a network has not is not attacked.
 
 Splits, pairs and halves depend on the suite's seed and the run's alone, so systems are compared pair by pair; the
 controls (the attributes, the numbers of friends, random vectors) are experiments like all others. Writes
-data/runs/<suite>/<experiment>/attack/. Every finished unit, one network of one setting and seed or both together, is
-kept under data/checkpoints/, named by everything that decides it, so that a rerun goes on where it stopped.
+data/runs/<suite>/<experiment>/attack/.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from tasks import contracts
 from tasks.attacks.embeddings.anchors import reidentify_tested
 from tasks.attacks.embeddings.links import steal
 from tasks.config.attacks import EmbeddingAttack
-from tasks.config.params import Experiment, attack_of, entry, load
 from tasks.contracts import Feature, ProcessedTables
 from tasks.datasets.encoding import UNKNOWN, classes
 from tasks.errors import DataError
@@ -45,217 +44,152 @@ from tasks.evaluation.metrics import Record, record
 from tasks.models import model_class
 from tasks.models.user_networks.base import PairEmbedder
 from tasks.stages import runs
-from tasks.stages.code import fingerprint
+from tasks.stages.attacks import ExperimentAttack, Unit
 from tasks.stages.command import run_stage
-from tasks.stages.common import (
-    CHECKPOINTS,
-    PROCESSED,
-    RUNS,
-    atomic_write,
-    digest,
-    file_digest,
-    require_passed,
-    write_json,
-)
+from tasks.stages.common import PROCESSED, digest, file_digest
 from tasks.stages.held_out import held_out
 from tasks.stages.network_files import embedded_networks, embedding_file, read_vectors
-from tasks.stages.screen import Screen
 
-KEPT, RESULT = CHECKPOINTS / "attack-embeddings", "found.json"
 BOTH = "both"
 """The part of a release that is attacked when the accounts of both networks are matched."""
 
 
-@dataclass(frozen=True)
-class Known:
-    """What the attacker of one network knows of a part of its users and pairs, and is judged on by the others."""
+class Part(NamedTuple):
+    """One network of one setting and seed, or both together."""
 
-    network: ProcessedTables
+    setting: str
+    seed: int
+    part: str
 
-    @property
-    def files(self) -> list[Path]:
-        """Of the processed network, those that are read."""
-        tables = ["social"] + ["users"] * bool(self.network.schema.sensitive)
-        return [self.network.folder / name for name in ("schema.json", *(f"{table}.parquet" for table in tables))]
+
+class VectorAttack(ExperimentAttack[EmbeddingAttack, Part]):
+    """Every part of every setting and seed is a unit."""
+
+    stage, kind = "attack-embeddings", EmbeddingAttack
+
+    @override
+    def plan(self) -> Iterator[Unit[Part]]:
+        truth = {name: digest(*_files(network)) for name, network in self.networks.items()}
+        if BOTH in self.parts:
+            truth[BOTH] = f"{digest(self.pair.folder / 'anchors.parquet')} {self.judging}"
+        for setting in self.experiment.settings():
+            for seed in self.experiment.seeds:
+                for part in self.parts:
+                    tables = self.tables(setting, seed, part).values()
+                    if missing := [table for table in tables if not table.is_file()]:
+                        raise DataError(f"{missing[0]}: no such table; run train again")
+                    decides = [file_digest(table) for table in tables], truth[part], seed, part
+                    yield self.unit(f"{setting} seed {seed}, {part}", Part(setting, seed, part), *decides)
+
+    @override
+    def attack(self, target: Part, _: Path, __: Callable[[int], None]) -> list[Record]:
+        seed, part = split_seed(self.options.seed, target.seed), target.part
+        vectors = {
+            network: read_vectors(path, self.networks[network].schema.n_users)
+            for network, path in self.tables(*target).items()
+        }
+        if part == BOTH:
+            first, second = vectors.values()
+            return match_accounts(first, second, self.anchors, self.options, seed)
+        metrics = attack_links(part, vectors[part], self.friends[part], self.options, seed)
+        for feature in self.networks[part].schema.sensitive:
+            metrics += guesses(part, vectors[part], feature, self.classes[part][feature.name], seed)
+        return metrics
+
+    @override
+    def write(self, units: list[Unit[Part]], path: Path) -> dict[str, Any]:
+        rows = [
+            {"setting": unit.target.setting, "seed": unit.target.seed} | metric
+            for unit in units
+            for metric in unit.result()
+        ]
+        self.write_metrics(rows, path)
+        totals: dict[str, int] = {}
+        for name, labels in self.classes.items():
+            totals |= {f"{name}/{feature}": int((values != UNKNOWN).sum()) for feature, values in labels.items()}
+            totals[f"{name}/links"] = len(self.friends[name])
+        return {"known": totals | ({"anchors": len(self.anchors.test)} if BOTH in self.parts else {})}
 
     @cached_property
-    def classes(self) -> dict[str, NDArray[np.int64]]:
-        """Sensitive attribute -> (n_users,) class or `UNKNOWN`.
-
-        Raises:
-            DataError: the table is not what its contract says; an attribute is a number or known of fewer than two.
-        """
-        schema = self.network.schema
-        if not schema.sensitive:
-            return {}
-        path = self.network.folder / "users.parquet"
-        labels = classes(contracts.read(path, contracts.users_schema(schema.features)), schema.sensitive)
-        for name, of in labels.items():
-            if (known := np.count_nonzero(of != UNKNOWN)) < 2:
-                raise DataError(
-                    f"{path}: {name!r} is known of {known} users, and guessing it takes one to learn from and one to "
-                    "test; make it no sensitive attribute, or take more users"
-                )
-        return labels
+    def pair(self) -> ProcessedTables:
+        """The processed networks."""
+        return contracts.read_processed(PROCESSED / self.data)
 
     @cached_property
-    def friends(self) -> NDArray[np.int32]:
-        """(n_links, 2) true friendships or follows."""
-        social = contracts.read(self.network.folder / "social.parquet", contracts.SOCIAL)
-        return social.select("source", "target").to_numpy()
-
-
-@dataclass(frozen=True)
-class Released:
-    """The embeddings of one experiment, and the processed pair of networks that they are of."""
-
-    folder: Path
-    pair: ProcessedTables
-    joint: bool
-    """Whether the users of both networks are in one space."""
-    split: tuple[float, int] | None
-    """Share and seed of the anchors that judge, where the model learnt from others; None: all judge."""
-
-    @cached_property
-    def known(self) -> dict[str, Known]:
-        """Of each network whose users are embedded."""
-        return {name: Known(network) for name, network in embedded_networks(self.pair).items()}
+    def networks(self) -> dict[str, ProcessedTables]:
+        """Those whose users are embedded."""
+        return embedded_networks(self.pair)
 
     @property
     def parts(self) -> list[str]:
-        """What is attacked at a time: each network, and both together."""
-        return [*self.known, *([BOTH] if self.joint and len(self.known) == 2 else [])]
+        """What is attacked at a time: each network, and both together where their users are in one space."""
+        joint = issubclass(model_class(self.experiment.model), PairEmbedder) and len(self.networks) == 2
+        return [*self.networks, *([BOTH] if joint else [])]
+
+    def tables(self, setting: str, seed: int, part: str) -> dict[str, Path]:
+        """Network -> the embedding that a part is about."""
+        names = self.networks if part == BOTH else (part,)
+        return {name: embedding_file(self.released, setting, name, seed) for name in names}
 
     @property
-    def anchors_file(self) -> Path:
-        """Table of the accounts that are known to be of the same people."""
-        return self.pair.folder / "anchors.parquet"
+    def judging(self) -> tuple[float, int] | None:
+        """Share and seed of the anchors that judge, where the model was trained on others; None: all judge."""
+        return held_out(self.experiment.features, self.params.aligned)
 
     @cached_property
     def anchors(self) -> Anchors:
         """Accounts of the same people in the first and in the second network."""
-        table = contracts.read(self.anchors_file, contracts.ANCHORS)
+        table = contracts.read(self.pair.folder / "anchors.parquet", contracts.ANCHORS)
         true = table.select("source", "target").to_numpy().astype(np.int64)
-        return Anchors.split(true, *self.split) if self.split else Anchors(true, true[:0], true)
+        return Anchors.split(true, *self.judging) if self.judging else Anchors(true, true[:0], true)
 
     @cached_property
-    def truth(self) -> dict[str, str]:
-        """Part -> fingerprint of all that its attackers know and are judged on."""
-        digests = {name: digest(*known.files) for name, known in self.known.items()}
-        return digests | ({BOTH: f"{digest(self.anchors_file)} {self.split}"} if BOTH in self.parts else {})
+    def classes(self) -> dict[str, dict[str, NDArray[np.int64]]]:
+        """Network -> sensitive attribute -> (n_users,) class or `UNKNOWN`."""
+        return {name: _classes(network) for name, network in self.networks.items()}
 
-    def paths(self, setting: str, seed: int, part: str) -> dict[str, Path]:
-        """Network -> the embedding that a part is about."""
-        names = self.known if part == BOTH else (part,)
-        return {name: embedding_file(self.folder, setting, name, seed) for name in names}
-
-    def counts(self) -> dict[str, int]:
-        """How much there is to guess: users of known class, friendships or follows, and judging anchors."""
-        totals: dict[str, int] = {}
-        for name, known in self.known.items():
-            totals |= {
-                f"{name}/{feature}": int(np.count_nonzero(of != UNKNOWN)) for feature, of in known.classes.items()
-            }
-            totals[f"{name}/links"] = len(known.friends)
-        return totals | ({"anchors": len(self.anchors.test)} if BOTH in self.parts else {})
+    @cached_property
+    def friends(self) -> dict[str, NDArray[np.int32]]:
+        """Network -> (n_links, 2) true friendships or follows."""
+        tables = {
+            name: contracts.read(network.folder / "social.parquet", contracts.SOCIAL)
+            for name, network in self.networks.items()
+        }
+        return {name: table.select("source", "target").to_numpy() for name, table in tables.items()}
 
 
-@dataclass(frozen=True)
-class Unit(runs.SeedUnit):
-    """What is attacked at a time: one part of one setting and seed."""
-
-    part: str
-
-
-def work(name: str) -> runs.Work[Unit]:
-    """What attacking experiment `name` consists of."""
-    params = load()
-    experiment = entry("experiments", name, params.experiments)
-    attack = attack_of(experiment.suite, params, EmbeddingAttack)
-    checks = [require_passed("recommendations", name, experiment.suite)]
-    pair = contracts.read_processed(PROCESSED / experiment.data)
-    joint = issubclass(model_class(experiment.model), PairEmbedder)
-    split = held_out(experiment.features, params.aligned)
-    released = Released(RUNS / experiment.suite / name / "released", pair, joint, split)
-    units = plan(name, experiment, attack, released, fingerprint("attack-embeddings", name, params))
-    return runs.Work(
-        title=f"attack-embeddings {name}",
-        units=units,
-        run=lambda unit, place, screen: complete(unit, attack, released, place, screen),
-        assemble=lambda: assemble(name, experiment, released, units, checks),
-        kept=KEPT / name,
-    )
+def _files(network: ProcessedTables) -> list[Path]:
+    """Of a processed network, those that are read."""
+    tables = ["social.parquet", *(["users.parquet"] if network.schema.sensitive else [])]
+    return [network.folder / name for name in ("schema.json", *tables)]
 
 
-def assemble(
-    name: str, experiment: Experiment, released: Released, units: list[Unit], checks: list[dict[str, Any]]
-) -> None:
-    """Put what was found in all parts together as the stage's output."""
-    with atomic_write(RUNS / experiment.suite / name / "attack") as place:
-        place.mkdir()
-        rows = runs.read_records(units, RESULT)
-        runs.write_metrics(rows, place, experiment.suite, name, experiment.data, experiment.system)
-        runs.write_inputs(place, experiment.data, checks, known=released.counts())
-
-
-def plan(name: str, experiment: Experiment, attack: EmbeddingAttack, released: Released, code: str) -> list[Unit]:
-    """Every part of every setting and seed.
+def _classes(network: ProcessedTables) -> dict[str, NDArray[np.int64]]:
+    """Sensitive attribute -> (n_users,) class or `UNKNOWN`.
 
     Raises:
-        DataError: an embedding is not there.
+        DataError: the table is not what its contract says; an attribute is a number or known of fewer than two.
     """
-    units = []
-    for setting in experiment.settings():
-        for seed in experiment.seeds:
-            for part in released.parts:
-                files = released.paths(setting, seed, part).values()
-                if missing := [file for file in files if not file.is_file()]:
-                    raise DataError(f"{missing[0]}: no such table; run train again")
-                seen = [file_digest(file) for file in files]
-                decides = [seen, released.truth[part], attack.model_dump(mode="json"), seed, part, code]
-                label = f"{setting}-seed-{seed}-{part}"
-                units.append(Unit(label, runs.folder_of(KEPT / name, label, *decides), setting, seed, part))
-    return units
+    schema, path = network.schema, network.folder / "users.parquet"
+    if not schema.sensitive:
+        return {}
+    labels = classes(contracts.read(path, contracts.users_schema(schema.features)), schema.sensitive)
+    for name, values in labels.items():
+        if (count := np.count_nonzero(values != UNKNOWN)) < 2:
+            raise DataError(
+                f"{path}: {name!r} is known of {count} users, and guessing it takes one to learn from and one to "
+                "test; make it no sensitive attribute, or take more users"
+            )
+    return labels
 
 
-def complete(unit: Unit, attack: EmbeddingAttack, released: Released, place: Path, screen: Screen) -> None:
-    """Attack one part, and write what was found below `place`.
-
-    Raises:
-        DataError: a release or the truth is not what it should be (says which).
-    """
-    screen.begin(f"{unit.setting} seed {unit.seed}, {unit.part}", 1)
-    try:
-        write_json(place / RESULT, attack_release(unit, attack, released))
-    except DataError as error:
-        raise DataError(f"{unit.setting} seed {unit.seed}, {unit.part}: {error}") from error
-    screen.step(1)
-
-
-def attack_release(unit: Unit, attack: EmbeddingAttack, released: Released) -> list[Record]:
-    """Every attack that a part gives something to."""
-    seed = split_seed(attack.seed, unit.seed)
-    vectors = {
-        network: read_vectors(path, released.known[network].network.schema.n_users)
-        for network, path in released.paths(unit.setting, unit.seed, unit.part).items()
-    }
-    if unit.part == BOTH:
-        first, second = vectors.values()
-        return match_accounts(first, second, released.anchors, attack, seed)
-    known, rows = released.known[unit.part], vectors[unit.part]
-    metrics = attack_links(unit.part, rows, known.friends, attack, seed)
-    for feature in known.network.schema.sensitive:
-        metrics += guesses(unit.part, rows, feature, known.classes[feature.name], seed)
-    return metrics
-
-
-def guesses(network: str, vectors: Vectors, feature: Feature, of: NDArray[np.int64], seed: int) -> list[Record]:
+def guesses(network: str, vectors: Vectors, feature: Feature, labels: NDArray[np.int64], seed: int) -> list[Record]:
     """How well a sensitive attribute is guessed from the vectors: metrics NET/ATTRIBUTE/...
 
     Args:
-        of: (n_users,) class or `UNKNOWN`; users of unknown class are neither taught nor tested.
+        labels: (n_users,) class or `UNKNOWN`; users of unknown class are neither taught nor tested.
     """
-    return scores(f"{network}/{feature.name}", predict_classes(vectors, of, classifier(feature), seed=seed))
+    return scores(f"{network}/{feature.name}", predict_classes(vectors, labels, classifier(feature), seed=seed))
 
 
 def classifier(feature: Feature) -> Classifier:
@@ -265,10 +199,10 @@ def classifier(feature: Feature) -> Classifier:
 
 
 def attack_links(
-    network: str, vectors: Vectors, friends: NDArray[np.int32], attack: EmbeddingAttack, seed: int
+    network: str, vectors: Vectors, friends: NDArray[np.int32], options: EmbeddingAttack, seed: int
 ) -> list[Record]:
     """How well friends are told from others: metrics NET/links/ATTACKER/{auc, tpr}."""
-    thefts = steal(vectors, friends, pairs=attack.pairs, known_share=attack.known_share, seed=seed)
+    thefts = steal(vectors, friends, pairs=options.pairs, known_share=options.known_share, seed=seed)
     return [
         record(f"{network}/links/{theft.attacker}/{kind}", getattr(theft, kind).value)
         for theft in thefts
@@ -277,22 +211,23 @@ def attack_links(
 
 
 def match_accounts(
-    first: Vectors, second: Vectors, anchors: Anchors, attack: EmbeddingAttack, seed: int
+    first: Vectors, second: Vectors, anchors: Anchors, options: EmbeddingAttack, seed: int
 ) -> list[Record]:
     """How well accounts of one person are matched by the cosine of their vectors: metrics anchors/...
 
     Judged on the tested anchors alone. anchors/confident/precision is absent where the confident attacker names nobody.
     """
     matches = reidentify_tested(
-        similarity_scorer(first, second), anchors, len(first), seed=seed, ks=attack.k, wanted=attack.wanted_precision
+        similarity_scorer(first, second), anchors, len(first), seed=seed, ks=options.k, wanted=options.wanted_precision
     )
-    metrics = [record("anchors/precision", of.value, k) for k, of in matches.at.items()]
+    metrics = [record("anchors/precision", share.value, k) for k, share in matches.at.items()]
     metrics.append(record("anchors/confident/share", matches.confident.share.value))
     if matches.confident.precision is not None:
         metrics.append(record("anchors/confident/precision", matches.confident.precision))
     return metrics
 
 
+work = VectorAttack.work
 main = runs.stage(work)
 
 if __name__ == "__main__":

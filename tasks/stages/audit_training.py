@@ -12,20 +12,20 @@ users, so sampling, number of steps and noise are the experiment's. All epochs a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from tasks.attacks.canaries import AuditableSteps, Canaries, HasUserLosses, Watcher, draw, insert, loss_scores
 from tasks.config.attacks import TrainingAudit
 from tasks.config.messages import options
-from tasks.config.params import Params, entry, load, own_file
+from tasks.config.params import Params, entry, own_file
 from tasks.errors import ConfigurationError, PrivacyError
 from tasks.models import model_class
 from tasks.models.base import Model
@@ -33,120 +33,89 @@ from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.audits import one_run
 from tasks.privacy.controls import scaled
 from tasks.stages import runs
-from tasks.stages.code import fingerprint
+from tasks.stages.attacks import Attack, Unit
 from tasks.stages.command import run_stage
-from tasks.stages.common import CHECKPOINTS, RUNS, atomic_write, read_json, require_passed, write_json
+from tasks.stages.common import RUNS, require_passed, write_json
 from tasks.stages.inputs import read_inputs
-from tasks.stages.screen import Screen
 
-KEPT, RECORDS = CHECKPOINTS / "audit-training", "records.json"
 AUDITORS = 2
 """Of a training run: one sees the released network, one what every step releases."""
 
 
-@dataclass(frozen=True)
-class Unit(runs.Unit):
-    """One experiment, at all settings that are audited: they share the run without noise beside them."""
+class TrainingAudits(Attack[TrainingAudit, str]):
+    """An experiment is a unit, at all settings that are audited: they share the run without noise."""
 
-    experiment: str
+    stage = "audit-training"
 
+    def __init__(self, name: str, params: Params) -> None:
+        super().__init__(name, params)
+        suite, self.file = entry("suites", name, params.suites), own_file(name, key="training_audit")
+        if suite.training_audit is None:
+            raise ConfigurationError(f"{self.file}: training_audit: is null; there is nothing to audit")
+        self.suite, self.options, self.data = suite, suite.training_audit, suite.data
+        self.output = RUNS / name / "one_run.json"
 
-def work(name: str) -> runs.Work[Unit]:
-    """What auditing the training runs of suite `name` consists of."""
-    torch.set_num_threads(1)
-    params = load()
-    audit = entry("suites", name, params.suites).training_audit
-    if audit is None:
-        raise ConfigurationError(f"{_file(name)}: training_audit: is null; there is nothing to audit")
-    require_passed("processed", params.suites[name].data)
-    units = plan(name, audit, params)
-    return runs.Work(
-        title=f"audit-training {name}",
-        units=units,
-        run=lambda unit, place, screen: complete(unit, name, audit, params, place, screen),
-        assemble=lambda: assemble(name, units),
-        kept=KEPT / name,
-    )
+    @override
+    def checks(self) -> list[dict[str, Any]]:
+        return [require_passed("processed", self.data)]
 
+    @override
+    def plan(self) -> Iterator[Unit[str]]:
+        for key, audited in self.options.experiments.items():
+            experiment = self.suite.experiments[key]
+            inputs = read_inputs(experiment, self.params, experiment.config).digest
+            yield self.unit(key, key, experiment.model_dump(mode="json"), inputs, steps=len(audited.settings))
 
-def plan(name: str, audit: TrainingAudit, params: Params) -> list[Unit]:
-    """Every experiment that is audited."""
-    code, units = fingerprint("audit-training", name, params), []
-    for key in audit.experiments:
-        experiment = params.suites[name].experiments[key]
-        inputs = read_inputs(experiment, params, experiment.config).digest
-        decides = [audit.model_dump(mode="json"), experiment.model_dump(mode="json"), inputs, code]
-        units.append(Unit(key, runs.folder_of(KEPT / name, key, *decides), key))
-    return units
-
-
-def complete(unit: Unit, name: str, audit: TrainingAudit, params: Params, place: Path, screen: Screen) -> None:
-    """Audit one experiment, and write its records below `place`."""
-    settings = audit.experiments[unit.experiment].settings
-    screen.begin(unit.experiment, len(settings))
-    records = []
-    for record in audit_records(name, unit.experiment, audit, params):
-        records.append(record)
-        screen.step(len({made["setting"] for made in records}))
-    write_json(place / RECORDS, records)
-
-
-def assemble(name: str, units: list[Unit]) -> None:
-    """Put the records of all experiments together as the stage's output.
-
-    Raises:
-        PrivacyError: a run proves more than is accounted for.
-    """
-    records = [record for unit in units for record in read_json(unit.done / RECORDS)]
-    with atomic_write(RUNS / name / "one_run.json") as place:
-        write_json(place, records)
-    for record in records:
-        if record["accounted"] is not None and record["epsilon"] > record["accounted"]:
-            raise PrivacyError(
-                f"{RUNS / name / 'one_run.json'}: {record['experiment']}, {record['setting']}: accounted at epsilon "
-                f"{record['accounted']:.4g}, but its training proves at least {record['epsilon']:.3g}; "
-                "mend the model before anything is released"
+    @override
+    def attack(self, target: str, _: Path, step: Callable[[int], None]) -> list[dict[str, Any]]:
+        """The records of an experiment: two for each setting, one per auditor."""
+        experiment, audited = self.suite.experiments[target], self.options.experiments[target]
+        configs, controls = experiment.settings(), dict[str, dict[str, one_run.OneRun]]()
+        if not set(audited.settings) <= set(configs):
+            raise ConfigurationError(
+                f"{self.file}: training_audit.experiments.{target}: a setting other than {', '.join(configs)}"
             )
+        records = []
+        for number, setting in enumerate(audited.settings, start=1):
+            config = configs[setting]
+            if "features_epsilon" in config:
+                raise ConfigurationError(f"{self.file}: training_audit: {target}, {setting} sweeps its features")
+            run = Audited(target, config, self.name, self.options, self.params)
+            model, scores = run.scores(config)
+            line = next(line for line in model.ledger() if line.protects == "interaction")
+            delta = line.accounted_delta or line.claimed_delta
+            without_noise = json.dumps(config | audited.control, sort_keys=True) + f" {delta}"
+            if without_noise not in controls:
+                controls[without_noise] = run.evaluate(run.scores(config | audited.control)[1], delta)
+            with scaled(0.5):
+                half = run.evaluate(run.scores(config)[1], delta)
+            about = {"experiment": target, "setting": setting, "model": experiment.system}
+            for auditor, result in run.evaluate(scores, delta).items():
+                control = controls[without_noise][auditor]
+                records.append(about | {"auditor": auditor} | _record(result, control, half[auditor], line, delta))
+            step(number)
+        return records
+
+    @override
+    def write(self, units: list[Unit[str]], path: Path) -> None:
+        self.records = [record for unit in units for record in unit.result()]
+        write_json(path, self.records)
+
+    @override
+    def refuse(self) -> None:
+        for record in self.records:
+            if record["accounted"] is not None and record["epsilon"] > record["accounted"]:
+                raise PrivacyError(
+                    f"{self.output}: {record['experiment']}, {record['setting']}: accounted at epsilon "
+                    f"{record['accounted']:.4g}, but its training proves at least {record['epsilon']:.3g}; "
+                    "mend the model before anything is released"
+                )
 
 
 def corrected_confidence(audit: TrainingAudit) -> float:
     """Of each bound, such that all bounds of a suite hold together at `audit.confidence` (Bonferroni)."""
-    bounds = AUDITORS * sum(len(of.settings) for of in audit.experiments.values())
+    bounds = AUDITORS * sum(len(audited.settings) for audited in audit.experiments.values())
     return 1 - (1 - audit.confidence) / bounds
-
-
-def _file(suite: str) -> Path:
-    return own_file(suite, key="training_audit")
-
-
-def audit_records(suite: str, name: str, audit: TrainingAudit, params: Params) -> Iterator[dict[str, Any]]:
-    """The records of an experiment: two for each setting, one per auditor."""
-    settings, control_config = audit.experiments[name].settings, audit.experiments[name].control
-    experiment = params.suites[suite].experiments[name]
-    known = experiment.settings()
-    if not set(settings) <= set(known):
-        raise ConfigurationError(
-            f"{_file(suite)}: training_audit.experiments.{name}: a setting other than {', '.join(known)}"
-        )
-    controls: dict[str, dict[str, one_run.OneRun]] = {}
-    for setting in settings:
-        config = known[setting]
-        if "features_epsilon" in config:
-            raise ConfigurationError(f"{_file(suite)}: training_audit: {name}, {setting} sweeps its features")
-        run = Audited(name, config, suite, audit, params)
-        model, scores = run.scores(config)
-        entry = next(entry for entry in model.ledger() if entry.protects == "interaction")
-        delta = entry.accounted_delta or entry.claimed_delta
-        without_noise = json.dumps(config | control_config, sort_keys=True) + f" {delta}"
-        if without_noise not in controls:
-            _, of_control = run.scores(config | control_config)
-            controls[without_noise] = {auditor: run.evaluate(guesses, delta) for auditor, guesses in of_control.items()}
-        with scaled(0.5):
-            _, of_half = run.scores(config)
-        for auditor, guesses in scores.items():
-            control, half = controls[without_noise][auditor], run.evaluate(of_half[auditor], delta)
-            about = {"experiment": name, "setting": setting, "model": experiment.system, "auditor": auditor}
-            yield about | _record(run.evaluate(guesses, delta), control, half, entry, delta)
 
 
 class Audited:
@@ -157,8 +126,8 @@ class Audited:
         self._cls = model_class(experiment.model)
         if not issubclass(self._cls, Model) or not hasattr(self._cls, "losses"):
             raise ConfigurationError(
-                f"{_file(suite)}: training_audit.experiments.{name}: {experiment.model} does not say what users "
-                "lose; audit models that have `losses`"
+                f"{own_file(suite, key='training_audit')}: training_audit.experiments.{name}: {experiment.model} does "
+                "not say what users lose; audit models that have `losses`"
             )
         self._where, self._audit = (f"experiments.{name}", own_file(suite)), audit
         self._control = config | audit.experiments[name].control
@@ -179,10 +148,12 @@ class Audited:
         scores = {"network": loss_scores(model, self._reference, self._canaries, self._data.n_items)}
         return model, scores | ({} if watcher is None else {"steps": watcher.scores})
 
-    def evaluate(self, scores: NDArray[np.float64], delta: float) -> one_run.OneRun:
-        """What scores prove."""
-        audit = self._audit
-        return one_run.audit(scores, self._canaries.included, audit.guesses, delta, corrected_confidence(audit))
+    def evaluate(self, scores: dict[str, NDArray[np.float64]], delta: float) -> dict[str, one_run.OneRun]:
+        """What the scores of each auditor prove."""
+        included, guesses, confidence = self._canaries.included, self._audit.guesses, corrected_confidence(self._audit)
+        return {
+            auditor: one_run.audit(values, included, guesses, delta, confidence) for auditor, values in scores.items()
+        }
 
     @cached_property
     def _reference(self) -> HasUserLosses:
@@ -208,20 +179,20 @@ class Audited:
 
 
 def _record(
-    run: one_run.OneRun, control: one_run.OneRun, half: one_run.OneRun, entry: LedgerEntry, delta: float
+    run: one_run.OneRun, control: one_run.OneRun, half: one_run.OneRun, line: LedgerEntry, delta: float
 ) -> dict[str, Any]:
     """What is written: the claim is what is accounted for, or what the paper claims where nothing is.
 
     control, half: the same audit of training without noise, and with half of it.
     """
-    claim = entry.claimed_epsilon if entry.accounted_epsilon is None else entry.accounted_epsilon
+    claim = line.claimed_epsilon if line.accounted_epsilon is None else line.accounted_epsilon
     p_value = None if claim is None else one_run.p_value(run.canaries, run.guesses, run.correct, claim, delta)
     return {
-        "unit": entry.unit,
-        "neighbouring": entry.neighbouring,
-        "accounting": entry.accounting,
-        "claimed": entry.claimed_epsilon,
-        "accounted": entry.accounted_epsilon,
+        "unit": line.unit,
+        "neighbouring": line.neighbouring,
+        "accounting": line.accounting,
+        "claimed": line.claimed_epsilon,
+        "accounted": line.accounted_epsilon,
         "delta": delta,
         "epsilon": run.epsilon,
         "confidence": run.confidence,
@@ -236,6 +207,7 @@ def _record(
     }
 
 
+work = TrainingAudits.work
 main = runs.stage(work)
 
 if __name__ == "__main__":

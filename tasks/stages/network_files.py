@@ -77,11 +77,11 @@ def write_vectors(path: Path, vectors: NDArray[np.float32]) -> None:
     contracts.write(table, path, contracts.embeddings_schema(vectors.shape[1]))
 
 
-def read_vectors(path: Path, n_users: int) -> NDArray[np.float32]:
-    """Embeddings: (n_users, d), row i of user i.
+def read_vectors(path: Path, n: int) -> NDArray[np.float32]:
+    """Embeddings of users or items: (n, d), row i of node i.
 
     Raises:
-        DataError: it is not there, is no table of vectors, or does not have every user once.
+        DataError: it is not there, is no table of vectors, or does not have every node once.
     """
     try:
         size = int(pq.read_schema(path).field("vector").type.list_size)
@@ -90,9 +90,9 @@ def read_vectors(path: Path, n_users: int) -> NDArray[np.float32]:
     except (pa.ArrowInvalid, KeyError, AttributeError, OSError) as error:
         raise DataError(f"{path}: not a table of vectors ({error}); delete it and run its stage again") from error
     table = contracts.read(path, contracts.embeddings_schema(size)).sort("node")
-    if not np.array_equal(table["node"].to_numpy(), np.arange(n_users)):
-        raise DataError(f"{path}: does not hold the {n_users} users' vectors once each; run its stage again")
-    return table["vector"].to_numpy(writable=True).reshape(n_users, size)  # PyTorch warns of arrays that are not
+    if not np.array_equal(table["node"].to_numpy(), np.arange(n)):
+        raise DataError(f"{path}: does not hold the {n} vectors once each; run its stage again")
+    return table["vector"].to_numpy(writable=True).reshape(n, size)  # PyTorch warns of arrays that are not
 
 
 def embedding_file(folder: Path, setting: str, network: str, seed: int) -> Path:

@@ -15,22 +15,15 @@ import sys
 from argparse import ArgumentParser
 from pathlib import Path
 
-from tasks.config.tasks import resolve
+from tasks.config.tasks import ATTACKS, resolve
 from tasks.errors import ConfigurationError, DprecError
 from tasks.stages import runs
 from tasks.stages.common import private
 
+ATTACKING = tuple(kind.module for kind in ATTACKS.values())
 WORK = {
-    "align": "tasks.stages.align:work",
-    "attack": "tasks.stages.attack:work",
-    "attack_edges": "tasks.stages.attack_edges:work",
-    "attack_embeddings": "tasks.stages.attack_embeddings:work",
-    "attack_membership": "tasks.stages.attack_membership:work",
-    "attack_ratings": "tasks.stages.attack_ratings:work",
-    "audit_training": "tasks.stages.audit_training:work",
-    "embed_networks": "tasks.stages.embed_networks:work",
-    "train": "tasks.stages.train:work",
-    "train_networks": "tasks.stages.train_networks:work",
+    module: f"tasks.stages.{module}:work"
+    for module in ("align", "audit_training", "embed_networks", "train", "train_networks", *ATTACKING)
 }
 """Module of a stage that has units -> what its work on one name consists of (`tasks.stages.runs.Work`)."""
 

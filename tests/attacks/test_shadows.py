@@ -39,7 +39,7 @@ def test_nothing_that_is_asked_about_is_served_and_everything_else_is() -> None:
 def test_coins_are_fair_and_decide_what_is_trained_on() -> None:
     made, of_users, of_pairs = targets(), [], []
     for run in range(60):
-        trained, included = shadows.throw(made, np.random.default_rng([5, run]))
+        trained, included = shadows.toss(made, np.random.default_rng([5, run]))
         np.testing.assert_array_equal(trained[made.asked], included)
         rest = np.delete(np.arange(len(trained)), made.asked)
         for user in range(0, N_USERS, 7):
@@ -59,7 +59,7 @@ def test_a_run_has_the_share_of_users_that_the_suite_says() -> None:
     made = targets(8)
     shares = []
     for run in range(40):
-        trained, _ = shadows.throw(made, np.random.default_rng(run))
+        trained, _ = shadows.toss(made, np.random.default_rng(run))
         shares.append(len(np.unique(made.users[trained])) / len(made.by_coin))
     assert np.mean(shares) == pytest.approx(0.75, abs=0.02)
     assert "about three quarters of the users" in load().suites["membership"].about.limits
@@ -82,11 +82,10 @@ def simulate(shift: Callable[[bool], float], runs: int = 24) -> list[dict]:
     """Records where a signal is a level of its own, noise, and what being in adds."""
     made, rng = targets(8), np.random.default_rng(3)
     level = 3 * rng.normal(size=len(made.asked))
-    thrown = [shadows.throw(made, np.random.default_rng([4, run]))[1] for run in range(runs)]
+    thrown = [shadows.toss(made, np.random.default_rng([4, run]))[1] for run in range(runs)]
     coins = np.array(thrown)
     signals = level + np.where(coins, shift(True), shift(False)) + rng.normal(size=coins.shape)
-    by = dict.fromkeys(shadows.SEEN, signals)
-    return shadows.records({n: s[0] for n, s in by.items()}, {n: s[1:] for n, s in by.items()}, coins, made, 0)
+    return shadows.records(dict.fromkeys(shadows.SEEN, signals), coins, made, {}, 0.01, 0)
 
 
 def test_likelihood_ratios_find_what_a_threshold_cannot_and_nothing_is_found_where_nothing_is() -> None:
@@ -107,9 +106,12 @@ def test_likelihood_ratios_find_what_a_threshold_cannot_and_nothing_is_found_whe
 def test_of_kind_is_a_mean_over_each_user() -> None:
     made = targets()
     values = np.arange(len(made.asked), dtype=float)
-    users = np.unique(made.owners[made.of("user")])
+    users = np.unique(made.owners[made.is_kind("user")])
     assert shadows.of_kind(made, "user", values).tolist() == [values[made.owners == user].mean() for user in users]
-    assert shadows.of_kind(made, "interaction", np.stack([values, values])).shape == (2, made.of("interaction").sum())
+    assert shadows.of_kind(made, "interaction", np.stack([values, values])).shape == (
+        2,
+        made.is_kind("interaction").sum(),
+    )
 
 
 @pytest.mark.parametrize(("epsilon", "rate"), [(0.0, 0.3), (1.0, 0.01), (3.0, 0.2)])
@@ -137,3 +139,16 @@ def test_a_mechanism_that_is_as_private_as_it_says_exceeds_nothing() -> None:
 def test_missing_scores_are_in_the_middle_of_guesses() -> None:
     scores: NDArray[np.float64] = np.array([3.0, np.nan, 1.0])
     assert shadows.ranked(scores, np.random.default_rng(0)).tolist() == [2, 1, 0]
+
+
+def test_guesses_that_are_all_right_refute_and_random_ones_do_not() -> None:
+    rng = np.random.default_rng(0)
+    coins = rng.random(400) < 0.5
+    sure = shadows.refute(coins + 0.1 * rng.random(400), coins, (1.0, 0.0), 0.001, 0)
+    assert sure["refuted"]
+    assert 1.0 < sure["proved"] <= sure["provable"]
+    wide = shadows.refute(coins + 0.1 * rng.random(400), coins, (1.0, 0.01), 0.001, 0)
+    assert (wide["refuted"], wide["provable"]) == (True, 0.0)  # by the rates alone
+    random = shadows.refute(rng.random(400), coins, (0.1, 0.0), 0.001, 0)
+    assert not random["refuted"]
+    assert shadows.refute(rng.random(400), coins, None, 0.001, 0) == {}

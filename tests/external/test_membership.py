@@ -11,10 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from tasks.errors import DataError
+from tasks.external.attacks import Attacked, attack, measure
 from tasks.external.findings import Answer
 from tasks.external.inputs import Inputs
-from tasks.external.membership import measure
-from tasks.external.shadow_attacks import Attacked, attack
 from tasks.external.verdict import decide
 from tests.external import worlds
 from tests.external.test_audit import WORLD, answer, audited

@@ -339,7 +339,7 @@ def failed_check() -> None:
             ConfigurationError,
             "'tiny' embeds 'other', not 'tiny'",
         ),
-        (vectors(np.ones((9, tiny.WIDTH))), DataError, "does not hold the 70 users' vectors once each"),
+        (vectors(np.ones((9, tiny.WIDTH))), DataError, "does not hold the 70 vectors once each"),
         (vectors(np.ones((tiny.N_RIGHT, 3))), DataError, "widths differ"),
         (vectors(np.full((tiny.N_RIGHT, tiny.WIDTH), np.inf)), DataError, "not finite"),
         (lambda: shutil.rmtree(EMBEDDINGS / "tiny" / "base" / "left"), DataError, "left/seed-0.parquet: no such file"),

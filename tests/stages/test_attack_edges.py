@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,6 @@ from scipy.stats import norm
 
 from tasks import contracts
 from tasks.attacks import edge_worlds, edges
-from tasks.config.attacks import EdgeAttack
 from tasks.config.params import Params, load
 from tasks.config.references import check_references
 from tasks.errors import ConfigurationError, DataError
@@ -23,7 +21,7 @@ from tasks.evaluation import ranking
 from tasks.models.sessions.dipsgnn import DIPSGNN
 from tasks.privacy.mechanisms import aggregation
 from tasks.stages import attack_edges, train
-from tasks.stages.attack_edges import choose_targets, read_model, recommended_lists, released_model
+from tasks.stages.attack_edges import InteractionAttack, Trained, recommended_lists, released_model
 from tasks.stages.common import QUALITY, RUNS, read_json
 from tasks.stages.inputs import read_inputs
 from tests.stages import tiny, tiny_embeddings, tiny_next
@@ -53,10 +51,14 @@ def inside(attacked: Path, monkeypatch: pytest.MonkeyPatch) -> Params:
     return load()
 
 
-def attack_of(params: Params, **changes: object) -> EdgeAttack:
-    attack = params.suites["tiny"].attack
-    assert isinstance(attack, EdgeAttack)
-    return attack.model_copy(update=changes)
+def attack_of(params: Params, **changes: object) -> InteractionAttack:
+    attack = InteractionAttack("tiny", params)
+    attack.options = attack.options.model_copy(update=changes)
+    return attack
+
+
+def trained(system: str) -> Trained:
+    return Trained(system, system, "base")
 
 
 def order(model: DIPSGNN) -> np.ndarray:
@@ -115,14 +117,14 @@ def test_a_world_without_an_event_shows_the_list_of_the_event_before() -> None:
 
 def test_theory_is_that_of_the_matrices_with_the_models_noise(inside: Params) -> None:
     """2 Φ(√R ‖difference‖/(2σ)) - 1 with σ and R from the accounting, both matrices written out, a mean of targets."""
-    targets = choose_targets(inside, attack_of(inside))
+    targets = attack_of(inside).targets
     noise = {
         "tiny-dipsgnn": (aggregation.sigma(1, 0.4, 5.0, DELTA), tiny_next.EPOCHS),
         "tiny-dipsgnn-rigorous": (aggregation.rigorous_sigma(tiny_next.EPOCHS, 0.4, 5.0, DELTA), tiny_next.EPOCHS),
         "tiny-edgerand": (aggregation.sigma(1, 1.0, 5.0, DELTA), 1),
     }
     for system, (sigma, releases) in noise.items():
-        model = read_model(system, inside.experiments[system], "base")
+        model = attack_of(inside).model(trained(system))
         expected = []
         for target in targets:
             change = np.zeros((tiny_next.N_ITEMS, tiny_next.N_ITEMS))
@@ -138,15 +140,16 @@ def test_theory_is_that_of_the_matrices_with_the_models_noise(inside: Params) ->
 
 def test_aggregates_were_released_in_the_epochs_that_ran(inside: Params, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cap on epochs is no release."""
-    attack, epochs = attack_of(inside), attack_edges.epochs_of("tiny-dipsgnn", "base", inside)
+    attack = attack_of(inside)
+    epochs = attack.epochs(trained("tiny-dipsgnn"))
     assert epochs == tiny_next.EPOCHS  # nothing ended it before
     short = {"base": {"3": [{"epoch": 1}]}}
     monkeypatch.setattr(attack_edges, "read_json", lambda _: short)
-    assert attack_edges.epochs_of("tiny-dipsgnn", "base", inside) == 1
+    assert attack.epochs(trained("tiny-dipsgnn")) == 1
     for system, releases in (("tiny-dipsgnn", 1), ("tiny-edgerand", 1)):
-        model = read_model(system, inside.experiments[system], "base")
-        assert released_model(model, attack, order(model), 1).releases == releases
-        assert released_model(model, attack, order(model), epochs).releases <= epochs
+        model = attack_of(inside).model(trained(system))
+        assert released_model(model, attack.options, order(model), 1).releases == releases
+        assert released_model(model, attack.options, order(model), epochs).releases <= epochs
 
 
 @pytest.mark.usefixtures("inside")
@@ -161,12 +164,12 @@ def test_more_noise_is_less_advantage_and_sound_noise_hides_what_published_noise
 
 def test_published_inference_has_no_noise_so_that_a_list_tells_all_or_nothing(inside: Params) -> None:
     attack = attack_of(inside)
-    model = read_model("tiny-dipsgnn", inside.experiments["tiny-dipsgnn"], "base")
+    model = attack.model(trained("tiny-dipsgnn"))
     advantage = 0
-    for target in choose_targets(inside, attack):
+    for target in attack.targets:
         changed = np.delete(target.items, target.position)
         true, false = (
-            recommended_lists(model, target.user, items, attack, order(model), 0)[:, -1]
+            recommended_lists(model, target.user, items, attack.options, order(model), 0)[:, -1]
             for items in (target.items, changed)
         )
         assert (true == true[0]).all()
@@ -181,13 +184,13 @@ def test_published_inference_has_no_noise_so_that_a_list_tells_all_or_nothing(in
 def test_each_inference_has_noise_of_its_own(system: str, inside: Params, monkeypatch: pytest.MonkeyPatch) -> None:
     """Equal sequences get different lists on different occasions, and in no comparison is an occasion used twice."""
     attack = attack_of(inside)
-    model = read_model(system, inside.experiments[system], "base")
+    model, trials = attack.model(trained(system)), attack.options.trials
     items = np.array([1, 2, 3, 4], np.int32)
     first, again, other = (
-        recommended_lists(model, 0, items, attack, order(model), start)[:, -1] for start in (0, 0, attack.trials)
+        recommended_lists(model, 0, items, attack.options, order(model), start)[:, -1] for start in (0, 0, trials)
     )
     assert np.array_equal(first, again)
-    assert len(np.unique(np.concatenate([first, other]), axis=0)) > attack.trials
+    assert len(np.unique(np.concatenate([first, other]), axis=0)) > trials
     asked: list[np.ndarray] = []
     score = DIPSGNN.score_again
 
@@ -197,11 +200,10 @@ def test_each_inference_has_noise_of_its_own(system: str, inside: Params, monkey
 
     monkeypatch.setattr(DIPSGNN, "score_again", counted)
     monkeypatch.setattr(edge_worlds, "WORLDS", {"removed": edges.remove_visit})
-    targets = choose_targets(inside, attack)
-    how = edge_worlds.Trials(attack.trials, attack.seed)
-    list(edge_worlds.attack(released_model(model, attack, order(model), tiny_next.EPOCHS), targets, how))
+    released = released_model(model, attack.options, order(model), tiny_next.EPOCHS)
+    list(edge_worlds.attack(released, attack.targets, attack.trials))
     drawn = np.concatenate(asked)
-    assert len(drawn) == len(np.unique(drawn)) == 2 * attack.targets * attack.trials
+    assert len(drawn) == len(np.unique(drawn)) == 2 * attack.options.targets * trials
 
 
 @pytest.mark.usefixtures("inside")
@@ -217,7 +219,7 @@ def test_targets_are_interior_events_of_tested_users_who_trained(inside: Params)
     tested = read_inputs(control, inside, control.config).sequences("test")
     lists = [tested.items[a:b].tolist() for a, b in itertools.pairwise(tested.indptr)]
     sequences = dict(zip(tested.users.tolist(), lists, strict=True))
-    targets = choose_targets(inside, attack)
+    targets = attack.targets
     assert {target.user for target in targets} == {user for user, items in sequences.items() if len(items) >= 4}
     for target in targets:
         assert target.items.tolist() == sequences[target.user]
@@ -227,7 +229,7 @@ def test_targets_are_interior_events_of_tested_users_who_trained(inside: Params)
     assert max(positions) > 5
 
     def named(seed: int) -> list[tuple[int, int]]:
-        return [(target.user, target.position) for target in choose_targets(inside, attack_of(inside, seed=seed))]
+        return [(target.user, target.position) for target in attack_of(inside, seed=seed).targets]
 
     assert named(7) == named(7)
     assert named(7) != named(8)
@@ -235,21 +237,21 @@ def test_targets_are_interior_events_of_tested_users_who_trained(inside: Params)
 
 
 def test_a_user_who_never_trained_is_no_target(inside: Params, monkeypatch: pytest.MonkeyPatch) -> None:
-    control, attack = inside.experiments["tiny-nonp"], attack_of(inside, targets=1000)
-    users = {target.user for target in choose_targets(inside, attack)}
+    control = inside.experiments["tiny-nonp"]
+    users = {target.user for target in attack_of(inside, targets=1000).targets}
     stranger = min(users)
     inputs = read_inputs(control, inside, control.config)
     without = inputs.interactions.filter((pl.col("user") != stranger) | (pl.col("split") != "train"))
     monkeypatch.setattr(
         attack_edges, "read_inputs", lambda *_: type(inputs)(inputs.schema, without, inputs.processed, inputs.processed)
     )
-    assert {target.user for target in choose_targets(inside, attack)} == users - {stranger}
+    assert {target.user for target in attack_of(inside, targets=1000).targets} == users - {stranger}
     short = inputs.interactions.filter(pl.col("split") != "test")
     monkeypatch.setattr(
         attack_edges, "read_inputs", lambda *_: type(inputs)(inputs.schema, short, inputs.processed, inputs.processed)
     )
     with pytest.raises(DataError, match="no tested sequence of 4 events or more, of a user who trained"):
-        choose_targets(inside, attack)
+        _ = attack_of(inside).targets
 
 
 @pytest.mark.usefixtures("inside")
@@ -311,6 +313,5 @@ def test_noise_belongs_to_systems_and_not_to_the_control(
     systems: list[str], control: str, message: str, inside: Params
 ) -> None:
     attack = attack_of(inside, systems=systems, control=control)
-    units = attack_edges.plan("tiny", attack, inside)
     with pytest.raises(ConfigurationError, match=message):
-        list(map(partial(attack_edges.model_of, attack=attack, params=inside), units))
+        list(map(attack.model, (unit.target for unit in attack.plan())))

@@ -17,8 +17,8 @@ from tasks.evaluation.alignment import Anchors
 from tasks.evaluation.classification import decision_tree, logistic_regression
 from tasks.quality import suites
 from tasks.stages import attack_embeddings
-from tasks.stages.attack_embeddings import KEPT, classifier, guesses
-from tasks.stages.common import RUNS, read_json
+from tasks.stages.attack_embeddings import VectorAttack, classifier, guesses
+from tasks.stages.common import CHECKPOINTS, RUNS, read_json
 from tests.stages import tiny_embeddings, tiny_networks
 from tests.stages.test_interrupted import interrupted, leftovers
 from tests.stages.tiny_embeddings import ATTACK, EXPERIMENTS, SEEDS, processed
@@ -26,6 +26,7 @@ from tests.stages.tiny_embeddings import ATTACK, EXPERIMENTS, SEEDS, processed
 Key = tuple[str, int, str, int | None]
 FRIENDS = {f"links/{attacker}/{kind}" for attacker in ("cosine", "dot", "hadamard") for kind in ("auc", "tpr")}
 METRICS = Path("attack/metrics.parquet")
+KEPT = CHECKPOINTS / "attack-embeddings"
 TELLING, NOISE, JOINT = EXPERIMENTS
 
 
@@ -229,7 +230,7 @@ def test_equal_vectors_in_two_runs_are_asked_about_other_pairs(fresh: Path) -> N
 def test_a_rerun_after_ctrl_c_goes_on_and_gives_the_same_bytes(
     nth: int, fresh: Path, attacked: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    interrupted(lambda: attack_embeddings.main(JOINT), attack_embeddings, "attack_release", nth)
+    interrupted(lambda: attack_embeddings.main(JOINT), VectorAttack, "attack", nth)
     assert not (RUNS / "tiny" / JOINT / "attack").exists()
     assert not leftovers()
     assert len(list(KEPT.glob(f"{JOINT}/*/done"))) == nth - 1
@@ -296,7 +297,7 @@ def test_embeddings_that_are_none_are_refused_with_their_setting_and_seed(fresh:
     rows = tiny_embeddings.vectors(NOISE, "base", 2)["left"]
     broken = rows.copy()
     broken[7, 1] = np.nan
-    for wrong, message in ((broken, "not finite for 1 users, first user 7"), (rows[1:], "the 200 users' vectors once")):
+    for wrong, message in ((broken, "not finite for 1 users, first user 7"), (rows[1:], "the 200 vectors once")):
         tiny_embeddings.release(fresh, NOISE, "base", 2, "left", wrong)
         tiny_embeddings.passed(fresh, NOISE)
         with pytest.raises(DataError, match=f"base seed 2, left: .*{message}"):

@@ -22,8 +22,8 @@ from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import laplace
 from tasks.privacy.terms import Unit
 from tasks.stages import attack_membership, perturb
-from tasks.stages.attack_membership import accounted, refute
-from tasks.stages.common import PROCESSED, RUNS, read_json, write_json
+from tasks.stages.attack_membership import accounted
+from tasks.stages.common import CHECKPOINTS, PROCESSED, RUNS, read_json, write_json
 from tests.stages import tiny
 
 N_ITEMS = 80
@@ -110,9 +110,9 @@ def test_the_first_system_may_read_perturbed_features(tmp_path: Path, monkeypatc
 @pytest.mark.usefixtures("workspace")
 def test_the_coins_of_the_attacked_run_have_a_stream_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """They were drawn from the seed itself, a zero at the end of a key being nothing."""
-    states, throw = [], shadows.throw
+    states, toss = [], shadows.toss
     monkeypatch.setattr(
-        shadows, "throw", lambda of, rng: states.append(rng.bit_generator.state["state"]) or throw(of, rng)
+        shadows, "toss", lambda targets, rng: states.append(rng.bit_generator.state["state"]) or toss(targets, rng)
     )
     attack_membership.main("tiny")
     seed = load().suites["tiny"].attack.seed
@@ -152,26 +152,10 @@ def test_a_private_system_that_lost_its_noise_ends_the_stage(tmp_path: Path, mon
     build(tmp_path, experiments={"tiny-rates": rates}, attack=attack)
     monkeypatch.chdir(tmp_path)
     attack_membership.main("tiny")  # with its noise it passes
-    shutil.rmtree(tmp_path / attack_membership.KEPT)
+    shutil.rmtree(tmp_path / CHECKPOINTS)
     monkeypatch.setattr(laplace, "noisy_counts", lambda counts, *_: counts)
     with pytest.raises(PrivacyError, match=r"tiny-rates: accounted at epsilon 0\.1 for one interaction"):
         attack_membership.main("tiny")
-
-
-def test_guesses_that_are_all_right_refute_and_random_ones_do_not() -> None:
-    rng = np.random.default_rng(0)
-    coins = rng.random(400) < 0.5
-    sure = refute(coins + 0.1 * rng.random(400), coins, (1.0, 0.0), 0.001, 0)
-    assert sure is not None
-    assert sure["refuted"]
-    assert 1.0 < sure["proved"] <= sure["provable"]
-    wide = refute(coins + 0.1 * rng.random(400), coins, (1.0, 0.01), 0.001, 0)
-    assert wide is not None
-    assert (wide["refuted"], wide["provable"]) == (True, 0.0)  # by the rates alone
-    random = refute(rng.random(400), coins, (0.1, 0.0), 0.001, 0)
-    assert random is not None
-    assert not random["refuted"]
-    assert refute(rng.random(400), coins, None, 0.001, 0) is None
 
 
 def entry(unit: Unit, epsilon: float) -> LedgerEntry:

@@ -143,7 +143,7 @@ def test_each_submission_is_held_against_its_own_rating(tmp_path: Path) -> None:
     contracts.write(
         table.sample(fraction=1, shuffle=True, seed=1), made.path("submissions"), contracts.received_schema(4)
     )
-    actual = attack_release(rows, inputs().schema, made, attack(), 0.1).errors
+    actual = attack_release(rows, inputs().schema, made, attack().ridge, 0.1)["errors"]
     assert actual["averaged"] == actual["weighted"] < 0.1 < actual["tuned"]
 
 
@@ -162,7 +162,7 @@ def test_first_submissions_without_noise_are_held_against_their_own_ratings(tmp_
     table = pl.read_parquet(made.path("replayed"))
     contracts.write(table.sample(fraction=1, shuffle=True, seed=1), made.path("replayed"), replayed.schema(4))
     schema = inputs().schema
-    actual = attack_release(rows, schema, made, attack(), 0.1).errors
+    actual = attack_release(rows, schema, made, attack().ridge, 0.1)["errors"]
     assert max(actual["first"], actual["replayed"]) < 1e-5 < actual["tuned"]
 
 
@@ -175,14 +175,14 @@ def test_messages_about_other_ratings_and_vectors_of_other_items_are_refused(tmp
         with pytest.raises(
             DataError, match=rf"{kind}/seed-2\.parquet: is not about the \d+ sensitive training ratings"
         ):
-            attack_release(rows, schema, wrong, attack(), 0.1)
+            attack_release(rows, schema, wrong, attack().ridge, 0.1)
     nodes = np.zeros(tiny_ratings.N_ITEMS, np.int32)
     wrong = rewritten(tmp_path / "nodes", "mean-items", node=nodes)
-    with pytest.raises(DataError, match=r"mean-items/seed-2\.parquet: does not hold the 12 items' vectors once each"):
-        attack_release(rows, schema, wrong, attack(), 0.1)
+    with pytest.raises(DataError, match=r"mean-items/seed-2\.parquet: does not hold the 12 vectors once each"):
+        attack_release(rows, schema, wrong, attack().ridge, 0.1)
     wrong.path("items").write_bytes(b"no table")
     with pytest.raises(DataError, match=r"items/seed-2\.parquet: not a table of vectors"):
-        attack_release(rows, schema, wrong, attack(), 0.1)
+        attack_release(rows, schema, wrong, attack().ridge, 0.1)
 
 
 @pytest.mark.usefixtures("inside")
@@ -203,14 +203,14 @@ def test_what_all_submissions_say_is_held_against_its_own_ratings(tmp_path: Path
     )
     made.path("information").parent.mkdir()
     contracts.write(exact.sample(fraction=1, shuffle=True, seed=1), made.path("information"), replayed.INFORMATION)
-    actual = attack_release(rows, schema, made, attack(), 0.1).errors
+    actual = attack_release(rows, schema, made, attack().ridge, 0.1)["errors"]
     assert actual["joint"] < 0.05 < actual["replayed"]
     other = exact.with_columns(subject=(pl.col("subject") + 1) % tiny_ratings.N_ITEMS)
     shorter = exact.with_columns(row=pl.col("row").list.head(1))
     for wrong in (other, shorter):
         contracts.write(wrong, made.path("information"), replayed.INFORMATION)
         with pytest.raises(DataError, match=r"information/seed-2\.parquet: is not about the \d+ sensitive training"):
-            attack_release(rows, schema, made, attack(), 0.1)
+            attack_release(rows, schema, made, attack().ridge, 0.1)
 
 
 @pytest.mark.usefixtures("inside")

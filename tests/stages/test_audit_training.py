@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tasks import contracts
+from tasks.config.params import load
 from tasks.errors import ConfigurationError, PrivacyError
 from tasks.privacy.mechanisms import dpsgd
 from tasks.stages import audit_training
@@ -126,7 +127,7 @@ def test_what_cannot_be_audited_is_refused(audit: dict[str, Any] | None, message
 def test_canaries_do_not_change_the_share_of_users_in_a_step(tmp_path: Path) -> None:
     """A fifth of the users, with 60 canaries as without: noise and number of steps are the experiment's."""
     build(tmp_path)
-    params = audit_training.load()
+    params = load()
     config = CONFIG | {"batch_size": tiny.N_USERS // 5}
     audit = params.suites["tiny"].training_audit
     assert audit is not None

@@ -253,7 +253,7 @@ def test_vectors_are_read_as_written_and_never_of_other_users() -> None:
     write_vectors(path, rows)
     assert np.array_equal(read_vectors(path, 5), rows)
     assert read_vectors(path, 5).flags.writeable
-    with pytest.raises(DataError, match="does not hold the 6 users' vectors once each"):
+    with pytest.raises(DataError, match="does not hold the 6 vectors once each"):
         read_vectors(path, 6)
     path.write_text("no table", encoding="utf-8")
     with pytest.raises(DataError, match="not a table of vectors"):

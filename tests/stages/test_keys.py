@@ -13,16 +13,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks import contracts
 from tasks.config.params import Params, Suite, load
 from tasks.stages import attack, perturb
-from tasks.stages.attack_embeddings import Released
-from tasks.stages.common import PROCESSED, RUNS, write_json
-from tests.stages import tiny
+from tasks.stages.common import RUNS, write_json
 
 SUITE = "evaluation.seed=7 training.validation_k=4 experiments.tiny-gerai.patience=9 experiments.tiny-gerai.seeds=[5,6]"
 ROWS, READ = "data/processed/tiny/interactions.parquet", "data/perturbed/tiny/epsilon=1/*.parquet"
-PAIR, JOINT = PROCESSED / "tiny", RUNS / "tiny/tiny-joint/released"
 STAGES: dict[str, tuple[str, Callable[[Any, Params, Suite], list[Any]], str]] = {
     "train": ("test_train", lambda stage, params, _: stage.plan("tiny-gerai", params),
         f"{SUITE} {ROWS} data/perturbed/tiny/*/*.parquet evaluation.k=[3] evaluation.negatives=7 "
@@ -42,24 +38,21 @@ STAGES: dict[str, tuple[str, Callable[[Any, Params, Suite], list[Any]], str]] = 
             "tiny", params.aligned["tiny"], stage.locate(params.aligned["tiny"], params), stage.fingerprint()),
         "aligned.tiny.split_seed=9 aligned.tiny.test_share=.5 aligned.tiny.anchor_shares=[.1] aligned.tiny.k=[1] "
         "aligned.tiny.ways=[] aligned.tiny.config.refinements=1 data/processed/tiny/anchors.parquet"),
-    "attack_membership": ("test_attack_membership", lambda stage, params, suite:
-        stage.plan("tiny", suite.attack, params)[:4],
+    "attack_membership": ("test_attack_membership", lambda stage, params, _:
+        [*stage.Membership("tiny", params).plan()][:4],
         "attack.asked=3 attack.k=7 attack.seed=2 experiments.tiny-ease.config.regularization=1. "
         f"experiments.tiny-ease.model='popularity' {ROWS} {READ}"),
-    "audit_training": ("test_audit_training", lambda stage, params, suite:
-        stage.plan("tiny", suite.training_audit, params),
+    "audit_training": ("test_audit_training", lambda stage, params, _: stage.TrainingAudits("tiny", params).plan(),
         "training_audit.seed=9 training_audit.canaries=50 training_audit.guesses=20 training_audit.items=2 "
         f"training_audit.confidence=.9 experiments.tiny-dpae.config.epochs=9 experiments.tiny-dpae.sweep=[] {ROWS}"),
-    "attack_edges": ("tiny_next", lambda stage, params, suite: stage.plan("tiny", suite.attack, params),
+    "attack_edges": ("tiny_next", lambda stage, params, _: stage.InteractionAttack("tiny", params).plan(),
         "attack.targets=3 attack.trials=8 attack.k=3 attack.seed=1 evaluation.seed=7 "
         f"data/runs/tiny/*/train/models/*/* {ROWS} {READ}"),
-    "attack_ratings": ("tiny_ratings", lambda stage, params, suite: stage.plan("tiny-privsr", suite.attack, params)[:2],
+    "attack_ratings": ("tiny_ratings", lambda stage, params, _: [*stage.RatingAttack("tiny-privsr", params).plan()][:2],
         "attack.ridge=1. experiments.tiny-privsr.config.sensitive_share=.5 data/processed/tiny/folds.parquet "
         "experiments.tiny-privsr.config.initial_spread=.2 "
         f"data/runs/tiny/tiny-privsr/released/base/items/*.parquet {ROWS} {READ}"),
-    "attack_embeddings": ("tiny_embeddings", lambda stage, params, suite: stage.plan(
-            "tiny-joint", params.experiments["tiny-joint"], suite.attack,
-            Released(JOINT, contracts.read_processed(PAIR), joint=True, split=None), stage.fingerprint()),
+    "attack_embeddings": ("tiny_embeddings", lambda stage, params, _: stage.VectorAttack("tiny-joint", params).plan(),
         "attack.pairs=9 attack.known_share=.3 attack.seed=1 data/runs/tiny/tiny-joint/released/*/*/* "
         "data/processed/tiny/*/social.parquet,data/processed/tiny/anchors.parquet"),
 }  # fmt: skip
@@ -108,7 +101,12 @@ def test_whatever_decides_a_result_names_what_is_kept(
     monkeypatch.chdir(tmp_path)
     workspace = STAGES[stage][0]
     import_module(f"tests.stages.{workspace}").build(tmp_path, *[monkeypatch] * (workspace == "test_train"))
-    monkeypatch.setattr(f"tasks.stages.{stage}.fingerprint", lambda *_: "code")
+    code = (
+        "tasks.stages.attacks.fingerprint"
+        if stage.startswith(("attack", "audit"))
+        else f"tasks.stages.{stage}.fingerprint"
+    )
+    monkeypatch.setattr(code, lambda *_: "code")
     params = load()
     if stage in ("attack_edges", "attack_ratings"):
         put_models(params)
@@ -119,17 +117,19 @@ def test_whatever_decides_a_result_names_what_is_kept(
     before = folders(stage, params)
     assert before == folders(stage, params.model_copy(deep=True))
     if place == "code":
-        monkeypatch.setattr(f"tasks.stages.{stage}.fingerprint", lambda *_: "other code")
+        monkeypatch.setattr(code, lambda *_: "other code")
     else:
         change(place, params)
     assert before.isdisjoint(folders(stage, params))
 
 
 def test_whatever_an_attribute_attack_sees_names_what_is_kept() -> None:
-    users, lists = np.array([0, 1]), np.array([[2, 3], [3, 2]], np.int32)
-    known = attack.Known(tiny.SCHEMA, users, users, {}, users > 0, "digest")
-    arguments: list[Any] = ["release", known, lists, (1, 2), ["knn"], 0, attack.TRUE]
-    others = [replace(known, digest="of other data"), lists[::-1], (0, 2), ["naive_bayes"], 1, attack.RANDOM]
-    made = [attack.unit(*arguments)]
-    made += [attack.unit(*arguments[:at], value, *arguments[at + 1 :]) for at, value in enumerate(others, start=1)]
-    assert len({unit.folder for unit in made}) == len(made)
+    profiles, lists = np.array([[0, 1], [2, 3]], np.int32), np.array([[2, 3], [3, 2]], np.int32)
+    release = attack.Release(attack.TRUE, "base", 0, profiles, {}, lists, (1, 2), ("knn",))
+    others: list[dict[str, Any]] = [
+        {"kind": attack.RANDOM}, {"seed": 1}, {"profiles": profiles[::-1]}, {"lists": lists[::-1]},
+        {"ks": (0, 2)}, {"attackers": ("naive_bayes",)},
+    ]  # fmt: skip
+    keys = [str(release.decides()), *(str(replace(release, **change).decides()) for change in others)]
+    assert len(set(keys)) == len(keys)
+    assert replace(release, setting="epsilon=1").decides() == release.decides()

@@ -26,7 +26,7 @@ def test_embeddings_are_read_in_the_order_of_users(tmp_path: Path) -> None:
     table = pl.DataFrame({"node": np.arange(N, dtype=np.int32), "vector": vectors()})
     contracts.write(table.sample(fraction=1, shuffle=True, seed=1), path, contracts.embeddings_schema(4))
     assert np.array_equal(read_vectors(path, N), vectors())
-    with pytest.raises(DataError, match=r"seed-0\.parquet: does not hold the 121 users' vectors once each"):
+    with pytest.raises(DataError, match=r"seed-0\.parquet: does not hold the 121 vectors once each"):
         read_vectors(path, N + 1)
     with pytest.raises(DataError, match=r"seed-1\.parquet: no such table"):
         read_vectors(tmp_path / "seed-1.parquet", N)

@@ -355,7 +355,7 @@ def another_task() -> None:
             "rgcn",
             lambda: made_up_of(9),
             DataError,
-            "right/seed-0.parquet: does not hold the 30 users' vectors once each",
+            "right/seed-0.parquet: does not hold the 30 vectors once each",
         ),
         ("crosue", lambda: tiny.anchors("raw", [[3, 30]], ["base"]), DataError, "beyond the 200 and 30"),
         (
