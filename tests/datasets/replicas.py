@@ -34,8 +34,8 @@ REPLICAS: dict[str, tuple[str, dict[str, Any], str, dict[str, Any]]] = {
 
 def replica(name: str) -> Replica:
     """What generates the data set."""
-    found: Replica = resolve(SOURCES[REPLICAS[name][0]])
-    return found
+    source: Replica = resolve(SOURCES[REPLICAS[name][0]])
+    return source
 
 
 def described(name: str) -> Description:
