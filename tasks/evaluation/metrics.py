@@ -69,6 +69,7 @@ def ranking_values(
     recall: Literal["relevant", "reachable"] = "relevant",
 ) -> Values:
     """What `ranking_metrics` averages, and its errors: (n_users,) values of each metric and cut-off."""
+    hits, n_relevant = np.asarray(hits), np.asarray(n_relevant)
     if hits.ndim != 2 or n_relevant.shape != hits.shape[:1] or not len(hits):
         raise ValueError(f"hits of shape {hits.shape} need one or more users, not {n_relevant.shape} of n_relevant")
     require_ids("held-out items of each user", n_relevant, first=1)

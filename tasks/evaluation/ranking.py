@@ -155,13 +155,16 @@ def top_k(
     Raises:
         DataError: a user has fewer than `k` unseen items.
         DivergenceError: one of the k best scores is NaN or infinite.
-        ValueError: a user that `seen` does not have, a seen item that `tie_order` does not have, or k below 1.
+        ValueError: a user that `seen` does not have, a seen item that `tie_order` does not have, k below 1, or a
+            `tie_order` that is no permutation.
     """
     n_items = len(tie_order)
     if k < 1:
         raise ValueError(f"k must be 1 or more, not {k}")
     require_ids("users", users, seen.n_users)
     require_ids("seen items", seen.items, n_items)
+    if not np.array_equal(np.sort(tie_order), np.arange(n_items)):
+        raise ValueError("tie_order must hold every item once")
     unseen = n_items - seen.counts[users]
     if len(users) and unseen.min() < k:
         worst = int(unseen.argmin())

@@ -73,6 +73,7 @@ HITS, SINGLE = np.array([[1, 0, 1]], bool), np.array([1])
         (lambda seen: seen.contains(np.array([0, 1]), np.array([[1, 3], [0, 1]])), "do not fit"),
         (lambda seen: top_k(np.zeros, np.array([0]), seen, 0, tie_order(4, 0)), "k must be 1 or more"),
         (lambda seen: top_k(np.zeros, np.array([0]), seen, 1, tie_order(2, 0)), "seen items must lie in"),
+        (lambda seen: top_k(np.zeros, np.array([0]), seen, 1, np.array([0, 1, 1, 3])), "every item once"),
         (lambda seen: top_k(np.zeros, np.array([-1]), seen, 1, tie_order(4, 0)), "users must lie in"),
         (lambda _: Seen.from_pairs(SINGLE, np.array([2**31]), 2), "items must lie in"),
     ],

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import sys
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
@@ -49,6 +50,12 @@ COMPOSED = 32
 """Times as many losses after composition; fewer where more than eight kinds of events are composed."""
 MOST_COMPOSED = 10**7
 """Releases, beyond which rounding and time speak against privacy loss distributions."""
+MOST_KINDS = 100
+"""Kinds of events whose privacy loss distributions are composed."""
+FEW_KINDS = 32
+"""Of more, so many are made, since each takes its own: discretisation is finer, the fewer there are."""
+DISTINCT = 1000
+"""Kinds of events whose Rényi divergences are composed."""
 LARGEST_SENSITIVITY = 2**20
 """Of discrete Laplace noise, whose losses are counted one by one up to there, over all kinds of events; beyond, its
 budget alone counts."""
@@ -103,7 +110,7 @@ def _account(events: Sequence[Event], delta: float, points: int) -> Spent:
         return Spent(None, delta, "no release was recorded, so nothing can be accounted")
     if reason := next(filter(None, map(_refusal, events)), ""):
         return Spent(None, delta, reason)
-    events = _merged(events)
+    events = _distinct(_merged(events), DISTINCT)
     pure = [event for event in events if not event.kind.endswith("gaussian")]
     gaussian = [event for event in events if event.kind.endswith("gaussian")]
     basic = _sum(pure)
@@ -113,10 +120,12 @@ def _account(events: Sequence[Event], delta: float, points: int) -> Spent:
         return _spent_epsilon(basic, delta)
     epsilon = basic + (_gaussian_epsilon(_joint_multiplier(gaussian), delta) if gaussian else 0.0)
     # What sampling gains is left out where a single release costs so much that it gains next to nothing.
+    multipliers = sorted({event.parameters["noise_multiplier"] for event in gaussian}, reverse=True)
+    cheap = set(multipliers[: bisect_left(multipliers, LARGE, key=lambda value: _gaussian_epsilon(value, delta))])
     sampled, normal = list[Event](), list[Event]()
     for event in gaussian:
-        costs = _gaussian_epsilon(event.parameters["noise_multiplier"], delta)
-        (sampled if event.kind == "sampled-gaussian" and costs < LARGE else normal).append(event)
+        gains = event.kind == "sampled-gaussian" and event.parameters["noise_multiplier"] in cheap
+        (sampled if gains else normal).append(event)
     multiplier = _joint_multiplier(normal) if normal else None
     # Pure budgets that are large are added: privacy loss distributions would gain little on them, and at great cost.
     large = _sum([event for event in pure if _pure_epsilon(event) >= LARGE])
@@ -188,6 +197,32 @@ def _merged(events: Sequence[Event]) -> list[Event]:
     for event in events:
         counts[event.kind, tuple(sorted(event.parameters.items()))] += event.count
     return [Event(kind=kind, parameters=dict(known), count=count) for (kind, known), count in counts.items()]
+
+
+def _distinct(events: list[Event], most: int) -> list[Event]:
+    """At most so many kinds, where sampled Gaussians are the reason for more: with less noise, of larger samples."""
+    step = 1e-3
+    while len(events) > most and step < 1:
+        sampled = [event for event in events if event.kind == "sampled-gaussian"]
+        coarser = [
+            Event(
+                kind=event.kind,
+                parameters={
+                    "noise_multiplier": _rounded_down(event.parameters["noise_multiplier"], step),
+                    "sampling_probability": 1 / _rounded_down(1 / event.parameters["sampling_probability"], step),
+                },
+                count=event.count,
+            )
+            for event in sampled
+        ]
+        events = [event for event in events if event.kind != "sampled-gaussian"] + _merged(coarser)
+        step *= 2
+    return events
+
+
+def _rounded_down(value: float, step: float) -> float:
+    """To a power of 1 + step; 1 and more stay at least 1."""
+    return min(value, (1 + step) ** math.floor(math.log(value) / math.log1p(step)))
 
 
 def _sum(events: Sequence[Event]) -> float:
@@ -288,12 +323,15 @@ def _compose(events: Sequence[Event], noise_multiplier: float | None, delta: flo
     """
     from dp_accounting.pld import privacy_loss_distribution as pld
 
+    events = events if len(events) <= MOST_KINDS else _distinct(list(events), FEW_KINDS)
     releases = sum(event.count for event in events) + len(events)
     error = FFT_ERROR * releases
     asked = delta if error < 1e-5 * delta else delta - error
+    if error > delta / 100 or releases > MOST_COMPOSED or len(events) > MOST_KINDS:
+        return math.inf
     reach = math.fsum(map(_reach, events)) + (_gaussian_reach(noise_multiplier) if noise_multiplier else 0.0)
     width = 8 * reach + math.fsum(map(_width, events))
-    if error > delta / 100 or releases > MOST_COMPOSED or width > 1e5 or len(events) > 100:
+    if width > 1e5:
         return math.inf
     coarser = max(reach, width * max(len(events) / 8, 1) / COMPOSED) / FINEST / points
     interval = FINEST * 2 ** max(0, math.ceil(math.log2(coarser)))
