@@ -126,14 +126,14 @@ def _reasons(stage: Any) -> tuple[str, ...]:
     deps = [] if stage.frozen else stage.deps
     of_parameters = [dep for dep in deps if hasattr(dep, "params")]
     code = [dep for dep in of_parameters if Path(dep.def_path).name == CODE_FILE]
-    names = dict.fromkeys(name for dep in of_parameters if dep not in code for name in _differing_parameters(dep))
+    names = dict.fromkeys(name for dep in of_parameters if dep not in code for name in differing_parameters(dep))
     read = [change for dep in deps if dep not in of_parameters for change in dep.status().items()]
     written = [change for out in stage.outs for change in out.status().items()]
     lost = {how for _, how in written} & LOST
     files = [f"{path} {'is new' if how == 'new' else 'changed'}" for path, how in (*read, *written) if how not in LOST]
     what = "code or the user's own file" if name_of(stage).startswith("download@") else "code"
     phrases = {
-        f"{what} changed": any(map(_differing_parameters, code)),
+        f"{what} changed": any(map(differing_parameters, code)),
         "outputs missing": lost,
         "always changed": stage.is_callback or stage.always_changed,
         "command changed": stage.changed_stage(),
@@ -146,7 +146,7 @@ def _reasons(stage: Any) -> tuple[str, ...]:
     return (FIRST,) if reasons and (nowhere or not any(out.hash_info for out in stage.outs)) else reasons
 
 
-def _differing_parameters(dep: Any) -> list[str]:
+def differing_parameters(dep: Any) -> list[str]:
     """Names of the parameters below the keys of a file that differ from those of the last run.
 
     DVC itself reads the file again for every stage, and visits all that it holds for every key.

@@ -10,32 +10,41 @@ from typing import Any
 
 import pytest
 import yaml
+from dvc.cli import main as dvc
 
+from flows import plan, stale
+from flows.dvc import name_of, open_project, parameters
+from flows.stale import Reason
 from tasks.config.params import load
 from tasks.errors import ConfigurationError, DataError
-from tasks.stages import code, dvc_files, stale
-from tasks.stages.stale import Reason
-from tests import parameters
+from tasks.stages import code, dvc_files
+from tests import parameters as files
 
 EXCUSE = Reason(since=date(2026, 11, 22), reason="made up")
 
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo alone, as if everything had run: made-up locks without hashes."""
+    """The demo alone, as if everything had run: made-up locks."""
     folder = tmp_path_factory.mktemp("template")
-    parameters.write(parameters.read("demo"), folder)
+    files.write(files.read("demo"), folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        params = load()
-        dvc_files.write(params)
+        dvc(["init", "-q", "--no-scm"])
+        dvc_files.write(load())
         code.main()
         locks: dict[Path, dict[str, Any]] = {}
-        for step in stale.steps(params):
-            files = {path: stale._read(Path(path)) for path in step.params}
-            values = {path: {key: stale._value(files[path], key) for key in keys} for path, keys in step.params.items()}
-            entry = {"cmd": step.command, "deps": [{"path": path} for path in step.deps], "params": values}
-            locks.setdefault(Path(step.file).with_suffix(".lock"), {})[step.name] = entry
+        with open_project() as project:
+            for stage in project.stages.values():
+                entry: dict[str, Any] = {"cmd": stage.cmd, "deps": [], "params": {}}
+                for dep in stage.deps:
+                    if hasattr(dep, "params"):
+                        content = parameters(dep.fs_path)
+                        entry["params"][dep.def_path] = {key: plan._value(content, key) for key in dep.params}
+                    else:
+                        entry["deps"].append({"path": dep.def_path, "md5": "0" * 32})
+                entry["outs"] = [{"path": out.def_path, "md5": "0" * 32} for out in stage.outs]
+                locks.setdefault(Path(stage.path).with_suffix(".lock"), {})[name_of(stage)] = entry
         for lock, stages in locks.items():
             lock.write_text(yaml.safe_dump({"schema": "2.0", "stages": stages}))
         Path(".ci").mkdir()
@@ -45,6 +54,16 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _inside(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(shutil.copytree(template, tmp_path / "project"))
+
+
+def stages() -> dict[str, str]:
+    with open_project() as project:
+        return stale.stale_stages(project)
+
+
+def problems(*excused: str) -> list[str]:
+    with open_project() as project:
+        return stale.problems(project, dict.fromkeys(excused, EXCUSE))
 
 
 def change(file: str, *keys: str, value: Any) -> None:
@@ -68,24 +87,24 @@ def reported() -> str:
 
 def test_a_changed_parameter_makes_what_reads_it_stale() -> None:
     stale.main()
-    before = stale.stale_stages(load())  # of data that lead to no suite with results of this code
+    before = stages()  # of data that lead to no suite with results of this code
     change("params.yaml", "processed", "demo", "options", "test_share", value=0.25)
     change("suites/demo/params.yaml", "evaluation", "seed", value=4711)
-    differences = {name: why for name, why in stale.stale_stages(load()).items() if name not in before}
-    assert differences["preprocess@demo"] == "processed.demo changed"
-    assert differences["train@demo-bpr"] == "evaluation changed"
+    differences = {name: why for name, why in stages().items() if name not in before}
+    assert differences["preprocess@demo"] == "test_share changed"
+    assert differences["train@demo-bpr"] == "seed changed"
     assert {name.partition("@")[0] for name in differences} == {"preprocess", "train", "check-metrics", "collect"}
     assert reported().startswith(
-        f"demo: {len(differences)} stages are stale, such as check-metrics@demo (evaluation changed)"
+        f"demo: {len(differences)} stages are stale, such as check-metrics@demo (seed changed)"
     )
 
 
 def test_what_is_excused_passes_and_an_excuse_without_need_does_not() -> None:
     change("params.yaml", "processed", "demo", "options", "test_share", value=0.25)
-    assert reported().startswith("demo: 1 stages are stale, such as preprocess@demo (processed.demo changed)")
+    assert reported().startswith("demo: 1 stages are stale, such as preprocess@demo (test_share changed)")
     for name in ("demo", "preprocess@demo"):
-        assert stale.problems(load(), {name: EXCUSE}) == []
-    (unneeded,) = stale.problems(load(), {"demo": EXCUSE, "train@demo-bpr": EXCUSE})
+        assert problems(name) == []
+    (unneeded,) = problems("demo", "train@demo-bpr")
     assert unneeded == ".ci/stale.yaml: train@demo-bpr is not stale; take it off the list"
     excuse({"demo": {"since": "2026-11-22", "reason": "the next release runs it again"}})
     stale.main()
@@ -105,18 +124,18 @@ def test_an_excuse_has_a_date_and_a_reason(entry: dict[str, str], message: str) 
 
 
 def test_data_that_lead_to_no_suite_may_be_stale() -> None:
-    before = stale.stale_stages(load())
+    before = stages()
     lock = yaml.safe_load(Path("data/dvc.lock").read_text())
     lock["stages"]["download@ml-100k"]["cmd"] = "something else"
     del lock["stages"]["convert@ml-1m"]
     Path("data/dvc.lock").write_text(yaml.safe_dump(lock))
     changed = {"download@ml-100k": "its command changed", "convert@ml-1m": "never run"}
     assert not changed.keys() & before.keys()
-    assert stale.stale_stages(load()) == before | changed
+    assert stages() == before | changed
     stale.main()
     del lock["stages"]["download@demo"]["params"]["data/code.json"]
     Path("data/dvc.lock").write_text(yaml.safe_dump(lock))
-    assert "download@demo (download.demo changed)" in reported()
+    assert "download@demo (demo changed)" in reported()
 
 
 def test_fingerprints_that_are_not_the_codes_are_refused() -> None:
