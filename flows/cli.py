@@ -33,7 +33,6 @@ Wait = Annotated[bool, typer.Option("--wait", help="Wait for another run in this
 
 
 app.add_typer(audit.app, name="audit", rich_help_panel=AUDIT)
-app.command("card", rich_help_panel=REPRODUCE)(release.card)
 app.add_typer(release.app, name="release", rich_help_panel=OWN)
 app.add_typer(data.app, name="data", rich_help_panel=OWN)
 
@@ -158,10 +157,10 @@ def run(
                 regenerate(suite, jobs, wait, force, cluster=cluster, store=store, insecure_cluster=insecure_cluster)
             else:
                 show_up_to_date(todo)
-        from flows.tables import show_headline
+        from flows.results import report, show_headline
 
         show_headline(suite)
-        print(f"report: {_report(suite)}")
+        print(f"report: {report(suite)}")
 
 
 @app.command(rich_help_panel=MAINTENANCE)
@@ -182,8 +181,8 @@ def scrub() -> None:
     print("every output and every object of the cache is what its hash says")
 
 
-@app.command(rich_help_panel=REPRODUCE)
-def report(
+@app.command("report", rich_help_panel=REPRODUCE)
+def draw_report(
     suite: Suite,
     open_it: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
 ) -> None:
@@ -191,7 +190,9 @@ def report(
 
     Nothing is computed: what is shown are the results as they lie there, on a fresh clone the committed ones.
     """
-    path = _draw_report(suite)
+    from flows.results import report
+
+    path = report(suite, drawn=True)
     print(path)
     if open_it:
         typer.launch(path.resolve().as_uri())
@@ -270,10 +271,21 @@ def audit_mechanisms(
 @app.command(rich_help_panel=REPRODUCE)
 def composed() -> None:
     """What all releases of all suites on a data set spend together; a page composes those of its own suite alone."""
-    from flows import tables
-    from tasks.stages.composed import compose
+    from flows.results import show_composed
 
-    tables.show_composed(compose())
+    show_composed()
+
+
+@app.command(rich_help_panel=REPRODUCE)
+def card(
+    suite: Suite,
+    system: Annotated[str, typer.Argument(help="A private system of it, e.g. demo-dp-popularity.", show_default=False)],
+    form: Annotated[str, typer.Option("--format", help="opendp or cyclonedx.")] = "opendp",
+) -> None:
+    """Print the privacy card of a suite's system as a record of OpenDP's registry, or as CycloneDX."""
+    from flows.results import export
+
+    print(export(suite, system, form), end="")
 
 
 @app.command(rich_help_panel=REPRODUCE)
@@ -283,10 +295,9 @@ def coverage() -> None:
     Each printed number counts once: as real, of a part of the real data, of a synthetic replica, or as none. Nothing is
     computed: what counts are the results in data/results/, on a fresh clone the committed ones.
     """
-    from flows import tables
-    from tasks.stages.coverage import committed
+    from flows.results import show_coverage
 
-    tables.show_coverage(committed())
+    show_coverage()
 
 
 @app.command(rich_help_panel=REPRODUCE)
@@ -375,25 +386,6 @@ def _in_project(path: Path) -> Path:
     """A path as params.yaml has it: from the project's root, or absolute."""
     path = path.resolve()
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-
-
-def _report(suite: str) -> Path:
-    from tasks.stages.common import REPORTS
-
-    path = REPORTS / suite / "index.html"
-    if not path.is_file():
-        raise DataError(f"{path}: no such report; write it with `dprec run {suite}`")
-    return path
-
-
-def _draw_report(suite: str) -> Path:
-    """The report of a suite, drawn from its results; a page of somebody's own pipeline as it is."""
-    from tasks.stages.common import REPORTS
-    from tasks.stages.report import collected, draw
-
-    if suite in collected() or not (REPORTS / suite).is_dir():
-        draw(suite)
-    return _report(suite)
 
 
 if __name__ == "__main__":

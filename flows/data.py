@@ -8,8 +8,18 @@ from typing import Annotated
 import typer
 
 from tasks.errors import DataError
-from tasks.stages.data_states import STATES
 
+STATES = {
+    "present": "obtained",
+    "generated": "synthetic, made when needed",
+    "placed": "in data/placed",
+    "in the mirror": "the folder DPREC_MIRROR",
+    "in the mirror, perhaps": "DPREC_MIRROR is an address, which is not asked",
+    "downloadable": "from its official address",
+    "needs a form": "only its publisher gives it out",
+    "yours": "files you name",
+}
+"""States of `tasks.stages.data.State` -> what they mean."""
 app = typer.Typer(no_args_is_help=True, help="What data sets there are, and whether what you placed is right.")
 
 

@@ -25,7 +25,7 @@ from prefect.client.schemas.objects import State
 from prefect.futures import PrefectFuture
 from prefect.states import Completed
 
-from flows import plan, tables, warm
+from flows import plan, warm
 from flows.cluster import Cluster, Lost, Needs, connect
 from flows.cluster_units import ClusterUnits
 from flows.cost import recorded_seconds
@@ -47,11 +47,6 @@ MANY = 8
 """Stages that are worth having the large libraries loaded once for all of them."""
 RETRIED = "download"  # the only stage that reaches for something outside this machine
 RETRY_DELAYS = [2.0, 10.0]  # seconds; the stage itself has tried several times by then
-
-
-def report_path(suite: str) -> Path:
-    """Where the report of a suite lies."""
-    return REPORTS / suite / "index.html"
 
 
 @task(cache_policy=NO_CACHE, persist_result=False)
@@ -166,23 +161,22 @@ def regenerate(
         raise StageFailed("; ".join(f"{', '.join(names)} failed: {reason}" for reason, names in reasons.items()))
     show(suite)
     ran = len(todo.steps) if force else len(todo.pending)
-    return Completed(message=f"{len(todo.steps)} stages, {ran} looked at anew: {report_path(suite)}")
+    return Completed(message=f"{len(todo.steps)} stages, {ran} looked at anew: {REPORTS / suite / 'index.html'}")
 
 
 def show(suite: str) -> None:
     """Have Prefect's pages show where the report is, and the suite's headline where it has one."""
-    path = report_path(suite)
+    path = REPORTS / suite / "index.html"
     create_link_artifact(
         key=f"report-{suite}", link=link(path, REPORTS), link_text=f"Report of {suite}", description=str(path)
     )
-    from tasks.stages.report import collected, standing  # with libraries of tables
+    from flows import results  # with libraries of tables
 
-    board = standing(suite) if suite in collected() else None
-    if board is not None:
+    if (board := results.board_of(suite)) is not None:
         rows = [
             {"what": name, "system": row["system"], board.measure.label: f"{row['utility']:.3f}"}
-            | dict(zip(("accounted ε", "audited ε"), tables.budget(row), strict=True))
-            for name, row in tables.decision(board).items()
+            | dict(zip(("accounted ε", "audited ε"), results.budget(row), strict=True))
+            for name, row in results.decision(board).items()
             if row is not None
         ]
         create_table_artifact(key=f"headline-{suite}", table=rows, description=f"Headline of {suite}")

@@ -120,17 +120,6 @@ def recommend(
     print(f"{out}: {len(data.user_ids):,} lists")
 
 
-def card(
-    suite: Annotated[str, typer.Argument(help="A folder of suites/, e.g. demo.", show_default=False)],
-    system: Annotated[str, typer.Argument(help="A private system of it, e.g. demo-dp-popularity.", show_default=False)],
-    form: Annotated[str, typer.Option("--format", help="opendp or cyclonedx.")] = "opendp",
-) -> None:
-    """Print the privacy card of a suite's system as a record of OpenDP's registry, or as CycloneDX."""
-    from tasks.stages.card import export
-
-    print(export(suite, system, form), end="")
-
-
 def _model(name: str) -> str:
     if name not in MODELS:
         raise ConfigurationError(f"--model {name}: is none of {', '.join(MODELS)}")

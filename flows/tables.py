@@ -1,10 +1,9 @@
-"""The tables that commands print on the terminal: plans, audits, answers, and what suites spend together."""
+"""The tables that commands print on the terminal: of plans and of audits."""
 
 from __future__ import annotations
 
-import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -13,20 +12,15 @@ from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedC
 from rich.table import Column, Table
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from flows.plan import Plan
-    from tasks.results.standings import Board
-    from tasks.stages.composed import Composed
 
-HEADLINE = ("utility", "accounted ε", "audited ε")
 NUMBERS = ("claimed", "accounted", "δ", "proved", "largest provable", "half the noise", "no noise")
 
 
 def summarise(plans: Sequence[Plan]) -> None:
     """A row for each plan: how much there is to do, and what is first."""
     columns = [Column("leads to", no_wrap=True), Column("to run", justify="right", no_wrap=True)]
-    table = _table("`dprec check SUITE` shows every stage", *columns, Column("first, and why", overflow="fold"))
+    table = make_table("`dprec check SUITE` shows every stage", *columns, Column("first, and why", overflow="fold"))
     for todo in plans:
         first = next(iter(todo.pending), None)
         why = escape(f"{first.name}: {first.why}") if first else "[green]up to date[/green]"
@@ -37,77 +31,11 @@ def summarise(plans: Sequence[Plan]) -> None:
 def show(todo: Plan) -> None:
     """A row for each stage: its state, and why."""
     columns = [Column("stage", no_wrap=True), Column("state", no_wrap=True), Column("why", overflow="fold")]
-    table = _table(f"{todo.target}: {len(todo.pending)} of {len(todo.steps)} stages to run", *columns)
+    table = make_table(f"{todo.target}: {len(todo.pending)} of {len(todo.steps)} stages to run", *columns)
     for step in todo.steps:
         state = "[green]up to date[/green]" if step.cached else "will run" if step.reasons else "may run"
         table.add_row(step.name, state, "" if step.cached else escape(step.why))
     print_table(table)
-
-
-def show_composed(composed: Iterable[Composed]) -> None:
-    """A row for each unit of each data set, and what is in no sum; see `tasks.stages.composed`."""
-    from tasks.pages import terms
-
-    english, clear = terms.english(), list[str]()
-    numbers = [Column(name, justify="right") for name in ("releases", "without a bound", "largest ε", "ε together")]
-    about = [Column(name) for name in ("data set", "suites", "network", "unit", "observer")]
-    title = "ε of all settings and seeds of all suites on a data set, composed; conditional on preprocessing and splits"
-    table = _table(title, *about, *numbers, Column("δ", justify="right"), Column("conditional on"))
-    for of in composed:
-        for group in of.together:
-            names = (of.source, ", ".join(of.suites), group.network)
-            words = (english["units"][group.unit], english["observers"][group.observer])
-            counts = (str(group.releases), str(len(group.left_out)), f"{group.largest:.4g}")
-            total = ("∞" if group.epsilon is None else f"{group.epsilon:.4g}", f"{group.delta:.3g}")
-            table.add_row(*names, *words, *counts, *total, ", ".join(terms.conditions(group.given)))
-        trials = [f"{count} tuning trials of {suite}" for suite, count in of.trials.items() if count]
-        clear.append(f"{of.source}: released without noise, in no sum: {', '.join([*of.open, *trials]) or 'nothing'}")
-    print_table(table, 200)
-    print("\n".join(clear))
-
-
-def show_coverage(coverage: pl.DataFrame) -> None:
-    """A row for each printed table of each data set, and the total."""
-    *names, _, _, _, _, _, _ = columns = coverage.columns
-    aligned = [Column(name, justify="left" if name in names else "right") for name in columns]
-    table = _table("numbers that papers print, by the best data that each was measured on", *aligned)
-    for row in coverage.iter_rows():
-        table.add_row(*map(str, row))
-    table.add_section()
-    totals = coverage.select(columns[len(names) :]).sum().row(0)
-    table.add_row("all papers", *[""] * (len(names) - 1), *map(str, totals), style="bold")
-    print_table(table)
-
-
-def show_headline(suite: str) -> None:
-    """The decision of a suite, with which `dprec run` ends; nothing for a pipeline without results."""
-    from tasks.stages.report import collected, standing
-
-    board = standing(suite) if suite in collected() else None
-    if board is None:
-        return
-    numbers = [Column(name, justify="right", no_wrap=True) for name in HEADLINE]
-    table = _table(f"{suite}: {board.measure.label}", Column("what"), Column("system"), *numbers)
-    for name, row in decision(board).items():
-        cells = ["–"] * 4 if row is None else [row["system"], f"{row['utility']:.3f}", *budget(row)]
-        table.add_row(name, *map(escape, cells))
-    print_table(table)
-
-
-def decision(board: Board) -> dict[str, dict[str, Any] | None]:
-    """Who is shown at the end of a run, by what it is: rows of a leaderboard."""
-    return {
-        "best private at user-level ε ≤ 1": board.best("user", 1.0),
-        "noisy popularity": board.noisy,
-        "ceiling, without privacy": board.ceiling,
-    }
-
-
-def budget(row: Mapping[str, Any]) -> tuple[str, str]:
-    """What a system spends at its level, accounted and audited, as texts."""
-    accounted, audited = row["accounted"], row["audited"]
-    spent = "–" if accounted is None else "∞" if math.isinf(accounted) else f"{row['level']}-level {accounted:.4g}"
-    return spent, "–" if audited is None else f"≥ {audited:.3g}"
 
 
 def show_audits(records: Iterable[dict[str, Any]], total: int) -> bool:
@@ -125,7 +53,7 @@ def show_audits(records: Iterable[dict[str, Any]], total: int) -> bool:
             bar.update(task, advance=1, description=f"audits, last {record['audit']}")
     title = "ε: proved is a lower bound; the last two are proved by the same audit of the same system with less noise"
     numbers = [Column(name, justify="right") for name in NUMBERS]
-    table = _table(title, Column("system", no_wrap=True), *numbers, Column("verdict"))
+    table = make_table(title, Column("system", no_wrap=True), *numbers, Column("verdict"))
     keys = ("epsilon_claimed", "epsilon_accounted", "delta", "audited_epsilon", "provable")
     for record in sorted(ended, key=lambda record: str(record["audit"])):
         values = [*(record[key] for key in keys), *(record["controls"].get(control) for control in ("half", "none"))]
@@ -143,7 +71,8 @@ def _verdict(record: dict[str, Any]) -> str:
     return str(record["verdict"])
 
 
-def _table(title: str, *columns: Column) -> Table:
+def make_table(title: str, *columns: Column) -> Table:
+    """A table with its title on the left."""
     return Table(*columns, title=title, title_justify="left")
 
 

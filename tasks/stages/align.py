@@ -2,7 +2,7 @@
 
 Writes data/aligned/<name>/<setting>/seed-<S>/anchors.parquet (who is whom, as the way named in the suite's params.yaml
 finds it; systems that learn from both networks read it) and data/runs/<suite>/alignments/<name>/: metrics.parquet (what
-every way is worth, judged on anchors that none is given), history.json (how maps were found) and inputs.json. Every
+each way is worth, judged on anchors that none is given), history.json (how maps were found) and inputs.json. Every
 seed has one adversarial start of its own, good or bad. Finished settings and seeds, and every epoch of an adversarial
 start, are kept under data/checkpoints/aligned/.
 """
@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -24,8 +22,7 @@ from safetensors.torch import load_file, save_file
 from tasks import contracts
 from tasks.attacks.embeddings.anchors import chance_records, evaluate
 from tasks.config.messages import options
-from tasks.config.networks import Alignment
-from tasks.config.params import Params, entry, load, own_file
+from tasks.config.params import entry, load, own_file
 from tasks.errors import DataError
 from tasks.evaluation.alignment import AlignmentResult, Anchors
 from tasks.models.alignment.adversarial import AdversarialStart
@@ -37,10 +34,8 @@ from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
 from tasks.stages.common import CHECKPOINTS, RUNS, atomic_write, read_json, require_inputs, write_json
 from tasks.stages.network_files import ALIGNED
-from tasks.stages.runs import Progress
 from tasks.stages.screen import Screen
 
-KEPT = CHECKPOINTS / "aligned"
 STREAM, STREAM_OF_CYCLE = 0xA119, 0xC7C1E
 """Of either start's randomness: the embeddings' own seeds its generator with the seed alone."""
 
@@ -52,108 +47,126 @@ class Unit(runs.SeedUnit):
     inputs: Inputs
 
 
-def work(name: str) -> runs.Work[Unit]:
+class Alignments:
     """What aligning entry `name` of `aligned` consists of.
 
     Raises:
         ConfigurationError: params.yaml has no such name, or asks for what cannot be done.
         DataError: an input is missing, did not pass its check, or is not what its contract says.
     """
-    torch.set_num_threads(1)
-    params = load()
-    pair = entry("aligned", name, params.aligned)
-    inputs = locate(pair, params)
-    config = options(AlignmentConfig, pair.config, f"aligned.{name}.config", own_file(pair.suite))
-    checks = require_inputs(pair.data, pair.of, pair.suite)
-    units = plan(name, pair, inputs, fingerprint("align", name, params))
-    return runs.Work(
-        title=f"align {name}",
-        units=units,
-        run=lambda unit, place, screen: complete(unit, pair, config, place, screen),
-        assemble=lambda: assemble(name, pair, params, units, checks),
-        kept=KEPT / name,
-    )
 
+    def __init__(self, name: str) -> None:
+        params = load()
+        self.name, self.pair = name, entry("aligned", name, params.aligned)
+        inputs = locate(self.pair, params)
+        file = own_file(self.pair.suite)
+        self.config = options(AlignmentConfig, self.pair.config, f"aligned.{name}.config", file)
+        self.checks = require_inputs(self.pair.data, self.pair.of, self.pair.suite)
+        embeddings = self.pair.embeddings
+        self.model = "attributes" if embeddings is None else params.embeddings[embeddings].model
+        self.kept, self.units = CHECKPOINTS / "aligned" / name, list[Unit]()
+        decided, code = self.pair.model_dump(mode="json", exclude={"seeds"}), fingerprint("align", name, params)
+        for (setting, seed), read in inputs.items():
+            label = f"{setting}-seed-{seed}"
+            folder = runs.folder_of(self.kept, label, decided, seed, read.digest, code)
+            self.units.append(Unit(label, folder, setting, seed, read))
 
-def plan(name: str, pair: Alignment, inputs: dict[tuple[str, int], Inputs], code: str) -> list[Unit]:
-    """Every setting and seed of an entry.
+    def run(self, unit: Unit, folder: Path, screen: Screen) -> None:
+        """Align one setting and seed in all ways, judge it, and write the results into `folder`."""
+        anchors, sizes = unit.inputs.anchors(self.pair), unit.inputs.sizes
+        alignments = self._attempts(unit, anchors, screen)
+        pairs = anchors.known if self.pair.anchors == "truth" else alignments[self.pair.anchors].pairs
+        rows = chance_records(self.pair.k, sizes[1])
+        for name, alignment in alignments.items():
+            rows += evaluate(name, alignment, anchors, sizes, self.pair.k, unit.seed)
+        table = pl.DataFrame(pairs, schema={"source": pl.Int32, "target": pl.Int32}).sort("source")
+        contracts.write(table, folder / "anchors.parquet", contracts.ANCHORS)
+        write_json(folder / "metrics.json", rows)
+        write_json(folder / "history.json", {name: alignment.history for name, alignment in alignments.items()})
 
-    Raises:
-        DataError: an input is missing.
-    """
-    decided, units = pair.model_dump(mode="json", exclude={"seeds"}), []
-    for (setting, seed), read in inputs.items():
-        label = f"{setting}-seed-{seed}"
-        folder = runs.folder_of(KEPT / name, label, decided, seed, read.digest, code)
-        units.append(Unit(label, folder, setting, seed, read))
-    return units
-
-
-def complete(unit: Unit, pair: Alignment, config: AlignmentConfig, place: Path, screen: Screen) -> None:
-    """Align one setting and seed in every way, judge it, and write the results below `place`."""
-    anchors = unit.inputs.anchors(pair)
-    alignments = attempts(unit, pair, config, anchors, screen)
-    pairs = anchors.known if pair.anchors == "truth" else alignments[pair.anchors].pairs
-    sizes = unit.inputs.sizes
-    rows = chance_records(pair.k, sizes[1])
-    for way, alignment in alignments.items():
-        rows += evaluate(way, alignment, anchors, sizes, pair.k, unit.seed)
-    table = pl.DataFrame(pairs, schema={"source": pl.Int32, "target": pl.Int32}).sort("source")
-    contracts.write(table, place / "anchors.parquet", contracts.ANCHORS)
-    write_json(place / "metrics.json", rows)
-    write_json(place / "history.json", {way: alignment.history for way, alignment in alignments.items()})
-
-
-def attempts(
-    unit: Unit, pair: Alignment, config: AlignmentConfig, anchors: Anchors, screen: Screen
-) -> dict[str, AlignmentResult]:
-    """What every way finds: by its name. Of the anchors they are given none that judges."""
-    alignments: dict[str, AlignmentResult] = {}
-    if {"attributes", "attribute-start"} & set(pair.ways):
-        by = by_attributes(*unit.inputs.read_attributes(), config.tie_seed)
-        if "attributes" in pair.ways:
-            alignments["attributes"] = by
-    if not set(pair.all_ways) - {"attributes"}:
-        screen.skip()
+    def _attempts(self, unit: Unit, anchors: Anchors, screen: Screen) -> dict[str, AlignmentResult]:
+        """What each way finds, by its name. Of the anchors they are given none that judges."""
+        alignments: dict[str, AlignmentResult] = {}
+        if {"attributes", "attribute-start"} & set(self.pair.ways):
+            by = by_attributes(*unit.inputs.read_attributes(), self.config.tie_seed)
+            if "attributes" in self.pair.ways:
+                alignments["attributes"] = by
+        if not {"adversarial", "cycle"} & set(self.pair.ways):
+            screen.skip()
+        if not set(self.pair.all_ways) - {"attributes"}:
+            return alignments
+        source, target = unit.inputs.read_vectors()
+        aligner = Aligner(self.config, source, target)
+        if "adversarial" in self.pair.ways:
+            start = run(aligner.start(np.random.default_rng([unit.seed, STREAM])), unit.label, unit.progress, screen)
+            alignments["adversarial"] = from_start(aligner, source, target, start)
+        if "cycle" in self.pair.ways:
+            rng = np.random.default_rng([unit.seed, STREAM_OF_CYCLE])
+            coded = aligner.coded(source, target, rng)
+            start = run(coded.cycle_start(rng), f"{unit.label}, cycle", unit.progress / "cycle", screen)
+            alignments["cycle"] = from_start(coded, source, target, start)
+        if "attribute-start" in self.pair.ways:
+            alignments["attribute-start"] = from_attributes(aligner, source, target, by)
+        for name, share in self.pair.shares.items():
+            alignments[name] = from_anchors(aligner, source, target, anchors.known_share(share))
         return alignments
-    source, target = unit.inputs.read_vectors()
-    aligner = Aligner(config, source, target)
-    if not {"adversarial", "cycle"} & set(pair.ways):
-        screen.skip()
-    if "adversarial" in pair.ways:
-        start = run(aligner.start(np.random.default_rng([unit.seed, STREAM])), unit.label, unit.progress, screen)
-        alignments["adversarial"] = from_start(aligner, source, target, start)
-    if "cycle" in pair.ways:
-        rng = np.random.default_rng([unit.seed, STREAM_OF_CYCLE])
-        coded = aligner.coded(source, target, rng)
-        start = run(coded.cycle_start(rng), f"{unit.label}, cycle", unit.progress / "cycle", screen)
-        alignments["cycle"] = from_start(coded, source, target, start)
-    if "attribute-start" in pair.ways:
-        alignments["attribute-start"] = from_attributes(aligner, source, target, by)
-    for way, share in pair.shares.items():
-        alignments[way] = from_anchors(aligner, source, target, anchors.known_share(share))
-    return alignments
+
+    def assemble(self) -> None:
+        """Put the finished units together as the stage's output."""
+        with atomic_write(ALIGNED / self.name) as folder:
+            for unit in self.units:
+                target = folder / unit.setting / f"seed-{unit.seed}"
+                target.mkdir(parents=True)
+                shutil.copy(unit.done / "anchors.parquet", target)
+        with atomic_write(RUNS / self.pair.suite / "alignments" / self.name) as folder:
+            folder.mkdir()
+            rows = runs.read_records(self.units, "metrics.json")
+            runs.write_metrics(rows, folder, self.pair.suite, self.name, self.pair.data, self.model)
+            write_json(folder / "history.json", runs.by_setting(self.units, "history.json"))
+            anchors = self.units[0].inputs.anchors(self.pair)
+            counts = {
+                "true": len(anchors.true),
+                "judging": len(anchors.test),
+                "known": len(anchors.known),
+                "left_out": len(anchors.true) - anchors.n_usable,  # because a user is in several
+            }
+            runs.write_inputs(folder, self.pair.data, self.checks, anchors=counts)
 
 
-def run(start: AdversarialStart, label: str, place: Path, screen: Screen) -> AdversarialStart:
-    """The start after all of its epochs; those that were finished in `place` are not run again."""
+def run(start: AdversarialStart, label: str, folder: Path, screen: Screen) -> AdversarialStart:
+    """The start after all of its epochs; those that were finished in `folder` are not run again."""
     screen.begin(label, start.config.epochs)
-    progress = Progress(place)
+    progress, before = runs.Progress(folder), time.monotonic()
     resume(start, progress)
-    return start.train(after_epoch(progress, screen))
+
+    def after_epoch(start: AdversarialStart) -> bool:
+        """Keep the state, and show it."""
+        nonlocal before
+        tensors, state = start.state()
+        state |= {name: finite_or_none(state[name]) for name in ("criteria", "losses")}
+        with progress.write() as place:
+            save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, place / "state.safetensors")
+            write_json(place / "state.json", state)
+        done, now = len(start.criteria), time.monotonic()
+        left = (start.config.epochs - done) * (now - before)
+        screen.epoch(done, start.losses[-1], f"criterion {start.criteria[-1]:.4f}", left)
+        before = now
+        return True
+
+    return start.train(after_epoch)
 
 
-def resume(start: AdversarialStart, progress: Progress) -> None:
+def resume(start: AdversarialStart, progress: runs.Progress) -> None:
     """Go on from the last state that can be used, if there is one."""
 
-    def read(state: Path) -> None:
-        tensors, rest, fresh = load_file(state / "state.safetensors"), read_json(state / "state.json"), start.state()
+    def read(folder: Path) -> None:
+        tensors, state, fresh = load_file(folder / "state.safetensors"), read_json(folder / "state.json"), start.state()
         for name, diverged in (("criteria", -np.inf), ("losses", np.nan)):
-            rest[name] = [diverged if value is None else float(value) for value in rest[name]]
-        if not len(rest["criteria"]) == len(rest["losses"]) > 0:
+            state[name] = [diverged if value is None else float(value) for value in state[name]]
+        if not len(state["criteria"]) == len(state["losses"]) > 0:
             raise DataError("its criteria are of other epochs than its losses")
         try:
-            start.load_state(tensors, rest)
+            start.load_state(tensors, state)
         except Exception:
             start.load_state(*fresh)
             raise
@@ -161,47 +174,11 @@ def resume(start: AdversarialStart, progress: Progress) -> None:
     progress.restore(read)
 
 
-def after_epoch(progress: Progress, screen: Screen) -> Callable[[AdversarialStart], bool]:
-    """What is done after every epoch of an adversarial start: its state is kept, and it is shown."""
-    before = time.monotonic()
-
-    def keep(start: AdversarialStart) -> bool:
-        nonlocal before
-        tensors, rest = start.state()
-        rest |= {name: finite_or_none(rest[name]) for name in ("criteria", "losses")}
-        with progress.write() as place:
-            save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, place / "state.safetensors")
-            write_json(place / "state.json", rest)
-        done, now = len(start.criteria), time.monotonic()
-        left = (start.config.epochs - done) * (now - before)
-        screen.epoch(done, start.losses[-1], f"criterion {start.criteria[-1]:.4f}", left)
-        before = now
-        return True
-
-    return keep
-
-
-def assemble(name: str, pair: Alignment, params: Params, units: list[Unit], checks: list[dict[str, Any]]) -> None:
-    """Put the finished units together as the stage's output."""
-    with atomic_write(ALIGNED / name) as place:
-        place.mkdir()
-        for unit in units:
-            folder = place / unit.setting / f"seed-{unit.seed}"
-            folder.mkdir(parents=True)
-            shutil.copy(unit.done / "anchors.parquet", folder)
-    with atomic_write(RUNS / pair.suite / "alignments" / name) as place:
-        place.mkdir()
-        model = "attributes" if pair.embeddings is None else params.embeddings[pair.embeddings].model
-        runs.write_metrics(runs.read_records(units, "metrics.json"), place, pair.suite, name, pair.data, model)
-        write_json(place / "history.json", runs.by_setting(units, "history.json"))
-        anchors = units[0].inputs.anchors(pair)
-        counts = {
-            "true": len(anchors.true),
-            "judging": len(anchors.test),
-            "known": len(anchors.known),
-            "left_out": len(anchors.true) - anchors.n_usable,  # because a user is in several
-        }
-        runs.write_inputs(place, pair.data, checks, anchors=counts)
+def work(name: str) -> runs.Work[Unit]:
+    """What aligning entry `name` of `aligned` consists of."""
+    torch.set_num_threads(1)
+    job = Alignments(name)
+    return runs.Work(f"align {name}", job.units, job.run, job.assemble, kept=job.kept)
 
 
 main = runs.stage(work)

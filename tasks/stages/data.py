@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 import yaml
@@ -27,8 +27,11 @@ from tasks.quality.rules import Table
 from tasks.raw import RawTables, read_raw
 from tasks.stages.common import CHECKPOINTS, RAW, remove
 from tasks.stages.convert import own_files_named
-from tasks.stages.data_states import State
 from tasks.stages.download import describe, places
+
+State = Literal[
+    "present", "generated", "placed", "in the mirror", "in the mirror, perhaps", "downloadable", "needs a form", "yours"
+]
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from tasks.config.networks import NetworkEmbeddings
-from tasks.config.params import Params, entry, load
+from tasks.config.params import entry, load
 from tasks.models import model_class
-from tasks.models.user_networks.base import UserEmbedder
 from tasks.models.user_networks.word2vec import Word2VecConfig, with_word_vectors
 from tasks.stages import runs
 from tasks.stages.code import fingerprint
@@ -41,86 +39,74 @@ class Unit(runs.SeedUnit):
     """Of the network, so that two do not start from the same weights."""
 
 
-def work(name: str) -> runs.Work[Unit]:
+class Embedding:
     """What embedding the networks of `name` consists of.
 
     Raises:
         ConfigurationError: params.yaml has no such name.
         DataError: the data did not pass their check, or have no friendships.
     """
+
+    def __init__(self, name: str) -> None:
+        params = load()
+        self.name, self.options = name, entry("embeddings", name, params.embeddings)
+        self.checks = require_inputs(self.options.data, self.options.networks, self.options.suite)
+        self.source = Source.read(self.options.data, self.options.networks)
+        self.model: Any = model_class(self.options.model)
+        self.kept, self.units = CHECKPOINTS / "embeddings" / name, list[Unit]()
+        code = fingerprint("embed-networks", name, params)
+        decided = self.options.model_dump(mode="json", exclude={"seeds", "data", "networks"})
+        for setting in params.networks_settings(self.options.networks):
+            for seed in self.options.seeds:
+                for number, network in enumerate(embeddable_users(self.options.data)):
+                    tables = digest(self.source.folder(network, setting, seed))
+                    label = f"{setting}-{network}-seed-{seed}"
+                    folder = runs.folder_of(self.kept, label, decided, seed, number, tables, code)
+                    self.units.append(Unit(label, folder, setting, seed, network, number))
+
+    def run(self, unit: Unit, folder: Path, screen: Screen) -> None:
+        """Embed one network, and write the results into `folder`."""
+        data = read(self.source, unit.network, unit.setting, unit.seed, frozenset(self.options.reads))
+        rng = np.random.default_rng([unit.seed, unit.number])
+        if self.options.text is not None:
+            data = with_word_vectors(data, Word2VecConfig.model_validate(self.options.text.model_dump()), rng)
+        model = self.model(self.model.Config.model_validate(self.options.config))
+        label = f"{unit.setting} {unit.network} seed {unit.seed}"
+        history, seconds = fit(model, data, rng, unit.progress, screen, label)
+        write_vectors(folder / "users.parquet", model.embed())
+        write_json(folder / "history.json", history)
+        write_json(folder / runs.SECONDS, seconds)
+        write_json(folder / "ledger.json", [entry.model_dump(mode="json") for entry in model.ledger()])
+
+    def assemble(self) -> None:
+        """Put the finished units together as the stage's output.
+
+        What the perturbation spent is what it says now: its entries also tell of releases next to the one that was
+        read.
+        """
+        kinds = self.model.reads & frozenset(self.options.reads)
+        entries, histories = list[dict[str, Any]](), list[dict[str, Any]]()
+        with atomic_write(EMBEDDINGS / self.name) as folder:
+            folder.mkdir()
+            for unit in self.units:
+                file = embedding_file(folder, unit.setting, unit.network, unit.seed)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(unit.done / "users.parquet", file)
+                before = spent_entries(self.source, unit.network, unit.setting, unit.seed, kinds)
+                records = [entry.model_dump(mode="json") for entry in before] + read_json(unit.done / "ledger.json")
+                about = {"setting": unit.setting, "seed": unit.seed, "network": unit.network}
+                entries += [about | record for record in records]
+                histories.append(about | {"epochs": read_json(unit.done / "history.json")})
+            write_json(folder / "ledger.json", entries)
+            write_json(folder / "history.json", histories)
+            runs.write_inputs(folder, self.options.data, self.checks)
+
+
+def work(name: str) -> runs.Work[Unit]:
+    """What embedding the networks of `name` consists of."""
     torch.set_num_threads(1)
-    params = load()
-    options = entry("embeddings", name, params.embeddings)
-    checks = require_inputs(options.data, options.networks, options.suite)
-    units, source = plan(name, params), Source.read(options.data, options.networks)
-    return runs.Work(
-        title=f"embed-networks {name}",
-        units=units,
-        run=lambda unit, place, screen: complete(unit, options, source, place, screen),
-        assemble=lambda: assemble(name, options, units, checks),
-        kept=CHECKPOINTS / "embeddings" / name,
-    )
-
-
-def plan(name: str, params: Params) -> list[Unit]:
-    """Every setting, seed and network."""
-    options = params.embeddings[name]
-    source, code = Source.read(options.data, options.networks), fingerprint("embed-networks", name, params)
-    decided = options.model_dump(mode="json", exclude={"seeds", "data", "networks"})
-    units = []
-    for setting in params.networks_settings(options.networks):
-        for seed in options.seeds:
-            for number, network in enumerate(embeddable_users(options.data)):
-                tables = digest(source.folder(network, setting, seed))
-                label, kept = f"{setting}-{network}-seed-{seed}", CHECKPOINTS / "embeddings" / name
-                folder = runs.folder_of(kept, label, decided, seed, number, tables, code)
-                units.append(Unit(label, folder, setting, seed, network, number))
-    return units
-
-
-def complete(unit: Unit, options: NetworkEmbeddings, source: Source, place: Path, screen: Screen) -> None:
-    """Embed one network, and write what came out below `place`."""
-    cls = model_class(options.model)
-    assert issubclass(cls, UserEmbedder), "the types of params.yaml let no other model pass"
-    kinds = frozenset(options.reads)
-    data = read(source, unit.network, unit.setting, unit.seed, kinds)
-    rng = np.random.default_rng([unit.seed, unit.number])
-    if options.text is not None:
-        data = with_word_vectors(data, Word2VecConfig.model_validate(options.text.model_dump()), rng)
-    model = cls(cls.Config.model_validate(options.config))
-    label = f"{unit.setting} {unit.network} seed {unit.seed}"
-    history, seconds = fit(model, data, rng, unit.progress, screen, label)
-    write_vectors(place / "users.parquet", model.embed())
-    write_json(place / "history.json", history)
-    write_json(place / runs.SECONDS, seconds)
-    write_json(place / "ledger.json", [entry.model_dump(mode="json") for entry in model.ledger()])
-
-
-def assemble(name: str, options: NetworkEmbeddings, units: list[Unit], checks: list[dict[str, Any]]) -> None:
-    """Put the finished units together as the stage's output.
-
-    What the perturbation spent is what it says now: its entries also tell of releases beside the one that was read.
-    """
-    cls, source = model_class(options.model), Source.read(options.data, options.networks)
-    assert issubclass(cls, UserEmbedder), "the types of params.yaml let no other model pass"
-    kinds = cls.reads & frozenset(options.reads)
-    entries, histories = [], []
-    with atomic_write(EMBEDDINGS / name) as place:
-        place.mkdir()
-        for unit in units:
-            file = embedding_file(place, unit.setting, unit.network, unit.seed)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(unit.done / "users.parquet", file)
-            about = {"setting": unit.setting, "seed": unit.seed, "network": unit.network}
-            before = [
-                known.model_dump(mode="json")
-                for known in spent_entries(source, unit.network, unit.setting, unit.seed, kinds)
-            ]
-            entries += [about | entry for entry in [*before, *read_json(unit.done / "ledger.json")]]
-            histories.append(about | {"epochs": read_json(unit.done / "history.json")})
-        write_json(place / "ledger.json", entries)
-        write_json(place / "history.json", histories)
-        runs.write_inputs(place, options.data, checks)
+    job = Embedding(name)
+    return runs.Work(f"embed-networks {name}", job.units, job.run, job.assemble, kept=job.kept)
 
 
 main = runs.stage(work)

@@ -1,17 +1,15 @@
 """Stage `perturb`: processed data under local mechanisms, once per budget and seed.
 
-Writes data/perturbed/<name>/: ledger.json, and what the mechanism's module in `tasks.config.mechanisms` says.
+Writes data/perturbed/<name>/: ledger.json, and what the mechanism's module in `tasks.config.mechanisms` says. That has
+a function of the name of its entry, the entry, the folder of the processed data and the one to be written into, which
+returns the ledger of each release.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
-from pathlib import Path
-from typing import Any
-
 from tasks.config.mechanisms import FEATURES, NETWORKS
 from tasks.config.params import entry, load
+from tasks.config.tasks import resolve
 from tasks.errors import PrivacyError
 from tasks.stages.command import run_stage
 from tasks.stages.common import PERTURBED, PROCESSED, atomic_write, require_passed, write_json
@@ -30,20 +28,11 @@ def main(name: str) -> None:
     require_passed("processed", perturbed.data)
     with atomic_write(PERTURBED / name) as place:
         try:
-            records = mechanism(perturbed.mechanism)(name, perturbed, PROCESSED / perturbed.data, place)
+            perturb = resolve((FEATURES | NETWORKS)[perturbed.mechanism])
+            records = perturb(name, perturbed, PROCESSED / perturbed.data, place)
         except ValueError as error:
             raise PrivacyError(f"perturbed.{name}: {error}") from error
         write_json(place / "ledger.json", records)
-
-
-def mechanism(name: str) -> Callable[[str, Any, Path, Path], list[dict[str, Any]]]:
-    """What runs a mechanism (KeyError: there is no such mechanism).
-
-    It takes the name of its entry, the entry, the folder of the processed data and the one to be written into, and
-    returns the ledger of each release.
-    """
-    module, _, attribute = (FEATURES | NETWORKS)[name].partition(":")
-    return getattr(import_module(module), attribute)
 
 
 if __name__ == "__main__":

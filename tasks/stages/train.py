@@ -12,6 +12,7 @@ from __future__ import annotations
 import shutil
 import sys
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import torch
 
 from tasks import contracts
 from tasks.config.fields import BASE, model_config
-from tasks.config.params import Experiment, Params, entry, load
+from tasks.config.params import Params, entry, load
 from tasks.evaluation import pairs
 from tasks.evaluation.metrics import Record
 from tasks.evaluation.run_numbers import seed_of
@@ -44,7 +45,7 @@ from tasks.stages.common import (
     require_inputs,
     write_json,
 )
-from tasks.stages.evaluators.base import evaluator_class
+from tasks.stages.evaluators.base import make_evaluator
 from tasks.stages.inputs import Inputs, read_inputs
 from tasks.stages.monitor import Monitor
 from tasks.stages.screen import Screen
@@ -63,92 +64,136 @@ class Unit(runs.SeedUnit):
     inputs: Inputs
 
 
-def work(name: str) -> runs.Work[Unit]:
+class Training:
     """What training experiment `name` consists of."""
-    torch.set_num_threads(1)
-    params = load()
-    experiment = entry("experiments", name, params.experiments)
-    checks: list[dict[str, Any]] = []
-    for data in dict.fromkeys(params.suites[experiment.suite].runs(experiment, BASE).values()):
-        more = require_inputs(data, params.features_of(experiment, data), experiment.suite)
-        checks += [check for check in more if check not in checks]
-    units = plan(name, params)
-    return runs.Work(
-        title=name,
-        units=units,
-        run=lambda unit, place, screen: complete(unit, name, params, place, screen),
-        assemble=lambda: assemble(name, params, units, checks),
-        kept=CHECKPOINTS / experiment.suite / name,
-    )
+
+    def __init__(self, name: str, params: Params) -> None:
+        self.name, self.params = name, params
+        self.experiment = entry("experiments", name, params.experiments)
+        self.suite = params.suites[self.experiment.suite]
+        self.training = self.suite.training_of(self.experiment)
+        self.cls = model_class(self.experiment.model)
+        self.kept = CHECKPOINTS / self.experiment.suite / name
+
+    def require_inputs(self) -> list[dict[str, Any]]:
+        """The checks of all that is read, once each; raises as `common.require_inputs`."""
+        checks: list[dict[str, Any]] = []
+        for data in dict.fromkeys(self.suite.runs(self.experiment, BASE).values()):
+            read = self.params.features_of(self.experiment, data)
+            checks += [check for check in require_inputs(data, read, self.experiment.suite) if check not in checks]
+        return checks
+
+    @cached_property
+    def units(self) -> list[Unit]:
+        """Every setting, seed and split."""
+        experiment, code = self.experiment, fingerprint("train", self.name, self.params)
+        evaluation: list[Any] = [self.suite.evaluation.model_dump(), self.training.model_dump(), experiment.noise]
+        evaluation += ["chosen on test"] * bool(experiment.chosen_on_test)
+        units = []
+        for setting, config in experiment.settings().items():
+            chosen, by_data = model_config(config), dict[str, Inputs]()
+            for seed, data in self.suite.runs(experiment, setting).items():
+                if data not in by_data:
+                    by_data[data] = read_inputs(experiment, self.params, config, data)
+                inputs, label = by_data[data], f"{setting}-seed-{seed}"
+                decides = [chosen, config.get("sensitive_share"), seed, inputs.digest]
+                decides += [[experiment.data, experiment.model, code], evaluation]
+                units.append(Unit(label, runs.folder_of(self.kept, label, *decides), setting, seed, chosen, inputs))
+        return units
+
+    def run(self, unit: Unit, folder: Path, screen: Screen) -> None:
+        """Train and evaluate one unit, and write its results into `folder`."""
+        evaluator = make_evaluator(self.experiment, self.suite, unit.inputs.for_seed(unit.seed))
+        data = evaluator.training_data(self.cls, unit.seed)
+        model = self.cls(self.cls.Config.model_validate(unit.config))
+        named = list(self.experiment.settings(self.cls.Config.noise_names()))
+        model.named = (self.experiment.data, self.name, named[[*self.experiment.settings()].index(unit.setting)])
+        model.noise_mode = self.experiment.noise or "research"
+        history, best, seconds = list[dict[str, Any]](), list[Record](), list[float]()
+        if isinstance(model, EpochModel):
+            screen.begin(f"{unit.setting} seed {unit.seed}", model.config.epochs)
+            test = evaluator.test if self.experiment.chosen_on_test else None
+            patience = self.training.patience
+            monitor = Monitor(unit.progress, evaluator.validate, screen, patience, evaluator.metric, test)
+            model.fit(data, rng=np.random.default_rng(unit.seed), progress=monitor)
+            history, seconds, best = monitor.history, monitor.seconds, monitor.best_tested()
+            if history:
+                history[-1] |= {"cut_off": monitor.cut_off(model)}
+        else:
+            screen.skip()
+            model.fit(data, rng=np.random.default_rng(unit.seed), progress=SILENT)
+        model.save(folder / "model.safetensors")
+        tested = evaluator.evaluate(model)
+        contracts.write(tested.released, folder / "recommendations.parquet", evaluator.contract)
+        (folder / TABLES).mkdir()
+        for kind, (table, contract) in released_tables(model).items():
+            contracts.write(table, folder / TABLES / f"{kind}.parquet", contract)
+        if unit.setting == BASE:
+            contracts.write(pairs.by_user(tested.measured), folder / f"{USERS}.parquet", pairs.BY_USER)
+        chosen = [measured | {"metric": f"chosen-on-test/{measured['metric']}"} for measured in best]
+        write_json(folder / "metrics.json", tested.metrics + chosen)
+        write_json(folder / "history.json", history)
+        write_json(folder / runs.SECONDS, seconds)
+        entries = self._ledger(model, unit, evaluator.protects)
+        write_json(folder / "ledger.json", [entry.model_dump(mode="json") for entry in entries])
+
+    def _ledger(self, model: Model, unit: Unit, protected: Protected) -> list[LedgerEntry]:
+        """What a unit spent: the model's entries, those of its features, and `none` for what nothing protects.
+
+        protected: what the task's models are trained on.
+        """
+        secure = self.experiment.noise == "secure"
+        entries = [prepared_entry(secure_entry(entry) if secure else entry) for entry in model.ledger()]
+        if model.reads_features() and self.experiment.features.startswith("perturbed/"):
+            recorded = read_json(unit.inputs.features_layer.parent / "ledger.json")
+            budget = self.params.features_epsilon(self.experiment, self.experiment.settings()[unit.setting])
+            for record in recorded:
+                if record.pop("epsilon") == budget and record.pop("seed") == seed_of(unit.seed):
+                    entries.append(LedgerEntry.model_validate(record))
+        kinds = {entry.protects for entry in entries}
+        if protected not in kinds:
+            entries.append(unprotected_entry(protected, because("true-data")))
+        if (model.reads_features() or model.uses_attributes) and "feature" not in kinds:
+            read = because("true-features" if model.reads_features() else "true-attributes")
+            entries.append(unprotected_entry("feature", read))
+        return entries
+
+    def assemble(self, checks: list[dict[str, Any]]) -> None:
+        """Put the finished units together as the stage's two outputs."""
+        out, n_users = RUNS / self.experiment.suite / self.name, self.units[0].inputs.schema.n_users
+        with atomic_write(out / "released") as folder:
+            for unit in self.units:
+                released, file = folder / unit.setting, f"seed-{unit.seed}.parquet"
+                copy(unit.done / "recommendations.parquet", released / file)
+                for table in sorted((unit.done / TABLES).iterdir()):
+                    copy(table, released / table.stem / file)
+        entries = runs.read_records(self.units, "ledger.json")
+        with atomic_write(out / "train") as folder:
+            for unit in self.units:
+                model = unit.done / "model.safetensors"
+                copied = folder / "models" / unit.setting / f"seed-{unit.seed}.safetensors"
+                copy(model, copied)
+                if own_file(model).exists():
+                    copy(own_file(model), own_file(copied))
+                if unit.setting == BASE:
+                    copy(unit.done / f"{USERS}.parquet", folder / USERS / f"seed-{unit.seed}.parquet")
+            rows, about = runs.read_records(self.units, "metrics.json"), self.experiment
+            runs.write_metrics(rows, folder, about.suite, self.name, about.data, about.system)
+            write_json(folder / "ledger.json", entries)
+            for delta in sorted({entry["claimed_delta"] for entry in entries if entry["claimed_delta"] > 1 / n_users}):
+                print(
+                    f"train {self.name}: warning: delta = {delta:g} is more than one in {n_users} users; "
+                    "publishing everything about one random user would meet it, too",
+                    file=sys.stderr,
+                )
+            write_json(folder / "history.json", runs.by_setting(self.units, "history.json"))
+            runs.write_inputs(folder, about.data, checks)
 
 
-def plan(name: str, params: Params) -> list[Unit]:
-    """Every setting, seed and split of experiment `name`."""
-    experiment = params.experiments[name]
-    suite, code = params.suites[experiment.suite], fingerprint("train", name, params)
-    shared = [experiment.data, experiment.model, code]
-    evaluation: list[Any] = [
-        suite.evaluation.model_dump(),
-        suite.training_of(experiment).model_dump(),
-        experiment.noise,
-    ]
-    evaluation += ["chosen on test"] * bool(experiment.chosen_on_test)
-    units = []
-    for setting, config in experiment.settings().items():
-        share = config.get("sensitive_share")
-        own = model_config(config)
-        by_data: dict[str, Inputs] = {}
-        for seed, data in suite.runs(experiment, setting).items():
-            if data not in by_data:
-                by_data[data] = read_inputs(experiment, params, config, data)
-            inputs = by_data[data]
-            label, kept = f"{setting}-seed-{seed}", CHECKPOINTS / experiment.suite / name
-            folder = runs.folder_of(kept, label, own, share, seed, inputs.digest, shared, evaluation)
-            units.append(Unit(label, folder, setting, seed, own, inputs))
-    return units
-
-
-def complete(unit: Unit, name: str, params: Params, place: Path, screen: Screen) -> None:
-    """Train and evaluate one unit, and write its results below `place`."""
-    experiment = params.experiments[name]
-    cls = model_class(experiment.model)
-    inputs = unit.inputs.for_seed(unit.seed)
-    suite = params.suites[experiment.suite]
-    training = suite.training_of(experiment)
-    evaluator = evaluator_class(suite.task)(inputs, suite.evaluation, training)
-    data = evaluator.training_data(cls, unit.seed)
-    model = cls(cls.Config.model_validate(unit.config))
-    noise_settings = dict(zip(experiment.settings(), experiment.settings(cls.Config.noise_names()), strict=True))
-    model.named = (experiment.data, name, noise_settings[unit.setting])
-    model.noise_mode = experiment.noise or "research"
-    history: list[dict[str, Any]] = []
-    best: list[Record] = []
-    seconds: list[float] = []
-    if isinstance(model, EpochModel):
-        screen.begin(f"{unit.setting} seed {unit.seed}", model.config.epochs)
-        test = evaluator.test if experiment.chosen_on_test else None
-        monitor = Monitor(unit.progress, evaluator.validate, screen, training.patience, evaluator.metric, test)
-        model.fit(data, rng=np.random.default_rng(unit.seed), progress=monitor)
-        history, seconds, best = monitor.history, monitor.seconds, monitor.best_tested()
-        if history:
-            history[-1] |= {"cut_off": monitor.cut_off(model)}
-    else:
-        screen.skip()
-        model.fit(data, rng=np.random.default_rng(unit.seed), progress=SILENT)
-    model.save(place / "model.safetensors")
-    tested = evaluator.evaluate(model)
-    contracts.write(tested.released, place / "recommendations.parquet", evaluator.contract)
-    (place / TABLES).mkdir()
-    for kind, (table, contract) in released_tables(model).items():
-        contracts.write(table, place / TABLES / f"{kind}.parquet", contract)
-    if unit.setting == BASE:
-        contracts.write(pairs.by_user(tested.measured), place / f"{USERS}.parquet", pairs.BY_USER)
-    chosen = [measured | {"metric": f"chosen-on-test/{measured['metric']}"} for measured in best]
-    write_json(place / "metrics.json", tested.metrics + chosen)
-    write_json(place / "history.json", history)
-    write_json(place / runs.SECONDS, seconds)
-    entries = ledger(model, experiment, unit, params, evaluator.protects)
-    write_json(place / "ledger.json", [entry.model_dump(mode="json") for entry in entries])
+def copy(source: Path, target: Path) -> None:
+    """Copy a file, with the folders above it."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(source, target)
 
 
 def released_tables(model: Model) -> dict[str, tuple[pl.DataFrame, pa.Schema]]:
@@ -175,67 +220,12 @@ def released_tables(model: Model) -> dict[str, tuple[pl.DataFrame, pa.Schema]]:
     return tables
 
 
-def ledger(
-    model: Model, experiment: Experiment, unit: Unit, params: Params, learnt: Protected = "interaction"
-) -> list[LedgerEntry]:
-    """What this unit spent: the model's entries, those of its features, and `none` for what nothing protects.
-
-    learnt: what the task's models are trained on.
-    """
-    secure = experiment.noise == "secure"
-    entries = [prepared_entry(secure_entry(entry) if secure else entry) for entry in model.ledger()]
-    if model.reads_features() and experiment.features.startswith("perturbed/"):
-        recorded = read_json(unit.inputs.features_layer.parent / "ledger.json")
-        budget = params.features_epsilon(experiment, experiment.settings()[unit.setting])
-        for record in recorded:
-            if record.pop("epsilon") == budget and record.pop("seed") == seed_of(unit.seed):
-                entries.append(LedgerEntry.model_validate(record))
-    protected = {entry.protects for entry in entries}
-    if learnt not in protected:
-        entries.append(unprotected_entry(learnt, because("true-data")))
-    if (model.reads_features() or model.uses_attributes) and "feature" not in protected:
-        read = because("true-features" if model.reads_features() else "true-attributes")
-        entries.append(unprotected_entry("feature", read))
-    return entries
-
-
-def assemble(name: str, params: Params, units: list[Unit], checks: list[dict[str, Any]]) -> None:
-    """Put the finished units together as the stage's two outputs."""
-    experiment = params.experiments[name]
-    schema = units[0].inputs.schema
-    out = RUNS / experiment.suite / name
-    with atomic_write(out / "released") as place:
-        for unit in units:
-            (place / unit.setting).mkdir(parents=True, exist_ok=True)
-            shutil.copy(unit.done / "recommendations.parquet", place / unit.setting / f"seed-{unit.seed}.parquet")
-            for file in sorted((unit.done / TABLES).iterdir()):
-                (place / unit.setting / file.stem).mkdir(exist_ok=True)
-                shutil.copy(file, place / unit.setting / file.stem / f"seed-{unit.seed}.parquet")
-    entries = runs.read_records(units, "ledger.json")
-    with atomic_write(out / "train") as place:
-        for unit in units:
-            models = place / "models" / unit.setting
-            models.mkdir(parents=True, exist_ok=True)
-            model, copied = unit.done / "model.safetensors", models / f"seed-{unit.seed}.safetensors"
-            shutil.copy(model, copied)
-            if own_file(model).exists():
-                shutil.copy(own_file(model), own_file(copied))
-            if unit.setting == BASE:
-                (place / USERS).mkdir(exist_ok=True)
-                shutil.copy(unit.done / f"{USERS}.parquet", place / USERS / f"seed-{unit.seed}.parquet")
-        rows = runs.read_records(units, "metrics.json")
-        runs.write_metrics(rows, place, experiment.suite, name, experiment.data, experiment.system)
-        write_json(place / "ledger.json", entries)
-        for delta in sorted(
-            {entry["claimed_delta"] for entry in entries if entry["claimed_delta"] > 1 / schema.n_users}
-        ):
-            print(
-                f"train {name}: warning: delta = {delta:g} is more than one in {schema.n_users} users; "
-                "publishing everything about one random user would meet it, too",
-                file=sys.stderr,
-            )
-        write_json(place / "history.json", runs.by_setting(units, "history.json"))
-        runs.write_inputs(place, experiment.data, checks)
+def work(name: str) -> runs.Work[Unit]:
+    """What training experiment `name` consists of."""
+    torch.set_num_threads(1)
+    job = Training(name, load())
+    checks = job.require_inputs()
+    return runs.Work(name, job.units, job.run, partial(job.assemble, checks), kept=job.kept)
 
 
 main = runs.stage(work)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from tasks import contracts
 from tasks.config.fields import model_config
-from tasks.config.params import Experiment, Params, entry, load
+from tasks.config.params import entry, load
 from tasks.config.tasks import TASKS
 from tasks.errors import ConfigurationError
 from tasks.evaluation.classification import interests, split_seed
@@ -73,175 +73,174 @@ class Unit(runs.SeedUnit):
 class TrainingResult:
     """What one unit came to.
 
-    entries: of the ledger what the models themselves spent, each with the network that it is about.
-    histories: network (or `both`) -> a record per epoch. seconds: what every epoch took, of all networks in turn.
+    vectors: network -> (n_users, d). entries: of the ledger what the models themselves spent, each with the network
+    that it is about. histories: network (or `both`) -> a record per epoch. seconds: what every epoch took.
     """
 
-    vectors: Vectors = field(default_factory=dict)
+    vectors: Vectors
     entries: list[dict[str, Any]] = field(default_factory=list)
     histories: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
 
 
-def work(name: str) -> runs.Work[Unit]:
+class Training:
     """What embedding the users of experiment `name` consists of."""
-    torch.set_num_threads(1)
-    params = load()
-    experiment = entry("experiments", name, params.experiments)
-    if not TASKS[params.suites[experiment.suite].task].networks:
-        raise ConfigurationError(
-            f"suites/{experiment.suite}/params.yaml: task: is not embedding; its stage is tasks.stages.train"
-        )
-    layer = experiment.features.partition("/")[0]
-    if not issubclass(model_class(experiment.model), PairEmbedder if layer == "aligned" else UserEmbedder):
-        raise ConfigurationError(f"experiments.{name}.model: {experiment.model!r} embeds no users of {layer}/ data")
-    checks = require_inputs(experiment.data, experiment.features, experiment.suite)
-    units = plan(name, params)
-    return runs.Work(
-        title=name,
-        units=units,
-        run=lambda unit, place, screen: complete(unit, experiment, params, place, screen),
-        assemble=lambda: assemble(name, experiment, params, units, checks),
-        fits=len(embeddable_users(experiment.data)) if layer in ("processed", "perturbed") else 1,
-        kept=CHECKPOINTS / experiment.suite / name,
-    )
 
+    def __init__(self, name: str) -> None:
+        self.name, self.params = name, load()
+        self.experiment = entry("experiments", name, self.params.experiments)
+        suite = self.params.suites[self.experiment.suite]
+        if not TASKS[suite.task].networks:
+            raise ConfigurationError(
+                f"suites/{self.experiment.suite}/params.yaml: task: is not embedding; its stage is tasks.stages.train"
+            )
+        self.layer, self.input = self.experiment.features.split("/")
+        self.model: Any = model_class(self.experiment.model)
+        if not issubclass(self.model, PairEmbedder if self.layer == "aligned" else UserEmbedder):
+            raise ConfigurationError(
+                f"experiments.{name}.model: {self.experiment.model!r} embeds no users of {self.layer}/ data"
+            )
+        self.checks = require_inputs(self.experiment.data, self.experiment.features, self.experiment.suite)
+        self.evaluation_seed = suite.evaluation.seed
+        self.embeddings = (self.params.aligned[self.input].embeddings or "") if self.layer == "aligned" else self.input
+        stored = self.layer in OF_SUITE
+        networks = self.params.embeddings[self.embeddings].networks if stored else self.experiment.features
+        self.source = Source.read(self.experiment.data, networks)
+        self.users = embeddable_users(self.experiment.data)
+        self.kept = CHECKPOINTS / self.experiment.suite / name
+        self.units = self._plan()
 
-def plan(name: str, params: Params) -> list[Unit]:
-    """Every setting and seed of experiment `name`."""
-    experiment = params.experiments[name]
-    code = fingerprint("train", name, params)
-    units = []
-    for setting, config in experiment.settings().items():
-        own = model_config(config)
-        for seed in experiment.seeds:
-            inputs = digest(*input_files(experiment, params, setting, seed))
-            evaluation_seed = params.suites[experiment.suite].evaluation.seed
-            label, kept = f"{setting}-seed-{seed}", CHECKPOINTS / experiment.suite / name
-            folder = runs.folder_of(kept, label, own, seed, inputs, experiment.model, evaluation_seed, code)
-            units.append(Unit(label, folder, setting, seed, own))
-    return units
+    def _plan(self) -> list[Unit]:
+        """Every setting and seed."""
+        code, units = fingerprint("train", self.name, self.params), []
+        for setting, config in self.experiment.settings().items():
+            for seed in self.experiment.seeds:
+                decides = [model_config(config), seed, digest(*self._input_files(setting, seed))]
+                decides += [self.experiment.model, self.evaluation_seed, code]
+                label = f"{setting}-seed-{seed}"
+                folder = runs.folder_of(self.kept, label, *decides)
+                units.append(Unit(label, folder, setting, seed, model_config(config)))
+        return units
 
+    def _input_files(self, setting: str, seed: int) -> list[Path]:
+        """All files and folders that one setting and seed is made and judged from."""
+        paths = [PROCESSED / self.experiment.data]
+        if self.layer == "aligned":
+            paths.append(ALIGNED / self.input / setting / f"seed-{seed}")
+        if self.layer != "embeddings":
+            paths += [self.source.folder(network, setting, seed) for network in self.users]
+        if self.layer in OF_SUITE:
+            folder = EMBEDDINGS / self.embeddings
+            paths += [folder / "history.json", *(embedding_file(folder, setting, name, seed) for name in self.users)]
+        return paths
 
-def input_files(experiment: Experiment, params: Params, setting: str, seed: int) -> list[Path]:
-    """All files and folders that one setting and seed is made and judged from."""
-    networks = embeddable_users(experiment.data)
-    layer, name = experiment.features.split("/")
-    paths = [PROCESSED / experiment.data]
-    if layer == "aligned":
-        paths.append(ALIGNED / name / setting / f"seed-{seed}")
-        layer, name = "embeddings", _embeddings_of(name, params)
-        alone = params.embeddings[name].networks
-        paths += [Source.read(experiment.data, alone).folder(network, setting, seed) for network in networks]
-    if layer == "embeddings":
-        paths.append(EMBEDDINGS / name / "history.json")
-        return paths + [embedding_file(EMBEDDINGS / name, setting, network, seed) for network in networks]
-    source = Source.read(experiment.data, experiment.features)
-    return paths + [source.folder(network, setting, seed) for network in networks]
+    def run(self, unit: Unit, folder: Path, screen: Screen) -> None:
+        """Embed and judge one unit, and write its results into `folder`."""
+        trained = self._embed(unit, screen)
+        metrics = []
+        for network, vectors in trained.vectors.items():
+            write_vectors(folder / f"{network}.parquet", vectors)
+            tables = contracts.read_processed(PROCESSED / self.experiment.data / network)
+            if tables.schema.labels:
+                labels = contracts.read(tables.folder / "labels.parquet", contracts.labels_schema(tables.schema.labels))
+                metrics += interests(network, vectors, labels, seed=split_seed(self.evaluation_seed, unit.seed))
+        write_json(folder / "metrics.json", metrics)
+        write_json(folder / "history.json", trained.histories)
+        write_json(folder / runs.SECONDS, trained.seconds)
+        write_json(folder / "ledger.json", trained.entries)
 
+    def _embed(self, unit: Unit, screen: Screen) -> TrainingResult:
+        """The embeddings of one setting and seed, and what they cost."""
+        if self.layer == "embeddings":
+            screen.skip()
+            histories = {
+                history["network"]: history["epochs"]
+                for history in read_json(EMBEDDINGS / self.embeddings / "history.json")
+                if (history["setting"], history["seed"]) == (unit.setting, unit.seed)
+            }
+            return TrainingResult(self._stored(unit), histories=histories)
+        if self.layer == "aligned":
+            return self._embed_jointly(unit, screen)
+        trained = TrainingResult({})
+        for number, network in enumerate(self.users):
+            model = self.model(self.model.Config.model_validate(unit.config))
+            data = read(self.source, network, unit.setting, unit.seed)
+            label = f"{unit.setting} {network} seed {unit.seed}"
+            rng, progress = np.random.default_rng([unit.seed, number]), unit.progress / network
+            trained.histories[network], seconds = fit(model, data, rng, progress, screen, label)
+            trained.seconds += seconds
+            trained.vectors[network] = model.embed()
+            trained.entries += records(model.ledger(), network)
+        return trained
 
-def complete(unit: Unit, experiment: Experiment, params: Params, place: Path, screen: Screen) -> None:
-    """Embed and judge one unit, and write its results below `place`."""
-    trained = embed_alone(unit, experiment, params, screen)
-    metrics = []
-    for network, vectors in trained.vectors.items():
-        write_vectors(place / f"{network}.parquet", vectors)
-        tables = contracts.read_processed(PROCESSED / experiment.data / network)
-        if tables.schema.labels:
-            labels = contracts.read(tables.folder / "labels.parquet", contracts.labels_schema(tables.schema.labels))
-            seed = split_seed(params.suites[experiment.suite].evaluation.seed, unit.seed)
-            metrics += interests(network, vectors, labels, seed=seed)
-    write_json(place / "metrics.json", metrics)
-    write_json(place / "history.json", trained.histories)
-    write_json(place / runs.SECONDS, trained.seconds)
-    write_json(place / "ledger.json", trained.entries)
+    def _stored(self, unit: Unit) -> Vectors:
+        """The vectors of the stage `embed-networks`."""
+        folder = EMBEDDINGS / self.embeddings
+        return {
+            network: read_vectors(embedding_file(folder, unit.setting, network, unit.seed), n_users)
+            for network, n_users in self.users.items()
+        }
 
+    def _embed_jointly(self, unit: Unit, screen: Screen) -> TrainingResult:
+        """Both networks embedded together, from the vectors of each and the anchors that were found."""
+        start, (first, second) = self._stored(unit), self.users
+        path = ALIGNED / self.input / unit.setting / f"seed-{unit.seed}" / "anchors.parquet"
+        anchors = contracts.read(path, contracts.ANCHORS).select("source", "target").to_numpy()
+        networks = tuple(read(self.source, network, unit.setting, unit.seed) for network in (first, second))
+        pair = PairData((networks[0], networks[1]), anchors, (start[first], start[second]))
+        model = self.model(self.model.Config.model_validate(unit.config))
+        rng = np.random.default_rng([unit.seed, *b"pair"])  # apart from those of the networks alone
+        label = f"{unit.setting} seed {unit.seed}"
+        epochs, seconds = fit(model, pair, rng, unit.progress, screen, label)
+        vectors = dict(zip((first, second), model.embed(), strict=True))
+        return TrainingResult(vectors, histories={"both": epochs}, seconds=seconds)
 
-def embed_alone(unit: Unit, experiment: Experiment, params: Params, screen: Screen) -> TrainingResult:
-    """The embeddings of one setting and seed, and what they cost."""
-    layer, name = experiment.features.split("/")
-    if layer == "embeddings":
-        screen.skip()
-        return TrainingResult(taken_over(name, experiment.data, unit), histories=learnt_before(name, unit))
-    if layer == "aligned":
-        return embed_jointly(unit, experiment, params, screen)
-    cls = model_class(experiment.model)
-    assert issubclass(cls, UserEmbedder), "main lets no other model pass"
-    source, trained = Source.read(experiment.data, experiment.features), TrainingResult()
-    for number, network in enumerate(embeddable_users(experiment.data)):
-        model = cls(cls.Config.model_validate(unit.config))
-        data = read(source, network, unit.setting, unit.seed)
-        label = f"{unit.setting} {network} seed {unit.seed}"
-        rng, progress = np.random.default_rng([unit.seed, number]), unit.progress / network
-        trained.histories[network], seconds = fit(model, data, rng, progress, screen, label)
-        trained.seconds += seconds
-        trained.vectors[network] = model.embed()
-        trained.entries += records(model.ledger(), network)
-    return trained
+    def assemble(self) -> None:
+        """Put the finished units together as the stage's two outputs."""
+        out = RUNS / self.experiment.suite / self.name
+        with atomic_write(out / "released") as folder:
+            for unit in self.units:
+                for network in self.users:
+                    file = embedding_file(folder, unit.setting, network, unit.seed)
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy(unit.done / f"{network}.parquet", file)
+        entries, history = list[dict[str, Any]](), dict[str, dict[str, Any]]()
+        with atomic_write(out / "train") as folder:
+            folder.mkdir()
+            for unit in self.units:
+                key = {"setting": unit.setting, "seed": unit.seed}
+                of_unit = [*self._inherited_entries(unit), *read_json(unit.done / "ledger.json")]
+                entries += [key | entry for entry in of_unit]
+                histories = read_json(unit.done / "history.json").items()
+                epochs = [{"network": network} | epoch for network, epochs in histories for epoch in epochs]
+                history.setdefault(unit.setting, {})[str(unit.seed)] = epochs
+            rows, about = runs.read_records(self.units, "metrics.json"), self.experiment
+            runs.write_metrics(rows, folder, about.suite, self.name, about.data, about.system)
+            write_json(folder / "ledger.json", entries)
+            write_json(folder / "history.json", history)
+            runs.write_inputs(folder, self.experiment.data, self.checks)
 
+    def _inherited_entries(self, unit: Unit) -> list[dict[str, Any]]:
+        """What was spent on what a unit reads: by a perturbation, on networks embedded before, on anchors.
 
-def taken_over(name: str, data: str, unit: Unit) -> Vectors:
-    """What the stage `embed-networks` learnt."""
-    return {
-        network: read_vectors(embedding_file(EMBEDDINGS / name, unit.setting, network, unit.seed), n_users)
-        for network, n_users in embeddable_users(data).items()
-    }
-
-
-def learnt_before(name: str, unit: Unit) -> dict[str, list[dict[str, Any]]]:
-    """How it was learnt: network -> a record per epoch."""
-    return {
-        history["network"]: history["epochs"]
-        for history in read_json(EMBEDDINGS / name / "history.json")
-        if (history["setting"], history["seed"]) == (unit.setting, unit.seed)
-    }
-
-
-def embed_jointly(unit: Unit, experiment: Experiment, params: Params, screen: Screen) -> TrainingResult:
-    """Both networks embedded together, from what was learnt of each and the anchors that were found."""
-    cls = model_class(experiment.model)
-    assert issubclass(cls, PairEmbedder), "main lets no other model pass"
-    aligned = experiment.features.split("/")[1]
-    alone = _embeddings_of(aligned, params)
-    start, trained = taken_over(alone, experiment.data, unit), TrainingResult()
-    source = Source.read(experiment.data, params.embeddings[alone].networks)
-    first, second = embeddable_users(experiment.data)
-    path = ALIGNED / aligned / unit.setting / f"seed-{unit.seed}" / "anchors.parquet"
-    anchors = contracts.read(path, contracts.ANCHORS).select("source", "target").to_numpy()
-    first_network, second_network = (read(source, network, unit.setting, unit.seed) for network in (first, second))
-    pair = PairData((first_network, second_network), anchors, (start[first], start[second]))
-    model = cls(cls.Config.model_validate(unit.config))
-    label = f"{unit.setting} seed {unit.seed}"
-    rng = np.random.default_rng([unit.seed, *b"pair"])  # apart from those of the networks alone
-    trained.histories["both"], trained.seconds = fit(model, pair, rng, unit.progress, screen, label)
-    trained.vectors = dict(zip((first, second), model.embed(), strict=True))
-    return trained
-
-
-def inherited_entries(unit: Unit, experiment: Experiment, params: Params) -> list[dict[str, Any]]:
-    """What was spent on what a unit reads: by a perturbation, on networks that were embedded before, on anchors.
-
-    Of finished units, too, it is what those stages say now: their entries also tell of releases beside the one that was
-    read.
-    """
-    layer, name = experiment.features.split("/")
-    if layer not in OF_SUITE:
-        source, cls = Source.read(experiment.data, experiment.features), model_class(experiment.model)
-        assert issubclass(cls, UserEmbedder), "main lets no other model pass"
-        return [
-            record
-            for network in embeddable_users(experiment.data)
-            for record in records(spent_entries(source, network, unit.setting, unit.seed, cls.reads), network)
-        ]
-    known = anchors_entry(params.aligned[name]) if layer == "aligned" else None
-    entries, of = [], {"setting": unit.setting, "seed": unit.seed}
-    for record in read_json(
-        EMBEDDINGS / (_embeddings_of(name, params) if layer == "aligned" else name) / "ledger.json"
-    ):
-        if {key: record.pop(key) for key in of} == of:
-            network = record.pop("network")
-            entries += records([LedgerEntry.model_validate(record)], network)
-    return entries + records([known] if known else [], "")
+        Of finished units, too, it is what those stages say now: their entries also tell of releases next to this one.
+        """
+        key = {"setting": unit.setting, "seed": unit.seed}
+        if self.layer not in OF_SUITE:
+            return [
+                record
+                for network in self.users
+                for record in records(
+                    spent_entries(self.source, network, unit.setting, unit.seed, self.model.reads), network
+                )
+            ]
+        entries = []
+        for record in read_json(EMBEDDINGS / self.embeddings / "ledger.json"):
+            if {name: record.pop(name) for name in key} == key:
+                network = record.pop("network")
+                entries += records([LedgerEntry.model_validate(record)], network)
+        anchors = anchors_entry(self.params.aligned[self.input]) if self.layer == "aligned" else None
+        return entries + records([anchors] if anchors else [], "")
 
 
 def records(entries: Iterable[LedgerEntry], network: str) -> list[dict[str, Any]]:
@@ -249,40 +248,12 @@ def records(entries: Iterable[LedgerEntry], network: str) -> list[dict[str, Any]
     return [{"network": network} | entry.model_dump(mode="json") for entry in entries]
 
 
-def _embeddings_of(aligned: str, params: Params) -> str:
-    name = params.aligned[aligned].embeddings
-    assert name is not None, "params.load lets no alignment without embeddings pass"
-    return name
-
-
-def assemble(
-    name: str, experiment: Experiment, params: Params, units: list[Unit], checks: list[dict[str, Any]]
-) -> None:
-    """Put the finished units together as the stage's two outputs."""
-    out = RUNS / experiment.suite / name
-    networks = embeddable_users(experiment.data)
-    with atomic_write(out / "released") as place:
-        for unit in units:
-            for network in networks:
-                file = embedding_file(place, unit.setting, network, unit.seed)
-                file.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(unit.done / f"{network}.parquet", file)
-    entries: list[dict[str, Any]] = []
-    history: dict[str, dict[str, Any]] = {}
-    with atomic_write(out / "train") as place:
-        place.mkdir()
-        for unit in units:
-            about = {"setting": unit.setting, "seed": unit.seed}
-            spent_of_unit = [*inherited_entries(unit, experiment, params), *read_json(unit.done / "ledger.json")]
-            entries += [about | entry for entry in spent_of_unit]
-            histories = read_json(unit.done / "history.json")
-            epochs = [{"network": network} | epoch for network, of in histories.items() for epoch in of]
-            history.setdefault(unit.setting, {})[str(unit.seed)] = epochs
-        rows = runs.read_records(units, "metrics.json")
-        runs.write_metrics(rows, place, experiment.suite, name, experiment.data, experiment.system)
-        write_json(place / "ledger.json", entries)
-        write_json(place / "history.json", history)
-        runs.write_inputs(place, experiment.data, checks)
+def work(name: str) -> runs.Work[Unit]:
+    """What embedding the users of experiment `name` consists of."""
+    torch.set_num_threads(1)
+    job = Training(name)
+    fits = 1 if job.layer in OF_SUITE else len(job.users)
+    return runs.Work(name, job.units, job.run, job.assemble, fits, job.kept)
 
 
 main = runs.stage(work)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ from tasks.stages import runs
 from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
 from tasks.stages.common import CHECKPOINTS, PROCESSED, RESULTS, atomic_write, require_passed
-from tasks.stages.evaluators.base import evaluator_class
+from tasks.stages.evaluators.base import make_evaluator
 from tasks.stages.inputs import read_inputs
 from tasks.stages.monitor import Monitor
 from tasks.stages.provenance import git_revision
@@ -73,8 +72,8 @@ def main(name: str) -> None:
         trials = [trial(name, params, experiment.config | override, screen) for override in overrides]
     synthetic = contracts.read_schema(PROCESSED / experiment.data / "schema.json").synthetic
     kind = kind_of(stands_for(experiment.data, params), synthetic=synthetic)
-    of = {"data": kind, "revision": git_revision()}
-    table = pl.DataFrame([record | of for record in trials], schema=COLUMNS)
+    about = {"data": kind, "revision": git_revision()}
+    table = pl.DataFrame([record | about for record in trials], schema=COLUMNS)
     path = RESULTS / experiment.suite / "tuning.csv"
     if path.exists():
         before = pl.read_csv(path, schema=COLUMNS)
@@ -91,18 +90,19 @@ def main(name: str) -> None:
 def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> dict[str, Any]:
     """Train once with the tuning seed; the record of the trial."""
     experiment = params.experiments[name]
-    cls = model_class(experiment.model)
-    suite = params.suites[experiment.suite]
-    inputs = read_inputs(experiment, params, config).for_seed(experiment.seeds[0])
-    training = suite.training_of(experiment)
-    evaluator = evaluator_class(suite.task)(inputs, suite.evaluation, training)
-    seed = suite.tuning.seed
+    cls, suite = model_class(experiment.model), params.suites[experiment.suite]
+    inputs, seed = read_inputs(experiment, params, config), suite.tuning.seed
+    evaluator = make_evaluator(experiment, suite, inputs.for_seed(experiment.seeds[0]))
     data = evaluator.training_data(cls, experiment.seeds[0])
     model = cls(cls.Config.model_validate(model_config(config)))
     text = json.dumps(config, sort_keys=True)
     if isinstance(model, EpochModel):
         screen.begin(text, model.config.epochs)
-        folder = checkpoint(name, params, config)
+        training = suite.training_of(experiment)
+        # the first seed is that of the fold, or of the perturbed features
+        decides = [config, seed, experiment.seeds[0], inputs.digest, fingerprint("train", name, params)]
+        decides += [suite.evaluation.seed, training.model_dump()]
+        folder = runs.folder_of(CHECKPOINTS / "tuning" / name, "trial", *decides)
         monitor = Monitor(folder, evaluator.validate, screen, training.patience, evaluator.metric)
         try:
             model.fit(data, rng=np.random.default_rng(seed), progress=monitor)
@@ -118,32 +118,8 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
             model.fit(data, rng=np.random.default_rng([seed, draw]))
             values.append(evaluator.validate(model))
         valid, best_epoch, epochs, seconds = float(np.mean(values)), 0, 0, time.monotonic() - started
-    return {
-        "experiment": name,
-        "config": text,
-        "seed": seed,
-        "best_epoch": best_epoch,
-        "epochs": epochs,
-        "metric": evaluator.metric,
-        "valid": valid,
-        "seconds": round(seconds, 1),
-    }
-
-
-def checkpoint(name: str, params: Params, config: dict[str, Any]) -> Path:
-    """The folder of a trial's states, named by everything that decides its result."""
-    experiment = params.experiments[name]
-    suite = params.suites[experiment.suite]
-    decides = [
-        config,
-        suite.tuning.seed,
-        experiment.seeds[0],  # of the fold, or of the perturbed features
-        read_inputs(experiment, params, config).digest,
-        fingerprint("train", name, params),
-        suite.evaluation.seed,
-        suite.training_of(experiment).model_dump(),
-    ]
-    return runs.folder_of(CHECKPOINTS / "tuning" / name, "trial", *decides)
+    outcome = (name, text, seed, best_epoch, epochs, evaluator.metric, valid, round(seconds, 1))
+    return dict(zip(COLUMNS, outcome, strict=False))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from flows.results import compose as compose_committed
 from tasks.privacy import units
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
@@ -17,7 +18,6 @@ from tasks.privacy.terms import Unit
 from tasks.results.composition import Spender, compose, have_same_sensitive, without_noise
 from tasks.results.facts import System, Together
 from tasks.results.load import Line
-from tasks.stages.composed import compose as compose_committed
 from tests.pages import committed
 
 KINDS = {"features": "feature", "features-within-bounds": "feature", "sensitive-rating": "rating", "edge": "edge"}

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from flows.results import export
 from tasks.errors import ConfigurationError
 from tasks.pages import release
 from tasks.release.building import Wanted, build
-from tasks.stages.card import export
 from tasks.stages.report import collected
 
 

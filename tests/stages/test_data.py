@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 import yaml
 
-from flows.data import app, data_verify
+from flows.data import STATES, app, data_verify
 from tasks.config.messages import options
 from tasks.config.params import Dataset
 from tasks.config.tasks import resolve
@@ -17,7 +17,7 @@ from tasks.datasets import FORMATS, SOURCES, ml_100k
 from tasks.errors import ByHandError, ConfigurationError, DataError
 from tasks.stages import data, download
 from tasks.stages.common import CHECKPOINTS, PLACED
-from tasks.stages.data_states import STATES, State
+from tasks.stages.data import State
 from tests import parameters
 
 

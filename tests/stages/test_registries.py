@@ -20,8 +20,6 @@ from tasks.config.tasks import ATTACKS, TASKS, AttackKind, Task, resolve
 from tasks.datasets import FORMATS, SOURCES
 from tasks.models import MODELS
 from tasks.papers import PROTOCOLS
-from tasks.stages.evaluators.base import evaluator_class
-from tasks.stages.perturb import mechanism
 
 ROOT = Path(__file__).resolve().parents[2]
 OURS = sorted((ROOT / "tasks").rglob("*.py"))
@@ -80,12 +78,6 @@ def test_what_a_kind_of_attack_decides_stands_in_its_entry() -> None:
     )
     assert asks.search('if results.attack["kind"] == "reconstruction":')
     assert [path.name for path in OURS if asks.search(path.read_text(encoding="utf-8"))] == []
-
-
-def test_an_unknown_name_has_no_plug_in() -> None:
-    for find in (evaluator_class, mechanism):
-        with pytest.raises(KeyError):
-            find("embedding")
 
 
 @cache

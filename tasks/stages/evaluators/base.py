@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tasks.config.params import Evaluation, Training
+from tasks.config.params import Evaluation, Experiment, Suite, Training
 from tasks.config.tasks import TASKS, resolve
 from tasks.evaluation import ranking
 from tasks.evaluation.metrics import Measured, Record, records
@@ -83,12 +83,13 @@ class Evaluator(ABC):
         return np.arange(self._inputs.schema.n_users, dtype=np.int32)
 
 
-def evaluator_class(task: str) -> type[Evaluator]:
-    """The evaluator of a suite's task.
+def make_evaluator(experiment: Experiment, suite: Suite, inputs: Inputs) -> Evaluator:
+    """What the task of a suite asks of an experiment's models.
 
     Raises:
         KeyError: the models of this task are not trained by the stage `train`.
     """
-    if (evaluator := TASKS[task].evaluator) is None:
-        raise KeyError(task)
-    return resolve(evaluator)
+    if (evaluator := TASKS[suite.task].evaluator) is None:
+        raise KeyError(suite.task)
+    made: Evaluator = resolve(evaluator)(inputs, suite.evaluation, suite.training_of(experiment))
+    return made

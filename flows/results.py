@@ -1,0 +1,203 @@
+"""What data/results/ holds of all suites, as commands show it: composition, coverage, a card, the headline of a run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import polars as pl
+from rich.markup import escape
+from rich.table import Column
+
+from flows.tables import make_table, print_table
+from tasks.config.params import load
+from tasks.errors import ConfigurationError, DataError
+from tasks.pages import exports, terms
+from tasks.results import composition
+from tasks.results.budgets import budgets
+from tasks.results.cards import Card, Loss, card
+from tasks.results.composition import Spender
+from tasks.results.coverage import coverage
+from tasks.results.facts import System, Together
+from tasks.results.standings import Board, measure
+from tasks.stages.common import REPORTS, RESULTS
+from tasks.stages.report import collected, draw, paper_of, results_of, standing
+
+Form = Literal["opendp", "cyclonedx"]
+
+
+@dataclass(frozen=True)
+class Composed:
+    """All suites on one download, whatever protocols make of it: its users are the same."""
+
+    source: str
+    suites: tuple[str, ...]
+    together: list[Together]
+    open: list[str]
+    """Experiments without noise, in no sum."""
+    trials: dict[str, int]
+    """Suite -> recorded trials of its experiments, which have no noise either."""
+
+
+def compose() -> Iterator[Composed]:
+    """Every data set on which something has a finite ε.
+
+    Synthetic replicas are data sets of their own; what params.yaml no longer names is left out.
+
+    Raises:
+        DataError: a file of results is not what was written.
+    """
+    sources: dict[str, list[Spender]] = {}
+    downloads = {name: processed.dataset for name, processed in load().processed.items()}
+    for results in map(results_of, collected()):
+        by_source: dict[str, list[System]] = {}
+        for system in results.suite.systems:
+            if system.dataset in downloads:
+                by_source.setdefault(downloads[system.dataset], []).append(system)
+        for source, systems in by_source.items():
+            sources.setdefault(source, []).append((results, systems))
+    for source, spenders in sorted(sources.items()):
+        if composition.applies(spenders):
+            trials = {results.suite.suite: _trials(results.suite.suite, systems) for results, systems in spenders}
+            open_ = composition.without_noise(spenders)
+            yield Composed(source, tuple(trials), composition.compose(spenders), open_, trials)
+
+
+def _trials(suite: str, systems: Iterable[System]) -> int:
+    path = RESULTS / suite / "tuning.csv"
+    if not path.exists():
+        return 0
+    names = [system.experiment for system in systems]
+    return pl.read_csv(path, columns=["experiment"]).filter(pl.col("experiment").is_in(names)).height
+
+
+def show_composed() -> None:
+    """Print a row for each unit of each data set, and what is in no sum."""
+    english, clear = terms.english(), list[str]()
+    numbers = [Column(name, justify="right") for name in ("releases", "without a bound", "largest ε", "ε together")]
+    about = [Column(name) for name in ("data set", "suites", "network", "unit", "observer")]
+    title = "ε of all settings and seeds of all suites on a data set, composed; conditional on preprocessing and splits"
+    table = make_table(title, *about, *numbers, Column("δ", justify="right"), Column("conditional on"))
+    for composed in compose():
+        for group in composed.together:
+            names = (composed.source, ", ".join(composed.suites), group.network)
+            words = (english["units"][group.unit], english["observers"][group.observer])
+            counts = (str(group.releases), str(len(group.left_out)), f"{group.largest:.4g}")
+            total = ("∞" if group.epsilon is None else f"{group.epsilon:.4g}", f"{group.delta:.3g}")
+            table.add_row(*names, *words, *counts, *total, ", ".join(terms.conditions(group.given)))
+        trials = [f"{count} tuning trials of {suite}" for suite, count in composed.trials.items() if count]
+        without = ", ".join([*composed.open, *trials]) or "nothing"
+        clear.append(f"{composed.source}: released without noise, in no sum: {without}")
+    print_table(table, 200)
+    print("\n".join(clear))
+
+
+def show_coverage() -> None:
+    """Print a row for each printed table of each data set, and the total.
+
+    Raises:
+        DataError: there are no results, or a file is not what was written.
+    """
+    suites = [results_of(name) for name in collected()]
+    if not suites:
+        raise DataError(f"{RESULTS}: no results; `dprec run SUITE` collects some")
+    measured = [(results.suite, results.comparison, paper_of(results).methods) for results in suites]
+    counted = coverage(suites[0].published, measured)
+    *names, _, _, _, _, _, _ = columns = counted.columns
+    aligned = [Column(name, justify="left" if name in names else "right") for name in columns]
+    table = make_table("numbers that papers print, by the best data that each was measured on", *aligned)
+    for row in counted.iter_rows():
+        table.add_row(*map(str, row))
+    table.add_section()
+    totals = counted.select(columns[len(names) :]).sum().row(0)
+    table.add_row("all papers", *[""] * (len(names) - 1), *map(str, totals), style="bold")
+    print_table(table)
+
+
+def show_headline(suite: str) -> None:
+    """Print the decision of a suite, with which `dprec run` ends; nothing for a pipeline without results."""
+    if (board := board_of(suite)) is None:
+        return
+    numbers = [Column(name, justify="right", no_wrap=True) for name in ("utility", "accounted ε", "audited ε")]
+    table = make_table(f"{suite}: {board.measure.label}", Column("what"), Column("system"), *numbers)
+    for name, row in decision(board).items():
+        cells = ["–"] * 4 if row is None else [row["system"], f"{row['utility']:.3f}", *budget(row)]
+        table.add_row(name, *map(escape, cells))
+    print_table(table)
+
+
+def board_of(suite: str) -> Board | None:
+    """The systems of a suite; None where nothing was collected or no utility measured."""
+    return standing(suite) if suite in collected() else None
+
+
+def decision(board: Board) -> dict[str, dict[str, Any] | None]:
+    """Who is shown at the end of a run, by what it is: rows of a leaderboard."""
+    return {
+        "best private at user-level ε ≤ 1": board.best("user", 1.0),
+        "noisy popularity": board.noisy,
+        "ceiling, without privacy": board.ceiling,
+    }
+
+
+def budget(row: Mapping[str, Any]) -> tuple[str, str]:
+    """The privacy budget of a system at its level, accounted and audited, as texts."""
+    accounted, audited = row["accounted"], row["audited"]
+    text = "–" if accounted is None else "∞" if math.isinf(accounted) else f"{row['level']}-level {accounted:.4g}"
+    return text, "–" if audited is None else f"≥ {audited:.3g}"
+
+
+def report(suite: str, *, drawn: bool = False) -> Path:
+    """The page of a suite's report; drawn from its results first, where these or no page are there.
+
+    Raises:
+        DataError: there are no results, or no report.
+    """
+    if drawn and (suite in collected() or not (REPORTS / suite).is_dir()):
+        draw(suite)
+    path = REPORTS / suite / "index.html"
+    if not path.is_file():
+        raise DataError(f"{path}: no such report; write it with `dprec run {suite}`")
+    return path
+
+
+def export(suite: str, experiment: str, form: str) -> str:
+    """The card of one system in the form of others, as JSON.
+
+    Raises:
+        ConfigurationError: there are no results of such a suite, no such private system in it, or no such form.
+    """
+    if form not in get_args(Form):
+        raise ConfigurationError(f"--format {form}: none of {', '.join(get_args(Form))}")
+    if suite not in collected():
+        raise ConfigurationError(f"{suite}: no results of such a suite (have {', '.join(collected())})")
+    results = results_of(suite)
+    by, totals = measure(results, paper_of(results)), budgets(results)
+    cards = {system.experiment: card(results, system, by, totals) for system in results.suite.compared}
+    private = {name: losses for name, each in cards.items() if (losses := _private(each))}
+    if experiment not in private:
+        raise ConfigurationError(f"{experiment}: no private system of {suite} (have {', '.join(private)})")
+    losses = private[experiment]
+    loss = next((loss for loss in losses if loss.privacy_parameters is not None), losses[0])
+    if form == "opendp":
+        content = {"card": cards[experiment], "loss": loss}
+        return exports.opendp("opendp.json.j2", content, date.today().isoformat())
+    parameters = loss.privacy_parameters
+    properties = {
+        "unit": loss.level,
+        "epsilon": "infinite" if parameters is None else parameters.epsilon,
+        "delta": None if parameters is None else parameters.delta,
+        "claimed-epsilon": loss.claimed,
+        "audited-epsilon": None if loss.audit is None else loss.audit.epsilon,
+        "data": cards[experiment].basic.kind,
+    }
+    return exports.cyclonedx(f"{suite}/{experiment}", properties)
+
+
+def _private(content: Card) -> list[Loss]:
+    """Levels with a claimed ε or a finite one."""
+    return [loss for loss in content.privacy_loss if loss.claimed is not None or loss.privacy_parameters is not None]
