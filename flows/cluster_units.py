@@ -58,7 +58,7 @@ class ClusterUnits:
         self._sent: dict[str, _Sent] = {}
 
     @contextmanager
-    def of(self, stage: str, command: str) -> Iterator[bool]:
+    def working(self, stage: str, command: str) -> Iterator[bool]:
         """Have the units of a stage finished, so that its command puts them together; whether it is to force any.
 
         Raises:

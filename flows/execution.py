@@ -56,11 +56,11 @@ class Processes:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stopped: bool = False
 
-    def run(self, command: str, on_line: OnLine, *, of: str = "", force: bool | None = None) -> None:
+    def run(self, command: str, on_line: OnLine, *, stage: str = "", force: bool | None = None) -> None:
         """Run a stage's command line, without a shell, giving each line of its output to `on_line`.
 
         Args:
-            of: the stage that it is part of, for `end`.
+            stage: that it is part of, for `end`.
             force: whether it works on finished units again; None: as all do.
 
         Raises:
@@ -71,7 +71,7 @@ class Processes:
             if self._stopped:
                 raise StageFailed("not started: the run was stopped")
             process = _start(shlex.split(command), environment(force=self.force if force is None else force))
-            self._running[process] = of
+            self._running[process] = stage
         try:
             assert process.stdout is not None
             last = ""
@@ -90,10 +90,10 @@ class Processes:
             with self._lock:
                 del self._running[process]
 
-    def end(self, of: str) -> None:
+    def end(self, stage: str) -> None:
         """Interrupt what runs as part of one stage."""
         with self._lock:
-            running = [process for process, stage in self._running.items() if stage == of]
+            running = [process for process, owner in self._running.items() if owner == stage]
         for process in running:
             _signal(process, signal.SIGINT)
 

@@ -66,8 +66,8 @@ def run_stage(step: Step, run: Run) -> State[Any]:
         run.screen.show("line", step.name, line)
 
     def command(line: str) -> None:
-        with run.units.of(step.name, step.command) as again:
-            run.processes.run(line, on_line, of=step.name, force=again)
+        with run.units.working(step.name, step.command) as again:
+            run.processes.run(line, on_line, stage=step.name, force=again)
 
     run.screen.show("starts", step.name, "forced" if run.force else step.why)
     start = time.monotonic()

@@ -62,12 +62,8 @@ class _Running:
     """`time.time()` when it began."""
     units: list[Unit] | None = None
     """None until they are known."""
-    finished_before: int = 0
-    """Units that were finished when they were listed."""
     listed: bool = False
     """Whether they were asked for."""
-    begun: bool = False
-    """Whether it works on one of them: before, it looks at those that are finished."""
     reason: str = ""
     """Why a unit failed."""
     taken: set[str] = field(default_factory=set)
@@ -94,7 +90,7 @@ class Units:
         """Nothing is left to stop: the processes are."""
 
     @contextmanager
-    def of(self, stage: str, command: str) -> Iterator[bool]:
+    def working(self, stage: str, command: str) -> Iterator[bool]:
         """While a stage's command runs, its units may be taken. Where one of them failed, the stage fails with that.
 
         Yields:
@@ -121,25 +117,21 @@ class Units:
         """A unit worth a process of its own and a slot for it, for `work_on`; None: there is none, or not yet."""
         if not self._slots.acquire(blocking=False):
             return None
-        best, most = None, WORTH_SECONDS
         for running in list(self._running.values()):
             if running.reason or time.time() - running.since < WORTH_SECONDS / 2:
                 continue
-            if running.units is None:
-                warm.prepare()  # the processes that list and work on them start with the large libraries loaded
-                if not running.listed and warm.has_ended():
-                    running.listed = True
-                    threading.Thread(target=self._list, args=(running,), daemon=True).start()
-                    return None
+            if running.units is not None:
+                if unit := self._last_unfinished(running):
+                    running.taken.add(unit.label)
+                    return unit
                 continue
-            left, seconds = self._remaining(running)
-            if left and seconds >= most:
-                best, most = (running, left[-1]), seconds
-        if best is None:
-            self._slots.release()
-            return None
-        best[0].taken.add(best[1].label)
-        return best[1]
+            warm.prepare()  # the processes that list and work on them start with the large libraries loaded
+            if not running.listed and warm.has_ended():
+                running.listed = True
+                threading.Thread(target=self._list, args=(running,), daemon=True).start()
+                return None
+        self._slots.release()
+        return None
 
     def work_on(self, unit: Unit, on_line: Callable[[str], None]) -> None:
         """Run a unit that was taken. If it fails, its stage is ended; if it is killed, the stage works on it itself.
@@ -150,7 +142,7 @@ class Units:
         running = self._running.get(unit.stage)
         force = f" --force {running.since}" if self._force and running is not None else ""
         try:
-            self._processes.run(unit.command + force, on_line, of=unit.stage, force=False)
+            self._processes.run(unit.command + force, on_line, stage=unit.stage, force=False)
         except Killed:
             raise
         except StageFailed as error:
@@ -164,18 +156,13 @@ class Units:
         finally:
             self._slots.release()
 
-    def _remaining(self, running: _Running) -> tuple[list[Unit], float]:
-        """The units that no process works on, and for how many seconds they will keep one process busy."""
+    def _last_unfinished(self, running: _Running) -> Unit | None:
+        """The last unit that no process works on, where the stage itself has another one to work on."""
         units = running.units or []
-        done = {unit.label for unit in units if self._is_finished(unit, running.since)}
-        left = [unit for unit in units if unit.label not in done | running.taken]
-        running.begun = running.begun or any(map(_is_locked, left))
-        if not running.begun:
-            return [], 0.0
-        while left and _is_locked(left[-1]):
-            left.pop()
-        each = (time.time() - running.since) / (1 + max(0, len(done) - running.finished_before))
-        return left, each * (len(left) - any(map(_is_locked, left)))
+        left = [unit for unit in units if not self._is_finished(unit, running.since)]
+        each = (time.time() - running.since) / (1 + len(units) - len(left))
+        free = [unit for unit in left if unit.label not in running.taken and not _is_locked(unit)]
+        return free[-1] if free and len(left) > 1 and each * len(free) >= WORTH_SECONDS else None
 
     def _is_finished(self, unit: Unit, since: float) -> bool:
         try:
@@ -187,9 +174,7 @@ class Units:
     def _list(self, running: _Running) -> None:
         try:
             with suppress(StageFailed):  # a stage that cannot be asked says itself what is wrong
-                units = list_units(self._processes, running.stage, running.module, running.argument)
-                running.finished_before = sum(self._is_finished(unit, running.since) for unit in units)
-                running.units = units
+                running.units = list_units(self._processes, running.stage, running.module, running.argument)
         finally:
             self._slots.release()
             self._changed()
@@ -202,7 +187,7 @@ def list_units(processes: Processes, stage: str, module: str, argument: str) -> 
         StageFailed: it cannot say so, with the reason.
     """
     lines: list[str] = []
-    processes.run(f"python -m {STAGES}units {module} {argument}", lines.append, of=stage)
+    processes.run(f"python -m {STAGES}units {module} {argument}", lines.append, stage=stage)
     try:
         table = json.loads(lines[-1])
         return [Unit(stage, module, argument, label, Path(folder)) for label, folder in table.items()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,32 +12,19 @@ from tasks.config.mechanisms import NETWORKS
 from tasks.config.params import load
 from tasks.config.references import check, unaccounted_anchors
 from tasks.papers import PROTOCOLS
-from tests import parameters
-from tests.mistakes import DEMO, ORIGINAL, Change, put
-from tests.test_params import WORDS, refused
+from tests.mistakes import DEMO, TWITTER, WEIBO, Change, put
+from tests.test_params import refused, written
 
-WEIBO = "dpcrosue-weibo-twin"
-OTHER = "dpcrosue-foursquare-twitter-twin"
 FILE = f"suites/{WEIBO}/params.yaml"
 
 
-@pytest.fixture
-def written(tmp_path: Path) -> Callable[[Change], Path]:
-    """Writes the parameters of three suites after a change."""
-
-    def write(change: Change) -> Path:
-        suites = {name: ORIGINAL["suites"][name] for name in ("demo", OTHER, WEIBO)}
-        params = copy.deepcopy(ORIGINAL | {"suites": suites})
-        change(params)
-        return parameters.write(params, tmp_path)
-
-    return write
+__all__ = ["written"]
 
 
 def test_the_suites_that_are_changed_are_fine_as_they_are(written: Callable[[Change], Path]) -> None:
-    params = load(written(lambda _: None))
+    params = load(written(lambda _: None, WEIBO))
     check(params)
-    assert params.embeddings.keys() >= {WEIBO, OTHER}
+    assert params.embeddings.keys() >= {WEIBO, TWITTER}
 
 
 def test_another_papers_protocol_and_mechanism_may_make_networks(
@@ -57,25 +43,6 @@ def test_another_papers_protocol_and_mechanism_may_make_networks(
     assert params.networks_settings(f"perturbed/{WEIBO}")[0] == "base"
 
 
-def alone(name: str, key: str, value: Any) -> Change:
-    """Changes an entry of `embeddings`."""
-    return put("suites", WEIBO, "embeddings", name, key, value=value)
-
-
-def pair(name: str, key: str, value: Any) -> Change:
-    """Changes an entry of `aligned`."""
-    return put("suites", WEIBO, "aligned", name, key, value=value)
-
-
-def system(label: str, **values: Any) -> Change:
-    """Changes an experiment that embeds users."""
-
-    def change(params: dict[str, Any]) -> None:
-        params["suites"][WEIBO]["experiments"][f"{WEIBO}-{label}"] |= values
-
-    return change
-
-
 def lend(section: str, to: str) -> Change:
     """Gives an entry of the suite to another one, too."""
 
@@ -85,119 +52,12 @@ def lend(section: str, to: str) -> Change:
     return change
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lend("embeddings", "demo"), f"suites/demo/params.yaml: embeddings.{WEIBO}: embeddings are for suites whose"),
-        (
-            lend("aligned", "demo"),
-            f"suites/demo/params.yaml: aligned.{WEIBO}: aligned are for suites whose task is emb",
-        ),
-        (
-            lend("embeddings", OTHER),
-            f"suites/{OTHER}/params.yaml: embeddings.{WEIBO}: another suite has an entry of th",
-        ),
-        (
-            lend("aligned", OTHER),
-            f"suites/{OTHER}/params.yaml: aligned.{WEIBO}: another suite has an entry of this name",
-        ),
-        (alone(WEIBO, "suite", WEIBO), f"{FILE}: embeddings.{WEIBO}.suite: unknown key"),
-        (pair(WEIBO, "suite", WEIBO), f"{FILE}: aligned.{WEIBO}.suite: unknown key"),
-        (alone(WEIBO, "data", "none"), f"{FILE}: embeddings.{WEIBO}.data: unknown processed data set 'none'"),
-        (
-            alone(WEIBO, "data", "demo"),
-            f"{FILE}: embeddings.{WEIBO}.data: the protocol of 'demo' is 'gerai', which has",
-        ),
-        (alone(WEIBO, "networks", f"processed/{OTHER}"), f"{FILE}: embeddings.{WEIBO}.networks: '{OTHER}' is not the"),
-        (
-            alone(WEIBO, "networks", "perturbed/none"),
-            f"{FILE}: embeddings.{WEIBO}.networks: unknown perturbed data 'no",
-        ),
-        (alone(WEIBO, "networks", f"perturbed/{OTHER}"), f"{FILE}: embeddings.{WEIBO}.networks: '{OTHER}' perturbs"),
-        (alone(WEIBO, "networks", f"words/{WORDS}"), f"{FILE}: embeddings.{WEIBO}.networks: "),
-        (
-            alone(f"{WEIBO}-private", "seeds", [0, 9]),
-            f"{FILE}: embeddings.{WEIBO}-private.seeds: 9 is not among the seeds of perturbed.{WEIBO}",
-        ),
-        (
-            alone(WEIBO, "code", "tasks/models/user_networks/deepwalk.py"),
-            f"{FILE}: embeddings.{WEIBO}.code: unknown key",
-        ),
-        (alone(WEIBO, "reads", ["feature"]), f"{FILE}: embeddings.{WEIBO}: reads: without 'edge' there is nothing"),
-        (
-            put("suites", WEIBO, "embeddings", WEIBO, "config", "epoch", value=3),
-            f"{FILE}: embeddings.{WEIBO}.config.epoch: unknown key",
-        ),
-        (
-            put("suites", WEIBO, "aligned", WEIBO, "config", "neighbors", value=3),
-            f"{FILE}: aligned.{WEIBO}.config.neighbors: unknown key",
-        ),
-        (pair(WEIBO, "of", "embeddings/none"), f"{FILE}: aligned.{WEIBO}.of: unknown embeddings of this suite 'none'"),
-        (pair(WEIBO, "of", f"embeddings/{OTHER}"), f"{FILE}: aligned.{WEIBO}.of: unknown embeddings of this suite"),
-        (pair(WEIBO, "data", OTHER), f"{FILE}: aligned.{WEIBO}.of: '{WEIBO}' embeds '{WEIBO}', not '{OTHER}'"),
-        (
-            pair(WEIBO, "seeds", [0, 9]),
-            f"{FILE}: aligned.{WEIBO}.seeds: 9 is not among the seeds of embeddings.{WEIBO}",
-        ),
-    ],
-)
-def test_networks_are_embedded_and_aligned_from_what_there_is(
-    written: Callable[[Change], Path], change: Change, message: str
+@pytest.mark.parametrize("section", ["embeddings", "aligned"])
+def test_networks_are_those_of_one_suite_whose_task_is_embedding(
+    written: Callable[[Change], Path], section: str
 ) -> None:
-    assert refused(written(change)).startswith(message)
-
-
-@pytest.mark.parametrize(
-    ("label", "values", "message"),
-    [
-        ("sne", {"data": "none"}, "data: unknown processed data set 'none'"),
-        ("sne", {"features": f"processed/{OTHER}"}, f"features: '{OTHER}' is not the data '{WEIBO}'"),
-        ("sne", {"features": f"words/{WORDS}"}, "features: word vectors are the features of a table of users"),
-        ("sne", {"features": "perturbed/none"}, "features: unknown perturbed data 'none'; known: "),
-        ("sne", {"features": f"perturbed/{OTHER}"}, f"features: '{OTHER}' perturbs '{OTHER}', not '{WEIBO}'"),
-        ("santext", {"seeds": [0, 9]}, f"seeds: 9 is not among the seeds of perturbed.{WEIBO}"),
-        (
-            "santext",
-            {"sweep": [{"text_epsilon": 3.0}]},
-            f"sweep: 'perturbed/{WEIBO}' has no setting 'text_epsilon=3.0'",
-        ),
-        (
-            "sne",
-            {"sweep": [{"text_epsilon": 2.5}]},
-            f"sweep: 'processed/{WEIBO}' has no setting 'text_epsilon=2.5'; kno",
-        ),
-        ("rgcn", {"features": "embeddings/none"}, "features: unknown entry of embeddings 'none'; known: "),
-        ("rgcn", {"features": f"embeddings/{OTHER}"}, f"features: '{OTHER}' is about '{OTHER}', not '{WEIBO}'"),
-        ("rgcn", {"seeds": [0, 9]}, f"seeds: 9 is not among the seeds of embeddings.{WEIBO}"),
-        (
-            "rgcn",
-            {"model": "deepwalk"},
-            f"model: embeddings.{WEIBO} is learnt by 'rgcn'",
-        ),
-        ("rgcn", {"config": {"epochs": 3}}, f"config: must be empty; embeddings.{WEIBO} says how they are learnt"),
-        (
-            "dp-rgcn",
-            {"sweep": [{"edges_epsilon": 2.0}]},
-            f"sweep: 'perturbed/{WEIBO}' has no setting 'edges_epsilon=2.0",
-        ),
-        ("crosue", {"features": "aligned/none"}, "features: unknown entry of aligned 'none'; known: "),
-        ("crosue", {"seeds": [0, 9]}, f"seeds: 9 is not among the seeds of aligned.{WEIBO}"),
-        (
-            "dp-crosue",
-            {"sweep": [{"edges_epsilon": 2.0}]},
-            f"sweep: 'perturbed/{WEIBO}' has no setting 'edges_epsilon=",
-        ),
-        ("crosue", {"features": f"processed/{WEIBO}"}, "features: 'crosue' reads aligned"),
-        ("sne", {"features": f"aligned/{WEIBO}"}, "features: 'sne' reads processed, perturbed or embeddings"),
-        ("sne", {"model": "bpr", "config": {}}, "model: 'bpr' does not embed users"),
-        ("crosue", {"config": {"epochs": 3}}, "config.batch_size: this key is missing"),
-    ],
-)
-def test_systems_that_embed_users_read_what_there_is(
-    written: Callable[[Change], Path], label: str, values: dict[str, Any], message: str
-) -> None:
-    actual = refused(written(system(label, **values)))
-    assert actual.startswith(f"{FILE}: experiments.{WEIBO}-{label}.{message}"), actual
+    for to, message in (("demo", f"{section} are for suites whose task is emb"), (TWITTER, "another suite has an")):
+        assert refused(written(lend(section, to))).startswith(f"suites/{to}/params.yaml: {section}.{WEIBO}: {message}")
 
 
 def test_an_alignment_of_attributes_alone_is_no_start_for_a_system(written: Callable[[Change], Path]) -> None:
@@ -219,7 +79,7 @@ def test_an_alignment_of_attributes_alone_is_no_start_for_a_system(written: Call
 def test_anchors_found_by_attributes_that_no_ledger_would_have_are_refused(
     written: Callable[[Change], Path], model: str, anchors: str, refused: bool
 ) -> None:
-    params = load(written(lambda _: None))
+    params = load(written(lambda _: None, WEIBO))
     pair = params.aligned[WEIBO].model_copy(update={"anchors": anchors})
     embedded = params.embeddings[pair.embeddings or ""].model_copy(update={"model": model})
     params = params.model_copy(update={"aligned": {WEIBO: pair}, "embeddings": {pair.embeddings: embedded}})
