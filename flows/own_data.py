@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from flows import entries, own_suite
+from flows import entries
 from flows.execution import hold_project
 from tasks.config import params
 from tasks.config.fields import NAME
@@ -35,6 +35,7 @@ NUMBER = r"0o[0-7]+|[0-9]+e-?[0-9]+|0[0-9]*[89][0-9]*"
 """Names that DVC's version of YAML takes for numbers and ours for text, so that they are not quoted, as 2024 is."""
 SUFFIXES = (".csv", ".tsv", ".txt", PARQUET)
 TEXT = Column("text", may_be_empty=True)
+TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def begin(
         }
         attacked = any(feature["sensitive"] for feature in dataset["read"].get("users", {}).get("features", ()))
         n_users, n_items = given.rows["user"].n_unique(), given.rows["item"].n_unique()
-        written = entries.add(name, added, own_suite.texts(name, n_users, n_items, attacked=attacked))
+        written = entries.add(name, added, texts(name, n_users, n_items, attacked=attacked))
     return Written(written, [shown(note) for note in notes])
 
 
@@ -232,3 +233,25 @@ def _feature_name(column: str, used: set[str]) -> str:
     while (numbered := name if name not in used else f"{name}_{number}") in used:
         number += 1
     return numbered
+
+
+def texts(name: str, n_users: int, n_items: int, *, attacked: bool) -> dict[str, str]:
+    """File -> text of the suite: common systems at settings to begin with, attacks on classes of users, what to tune.
+
+    attacked: there are attributes of users to infer.
+    """
+    cutoffs = [k for k in (5, 10, 20) if k <= n_items // 2] or [1]
+    fills = {
+        "name": name,
+        "cutoffs": cutoffs,
+        "last": cutoffs[min(1, len(cutoffs) - 1)],
+        "negatives": max(1, min(100, n_items // 2)),
+        "delta": f"1.0e-{len(str(n_users))}",
+        "head": min(300, n_items),
+        "batch": min(1000, n_users),
+    }
+    files = {"params.yaml": "params", "attack.yaml": "attack" if attacked else "no-attack", "tuning.yaml": "tuning"}
+    return {
+        file: (TEMPLATES / f"{template}.yaml").read_text(encoding="utf-8").format(**fills)
+        for file, template in files.items()
+    }

@@ -60,7 +60,7 @@ TASKS = {
     ),
     "fold-in": Task(
         evaluator="tasks.stages.evaluators.held_out:HeldOut",
-        checks="tasks.stages.checks.held_out:FOLD_IN",
+        checks="tasks.stages.checks.lists:FOLD_IN",
         checked_against=("/interactions.parquet", "/schema.json"),
         validation="",
         bands={"full/*": 0.03},

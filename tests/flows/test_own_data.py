@@ -17,7 +17,7 @@ import pytest
 import yaml
 from ruamel.yaml import YAML
 
-from flows import entries, own_data, own_suite
+from flows import entries, own_data
 from flows.execution import AlreadyRunning
 from flows.own_data import begin
 from tasks.config import params
@@ -146,8 +146,13 @@ def test_nothing_is_written_where_anything_is_wrong(
     assert state(shop) == before
 
 
-def test_parameters_that_are_refused_are_taken_back(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own_suite, "SUITE", own_suite.SUITE.replace("model: ease", "model: easy"))
+def test_parameters_that_are_refused_are_taken_back(
+    shop: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    templates = shutil.copytree(own_data.TEMPLATES, tmp_path_factory.mktemp("own") / "templates")
+    text = (templates / "params.yaml").read_text()
+    (templates / "params.yaml").write_text(text.replace("model: ease", "model: easy"))
+    monkeypatch.setattr(own_data, "TEMPLATES", templates)
     before = state(shop)
     with pytest.raises(ConfigurationError, match=re.escape("suites/shop/params.yaml: experiments.shop-ease")):
         begin("shop", Path("ratings.csv"), Path("people.csv"), USUAL)

@@ -1,44 +1,85 @@
-"""The tasks whose systems release lists: `top-k`, of all users, and `next-item`, after every prefix of a sequence."""
+"""The tasks whose systems release lists.
+
+`top-k`: of all users; `fold-in`: of the test users alone, who come first; `next-item`: after each prefix of a sequence.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
 from typing import NamedTuple
 
+import polars as pl
 import pyarrow as pa
 
 from tasks import contracts
 from tasks.config.params import Experiment, Suite
+from tasks.contracts import Schema
 from tasks.quality import suites
-from tasks.stages.checks.subject import ListRules, Names, Subject, released_lists
+from tasks.quality.rules import Table
+from tasks.stages.checks.subject import Names, Subject, released_tables
+from tasks.stages.common import PROCESSED
+
+Released = dict[tuple[str, int], pl.DataFrame]
+"""Setting and run -> lists."""
 
 
 class Lists(NamedTuple):
     """What lists and their metrics must be."""
 
     contract: pa.Schema
-    rules: ListRules
-    measured: Callable[[Suite, Experiment], Sequence[tuple[str, int | None]]]
+    """Of each list."""
+    rules: Callable[[Released, pl.DataFrame, Schema, int], list[Table]]
+    """(lists, interactions, schema, longest) -> the tables with their rules."""
+    measured: Callable[[Suite, Experiment], Names]
     """Names of the metrics of an experiment."""
 
     def released(self, key: str, experiment: Experiment, suite: Suite) -> Subject:
-        """Lists, beside the interactions that their system learnt from."""
-        return released_lists(key, experiment, suite, self.contract, self.rules)
+        """Lists, with the interactions that their system was trained on."""
+        files = {PROCESSED / data: released for data, released in released_tables(key, experiment, suite).items()}
+
+        def tables() -> list[Table]:
+            checked = []
+            for data, released in files.items():
+                lists = {which: contracts.read(file, self.contract) for which, file in released.items()}
+                interactions = contracts.read(data / "interactions.parquet", contracts.INTERACTIONS)
+                schema = contracts.read_schema(data / "schema.json")
+                for table in self.rules(lists, interactions, schema, max(suite.evaluation.k)):
+                    own_data = data.name == experiment.data
+                    checked.append(table if own_data else replace(table, name=f"{table.name}, {data.name}"))
+            return checked
+
+        inputs = [data / file for data in files for file in ("interactions.parquet", "schema.json")]
+        return Subject([*(file for released in files.values() for file in released.values()), *inputs], tables)
 
     def metrics(self, suite: Suite, experiment: Experiment, _: str) -> Names:
         """Those that training measures."""
         return [*self.measured(suite, experiment)]
 
 
-def _ranking_metrics(suite: Suite, _: Experiment) -> Sequence[tuple[str, int | None]]:
+def _ranking_metrics(suite: Suite, _: Experiment) -> Names:
     evaluation = suite.evaluation
     assert evaluation.negatives is not None, "params.load asks for them where lists are judged"
-    return suites.ranking_metrics(evaluation.k, evaluation.negatives, evaluation.recall)
+    return [*suites.ranking_metrics(evaluation.k, evaluation.negatives, evaluation.recall)]
 
 
-def _next_item_metrics(suite: Suite, experiment: Experiment) -> Sequence[tuple[str, int | None]]:
-    return suites.next_item_metrics(suite.evaluation.k, chosen_on_test=experiment.chosen_on_test is not None)
+def _next_item_metrics(suite: Suite, experiment: Experiment) -> Names:
+    return [*suites.next_item_metrics(suite.evaluation.k, chosen_on_test=experiment.chosen_on_test is not None)]
+
+
+def _test_users(lists: Released, interactions: pl.DataFrame, schema: Schema, k: int) -> list[Table]:
+    """The rules of `tasks.quality.suites.recommendations`, as if there were no other users."""
+    n_test = interactions.filter(pl.col("split") == "test")["user"].n_unique()
+    of_test = interactions.filter(pl.col("user") < n_test)
+    return suites.recommendations(lists, of_test, schema.model_copy(update={"n_users": n_test}), k)
+
+
+def _fold_in_metrics(suite: Suite, _: Experiment) -> Names:
+    recall = "recall" if suite.evaluation.recall == "relevant" else f"recall-{suite.evaluation.recall}"
+    return list(product([f"full/{kind}" for kind in ("hit", "ndcg", recall, "mrr")], suite.evaluation.k))
 
 
 TOP_K = Lists(contracts.RECOMMENDATIONS, suites.recommendations, _ranking_metrics)
+FOLD_IN = Lists(contracts.RECOMMENDATIONS, _test_users, _fold_in_metrics)
 NEXT_ITEM = Lists(contracts.NEXT_ITEMS, suites.next_items, _next_item_metrics)

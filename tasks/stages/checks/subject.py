@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
-import pyarrow as pa
 
 from tasks import contracts
 from tasks.config.params import Experiment, Suite
 from tasks.errors import DataError
 from tasks.quality.rules import Table
-from tasks.stages.common import PROCESSED, RUNS
+from tasks.stages.common import RUNS
 
-ListRules = Callable[[dict[tuple[str, int], pl.DataFrame], pl.DataFrame, contracts.Schema, int], list[Table]]
 Names = list[tuple[str, int | None]]
 """Metrics that must have been measured, each with its cut-off (None: it has none)."""
 
@@ -39,33 +37,6 @@ def released_tables(key: str, experiment: Experiment, suite: Suite) -> dict[str,
         for run, data in suite.runs(experiment, setting).items():
             tables.setdefault(data, {})[setting, run] = folder / setting / f"seed-{run}.parquet"
     return tables
-
-
-def released_lists(
-    key: str,
-    experiment: Experiment,
-    suite: Suite,
-    contract: pa.Schema,
-    rules: ListRules,
-) -> Subject:
-    """Lists of an experiment, beside the interactions that it learnt from.
-
-    contract: of each list. rules: (lists, interactions, schema, longest) -> the tables with their rules.
-    """
-    files = {PROCESSED / data: released for data, released in released_tables(key, experiment, suite).items()}
-
-    def tables() -> list[Table]:
-        every = []
-        for data, released in files.items():
-            lists = {which: contracts.read(file, contract) for which, file in released.items()}
-            interactions = contracts.read(data / "interactions.parquet", contracts.INTERACTIONS)
-            held = rules(lists, interactions, contracts.read_schema(data / "schema.json"), max(suite.evaluation.k))
-            own = data.name == experiment.data
-            every += [table if own else replace(table, name=f"{table.name}, {data.name}") for table in held]
-        return every
-
-    learnt = [data / file for data in files for file in ("interactions.parquet", "schema.json")]
-    return Subject([*(file for released in files.values() for file in released.values()), *learnt], tables)
 
 
 def require_types(tables: contracts.ProcessedTables) -> None:
