@@ -107,31 +107,6 @@ def test_the_committed_files_are_those_of_the_code(before: dict[str, dict[str, s
     assert committed == before
 
 
-def test_comments_docstrings_and_blank_lines_move_nothing(
-    before: dict[str, dict[str, str]], params: Params, tmp_path: Path
-) -> None:
-    """In every module at once."""
-    root = copied(tmp_path)
-    for path in (root / "tasks").rglob("*.py"):
-        tree = ast.parse(text := path.read_text(encoding="utf-8"))
-        lines = text.splitlines()
-        for node in sorted(ast.walk(tree), key=lambda node_: -getattr(node_, "lineno", 0)):
-            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.body[0].lineno > node.lineno:
-                docstring = ast.get_docstring(node)
-                first = node.body[0]
-                space = " " * first.col_offset
-                if docstring is None:
-                    above = min(
-                        [first.lineno, *(decorator.lineno for decorator in getattr(first, "decorator_list", []))]
-                    )
-                    lines.insert(above - 1, f'{space}"""Other words."""')
-                else:
-                    assert first.end_lineno is not None
-                    lines[first.lineno - 1 : first.end_lineno] = [f'{space}"""Other words."""', "", f"{space}# More."]
-        path.write_text("\n".join([*lines, "", "# The end.", ""]), encoding="utf-8")
-    assert moved(before, code.fingerprints(params, Source(root))) == set()
-
-
 def test_a_constant_moves_exactly_the_stages_whose_closure_holds_its_module(
     source: Source, closures: dict[tuple[str, str], frozenset[str]], params: Params
 ) -> None:

@@ -7,8 +7,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pytest
-
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "methods.md"
 WORDS = (
@@ -85,16 +83,6 @@ def test_every_symbol_of_the_index_exists() -> None:
     assert not missing
 
 
-def test_a_symbol_that_does_not_exist_is_found_out() -> None:
-    """Of a module that exists, of none, and of a class."""
-    with pytest.raises(AttributeError):
-        resolved("tasks.privacy.mechanisms.piecewise.perturbed")
-    with pytest.raises(ModuleNotFoundError):
-        resolved("nowhere.piecewise.perturb")
-    with pytest.raises(AttributeError):
-        resolved("tasks.privacy.accounting.ledger.LedgerEntry.nothing")
-
-
 def test_every_section_of_the_index_is_a_heading() -> None:
     """And the sections are numbered from 1 without gaps."""
     assert sections() == [f"§{n}" for n in range(1, 12)]
@@ -107,18 +95,6 @@ def test_rows_are_whole_and_name_each_thing_once() -> None:
     assert len(rows) >= 70
     assert all(all(row) for row in rows)
     assert len({row.what for row in rows}) == len({row.where for row in rows}) == len(rows)
-
-
-def test_secure_noise_and_both_likelihood_ratio_attacks_are_in_the_index() -> None:
-    needed = {"tasks.privacy.secure.add", *(f"tasks.attacks.membership.lira_{how}" for how in ("online", "offline"))}
-    assert needed <= {row.where.strip("`") for row in index()}
-
-
-@pytest.mark.parametrize("word", WORDS)
-def test_the_words_of_the_field_are_in_the_index(word: str) -> None:
-    """As words of their own: `MF` is not found in `DPMF`."""
-    words = {each for row in index() for each in re.split(r"[,;:()]* [(]?|[)]$", row.what)}
-    assert word in words
 
 
 def test_docstrings_cite_sections_that_exist() -> None:

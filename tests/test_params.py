@@ -15,7 +15,7 @@ import yaml
 
 from flows.deployments import schedules
 from tasks.config.originals import stands_for
-from tasks.config.params import load
+from tasks.config.params import entry, load
 from tasks.config.references import check, check_references
 from tasks.datasets.foursquare_twitter_text import SOURCE as TEXTS
 from tasks.datasets.weibo import SOURCE as NETWORKS
@@ -105,6 +105,15 @@ def test_what_is_commented_out_is_valid_too(tmp_path: Path) -> None:
 def test_a_mistake_is_named_by_its_key(written: Callable[[Change], Path], mistake: Mistake) -> None:
     actual = refused(written(mistake.change, mistake.suite))
     assert re.match(mistake.message, actual), actual
+
+
+def test_what_the_parameters_do_not_name_is_refused_with_what_they_do() -> None:
+    params = load(ROOT / "params.yaml")
+    for section, file in (("processed", "params.yaml"), ("experiments", r"suites/\*/params.yaml")):
+        with pytest.raises(ConfigurationError, match=f"^{file}: {section} has no 'none'; known: "):
+            entry(section, "none", getattr(params, section))
+    with pytest.raises(ConfigurationError, match="^suites: there is no 'none'; known: "):
+        entry("suites", "none", params.suites)
 
 
 def test_no_two_suites_have_an_experiment_of_one_name(written: Callable[[Change], Path]) -> None:
@@ -309,12 +318,3 @@ def test_a_suite_may_judge_next_items_and_be_attacked_by_nobody(written: Callabl
 
     suite = load(written(change)).suites["demo"]
     assert (suite.task, suite.attack, suite.evaluation.negatives) == ("next-item", None, None)
-
-
-def test_a_system_has_its_models_name_unless_it_says_otherwise() -> None:
-    experiments = load(ROOT / "params.yaml").suites["demo"].experiments
-    assert (experiments["demo-dpmf"].model, experiments["demo-dpmf"].system) == ("dpmf", "dpmf")
-    assert (experiments["demo-dpmf-rigorous"].model, experiments["demo-dpmf-rigorous"].system) == (
-        "dpmf",
-        "dpmf-rigorous",
-    )

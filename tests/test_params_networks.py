@@ -12,7 +12,7 @@ from tasks.config.mechanisms import NETWORKS
 from tasks.config.params import load
 from tasks.config.references import check, unaccounted_anchors
 from tasks.papers import PROTOCOLS
-from tests.mistakes import DEMO, TWITTER, WEIBO, Change, put
+from tests.mistakes import TWITTER, WEIBO, Change
 from tests.test_params import refused, written
 
 FILE = f"suites/{WEIBO}/params.yaml"
@@ -85,41 +85,3 @@ def test_anchors_found_by_attributes_that_no_ledger_would_have_are_refused(
     params = params.model_copy(update={"aligned": {WEIBO: pair}, "embeddings": {pair.embeddings: embedded}})
     reason = unaccounted_anchors(WEIBO, params)
     assert reason.startswith(f"aligned.{WEIBO} hands on anchors found by attributes") if refused else reason == ""
-
-
-@pytest.mark.parametrize(
-    ("keys", "value", "message"),
-    [
-        (
-            ("demo-bpr", "features"),
-            f"embeddings/{WEIBO}",
-            "demo-bpr.features: embeddings are for suites whose task is em",
-        ),
-        (
-            ("demo-bpr", "features"),
-            f"aligned/{WEIBO}",
-            "demo-bpr.features: aligned are for suites whose task is embedding",
-        ),
-        (("demo-gerai", "sweep"), [{"edges_epsilon": 5.0}], "demo-gerai.sweep: edges_epsilon and text_epsilon are for"),
-        (
-            ("demo-bpr", "sweep"),
-            [{"text_epsilon": 5.0}],
-            "demo-bpr.sweep: edges_epsilon and text_epsilon are for suites",
-        ),
-    ],
-)
-def test_other_suites_have_no_networks(
-    written: Callable[[Change], Path], keys: tuple[str, ...], value: Any, message: str
-) -> None:
-    actual = refused(written(put(*DEMO, "experiments", *keys, value=value)))
-    assert actual.startswith(f"suites/demo/params.yaml: experiments.{message}"), actual
-
-
-def test_a_model_that_embeds_users_is_for_suites_of_that_task(written: Callable[[Change], Path]) -> None:
-    def change(params: dict[str, Any]) -> None:
-        params["suites"]["demo"]["experiments"]["demo-bpr"] |= {
-            "model": "degree", "config": {}, "sweep": []
-        }  # fmt: skip
-
-    where = "suites/demo/params.yaml: experiments.demo-bpr.model"
-    assert refused(written(change)) == f"{where}: 'degree' embeds users, which is for suites whose task is embedding"

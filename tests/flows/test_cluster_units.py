@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -79,19 +78,6 @@ def test_whatever_a_unit_fails_with_its_stage_fails(monkeypatch: pytest.MonkeyPa
     units = units_of(monkeypatch, run=fail)
     with pytest.raises(StageFailed, match=r"^no credentials$"):
         work(units)
-
-
-@pytest.mark.parametrize(
-    ("labels", "counted"), [(["base seed 0"], "1 unit"), (["base seed 0", "base seed 1"], "2 units")]
-)
-def test_it_is_said_how_many_units_are_sent(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], labels: list[str], counted: str
-) -> None:
-    units = units_of(monkeypatch, run=fail)
-    monkeypatch.setattr(cluster_units, "list_units", lambda *_: [replace(UNIT, label=label) for label in labels])
-    with pytest.raises(StageFailed):
-        work(units)
-    assert f"{STAGE} has {counted} for the cluster" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_store_that_takes_nothing_fails_the_stage(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,6 @@
 """What is damaged is not believed: objects of DVC's cache, its locks, its memory; and every remedy named works."""
 
 import shutil
-from hashlib import md5
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NoReturn
@@ -11,7 +10,6 @@ import yaml
 
 from flows import dvc, plan
 from flows.dvc import Busy, open_project
-from tasks.errors import ConfigurationError
 from tasks.stages.common import atomic_write
 from tests.faults.corruptions import rot
 from tests.flows.conftest import Project
@@ -53,25 +51,6 @@ def test_a_damaged_object_is_not_checked_out(finished: Project) -> None:
         assert reproduce(project, "download@demo")
     assert (finished.root / DOWNLOADED).read_text() == "download@demo"
     assert cached(finished, "download@demo")
-
-
-@pytest.mark.parametrize("listing", ["[]", "{", '[{"md5": "0123456789abcdef0123456789abcdef", "relpath": "x"}]'])
-def test_a_damaged_list_of_files_is_not_checked_out(finished: Project, listing: str) -> None:
-    (tree,) = (
-        path
-        for path in (finished.root / ".dvc/cache/files/md5").rglob("*.dir")
-        if md5(b"download@demo").hexdigest() in path.read_text()
-    )
-    tree.chmod(0o644)
-    tree.write_text(listing)
-    tree.chmod(0o444)
-    shutil.rmtree(finished.root / "data/raw/demo")
-    with open_project() as project:
-        assert reproduce(project, "download@demo")
-    shutil.rmtree(finished.root / "data/raw/demo")
-    with open_project() as project:  # the list is whole again
-        assert not reproduce(project, "download@demo")
-    assert (finished.root / DOWNLOADED).read_text() == "download@demo"
 
 
 def test_scrub_removes_all_that_is_damaged_and_the_next_run_has_all_of_it(seen: Project) -> None:
@@ -209,35 +188,6 @@ def test_a_damaged_lock_file_stays_where_the_committed_one_cannot_be_had(
 
 def _raise(*_: object, **__: object) -> NoReturn:
     raise OSError("made up")
-
-
-@pytest.mark.parametrize("content", [b"", b"\0\xff{", b"cmd: ["])
-def test_a_damaged_record_of_what_was_run_is_removed(finished: Project, content: bytes) -> None:
-    for record in (finished.root / ".dvc/cache/runs").glob("*/*/*"):
-        record.chmod(0o644)
-        record.write_bytes(content)
-    finished.write("code/a.py", "# changed\n")
-    (finished.root / "data/runs/demo/b/index.html").unlink()
-    assert set(run(finished)) <= {"train@a", "train@b"}
-    assert (finished.root / "data/runs/demo/b/index.html").read_text() == "train@b"
-
-
-def test_a_damaged_memory_of_hashes_is_begun_anew(seen: Project) -> None:
-    with open_project() as project:
-        databases = list(Path(project._repo.site_cache_dir).rglob("*.db"))
-    assert databases
-    for database in databases:
-        database.write_bytes(b"\0\xff" * 1000)
-    assert run(seen) == []
-
-
-def test_a_lock_file_that_git_could_not_merge_is_left_to_its_user(finished: Project) -> None:
-    text = (finished.root / "dvc.lock").read_text()
-    conflict = f"<<<<<<< ours\n{text}=======\n{text}>>>>>>> theirs\n"
-    finished.write("dvc.lock", conflict)
-    with pytest.raises(ConfigurationError, match=r"dvc\.lock"), open_project():
-        pytest.fail("it was read")
-    assert (finished.root / "dvc.lock").read_text() == conflict
 
 
 @pytest.mark.parametrize("content", ["cut", "unreadable"])

@@ -104,16 +104,6 @@ def test_an_id_that_another_program_has_holds_nothing(changed: Project) -> None:
             reproduce(project)
 
 
-@pytest.mark.parametrize("content", ["", "[]", "\0\xff", '{"read": {"/x": {"pid": 1}}}'])
-def test_a_damaged_file_of_locks_is_nobodys(changed: Project, content: str) -> None:
-    path = changed.root / ".dvc/tmp/rwlock"
-    path.write_text(content, "latin-1")
-    with open_project(patient=False) as project:
-        with holding(project):
-            path.write_text(content, "latin-1")
-        assert reproduce(project)
-
-
 def test_the_end_of_a_live_owner_is_waited_for(changed: Project, capsys: pytest.CaptureFixture[str]) -> None:
     with process_called("dvc") as process:
         lock(changed, process.pid)

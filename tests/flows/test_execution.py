@@ -1,6 +1,5 @@
 """One stage at a time: what is seen of it, how it fails, how it is stopped, and that a project is held by one run."""
 
-import logging
 import os
 import signal
 import subprocess
@@ -31,20 +30,6 @@ DOWNLOAD = "python stage.py download@demo data/raw/demo"
 def reproduce(address: str, *, force: bool = False) -> bool:
     with open_project() as project:
         return project.reproduce(address, lambda command: Processes().run(command, print), force=force)
-
-
-def test_what_dvc_says_of_its_own_files_is_not_shown(finished: Project) -> None:
-    """Also in a process that has not loaded DVC before."""
-    levels = "print([logging.getLogger(name).level for name in ('dvc', 'dvc_data')])"
-    script = f"import logging\nfrom flows.dvc import open_project\nwith open_project('demo'):\n {levels}"
-    assert finished.call(sys.executable, "-c", script).stdout == f"{[logging.ERROR, logging.CRITICAL]}\n"
-
-
-@pytest.mark.usefixtures("inside")
-def test_a_stages_lines_are_passed_on() -> None:
-    lines: list[str] = []
-    Processes().run(DOWNLOAD, lines.append)
-    assert lines == ["hello from download@demo"]
 
 
 @pytest.mark.parametrize("force", [False, True])
@@ -114,22 +99,10 @@ def test_other_dvc_commands_keep_off_what_a_running_stage_writes(inside: Project
         thread.join(timeout=120)
 
 
-def test_a_failure_is_the_stages_last_line(inside: Project) -> None:
-    inside.write("fail.download@demo", "")
-    with pytest.raises(StageFailed, match=r"^download demo: u\.data:7: rating 6 is not in 1\.\.5$"):
-        Processes().run(DOWNLOAD, print)
-
-
 @pytest.mark.usefixtures("inside")
 def test_without_its_input_a_stage_fails_with_what_dvc_says() -> None:
     with pytest.raises(ConfigurationError, match="data/raw/demo"):
         reproduce("suites/demo/dvc.yaml:train@a")
-
-
-def test_a_killed_stage_is_called_killed(inside: Project) -> None:
-    (inside.root / "stage.py").write_text("import os\nprint('epoch 3', flush=True)\nos.kill(os.getpid(), 9)\n")
-    with pytest.raises(StageFailed, match="killed by SIGKILL"):
-        Processes().run(DOWNLOAD, print)
 
 
 def test_stages_run_with_this_interpreter_whatever_the_path_says(

@@ -114,12 +114,6 @@ def test_a_stage_that_is_tried_again_has_everything_before_it() -> None:
         assert screen._counts() == "1 of 3 stages (1 run)"
 
 
-def test_stages_take_as_long_as_before_or_as_their_kind() -> None:
-    recorded = {("train", "a"): 10.0, ("train", "b"): 30.0, ("train", "c"): 20.0}
-    expected = live.expected_seconds({"train@b": 0, "train@new": 0, "attack@b": 0}, recorded)
-    assert expected == {"train@b": 30.0, "train@new": 20.0, "attack@b": live.UNKNOWN_SECONDS}
-
-
 @pytest.mark.parametrize(
     ("stage", "record"),
     [
@@ -141,42 +135,6 @@ def test_a_stage_takes_as_long_as_the_record_of_its_module_says(
     other = stage.partition("@")[0] + "@other"
     seconds = live.expected_seconds({stage: 0, other: 0}, recorded_seconds(tmp_path, "s"))
     assert seconds == {stage: 7.0, other: 7.0}
-
-
-def test_a_stage_that_is_tried_again_counts_once_and_failures_stay(capsys: pytest.CaptureFixture[str]) -> None:
-    above = io.StringIO()
-    console = live.Console(file=above, force_terminal=True, width=100)
-    clock = live.Clock({step.name: step for step in TODO.steps}, {}, 2)
-    with live.Live(TODO, clock, console) as screen:
-        for end in (
-            lambda: screen.show("failed", "download@x", "no answer"),
-            lambda: screen.show("run", "download@x", "done in 1.0 s"),
-        ):
-            screen.show("starts", "download@x", "first run")
-            screen.show("line", "download@x", "[bold]1/2[/bold] parts")
-            end()
-        screen.show("cached", "train@a", "cached")
-    assert re.search(r"download@x +failed: no answer\r?\n", above.getvalue())
-    said = capsys.readouterr().out
-    assert re.search(r"^report@x +2 of 3 stages \(1 run, 1 cached\) in 0:00:0\d$", said, re.MULTILINE)
-
-
-def test_times_are_whole_beside_long_names_and_texts() -> None:
-    shown = io.StringIO()
-    console = live.Console(file=shown, force_terminal=True, width=100)
-    clock = live.Clock({step.name: step for step in TODO.steps}, {}, 2)
-    with live.Live(TODO, clock, console) as screen:
-        name = "train@dpcrosue-foursquare-twitter-twin-dp-crosue"
-        screen.show("starts", name, "first run")
-        screen.show(
-            "line", name, "dp-crosue base/seed-0 (1/3)  epoch 2/10  loss 0.1234  valid 0.2345  1:02:03 left of all"
-        )
-        shown.seek(0)
-        shown.truncate()  # what stood there before the text was long
-        screen._progress.refresh()
-        text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.getvalue())
-    assert re.search(rf"{name} +[━╸╺ ]+ 0:00:0\d ", text)
-    assert re.search(r"report@x +[━╸╺ ]+ 0:00:0\d 0:00:\d\d left 0 of 3 ", text)
 
 
 def test_dvc_draws_no_bars_over_the_view(finished: Project) -> None:  # noqa: ARG001

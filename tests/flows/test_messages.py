@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flows import execution, server
+from flows import server
 from flows.execution import Processes, StageFailed
 from flows.stopping import as_usual, end_on_signal
 from tasks.errors import ConfigurationError
@@ -79,22 +79,6 @@ def test_nohup_is_heeded() -> None:
     finally:
         signal.signal(signal.SIGHUP, before)
         as_usual()
-
-
-def test_a_pipeline_of_ones_own_that_is_no_text_is_named(finished: Project) -> None:
-    path = finished.root / "suites/demo/dvc.yaml"
-    path.write_bytes(path.read_bytes() + b"# \xff\n")
-    refused = finished.dprec("check", "demo")
-    assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
-    assert "'suites/demo/dvc.yaml', is not valid utf-8" in refused.stderr
-
-
-@pytest.mark.parametrize("content", ["[" * 100_000, "[]", "3", "\x00"])
-def test_a_damaged_record_of_who_holds_the_project_says_nothing(tmp_path: Path, content: str) -> None:
-    """Too deep for a parser, or other JSON."""
-    path = tmp_path / "owner"
-    path.write_text(content)
-    assert execution._owner(path) == "just started"
 
 
 def test_a_lock_that_git_could_not_merge_is_named_with_a_remedy_that_works(finished: Project) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from flows.deployments import deployments, schedules
+from flows.deployments import schedules
 from flows.execution import StageFailed
 from flows.server import CREDENTIAL
 from tasks.errors import ConfigurationError
@@ -148,15 +148,6 @@ def test_wrong_parameters_fail_before_anything_runs(inside: Project, regenerate:
     with pytest.raises(ConfigurationError, match=r"params\.yaml: surprise: unknown key"):
         regenerate("demo")
     assert inside.ran() == []
-
-
-def test_every_schedule_is_a_deployment_of_the_flow(regenerate: Callable[..., Any]) -> None:
-    built = {deployment.name: deployment for deployment in deployments()}
-    assert built.keys() == schedules().keys()
-    for name, (suite, cron) in schedules().items():
-        assert [schedule.schedule.cron for schedule in built[name].schedules] == [cron]
-        assert built[name].parameters == {"suite": suite, "wait": True}
-        assert built[name].flow_name == regenerate.name  # type: ignore[attr-defined]
 
 
 def test_every_suite_that_needs_nothing_placed_by_hand_is_scheduled_at_a_time_of_its_own(

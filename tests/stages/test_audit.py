@@ -7,7 +7,7 @@ import pytest
 
 from tasks.audits import OF_CODE
 from tasks.audits.verdicts import is_fault
-from tasks.errors import ConfigurationError, PrivacyError
+from tasks.errors import PrivacyError
 from tasks.privacy import noise
 from tasks.privacy.mechanisms import piecewise
 from tasks.stages import audit
@@ -84,11 +84,6 @@ def test_a_model_that_draws_for_twice_its_budget_is_refuted(monkeypatch: pytest.
     )
     with pytest.raises(PrivacyError, match="dp-popularity: counts-discrete-laplace: the ledger accounts"):
         audit.main("tiny")
-
-
-def test_unknown_suites_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match=r"suites: there is no 'large'; known: open, tiny"):
-        audit.main("large")
 
 
 def test_a_published_claim_that_is_refuted_is_recorded_and_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

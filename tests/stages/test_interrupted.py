@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 from tasks.errors import DataError
-from tasks.stages import audit, check, collect, report
-from tasks.stages.common import QUALITY, REPORTS, RESULTS, RUNS, digest, require_passed, write_json
+from tasks.stages import check, collect, report
+from tasks.stages.common import QUALITY, REPORTS, RESULTS, digest, require_passed
 from tests.stages import example, tiny
 
 pytestmark = pytest.mark.slow
@@ -52,20 +52,6 @@ def test_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "params.yaml").write_text("changed", encoding="utf-8")
     with pytest.raises(DataError, match="not the file that was checked"):
         require_passed("processed", "tiny")
-
-
-def test_audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(audit, "MOST", 2_000)
-    tiny.build(tmp_path)
-    write_json(tmp_path / "unrelated.json", {})
-    interrupted(lambda: audit.main("tiny"), audit, "write_json", 1)
-    assert not (RUNS / "tiny" / "audit.json").exists()
-    assert not leftovers()
-    audit.main("tiny")
-    first = digest(RUNS / "tiny" / "audit.json")
-    audit.main("tiny")
-    assert digest(RUNS / "tiny" / "audit.json") == first
 
 
 def test_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

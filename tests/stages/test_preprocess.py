@@ -9,7 +9,7 @@ import pytest
 
 from tasks import contracts
 from tasks.datasets.encoding import encode
-from tasks.errors import ConfigurationError, DataError
+from tasks.errors import DataError
 from tasks.raw import read_raw
 from tasks.stages import convert, download, preprocess
 from tasks.stages.common import INTERIM, PROCESSED, QUALITY, RAW, digest, read_json, write_json
@@ -126,11 +126,6 @@ def test_an_interrupted_run_leaves_nothing_and_the_next_completes(monkeypatch: p
     assert list(PROCESSED.iterdir()) == []
     preprocess.main("demo")
     assert digest(PROCESSED / "demo") == before
-
-
-def test_an_unknown_data_set_is_named() -> None:
-    with pytest.raises(ConfigurationError, match=r"processed has no 'ml-2k'; known: demo"):
-        preprocess.main("ml-2k")
 
 
 def test_ml_100k_under_the_protocol_of_gerai(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from flows import cli
 from tasks import contracts
-from tasks.errors import ConfigurationError, DataError, PrivacyError
+from tasks.errors import DataError, PrivacyError
 from tasks.evaluation.gains import GAINS
 from tasks.results import files, load, tables
 from tasks.stages import collect, report
@@ -252,15 +252,6 @@ def test_published_figures_that_are_none_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"paper_tables\.csv: not the table of published figures"):
         run(place, "gerai")
     assert not (place / "data/reports").exists()
-
-
-def test_an_unknown_suite_is_refused(tmp_path: Path) -> None:
-    place = example.build(tmp_path, models=("popularity",))
-    with pytest.raises(ConfigurationError, match="there is no 'nothing'; known: gerai"):
-        run(place, "nothing")
-    (place / "data/quality/metrics/gerai.json").unlink()
-    with pytest.raises(DataError, match=r"metrics/gerai\.json: not found"):
-        run(place, "gerai")
 
 
 def test_a_suite_without_private_systems_or_training_is_reported(tmp_path: Path) -> None:

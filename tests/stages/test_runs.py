@@ -115,83 +115,60 @@ def test_what_lies_where_a_unit_keeps_its_own_is_set_aside(
     assert place.with_name(said[1]).exists(), "also once the outputs are there"
 
 
-def edited(place: Path) -> None:
-    (place / "below/value").write_text("x")
+def edited(folder: Path) -> None:
+    (folder / "below/value").write_text("x")
 
 
-def added(place: Path) -> None:
-    (place / "more").write_text("")
+def manifest(text: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / runs.MANIFEST).write_text(text)
 
 
-def removed(place: Path) -> None:
-    (place / "below/value").unlink()
+def of_another(folder: Path) -> None:
+    content = json.loads((folder / runs.MANIFEST).read_text())
+    (folder / runs.MANIFEST).write_text(json.dumps(content | {"unit": "b-0123"}))
 
 
-def without_manifest(place: Path) -> None:
-    (place / runs.MANIFEST).unlink()
+def without_files(folder: Path) -> None:
+    (folder / "below/value").unlink()
+    content = json.loads((folder / runs.MANIFEST).read_text())
+    (folder / runs.MANIFEST).write_text(json.dumps({"unit": content["unit"]}))
 
 
-def cut_manifest(place: Path) -> None:
-    (place / runs.MANIFEST).write_text('{"unit": ')
+def link_to_the_same(folder: Path) -> None:
+    """Its target may change later, and no manifest would show it."""
+    value = folder / "below/value"
+    value.rename(folder.parent / "elsewhere")
+    value.symlink_to(folder.parent / "elsewhere")
 
 
-def no_table(place: Path) -> None:
-    (place / runs.MANIFEST).write_text("[]")
+def replaced(by: Callable[[Path], object]) -> Callable[[Path], None]:
+    def damage(folder: Path) -> None:
+        shutil.rmtree(folder)
+        by(folder)
+
+    return damage
 
 
-def of_another(place: Path) -> None:
-    manifest = json.loads((place / runs.MANIFEST).read_text())
-    (place / runs.MANIFEST).write_text(json.dumps(manifest | {"unit": "b-0123"}))
-
-
-def without_files(place: Path) -> None:
-    removed(place)
-    manifest = json.loads((place / runs.MANIFEST).read_text())
-    (place / runs.MANIFEST).write_text(json.dumps({"unit": manifest["unit"]}))
-
-
-def deep_manifest(place: Path) -> None:
-    (place / runs.MANIFEST).write_text("[" * 100_000)
-
-
-def manifest_below(place: Path) -> None:
-    (place / "below" / runs.MANIFEST).write_text("{}")
-
-
-def without_empty_folder(place: Path) -> None:
-    (place / "empty").rmdir()
-
-
-def dangling_link(place: Path) -> None:
-    (place / "more").symlink_to("nowhere")
-
-
-def link_to_the_same(place: Path) -> None:
-    """Its target may change later, and nobody would know."""
-    value = place / "below/value"
-    value.rename(place.parent / "elsewhere")
-    value.symlink_to(place.parent / "elsewhere")
-
-
-def link_to_nothing(place: Path) -> None:
-    shutil.rmtree(place)
-    place.symlink_to("nowhere")
-
-
-def no_folder(place: Path) -> None:
-    shutil.rmtree(place)
-    place.write_text("")
-
-
-DAMAGES = [
-    edited, added, removed, without_manifest, cut_manifest, no_table, of_another, without_files, deep_manifest,
-    manifest_below, without_empty_folder, dangling_link, link_to_the_same, link_to_nothing, no_folder,
-]  # fmt: skip
+DAMAGES: list[Callable[[Path], object]] = [
+    edited,
+    of_another,
+    without_files,
+    link_to_the_same,
+    lambda folder: (folder / "more").write_text(""),
+    lambda folder: (folder / "below/value").unlink(),
+    lambda folder: (folder / runs.MANIFEST).unlink(),
+    *map(manifest, ('{"unit": ', "[]", "[" * 100_000)),
+    lambda folder: (folder / "below" / runs.MANIFEST).write_text("{}"),
+    lambda folder: (folder / "empty").rmdir(),
+    lambda folder: (folder / "more").symlink_to("nowhere"),
+    replaced(lambda folder: folder.symlink_to("nowhere")),
+    replaced(lambda folder: folder.write_text("")),
+]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_what_does_not_verify_is_set_aside_and_worked_on_again(
-    damage: Callable[[Path], None], counted: Counted, capsys: pytest.CaptureFixture[str]
+    damage: Callable[[Path], object], counted: Counted, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs.perform(counted.work)
     damage(done(counted, "b"))
@@ -218,6 +195,13 @@ def test_a_result_that_was_edited_never_reaches_the_outputs(tmp_path: Path, monk
     assert digest(TRAIN) == before
 
 
+def side_by_side(code: str, folder: Path, count: int) -> None:
+    """Run code in several processes at once, each with the folder and its own number; all end well."""
+    commands = [[sys.executable, "-c", code, str(folder), str(number)] for number in range(count)]
+    processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for command in commands]
+    assert [(process.communicate()[1], process.returncode) for process in processes] == [("", 0)] * count
+
+
 def test_units_of_one_stage_are_shared_by_processes(tmp_path: Path) -> None:
     """Four at once: every unit is worked on once, and all end with all results."""
     code = (
@@ -229,9 +213,7 @@ def test_units_of_one_stage_are_shared_by_processes(tmp_path: Path) -> None:
         "def assemble():\n    assert [(one.done / 'value').read_text() for one in units] == list('abcdef')\n"
         "runs.perform(runs.Work('shared', units, run, assemble))\n"
     )
-    command = [sys.executable, "-c", code, str(tmp_path)]
-    processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(4)]
-    assert [(process.communicate()[1], process.returncode) for process in processes] == [("", 0)] * 4
+    side_by_side(code, tmp_path, 4)
     assert sorted((tmp_path / "calls").read_text()) == list("abcdef")
 
 
@@ -246,9 +228,7 @@ def test_outputs_are_put_together_by_one_process_at_a_time(tmp_path: Path) -> No
     )
     for former in range(200):
         (tmp_path / "kept" / f"former-{former}" / "below").mkdir(parents=True)
-    command = [sys.executable, "-c", code, str(tmp_path)]
-    processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(4)]
-    assert [(process.communicate()[1], process.returncode) for process in processes] == [("", 0)] * 4
+    side_by_side(code, tmp_path, 4)
 
 
 def test_processes_that_are_forced_share_the_units_too(tmp_path: Path) -> None:
@@ -266,11 +246,7 @@ def test_processes_that_are_forced_share_the_units_too(tmp_path: Path) -> None:
     for unit in (Unit(name, runs.folder_of(tmp_path / "kept", name)) for name in "abcdef"):
         unit.done.mkdir(parents=True)
         runs.seal(unit.done, unit.folder.name)
-    processes = [
-        subprocess.Popen([sys.executable, "-c", code, str(tmp_path), str(me)], stderr=subprocess.PIPE, text=True)
-        for me in range(3)
-    ]
-    assert [(process.communicate()[1], process.returncode) for process in processes] == [("", 0)] * 3
+    side_by_side(code, tmp_path, 3)
     assert sorted((tmp_path / "calls").read_text()) == list("abcdef")
 
 

@@ -224,7 +224,7 @@ def test_finished_units_are_not_trained_again_and_stale_ones_are_cleared_away(tm
     before = digest(RUNS / "tiny" / "tiny-bpr" / "released")
     shutil.rmtree(RUNS)
     with monkeypatch.context() as patched:
-        patched.setattr(train, "complete", lambda *_: pytest.fail("trained again"))
+        patched.setattr(train.Training, "run", lambda *_: pytest.fail("trained again"))
         train.main("tiny-bpr")
     assert digest(RUNS / "tiny" / "tiny-bpr" / "released") == before
     file = tmp_path / "suites/tiny/params.yaml"

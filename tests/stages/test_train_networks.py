@@ -275,18 +275,6 @@ def test_an_interrupted_run_ends_as_an_unbroken_one(name: str, module: Any, nth:
     assert not list(CHECKPOINTS.rglob("progress"))
 
 
-def test_another_seed_repeats_no_finished_one() -> None:
-    joint()
-    tiny.parameters(experiments={"tiny-crosue": experiment("crosue", seeds=[0])})
-    train_networks.main("tiny-crosue")
-    (first,) = (CHECKPOINTS / "tiny" / "tiny-crosue").iterdir()
-    made = first.stat().st_mtime_ns
-    tiny.parameters()
-    train_networks.main("tiny-crosue")
-    assert first.stat().st_mtime_ns == made
-    assert len(list(first.parent.iterdir())) == 2
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -324,46 +312,16 @@ def another_task() -> None:
 @pytest.mark.parametrize(
     ("name", "change", "error", "message"),
     [
-        (
-            "none",
-            lambda: None,
-            ConfigurationError,
-            "experiments has no 'tiny-none'; known: tiny-crosue, tiny-crosue-",
-        ),
-        (
-            "degree",
-            another_task,
-            ConfigurationError,
-            "suites/tiny/params.yaml: task: is not embedding; its stage is",
-        ),
-        (
-            "degree",
-            lambda: tiny.passed("processed", "tiny", success=False),
-            DataError,
-            "processed/tiny.json: .* failed",
-        ),
+        ("none", lambda: None, ConfigurationError, "experiments has no 'tiny-none'; known: tiny-crosue, tiny-crosue-"),
+        ("degree", another_task, ConfigurationError, "suites/tiny/params.yaml: task: is not embedding; its stage is"),
+        ("degree", lambda: tiny.passed("processed", "tiny", success=False), DataError, "processed/tiny.json: .*"),
         ("sne", lambda: tiny.passed("perturbed", "published", success=False), DataError, "published.json: .* failed"),
         ("rgcn", lambda: tiny.passed("embeddings", "raw", success=False), DataError, "suites/tiny/dvc.yaml:check-embe"),
         ("crosue", lambda: tiny.passed("aligned", "raw", success=False), DataError, "suites/tiny/dvc.yaml:check-alig"),
-        (
-            "degree",
-            lambda: (PROCESSED / "tiny/left/labels.parquet").unlink(),
-            DataError,
-            "left/labels.parquet: no such table",
-        ),
-        (
-            "rgcn",
-            lambda: made_up_of(9),
-            DataError,
-            "right/seed-0.parquet: does not hold the 30 vectors once each",
-        ),
+        ("degree", lambda: (PROCESSED / "tiny/left/labels.parquet").unlink(), DataError, "left/labels.parquet: no"),
+        ("rgcn", lambda: made_up_of(9), DataError, "right/seed-0.parquet: does not hold the 30 vectors once"),
         ("crosue", lambda: tiny.anchors("raw", [[3, 30]], ["base"]), DataError, "beyond the 200 and 30"),
-        (
-            "crosue",
-            lambda: reading("processed/tiny"),
-            ConfigurationError,
-            "'crosue' embeds no users of processed/ data",
-        ),
+        ("crosue", lambda: reading("processed/tiny"), ConfigurationError, "'crosue' embeds no users of processed/"),
         ("sne", lambda: reading("aligned/raw", "sne"), ConfigurationError, "'sne' embeds no users of aligned/ data"),
         (
             "bpr",
