@@ -8,9 +8,8 @@ import statistics
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal, Self
 
@@ -21,7 +20,7 @@ from rich.text import Text
 
 from flows.cost import kind_and_name
 from flows.execution import say
-from flows.plan import Plan, Step
+from flows.plan import Plan
 
 UNKNOWN_SECONDS = 5.0
 """Expected of a stage where nothing is on record."""
@@ -44,18 +43,35 @@ class Lines(AbstractContextManager[Any]):
 
 
 class Live(Lines):
-    """The stages done of all, a bar for each that runs, and the time left. Only failures stay on the screen."""
+    """The stages done of all, a bar for each that runs, and the time left. Only failures stay on the screen.
 
-    def __init__(self, todo: Plan, clock: Clock, console: Console) -> None:
-        rest = Column(no_wrap=True, overflow="ellipsis", ratio=1)  # what the other columns leave
-        text = TextColumn("{task.fields[text]}", markup=False, table_column=rest)
+    Args:
+        todo: what is to be run.
+        seconds: expected of each stage that will or may run.
+        jobs: stages that run at the same time.
+        console: where it is shown.
+        now: a clock.
+    """
+
+    def __init__(
+        self,
+        todo: Plan,
+        seconds: Mapping[str, float],
+        jobs: int,
+        console: Console,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        text_column = Column(no_wrap=True, overflow="ellipsis", ratio=1)  # what the other columns leave
+        text = TextColumn("{task.fields[text]}", markup=False, table_column=text_column)
         name = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True))
         elapsed = TimeElapsedColumn(Column(no_wrap=True, min_width=len("0:00:00")))
-        columns = (name, BarColumn(20), elapsed, _Left(clock), text)
+        columns = (name, BarColumn(20), elapsed, _Left(self.remaining), text)
         self._progress = Progress(*columns, console=console, transient=True, expand=True)
-        self._clock, self._todo = clock, todo
+        self._todo, self._seconds, self._jobs, self._now = todo, seconds, jobs, now
         self._ended: dict[str, str] = {}
         self._rows: dict[str, TaskID] = {}
+        self._started: dict[str, float] = {}
+        self._shares: dict[str, float] = {}
         self._all = self._progress.add_task(todo.target, total=len(todo.steps), text=self._counts())
         self._began = time.monotonic()
 
@@ -73,16 +89,16 @@ class Live(Lines):
     def show(self, event: Event, name: str, text: str) -> None:
         """A stage has a row while it runs, whose bar moves without an end until its lines say how far it is."""
         if event == "starts":
-            self._clock.starts(name)
             self._ended.pop(name, None)  # it is tried again
+            self._shares.pop(name, None)
+            self._started[name] = self._now()
             self._rows[name] = self._progress.add_task(name, total=None, text=text)
         elif event == "line":
             self._progress.update(self._rows[name], text=text)
             if (share := fraction(text)) is not None:
-                self._clock.reaches(name, share)
+                self._shares[name] = share
                 self._progress.update(self._rows[name], total=1.0, completed=share)
         elif event in ENDS:
-            self._clock.ends(name)
             if name in self._rows:
                 self._progress.remove_task(self._rows.pop(name))
             self._ended[name] = event
@@ -91,55 +107,26 @@ class Live(Lines):
         self._progress.update(self._all, completed=len(self._ended), text=self._counts())
 
     def _counts(self) -> str:
-        ways = Counter(self._ended.values())
-        counts = ", ".join(f"{ways[how]} {how}" for how in ENDS if ways[how])
+        endings = Counter(self._ended.values())
+        counts = ", ".join(f"{endings[how]} {how}" for how in ENDS if endings[how])
         return f"{len(self._ended)} of {len(self._todo.steps)} stages" + (f" ({counts})" if counts else "")
-
-
-@dataclass
-class Clock:
-    """How long a run takes, from how long its stages took before."""
-
-    steps: Mapping[str, Step]
-    """Those that will or may run, by name."""
-    seconds: Mapping[str, float]
-    """Expected of each."""
-    jobs: int
-    now: Callable[[], float] = time.monotonic
-    _started: dict[str, float] = field(default_factory=dict)
-    _shares: dict[str, float] = field(default_factory=dict)
-    _ended: set[str] = field(default_factory=set)
-
-    def starts(self, name: str) -> None:
-        """A stage begins, perhaps again."""
-        self._started[name] = self.now()
-        self._shares.pop(name, None)
-        self._ended.discard(name)
-
-    def reaches(self, name: str, share: float) -> None:
-        """A stage is so far, in [0, 1]."""
-        self._shares[name] = share
-
-    def ends(self, name: str) -> None:
-        """A stage has nothing more to do."""
-        self._ended.add(name)
 
     def remaining(self) -> float:
         """Seconds: the longest chain of stages that wait for one another, or all work shared by the jobs if more."""
-        remaining = {name: self._remaining(name) for name in self.steps}
-        chains: dict[str, float] = {}
-        for name, step in self.steps.items():  # each after what it needs
-            chains[name] = remaining[name] + max((chains.get(other, 0.0) for other in step.needs), default=0.0)
-        return max(*chains.values(), sum(remaining.values()) / self.jobs, 0.0)
+        total, chains = 0.0, dict[str, float]()
+        for step in self._todo.steps:  # each after what it needs
+            left = self._remaining(step.name)
+            chains[step.name] = left + max((chains.get(other, 0.0) for other in step.needs), default=0.0)
+            total += left
+        return max(*chains.values(), total / self._jobs)
 
     def _remaining(self, name: str) -> float:
-        if name in self._ended:
+        if name in self._ended or name not in self._seconds:
             return 0.0
-        expected = self.seconds.get(name, UNKNOWN_SECONDS)
         if name not in self._started:
-            return expected
-        elapsed, share = self.now() - self._started[name], self._shares.get(name, 0.0)
-        return elapsed * (1 - share) / share if share > 0.05 else max(expected - elapsed, 0.0)
+            return self._seconds[name]
+        elapsed, share = self._now() - self._started[name], self._shares.get(name, 0.0)
+        return elapsed * (1 - share) / share if share > 0.05 else max(self._seconds[name] - elapsed, 0.0)
 
 
 class _Left(ProgressColumn):
@@ -147,14 +134,14 @@ class _Left(ProgressColumn):
 
     max_refresh = 1.0
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, remaining: Callable[[], float]) -> None:
         super().__init__(Column(no_wrap=True, min_width=len("0:00:00 left")))
-        self._clock = clock
+        self._remaining = remaining
 
     def render(self, task: Task) -> Text:
         if task.id != 0 or task.finished:
             return Text()
-        return Text(f"{timedelta(seconds=round(self._clock.remaining()))} left", style="progress.remaining")
+        return Text(f"{timedelta(seconds=round(self._remaining()))} left", style="progress.remaining")
 
 
 def view(todo: Plan, recorded: Mapping[tuple[str, str], float], jobs: int, force: bool) -> Lines:
@@ -170,8 +157,8 @@ def view(todo: Plan, recorded: Mapping[tuple[str, str], float], jobs: int, force
     plain = not console.is_terminal or console.is_dumb_terminal
     if plain or os.environ.get("DPREC_DEBUG") == "1" or "PREFECT__FLOW_RUN_ID" in os.environ:
         return Lines()
-    steps = {step.name: step for step in todo.steps if force or not step.cached}
-    return Live(todo, Clock(steps, expected_seconds(steps, recorded), jobs), console)
+    names = [step.name for step in todo.steps if force or not step.cached]
+    return Live(todo, expected_seconds(names, recorded), jobs, console)
 
 
 def show_up_to_date(todo: Plan) -> None:
@@ -183,7 +170,7 @@ def show_up_to_date(todo: Plan) -> None:
         Lines().show("cached", step.name, "cached")
 
 
-def expected_seconds(names: Mapping[str, object], recorded: Mapping[tuple[str, str], float]) -> dict[str, float]:
+def expected_seconds(names: Iterable[str], recorded: Mapping[tuple[str, str], float]) -> dict[str, float]:
     """Seconds of stages: as they took before, or as stages of their kind did."""
     by_kind: dict[str, list[float]] = {}
     for (kind, _), seconds in recorded.items():

@@ -112,13 +112,13 @@ def test_what_the_parameters_do_not_name_is_refused_with_what_they_do() -> None:
     for section, file in (("processed", "params.yaml"), ("experiments", r"suites/\*/params.yaml")):
         with pytest.raises(ConfigurationError, match=f"^{file}: {section} has no 'none'; known: "):
             entry(section, "none", getattr(params, section))
-    with pytest.raises(ConfigurationError, match="^suites: there is no 'none'; known: "):
+    with pytest.raises(ConfigurationError, match=r"^suites: there is no 'none'; known: "):
         entry("suites", "none", params.suites)
 
 
 def test_no_two_suites_have_an_experiment_of_one_name(written: Callable[[Change], Path]) -> None:
-    entry = ORIGINAL["suites"]["demo"]["experiments"]["demo-bpr"]
-    actual = refused(written(put("suites", "gerai", "experiments", "demo-bpr", value=entry)))
+    bpr = ORIGINAL["suites"]["demo"]["experiments"]["demo-bpr"]
+    actual = refused(written(put("suites", "gerai", "experiments", "demo-bpr", value=bpr)))
     assert actual.startswith("suites/gerai/params.yaml: experiments.demo-bpr: the suite 'demo' has an experiment of")
 
 
@@ -153,7 +153,7 @@ def test_an_experiment_and_the_features_that_it_reads_may_have_secure_noise(writ
 def test_committed_results_can_be_drawn_again() -> None:
     """Nothing in this repository has secure noise: its results must follow from its seeds."""
     params = load(ROOT / "params.yaml")
-    assert [entry for table in (params.experiments, params.perturbed) for entry in table.values() if entry.noise] == []
+    assert [each for table in (params.experiments, params.perturbed) for each in table.values() if each.noise] == []
 
 
 @pytest.mark.parametrize(
@@ -222,9 +222,9 @@ def shared(section: str, **values: Any) -> Change:
     def change(params: dict[str, Any]) -> None:
         demo = params["suites"]["demo"]
         demo["defaults"] = {section: values}
-        for entry in demo.get(section, {}).values():
+        for own in demo.get(section, {}).values():
             for key in values:
-                entry.pop(key, None)
+                own.pop(key, None)
 
     return change
 

@@ -75,43 +75,40 @@ def test_bars_follow_what_stages_print(line: str, share: float | None) -> None:
     assert live.fraction(line) == share
 
 
+def screen(seconds: dict[str, float], jobs: int, now: list[float]) -> live.Live:
+    return live.Live(TODO, seconds, jobs, live.Console(file=io.StringIO()), lambda: now[0])
+
+
 def test_time_left_is_the_longest_chain_or_the_work_shared() -> None:
-    now = [0.0]
-    seconds = {"download@x": 10.0, "train@a": 100.0, "train@b": 40.0}
-    clock = live.Clock({step.name: step for step in TODO.steps}, seconds, 2, lambda: now[0])
-    assert clock.remaining() == 110.0
-    assert live.Clock(clock.steps, seconds, 1, clock.now).remaining() == 150.0
-    clock.starts("download@x")
-    now[0] = 6.0
-    assert clock.remaining() == 104.0
-    clock.ends("download@x")
-    clock.starts("train@a")
-    now[0] = 16.0
-    clock.reaches("train@a", 0.5)
-    assert clock.remaining() == 40.0, "a bar knows better than the past"
-    clock.ends("train@a")
-    clock.ends("train@b")
-    assert clock.remaining() == 0.0
+    now, seconds = [0.0], {"download@x": 10.0, "train@a": 100.0, "train@b": 40.0}
+    assert screen(seconds, 1, now).remaining() == 150.0
+    with screen(seconds, 2, now) as shown:
+        assert shown.remaining() == 110.0
+        shown.show("starts", "download@x", "")
+        now[0] = 6.0
+        assert shown.remaining() == 104.0
+        shown.show("run", "download@x", "")
+        shown.show("starts", "train@a", "")
+        now[0] = 16.0
+        shown.show("line", "train@a", "epoch 5/10")
+        assert shown.remaining() == 40.0, "a bar knows better than the past"
+        shown.show("run", "train@a", "")
+        shown.show("run", "train@b", "")
+        assert shown.remaining() == 0.0
 
 
 def test_a_stage_that_is_tried_again_has_everything_before_it() -> None:
     now = [0.0]
-    clock = live.Clock({step.name: step for step in TODO.steps}, {"download@x": 10.0}, 2, lambda: now[0])
-    with live.Live(TODO, clock, live.Console(file=io.StringIO())) as screen:
-        screen.show("starts", "download@x", "first run")
-        screen.show("line", "download@x", "1/2 parts")
-        screen.show("failed", "download@x", "no answer")
-        assert clock.remaining() == live.UNKNOWN_SECONDS
-        assert screen._counts() == "1 of 3 stages (1 failed)"
+    with screen({"download@x": 10.0, "train@a": 5.0, "train@b": 5.0}, 2, now) as shown:
+        shown.show("starts", "download@x", "first run")
+        shown.show("line", "download@x", "1/2 parts")
+        shown.show("failed", "download@x", "no answer")
+        assert (shown.remaining(), shown._counts()) == (5.0, "1 of 3 stages (1 failed)")
         now[0] = 30.0
-        screen.show("starts", "download@x", "first run")
-        assert clock.remaining() == 10.0 + live.UNKNOWN_SECONDS
-        assert screen._counts() == "0 of 3 stages"
-        [row] = [task for task in screen._progress.tasks if task.id == screen._all]
-        assert (row.completed, row.fields["text"]) == (0, "0 of 3 stages")
-        screen.show("run", "download@x", "done in 1.0 s")
-        assert clock.remaining() == live.UNKNOWN_SECONDS
-        assert screen._counts() == "1 of 3 stages (1 run)"
+        shown.show("starts", "download@x", "first run")
+        assert (shown.remaining(), shown._counts()) == (15.0, "0 of 3 stages")
+        shown.show("run", "download@x", "done in 1.0 s")
+        assert (shown.remaining(), shown._counts()) == (5.0, "1 of 3 stages (1 run)")
 
 
 @pytest.mark.parametrize(
@@ -133,7 +130,7 @@ def test_a_stage_takes_as_long_as_the_record_of_its_module_says(
     place.parent.mkdir(parents=True)
     place.write_text(json.dumps({"stage": record[0], "name": record[1], "seconds": 7.0}))
     other = stage.partition("@")[0] + "@other"
-    seconds = live.expected_seconds({stage: 0, other: 0}, recorded_seconds(tmp_path, "s"))
+    seconds = live.expected_seconds([stage, other], recorded_seconds(tmp_path, "s"))
     assert seconds == {stage: 7.0, other: 7.0}
 
 
