@@ -8,13 +8,13 @@ the band of its kind of metric, or within what the spread of the seeds on both s
 
 from __future__ import annotations
 
-import csv
 import io
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from math import sqrt
+from typing import Any
+
+import polars as pl
 
 from flows import plan
 from tasks.config import params
@@ -24,48 +24,11 @@ from tasks.stages.common import PROVENANCE, RESULTS
 
 STANDARD_ERRORS = 3
 """How many standard errors of the difference of two means over seeds count as explained by the seeds."""
-
-Key = tuple[str, str, str, str]
-"""experiment, setting, metric, k"""
+KEY = ("experiment", "setting", "metric", "k")
 
 
 class NothingRun(DataError):
     """There are no regenerated numbers."""
-
-
-@dataclass(frozen=True)
-class Mean:
-    """Of a number over its seeds."""
-
-    value: float
-    squared_error: float
-    """Variance of the mean; 0 for a single seed."""
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A number that left its band, or that only one side has (the other is None)."""
-
-    key: Key
-    committed: Mean | None
-    regenerated: Mean | None
-    band: float
-    """The accepted difference where seeds do not differ."""
-
-    @property
-    def allowed(self) -> float:
-        """Largest accepted difference."""
-        errors = [side.squared_error for side in (self.committed, self.regenerated) if side]
-        return max(self.band, STANDARD_ERRORS * sqrt(sum(errors)))
-
-    def __str__(self) -> str:
-        experiment, setting, metric, k = self.key
-        where = f"{experiment} {setting} {metric}" + (f"@{k}" if k else "")
-        if self.committed is None or self.regenerated is None:
-            missing = "committed" if self.committed is None else "regenerated"
-            return f"{where}: not among the {missing} numbers"
-        old, new = self.committed.value, self.regenerated.value
-        return f"{where}: {old:.4f} -> {new:.4f} ({new - old:+.4f}, allowed {self.allowed:.2g})"
 
 
 def bands(suite: params.Suite) -> dict[str, float]:
@@ -88,7 +51,7 @@ def tolerance(metric: str, bands: Mapping[str, float]) -> float:
     )
 
 
-def compare_with_revision(suite: str, revision: str) -> tuple[int, list[Difference]]:
+def compare_with_revision(suite: str, revision: str) -> tuple[int, list[str]]:
     """Compare `data/results/<suite>/metrics.csv` with the same file of a git revision.
 
     Returns:
@@ -116,57 +79,53 @@ def compare_with_revision(suite: str, revision: str) -> tuple[int, list[Differen
         raise DataError(f"{path}: not there; regenerate it with `dprec run {suite}`")
     # A revision that starts with a hyphen is none of git's options.
     command = ["git", "show", "--end-of-options", f"{revision}:./{path.as_posix()}"]
-    shown = subprocess.run(command, capture_output=True, text=True, check=False)
-    if shown.returncode != 0:
-        last = (shown.stderr.strip().splitlines() or ["git show failed"])[-1]
+    other = subprocess.run(command, capture_output=True, text=True, check=False)
+    if other.returncode != 0:
+        last = (other.stderr.strip().splitlines() or ["git show failed"])[-1]
         raise DataError(f"{path}: {revision} has no numbers to compare with ({last})")
-    committed = means(shown.stdout, f"{revision}:{path}")
+    committed = means(other.stdout, f"{revision}:{path}")
     regenerated = means(path.read_text(encoding="utf-8"), str(path))
     return compare(committed, regenerated, bands(params.load().suites[suite]))
 
 
-def compare(
-    committed: dict[Key, Mean], regenerated: dict[Key, Mean], bands: Mapping[str, float]
-) -> tuple[int, list[Difference]]:
-    """How many numbers there are, and those outside their band (see `bands`) or on one side only."""
-    keys = sorted(committed.keys() | regenerated.keys())
-    differences = [Difference(key, committed.get(key), regenerated.get(key), tolerance(key[2], bands)) for key in keys]
-    return len(keys), [difference for difference in differences if not _is_within(difference)]
+def compare(committed: pl.DataFrame, regenerated: pl.DataFrame, bands: Mapping[str, float]) -> tuple[int, list[str]]:
+    """How many numbers there are, and a line for each outside its band (see `bands`) or on one side only."""
+    both = committed.join(regenerated, on=KEY, how="full", coalesce=True, suffix="_new").sort(KEY)
+    lines = [_difference(row, tolerance(row["metric"], bands)) for row in both.iter_rows(named=True)]
+    return len(lines), [line for line in lines if line]
 
 
-def means(text: str, where: str) -> dict[Key, Mean]:
-    """Every number of a metrics table.
+def _difference(row: Mapping[str, Any], band: float) -> str:
+    """How a number left its band; empty if it did not."""
+    name = f"{row['experiment']} {row['setting']} {row['metric']}" + (f"@{row['k']}" if row["k"] else "")
+    old, new = row["value"], row["value_new"]
+    if old is None or new is None:
+        return f"{name}: not among the {'committed' if old is None else 'regenerated'} numbers"
+    allowed = max(band, STANDARD_ERRORS * (row["squared_error"] + row["squared_error_new"]) ** 0.5)
+    if abs(new - old) <= allowed:
+        return ""
+    return f"{name}: {old:.4f} -> {new:.4f} ({new - old:+.4f}, allowed {allowed:.2g})"
+
+
+def means(text: str, where: str) -> pl.DataFrame:
+    """Each number of a metrics table: KEY, its mean over seeds (`value`) and the variance of that (`squared_error`).
 
     Raises:
         DataError: it is none, or has no means over seeds, as those of version 0.1 have none.
     """
-    table = csv.DictReader(io.StringIO(text))
-    columns = table.fieldnames or []
     try:
-        values = _means(table, columns)
-    except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{where}:{table.line_num}: not a row of a metrics table ({error!r})") from error
-    if not values:
+        table = pl.read_csv(io.StringIO(text), infer_schema=False)
+        cutoffs = [column.removeprefix("mean") for column in table.columns if column.partition("@")[0] == "mean"]
+        error = {k: pl.col(f"std{k}").cast(pl.Float64) ** 2 / pl.col("n").cast(pl.Int64) for k in cutoffs}
+        values = [
+            table.select(*KEY[:3], k=pl.lit(k.removeprefix("@")), value=pl.col(f"mean{k}").cast(pl.Float64),
+                         squared_error=error[k].fill_null(0.0)).drop_nulls("value")
+            for k in cutoffs
+        ]  # fmt: skip
+        if table["metric"].null_count() or (cutoffs and table["n"].cast(pl.Int64).null_count()):
+            raise DataError(f"{where}: not a metrics table: a row is cut off")
+    except pl.exceptions.PolarsError as problem:
+        raise DataError(f"{where}: not a metrics table ({' '.join(str(problem).split())})") from problem
+    if not sum(map(len, values)):
         raise DataError(f"{where}: has no means over seeds, as in 0.1; see `dprec site --since REV`")
-    return values
-
-
-def _means(rows: Iterable[dict[str, str]], columns: Sequence[str]) -> dict[Key, Mean]:
-    """Of a row per metric: `mean` and `std` over `n` seeds by cut-off, as in `mean@5` and `std@5`."""
-    values = {}
-    for row in rows:
-        if None in row or None in row.values():
-            raise ValueError("not as many columns as the first line has")
-        for column in columns:
-            name, _, k = column.partition("@")
-            if name == "mean" and row[column]:
-                deviation = row[column.replace("mean", "std", 1)]
-                error = float(deviation) ** 2 / int(row["n"]) if deviation else 0.0
-                values[row["experiment"], row["setting"], row["metric"], k] = Mean(float(row[column]), error)
-    return values
-
-
-def _is_within(difference: Difference) -> bool:
-    if difference.committed is None or difference.regenerated is None:
-        return False
-    return abs(difference.regenerated.value - difference.committed.value) <= difference.allowed
+    return pl.concat(values)

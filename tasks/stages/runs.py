@@ -60,6 +60,14 @@ class Unit:
         return self.folder / "done"
 
     @property
+    def written(self) -> float:
+        """When it was finished, in seconds since 1970; 0 if it is not."""
+        try:
+            return (self.done / MANIFEST).stat().st_mtime
+        except OSError:
+            return 0.0
+
+    @property
     def progress(self) -> Path:
         """What it keeps until then."""
         return self.folder / "progress"
@@ -172,16 +180,15 @@ def perform(
     if not chosen:
         labels = ", ".join(candidate.label for candidate in work.units)
         raise ConfigurationError(f"{work.title}: has no unit {unit!r}; its units: {labels}")
-    stamps = {candidate.label: _stamp(candidate) for candidate in chosen}
-    former = {label: stamp for label, stamp in stamps.items() if _older(stamp, force)}
+    since = time.time() if force is True else float(force)
     while True:
         with Screen(work.title, len(chosen) * work.fits) as screen:
             for patient in (False, True):  # what another process works on is waited for once nothing else is left
-                chosen = [left for left in chosen if not _finish(left, work, screen, former, patient=patient)]
+                chosen = [left for left in chosen if not _finish(left, work, screen, since, patient=patient)]
         if unit is not None:
             return {}
         with FileLock(work.lock):
-            chosen = [left for left in work.units if not _agrees(left)]
+            chosen = [left for left in work.units if not is_finished(left, moves=False)]
             if chosen:  # results were damaged, or set aside by another process, since this one looked at them
                 continue
             work.assemble()
@@ -217,17 +224,17 @@ def _ready(unit: Unit) -> None:
     unit.folder.mkdir(parents=True, exist_ok=True)
 
 
-def _finish(unit: Unit, work: Work[Any], screen: Screen, former: dict[str, Any], *, patient: bool) -> bool:
+def _finish(unit: Unit, work: Work[Any], screen: Screen, since: float, *, patient: bool) -> bool:
     """Whether the unit is finished; False: another process works on it.
 
-    former: units whose results are not believed while they have this stamp. Several processes that are forced to
+    since: results from before that time (seconds since 1970) are not believed. Several processes that are forced to
     work on all units share them, too.
     """
     _ready(unit)
     try:
         with ExitStack() as held:
             held.enter_context(FileLock(unit.folder / LOCK, timeout=-1 if patient else 0))
-            forced = unit.label in former and former[unit.label] == _stamp(unit)
+            forced = unit.written < since
             if not forced and is_finished(unit):
                 for _ in range(work.fits):
                     screen.skip()
@@ -246,41 +253,17 @@ def _finish(unit: Unit, work: Work[Any], screen: Screen, former: dict[str, Any],
         return False
 
 
-def _stamp(unit: Unit) -> tuple[int, int] | None:
-    """What tells results from those that later replace them; None without any."""
-    try:
-        status = (unit.done / MANIFEST).stat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_mtime_ns
-
-
-def _older(stamp: tuple[int, int] | None, force: bool | float) -> bool:
-    """Whether results of that stamp are not to be believed."""
-    if stamp is None or isinstance(force, bool):
-        return bool(force)
-    return stamp[1] < force * 1e9
-
-
-def is_finished(unit: Unit) -> bool:
-    """Whether a unit's results are there and agree with their manifest; those that do not are set aside."""
+def is_finished(unit: Unit, *, moves: bool = True) -> bool:
+    """Whether a unit's results are there and agree with their manifest; `moves`: those that do not are set aside."""
     if not os.path.lexists(unit.done):
         return False
     try:
         verify(unit.done, unit.folder.name)
-    except DataError as error:
-        aside = unit.folder / f"set-aside-{time.time_ns()}"
-        rename(unit.done, aside, durable=False)
-        print(f"{error}; set aside as {aside.name}, the unit is worked on again", file=sys.stderr, flush=True)
-        return False
-    return True
-
-
-def _agrees(unit: Unit) -> bool:
-    """Whether a unit's results are there and agree with their manifest; nothing is said or moved."""
-    try:
-        verify(unit.done, unit.folder.name)
-    except (DataError, FileNotFoundError):
+    except (DataError, FileNotFoundError) as error:
+        if moves:
+            aside = unit.folder / f"set-aside-{time.time_ns()}"
+            rename(unit.done, aside, durable=False)
+            print(f"{error}; set aside as {aside.name}, the unit is worked on again", file=sys.stderr, flush=True)
         return False
     return True
 
