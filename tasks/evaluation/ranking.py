@@ -159,19 +159,7 @@ def top_k(
             `tie_order` that is no permutation.
     """
     n_items = len(tie_order)
-    if k < 1:
-        raise ValueError(f"k must be 1 or more, not {k}")
-    require_ids("users", users, seen.n_users)
-    require_ids("seen items", seen.items, n_items)
-    if not np.array_equal(np.sort(tie_order), np.arange(n_items)):
-        raise ValueError("tie_order must hold every item once")
-    unseen = n_items - seen.counts[users]
-    if len(users) and unseen.min() < k:
-        worst = int(unseen.argmin())
-        raise DataError(
-            f"user {users[worst]} has only {unseen[worst]} of {n_items} items left to recommend, fewer than k = {k}; "
-            f"lower the largest evaluation k or drop users with so many ratings ({(unseen < k).sum()} such users)"
-        )
+    _check_task(users, seen, k, tie_order)
     items, scores = np.empty((len(users), k), np.int32), np.empty((len(users), k), np.float32)
     table, order = torch.empty(0), torch.empty(0)
     for start in range(0, len(users), batch):
@@ -196,6 +184,24 @@ def top_k(
         items[start : start + len(part)] = best.cpu().numpy()
         scores[start : start + len(part)] = value.cpu().numpy()
     return items, scores
+
+
+def _check_task(users: NDArray[np.int32], seen: Seen, k: int, tie_order: NDArray[np.int64]) -> None:
+    """The errors of `top_k` that do not depend on scores."""
+    n_items = len(tie_order)
+    if k < 1:
+        raise ValueError(f"k must be 1 or more, not {k}")
+    require_ids("users", users, seen.n_users)
+    require_ids("seen items", seen.items, n_items)
+    if not np.array_equal(np.sort(tie_order), np.arange(n_items)):
+        raise ValueError("tie_order must hold every item once")
+    unseen = n_items - seen.counts[users]
+    if len(users) and unseen.min() < k:
+        worst = int(unseen.argmin())
+        raise DataError(
+            f"user {users[worst]} has only {unseen[worst]} of {n_items} items left to recommend, fewer than k = {k}; "
+            f"lower the largest evaluation k or drop users with so many ratings ({(unseen < k).sum()} such users)"
+        )
 
 
 def _top_k(table: torch.Tensor, k: int, order: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
