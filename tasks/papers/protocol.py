@@ -219,10 +219,40 @@ def links(raw: RawTables, user_ids: pl.DataFrame) -> tuple[pl.DataFrame, list[tu
     """
     published = raw.scan("social").select("source", "target", "relation").collect()
     inside = renumber(published, {"source": user_ids, "target": user_ids})
-    others = inside.filter(pl.col("source") != pl.col("target"))
-    once = others.unique().sort("source", "target", "relation")
-    steps = {"published": published, "between users kept": inside, "not to oneself": others, "each once": once}
+    distinct = inside.filter(pl.col("source") != pl.col("target"))
+    once = distinct.unique().sort("source", "target", "relation")
+    steps = {"published": published, "between users kept": inside, "not to oneself": distinct, "each once": once}
     return once, [(step, rows.height) for step, rows in steps.items()]
+
+
+def prepared(
+    raw: RawTables,
+    interactions: pl.DataFrame,
+    user_ids: pl.DataFrame,
+    item_ids: pl.DataFrame,
+    counts: list[Count],
+    *,
+    people: tuple[pl.DataFrame, tuple[Feature, ...]] | None = None,
+    repeats: bool = False,
+    **more: pl.DataFrame,
+) -> Prepared:
+    """A data set of users who have items.
+
+    Args:
+        people: their features in user order, and the description of these; None: as published (`profiles`).
+        more: other tables.
+    """
+    users, features = people or profiles(raw, user_ids)
+    ids = {"user_ids": as_text(user_ids), "item_ids": as_text(item_ids)}
+    return Prepared(
+        tables={"interactions": interactions, **more, "users": users, **ids},
+        n_users=len(user_ids),
+        n_items=len(item_ids),
+        features=features,
+        scale=raw.schema.scale,
+        repeats=repeats,
+        counts=counts,
+    )
 
 
 def as_text(ids: pl.DataFrame) -> pl.DataFrame:

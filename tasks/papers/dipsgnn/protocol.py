@@ -29,11 +29,10 @@ from tasks.evaluation.splits import TEST, by_time, positions
 from tasks.papers.protocol import (
     Prepared,
     RangeOptions,
-    as_text,
     count,
     encode,
     ordering,
-    profiles,
+    prepared,
     renumber_survivors,
     require_some,
     split_names,
@@ -87,31 +86,17 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
 
     length = np.bincount(rows["user"])
     rng = np.random.default_rng(options.split_seed)
-    held = by_time(length[length > 0], train_share=options.train_share, valid_share=options.valid_share, rng=rng)
+    codes = by_time(length[length > 0], train_share=options.train_share, valid_share=options.valid_share, rng=rng)
     items = rows["item"].to_numpy()
-    known = np.zeros(len(start.item_ids), dtype=bool)
-    known[items[held != TEST]] = True
-    rows = rows.with_columns(split_names(held)).filter(known[items])
+    trained = np.zeros(len(start.item_ids), dtype=bool)
+    trained[items[codes != TEST]] = True
+    rows = rows.with_columns(split_names(codes)).filter(trained[items])
     counts.append(count("without test events of items not seen before", rows))
 
     users, user_ids = renumber_survivors(rows["user"].to_numpy(), start.user_ids)
     items, item_ids = renumber_survivors(rows["item"].to_numpy(), start.item_ids)
-    people, features = profiles(raw, user_ids)
     interactions = rows.select(pl.Series("user", users), pl.Series("item", items), "rating", "timestamp", "split")
-    return Prepared(
-        tables={
-            "interactions": interactions,
-            "users": people,
-            "user_ids": as_text(user_ids),
-            "item_ids": as_text(item_ids),
-        },
-        n_users=len(user_ids),
-        n_items=len(item_ids),
-        features=features,
-        scale=raw.schema.scale,
-        repeats=True,
-        counts=counts,
-    )
+    return prepared(raw, interactions, user_ids, item_ids, counts, repeats=True)
 
 
 def k_core(users: NDArray[np.int32], items: NDArray[np.int32], k: int) -> NDArray[np.bool_]:

@@ -31,8 +31,8 @@ OF_USERS = {
 }
 """Tables that name users, and the columns that do."""
 
-ALONE = r"[\p{Han}\p{Hiragana}\p{Katakana}]"
-TOKENS = {"words": r"\w+", "characters": rf"{ALONE}|[\w--{ALONE}]+"}
+SINGLE = r"[\p{Han}\p{Hiragana}\p{Katakana}]"
+TOKENS = {"words": r"\w+", "characters": rf"{SINGLE}|[\w--{SINGLE}]+"}
 """What a token is: a run of letters, marks, digits and underscores; or that, but each character of a script that is
 written without blanks alone."""
 
@@ -72,7 +72,7 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     return Prepared(tables={"anchors": anchors}, n_users=0, counts=list(counts), networks=networks)
 
 
-def vocabulary(tokens: pl.Series, min_count: int, most: int | None) -> pl.DataFrame:
+def vocabulary(tokens: pl.Series, min_count: int, limit: int | None) -> pl.DataFrame:
     """id int32 and word: the most frequent first, words of the same count in their own order.
 
     Raises:
@@ -81,7 +81,7 @@ def vocabulary(tokens: pl.Series, min_count: int, most: int | None) -> pl.DataFr
     counted = tokens.alias("word").value_counts(name="n").filter(pl.col("n") >= min_count)
     if counted.is_empty():
         raise DataError(f"posts: no word occurs {min_count} times; lower `min_count` in params.yaml")
-    words = counted.sort(["n", "word"], descending=[True, False]).head(most or counted.height)
+    words = counted.sort(["n", "word"], descending=[True, False]).head(limit or counted.height)
     return words.select(pl.int_range(pl.len(), dtype=pl.Int32).alias("id"), "word")
 
 
@@ -154,7 +154,7 @@ def _texts(
     posts = renumber(published, {"user": user_ids}).sort("user", "text")
     tokens = tokenize(posts, options.tokenizer)
     words = vocabulary(tokens["word"], options.min_count, options.max_vocabulary)
-    known = tokens.join(words, on="word", how="inner", maintain_order="left")
-    texts = known.group_by("post", "user", maintain_order=True).agg(tokens="id")
+    coded = tokens.join(words, on="word", how="inner", maintain_order="left")
+    texts = coded.group_by("post", "user", maintain_order=True).agg(tokens="id")
     steps = {"published": published, "of users kept": posts, "with words of the vocabulary": texts}
     return texts.select("user", "tokens"), words, [(step, rows.height) for step, rows in steps.items()]

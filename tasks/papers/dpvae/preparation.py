@@ -25,9 +25,9 @@ def counts(against: Against) -> list[Count]:
     system = against.find(SYSTEM)
     if system is None or system.label != SYSTEM:
         return counted
-    ours = {name: as_number(system.config.get(key)) for name, key in SETTINGS.items()}
-    ours["parameters"] = as_number(parameters(against, system))
-    return counted + [Count("table3", name, value, method="DP-VAE") for name, value in ours.items()]
+    values = {name: as_number(system.config.get(key)) for name, key in SETTINGS.items()}
+    values["parameters"] = as_number(parameters(against, system))
+    return counted + [Count("table3", name, value, method="DP-VAE") for name, value in values.items()]
 
 
 def preserved(against: Against) -> tuple[Verdict, dict[str, float]]:

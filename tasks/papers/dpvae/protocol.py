@@ -38,11 +38,10 @@ from tasks.evaluation.splits import positions, within_users
 from tasks.papers.protocol import (
     Prepared,
     RangeOptions,
-    as_text,
     count_coded,
     encode,
     ordering,
-    profiles,
+    prepared,
     renumber_survivors,
     require_some,
     split_names,
@@ -81,10 +80,10 @@ class Options(RangeOptions):
 
     @model_validator(mode="after")
     def _bound_is_complete(self) -> Options:
-        given = [name for name in ("omega", "delta", "d", "p_min") if getattr(self, name) is not None]
-        if 0 < len(given) < 4:
-            raise ValueError(f"omega, delta, d and p_min make one bound: null for all of them, or none (has {given})")
-        if self.omit and not given:
+        named = [name for name in ("omega", "delta", "d", "p_min") if getattr(self, name) is not None]
+        if 0 < len(named) < 4:
+            raise ValueError(f"omega, delta, d and p_min make one bound: null for all of them, or none (has {named})")
+        if self.omit and not named:
             raise ValueError("omit: nobody is below a bound that is null; say []")
         return self
 
@@ -127,33 +126,20 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     users, user_ids = renumber_survivors(rows["user"].to_numpy(), user_ids)
     items, item_ids = renumber_survivors(rows["item"].to_numpy(), item_ids)
     rows = rows.drop("user", "item")
-    held = within_users(
+    codes = within_users(
         np.bincount(users),
         test_share=options.test_share,
         valid_share=options.valid_share / (1 - options.test_share),
         rng=of_split,
     )
-    people, features = profiles(raw, user_ids)
     interactions = rows.select(
         pl.Series("user", users),
         pl.Series("item", items),
         "rating",
         (pl.col("time") if raw.schema.time == "seconds" else pl.lit(None, pl.Int64)).alias("timestamp"),
-        split_names(held),
+        split_names(codes),
     )
-    return Prepared(
-        tables={
-            "interactions": interactions,
-            "users": people,
-            "user_ids": as_text(user_ids),
-            "item_ids": as_text(item_ids),
-        },
-        n_users=len(user_ids),
-        n_items=len(item_ids),
-        features=features,
-        scale=raw.schema.scale,
-        counts=counts,
-    )
+    return prepared(raw, interactions, user_ids, item_ids, counts)
 
 
 def bounds(omega: float, delta: float, d: float, p_min: float) -> tuple[int, int]:
@@ -161,8 +147,8 @@ def bounds(omega: float, delta: float, d: float, p_min: float) -> tuple[int, int
 
     p_min/ω (d + 1 + log 1/δ) and 1/ω (d + 1 + log 1/δ), natural logarithm (section 3.2 of the paper).
     """
-    most = (d + 1 + math.log(1 / delta)) / omega
-    return round(p_min * most), round(most)
+    upper = (d + 1 + math.log(1 / delta)) / omega
+    return round(p_min * upper), round(upper)
 
 
 def in_order(columns: dict[str, pl.Series]) -> pl.DataFrame:

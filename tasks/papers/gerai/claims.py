@@ -28,11 +28,11 @@ def numbers(against: Against) -> dict[str, Any]:
         metric=pl.col("metric").str.split("@").list.first()
     )
     means = printed.filter(pl.col("artefact") == "table2").group_by("metric", "method").agg(pl.col("value").mean())
-    of = {(metric.removeprefix("f1_"), method): value for metric, method, value in means.iter_rows()}
+    f1 = {(metric.removeprefix("f1_"), method): value for metric, method, value in means.iter_rows()}
     halved = {
-        attribute: (1 + of[attribute, "GERAI"] / of[attribute, "GCN"]) / 2
+        attribute: (1 + f1[attribute, "GERAI"] / f1[attribute, "GCN"]) / 2
         for attribute in ("age", "gender", "occupation")
-        if of.keys() >= {(attribute, "GERAI"), (attribute, "GCN")}
+        if f1.keys() >= {(attribute, "GERAI"), (attribute, "GCN")}
     }
     ablation = printed.filter((pl.col("artefact") == "table4") & pl.col("metric").is_in(["hit", "ndcg"]))
     public = ablation.filter(pl.col("method") == "GCN").select("metric", public="value")

@@ -15,7 +15,7 @@ from tasks.contracts import Feature, RatingScale
 from tasks.errors import DataError
 from tasks.evaluation.splits import per_user
 from tasks.papers.protocol import Options as BaseOptions
-from tasks.papers.protocol import Prepared, as_text, count, dense_ids, keep_latest, profiles, renumber
+from tasks.papers.protocol import Prepared, count, dense_ids, keep_latest, prepared, profiles, renumber
 from tasks.raw import RawTables
 
 MOST_LEVELS = 10
@@ -55,19 +55,9 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     numbers, features = rating_features(interactions, len(user_ids), raw.schema.scale)
     if taken := {feature.name for feature in features} & {feature.name for feature in attributes}:
         raise DataError(f"users: feature {min(taken)!r} has the name of a number about ratings; give it another name")
-    return Prepared(
-        tables={
-            "interactions": interactions,
-            "users": numbers.join(people, on="user", maintain_order="left"),
-            "user_ids": as_text(user_ids),
-            "item_ids": as_text(item_ids),
-        },
-        n_users=len(user_ids),
-        n_items=len(item_ids),
-        features=features + attributes,
-        scale=raw.schema.scale,
-        counts=[count("published", published), count("one row per user and item", interactions)],
-    )
+    users = numbers.join(people, on="user", maintain_order="left")
+    counts = [count("published", published), count("one row per user and item", interactions)]
+    return prepared(raw, interactions, user_ids, item_ids, counts, people=(users, features + attributes))
 
 
 def rating_features(
@@ -143,8 +133,8 @@ def _features(table: pl.DataFrame, counts: list[str], public: dict[str, tuple[fl
         Feature(name=name, kind="numeric", low=low, high=high, bounds="fitted")
         for name, low, high in zip(counts, lowest, highest, strict=True)
     )
-    known = (Feature(name=name, kind="numeric", low=low, high=high) for name, (low, high) in public.items())
-    return (*fitted, *known)
+    bounded = (Feature(name=name, kind="numeric", low=low, high=high) for name, (low, high) in public.items())
+    return (*fitted, *bounded)
 
 
 def _require_on_scale(train: pl.DataFrame, scale: RatingScale) -> None:
@@ -152,5 +142,5 @@ def _require_on_scale(train: pl.DataFrame, scale: RatingScale) -> None:
     wrong = train.filter(pl.col("rating").is_null() | ~pl.col("rating").cast(pl.Float32).is_in(levels.implode()))
     if len(wrong):
         user, item, rating = wrong.select("user", "item", "rating").row(0)
-        shown = f"{scale.low:g} to {scale.high:g} in steps of {scale.step:g}"
-        raise DataError(f"interactions: user {user}, item {item}: rating is {rating}, not one of {shown}")
+        words = f"{scale.low:g} to {scale.high:g} in steps of {scale.step:g}"
+        raise DataError(f"interactions: user {user}, item {item}: rating is {rating}, not one of {words}")

@@ -24,11 +24,10 @@ from tasks.evaluation.splits import TEST, TRAIN, VALID, positions
 from tasks.papers.protocol import (
     Prepared,
     RangeOptions,
-    as_text,
     count_coded,
     encode,
     keep_latest,
-    profiles,
+    prepared,
     renumber_survivors,
     require_some,
     split_names,
@@ -88,21 +87,8 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
 
     originals = coded.user_ids["original"].gather(order)
     user_ids = pl.DataFrame([pl.Series("id", np.arange(len(order), dtype=np.int32)), originals])
-    people, features = profiles(raw, user_ids)
     split = split_rows(np.bincount(rows["user"].to_numpy()), len(test), len(valid), options.target_share, rng)
-    return Prepared(
-        tables={
-            "interactions": rows.with_columns(split_names(split)),
-            "users": people,
-            "user_ids": as_text(user_ids),
-            "item_ids": as_text(item_ids),
-        },
-        n_users=len(user_ids),
-        n_items=len(item_ids),
-        features=features,
-        scale=raw.schema.scale,
-        counts=counts,
-    )
+    return prepared(raw, rows.with_columns(split_names(split)), user_ids, item_ids, counts)
 
 
 def draw_users(
@@ -119,8 +105,8 @@ def draw_users(
             f"interactions: {len(users)} users have {options.min_items} items or more, and two times {n} are to be "
             "held out; lower `held_out` in params.yaml"
         )
-    drawn = rng.permutation(users)
-    return np.sort(drawn[:n]), np.sort(drawn[n : 2 * n]), np.sort(drawn[2 * n :])
+    order = rng.permutation(users)
+    return np.sort(order[:n]), np.sort(order[n : 2 * n]), np.sort(order[2 * n :])
 
 
 def split_rows(
@@ -136,11 +122,11 @@ def split_rows(
     Returns:
         (n_rows,) uint8.
     """
-    held = counts[: n_test + n_valid]
+    sizes = counts[: n_test + n_valid]
     result = np.full(int(counts.sum()), TRAIN, np.uint8)
-    owner = np.repeat(np.arange(len(held)), held)
+    owner = np.repeat(np.arange(len(sizes)), sizes)
     shuffled = np.argsort(owner + rng.random(len(owner)), kind="stable")
-    targets = shuffled[positions(held) < np.repeat(n_targets(held, target_share), held)]
+    targets = shuffled[positions(sizes) < np.repeat(n_targets(sizes, target_share), sizes)]
     result[targets] = np.where(owner[targets] < n_test, TEST, VALID)
     return result
 
@@ -153,7 +139,7 @@ def n_targets(sizes: NDArray[np.int64], target_share: float) -> NDArray[np.int64
 def _known_items(rows: pl.DataFrame, training: NDArray[np.integer], n_users: int, n_items: int) -> pl.DataFrame:
     """The rows of items that a training user has."""
     users, items = rows["user"].to_numpy(), rows["item"].to_numpy()
-    trained, known = np.zeros(n_users, bool), np.zeros(n_items, bool)
+    trained, in_training = np.zeros(n_users, bool), np.zeros(n_items, bool)
     trained[training] = True
-    known[items[trained[users]]] = True
-    return rows.filter(pl.Series(known[items]))
+    in_training[items[trained[users]]] = True
+    return rows.filter(pl.Series(in_training[items]))

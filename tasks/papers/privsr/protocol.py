@@ -35,14 +35,13 @@ from tasks.papers.protocol import (
     NetworkCount,
     Prepared,
     RangeOptions,
-    as_text,
     average,
     count,
     encode,
     keep_latest,
     links,
     ordering,
-    profiles,
+    prepared,
     renumber_survivors,
     require_some,
     split_names,
@@ -77,11 +76,11 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     counts: list[Count] = [start.published, count("in the ranges kept", rows)]
     rows = average(rows) if time is None else keep_latest(rows)
     counts.append(count("one row per user and item", rows))
-    for name, least in (("item", options.min_item_raters), ("user", options.min_user_ratings)):
-        codes = rows[name].to_numpy()
-        rows = rows.filter(pl.Series((np.bincount(codes) >= least)[codes]))
-        require_some(rows, f"of {counts[-1].interactions}, no {name} has {least}")
-        counts.append(count(f"{name}s with {least} or more", rows))
+    for name, minimum in (("item", options.min_item_raters), ("user", options.min_user_ratings)):
+        ids = rows[name].to_numpy()
+        rows = rows.filter(pl.Series((np.bincount(ids) >= minimum)[ids]))
+        require_some(rows, f"of {counts[-1].interactions}, no {name} has {minimum}")
+        counts.append(count(f"{name}s with {minimum} or more", rows))
     users, user_ids = renumber_survivors(rows["user"].to_numpy(), start.user_ids)
     items, item_ids = renumber_survivors(rows["item"].to_numpy(), start.item_ids)
     rows = rows.with_columns(pl.Series("user", users), pl.Series("item", items)).sort("user", "item")
@@ -89,26 +88,12 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     # Each draw has its own stream: another number of folds leaves sensitivity as it is.
     of_folds, of_sensitivity, of_valid = np.random.default_rng(options.split_seed).spawn(3)
     fold = folds(rows.height, options.folds, of_folds)
-    held = np.where(fold == 0, TEST, TRAIN)
-    rest = np.flatnonzero(fold)
-    held[rest[ranks(len(rest), of_valid) < options.valid_share]] = VALID
+    codes = np.where(fold == 0, TEST, TRAIN)
+    remaining = np.flatnonzero(fold)
+    codes[remaining[ranks(len(remaining), of_valid) < options.valid_share]] = VALID
     social, steps = links(raw, user_ids)
     counts += [NetworkCount(f"links {step}", len(user_ids), len(item_ids), rows.height, n) for step, n in steps]
-    people, features = profiles(raw, user_ids)
-    return Prepared(
-        tables={
-            "interactions": rows.select("user", "item", "rating", "timestamp", split_names(held)),
-            "folds": rows.select(
-                "user", "item", fold=pl.Series(fold), sensitivity=pl.Series(ranks(rows.height, of_sensitivity))
-            ),
-            "social": social,
-            "users": people,
-            "user_ids": as_text(user_ids),
-            "item_ids": as_text(item_ids),
-        },
-        n_users=len(user_ids),
-        n_items=len(item_ids),
-        features=features,
-        scale=raw.schema.scale,
-        counts=counts,
-    )
+    interactions = rows.select("user", "item", "rating", "timestamp", split_names(codes))
+    sensitivity = ranks(rows.height, of_sensitivity)
+    fold_table = rows.select("user", "item", fold=pl.Series(fold), sensitivity=pl.Series(sensitivity))
+    return prepared(raw, interactions, user_ids, item_ids, counts, folds=fold_table, social=social)
