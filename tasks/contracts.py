@@ -23,80 +23,54 @@ SPLITS = ("train", "valid", "test")
 ROW_GROUP = 1 << 20
 """Rows that are written at a time."""
 
+INT, FLOAT, TEXT = pa.int32(), pa.float32(), pa.string()
+
+
+def _columns(nullable: dict[str, pa.DataType] | None = None, /, **required: pa.DataType) -> pa.Schema:
+    """A schema of columns without nulls, and then of others."""
+    return pa.schema(
+        [pa.field(name, kind, nullable=False) for name, kind in required.items()]
+        + [pa.field(name, kind) for name, kind in (nullable or {}).items()]
+    )
+
+
 INTERACTIONS = pa.schema(
     [
-        pa.field("user", pa.int32(), nullable=False),
-        pa.field("item", pa.int32(), nullable=False),
-        pa.field("rating", pa.float32()),
+        pa.field("user", INT, nullable=False),
+        pa.field("item", INT, nullable=False),
+        pa.field("rating", FLOAT),
         pa.field("timestamp", pa.int64()),  # seconds since 1970
-        pa.field("split", pa.string(), nullable=False),  # one of SPLITS
+        pa.field("split", TEXT, nullable=False),  # one of SPLITS
     ]
 )
-SOCIAL = pa.schema(
-    [
-        pa.field("source", pa.int32(), nullable=False),  # the user who trusts or follows
-        pa.field("target", pa.int32(), nullable=False),  # the user who is trusted or followed
-        pa.field("relation", pa.string(), nullable=False),
-    ]
-)
-POSTS = pa.schema(
-    [
-        pa.field("user", pa.int32(), nullable=False),
-        pa.field("tokens", pa.list_(pa.int32()), nullable=False),  # ids of VOCABULARY, in the order of the text
-    ]
-)
-VOCABULARY = pa.schema([pa.field("id", pa.int32(), nullable=False), pa.field("word", pa.string(), nullable=False)])
-ANCHORS = pa.schema(  # one person's two accounts: users of the first and of the second network
-    [pa.field("source", pa.int32(), nullable=False), pa.field("target", pa.int32(), nullable=False)]
-)
-FOLDS = pa.schema(  # one row per interaction (PrivSR, docs/methods.md §5)
-    [
-        pa.field("user", pa.int32(), nullable=False),
-        pa.field("item", pa.int32(), nullable=False),
-        pa.field("fold", pa.int32(), nullable=False),  # 0..k-1: the fold whose test the rating belongs to
-        pa.field("sensitivity", pa.float32(), nullable=False),  # in [0, 1): sensitive where this is below x
-    ]
-)
-ID_MAP = pa.schema([pa.field("id", pa.int32(), nullable=False), pa.field("original", pa.string(), nullable=False)])
-RECOMMENDATIONS = pa.schema(
-    [
-        pa.field("user", pa.int32(), nullable=False),
-        pa.field("rank", pa.int32(), nullable=False),  # 1..K
-        pa.field("item", pa.int32(), nullable=False),
-        pa.field("score", pa.float32(), nullable=False),
-    ]
-)
-NEXT_ITEMS = pa.schema(
-    [
-        pa.field("user", pa.int32(), nullable=False),
-        pa.field("position", pa.int32(), nullable=False),  # from 0: the test event after which these are recommended
-        pa.field("rank", pa.int32(), nullable=False),  # 1..K
-        pa.field("item", pa.int32(), nullable=False),
-        pa.field("score", pa.float32(), nullable=False),
-    ]
-)
-PREDICTIONS = pa.schema(  # one row per tested rating
-    [
-        pa.field("user", pa.int32(), nullable=False),
-        pa.field("item", pa.int32(), nullable=False),
-        pa.field("rating", pa.float32(), nullable=False),  # the true one
-        pa.field("prediction", pa.float32(), nullable=False),
-    ]
-)
-PROFILES = pa.schema([pa.field("user", pa.int32(), nullable=False), pa.field("item", pa.int32(), nullable=False)])
+SOCIAL = _columns(source=INT, target=INT, relation=TEXT)
+"""The source trusts, or follows, the target."""
+POSTS = _columns(user=INT, tokens=pa.list_(INT))
+"""tokens: ids of VOCABULARY, in the order of the text."""
+VOCABULARY = _columns(id=INT, word=TEXT)
+ANCHORS = _columns(source=INT, target=INT)
+"""One person's two accounts: users of the first and of the second network."""
+FOLDS = _columns(user=INT, item=INT, fold=INT, sensitivity=FLOAT)
+"""One row per interaction (PrivSR, docs/methods.md §5). fold: 0..k-1, the one whose test it belongs to; sensitivity: in
+[0, 1), sensitive at a share x where it is below x."""
+ID_MAP = _columns(id=INT, original=TEXT)
+RECOMMENDATIONS = _columns(user=INT, rank=INT, item=INT, score=FLOAT)
+"""rank: 1..K."""
+NEXT_ITEMS = _columns(user=INT, position=INT, rank=INT, item=INT, score=FLOAT)
+"""position: from 0, the test event after which these are recommended."""
+PREDICTIONS = _columns(user=INT, item=INT, rating=FLOAT, prediction=FLOAT)
+"""One row per tested rating; rating: the true one."""
+PROFILES = _columns(user=INT, item=INT)
 METRICS = pa.schema(
     [
-        pa.field("suite", pa.string(), nullable=False),
-        pa.field("experiment", pa.string(), nullable=False),
-        pa.field("dataset", pa.string(), nullable=False),
-        pa.field("model", pa.string(), nullable=False),  # the experiment's system
-        pa.field("setting", pa.string(), nullable=False),  # "base", or what a sweep point or an attack varies
-        pa.field("seed", pa.int64(), nullable=False),
-        pa.field("metric", pa.string(), nullable=False),
-        pa.field("k", pa.int32()),  # cut-off of a top-K metric, null otherwise
+        *_columns(**dict.fromkeys(("suite", "experiment", "dataset", "model", "setting"), TEXT), seed=pa.int64()),
+        pa.field("metric", TEXT, nullable=False),
+        pa.field("k", INT),
         pa.field("value", pa.float64(), nullable=False),
     ]
 )
+"""model: the experiment's system; setting: "base", or what a sweep point or an attack varies; k: the cut-off of a top-K
+metric, null otherwise."""
 
 
 class Feature(BaseModel):
@@ -191,19 +165,12 @@ class Schema(BaseModel):
 
 def users_schema(features: tuple[Feature, ...]) -> pa.Schema:
     """Schema of a users table: `user`, then float32 for a numeric feature and string for a categorical one."""
-    types = {"numeric": pa.float32(), "categorical": pa.string()}
-    return pa.schema(
-        [pa.field("user", pa.int32(), nullable=False)]
-        + [pa.field(feature.name, types[feature.kind], nullable=False) for feature in features]
-    )
+    return _columns(user=INT, **{feature.name: FLOAT if feature.kind == "numeric" else TEXT for feature in features})
 
 
 def features_schema(columns: list[str]) -> pa.Schema:
     """Schema of an encoded (or perturbed) feature table: `user`, then one float32 per encoded column."""
-    return pa.schema(
-        [pa.field("user", pa.int32(), nullable=False)]
-        + [pa.field(column, pa.float32(), nullable=False) for column in columns]
-    )
+    return _columns(user=INT, **dict.fromkeys(columns, FLOAT))
 
 
 def table_schema(table: str, schema: Schema) -> pa.Schema:
@@ -221,14 +188,12 @@ def table_schema(table: str, schema: Schema) -> pa.Schema:
 
 def labels_schema(labels: tuple[str, ...]) -> pa.Schema:
     """Schema of a table of labels: `user`, then one int8 per label: 1, 0, or null where unknown."""
-    return pa.schema([pa.field("user", pa.int32(), nullable=False)] + [pa.field(label, pa.int8()) for label in labels])
+    return _columns(dict.fromkeys(labels, pa.int8()), user=INT)
 
 
 def embeddings_schema(size: int) -> pa.Schema:
     """Schema of embeddings (and of text vectors) of `size` numbers per node."""
-    return pa.schema(
-        [pa.field("node", pa.int32(), nullable=False), pa.field("vector", pa.list_(pa.float32(), size), nullable=False)]
-    )
+    return _columns(node=INT, vector=pa.list_(FLOAT, size))
 
 
 def received_schema(size: int) -> pa.Schema:
@@ -236,16 +201,9 @@ def received_schema(size: int) -> pa.Schema:
 
     Columns as in `tasks.models.base.Received`.
     """
-    vector = pa.list_(pa.float32(), size)
-    return pa.schema(
-        [
-            pa.field("sender", pa.int32(), nullable=False),
-            pa.field("subject", pa.int32(), nullable=False),
-            pa.field("mean", vector, nullable=False),
-            pa.field("mean_variance", pa.float32(), nullable=False),
-            pa.field("weighted", vector, nullable=False),
-            pa.field("weighted_variance", vector, nullable=False),
-        ]
+    vector = pa.list_(FLOAT, size)
+    return _columns(
+        sender=INT, subject=INT, mean=vector, mean_variance=FLOAT, weighted=vector, weighted_variance=vector
     )
 
 
