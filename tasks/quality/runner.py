@@ -2,8 +2,7 @@
 
 Its suite of a table expects of every rule that no row breaks it; what it is handed are the numbers of rows that do
 (`tasks.quality.counting`), however long the table is. It is imported only when `run` is called (the import takes
-seconds). Its context lives in memory and nothing is sent anywhere: analytics are off, and the pages that
-`tasks.quality.docs` writes load nothing.
+seconds). Its context lives in memory and nothing is sent anywhere: analytics are off.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from tasks.quality.counting import Counts, count, first_rows
+from tasks.quality.docs import write_docs
 from tasks.quality.rules import Table
 
 if TYPE_CHECKING:
-    from great_expectations.core import ExpectationSuiteValidationResult
     from great_expectations.data_context.data_context.ephemeral_data_context import EphemeralDataContext
 
 
@@ -40,17 +39,14 @@ def run(contract: str, name: str, tables: Sequence[Table], checked: Mapping[str,
         expectation (its kind), column, success, unexpected_count (failing rows; for a number of rows, how many are too
         few or too many), rows (numbers of the first failing rows) and detail (in words, with the ids of those rows).
     """
-    from tasks.quality.docs import write_docs
-
     results: list[dict[str, Any]] = []
-    outcomes: list[tuple[str, int, ExpectationSuiteValidationResult]] = []
+    rows: dict[str, int] = {}
     with _silence():
         context = _context()
         for table in tables:
             counts = count(table)
-            outcome = _validate(context, f"{contract}/{name}", table, counts)
-            outcomes.append((table.name, counts.rows, outcome))
-            results += _results(table, counts, outcome)
+            rows[table.name] = counts.rows
+            results += _results(table, counts, _validate(context, f"{contract}/{name}", table, counts))
         failed = sum(not result["success"] for result in results)
         verdict = {
             "contract": contract,
@@ -61,7 +57,7 @@ def run(contract: str, name: str, tables: Sequence[Table], checked: Mapping[str,
             "checked": dict(checked),
             "results": results,
         }
-        write_docs(verdict, outcomes, docs)
+        write_docs(verdict, rows, docs)
     return verdict
 
 
@@ -95,9 +91,8 @@ def _context() -> EphemeralDataContext:
     return gx.get_context(project_config=config, mode="ephemeral")
 
 
-def _validate(
-    context: EphemeralDataContext, suite_name: str, table: Table, counts: Counts
-) -> ExpectationSuiteValidationResult:
+def _validate(context: EphemeralDataContext, suite_name: str, table: Table, counts: Counts) -> list[bool]:
+    """Of every rule whether it is met."""
     from great_expectations import ExpectationSuite
 
     names = [f"{number}. {rule.column or 'table'} {rule.words}" for number, rule in enumerate(table.rules, start=1)]
@@ -106,27 +101,21 @@ def _validate(
     batches = source.add_dataframe_asset(table.name).add_batch_definition_whole_dataframe(table.name)
     batch = batches.get_batch({"dataframe": frame.to_pandas()})
     expectations = [
-        {
-            "type": "expect_column_values_to_be_between",
-            "kwargs": {"column": name, "min_value": 0, "max_value": 0},
-            "meta": {"rule": number},
-        }
-        for number, name in enumerate(names)
+        {"type": "expect_column_values_to_be_between", "kwargs": {"column": name, "min_value": 0, "max_value": 0}}
+        for name in names
     ]
-    return batch.validate(ExpectationSuite(name=suite_name, expectations=expectations), result_format="SUMMARY")
+    outcome = batch.validate(ExpectationSuite(name=suite_name, expectations=expectations))
+    met = {result.expectation_config.kwargs["column"] for result in outcome.results if result.success}  # type: ignore[union-attr]
+    return [name in met for name in names]
 
 
-def _results(table: Table, counts: Counts, outcome: ExpectationSuiteValidationResult) -> list[dict[str, Any]]:
+def _results(table: Table, counts: Counts, met: list[bool]) -> list[dict[str, Any]]:
     """Results of `table`, in the order of its rules."""
-    met = {}
-    for result in outcome.results:
-        assert result.expectation_config is not None
-        met[result.expectation_config.meta["rule"]] = bool(result.success)
     results = []
-    for number, (rule, broken) in enumerate(zip(table.rules, counts.broken, strict=True)):
+    for rule, broken, success in zip(table.rules, counts.broken, met, strict=True):
         detail = rule.words
         rows: list[int] = []
-        if not met[number]:
+        if not success:
             rows, texts = first_rows(table, rule)
             where = f"{broken} of {counts.rows} rows: {'; '.join(texts)}" if rows else f"has {counts.rows}"
             detail = f"{rule.words}; {where}"
@@ -135,7 +124,7 @@ def _results(table: Table, counts: Counts, outcome: ExpectationSuiteValidationRe
                 "table": table.name,
                 "expectation": rule.kind,
                 "column": rule.column,
-                "success": met[number],
+                "success": success,
                 "unexpected_count": broken,
                 "rows": rows,
                 "detail": detail,

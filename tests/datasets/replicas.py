@@ -13,15 +13,11 @@ from tasks.raw import RawTables, read_raw
 
 YELP = {"users": True, "businesses": True, "friends": True, "outsiders": "refuse"}
 REPLICAS: dict[str, tuple[str, dict[str, Any], str, dict[str, Any]]] = {
-    "ml-100k": ("twin_movielens", {"layout": "ml-100k"}, "ml_100k", {}),
     "ml-1m": ("twin_movielens", {"layout": "ml-1m"}, "ml_1m", {"time": "seconds"}),
     "ml-20m": ("twin_movielens", {"layout": "ml-20m"}, "ml_20m", {}),
-    "ml-latest-small": ("twin_movielens", {"layout": "ml-latest-small"}, "ml_20m", {}),
     "netflix": ("twin_netflix", {"layout": "combined"}, "netflix", {}),
-    "netflix, a file per movie": ("twin_netflix", {"layout": "training_set"}, "netflix", {}),
     "tmall": ("twin_tmall", {}, "tmall", {"layout": "official"}),
     "yelp": ("twin_yelp", {"layout": "yelp"}, "yelp", YELP),
-    "yelp-hin": ("twin_yelp", {"layout": "yelp-hin"}, "yelp_hin", {"time": "none"}),
     "ciao": ("twin_trust", {"layout": "ciao", "release": "plain"}, "ciao", {}),
     "ciao, timed": ("twin_trust", {"layout": "ciao", "release": "timestamps"}, "ciao", {}),
     "epinions": ("twin_trust", {"layout": "epinions", "release": "plain"}, "epinions", {}),

@@ -107,7 +107,7 @@ def test_the_docs_can_be_browsed_offline_and_show_data_as_text(tmp_path: Path) -
         assert not re.search(r"https?:|<script|<link|<img|@import|url\(", page)
         assert page.index(POLICY) < page.index("<style>")
     assert "alert(" in pages["ratings.html"]
-    assert "2. user must not be missing" in pages["ratings.html"]
+    assert "must not be missing; 1 of 4 rows: row 3 (user=None)" in pages["ratings.html"]
 
 
 def test_the_same_data_give_the_same_verdict_and_pages(tmp_path: Path) -> None:

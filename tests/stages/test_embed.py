@@ -250,12 +250,12 @@ def test_movielens_occupations_have_vectors_from_the_mirrors_part_of_glove(
     mirror: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All 21: 15 by name, 6 by their parts, none hashed."""
-    from tasks.datasets.synthetic.movielens import OCCUPATIONS_100K
+    from tasks.datasets.synthetic.demo import OCCUPATIONS
 
     monkeypatch.setenv("DPREC_MIRROR", str(mirror))
     ask_for("glove")
-    job = Feature(name="occupation", kind="categorical", categories=tuple(OCCUPATIONS_100K))
-    users = pl.DataFrame({"user": range(21), "occupation": list(OCCUPATIONS_100K)}, schema_overrides={"user": pl.Int32})
+    job = Feature(name="occupation", kind="categorical", categories=tuple(OCCUPATIONS))
+    users = pl.DataFrame({"user": range(21), "occupation": list(OCCUPATIONS)}, schema_overrides={"user": pl.Int32})
     contracts.write(users, PROCESSED / "tiny" / "users.parquet", contracts.users_schema((job,)))
     schema = tiny.SCHEMA.model_copy(update={"features": (job,), "n_users": 21})
     write_json(PROCESSED / "tiny" / "schema.json", schema.model_dump(mode="json"))

@@ -1,4 +1,4 @@
-"""Synthetic replicas of MovieLens 100K, 1M, 20M and Latest (small): their files, formats and sizes, at any scale.
+"""Synthetic replicas of MovieLens 1M and 20M: their files, formats and sizes, at any scale.
 
 Popularity, activity, shares of ratings and of attributes are close to the published ones, and everything else is
 invented.
@@ -6,14 +6,13 @@ invented.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
-from tasks.datasets import ml_1m, ml_20m, ml_100k
+from tasks.datasets import ml_1m, ml_20m
 from tasks.datasets.fetch import ReplicaOptions
 from tasks.datasets.synthetic.generator import DAY, Attribute, Description, Replica, Times, World, synthetic_source
 from tasks.datasets.synthetic.homophily import Taste
@@ -25,27 +24,12 @@ GENRES = {
     "Thriller": 2, "War": 1, "Western": 1,
 }  # fmt: skip
 """Shares of films."""
-OCCUPATIONS_100K = {
-    "administrator": 84, "artist": 30, "doctor": 7, "educator": 101, "engineer": 71, "entertainment": 19,
-    "executive": 34, "healthcare": 17, "homemaker": 7, "lawyer": 13, "librarian": 54, "marketing": 28, "none": 10,
-    "other": 111, "programmer": 70, "retired": 15, "salesman": 13, "scientist": 33, "student": 208, "technician": 29,
-    "writer": 48,
-}  # fmt: skip
-OCCUPATIONS_1M = (195, 528, 267, 173, 759, 112, 236, 679, 17, 92, 129, 711, 388, 142, 302, 144, 241, 502, 70, 72, 281)
+OCCUPATIONS = (195, 528, 267, 173, 759, 112, 236, 679, 17, 92, 129, 711, 388, 142, 302, 144, 241, 502, 70, 72, 281)
 """Users of each occupation, and of each gender and age group below, in the order of the format."""
-FIRST_AGES, LAST_AGE = np.array([*ml_1m.AGES]).clip(10), 73
 _COMMON: dict[str, Any] = {
     "min_rows": 20, "kinds": tuple(GENRES.values()), "places": (1, 1), "style": 0.9,
     "taste": Taste(common=1.0, individual=0.6),
 }  # fmt: skip
-
-
-def _people(gender: tuple[int, int], age: tuple[int, ...], occupation: tuple[int, ...]) -> dict[str, Attribute]:
-    return {
-        "gender": Attribute(shares=gender, strength=2.5),
-        "age": Attribute(shares=age, strength=2.5),
-        "occupation": Attribute(shares=occupation, strength=2.5),
-    }
 
 
 def _times(first: int, last: int) -> Times:
@@ -54,37 +38,30 @@ def _times(first: int, last: int) -> Times:
 
 
 LAYOUTS = {
-    "ml-100k": Description(
-        name="ml-100k", users=943, items=1_682, rows=100_000, max_rows=737, sigma=1.14, tail=(6.5, 0.4),
-        levels=(0.0611, 0.1137, 0.2715, 0.3417, 0.2120), times=_times(874_724_710, 893_286_638), size=2_200_000,
-        attributes=_people((273, 670), (36, 198, 310, 194, 80, 73, 52), tuple(OCCUPATIONS_100K.values())), **_COMMON,
-    ),
     "ml-1m": Description(
         name="ml-1m", users=6_040, items=3_706, rows=1_000_209, max_rows=2_314, sigma=1.14, tail=(6.8, 0.4),
         levels=(0.0562, 0.1075, 0.2611, 0.3489, 0.2263), times=_times(956_703_932, 1_046_454_590), size=25_400_000,
-        attributes=_people((1_709, 4_331), (222, 1_103, 2_096, 1_193, 550, 496, 380), OCCUPATIONS_1M), **_COMMON,
+        attributes={
+            "gender": Attribute(shares=(1_709, 4_331), strength=2.5),
+            "age": Attribute(shares=(222, 1_103, 2_096, 1_193, 550, 496, 380), strength=2.5),
+            "occupation": Attribute(shares=OCCUPATIONS, strength=2.5),
+        },
+        **_COMMON,
     ),
     "ml-20m": Description(
         name="ml-20m", users=138_493, items=26_744, rows=20_000_263, max_rows=9_254, sigma=1.38, tail=(12.5, 0.4),
         levels=(0.012, 0.034, 0.014, 0.072, 0.044, 0.215, 0.110, 0.278, 0.076, 0.145),
         times=_times(789_652_009, 1_427_784_002), size=542_000_000, **_COMMON,
     ),
-    "ml-latest-small": Description(
-        name="ml-latest-small", users=610, items=9_724, rows=100_836, max_rows=2_698, sigma=1.45, tail=(8.5, 0.3),
-        levels=(0.0136, 0.0279, 0.0178, 0.0749, 0.0550, 0.1988, 0.1303, 0.2660, 0.0848, 0.1310),
-        times=_times(828_124_615, 1_537_799_250), size=3_140_000, **_COMMON,
-    ),
 }  # fmt: skip
-LISTED = {
-    "ml-100k": (1_682, 1_682), "ml-1m": (3_883, 3_952), "ml-20m": (27_278, 131_262), "ml-latest-small": (9_742, 193_609)
-}  # fmt: skip
+LISTED = {"ml-1m": (3_883, 3_952), "ml-20m": (27_278, 131_262)}
 """Films in the list of films, and their highest id; others are missing."""
 
 
 class ObtainOptions(ReplicaOptions):
     """Which data set's replica, and how large (`Description.sizes`)."""
 
-    layout: Literal["ml-100k", "ml-1m", "ml-20m", "ml-latest-small"]
+    layout: Literal["ml-1m", "ml-20m"]
 
 
 def _write(folder: Path, world: World, options: ObtainOptions) -> None:
@@ -101,18 +78,14 @@ def _write(folder: Path, world: World, options: ObtainOptions) -> None:
         )
         for rows in world.rows()
     )
-    if layout == "ml-100k":
-        _write_100k(folder, world, films, pl.concat(tables))
-    elif layout == "ml-1m":
+    if layout == "ml-1m":
         ml_1m.RATINGS.write(folder, (table.cast({"rating": pl.Int8}) for table in tables))
-        ages = np.array([*ml_1m.AGES])[world.attributes["age"]]
-        ml_1m.USERS.write(folder, [_users(world, ml_1m.GENDERS).with_columns(age=ages)])
+        ml_1m.USERS.write(folder, [_users(world)])
         ml_1m.ITEMS.write(folder, [films.with_columns(pl.col("genres").list.join("|"))])
     else:
-        end = "\r\n" if layout == "ml-latest-small" else "\n"
-        replace(ml_20m.RATINGS, line_end=end).write(folder, (table.sort("user", "item") for table in tables))
+        ml_20m.RATINGS.write(folder, (table.sort("user", "item") for table in tables))
         genres = pl.col("genres").list.join("|").str.replace("Children's", "Children", literal=True)
-        replace(ml_20m.ITEMS, line_end=end).write(folder, [films.with_columns(genres)])
+        ml_20m.ITEMS.write(folder, [films.with_columns(genres)])
 
 
 def _films(world: World, film: Ints, rated: Ints) -> pl.DataFrame:
@@ -132,44 +105,24 @@ def _films(world: World, film: Ints, rated: Ints) -> pl.DataFrame:
     return table.with_columns(title=title)
 
 
-def _users(world: World, genders: tuple[str, ...]) -> pl.DataFrame:
+def _users(world: World) -> pl.DataFrame:
+    values = world.attributes
     zip_codes = pl.Series(world.rng.integers(1, 500, world.n_users)).cast(pl.String).str.zfill(5)  # no post office's
-    columns = {
-        "user": np.arange(1, world.n_users + 1),
-        "gender": np.array(genders)[world.attributes["gender"]],
-        "occupation": world.attributes["occupation"],
-    }
-    return pl.DataFrame(columns).with_columns(zip_code=zip_codes)
-
-
-def _write_100k(folder: Path, world: World, films: pl.DataFrame, ratings: pl.DataFrame) -> None:
-    rng, age = world.rng, world.attributes["age"]
-    ml_100k.RATINGS.write(folder, [ratings[rng.permutation(len(ratings))].cast({"rating": pl.Int8})])
-    first, last = FIRST_AGES[age], np.append(FIRST_AGES[1:] - 1, LAST_AGE)[age]
-    jobs = pl.Series([*OCCUPATIONS_100K]).gather(world.attributes["occupation"])
-    users = _users(world, ml_100k.GENDERS).with_columns(occupation=jobs, age=rng.integers(first, last + 1))
-    ml_100k.USERS.write(folder, [users])
-    # One film of which nothing is known is published too, and is the only one of its genre.
-    unknown = pl.int_range(1, pl.len() + 1) == min(267, len(films))
-    flags = {name: (pl.col("genres").list.contains(name) & ~unknown).cast(pl.Int8) for name in GENRES}
-    items = films.select(
-        "item",
-        title=pl.when(unknown).then(pl.lit("Synthetic unknown")).otherwise("title"),
-        release_date=pl.when(~unknown).then("01-Jan-" + pl.col("year").cast(pl.String)),
-        video_date=pl.lit(None),
-        url=pl.lit(None),
-        unknown=unknown.cast(pl.Int8),
-        **flags,
+    return pl.DataFrame(
+        {
+            "user": np.arange(1, world.n_users + 1),
+            "gender": np.array(ml_1m.GENDERS)[values["gender"]],
+            "age": np.array([*ml_1m.AGES])[values["age"]],
+            "occupation": values["occupation"],
+            "zip_code": zip_codes,
+        }
     )
-    ml_100k.items_table(("unknown", *GENRES)).write(folder, [items])
-    sizes = (world.n_users, len(films), len(ratings))
-    ml_100k.write_lists(folder, ("unknown", *GENRES), OCCUPATIONS_100K, sizes)
 
 
 REPLICA = Replica(
     synthetic_source(
         "twin_movielens",
-        "synthetic ratings in the formats and sizes of MovieLens 100K, 1M, 20M or Latest (small)",
+        "synthetic ratings in the formats and sizes of MovieLens 1M or 20M",
         "obtain: {layout: ml-1m, scale: 1.0, seed: 2003}, format: ml_1m, read: {time: seconds}",
         LAYOUTS["ml-1m"].size,
     ),

@@ -6,6 +6,7 @@ Popularity, activity and shares of ratings are close to the published ones; tast
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -33,10 +34,9 @@ LAST_MOVIES = (4_499, 9_210, 13_367, 17_770)
 
 
 class ObtainOptions(ReplicaOptions):
-    """How the files are laid out, and how large they are (`Description.sizes`)."""
+    """How large the four files are (`Description.sizes`)."""
 
-    layout: Literal["combined", "training_set"]
-    """Four files, or a folder with a file for every movie."""
+    layout: Literal["combined"]
     scale: float = Field(gt=0, le=5, allow_inf_nan=False)
     """There are customer ids for five times as many as published."""
 
@@ -50,22 +50,17 @@ def _write(folder: Path, world: World, options: ObtainOptions) -> None:
         pl.DataFrame([r.item, customers[r.user], 1 + r.level, (r.time - FIRST_DAY) // DAY], kinds) for r in world.rows()
     ).sort("item", "user")
     _write_titles(world, folder / "movie_titles.csv")
-    n = world.n_items
-    if options.layout == "training_set":
-        (folder / "training_set").mkdir()
-        lasts = {f"training_set/mv_{number:07}.txt": number for number in range(1, n + 1)}
-    else:
-        lasts = {f"combined_data_{k}.txt": round(last / NETFLIX.items * n) for k, last in enumerate(LAST_MOVIES, 1)}
-    edges = [0, *np.searchsorted(ratings["item"].to_numpy(), list(lasts.values()))]
+    lasts = [round(last / NETFLIX.items * world.n_items) for last in LAST_MOVIES]
+    edges = [0, *np.searchsorted(ratings["item"].to_numpy(), lasts)]
     header = pl.when(pl.col("item").diff().fill_null(1) > 0).then(pl.format("{}:\n", 1 + pl.col("item")))
     date = pl.from_epoch(FIRST_DAY + DAY * pl.col("day").cast(pl.Int64)).dt.to_string("%Y-%m-%d")
-    for name, first, last in zip(lasts, edges[:-1], edges[1:], strict=True):
+    for number, (first, last) in enumerate(pairwise(edges), start=1):
         rows = ratings[first:last].with_columns(header.alias("header"))
         lines = (
             part.select("rating", user=pl.concat_str("header", "user", ignore_nulls=True), date=date)
             for part in rows.iter_slices(BLOCK)
         )
-        replace(ROWS, name=name).write(folder, lines)
+        replace(ROWS, name=f"combined_data_{number}.txt").write(folder, lines)
 
 
 def _write_titles(world: World, path: Path) -> None:
@@ -90,7 +85,7 @@ REPLICA = Replica(
         "obtain: {layout: combined, scale: 1.0, seed: 2006}, format: netflix, read: {}",
         NETFLIX.size,
     ),
-    dict.fromkeys(("combined", "training_set"), NETFLIX),
+    {"combined": NETFLIX},
     ObtainOptions,
     World,
     _write,

@@ -1,4 +1,4 @@
-"""Synthetic replicas of Yelp's open dataset and of HERec's subset of it: their files, formats and sizes, at any scale.
+"""A synthetic replica of Yelp's open dataset: its files, format and size, at any scale.
 
 Users review what is near and to their taste; friends live near one another and like the same. Who reviews much has
 more votes, fans and friends, too. Numbers are as published; tails and shares of ratings are of the same kind.
@@ -8,29 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.datasets import yelp_hin
 from tasks.datasets.fetch import ReplicaOptions
-from tasks.datasets.files import TextTable
 from tasks.datasets.synthetic.generator import Description, Replica, Times, World, synthetic_source
 from tasks.datasets.synthetic.homophily import Taste
-from tasks.datasets.synthetic.skew import (
-    Floats,
-    Ints,
-    Strata,
-    activity,
-    allot,
-    draw_pairs,
-    everything_once,
-    long_tail,
-    scale_size,
-)
+from tasks.datasets.synthetic.skew import Floats, Ints, scale_size
 from tasks.datasets.yelp import BUSINESSES, DATE, REVIEWS, USERS
 
 TOPICS = {
@@ -40,32 +28,15 @@ TOPICS = {
 }  # fmt: skip
 """Kinds of businesses and their shares."""
 AREAS = 11
-_COMMON: dict[str, Any] = {
-    "item_power": 0.75, "kinds": tuple(TOPICS.values()), "places": tuple(0.75**n for n in range(AREAS)),
-    "at_home": 0.85, "taste": Taste(individual=1.2), "community_size": 200,
-    "times": Times(first=1_108_500_000, last=1_642_600_000, growth=0.5, span=(1_000, 1.0), rows=1.5, sitting=7_200),
-}  # fmt: skip
-LAYOUTS = {
-    "yelp": Description(  # the release of January 2022
-        name="Yelp", words=("reviews", "users", "businesses"), users=1_987_897, items=150_346, rows=6_990_280,
-        size=2_781_000_000, max_rows=3_000, sigma=2.2, tail=(8.0, 0.35), repeats=5,
-        levels=(0.153, 0.078, 0.099, 0.208, 0.462), **_COMMON,
-    ),
-    "yelp-hin": Description(
-        name="yelp-hin", words=("ratings", "users", "businesses"), users=16_239, items=14_284, rows=198_397,
-        size=5_800_000, max_rows=639, sigma=1.9, tail=(7.5, 0.3),
-        levels=(0.0539, 0.0893, 0.1805, 0.3827, 0.2936), **_COMMON,
-    ),
-}  # fmt: skip
+YELP = Description(  # the release of January 2022
+    name="Yelp", words=("reviews", "users", "businesses"), users=1_987_897, items=150_346, rows=6_990_280,
+    size=2_781_000_000, max_rows=3_000, sigma=2.2, tail=(8.0, 0.35), repeats=5, item_power=0.75,
+    levels=(0.153, 0.078, 0.099, 0.208, 0.462), kinds=tuple(TOPICS.values()),
+    places=tuple(0.75**n for n in range(AREAS)), at_home=0.85, taste=Taste(individual=1.2), community_size=200,
+    times=Times(first=1_108_500_000, last=1_642_600_000, growth=0.5, span=(1_000, 1.0), rows=1.5, sitting=7_200),
+)  # fmt: skip
 MEMBERS, FRIENDSHIPS = 0.6, 6_000_000
 """Share of users with friends, and friendships: invented, with those to people without a record there are many more."""
-HIN_FRIENDS, HIN_FRIENDSHIPS = 10_580, 79_295
-"""Users who have any, and friendships (published twice, once for each friend)."""
-HIN_CATEGORIES, HIN_CATEGORISED, HIN_CATEGORY_ROWS = 511, 14_180, 40_009
-HIN_CITIES, HIN_LOCATED = 47, 14_267
-HIN_COMPLIMENTED = 14_411
-HIN_COMPLIMENTS = (10_605, 3_815, 7_437, 8_107, 2_495, 6_731, 10_446, 4_625, 10_702, 3_265, 8_647)
-"""Users with any compliment, and with each kind."""
 VOTES = {"useful": 0.5, "funny": 0.25, "cool": 0.35}
 """How often a review has another such vote."""
 COMPLIMENTS = {
@@ -78,22 +49,12 @@ BLOCK = 1_000_000
 
 
 class ObtainOptions(ReplicaOptions):
-    """Which data set's replica, and how large (`Description.sizes`).
+    """How large (`Description.sizes`)."""
 
-    Categories and cities grow with the square root of the scale.
-    """
-
-    layout: Literal["yelp", "yelp-hin"]
+    layout: Literal["yelp"]
 
 
-def _write(folder: Path, world: World, options: ObtainOptions) -> None:
-    (_write_yelp if options.layout == "yelp" else _write_hin)(folder, world)
-
-
-# The open dataset: JSON lines.
-
-
-def _write_yelp(folder: Path, world: World) -> None:
+def _write(folder: Path, world: World, _: ObtainOptions) -> None:
     kinds = {"user": pl.Int32, "item": pl.Int32, "stars": pl.Int8, "time": pl.Int64}
     rows = pl.concat(pl.DataFrame([r.user, r.item, 1 + r.level, r.time], kinds) for r in world.rows())
     user_ids, item_ids = _ids(world.rng, world.n_users), _ids(world.rng, world.n_items)
@@ -194,69 +155,15 @@ def _businesses(world: World, item_ids: pl.Series, counted: pl.DataFrame) -> pl.
     )
 
 
-# The subset: numbers between tabs.
-
-
-def _write_hin(folder: Path, world: World) -> None:
-    rng, n_users, n_items, d = world.rng, world.n_users, world.n_items, world.described
-    user, item, level = map(np.concatenate, zip(*((r.user, r.item, r.level) for r in world.rows()), strict=True))
-    _write_pairs(folder, yelp_hin.RATINGS, user, item, 1 + level)
-    n_friends = round(HIN_FRIENDS / d.users * n_users)
-    _write_pairs(folder, yelp_hin.FRIENDS, *world.friendships(n_friends, scale_size(HIN_FRIENDSHIPS, world.scale)))
-
-    some = _draw_share(rng, n_users, HIN_COMPLIMENTED / d.users)
-    kinds = Strata(np.zeros(len(HIN_COMPLIMENTS), dtype=np.int64), np.array(HIN_COMPLIMENTS, dtype=float), 1)
-    number = round(sum(HIN_COMPLIMENTS) / HIN_COMPLIMENTED * len(some))
-    user, kind = _draw_marks(rng, np.ones((len(some), 1)), kinds, number, world.people.propensity[some])
-    _write_pairs(folder, yelp_hin.RECEIVED, some[user], kind)
-
-    topic, area = world.items.stratum // AREAS, world.items.stratum % AREAS
-    some = _draw_share(rng, n_items, HIN_CATEGORISED / d.items)
-    n = min(len(some), scale_size(HIN_CATEGORIES, world.scale, 0.5, minimum=len(TOPICS)))
-    of_topic = allot(rng, np.array([*TOPICS.values()]), n, n, 1)
-    categories = Strata(np.repeat(np.arange(len(TOPICS)), of_topic), long_tail(rng, n, 5.0, 0.4), len(TOPICS))
-    number = round(HIN_CATEGORY_ROWS / HIN_CATEGORISED * len(some))
-    fits = np.where(topic[some][:, None] == np.arange(len(TOPICS)), 30.0, 1.0)
-    business, category = _draw_marks(rng, fits, categories, number, rng.random(len(some)))
-    _write_pairs(folder, yelp_hin.CATEGORIES, some[business], category)
-
-    stock = np.bincount(area, minlength=AREAS)
-    n_cities = min(n_items, scale_size(HIN_CITIES, world.scale, 0.5, minimum=AREAS))
-    cities = allot(rng, stock.astype(float), n_cities, stock, 1)
-    towns = Strata(np.repeat(np.arange(AREAS), cities), long_tail(rng, int(cities.sum()), 5.0, 0.5), AREAS)
-    some = _draw_share(rng, n_items, HIN_LOCATED / d.items)
-    _write_pairs(folder, yelp_hin.CITIES, some, towns.deal(rng, area, 1)[some])
-
-
-def _draw_share(rng: np.random.Generator, n: int, share: float) -> Ints:
-    return np.sort(rng.choice(n, round(share * n), replace=False))
-
-
-def _draw_marks(
-    rng: np.random.Generator, fits: Floats, marks: Strata, number: int, propensity: Floats
-) -> tuple[Ints, Ints]:
-    """Distinct pairs of what is marked and its marks: one mark at least, and every mark is there."""
-    quota = activity(rng, propensity, number, minimum=1, maximum=min(len(marks), 11), sigma=0.8)
-    certain = everything_once(rng, marks, quota, lambda rows: fits[rows])
-    return draw_pairs(rng, fits, marks, quota, certain)
-
-
-def _write_pairs(folder: Path, file: TextTable, first: Ints, second: Ints, third: Ints | int = 1) -> None:
-    """Three numbers a line, in the order of the first two; those count from 1."""
-    names = list(file.columns)
-    table = pl.DataFrame({names[0]: 1 + first, names[1]: 1 + second}).with_columns(pl.lit(third).alias(names[2]))
-    file.write(folder, [table.sort(names[:2])])
-
-
 REPLICA = Replica(
     synthetic_source(
         "twin_yelp",
-        "synthetic reviews, users, friends and businesses in the formats and sizes of Yelp or of its HERec subset",
+        "synthetic reviews, users, friends and businesses in the format and size of Yelp",
         "obtain: {layout: yelp, scale: 1.0, seed: 2022}, format: yelp, "
         "read: {users: true, businesses: true, friends: true, outsiders: refuse}",
-        LAYOUTS["yelp"].size,
+        YELP.size,
     ),
-    LAYOUTS,
+    {"yelp": YELP},
     ObtainOptions,
     World,
     _write,
