@@ -70,8 +70,6 @@ class RemoteFile:
     """Official address (https)."""
     size: int
     """Bytes."""
-    md5: str | None
-    """None where not known."""
     sha256: str
     mirror_path: str
     """Where a mirror keeps it, below the mirror's root. A mirror may have packed it anew."""
@@ -113,8 +111,8 @@ class FormFile:
     @property
     def below(self) -> str:
         """Where it lies below the folder of its data set: the name without its first folder."""
-        first, _, rest = self.name.partition("/")
-        return rest or first
+        folder, _, name = self.name.partition("/")
+        return name or folder
 
     def instruction(self, placed: Path) -> str:
         """Three lines: where, what, where to put it."""
@@ -132,8 +130,8 @@ def form_files(
         files: name -> bytes and SHA-256, None where they are not known.
     """
     return tuple(
-        FormFile(f"{dataset}/{name}", page, what.format(name), f"{mirror or dataset}/{name}", *(known or ()))
-        for name, known in files.items()
+        FormFile(f"{dataset}/{name}", page, what.format(name), f"{mirror or dataset}/{name}", *(published or ()))
+        for name, published in files.items()
     )
 
 
@@ -153,16 +151,15 @@ class Places:
     @property
     def mirror_address(self) -> str | None:
         """The mirror, where it is an http(s) address."""
-        said = self._said
-        return said if re.match("https?://", said, re.IGNORECASE) else None
+        return self._bare if re.match("https?://", self._bare, re.IGNORECASE) else None
 
     @property
     def mirror_folder(self) -> Path | None:
         """The mirror, where it is a folder."""
-        return Path(self._said) if self._said and not self.mirror_address else None
+        return Path(self._bare) if self._bare and not self.mirror_address else None
 
     @property
-    def _said(self) -> str:
+    def _bare(self) -> str:
         """Without the spaces and quotes that a file of settings may have left around it."""
         return (self.mirror or "").strip(" \t\r\n\"'")
 
@@ -251,27 +248,22 @@ def _mirror_address(mirror: str, path: str) -> str:
 
 
 def verify(path: Path, file: RemoteFile | FormFile) -> None:
-    """Compare size, MD5 and SHA-256 of a file with the published ones, as far as they are known.
+    """Compare size and SHA-256 of a file with the published ones, as far as they are known.
 
     Raises:
         DataError: one differs (says expected and found).
     """
     where, again = str(path), "it is not the published file, or not whole: get it again"
-    expected = {"size": None if file.size is None else f"{file.size:,} bytes", "sha256": file.sha256}
     if isinstance(file, RemoteFile):
         where = file.address
         again = "the copy was deleted, run it again, and if it differs again the published file has changed"
-        expected = {"size": expected["size"], "md5": file.md5, "sha256": file.sha256}
-    for what, value in expected.items():
-        if value is None:
-            continue
-        if what == "size":
-            actual = f"{path.stat().st_size:,} bytes"
-        else:
-            with path.open("rb") as content:
-                actual = hashlib.file_digest(content, what).hexdigest()
-        if actual != value:
-            raise DataError(f"{where}: {what} is {actual}, expected {value}; {again}")
+    if file.size is not None and (size := path.stat().st_size) != file.size:
+        raise DataError(f"{where}: size is {size:,} bytes, expected {file.size:,} bytes; {again}")
+    if file.sha256 is not None:
+        with path.open("rb") as content:
+            digest = hashlib.file_digest(content, "sha256").hexdigest()
+        if digest != file.sha256:
+            raise DataError(f"{where}: sha256 is {digest}, expected {file.sha256}; {again}")
 
 
 def _in_folder(mirror: Path, file: RemoteFile | FormFile, placed: Path) -> Path:

@@ -18,7 +18,6 @@ ADDRESS = "https://files.grouplens.org/datasets/movielens/ml-100k.zip"
 ARCHIVE = RemoteFile(
     address=ADDRESS,
     size=4_924_029,
-    md5="0e33842e24a9c977be4e0107933c0723",
     sha256="50d2a982c66986937beb9ffb3aa76efe955bf3d5c6b761f4e3a7cd717c6a3229",
     mirror_path="ml-100k/ml-100k.zip",
 )

@@ -20,7 +20,6 @@ ADDRESS = "https://files.grouplens.org/datasets/movielens/ml-1m.zip"
 ARCHIVE = RemoteFile(
     address=ADDRESS,
     size=5_917_549,
-    md5="c4d9eecfca2ab87c1945afe126590906",
     sha256="a6898adb50b9ca05aa231689da44c217cb524e7ebd39d264c56e2832f2c54e20",
     mirror_path="ml-1m/ml-1m.zip",
 )

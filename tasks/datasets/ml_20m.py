@@ -109,7 +109,6 @@ ML_20M = _release(
     RemoteFile(
         address="https://files.grouplens.org/datasets/movielens/ml-20m.zip",
         size=198_702_078,
-        md5="cd245b17a1ae2cc31bb14903e1204af3",
         sha256="96f243c338a8665f6bcc89c53edf6ee39162a846940de6b7c8c48aeada765ff3",
         mirror_path="ml-20m/ml-20m.zip",
     ),
@@ -122,7 +121,6 @@ LATEST_SMALL = _release(
     RemoteFile(
         address="https://files.grouplens.org/datasets/movielens/ml-latest-small.zip",
         size=978_202,
-        md5=None,
         sha256="696d65a3dfceac7c45750ad32df2c259311949efec81f0f144fdfb91ebc9e436",
         mirror_path="ml-latest-small/ml-latest-small.zip",
     ),

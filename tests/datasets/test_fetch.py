@@ -30,7 +30,6 @@ def published(server: str, content: bytes = CONTENT) -> RemoteFile:
     return RemoteFile(
         address=f"{server}/set.zip",
         size=len(content),
-        md5=hashlib.md5(content).hexdigest(),
         sha256=hashlib.sha256(content).hexdigest(),
         mirror_path="set/set.zip",
     )
@@ -90,21 +89,13 @@ def test_a_partial_file_longer_than_the_published_one_starts_over(tmp_path: Path
 def test_another_content_than_published_says_expected_and_found_and_leaves_nothing(tmp_path: Path) -> None:
     other = CONTENT[:-1] + bytes([CONTENT[-1] ^ 1])
     with serve(other) as (server, _):
-        match = f"md5 is {hashlib.md5(other).hexdigest()}, expected {hashlib.md5(CONTENT).hexdigest()}"
+        match = f"sha256 is {hashlib.sha256(other).hexdigest()}, expected {hashlib.sha256(CONTENT).hexdigest()}"
         refused(published(server), tmp_path, match)
     with serve(CONTENT + b"x") as (server, _):
         refused(published(server), tmp_path, "size is 300,001 bytes, expected 300,000 bytes")
     with serve(CONTENT * 3) as (server, _):
         refused(published(server), tmp_path, "more than 600,000 bytes")
     assert left(tmp_path) == []
-
-
-def test_a_checksum_that_nobody_published_is_not_asked_for(tmp_path: Path) -> None:
-    other = CONTENT[:-1] + bytes([CONTENT[-1] ^ 1])
-    with serve(CONTENT) as (server, _):
-        assert get(replace(published(server), md5=None), tmp_path) == CONTENT
-    with serve(other) as (server, _):
-        refused(replace(published(server), md5=None), tmp_path, f"sha256 is {hashlib.sha256(other).hexdigest()}")
 
 
 @pytest.mark.parametrize("status", [404, 403])
@@ -240,7 +231,7 @@ def test_a_mistyped_mirror_is_not_shown(
     tmp_path: Path, mirror: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     places = Places(mirror, tmp_path / "placed", tmp_path / "downloads")
-    for file, error in ((RemoteFile("https://h/set.zip", 1, None, "", "set/set.zip"), DataError), (FORM, DataError)):
+    for file, error in ((RemoteFile("https://h/set.zip", 1, "", "set/set.zip"), DataError), (FORM, DataError)):
         with pytest.raises(error) as refusal, local_file(file, places, QUICK):
             pass
         assert str(refusal.value) == "DPREC_MIRROR: no such folder; correct DPREC_MIRROR or unset it"

@@ -119,7 +119,7 @@ def test_taste_is_personal_so_a_model_of_items_beats_popularity(
 
 @pytest.mark.parametrize(
     ("name", "margins"),
-    [("ml-1m", {"gender": 0.04, "age": 0.03, "occupation": 0.06}), ("tmall", {"gender": 0.08, "age": 0.04})],
+    [("ml-1m", {"gender": 0.04, "age": 0.03, "occupation": 0.04}), ("tmall", {"gender": 0.08, "age": 0.04})],
 )
 def test_what_users_have_gives_attributes_away(
     replicas: dict[str, Tables], name: str, margins: dict[str, float]
