@@ -314,6 +314,8 @@ def test_papers_and_formats_stay_apart_and_registries_keep_their_promises(
     execute(LINT, tree)
     execute(CONTRACTS, tree)
     format_ = tree / "tasks/datasets/toy.py"
-    format_.write_text(f"{format_.read_text(encoding='utf-8')}\nfrom tasks.datasets import ml_100k\n", encoding="utf-8")
-    with pytest.raises(AssertionError, match=r"tasks\.datasets\.toy -> tasks\.datasets\.ml_100k"):
+    format_.write_text(
+        f"{format_.read_text(encoding='utf-8')}\nfrom tasks.datasets import movielens\n", encoding="utf-8"
+    )
+    with pytest.raises(AssertionError, match=r"tasks\.datasets\.toy -> tasks\.datasets\.movielens"):
         execute(LINT, tree)

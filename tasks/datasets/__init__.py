@@ -1,4 +1,9 @@
-"""Names of sources and raw formats in params.yaml -> what obtains and reads them: a module, or an object in one."""
+"""Names of sources and raw formats in params.yaml -> what obtains and reads them: a module, or an object in one.
+
+`convert` of each raises a DataError for a file that is missing, empty, malformed or in another encoding, for a value
+that is not allowed, a key that is repeated and an id that the file that lists them does not have: in one line that
+names file and line.
+"""
 
 FORMATS = {
     "ciao": "tasks.datasets.trust:CIAO",
@@ -7,9 +12,9 @@ FORMATS = {
     "foursquare_twitter": "tasks.datasets.foursquare_twitter",
     "foursquare_twitter_text": "tasks.datasets.foursquare_twitter_text",
     "ione": "tasks.datasets.ione",
-    "ml_100k": "tasks.datasets.ml_100k",
-    "ml_1m": "tasks.datasets.ml_1m",
-    "ml_20m": "tasks.datasets.ml_20m:ML_20M",
+    "ml_100k": "tasks.datasets.movielens:ML_100K",
+    "ml_1m": "tasks.datasets.movielens:ML_1M",
+    "ml_20m": "tasks.datasets.movielens:ML_20M",
     "netflix": "tasks.datasets.netflix",
     "tmall": "tasks.datasets.tmall",
     "weibo": "tasks.datasets.weibo",
@@ -20,7 +25,7 @@ FORMATS = {
 SOURCES = {
     **FORMATS,
     "demo": "tasks.datasets.synthetic.demo",
-    "ml_latest_small": "tasks.datasets.ml_20m:LATEST_SMALL",
+    "ml_latest_small": "tasks.datasets.movielens:LATEST_SMALL",
     "twin_foursquare_twitter": "tasks.datasets.synthetic.foursquare_twitter:REPLICA",
     "twin_movielens": "tasks.datasets.synthetic.movielens:REPLICA",
     "twin_netflix": "tasks.datasets.synthetic.netflix:REPLICA",

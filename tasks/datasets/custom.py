@@ -256,7 +256,7 @@ def convert(folder: Path, destination: Path, options: ReadOptions) -> None:
         parts["users"] = iter([users])
     text = {table: _write(rows, destination / f"{table}.part") for table, rows in parts.items()}
     ids = {"user": people, "source": people, "target": people, "item": items}
-    numbers = [pl.col(name).cast(pl.Int64) for name, seen in ids.items() if seen.integral]
+    numbers = [pl.col(name).cast(pl.Int64) for name, kind_of_ids in ids.items() if kind_of_ids.integral]
     for table, path in text.items():
         rows = pl.scan_parquet(path, glob=False)
         casts = [number for number in numbers if number.meta.output_name() in rows.collect_schema()]
@@ -334,8 +334,8 @@ def _feature(path: Path, rows: pl.DataFrame, given: UserFeature) -> Feature:
         values = {*rows[given.column].drop_nulls(), *([given.unknown] if given.unknown is not None else [])}
         categories = sorted(values)
     else:
-        shown = ", ".join(categories[:8]) + (", ..." if len(categories) > 8 else "")
-        require(column.is_in(categories), f"one of {shown}, as params.yaml says")
+        listed = ", ".join(categories[:8]) + (", ..." if len(categories) > 8 else "")
+        require(column.is_in(categories), f"one of {listed}, as params.yaml says")
     return Feature(
         name=given.name,
         kind=given.kind,

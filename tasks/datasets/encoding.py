@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tasks.contracts import Feature
 from tasks.errors import DataError
 
-SHOWN = 5  # rows named in an error
+MOST_ROWS = 5  # rows named in an error
 UNKNOWN = -1
 """Class of a user whose attribute nobody knows."""
 
@@ -112,7 +112,7 @@ def _codes(column: pl.Series, feature: Feature) -> NDArray[np.int32]:
 
 def _refuse(wrong: NDArray[np.bool_], name: str, what: str) -> None:
     if count := int(wrong.sum()):
-        rows = ", ".join(map(str, np.flatnonzero(wrong)[:SHOWN]))
+        rows = ", ".join(map(str, np.flatnonzero(wrong)[:MOST_ROWS]))
         raise DataError(
             f"users: column {name!r}: {count} values are {what}, first at rows {rows}; run preprocess again"
         )

@@ -91,11 +91,6 @@ def convert(folder: Path, destination: Path, _: NoOptions) -> None:
     release's second set.
     twitter: users with SimHash and three counts. The release has no gender, occupation or interests of them, and their
     follows and texts are not here.
-
-    Raises:
-        DataError: a file is missing or unreadable; a column is missing, unexpected or of another type; a value is
-            missing or not allowed, or a vector not finite; a user, anchor or vector is there twice; an unknown user is
-            named (names file and row, counted from 1).
     """
     people, accounts = "foursquare_users.parquet", "twitter_users.parquet"
     users = _read(folder / people, _FOURSQUARE, ["user"])

@@ -153,11 +153,6 @@ def convert(folder: Path, destination: Path, _: NoOptions) -> None:
     screen name), the counts (null where missing), gender and occupation (`several` where more than one is marked) as
     features; and, of Foursquare, `tips`, how many the user wrote. social: `follow`. posts: texts; a post without one
     is left out. labels: the interests. Rows are in the order of the new numbers and of the texts.
-
-    Raises:
-        DataError: a file is missing, empty, malformed or of mixed encodings; a count or label is not allowed; a user,
-            post, text or label is repeated, also where only case differs between two Twitter users; an unknown user
-            is named; two Foursquare users name one Twitter user as theirs (names file and line).
     """
     people, accounts = _foursquare_users(folder), _twitter_users(folder)
     anchors = _anchors(folder / PEOPLE.name, people, accounts)

@@ -86,10 +86,6 @@ def convert(folder: Path, destination: Path, _: NoOptions) -> None:
 
     users: those who follow or are followed. anchors: the same number as source (Foursquare) and target (Twitter), and
     `train_1` to `train_9`, whether an anchor is for training in the published split of so many tenths.
-
-    Raises:
-        DataError: a file is missing, empty or malformed; an anchor is repeated or follows nobody and is followed by
-            nobody in one of the networks; a split has an anchor twice, or not each of them (names file and line).
     """
     follows = {
         name: TextTable(f"{name}/following.number", {"follower": _ID, "followee": _ID}, " ").read(folder)
@@ -117,10 +113,10 @@ def _training(folder: Path, tenths: int, anchors: pl.Series) -> pl.Series:
     """The anchors for training of a split, which must have each of `anchors` on one of its sides."""
     listed = {"user": (anchors, "in groundtruth.number")}
     train, test = (_anchors(f"{tenths}.foldtrain.{side}.") for side in ("train", "test"))
-    learned, rest = (table.read(folder, listed)["user"] for table in (train, test))
+    learned, tested = (table.read(folder, listed)["user"] for table in (train, test))
     path = folder / test.name
     only_here = ~pl.col("user").is_in(learned.implode())
-    allow(path, rest.to_frame(), "user", only_here, "only here: it is for training, too")
-    if len(missing := anchors.filter(~anchors.is_in(pl.concat([learned, rest]).implode()))):
+    allow(path, tested.to_frame(), "user", only_here, "only here: it is for training, too")
+    if len(missing := anchors.filter(~anchors.is_in(pl.concat([learned, tested]).implode()))):
         raise DataError(f"{path}: user {missing[0]} is neither here nor among those for training; get the files again")
     return learned

@@ -156,10 +156,6 @@ def convert(folder: Path, destination: Path, _: NoOptions) -> None:
 
     A rating's time is the day at 00:00 UTC. The ratings are combined_data_*.txt or training_set/mv_*.txt; they are read
     in blocks, so memory does not grow with them.
-
-    Raises:
-        DataError: a file is missing, empty or malformed; a rating, customer or date is not allowed; a movie is not in
-            movie_titles.csv, has no ratings or is there twice; a customer rated a movie twice (names file and line).
     """
     items = titles(folder / "movie_titles.csv")
     listed, begun = set(items["item"]), dict[int, str]()

@@ -132,11 +132,11 @@ def _utf_8(path: Path, lines: bytes, line: int) -> str:
 
 
 def _require_columns(where: str, names: list[str], columns: Mapping[str, Column]) -> None:
-    shown = ", ".join(repr(name[:80]) for name in names[:8]) + (", ..." if len(names) > 8 else "")
+    listed = ", ".join(repr(name[:80]) for name in names[:8]) + (", ..." if len(names) > 8 else "")
     for name in columns:
         if (times := names.count(name)) != 1:
             what = f"column {name!r} is there {times} times" if times else f"no column {name!r}"
-            raise DataError(f"{where}: {what} (has {shown}); correct `read` in params.yaml, or its separator")
+            raise DataError(f"{where}: {what} (has {listed}); correct `read` in params.yaml, or its separator")
 
 
 def _parquet(path: Path, columns: Mapping[str, Column]) -> Iterator[tuple[int, pl.DataFrame]]:

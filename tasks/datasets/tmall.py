@@ -149,10 +149,6 @@ def convert(folder: Path, destination: Path, options: ReadOptions) -> None:
     the other columns are those of `INTERACTIONS`.
     users, in the official layout alone: gender and age, null where the file leaves them blank or says unknown. The
     fragment has such columns too, but they change from row to row for the same user, so they are not read.
-
-    Raises:
-        DataError: a file is missing, empty or malformed; an action, day, age range or gender is not one of the known;
-            a user is repeated in the table of users, or in the log and not there.
     """
     target = destination / "interactions.parquet"
     if options.layout == "small":

@@ -71,9 +71,6 @@ class TrustNetwork:
 
         Trap: the two files of Epinions with time slots number their users independently. Who trusts whom there has no
         more to do with what they rated than chance has it (a test shows it), and no map of the numbers was published.
-
-        Raises:
-            DataError: a file is missing, is not what `Matrix.read` takes, or both releases are there.
         """
         ratings, trust = read_release(folder, self.releases)
         columns = ("user", "item", "rating", "timestamp", "category", "helpfulness", *self.more)

@@ -102,10 +102,6 @@ def convert(folder: Path, destination: Path, _: NoOptions) -> None:
     where there is none), three counts (null where missing), gender and occupation (`several` where more than one is
     marked) as features, and `occupations`, the indicators. social: `follow`. posts: texts; a post without one is left
     out. labels: the interests. Rows are in the order of the new numbers and of the texts.
-
-    Raises:
-        DataError: a file is missing, empty or malformed; an id, gender, count or label is not allowed; a user is
-            repeated; an unknown user is named (names file and line, of newrel the row from 1).
     """
     first, second = (
         _network(folder, destination / network, number) for number, network in enumerate(NETWORKS, start=1)

@@ -143,4 +143,4 @@ def _draw_normal(gram: str, dimension: int, seed: int) -> NDArray[np.float64]:
 
 def value_vectors(words: Iterable[Iterable[str]], vectors: Mapping[str, WordVector]) -> NDArray[np.float32]:
     """(n_values, K) in [0, 1]: of every value of an attribute, the mean of its words' vectors."""
-    return np.array([np.mean([vectors[word].vector for word in of], axis=0) for of in words], dtype=np.float32)
+    return np.array([np.mean([vectors[word].vector for word in value], axis=0) for value in words], dtype=np.float32)

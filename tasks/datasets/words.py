@@ -107,13 +107,13 @@ def age_words(text: str) -> tuple[str, ...]:
     match = _AGES.fullmatch(text)
     if not match:
         return ()
-    above, below, least, first, last, age = (None if part is None else int(part) for part in match.groups())
+    above, below, minimum, first, last, age = (None if part is None else int(part) for part in match.groups())
     if above is not None:
         low, high = above + 1, _OLDEST
     elif below is not None:
         low, high = 0, below - 1
-    elif least is not None:
-        low, high = least, _OLDEST
+    elif minimum is not None:
+        low, high = minimum, _OLDEST
     elif first is not None and last is not None:
         low, high = first, last
     else:

@@ -206,11 +206,6 @@ def convert(folder: Path, destination: Path, options: ReadOptions) -> None:
     users: `FEATURES`; `friends`, the number of friends listed (outsiders included), where friends are read.
     items: title, city. social: a friend listed by `source`, relation `friend`.
     left_out.json: how many reviews and friends were left out (see `ReadOptions.outsiders`).
-
-    Raises:
-        DataError: a file is missing, empty or malformed; a line is no whole JSON object or lacks a field; an id, date,
-            rating or feature is not allowed; an id is repeated; with `outsiders: refuse`, a review or friend names a
-            user or business without a record (names file and line).
     """
     tables: dict[str, pl.DataFrame | None] = {"interactions": None}
     left_out, listed = {"reviews": 0, "friends": 0}, dict[str, tuple[pl.Series, str]]()

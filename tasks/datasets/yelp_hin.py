@@ -87,11 +87,6 @@ def convert(folder: Path, destination: Path, options: ReadOptions) -> None:
     users: whether (`yes`, `no`) the user has received each kind of compliment. items: city (a number, null where not
     known), categories (numbers, in order; an empty list where there are none).
     social: both directions of a friendship are published, relation `friend`.
-
-    Raises:
-        DataError: a file is missing, empty or malformed; a rating, compliment or mark is not allowed; a rating,
-            compliment, city or category is repeated; a file names a user or business that has no rating (names file
-            and line).
     """
     ratings = RATINGS.read(folder)
     users, items = (ratings.select(pl.col(name).unique().sort()) for name in ("user", "business"))

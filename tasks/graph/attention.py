@@ -47,8 +47,8 @@ def _check(block: Block, sources: Tensor, centres: Tensor, weight: Tensor, messa
     expected = (block.n_sources, d), (len(block.indptr) - 1, d), (d,), (block.n_sources, k)
     tensors = sources, centres, weight, messages
     if tuple(tuple(t.shape) for t in tensors) != expected or len({t.dtype for t in tensors}) > 1:
-        given = ", ".join(f"{tuple(t.shape)} of {t.dtype}" for t in tensors)
-        raise ValueError(f"attention over a block of {expected[0][0]} sources and {expected[1][0]} centres got {given}")
+        names = ", ".join(f"{tuple(t.shape)} of {t.dtype}" for t in tensors)
+        raise ValueError(f"attention over a block of {expected[0][0]} sources and {expected[1][0]} centres got {names}")
 
 
 def _check_edges(block: Block) -> None:
@@ -82,10 +82,10 @@ class _Attend(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         sources, centres, weight, messages, _ = saved = ctx.saved_tensors
-        of = [torch.zeros_like(t) for t in (sources, centres, weight, messages)]
-        arrays = (t.detach().numpy() for t in (*saved, gradients[0].contiguous(), *of))
+        totals = [torch.zeros_like(t) for t in (sources, centres, weight, messages)]
+        arrays = (t.detach().numpy() for t in (*saved, gradients[0].contiguous(), *totals))
         _kernels()[1](ctx.block.indptr.numpy(), ctx.block.sources.numpy(), *arrays)
-        return of[0] * weight, of[1] * weight, of[2], of[3], None
+        return totals[0] * weight, totals[1] * weight, totals[2], totals[3], None
 
 
 @cache

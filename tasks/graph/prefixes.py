@@ -155,9 +155,9 @@ class _Visits:
         """(prefix, node) of every node of every prefix, by prefix and first visit."""
         is_first = np.zeros(self.n_events, np.int64)
         is_first[self.first] = 1
-        known = np.cumsum(is_first)  # nodes of all sequences so far
+        n_so_far = np.cumsum(is_first)  # nodes of all sequences so far
         first_node = self.node[start]  # a sequence's nodes are numbered from its first event's on
-        counts = known - first_node
+        counts = n_so_far - first_node
         prefix = np.repeat(np.arange(self.n_events), counts)
         return prefix, np.arange(len(prefix)) - np.repeat(np.cumsum(counts) - counts - first_node, counts)
 
@@ -182,8 +182,8 @@ class _Visits:
         keys = self.node[self.order] * self.n_events + self.order
         counts = np.searchsorted(keys, nodes * self.n_events + since, side="right") - self.indptr[nodes]
         row = np.repeat(np.arange(len(nodes)), counts)
-        place = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
-        return row, self.order[self.indptr[nodes][row] + place]
+        position = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return row, self.order[self.indptr[nodes][row] + position]
 
 
 @dataclass(frozen=True)

@@ -99,13 +99,13 @@ def first_rows(table: Table, rule: Rule) -> tuple[list[int], list[str]]:
         failing = numbered.join(keys, on=rule.columns, how="semi", nulls_equal=True)
     else:
         failing = numbered.filter(rule.violations(types))
-    shown = [column for column in rule.columns if column not in table.ids]
-    failing = failing.select("_place", "row", *table.ids, *shown)
+    columns = [column for column in rule.columns if column not in table.ids]
+    failing = failing.select("_place", "row", *table.ids, *columns)
     rows = failing.bottom_k(FIRST_ROWS, by="_place").sort("_place").collect(engine="streaming")
     texts = []
     for row in rows.iter_rows(named=True):
         which = ", ".join(f"{column}={row[column]}" for column in table.ids)
-        cells = ", ".join(f"{column} is {_shorten(row[column])}" for column in shown)
+        cells = ", ".join(f"{column} is {_shorten(row[column])}" for column in columns)
         texts.append(f"row {row['row']}" + (f" ({which})" if which else "") + (f": {cells}" if cells else ""))
     return rows["row"].to_list(), texts
 

@@ -21,7 +21,7 @@ def write_docs(verdict: dict[str, Any], rows: Mapping[str, int], folder: Path) -
     from jinja2 import Environment, FileSystemLoader
 
     views = Environment(loader=FileSystemLoader(VIEWS), autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    pages = []
+    pages: list[dict[str, Any]] = []
     for table, n_rows in rows.items():
         results = [result for result in verdict["results"] if result["table"] == table]
         failed = [result for result in results if not result["success"]]

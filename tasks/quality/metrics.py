@@ -99,16 +99,16 @@ def alignment_tables(
     ]
 
 
-def alignment_metrics(units: Sequence[tuple[str, int]], ways: Sequence[str], ks: Sequence[int]) -> pl.DataFrame:
+def alignment_metrics(units: Sequence[tuple[str, int]], attackers: Sequence[str], ks: Sequence[int]) -> pl.DataFrame:
     """setting, seed, metric and k of what an alignment measures whatever it finds.
 
     Args:
         units: settings and seeds.
     """
     names: list[tuple[str, int | None]] = [("alignment/chance", k) for k in ks]
-    for way in ways:
-        names += [(f"alignment/{way}/precision", k) for k in ks]
-        names += [(f"alignment/{way}/{name}", None) for name in ("confident/share", "found", "criterion")]
+    for attacker in attackers:
+        names += [(f"alignment/{attacker}/precision", k) for k in ks]
+        names += [(f"alignment/{attacker}/{name}", None) for name in ("confident/share", "found", "criterion")]
     return pl.DataFrame(
         [(*unit, *name) for unit in units for name in names],
         schema={"setting": pl.String, "seed": pl.Int64, "metric": pl.String, "k": pl.Int32},

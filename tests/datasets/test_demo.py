@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import KFold, cross_val_score
 
-from tasks.datasets import ml_100k
 from tasks.datasets.fetch import NoOptions, Places
+from tasks.datasets.movielens import ML_100K
 from tasks.datasets.synthetic import demo
 from tests.datasets.learnable import recalls
 
@@ -34,9 +34,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def tables(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, pl.DataFrame]:
-    place = tmp_path_factory.mktemp("tables")
-    ml_100k.convert(folder, place, NoOptions())
-    return {name: pl.read_parquet(place / f"{name}.parquet") for name in ("interactions", "users", "items")}
+    target = tmp_path_factory.mktemp("tables")
+    ML_100K.convert(folder, target, NoOptions())
+    return {name: pl.read_parquet(target / f"{name}.parquet") for name in ("interactions", "users", "items")}
 
 
 @pytest.fixture(scope="module")

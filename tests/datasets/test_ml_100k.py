@@ -5,9 +5,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tasks.datasets import ml_100k
 from tasks.datasets.fetch import NoOptions, Places
-from tasks.datasets.ml_100k import ARCHIVE, MEMBERS, obtain
+from tasks.datasets.movielens import ML_100K
 from tasks.errors import DataError
 from tests.datasets import formats
 
@@ -21,8 +20,8 @@ SMALL = {
 }
 
 
-converted = partial(formats.converted, ml_100k)
-refused = partial(formats.refused, ml_100k)
+converted = partial(formats.converted, ML_100K)
+refused = partial(formats.refused, ML_100K)
 
 
 @pytest.fixture
@@ -78,8 +77,8 @@ def test_a_bad_line_is_named(folder: Path, name: str, line: int, wrong: str, mat
 
 
 def test_the_real_files(mirror: Path, tmp_path: Path) -> None:
-    folder = formats.obtained(ml_100k, tmp_path, mirror)
-    assert {file.name for file in folder.iterdir()} == {Path(name).name for name in MEMBERS}
+    folder = formats.obtained(ML_100K, tmp_path, mirror)
+    assert {file.name for file in folder.iterdir()} == {Path(name).name for name in ML_100K.members}
     raw = converted(folder)
     ratings, users, items = (raw.scan(name).collect() for name in ("interactions", "users", "items"))
     assert ratings.shape == (100_000, 4)
@@ -93,13 +92,13 @@ def test_the_real_files(mirror: Path, tmp_path: Path) -> None:
 
 
 def test_a_placed_copy_of_other_content_is_refused(mirror: Path, tmp_path: Path) -> None:
-    placed = tmp_path / "placed" / ARCHIVE.name
+    placed = tmp_path / "placed" / ML_100K.SOURCE.files[0].name
     placed.parent.mkdir()
-    with zipfile.ZipFile(mirror / ARCHIVE.mirror_path) as real, zipfile.ZipFile(placed, "w") as other:
-        for name in MEMBERS:
+    with zipfile.ZipFile(mirror / ML_100K.SOURCE.files[0].mirror_path) as real, zipfile.ZipFile(placed, "w") as other:
+        for name in ML_100K.members:
             content = real.read(name)
             other.writestr(name, content[:-1] if name.endswith("u.user") else content)
     folder = tmp_path / "ml-100k"
     folder.mkdir()
     with pytest.raises(DataError, match=r"placed/ml-100k.zip: member 'ml-100k/u.user' has SHA-256"):
-        obtain(folder, Places(None, placed.parent, tmp_path / "downloads"), NoOptions())
+        ML_100K.obtain(folder, Places(None, placed.parent, tmp_path / "downloads"), NoOptions())

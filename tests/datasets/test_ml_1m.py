@@ -8,14 +8,13 @@ import polars as pl
 import pytest
 from pydantic import ValidationError
 
-from tasks.datasets import ml_1m
 from tasks.datasets.fetch import Places
-from tasks.datasets.ml_1m import AGES, OCCUPATIONS, ObtainOptions, ReadOptions, obtain
+from tasks.datasets.movielens import AGES, ML_1M, OCCUPATIONS, ArchiveOptions, TimeOptions
 from tasks.errors import ByHandError, DataError
 from tasks.raw import RawTables
 from tests.datasets import formats
 
-SECONDS, ORDER = ReadOptions(time="seconds"), ReadOptions(time="order")
+SECONDS, ORDER = TimeOptions(time="seconds"), TimeOptions(time="order")
 SMALL = {
     "ratings.dat": "1::10::5::978300760\n2::10::3::978300761\n1::20::1::978300762\n",
     "users.dat": "1::F::1::10::48067\n2::M::56::0::70072-1234\n",
@@ -24,8 +23,8 @@ SMALL = {
 NO_TIMES = "1::10::5\n2::10::3\n1::20::1\n"
 
 
-converted = partial(formats.converted, ml_1m, options=SECONDS)
-refused = partial(formats.refused, ml_1m, options=SECONDS)
+converted = partial(formats.converted, ML_1M, options=SECONDS)
+refused = partial(formats.refused, ML_1M, options=SECONDS)
 
 
 @pytest.fixture
@@ -76,7 +75,7 @@ def test_time_stamps_that_are_there_are_not_replaced_by_the_order(folder: Path) 
 
 
 def test_neither_time_nor_archive_has_a_default() -> None:
-    for options in (ReadOptions, ObtainOptions):
+    for options in (TimeOptions, ArchiveOptions):
         with pytest.raises(ValidationError):
             options()
 
@@ -115,7 +114,7 @@ def test_a_bad_line_without_time_stamps_is_named(folder: Path) -> None:
 def obtained(mirror: Path, root: Path, archive: str) -> Path:
     folder = root / archive
     folder.mkdir()
-    obtain(folder, Places(str(mirror), root / "placed", root / "downloads"), ObtainOptions(archive=archive))
+    ML_1M.obtain(folder, Places(str(mirror), root / "placed", root / "downloads"), ArchiveOptions(archive=archive))
     return folder
 
 
@@ -153,18 +152,18 @@ def test_a_copy_of_other_content_is_refused(mirror: Path, tmp_path: Path) -> Non
     folder = tmp_path / "ml-1m"
     folder.mkdir()
     with pytest.raises(DataError, match=r"placed/ml-1m.zip: member 'ml-1m/ratings.dat' has SHA-256 2dad.*not the pub"):
-        obtain(folder, Places(None, placed, tmp_path / "downloads"), ObtainOptions(archive="official"))
+        ML_1M.obtain(folder, Places(None, placed, tmp_path / "downloads"), ArchiveOptions(archive="official"))
 
 
 def test_a_part_comes_from_a_mirror_alone(tmp_path: Path) -> None:
     places = Places(None, tmp_path / "placed", tmp_path / "downloads")
     with pytest.raises(ByHandError, match=r"the publisher has ml-1m\.zip"):
-        obtain(tmp_path, places, ObtainOptions(archive="no-timestamps"))
+        ML_1M.obtain(tmp_path, places, ArchiveOptions(archive="no-timestamps"))
 
 
 def test_a_part_is_not_described_as_the_whole() -> None:
-    assert ml_1m.source(ObtainOptions(archive="official")) == ml_1m.SOURCE
-    part = ml_1m.source(ObtainOptions(archive="first-487650-rows"))
+    assert ML_1M.source(ArchiveOptions(archive="official")) == ML_1M.SOURCE
+    part = ML_1M.source(ArchiveOptions(archive="first-487650-rows"))
     assert part.name == "ml-1m-first-487650-rows"
     assert "487,650 of 1,000,209" in part.holds
     assert "Harper" in part.licence

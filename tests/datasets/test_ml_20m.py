@@ -10,7 +10,7 @@ from tasks.config.originals import publication
 from tasks.config.params import load
 from tasks.datasets import text
 from tasks.datasets.fetch import NoOptions, Places
-from tasks.datasets.ml_20m import LATEST_SMALL, ML_20M
+from tasks.datasets.movielens import LATEST_SMALL, ML_20M
 from tasks.errors import DataError
 from tests.datasets import formats
 from tests.parameters import ROOT

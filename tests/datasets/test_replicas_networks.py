@@ -263,9 +263,7 @@ def test_the_traps_of_foursquare_twitters_files_are_there(folders: dict[str, Pat
     folder = folders["foursquare-twitter"]
     users = (folder / "foursquare/users/user").read_text().removesuffix("\n").split("\n")
     fields = [line.split("\t") for line in users]
-    assert sorted(len(line) for line in fields)[:2] == [11, 21]
-    assert any("/" in line[2] for line in fields)
-    assert any("," in line[12] for line in fields if len(line) == 21)
+    assert any("," in line[12] for line in fields)
     names = {line.split("\t")[0].lower() for line in (folder / "twitter/user").read_text().split("\n")}
     linked = [line[7].rpartition("/")[2] for line in fields if line[7]]
     assert any(name.lower() not in names for name in linked)

@@ -2,7 +2,7 @@ import polars as pl
 import pytest
 
 from tasks.contracts import Feature
-from tasks.datasets import ml_1m, ml_100k
+from tasks.datasets import movielens
 from tasks.datasets.words import AGE_BANDS, attribute, category_words
 from tasks.errors import DataError
 
@@ -40,7 +40,7 @@ def test_a_category_is_called_by_words(name: str, category: str, words: str) -> 
 def test_groups_that_follow_one_another_name_every_age_once_and_in_order() -> None:
     """MovieLens' groups of ages: what they touch covers all bands, and no group touches less than the one before."""
     bands = list(AGE_BANDS.values())
-    for groups in (ml_100k.AGES, tuple(ml_1m.AGES.values())):
+    for groups in (movielens.AGE_GROUPS, tuple(movielens.AGES.values())):
         touched = [[bands.index(word) for word in category_words("age", group)] for group in groups]
         assert sorted({band for group in touched for band in group}) == list(range(len(bands)))
         assert [group[0] for group in touched] == sorted(group[0] for group in touched)

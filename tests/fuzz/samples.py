@@ -19,9 +19,10 @@ import yaml
 
 from tasks.config import params, references
 from tasks.config.tasks import resolve
-from tasks.datasets import FORMATS, custom, glove, ml_1m, tmall, yelp, yelp_hin
+from tasks.datasets import FORMATS, custom, glove, tmall, yelp, yelp_hin
 from tasks.datasets.archive import unpack
 from tasks.datasets.fetch import NoOptions
+from tasks.datasets.movielens import ML_1M
 from tasks.errors import ConfigurationError, DataError
 from tasks.raw import read_raw
 from tests.datasets import (
@@ -158,8 +159,8 @@ def samples() -> dict[str, Sample]:
         "foursquare_twitter_text": text(test_foursquare_twitter_text.SMALL),
     }
     chosen = {
-        "ml_1m": (ml_1m, text(test_ml_1m.SMALL, "latin-1"), test_ml_1m.SECONDS),
-        "ml_1m, no times": (ml_1m, text(without_times, "latin-1"), test_ml_1m.ORDER),
+        "ml_1m": (ML_1M, text(test_ml_1m.SMALL, "latin-1"), test_ml_1m.SECONDS),
+        "ml_1m, no times": (ML_1M, text(without_times, "latin-1"), test_ml_1m.ORDER),
         "tmall": (tmall, text(official), test_tmall.OFFICIAL),
         "tmall, small": (tmall, text(fragment), test_tmall.SMALL),
         "yelp": (yelp, text(records), test_yelp.EVERYTHING),

@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from tasks.contracts import Feature, RatingScale, users_schema
-from tasks.datasets import ml_100k
 from tasks.datasets.encoding import encode
 from tasks.datasets.fetch import NoOptions, Places
+from tasks.datasets.movielens import ML_100K
 from tasks.errors import DataError
 from tasks.papers.gerai.protocol import Options, prepare, rating_features
 from tasks.raw import RawSchema, RawTables, read_raw, write_raw_schema
@@ -148,9 +148,9 @@ def test_a_feature_with_the_name_of_a_number_about_ratings_is_refused(tmp_path: 
 
 def test_ml_100k_has_44_encoded_columns_in_bounds(mirror: Path, tmp_path: Path) -> None:
     places = Places(str(mirror), tmp_path / "placed", tmp_path / "downloads")
-    ml_100k.obtain(tmp_path, places, NoOptions())
+    ML_100K.obtain(tmp_path, places, NoOptions())
     (tmp_path / "tables").mkdir()
-    ml_100k.convert(tmp_path, tmp_path / "tables", NoOptions())
+    ML_100K.convert(tmp_path, tmp_path / "tables", NoOptions())
     prepared = prepare(read_raw(tmp_path / "tables"), OPTIONS)
     table = prepared.tables["users"]
     compare(table.head(60), prepared.tables["interactions"])

@@ -13,7 +13,8 @@ from flows.data import STATES, app, data_verify
 from tasks.config.messages import options
 from tasks.config.params import Dataset
 from tasks.config.tasks import resolve
-from tasks.datasets import FORMATS, SOURCES, ml_100k
+from tasks.datasets import FORMATS, SOURCES
+from tasks.datasets.movielens import ML_100K
 from tasks.errors import ByHandError, ConfigurationError, DataError
 from tasks.stages import data, download
 from tasks.stages.common import CHECKPOINTS, PLACED
@@ -55,7 +56,7 @@ def test_states_follow_what_is_there(mirror: Path, monkeypatch: pytest.MonkeyPat
     assert known()["tmall"].next_step.startswith("`dprec data verify tmall`")
     download.main("demo")
     assert known()["demo"].state == "present"
-    place(mirror / ml_100k.ARCHIVE.mirror_path, "ml-100k.zip")
+    place(mirror / ML_100K.SOURCE.files[0].mirror_path, "ml-100k.zip")
     assert known()["ml-100k"].state == "placed"
     assert known()["ml-100k"].next_step == "`dprec data verify ml-100k`"
     (PLACED / "ml-100k.zip").unlink()
@@ -84,7 +85,7 @@ def place(file: Path, name: str) -> None:
 
 
 def test_a_right_file_is_usable_and_nothing_is_left(mirror: Path) -> None:
-    place(mirror / ml_100k.ARCHIVE.mirror_path, "ml-100k.zip")
+    place(mirror / ML_100K.SOURCE.files[0].mirror_path, "ml-100k.zip")
     findings = {finding.what: finding for finding in data.inspect("ml-100k")}
     assert all(finding.right for finding in findings.values())
     assert findings["table interactions"].verdict == "100,000 rows"
@@ -93,10 +94,10 @@ def test_a_right_file_is_usable_and_nothing_is_left(mirror: Path) -> None:
 
 
 def test_a_wrong_file_is_told(mirror: Path) -> None:
-    with zipfile.ZipFile(mirror / ml_100k.ARCHIVE.mirror_path) as real:
+    with zipfile.ZipFile(mirror / ML_100K.SOURCE.files[0].mirror_path) as real:
         PLACED.mkdir(parents=True)
         with zipfile.ZipFile(PLACED / "ml-100k.zip", "w") as other:
-            for name in ml_100k.MEMBERS:
+            for name in ML_100K.members:
                 other.writestr(name, real.read(name).replace(b"\t5\t", b"\t4\t", 1))
     with pytest.raises(DataError, match=r"member 'ml-100k/u.data' has SHA-256"):
         list(data.inspect("ml-100k"))

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.datasets import archive, ml_100k
+from tasks.datasets import archive
+from tasks.datasets.movielens import ML_100K
 from tasks.datasets.synthetic import demo
 from tasks.errors import ConfigurationError, DataError
 from tasks.stages import download
@@ -60,17 +61,17 @@ def test_a_mirror_and_a_placed_file_give_the_same_folder(
     monkeypatch.setenv("DPREC_MIRROR", str(mirror))
     download.main("ml-100k")
     first = digest(RAW / "ml-100k")
-    assert read_json(RAW / "ml-100k" / "source.json")["address"] == ml_100k.SOURCE.address
+    assert read_json(RAW / "ml-100k" / "source.json")["address"] == ML_100K.SOURCE.address
     assert "no redistribution" in capsys.readouterr().out
 
     monkeypatch.setenv("DPREC_MIRROR", "/nowhere")
-    place(mirror / ml_100k.ARCHIVE.mirror_path)
+    place(mirror / ML_100K.SOURCE.files[0].mirror_path)
     download.main("ml-100k")
     assert digest(RAW / "ml-100k") == first
 
 
 def test_a_mirror_address_gives_the_same_folder(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    packed = mirror / ml_100k.ARCHIVE.mirror_path
+    packed = mirror / ML_100K.SOURCE.files[0].mirror_path
     with serve(packed.read_bytes()) as (server, _):
         monkeypatch.setenv("DPREC_MIRROR", server)
         download.main("ml-100k")
@@ -90,7 +91,7 @@ def test_a_truncated_archive_leaves_nothing(workspace: Path) -> None:
 
 def test_an_archive_with_other_content_or_a_path_outside_leaves_nothing(workspace: Path) -> None:
     with zipfile.ZipFile(workspace / "other.zip", "w") as target:
-        for name in ml_100k.MEMBERS:
+        for name in ML_100K.members:
             target.writestr(name, "1\t1\t1\t1\n")
     place(workspace / "other.zip")
     refused("member 'ml-100k/u.data' has SHA-256 .*, expected 06416e59")

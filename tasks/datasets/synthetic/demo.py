@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.datasets import ml_100k
 from tasks.datasets.fetch import NoOptions, Places, Source
+from tasks.datasets.movielens import RATINGS_100K, USERS_100K, items_100k
 
 SOURCE = Source(
     name="demo",
@@ -92,17 +92,23 @@ def generate(folder: Path, *, seed: int = SEED) -> None:
     genres = _genres(rng)
     users, items, levels, times = _ratings(rng, people, genres)
     columns = {"user": users + 1, "item": items + 1, "rating": levels, "timestamp": times}
-    ml_100k.RATINGS.write(folder, [pl.DataFrame(columns)])
-    ml_100k.USERS.write(folder, [_users(people)])
-    ml_100k.items_table(GENRES).write(folder, [_items(rng, genres)])
-    ml_100k.write_lists(folder, GENRES, OCCUPATIONS, (N_USERS, N_ITEMS, len(users)))
+    RATINGS_100K.write(folder, [pl.DataFrame(columns)])
+    USERS_100K.write(folder, [_users(people)])
+    items_100k(GENRES).write(folder, [_items(rng, genres)])
     note = (
         "SYNTHETIC DATA",
         "",
         f"Generated at random (seed {seed}) in the file format of MovieLens 100K.",
         "No user, film or rating in it is real, and no result on it says anything about real people.",
     )
-    (folder / "README").write_text("\n".join(note) + "\n")
+    lists = {
+        "u.genre": [f"{name}|{number}" for number, name in enumerate(GENRES)] + [""],
+        "u.occupation": OCCUPATIONS,
+        "u.info": [f"{N_USERS} users", f"{N_ITEMS} items", f"{len(users)} ratings"],
+        "README": note,
+    }
+    for name, lines in lists.items():
+        (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="latin-1")
 
 
 def _people(rng: np.random.Generator) -> People:
@@ -118,8 +124,8 @@ def _genres(rng: np.random.Generator) -> NDArray[np.int64]:
     flags = np.zeros((N_ITEMS, len(GENRES)), dtype=np.int64)
     order = np.argsort(rng.random((N_ITEMS, len(GENRES) - 1)), axis=1)[:, :3] + 1
     has = np.arange(3) < rng.choice([1, 2, 3], size=N_ITEMS, p=[0.45, 0.4, 0.15])[:, None]
-    film, place = np.nonzero(has)
-    flags[film, order[film, place]] = 1
+    film, position = np.nonzero(has)
+    flags[film, order[film, position]] = 1
     flags[-1] = 0
     flags[-1, 0] = 1
     return flags
@@ -138,8 +144,8 @@ def _taste(rng: np.random.Generator, people: People) -> NDArray[np.float64]:
     years = np.clip((people.age - 37) / 12, -1.5, 1.5)[:, None]
     by_age = years * (_genre_indicators(*OLD_LIKE) - _genre_indicators(*YOUNG_LIKE))
     by_occupation = np.array([_genre_indicators(*likes) for *_, likes in OCCUPATIONS.values()])[people.occupation]
-    own = rng.standard_normal((N_USERS, len(GENRES)))
-    return GENDER * by_gender + AGE * by_age + OCCUPATION * by_occupation + PERSONAL * own
+    personal = rng.standard_normal((N_USERS, len(GENRES)))
+    return GENDER * by_gender + AGE * by_age + OCCUPATION * by_occupation + PERSONAL * personal
 
 
 def _ratings(rng: np.random.Generator, people: People, genres: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
@@ -157,14 +163,14 @@ def _ratings(rng: np.random.Generator, people: People, genres: NDArray[np.int64]
     n_watched = MIN_RATINGS + np.round(extra / extra.mean() * (MEAN_RATINGS - MIN_RATINGS)).astype(np.int64)
     n_watched = np.minimum(n_watched, N_ITEMS // 2)
     watched = np.argsort(-utility, axis=1, kind="stable")
-    users, places = np.nonzero(np.arange(N_ITEMS) < n_watched[:, None])
-    items = watched[users, places]
+    users, positions = np.nonzero(np.arange(N_ITEMS) < n_watched[:, None])
+    items = watched[users, positions]
 
     quality = 0.6 * rng.standard_normal(N_ITEMS)
     mood = 0.5 * rng.standard_normal(N_USERS)
     score = np.round(0.6 * liking[users, items] + quality[items] + mood[users] + rng.standard_normal(len(users)), 6)
-    place = np.argsort(np.argsort(score, kind="stable"), kind="stable") / len(score)
-    levels = 1 + np.searchsorted(np.cumsum(RATING_SHARES)[:-1], place, side="right")
+    position = np.argsort(np.argsort(score, kind="stable"), kind="stable") / len(score)
+    levels = 1 + np.searchsorted(np.cumsum(RATING_SHARES)[:-1], position, side="right")
 
     # A user rates in one to four sittings, a film every half minute or so.
     day = rng.integers(0, N_DAYS, size=(N_USERS, 4))[users, rng.integers(0, 4, size=len(users))]

@@ -1,8 +1,8 @@
 """A synthetic replica of Foursquare-Twitter in the text layout of DP-CroSUE's release, at any scale.
 
 The layout is the one that `tasks.datasets.foursquare_twitter_text` reads, with the traps of the published files: bare
-carriage returns inside fields, records that end in one, thousands commas, a line cut short, names with a slash, users
-without posts, tips without text, links to accounts that are not in the data.
+carriage returns inside fields, thousands commas, users without posts, tips without text, links to accounts that are
+not in the data.
 
 Sizes are those of the paper (DP-CroSUE, Table 1; IONE's release has one Twitter connection less, and so has this).
 Of how many Twitter users labels are known was not published: the shares of Foursquare's are taken.
@@ -52,7 +52,6 @@ def _write(folder: Path, pair: Pair, _: PairOptions) -> None:
     names = handles(pair.rng, pair.members[1])
     people = _foursquare(pair, names)
     PEOPLE.write(folder, [people])
-    _cut_short(folder / PEOPLE.name, len(people) // 2)
     ACCOUNTS.write(folder, [_twitter(pair, names)])
     for k, (users, files) in enumerate(zip((people["user"], names), NETWORKS.values(), strict=True)):
         ends = {name: users.gather(end) for name, end in zip(files.follows.columns, pair.links[k], strict=True)}
@@ -80,7 +79,7 @@ def _foursquare(pair: Pair, twitter: pl.Series) -> pl.DataFrame:
     rng, members, n = pair.rng, pair.members[0], len(pair.members[0])
     plain = handles(rng, members, unrelated=0)
     numbers = pl.Series(10_000 + rng.permutation(10 * n)[:n]).cast(pl.String)
-    without, slashed = random_mask(rng, n, 0.3), random_mask(rng, n, 0.01)  # users who chose no name for their address
+    without = random_mask(rng, n, 0.3)  # users who chose no name for their address
     other = pl.Series(members).replace_strict(pair.members[1], twitter, default=None)
     # Of those who are not in the Twitter data some link to an account all the same.
     absent = (handles(rng, members, unrelated=1.0) + "_x").set(~random_mask(rng, n, 0.3), None)
@@ -91,7 +90,7 @@ def _foursquare(pair: Pair, twitter: pl.Series) -> pl.DataFrame:
     counts["count_12"] = pair.count(3_000, n, 0.04)
     return pl.select(
         user=pl.when(without).then("user/" + numbers).otherwise(plain),
-        name=pl.when(slashed).then(plain + "/" + numbers).otherwise(plain),
+        name=plain,
         always_null=pl.lit("null"),
         city=_cities(pair, 0),
         twitter="http://twitter.com/" + pl.coalesce(pl.when(loud).then(other.str.to_uppercase()), other, absent),
@@ -100,13 +99,6 @@ def _foursquare(pair: Pair, twitter: pl.Series) -> pl.DataFrame:
         profile="http://foursquare.com/" + pl.col("user"),
         **{name: _with_commas(count) for name, count in counts.items()},
     )
-
-
-def _cut_short(path: Path, line: int) -> None:
-    """Cut a line after eleven fields, as one of the published file is."""
-    lines = path.read_text(encoding="utf-8").split("\n")
-    lines[line] = "\t".join(lines[line].split("\t")[:11])
-    path.write_text("\n".join(lines), encoding="utf-8")
 
 
 def _twitter(pair: Pair, names: pl.Series) -> pl.DataFrame:

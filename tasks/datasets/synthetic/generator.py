@@ -207,9 +207,9 @@ class World:
             name: by_taste(rng, self.people.taste, attribute.shares, strength=attribute.strength)
             for name, attribute in d.attributes.items()
         }
-        most = self.n_rows if d.repeats else self.n_items
-        maximum = d.max_rows if d.repeats else min(round(d.max_rows / d.items * self.n_items), most)
-        maximum = max(maximum, min(2 * self.n_rows // self.n_users, most), d.min_rows)
+        upper = self.n_rows if d.repeats else self.n_items
+        maximum = d.max_rows if d.repeats else min(round(d.max_rows / d.items * self.n_items), upper)
+        maximum = max(maximum, min(2 * self.n_rows // self.n_users, upper), d.min_rows)
         self.quota = activity(
             rng, self.people.propensity, self.n_rows, minimum=d.min_rows, maximum=maximum, sigma=d.sigma
         )

@@ -188,10 +188,10 @@ def follow_twice(
         number = np.full(n, -1)
         number[some] = np.arange(len(some))
         source, target = number[know[0]], number[know[1]]
-        shown = (source >= 0) & (target >= 0) & (rng.random(len(source)) < KEPT)
+        visible = (source >= 0) & (target >= 0) & (rng.random(len(source)) < KEPT)
         fame = people.attraction[some] * np.round(rng.lognormal(0, 0.8, len(some)), 6)  # known here, unknown there
         part = replace(people.take(some), attraction=fame)
-        networks.append(follow(rng, part, edges, reciprocity=back, start=(source[shown], target[shown])))
+        networks.append(follow(rng, part, edges, reciprocity=back, start=(source[visible], target[visible])))
     return networks[0], networks[1]
 
 

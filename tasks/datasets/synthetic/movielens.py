@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from tasks.datasets import ml_1m, ml_20m
+from tasks.datasets import movielens
 from tasks.datasets.fetch import ReplicaOptions
 from tasks.datasets.synthetic.generator import DAY, Attribute, Description, Replica, Times, World, synthetic_source
 from tasks.datasets.synthetic.homophily import Taste
@@ -71,7 +71,7 @@ def _write(folder: Path, world: World, options: ObtainOptions) -> None:
     film = ids(world.rng, n_films, round(last * n_films / n_published))
     rated = np.sort(world.rng.choice(n_films, world.n_items, replace=False))
     films = _films(world, film, rated)
-    stars = np.array((ml_20m if len(world.described.levels) == 10 else ml_1m).SCALE.levels)
+    stars = np.array((movielens.HALF_STARS if len(world.described.levels) == 10 else movielens.SCALE).levels)
     tables = (
         pl.DataFrame(
             {"user": 1 + rows.user, "item": film[rated[rows.item]], "rating": stars[rows.level], "timestamp": rows.time}
@@ -79,13 +79,13 @@ def _write(folder: Path, world: World, options: ObtainOptions) -> None:
         for rows in world.rows()
     )
     if layout == "ml-1m":
-        ml_1m.RATINGS.write(folder, (table.cast({"rating": pl.Int8}) for table in tables))
-        ml_1m.USERS.write(folder, [_users(world)])
-        ml_1m.ITEMS.write(folder, [films.with_columns(pl.col("genres").list.join("|"))])
+        movielens.RATINGS_1M.write(folder, (table.cast({"rating": pl.Int8}) for table in tables))
+        movielens.USERS_1M.write(folder, [_users(world)])
+        movielens.ITEMS_1M.write(folder, [films.with_columns(pl.col("genres").list.join("|"))])
     else:
-        ml_20m.RATINGS.write(folder, (table.sort("user", "item") for table in tables))
+        movielens.RATINGS_20M.write(folder, (table.sort("user", "item") for table in tables))
         genres = pl.col("genres").list.join("|").str.replace("Children's", "Children", literal=True)
-        ml_20m.ITEMS.write(folder, [films.with_columns(genres)])
+        movielens.ITEMS_20M.write(folder, [films.with_columns(genres)])
 
 
 def _films(world: World, film: Ints, rated: Ints) -> pl.DataFrame:
@@ -111,8 +111,8 @@ def _users(world: World) -> pl.DataFrame:
     return pl.DataFrame(
         {
             "user": np.arange(1, world.n_users + 1),
-            "gender": np.array(ml_1m.GENDERS)[values["gender"]],
-            "age": np.array([*ml_1m.AGES])[values["age"]],
+            "gender": np.array(movielens.GENDERS)[values["gender"]],
+            "age": np.array([*movielens.AGES])[values["age"]],
             "occupation": values["occupation"],
             "zip_code": zip_codes,
         }

@@ -147,8 +147,8 @@ class Pair:
 
     def count(self, base: NDArray[Any] | float, n: int, known: float = 1.0) -> pl.Series:
         """(n,) whole numbers about `base` with a long tail, null where they are not known."""
-        drawn = np.round(base * np.round(self.rng.lognormal(0, 1.3, n), 6)).astype(np.int64)
-        return pl.Series(drawn).set(~random_mask(self.rng, n, known), None)
+        numbers = np.round(base * np.round(self.rng.lognormal(0, 1.3, n), 6)).astype(np.int64)
+        return pl.Series(numbers).set(~random_mask(self.rng, n, known), None)
 
     def labels(self, k: int, users: pl.Series) -> pl.DataFrame:
         """user, and for each kind of label a column (or kind_0, kind_1, ...) of 0 and 1, null where it is not known.

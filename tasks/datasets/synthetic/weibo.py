@@ -83,7 +83,7 @@ def _profiles(pair: Pair, k: int, ids: pl.Series, number: Ints) -> pl.DataFrame:
     def draw(shares: dict[str | None, float]) -> pl.Series:
         return pl.Series([*shares], dtype=pl.String).gather(pick(rng, [*shares.values()], n))
 
-    place = pair.people.community[members] % len(PROVINCES)
+    province = pair.people.community[members] % len(PROVINCES)
     cities = pl.Series([city for both in PROVINCES.values() for city in both])
     interest = pl.Series([words[0] for words in WEIBO.topics.values()]).gather(pair.favourite(k))
     brief = "爱" + interest + draw({",合成用户": 0.4, '"合成"用户': 0.3, "\n合成用户": 0.3})
@@ -92,8 +92,8 @@ def _profiles(pair: Pair, k: int, ids: pl.Series, number: Ints) -> pl.DataFrame:
             "_id": ids,
             "NickName": handles(rng, members, HAN),
             "Gender": pl.Series(GENDERS).gather(pair.gender[members]).set(random_mask(rng, n, GENDERLESS), None),
-            "Province": pl.Series([*PROVINCES]).gather(place),
-            "City": cities.gather(2 * place + rng.integers(0, 2, n)),
+            "Province": pl.Series([*PROVINCES]).gather(province),
+            "City": cities.gather(2 * province + rng.integers(0, 2, n)),
             "BriefIntroduction": brief.set(random_mask(rng, n, 0.3), None),
             "VIPlevel": draw({"未开通": 0.7, "1级": 0.1, "3级": 0.1, "6级": 0.1}),
             "Authentication": draw({"无": 0.9, "个人认证": 0.1}),
