@@ -31,9 +31,7 @@ from tests.datasets import (
     test_foursquare_twitter_text,
     test_glove,
     test_ione,
-    test_ml_1m,
-    test_ml_20m,
-    test_ml_100k,
+    test_movielens,
     test_netflix,
     test_tmall,
     test_weibo,
@@ -147,20 +145,20 @@ def samples() -> dict[str, Sample]:
     foursquare = {name: parquet(table) for name, table in test_foursquare_twitter.SMALL.items()}
     official = {name: content for name, content in test_tmall.FILES.items() if name != test_tmall.FRAGMENT}
     fragment = {test_tmall.FRAGMENT: test_tmall.FILES[test_tmall.FRAGMENT]}
-    without_times = test_ml_1m.SMALL | {"ratings.dat": test_ml_1m.NO_TIMES}
+    without_times = test_movielens.SMALL["ml_1m"] | {"ratings.dat": test_movielens.NO_TIMES}
     records = {name: [_json(record) for record in kind] for name, kind in test_yelp.RECORDS.items()}
     plain = {
         "ione": text(test_ione.SMALL),
-        "ml_100k": text(test_ml_100k.SMALL, "latin-1"),
-        "ml_20m": text(test_ml_20m.SMALL),
+        "ml_100k": text(test_movielens.SMALL["ml_100k"], "latin-1"),
+        "ml_20m": text(test_movielens.SMALL["ml_20m"]),
         "netflix": netflix,
         "weibo": text(test_weibo.SMALL),
         "foursquare_twitter": foursquare,
         "foursquare_twitter_text": text(test_foursquare_twitter_text.SMALL),
     }
     chosen = {
-        "ml_1m": (ML_1M, text(test_ml_1m.SMALL, "latin-1"), test_ml_1m.SECONDS),
-        "ml_1m, no times": (ML_1M, text(without_times, "latin-1"), test_ml_1m.ORDER),
+        "ml_1m": (ML_1M, text(test_movielens.SMALL["ml_1m"], "latin-1"), test_movielens.SECONDS),
+        "ml_1m, no times": (ML_1M, text(without_times, "latin-1"), test_movielens.ORDER),
         "tmall": (tmall, text(official), test_tmall.OFFICIAL),
         "tmall, small": (tmall, text(fragment), test_tmall.SMALL),
         "yelp": (yelp, text(records), test_yelp.EVERYTHING),

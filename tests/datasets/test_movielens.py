@@ -1,0 +1,350 @@
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from tasks.config.originals import publication
+from tasks.config.params import load
+from tasks.datasets.fetch import NoOptions, Places
+from tasks.datasets.movielens import (
+    AGES,
+    LATEST_SMALL,
+    ML_1M,
+    ML_20M,
+    ML_100K,
+    OCCUPATIONS,
+    ArchiveOptions,
+    Release,
+    TimeOptions,
+)
+from tasks.errors import ByHandError, DataError
+from tasks.raw import RawTables
+from tests.datasets import formats
+from tests.parameters import ROOT
+
+GENRES = ("unknown", "Action", "Drama")
+SECONDS, ORDER = TimeOptions(time="seconds"), TimeOptions(time="order")
+SMALL = {
+    "ml_100k": {
+        "u.data": "1\t10\t5\t881250949\n2\t10\t3\t881250950\n1\t20\t1\t881250951\n",
+        "u.user": "1|24|M|technician|85711\n2|53|F|other|\n",
+        "u.item": "10|Mis\xe9rables, Les (1995)|01-Jan-1995||http://x|0|1|1\n20|unknown||||1|0|0\n",
+        "u.genre": "unknown|0\nAction|1\nDrama|2\n\n",
+        "u.occupation": "other\ntechnician\n",
+    },
+    "ml_1m": {
+        "ratings.dat": "1::10::5::978300760\n2::10::3::978300761\n1::20::1::978300762\n",
+        "users.dat": "1::F::1::10::48067\n2::M::56::0::70072-1234\n",
+        "movies.dat": "10::Mis\xe9rables, Les (1995)::Drama|Musical\n20::Toy Story (1995)::Animation\n",
+    },
+    "ml_20m": {
+        "ratings.csv": "userId,movieId,rating,timestamp\n1,10,4.5,964982703\n1,20,0.5,964982704\n2,10,5.0,964982705\n",
+        "movies.csv": 'movieId,title,genres\n10,"11\'09""01, The é",Drama|War\n20,Jumanji (1995),(no genres listed)\n',
+    },
+}
+ENCODING = {"ml_100k": "latin-1", "ml_1m": "latin-1", "ml_20m": "utf-8"}
+NO_TIMES = "1::10::5\n2::10::3\n1::20::1\n"
+RELEASES: dict[str, tuple[Release, Any]] = {
+    "ml_100k": (ML_100K, NoOptions()), "ml_1m": (ML_1M, SECONDS), "ml_20m": (ML_20M, NoOptions()),
+}  # fmt: skip
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> dict[str, Path]:
+    for release, files in SMALL.items():
+        (tmp_path / release).mkdir()
+        for name, content in files.items():
+            (tmp_path / release / name).write_bytes(content.encode(ENCODING[release]))
+    return {release: tmp_path / release for release in SMALL}
+
+
+def converted(folder: Path, name: str, options: Any = None) -> RawTables:
+    release, default = RELEASES[name]
+    return formats.converted(release, folder, options or default)
+
+
+def refused(folder: Path, name: str, match: str, options: Any = None) -> None:
+    release, default = RELEASES[name]
+    formats.refused(release, folder, match, options or default)
+
+
+def test_every_field_of_100k_arrives(folders: dict[str, Path]) -> None:
+    raw = converted(folders["ml_100k"], "ml_100k")
+    assert raw.scan("interactions").collect().rows() == [
+        (1, 10, 5.0, 881250949), (2, 10, 3.0, 881250950), (1, 20, 1.0, 881250951),
+    ]  # fmt: skip
+    columns = ["user", "years", "age", "gender", "occupation", "zip_code"]
+    assert raw.scan("users").select(columns).collect().rows() == [
+        (1, 24, "under-35", "M", "technician", "85711"),
+        (2, 53, "over-45", "F", "other", None),
+    ]
+    items = raw.scan("items").collect()
+    assert tuple(items.columns[5:]) == GENRES
+    assert items.rows() == [
+        (10, "Misérables, Les (1995)", "01-Jan-1995", None, "http://x", 0, 1, 1),
+        (20, "unknown", None, None, None, 1, 0, 0),
+    ]
+    assert {feature.name: feature.categories for feature in raw.schema.features}["occupation"] == (
+        "other",
+        "technician",
+    )
+
+
+def rows(tables: RawTables, name: str, *columns: str) -> list[tuple[object, ...]]:
+    return tables.scan(name).select(columns).collect().rows()
+
+
+def test_every_field_of_1m_arrives(folders: dict[str, Path]) -> None:
+    tables = converted(folders["ml_1m"], "ml_1m")
+    assert tables.schema.time == "seconds"
+    assert tables.schema.unique_pairs
+    assert tables.scan("interactions").collect().rows() == [
+        (1, 10, 5.0, 978300760), (2, 10, 3.0, 978300761), (1, 20, 1.0, 978300762),
+    ]  # fmt: skip
+    assert rows(tables, "users", "user", "gender", "age", "occupation", "zip_code") == [
+        (1, "F", "under-18", "K-12 student", "48067"),
+        (2, "M", "56+", "other or not specified", "70072-1234"),
+    ]
+    assert rows(tables, "items", "item", "title", "genres")[0] == (10, "Misérables, Les (1995)", "Drama|Musical")
+
+
+def test_every_code_of_the_readme_has_its_category(folders: dict[str, Path]) -> None:
+    people = [(age, code) for age in AGES for code in range(21)]
+    lines = [f"{user}::F::{age}::{code}::0" for user, (age, code) in enumerate(people, start=1)]
+    (folders["ml_1m"] / "users.dat").write_text("\n".join(lines))
+    actual = rows(converted(folders["ml_1m"], "ml_1m"), "users", "age", "occupation")
+    assert actual == [(AGES[age], OCCUPATIONS[code]) for age, code in people]
+
+
+def test_without_time_stamps_the_order_of_lines_is_the_time_if_asked_for(folders: dict[str, Path]) -> None:
+    (folders["ml_1m"] / "ratings.dat").write_text(NO_TIMES)
+    refused(folders["ml_1m"], "ml_1m", r"ratings.dat:1: 3 fields, so this copy has no time stamps; .* `time: order`")
+    tables = converted(folders["ml_1m"], "ml_1m", ORDER)
+    assert tables.schema.time == "order"
+    assert rows(tables, "interactions", "user", "item", "rating", "timestamp", "position") == [
+        (1, 10, 5.0, None, 0), (2, 10, 3.0, None, 1), (1, 20, 1.0, None, 2),
+    ]  # fmt: skip
+    (folders["ml_1m"] / "ratings.dat").write_text(NO_TIMES + "2::20::5::978300760\n")
+    refused(folders["ml_1m"], "ml_1m", "ratings.dat:4: 4 fields instead of 3", ORDER)
+
+
+def test_time_stamps_that_are_there_are_not_replaced_by_the_order(folders: dict[str, Path]) -> None:
+    refused(folders["ml_1m"], "ml_1m", r"ratings.dat:1: is not a copy without time stamps; say `time: seconds`", ORDER)
+
+
+def test_neither_time_nor_archive_has_a_default() -> None:
+    for options in (TimeOptions, ArchiveOptions):
+        with pytest.raises(ValidationError):
+            options()
+
+
+def test_every_field_of_20m_arrives(folders: dict[str, Path]) -> None:
+    tables = converted(folders["ml_20m"], "ml_20m")
+    assert tables.scan("interactions").collect().rows() == [
+        (1, 10, 4.5, 964982703), (1, 20, 0.5, 964982704), (2, 10, 5.0, 964982705),
+    ]  # fmt: skip
+    assert tables.scan("items").collect().rows() == [
+        (10, "11'09\"01, The é", "Drama|War"),
+        (20, "Jumanji (1995)", "(no genres listed)"),
+    ]
+    schema = tables.schema
+    assert (schema.tables, schema.features, schema.time) == (("interactions", "items"), (), "seconds")
+    assert schema.unique_pairs
+    assert schema.scale is not None
+    assert schema.scale.levels == (0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5)
+
+
+@pytest.mark.parametrize(
+    ("release", "name", "line", "wrong", "match"),
+    [
+        ("ml_100k", "u.data", 3, "1\t20\t6\t881250951", "u.data:3: rating is 6, not 1 to 5"),
+        ("ml_100k", "u.data", 3, "1\t10\t4\t881250951", r"u.data:3: user 1, item 10 is repeated \(first on line 1\)"),
+        ("ml_100k", "u.data", 2, "7\t10\t3\t881250950", "u.data:2: user is 7, not listed in u.user"),
+        ("ml_100k", "u.user", 2, "2|53|X|other|94043", "u.user:2: gender is 'X', not F or M"),
+        (
+            "ml_100k",
+            "u.user",
+            2,
+            "2|53|F|pirate|94043",
+            "u.user:2: occupation is 'pirate', not one of the 2 in u.occupation",
+        ),
+        ("ml_100k", "u.user", 2, "1|53|F|other|94043", r"u.user:2: user 1 is repeated \(first on line 1\)"),
+        ("ml_100k", "u.item", 2, "20|unknown||||1|0|2", "u.item:2: Drama is 2, not 0 or 1"),
+        ("ml_100k", "u.item", 2, "10|unknown||||1|0|0", "u.item:2: item 10 is repeated"),
+        ("ml_1m", "ratings.dat", 3, "1::20::6::978300762", "ratings.dat:3: rating is 6, not 1 to 5"),
+        (
+            "ml_1m",
+            "ratings.dat",
+            3,
+            "1::10::1::978300762",
+            r"ratings.dat:3: user 1, item 10 is repeated \(first on line 1\)",
+        ),
+        ("ml_1m", "ratings.dat", 2, "7::10::3::978300761", "ratings.dat:2: user is 7, not listed in users.dat"),
+        ("ml_1m", "users.dat", 2, "2::X::56::0::70072", "users.dat:2: gender is 'X', not F or M"),
+        ("ml_1m", "users.dat", 2, "2::M::30::0::70072", "users.dat:2: age is 30, not one of the codes 1, 18, 25"),
+        ("ml_1m", "users.dat", 2, "2::M::56::21::70072", "users.dat:2: occupation is 21, not 0 to 20"),
+        ("ml_1m", "users.dat", 2, "1::M::56::0::70072", r"users.dat:2: user 1 is repeated \(first on line 1\)"),
+        ("ml_1m", "users.dat", 2, "2::M::56::0::700\xe9", "users.dat:2: byte 0xe9 is not utf-8"),
+        ("ml_1m", "movies.dat", 2, "10::Toy Story (1995)::Animation", "movies.dat:2: item 10 is repeated"),
+        ("ml_1m", "movies.dat", 2, "20::Toy\0Story::Animation", "movies.dat:2: holds a NUL byte; is it a text file"),
+        (
+            "ml_20m",
+            "ratings.csv",
+            1,
+            "user,item,rating,time",
+            "ratings.csv:1: the header is 'user,item,rating,time', not",
+        ),
+        (
+            "ml_20m",
+            "ratings.csv",
+            3,
+            "1,20,nan,964982704",
+            "ratings.csv:3: rating is nan, not 0.5 to 5 in steps of 0.5",
+        ),
+        ("ml_20m", "ratings.csv", 3, "1,20,4.2,964982704", "ratings.csv:3: rating is 4.2, not 0.5 to 5"),
+        ("ml_20m", "ratings.csv", 3, "1,30,0.5,964982704", "ratings.csv:3: item is 30, not listed in movies.csv"),
+        ("ml_20m", "ratings.csv", 4, "1,10,3.0,1", r"ratings.csv:4: user 1, item 10 is repeated \(first on line 2\)"),
+        (
+            "ml_20m",
+            "movies.csv",
+            3,
+            '20,"Jumanji (1995),Comedy',
+            "movies.csv:3: a quoted field does not end on its line",
+        ),
+        (
+            "ml_20m",
+            "movies.csv",
+            3,
+            "10,Jumanji (1995),Comedy",
+            r"movies.csv:3: item 10 is repeated \(first on line 2\)",
+        ),
+    ],
+)
+def test_a_bad_line_is_named(
+    folders: dict[str, Path], release: str, name: str, line: int, wrong: str, match: str
+) -> None:
+    formats.change_line(folders[release] / name, line, wrong, ENCODING[release])
+    refused(folders[release], release, match)
+
+
+def test_the_real_files_of_100k(mirror: Path, tmp_path: Path) -> None:
+    folder = formats.obtained(ML_100K, tmp_path, mirror)
+    assert {file.name for file in folder.iterdir()} == {Path(name).name for name in ML_100K.members}
+    raw = converted(folder, "ml_100k")
+    ratings, users, items = (raw.scan(name).collect() for name in ("interactions", "users", "items"))
+    assert ratings.shape == (100_000, 4)
+    assert ratings.select(pl.col("user", "item").n_unique()).row(0) == (943, 1682)
+    assert (len(users), len(items), len(items.columns) - 5) == (943, 1682, 19)
+    assert len(raw.schema.features[2].categories) == 21
+    assert users["gender"].value_counts().sort("gender")["count"].to_list() == [273, 670]
+    assert items.row(266, named=True)["release_date"] is None
+    assert items["url"].null_count() == 3
+    assert items.row(542, named=True)["title"] == "Misérables, Les (1995)"
+
+
+def test_a_placed_copy_of_other_content_is_refused(mirror: Path, tmp_path: Path) -> None:
+    placed = tmp_path / "placed" / ML_100K.SOURCE.files[0].name
+    placed.parent.mkdir()
+    with zipfile.ZipFile(mirror / ML_100K.SOURCE.files[0].mirror_path) as real, zipfile.ZipFile(placed, "w") as other:
+        for name in ML_100K.members:
+            content = real.read(name)
+            other.writestr(name, content[:-1] if name.endswith("u.user") else content)
+    folder = tmp_path / "ml-100k"
+    folder.mkdir()
+    with pytest.raises(DataError, match=r"placed/ml-100k.zip: member 'ml-100k/u.user' has SHA-256"):
+        ML_100K.obtain(folder, Places(None, placed.parent, tmp_path / "downloads"), NoOptions())
+
+
+def obtained(mirror: Path, root: Path, archive: str) -> Path:
+    folder = root / archive
+    folder.mkdir()
+    ML_1M.obtain(folder, Places(str(mirror), root / "placed", root / "downloads"), ArchiveOptions(archive=archive))
+    return folder
+
+
+def test_the_real_files_of_1m(mirror: Path, tmp_path: Path) -> None:
+    folder = obtained(mirror, tmp_path, "no-timestamps")
+    assert "without their time stamps" in (folder / "NOTE").read_text()
+    refused(folder, "ml_1m", "no time stamps")
+    tables = converted(folder, "ml_1m", ORDER)
+    everything = tables.scan("interactions").collect()
+    levels = everything["rating"].value_counts().sort("rating")
+    assert levels.rows() == [(1, 56_174), (2, 107_557), (3, 261_197), (4, 348_971), (5, 226_310)]
+    assert everything.select(pl.col("user", "item").n_unique()).row(0) == (6040, 3706)
+    users = tables.scan("users").collect()
+    assert users["gender"].value_counts().sort("gender").rows() == [("F", 1709), ("M", 4331)]
+    assert users.select(pl.col("age", "occupation").n_unique()).row(0) == (7, 21)
+    assert tables.scan("items").collect().height == 3883
+
+    tables = converted(obtained(mirror, tmp_path, "first-487650-rows"), "ml_1m")
+    first = tables.scan("interactions").collect()
+    assert first["user"].unique().sort().to_list() == list(range(1, 3000))
+    shared = ["user", "item", "rating"]
+    assert first.select(shared).equals(everything.select(shared).head(487_650))
+    assert first["timestamp"].is_between(956_703_932, 1_046_454_590).all()  # April 2000 to February 2003
+
+
+def test_a_part_comes_from_a_mirror_alone(tmp_path: Path) -> None:
+    places = Places(None, tmp_path / "placed", tmp_path / "downloads")
+    with pytest.raises(ByHandError, match=r"the publisher has ml-1m\.zip"):
+        ML_1M.obtain(tmp_path, places, ArchiveOptions(archive="no-timestamps"))
+
+
+def test_a_part_is_not_described_as_the_whole() -> None:
+    assert ML_1M.source(ArchiveOptions(archive="official")) == ML_1M.SOURCE
+    part = ML_1M.source(ArchiveOptions(archive="first-487650-rows"))
+    assert part.name == "ml-1m-first-487650-rows"
+    assert "487,650 of 1,000,209" in part.holds
+    assert "Harper" in part.licence
+
+
+@pytest.mark.skipif(not (shutil.which("zip") and shutil.which("unzip")), reason="zip and unzip are not installed")
+def test_the_documentation_makes_both_parts_of_the_whole(tmp_path: Path) -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs/data.md").read_text(encoding="utf-8")
+    (block,) = [block for block in text.split("```")[1::2] if "unzip -q ml-1m.zip" in block]
+    with zipfile.ZipFile(tmp_path / "ml-1m.zip", "w") as source:
+        for name, content in SMALL["ml_1m"].items():
+            source.writestr(f"ml-1m/{name}", content.encode("latin-1"))
+    subprocess.run(["bash", "-euc", block], cwd=tmp_path, check=True)
+    made = {file.name: zipfile.ZipFile(file) for file in (tmp_path / "data/placed").iterdir()}
+    assert {name: archive.read("ml-1m/ratings.dat").decode() for name, archive in made.items()} == {
+        "ml-1m-first-487650-rows.zip": SMALL["ml_1m"]["ratings.dat"],
+        "ml-1m-no-timestamps.zip": NO_TIMES,
+    }
+
+
+def test_the_real_files_of_the_small_data_set(mirror: Path, tmp_path: Path) -> None:
+    folder = formats.obtained(LATEST_SMALL, tmp_path, mirror)
+    assert sorted(file.name for file in folder.iterdir()) == ["README.txt", "movies.csv", "ratings.csv"]
+    tables = converted(folder, "ml_20m")
+    ratings = tables.scan("interactions").collect()
+    assert ratings.select(pl.len(), pl.col("user").n_unique(), items=pl.col("item").n_unique()).row(0) == (
+        100_836, 610, 9_724,
+    )  # fmt: skip
+    halves = ratings["rating"].value_counts().sort("rating")["count"].to_list()
+    assert halves == [1370, 2811, 1791, 7551, 5550, 20047, 13136, 26818, 8551, 13211]
+    titles = tables.scan("items").collect()
+    assert titles.height == 9_742
+    assert "11'09\"01 - September 11 (2002)" in titles["title"]
+
+
+def test_an_archive_with_fewer_ratings_than_published_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "placed").mkdir()
+    with zipfile.ZipFile(tmp_path / "placed/ml-20m.zip", "w") as archive:
+        for name in ML_20M.members:
+            archive.writestr(name, SMALL["ml_20m"]["ratings.csv"])
+    with pytest.raises(DataError, match=r"ml-20m.zip: ratings.csv has 3 ratings, published are 20,000,263"):
+        ML_20M.obtain(tmp_path, Places(None, tmp_path / "placed", tmp_path / "downloads"), NoOptions())
+
+
+def test_the_small_data_set_is_no_other_one_beside_printed_numbers() -> None:
+    params = load(ROOT / "params.yaml")
+    assert publication("dpvae-ml-latest-small", params) == LATEST_SMALL.SOURCE.name == "ml-latest-small"
+    assert publication("dpvae-ml-20m", params) == ML_20M.SOURCE.name == "ml-20m"
+    assert params.datasets["ml-latest-small"].model_dump(exclude_none=True) == yaml.safe_load(LATEST_SMALL.SOURCE.entry)
