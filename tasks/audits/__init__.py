@@ -9,8 +9,7 @@ released, fits the real model on either again and again, and returns a statistic
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from functools import wraps
+from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
@@ -135,7 +134,7 @@ class Samples(NamedTuple):
 
 
 class Auditor(Protocol):
-    """An audit: a function at the top of a module of `tasks.audits`, marked by `on_cpu`."""
+    """An audit: a function at the top of a module of `tasks.audits`."""
 
     def __call__(self, seed: int, n_samples: int = ..., epsilon: float = ...) -> Samples:
         """Run the real model `n_samples` times on either data set.
@@ -148,23 +147,12 @@ class Auditor(Protocol):
         ...
 
 
-def on_cpu(function: Callable[..., Samples]) -> Auditor:
-    """An audit on the CPU: its records are of a few numbers."""
-
-    @wraps(function)
-    def audit(*arguments: Any, **named: Any) -> Samples:
-        import torch
-
-        with hold(torch.device("cpu")):
-            return function(*arguments, **named)
-
-    return cast(Auditor, audit)
-
-
 def auditor(name: str) -> Auditor:
-    """The audit of this name (KeyError if there is none)."""
+    """The audit of this name (KeyError if there is none), on the CPU: its records are of a few numbers."""
+    import torch
+
     module, _, attribute = AUDITS[name].partition(":")
-    return cast(Auditor, getattr(import_module(module), attribute))
+    return cast(Auditor, hold(torch.device("cpu"))(getattr(import_module(module), attribute)))
 
 
 def of_model(model: str, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -175,8 +163,8 @@ def of_model(model: str, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]
     audits = {}
     for name in AUDITS:
         conditions = AUDITED_SETTINGS.get(name, {"model": name.partition("/")[0]})
-        own = {"model": model, **config}
-        if conditions and all(_meets(own.get(key), wanted) for key, wanted in conditions.items()):
+        values = {"model": model, **config}
+        if conditions and all(_meets(values.get(key), wanted) for key, wanted in conditions.items()):
             taken = {key: config[key] for key in COPIED_KEYS.get(name, ()) if key in config}
             audits[name] = {"epsilon": float(budget)} | taken
     return audits

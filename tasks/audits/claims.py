@@ -9,8 +9,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.audits import Samples, on_cpu, sessions
+from tasks.audits import Samples, sessions
 from tasks.audits.releases import FEATURES
+from tasks.audits.worlds import worlds
 from tasks.contracts import Feature
 from tasks.models.ranking.dpmf import DPMF, DPMFConfig
 from tasks.models.ranking.dpmf_ranking import ExplicitConfig, ExplicitDPMF, ImplicitDPMF, ListedConfig
@@ -27,7 +28,6 @@ FOLLOWS = 41
 """Follows, all of them of one user."""
 
 
-@on_cpu
 def aggregates(
     seed: int, n_samples: int = 4_000, epsilon: float = 5.0, delta: float = 1e-5, epochs: int = 10
 ) -> Samples:
@@ -36,7 +36,6 @@ def aggregates(
     return Samples(without, with_visit, model.ledger()[0])
 
 
-@on_cpu
 def aggregates_as_released(
     seed: int,
     n_samples: int = 4_000,
@@ -53,14 +52,12 @@ def aggregates_as_released(
     return Samples(without, with_visit, model.ledger()[1])
 
 
-@on_cpu
 def factorisation(seed: int, n_samples: int = 1_000, epsilon: float = 1.0) -> Samples:
     """DPMF's claim, on two data sets that differ in one interaction; see `_stronger_block`."""
     model = DPMF(DPMFConfig(dimension=1, epsilon=epsilon, ridge=1.0, accounting="published"))
     return _stronger_block(model, [two_blocks(FIRST, SECOND, missing) for missing in (1, 0)], seed, n_samples)
 
 
-@on_cpu
 def embedding(seed: int, n_samples: int = 1_000, epsilon: float = 1.0) -> Samples:
     """DPNE's claim, on two graphs that differ in one edge.
 
@@ -70,7 +67,6 @@ def embedding(seed: int, n_samples: int = 1_000, epsilon: float = 1.0) -> Sample
     return _stronger_block(DPNE(config), [two_blocks(FIRST, SECOND, missing) for missing in (1, 0)], seed, n_samples)
 
 
-@on_cpu
 def explicit(seed: int, n_samples: int = 1_000, epsilon: float = 1.0, alternations: int = 0) -> Samples:
     """The claim of `dpmf-explicit`: all ratings are the highest but, in one world, that of one listed cell."""
     config = {"dimension": 1, "epsilon": epsilon, "ridge": 1.0, "alternations": alternations}
@@ -78,7 +74,6 @@ def explicit(seed: int, n_samples: int = 1_000, epsilon: float = 1.0, alternatio
     return _stronger_block(model, _rated_blocks(), seed, n_samples)
 
 
-@on_cpu
 def implicit(seed: int, n_samples: int = 1_000, epsilon: float = 1.0, alternations: int = 0) -> Samples:
     """The claim of `dpmf-implicit`, which holds the list of cells constant: both worlds are given the same list."""
     config = {"dimension": 1, "epsilon": epsilon, "ridge": 1.0, "alternations": alternations}
@@ -87,7 +82,6 @@ def implicit(seed: int, n_samples: int = 1_000, epsilon: float = 1.0, alternatio
     return _stronger_block(model, _rated_blocks(), seed, n_samples)
 
 
-@on_cpu
 def filled(seed: int, n_samples: int = 40_000, epsilon: float = 3.0, count_share: float = 0.1) -> Samples:
     """The claim of the published top-m filter: a friendship that is released with no false one beside it.
 
@@ -96,55 +90,51 @@ def filled(seed: int, n_samples: int = 40_000, epsilon: float = 3.0, count_share
     released beside it, 2 where none is.
     """
     cells_epsilon, count = edges.budgets(epsilon, count_share, "published")
-    n_nodes, rng = 5 + math.ceil(2.2 * math.exp(0.4 * cells_epsilon)), np.random.default_rng(seed)
+    n_nodes = 5 + math.ceil(2.2 * math.exp(0.4 * cells_epsilon))
     pairs = np.stack(np.triu_indices(n_nodes, 1), axis=1)[: KNOWN + 1]
     keys = pairs @ np.array([n_nodes, 1])
 
-    def statistic(graph: NDArray[np.int64]) -> float:
+    def run(present: bool, rng: np.random.Generator) -> float:
+        graph = pairs if present else pairs[:KNOWN]
         released = edges.release(graph, n_nodes, cells_epsilon, count, rng, "published").edges @ np.array([n_nodes, 1])
         return float(keys[KNOWN] in released) * (1.0 + np.isin(released, keys).all())
 
-    without, present = (np.array([statistic(graph) for _ in range(n_samples)]) for graph in (pairs[:KNOWN], pairs))
-    return Samples(without, present, edges.ledger(cells_epsilon, count, "published", 1))
+    return Samples(*worlds(run, seed, n_samples), edges.ledger(cells_epsilon, count, "published", 1))
 
 
-@on_cpu
 def released_attributes(
-    seed: int, n_samples: int = 40_000, epsilon: float = 5.0, of: Sequence[Feature] = FEATURES
+    seed: int, n_samples: int = 40_000, epsilon: float = 5.0, features: Sequence[Feature] = FEATURES
 ) -> Samples:
     """The claim for attributes as DP-CroSUE's code perturbs them; nothing that passes as it is gets looked at.
 
     The statistic: how many numbers come out as the largest value that there is.
     """
     rng = np.random.default_rng(seed)
-    numeric = np.array([feature.kind == "numeric" for feature in of for _ in feature.columns])
-    first = np.concatenate([np.eye(len(feature.columns), dtype=np.float32)[0] for feature in of])
-    limit = piecewise.bound(epsilon / as_released.n_perturbed(of)) * (1 - 1e-6)
+    numeric = np.array([feature.kind == "numeric" for feature in features for _ in feature.columns])
+    first = np.concatenate([np.eye(len(feature.columns), dtype=np.float32)[0] for feature in features])
+    limit = piecewise.bound(epsilon / as_released.n_perturbed(features)) * (1 - 1e-6)
 
     def at_the_end(end: float) -> NDArray[np.float64]:
         users = np.tile(np.where(numeric, np.float32(end), first), (n_samples, 1))
-        released = as_released.attributes(users, of, epsilon, rng)[:, numeric]
+        released = as_released.attributes(users, features, epsilon, rng)[:, numeric]
         return (released >= limit).sum(axis=1).astype(np.float64)
 
-    return Samples(at_the_end(-1.0), at_the_end(1.0), as_released.attributes_entry(of, epsilon, 1))
+    return Samples(at_the_end(-1.0), at_the_end(1.0), as_released.attributes_entry(features, epsilon, 1))
 
 
-@on_cpu
 def released_follows(seed: int, n_samples: int = 40_000, epsilon: float = 3.0, count_share: float = 0.2) -> Samples:
     """The claim for follows as DP-CroSUE's code filters them; the statistic: whether the follow is released."""
-    rng, count = np.random.default_rng(seed), count_share * epsilon
-    n_nodes = math.ceil(math.sqrt(2 * FOLLOWS * math.exp(epsilon + 1)))
+    count, n_nodes = count_share * epsilon, math.ceil(math.sqrt(2 * FOLLOWS * math.exp(epsilon + 1)))
     pairs = np.stack(np.divmod(np.arange(1, FOLLOWS + 1), n_nodes), axis=1)
 
-    def is_there(graph: NDArray[np.int64]) -> float:
-        released = as_released.follows(graph, n_nodes, epsilon, count, rng) @ np.array([n_nodes, 1])
-        return float(1 in released)
+    def run(present: bool, rng: np.random.Generator) -> float:
+        graph = pairs if present else pairs[1:]
+        return float(1 in as_released.follows(graph, n_nodes, epsilon, count, rng) @ np.array([n_nodes, 1]))
 
-    without, present = (np.array([is_there(graph) for _ in range(n_samples)]) for graph in (pairs[1:], pairs))
-    return Samples(without, present, as_released.follows_entry(epsilon, count, 1))
+    return Samples(*worlds(run, seed, n_samples), as_released.follows_entry(epsilon, count, 1))
 
 
-def _stronger_block(model: FactorModel, worlds: Sequence[TrainingData], seed: int, n: int) -> Samples:
+def _stronger_block(model: FactorModel, data: Sequence[TrainingData], seed: int, n: int) -> Samples:
     """Whether the first of two blocks of users and items is the stronger.
 
     Two blocks of users who have all items of their own block, with singular values 10 and √99; with one cell less the
@@ -153,13 +143,14 @@ def _stronger_block(model: FactorModel, worlds: Sequence[TrainingData], seed: in
     first block's item vectors have the larger sum, else 0.
 
     Args:
-        worlds: without the cell, and with it.
+        data: without the cell, and with it.
     """
-    rng, sides = np.random.default_rng(seed), []
-    for data in worlds:
-        items = [model.fit(data, rng=rng).items[:, 0] for _ in range(n)]
-        sides.append(np.array([float(vectors[: FIRST[1]].sum() > vectors[FIRST[1] :].sum()) for vectors in items]))
-    return Samples(sides[0], sides[1], model.ledger()[0])
+
+    def run(present: bool, rng: np.random.Generator) -> float:
+        vectors = model.fit(data[present], rng=rng).items[:, 0]
+        return float(vectors[: FIRST[1]].sum() > vectors[FIRST[1] :].sum())
+
+    return Samples(*worlds(run, seed, n), model.ledger()[0])
 
 
 def _rated_blocks() -> list[TrainingData]:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from tasks.audits import Samples, on_cpu
+from tasks.audits import Samples
+from tasks.audits.worlds import worlds
 from tasks.models.ranking.dpals import DPALS, Adds, DPALSConfig, Floats
 from tasks.training_data import TrainingData
 
@@ -25,7 +26,6 @@ CONFIG = {
 }
 
 
-@on_cpu
 def dpals(
     seed: int,
     n_samples: int = 6_000,
@@ -42,17 +42,15 @@ def dpals(
     """
     shares = {"iterations": iterations, "counts_share": counts_share, "gramian_share": gramian_share}
     model = DPALS(DPALSConfig.model_validate(CONFIG | {"epsilon": epsilon, "delta": delta} | shares | more))
-    rng, n_items = np.random.default_rng(seed), int(ABOVE * CONTRIBUTION)
-    sides = []
-    for present in (False, True):
-        own = np.arange(n_items if present else 0, dtype=np.int32)
-        data, ratios = TrainingData(1, n_items, np.zeros(len(own), np.int32), own), np.empty(n_samples)
-        for run in range(n_samples):
-            model.watch = auditor = _Ratio(n_items)
-            model.fit(data, rng=rng)
-            ratios[run] = auditor.total
-        sides.append(ratios)
-    return Samples(sides[0], sides[1], model.ledger()[0])
+    n_items = int(ABOVE * CONTRIBUTION)
+
+    def run(present: bool, rng: np.random.Generator) -> float:
+        items = np.arange(n_items if present else 0, dtype=np.int32)
+        model.watch = auditor = _Ratio(n_items)
+        model.fit(TrainingData(1, n_items, np.zeros(len(items), np.int32), items), rng=rng)
+        return auditor.total
+
+    return Samples(*worlds(run, seed, n_samples), model.ledger()[0])
 
 
 class _Ratio:

@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.audits import Samples, on_cpu
+from tasks.audits import Samples
+from tasks.audits.worlds import worlds
 from tasks.contracts import Feature
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.audits import worst_cases
@@ -26,14 +27,14 @@ COUNT_SHARE = 0.1
 """Of the budget of friendships, what their number costs."""
 
 
-@on_cpu
-def features(seed: int, n_samples: int = 200_000, epsilon: float = 5.0, of: Sequence[Feature] = FEATURES) -> Samples:
+def features(
+    seed: int, n_samples: int = 200_000, epsilon: float = 5.0, features: Sequence[Feature] = FEATURES
+) -> Samples:
     """All features of one user, at opposite ends."""
-    samples = worst_cases.multidimensional_samples(of, epsilon, n_samples, np.random.default_rng(seed))
-    return Samples(samples[1], samples[0], multidimensional.ledger(of, epsilon, 1))
+    samples = worst_cases.multidimensional_samples(features, epsilon, n_samples, np.random.default_rng(seed))
+    return Samples(samples[1], samples[0], multidimensional.ledger(features, epsilon, 1))
 
 
-@on_cpu
 def numbers(seed: int, n_samples: int = 200_000, epsilon: float = 2.5) -> Samples:
     """One number, through the piecewise mechanism."""
     samples = worst_cases.piecewise_samples(epsilon, n_samples, np.random.default_rng(seed))
@@ -41,7 +42,6 @@ def numbers(seed: int, n_samples: int = 200_000, epsilon: float = 2.5) -> Sample
     return Samples(samples[1], samples[0], _part(entry, "piecewise", "number", epsilon))
 
 
-@on_cpu
 def categories(seed: int, n_samples: int = 200_000, epsilon: float = 2.5, n_categories: int = 3) -> Samples:
     """One category, through optimised unary encoding."""
     samples = worst_cases.unary_samples(epsilon, n_categories, n_samples, np.random.default_rng(seed))
@@ -49,7 +49,6 @@ def categories(seed: int, n_samples: int = 200_000, epsilon: float = 2.5, n_cate
     return Samples(samples[1], samples[0], _part(entry, "optimised-unary", "category", epsilon))
 
 
-@on_cpu
 def friendships(seed: int, n_samples: int = 10_000, epsilon: float = 2.0, count_share: float = COUNT_SHARE) -> Samples:
     """A whole release of the rigorous top-m filter: the noisy number, and whether the one friendship is in it.
 
@@ -58,22 +57,20 @@ def friendships(seed: int, n_samples: int = 10_000, epsilon: float = 2.0, count_
     cells, count = edges.budgets(epsilon, count_share, "rigorous")
     n_edges = 10
     n_nodes = math.ceil((1 + math.sqrt(1 + 8 * n_edges * (1 + math.exp(cells)))) / 2)
-    known = np.stack([np.zeros(n_edges, np.int64), np.arange(2, n_edges + 2)], axis=1)  # all of one user
-    rng, total = np.random.default_rng(seed), edges.n_cells(n_nodes)
+    public = np.stack([np.zeros(n_edges, np.int64), np.arange(2, n_edges + 2)], axis=1)  # all of one user
+    total = edges.n_cells(n_nodes)
 
-    def ratio(graph: NDArray[np.int64]) -> float:
+    def ratio(present: bool, rng: np.random.Generator) -> float:
+        graph = np.concatenate([public, [[0, 1]]]) if present else public
         released = edges.release(graph, n_nodes, cells, count, rng, "rigorous")
         passes, false = edges.pass_probabilities(edges.threshold(released.target, total, cells), cells)
         there = bool(((released.edges[:, 0] == 0) & (released.edges[:, 1] == 1)).any())
-        seen = math.log(passes / false) if there else math.log((1 - passes) / (1 - false)) if false < 1 else 0.0
-        return seen + count * (abs(released.target - n_edges) - abs(released.target - n_edges - 1))
+        cell = math.log(passes / false) if there else math.log((1 - passes) / (1 - false)) if false < 1 else 0.0
+        return cell + count * (abs(released.target - n_edges) - abs(released.target - n_edges - 1))
 
-    without = np.array([ratio(known) for _ in range(n_samples)])
-    present = np.array([ratio(np.concatenate([known, [[0, 1]]])) for _ in range(n_samples)])
-    return Samples(without, present, edges.ledger(cells, count, "rigorous", 1))
+    return Samples(*worlds(ratio, seed, n_samples), edges.ledger(cells, count, "rigorous", 1))
 
 
-@on_cpu
 def cells(seed: int, n_samples: int = 200_000, epsilon: float = 4.5) -> Samples:
     """Cells of one release of the rigorous top-m filter towards a number that is public: each is a sample."""
     samples = worst_cases.cells_samples(epsilon, n_samples, np.random.default_rng(seed))
@@ -81,19 +78,17 @@ def cells(seed: int, n_samples: int = 200_000, epsilon: float = 4.5) -> Samples:
     return Samples(samples[1], samples[0], entry)
 
 
-@on_cpu
 def number(seed: int, n_samples: int = 10_000, epsilon: float = 1.0) -> Samples:
     """The noisy number of friendships alone, which either accounting of the filter releases."""
-    rng, known = np.random.default_rng(seed), np.stack([np.arange(10), np.arange(10) + 1], axis=1)
-    without, present = (
-        np.array([float(edges.release(graph, 20, 1.0, epsilon, rng, "published").target) for _ in range(n_samples)])
-        for graph in (known[:-1], known)
-    )
+    friends = np.stack([np.arange(10), np.arange(10) + 1], axis=1)
+
+    def run(present: bool, rng: np.random.Generator) -> float:
+        return float(edges.release(friends if present else friends[:-1], 20, 1.0, epsilon, rng, "published").target)
+
     entry = _part(edges.ledger(epsilon, epsilon, "rigorous", 1), "edge-count-discrete-laplace", "edge", epsilon)
-    return Samples(without, present, entry)
+    return Samples(*worlds(run, seed, n_samples), entry)
 
 
-@on_cpu
 def texts(seed: int, n_samples: int = 50_000, epsilon: float = 3.0) -> Samples:
     """A user's whole text of two words, each at one end of the vocabulary; every user is a sample."""
     rng, n_words = np.random.default_rng(seed), 2

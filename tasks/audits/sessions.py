@@ -17,7 +17,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.audits import Samples, on_cpu
+from tasks.audits import Samples
+from tasks.audits.worlds import worlds
 from tasks.models.sessions.dipsgnn import DIPSGNN, DIPSGNNConfig
 from tasks.models.sessions.edgerand import EdgeRand, EdgeRandConfig
 from tasks.models.sessions.gated import Queries
@@ -34,21 +35,18 @@ WITH_VISIT, WITHOUT = (0, 1, 2), (0, 2)
 Rows = NDArray[np.float64]
 
 
-@on_cpu
 def rigorous(seed: int, n_samples: int = 40_000, epsilon: float = 3.0, delta: float = DELTA) -> Samples:
     """All epochs' releases of one user's aggregates together."""
     model, (with_visit, without) = aggregates("rigorous", seed, n_samples, epsilon, delta, 3)
     return Samples(without, with_visit, model.ledger()[1])
 
 
-@on_cpu
 def cached(seed: int, n_samples: int = 40_000, epsilon: float = 3.0, delta: float = DELTA) -> Samples:
     """The release that is kept."""
     model, (with_visit, without) = aggregates("cached", seed, n_samples, epsilon, delta, 3)
     return Samples(without, with_visit, model.ledger()[1])
 
 
-@on_cpu
 def edgerand(seed: int, n_samples: int = 40_000, epsilon: float = 1.0, delta: float = DELTA) -> Samples:
     """The matrices of one user."""
     model = EdgeRand(EdgeRandConfig.model_validate(_graph(epsilon, delta, 1)))
@@ -60,13 +58,11 @@ def edgerand(seed: int, n_samples: int = 40_000, epsilon: float = 1.0, delta: fl
     return Samples(without, with_visit, model.ledger()[1])
 
 
-@on_cpu
 def released(seed: int, n_samples: int = 6_000, epsilon: float = 3.0, delta: float = DELTA) -> Samples:
     """A visit of one of two items, from its state and from the weights: the log-likelihood ratio of both."""
     model = Released(ReleasedConfig(dimension=2, epsilon=epsilon, delta=delta, label_share=0.1, ridge=1.0))
-    rng = np.random.default_rng(seed)
-    without, present = (np.array([_ratio(model, item, rng) for _ in range(n_samples)]) for item in (0, 1))
-    return Samples(without, present, model.ledger()[0])
+    ratios = worlds(lambda present, rng: _ratio(model, int(present), rng), seed, n_samples)
+    return Samples(*ratios, model.ledger()[0])
 
 
 def _ratio(model: Released, item: int, rng: np.random.Generator) -> float:
@@ -74,10 +70,10 @@ def _ratio(model: Released, item: int, rng: np.random.Generator) -> float:
 
     The same user's tested sequence has item 1 there for certain.
     """
-    known = Sequences(np.arange(2, dtype=np.int32), np.array([0, 3, 5]), np.array([0, item, 0, 1, 0], np.int32))
-    model.fit(_data(known, 2), rng=rng)
-    shown = known.without_last()
-    state, inputs = model.states(shown)[1], model.inputs(shown)
+    sequences = Sequences(np.arange(2, dtype=np.int32), np.array([0, 3, 5]), np.array([0, item, 0, 1, 0], np.int32))
+    model.fit(_data(sequences, 2), rng=rng)
+    examples = sequences.without_last()
+    state, inputs = model.states(examples)[1], model.inputs(examples)
     sums = (model.gram(inputs) @ model.weights).T
     for row, label in ((1, 0), (2, 0)):  # the other examples are no secret
         sums[label] -= inputs[row]
@@ -95,8 +91,8 @@ def aggregates(
 
     clip: C, which decides nothing but where accounting is `released`.
     """
-    given = {"accounting": accounting, "clip": clip}
-    model = DIPSGNN(DIPSGNNConfig.model_validate(_graph(epsilon, delta, epochs) | given))
+    config = _graph(epsilon, delta, epochs) | {"accounting": accounting, "clip": clip}
+    model = DIPSGNN(DIPSGNNConfig.model_validate(config))
     _fit(model, seed)
     network, states = model.network, torch.tensor([[1.0], [-1.0], [1.0]])
     network.train()  # published noise is that of training
@@ -122,26 +118,26 @@ def _statistic(
     Args:
         table: (n_items, width) states that are aggregated.
     """
-    parts = _asked(model, items, n, first, tested=False), _asked(model, WITH_VISIT, n, first, tested=True)
-    shown, tested = (_common_rows(model, table[asked.graphs.node_items], asked, coordinates) for asked in parts)
-    return CERTAIN * (shown == tested) - shown
+    parts = _queries(model, items, n, first, tested=False), _queries(model, WITH_VISIT, n, first, tested=True)
+    trained, tested = (_common_rows(model, table[part.graphs.node_items], part, coordinates) for part in parts)
+    return CERTAIN * (trained == tested) - trained
 
 
-def _common_rows(model: DIPSGNN, joint: Tensor, asked: Queries, coordinates: tuple[int, int]) -> Rows:
+def _common_rows(model: DIPSGNN, joint: Tensor, queries: Queries, coordinates: tuple[int, int]) -> Rows:
     """What follows the first node of whole sequences and what precedes their last one, added up: (n,)."""
-    graphs, width = asked.graphs, joint.shape[1]
-    last = torch.from_numpy(asked.sequences.indptr[1:] - 1)
+    graphs, width = queries.graphs, joint.shape[1]
+    last = torch.from_numpy(queries.sequences.indptr[1:] - 1)
     ends = graphs.members.indptr[last], graphs.members.indptr[last + 1] - 1
     identity, zero = torch.eye(width), torch.zeros(width, width)
-    total = torch.zeros(len(asked.sequences))
+    total = torch.zeros(len(queries.sequences))
     with torch.no_grad():
         for end, coordinate, through in zip(ends, coordinates, ((identity, zero), (zero, identity)), strict=True):
-            received = model.receive(graphs.steps[0], joint, through, asked)
+            received = model.receive(graphs.steps[0], joint, through, queries)
             total += received[graphs.members.sources[end], coordinate]
     return total.double().numpy()
 
 
-def _asked(model: DIPSGNN, items: tuple[int, ...], n: int, first: int, *, tested: bool) -> Queries:
+def _queries(model: DIPSGNN, items: tuple[int, ...], n: int, first: int, *, tested: bool) -> Queries:
     """n independent inferences for the same user with the same items. tested: see `Queries`."""
     sequences = Sequences(
         np.zeros(n, np.int32), np.arange(n + 1, dtype=np.int64) * len(items), np.tile(items, n).astype(np.int32)
@@ -157,12 +153,11 @@ def _graph(epsilon: float, delta: float, epochs: int) -> dict[str, Any]:
 
 def _fit(model: DIPSGNN, seed: int) -> None:
     """Two users, none of whom has an item twice."""
-    known = Sequences(np.arange(2, dtype=np.int32), np.array([0, 3, 5]), np.array([0, 1, 2, 0, 2], np.int32))
-    model.fit(_data(known, 3), rng=np.random.default_rng(seed))
+    sequences = Sequences(np.arange(2, dtype=np.int32), np.array([0, 3, 5]), np.array([0, 1, 2, 0, 2], np.int32))
+    model.fit(_data(sequences, 3), rng=np.random.default_rng(seed))
 
 
-def _data(known: Sequences, n_items: int) -> TrainingData:
-    n = len(known)
-    features = np.zeros((n, 1), np.float32)
-    users, items = np.unique(np.stack([known.users[known.owners], known.items]), axis=1)
-    return TrainingData(n, n_items, users, items, features, sequences=known)
+def _data(sequences: Sequences, n_items: int) -> TrainingData:
+    n = len(sequences)
+    users, items = np.unique(np.stack([sequences.users[sequences.owners], sequences.items]), axis=1)
+    return TrainingData(n, n_items, users, items, np.zeros((n, 1), np.float32), sequences=sequences)

@@ -23,7 +23,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.audits import Samples, on_cpu
+from tasks.audits import Samples
 from tasks.models.ranking.dpae import DPAE, DPAEConfig
 from tasks.models.ranking.factorisation import MF, SVD, FactorisationConfig
 from tasks.models.sessions.dpsgd import DPSGD, DPSGDConfig
@@ -53,37 +53,31 @@ Gradients = Callable[[], Iterable[Tensor]]
 """Of all users at the present weights, (users, ...) for each parameter; their lengths do not matter."""
 
 
-@on_cpu
 def autoencoder(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, delta: float = DELTA) -> Samples:
     """`dpae`, every user in every step."""
     return _autoencoder(STEPS, seed, n_samples, epsilon, delta)
 
 
-@on_cpu
 def autoencoder_sampled(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, delta: float = DELTA) -> Samples:
     """`dpae`, two steps with half of the users on average."""
     return _autoencoder(STEPS | {"epochs": 1, "batch_size": USERS // 2}, seed, n_samples, epsilon, delta)
 
 
-@on_cpu
 def rigorous(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, **more: Any) -> Samples:
     """`dpvae-rigorous`; more: see `_vae`."""
     return _vae(seed, n_samples, epsilon, **more)
 
 
-@on_cpu
 def rigorous_quantile(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, **more: Any) -> Samples:
     """`dpvae-rigorous` with a bound that follows a quantile: the gradients; the count has an audit of its own."""
     return _vae(seed, n_samples, epsilon, quantile=0.5, **more)
 
 
-@on_cpu
 def compact(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, **more: Any) -> Samples:
     """`dpvae-compact`: a frozen encoder, tied to nothing."""
     return _vae(seed, n_samples, epsilon, frozen_encoder=True, **more)
 
 
-@on_cpu
 def sessions(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, delta: float = DELTA) -> Samples:
     """`dpsgd`, one step: a user has a sequence, or no event at all.
 
@@ -91,37 +85,34 @@ def sessions(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, delta: fl
     """
     small = {"epochs": 1, "dimension": 8, "steps": 1, "user_dimension": 1, "clip": 10.0, "clip_norm": 0.01}
     model = DPSGD(DPSGDConfig.model_validate(STEPS | small | {"epsilon": epsilon, "delta": delta}))
-    own = np.arange(USERS * OWN, dtype=np.int32).reshape(USERS, OWN)
+    items = np.arange(USERS * OWN, dtype=np.int32).reshape(USERS, OWN)
 
     def world(present: Present) -> TrainingData:
         features, none = np.zeros((USERS, 1), np.float32), np.zeros(0, np.int32)
-        return TrainingData(USERS, own.size, none, none, features=features, sequences=_sequences(own, present))
+        return TrainingData(USERS, items.size, none, none, features=features, sequences=_sequences(items, present))
 
-    everyone = _sequences(own, np.ones(USERS, np.bool_))
+    everyone = _sequences(items, np.ones(USERS, np.bool_))
     return _samples(model, world, lambda: model.gradients(everyone)[1], seed, n_samples)
 
 
-@on_cpu
 def published_autoencoder(seed: int, n_samples: int = 4_000, epsilon: float = 6.0, **size: Any) -> Samples:
     """`ae` with the noise that DP-VAE prints, of equal budgets; size: see `_published`."""
     return _published(AE, AEConfig, seed, n_samples, epsilon, **size)
 
 
-@on_cpu
 def published_factors(seed: int, n_samples: int = 4_000, epsilon: float = 6.0, **size: Any) -> Samples:
     """`mf`, likewise."""
     return _published(MF, FactorisationConfig, seed, n_samples, epsilon, unobserved=0.0, **size)
 
 
-@on_cpu
 def published_factors_and_biases(seed: int, n_samples: int = 4_000, epsilon: float = 6.0, **size: Any) -> Samples:
     """`svd`, likewise."""
     return _published(SVD, FactorisationConfig, seed, n_samples, epsilon, unobserved=0.0, **size)
 
 
 def _autoencoder(steps: dict[str, float], seed: int, n: int, epsilon: float, delta: float) -> Samples:
-    own = {"dimension": 1, "momentum": 0.5, "epsilon": epsilon, "delta": delta, "clip_norm": 0.01}
-    model = DPAE(DPAEConfig.model_validate(steps | own))
+    config = {"dimension": 1, "momentum": 0.5, "epsilon": epsilon, "delta": delta, "clip_norm": 0.01}
+    model = DPAE(DPAEConfig.model_validate(steps | config))
 
     def gradients() -> tuple[Tensor, ...]:
         parts = model.clipped_gradients(_rows(), np.arange(USERS))
@@ -145,8 +136,8 @@ def _published(
 
     more: `epochs` and `private_epochs` of the configuration among others.
     """
-    own = {"epsilon_max": epsilon, "delta": delta, "batch_size": batch_size}
-    return _of_rows(model(config.model_validate(STEPS | PUBLISHED | own | more)), seed, n, batch_size)
+    budget = {"epsilon_max": epsilon, "delta": delta, "batch_size": batch_size}
+    return _of_rows(model(config.model_validate(STEPS | PUBLISHED | budget | more)), seed, n, batch_size)
 
 
 def _vae(seed: int, n: int, epsilon: float, **more: Any) -> Samples:
@@ -233,24 +224,24 @@ class _Ratios:
     def __call__(self, released: Sequence[Tensor], probability: float) -> None:
         """Take in what a step releases."""
         # where nothing bounds a step, weights of the next may be no numbers: it then says nothing more
-        own = torch.cat([part.flatten(1) for part in self._gradients()], 1).nan_to_num(0, 0, 0)
-        own = own / own.norm(dim=1, keepdim=True).clamp(min=TINY)
+        rows = torch.cat([part.flatten(1) for part in self._gradients()], 1).nan_to_num(0, 0, 0)
+        rows = rows / rows.norm(dim=1, keepdim=True).clamp(min=TINY)
         left = torch.cat([part.flatten() for part in released]).nan_to_num(0, 0, 0) / self._bound
-        values, vectors = torch.linalg.eigh((own @ own.T).double())
+        values, vectors = torch.linalg.eigh((rows @ rows.T).double())
         roots = values.clamp(min=TINY).sqrt()
         moves = ((vectors * roots) @ vectors.T).numpy()
-        seen = (vectors @ ((vectors.T @ (own @ left).double()) / roots)).numpy()
-        alone = moves.diagonal()
-        seen -= probability * (moves @ self._present - alone * self._present)
+        observed = (vectors @ ((vectors.T @ (rows @ left).double()) / roots)).numpy()
+        own_moves = moves.diagonal()
+        observed -= probability * (moves @ self._present - own_moves * self._present)
         private, multiplier = getattr(self._model.network, "private", None), self._multiplier
         if isinstance(private, Rigorous):  # whose bound of the next step the count of this step has moved
             multiplier, self._bound = private.gradient_multiplier, private.present_bound()
-        ratios = (seen - alone / 2) * alone / multiplier**2
+        ratios = (observed - own_moves / 2) * own_moves / multiplier**2
         staying = np.log1p(-probability) if probability < 1 else -np.inf
         self.totals += np.logaddexp(staying, np.log(probability) + ratios)
 
 
-def _sequences(own: NDArray[np.int32], present: Present) -> Sequences:
-    """Of the users who are there: all of their `own` items, (USERS, OWN)."""
+def _sequences(items: NDArray[np.int32], present: Present) -> Sequences:
+    """Of the users who are there: all of their items, (USERS, OWN)."""
     users = np.flatnonzero(present).astype(np.int32)
-    return Sequences.from_events(users.repeat(own.shape[1]), own[users].ravel())
+    return Sequences.from_events(users.repeat(items.shape[1]), items[users].ravel())

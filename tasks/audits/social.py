@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tasks.audits import Samples, on_cpu
+from tasks.audits import Samples
 from tasks.models.base import Received
 from tasks.models.social.baselines import DPMF, DPMFConfig
 from tasks.models.social.factorisation import SocialFactorisation
@@ -35,7 +35,6 @@ SIZE = {"epochs": 1, "iterations_per_epoch": 200, "dimension": 10}
 RIGOROUS = FACTORS | {"alpha": 0.1, "accounting": "rigorous"}
 
 
-@on_cpu
 def means(seed: int, n_samples: int = 200_000, epsilon: float = 1.0) -> Samples:
     """`dp-rating-means`: items' deviations, each from a single sensitive rating."""
     config = PrivateRatingMeansConfig(of="item", damping=1.0, scale=SCALE, epsilon=epsilon, variance=1.0)
@@ -44,44 +43,42 @@ def means(seed: int, n_samples: int = 200_000, epsilon: float = 1.0) -> Samples:
     return Samples(lowest, highest, model.ledger()[0])
 
 
-@on_cpu
 def sums(seed: int, n_samples: int = 20_000, epsilon: float = 3.0, delta: float = DELTA) -> Samples:
     """`privsr-rigorous` towards one who sees sums per item: items' vectors after all iterations tell their sum."""
-    own = {"towards": "sums", "epsilon": epsilon, "delta": delta, "learning_rate": 1e-3}
-    model = PrivSR(PrivSRConfig.model_validate(RIGOROUS | own))
+    model = _rigorous("sums", epsilon, delta, learning_rate=1e-3)
     lowest, highest = (-model.network.items[:, 0].double().numpy() for _ in _worlds(model, n_samples, RATERS, seed))
     return Samples(lowest, highest, model.ledger()[0])
 
 
-@on_cpu
 def submissions(seed: int, n_samples: int = 20_000, epsilon: float = 1.0, delta: float = DELTA) -> Samples:
     """`privsr-rigorous` towards sums, seen by a recommender: every submission carries a share of the sum's noise."""
     return _submissions("sums", 1, seed, n_samples, epsilon, delta)
 
 
-@on_cpu
 def recommender(seed: int, n_samples: int = 20_000, epsilon: float = 3.0, delta: float = DELTA) -> Samples:
     """`privsr-rigorous` towards a recommender who sees each submission."""
     return _submissions("recommender", 0, seed, n_samples, epsilon, delta)
 
 
-@on_cpu
 def published(seed: int, n_samples: int = 3_000, epsilon: float = 0.1, beta: float = 0.1, **size: Any) -> Samples:
     """The claim of `privsr`: the recommender, who drew h, over all iterations; size: what differs from `SIZE`."""
-    own = {"alpha": 0.1, "accounting": "published", "beta": beta, "epsilon": epsilon, "learning_rate": 1e-9}
-    return _claimed_samples(PrivSR(PrivSRConfig.model_validate(FACTORS | SIZE | size | own)), seed, n_samples)
+    claim = {"alpha": 0.1, "accounting": "published", "beta": beta, "epsilon": epsilon, "learning_rate": 1e-9}
+    return _claimed_samples(PrivSR(PrivSRConfig.model_validate(FACTORS | SIZE | size | claim)), seed, n_samples)
 
 
-@on_cpu
 def factorisation(seed: int, n_samples: int = 3_000, epsilon: float = 0.1, **size: Any) -> Samples:
     """The claim of `dpmf-ratings`, likewise."""
     config = DPMFConfig.model_validate(FACTORS | SIZE | size | {"epsilon": epsilon, "learning_rate": 1e-9})
     return _claimed_samples(DPMF(config), seed, n_samples)
 
 
+def _rigorous(towards: str, epsilon: float, delta: float, **more: float) -> PrivSR:
+    budget = {"towards": towards, "epsilon": epsilon, "delta": delta}
+    return PrivSR(PrivSRConfig.model_validate(RIGOROUS | budget | more))
+
+
 def _submissions(towards: str, line: int, seed: int, n: int, epsilon: float, delta: float) -> Samples:
-    own = {"towards": towards, "epsilon": epsilon, "delta": delta}
-    model = PrivSR(PrivSRConfig.model_validate(RIGOROUS | own))
+    model = _rigorous(towards, epsilon, delta)
     lowest, highest = (-_averages(model).mean[:n, 0] for _ in _worlds(model, n, RATERS, seed))
     return Samples(lowest.astype(np.float64), highest.astype(np.float64), model.ledger()[line])
 

@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from tasks.audits import Samples, on_cpu
-from tasks.audits.counts import training_data
+from tasks.audits import Samples
+from tasks.audits.worlds import training_data
 from tasks.models.vae.vae import VAE, VAEConfig
 from tasks.privacy.accounting.account import account
 from tasks.privacy.mechanisms import ghost
@@ -26,7 +26,6 @@ RIDGE = 1e-9
 """Share of the mean variance that every statistic is given, so that one without noise decides alone."""
 
 
-@on_cpu
 def norms(seed: int, n_samples: int = 20_000, epsilon: float = 2.0, delta: float = DELTA) -> Samples:
     """One step of `dpvae-rigorous` whose bound follows a quantile: a user whose gradient is clipped, or an empty row.
 
@@ -46,7 +45,6 @@ def norms(seed: int, n_samples: int = 20_000, epsilon: float = 2.0, delta: float
     return Samples(*combine(*sides), model.fit(training_data(2, 3, [], []), rng=rng).ledger()[0])
 
 
-@on_cpu
 def popularity(
     seed: int, n_samples: int = 40_000, epsilon: float = 2.0, popularity: float = 0.5, contribution: int = CONTRIBUTION
 ) -> Samples:
@@ -54,7 +52,6 @@ def popularity(
     return _popularity(1, seed, n_samples, epsilon, popularity, contribution)
 
 
-@on_cpu
 def popularity_above_cap(
     seed: int, n_samples: int = 40_000, epsilon: float = 2.0, popularity: float = 0.5, contribution: int = CONTRIBUTION
 ) -> Samples:
@@ -65,14 +62,16 @@ def popularity_above_cap(
 def _popularity(times: int, seed: int, n: int, epsilon: float, share: float, contribution: int) -> Samples:
     """Every item has one interaction that is no secret, so that a count of 1 and of less are told from more."""
     each, rng = times * contribution, np.random.default_rng(seed)
-    n_items, known = USERS * each, USERS * times
+    n_items, public = USERS * each, USERS * times
     items = np.arange(n_items)
-    model = _model(epsilon, batch_size=USERS + known, popularity=share, contribution=contribution)
+    model = _model(epsilon, batch_size=USERS + public, popularity=share, contribution=contribution)
     sides: tuple[list[float], list[float]] = ([], [])
     while len(sides[1]) < n:
         present = rng.permutation(USERS) < USERS // 2
-        own = items[present[items // each]]
-        data = training_data(USERS + known, n_items, [*(own // each), *(USERS + items // contribution)], [*own, *items])
+        private = items[present[items // each]]
+        data = training_data(
+            USERS + public, n_items, [*(private // each), *(USERS + items // contribution)], [*private, *items]
+        )
         biases = model.fit(data, rng=rng).released()["biases"].double().numpy()
         counts = np.exp(biases - biases.min())  # the smallest of so many is 1
         for side, there in zip(sides, (False, True), strict=True):

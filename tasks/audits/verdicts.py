@@ -42,11 +42,11 @@ def record(name: str, confidence: float, seed: int, **arguments: Any) -> dict[st
     samples = run()
     entry, result = samples.entry, lower_bound(samples, confidence)
     accounted = entry.accounted_epsilon
-    held = accounted if entry.claimed_epsilon is None else entry.claimed_epsilon
-    assert held is not None, "an audit is held against something"
+    claim = accounted if entry.claimed_epsilon is None else entry.claimed_epsilon
+    assert claim is not None, "an audit is held against something"
     controls: dict[str, Audit] = {}
-    is_met = accounted is not None and accounted <= held * (1 + ROUNDED)
-    if is_met and result.epsilon <= held < result.provable:
+    is_met = accounted is not None and accounted <= claim * (1 + ROUNDED)
+    if is_met and result.epsilon <= claim < result.provable:
         for control, share in CONTROLS.items():
             with scaled(share):
                 controls[control] = lower_bound(run(), confidence)
@@ -57,7 +57,7 @@ def record(name: str, confidence: float, seed: int, **arguments: Any) -> dict[st
         "neighbouring": entry.neighbouring,
         "mechanism": entry.mechanism,
         "observer": entry.observer,
-        "epsilon_claimed": held,
+        "epsilon_claimed": claim,
         "epsilon_accounted": accounted,
         "delta": entry.accounted_delta,
         "audited_epsilon": result.epsilon,

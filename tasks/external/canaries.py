@@ -35,14 +35,14 @@ RULES = ((1 / 8, 0.0), (1 / 4, 0.0), (3 / 8, 0.0), (1 / 8, 1 / 8), (1 / 4, 1 / 4
 The bound is the best of theirs, each at a confidence that makes up for the choice (Bonferroni)."""
 
 
-def plant(train: Path, count: int, n_items: int, least: int, out: Path, names: Names, seed: int | None) -> list[Path]:
+def plant(train: Path, count: int, n_items: int, fewest: int, out: Path, names: Names, seed: int | None) -> list[Path]:
     """Write the training data with canaries, the coins, and a page that says what to do; return their paths.
 
     Args:
         train: a CSV file of interactions.
         count: canaries. Half of them, about, will be in.
         n_items: rare items that a canary shares with its witness, besides the one that only the canary has.
-        least: interactions that an item must have to count as rare; a system that drops rarer items needs this.
+        fewest: interactions that an item must have to count as rare; a system that drops rarer items needs this.
         seed: of a test; None, as always otherwise, draws the coins from the operating system.
 
     Raises:
@@ -53,7 +53,7 @@ def plant(train: Path, count: int, n_items: int, least: int, out: Path, names: N
         raise ConfigurationError(f"--count and --items must be 1 or more (are {count} and {n_items})")
     table = text_table(train, names)
     rng = np.random.default_rng(secrets.randbits(128) if seed is None else seed)
-    planted = draw(train, table, count, n_items, least, rng)
+    planted = draw(train, table, count, n_items, fewest, rng)
     included = rng.random(count) < 0.5
     folders.make(out)
     path = out / "train-with-canaries.csv"
@@ -61,7 +61,8 @@ def plant(train: Path, count: int, n_items: int, least: int, out: Path, names: N
     coins = out / "canaries.csv"
     planted.write(coins, included)
     page = out / "what-to-do.txt"
-    page.write_text(_PAGE.format(count=count, table=path.name, coins=coins.name, n_items=n_items, least=least))
+    text = (folders.TEMPLATES / page.name).read_text(encoding="utf-8")
+    page.write_text(text.format(count=count, table=path.name, coins=coins.name, n_items=n_items, least=fewest))
     return [path, coins, page]
 
 
@@ -86,36 +87,37 @@ class Planting(NamedTuple):
         write_secret(path, ["canary", "witness", "item", "included"], zip(*self[:3], coins, strict=True))
 
 
-def draw(path: Path, table: TextTable, count: int, n_items: int, least: int, rng: np.random.Generator) -> Planting:
+def draw(path: Path, table: TextTable, count: int, n_items: int, fewest: int, rng: np.random.Generator) -> Planting:
     """Draw canaries and their witnesses for a table; see `plant`.
 
     Raises:
         DataError: the table has fewer than n_items + 1 items that are common enough.
     """
-    user, item, rating = (table.place.get(role) for role in ("user", "item", "rating"))
-    assert user is not None
-    assert item is not None
-    rare = _rare_items([row[item] for row in table.rows], least, count * (n_items + 1), rng)
+    user, item, rating = table.index["user"], table.index["item"], table.index.get("rating")
+    rare = _rare_items([row[item] for row in table.rows], fewest, count * (n_items + 1), rng)
     if len(rare) < n_items + 1:
-        raise DataError(f"{path}: {len(rare)} items have {least} interactions or more; {n_items + 1} are needed")
+        raise DataError(f"{path}: {len(rare)} items have {fewest} interactions or more; {n_items + 1} are needed")
     chosen = shuffled_groups(rare, count, n_items + 1, rng)
-    ids = _new_ids([row[user] for row in table.rows], 2 * count, rng)
+    ids = _new_ids({row[user] for row in table.rows}, 2 * count, rng)
     high = "" if rating is None else max((row[rating] for row in table.rows), key=float)
 
-    def make_row(who: str, what: str) -> list[str]:
-        row = list(table.rows[int(rng.integers(len(table.rows)))])  # times and whatever else, of some real row
-        row[user], row[item] = who, what
-        if rating is not None:
-            row[rating] = high
-        return row
+    def rows(name: str, items: NDArray[np.str_]) -> list[list[str]]:
+        result = []
+        for what in items:
+            row = list(table.rows[int(rng.integers(len(table.rows)))])  # times and whatever else, of some real row
+            row[user], row[item] = name, what
+            if rating is not None:
+                row[rating] = high
+            result.append(row)
+        return result
 
     canaries, witnesses = ids[:count], ids[count:]
     return Planting(
         canaries,
         witnesses,
         [str(items[-1]) for items in chosen],
-        [[make_row(who, what) for what in items] for who, items in zip(canaries, chosen, strict=True)],
-        [[make_row(who, what) for what in items[:-1]] for who, items in zip(witnesses, chosen, strict=True)],
+        [rows(name, items) for name, items in zip(canaries, chosen, strict=True)],
+        [rows(name, items[:-1]) for name, items in zip(witnesses, chosen, strict=True)],
     )
 
 
@@ -154,20 +156,18 @@ class Run(NamedTuple):
     planted: list[str]
     """The ids of canaries and witnesses."""
     included: NDArray[np.bool_]
-    standing: Floats
+    ranks: Floats
+    """See `excess_rank`."""
 
 
-def check_run(given: Given, train: Given, lists: Given) -> Run:
+def check_run(coins: Given, train: Given, lists: Given) -> Run:
     """The canaries of a run, which was trained on `train` and gave `lists`.
 
     Raises:
         DataError: the training data are not those that the canaries were put in, or no witness has a list.
     """
-    trained = set(train.rows["user"])
-    with_list = set(lists.rows["user"])
-    path = given.taken.path
-    canaries = set(given.rows["canary"])
-    for line, row in enumerate(given.rows.iter_rows(named=True), start=2):
+    trained, canaries, path = set(train.rows["user"]), set(coins.rows["canary"]), coins.taken.path
+    for line, row in enumerate(coins.rows.iter_rows(named=True), start=2):
         if (row["canary"] in trained) != bool(row["included"]):
             state = "in but has no row in" if row["included"] else "out but is in"
             raise DataError(f"{path}:{line}: canary {row['canary']} is {state} {train.taken.path}; give the table")
@@ -175,10 +175,10 @@ def check_run(given: Given, train: Given, lists: Given) -> Run:
             raise DataError(f"{path}:{line}: witness {row['witness']} has no row in {train.taken.path}")
         if row["witness"] in canaries:  # whose list nothing is proved by
             raise DataError(f"{path}:{line}: witness {row['witness']} is a canary; give the file as it was made")
-    if with_list.isdisjoint(given.rows["witness"]):  # of few it only proves less: their items are not listed
+    if set(lists.rows["user"]).isdisjoint(coins.rows["witness"]):  # of few it only proves less: no list has their items
         raise DataError(f"{path}: no witness has a list in {lists.taken.path}; recommend to all users, them too")
-    planted = [*given.rows["canary"], *given.rows["witness"]]
-    return Run(planted, given.rows["included"].to_numpy() == 1, standing(given.rows, lists.rows))
+    planted = [*coins.rows["canary"], *coins.rows["witness"]]
+    return Run(planted, coins.rows["included"].to_numpy() == 1, excess_rank(coins.rows, lists.rows))
 
 
 def audit(
@@ -198,12 +198,10 @@ def audit(
         control: what the same audit proves of the same system without its protection.
         scores: (m,) `scored` of the canaries of all runs; with them ε is the larger of two bounds (Bonferroni).
     """
-    included, standings = (np.concatenate(of) for of in list(zip(*runs, strict=True))[1:])
-    signals = [standings] if scores is None else [standings, scores]
-    best = max(
-        (bound(of, included, delta, claimed, control, 1 - (1 - confidence) / len(signals)) for of in signals),
-        key=lambda result: result.epsilon,
-    )
+    _, included, ranks = (np.concatenate(values) for values in zip(*runs, strict=True))
+    signals = [ranks] if scores is None else [ranks, scores]
+    each = 1 - (1 - confidence) / len(signals)
+    best = max((bound(values, included, delta, claimed, control, each) for values in signals), key=lambda b: b.epsilon)
     return best.model_copy(update={"confidence": confidence})
 
 
@@ -219,10 +217,8 @@ def bound(
 
     A claim is consistent only with a control that the same claim would have been refuted for.
     """
-    m = len(scores)
-    each = 1 - (1 - confidence) / len(RULES)
-    best = (0.0, 0, 0, "no rule proves anything")
-    provable = 0.0
+    m, each = len(scores), 1 - (1 - confidence) / len(RULES)
+    best, provable = (0.0, 0, 0, "no rule proves anything"), 0.0
     for share_in, share_out in RULES:
         n_in, n_out = int(m * share_in), int(m * share_out)
         correct = count_correct(scores, included, n_in, n_out)
@@ -233,8 +229,8 @@ def bound(
     epsilon, n_guesses, correct, rule = best
     claim: Literal["refuted", "consistent", "inconclusive", "none"] = "none"
     if claimed is not None:
-        shown = control is not None and control > claimed
-        claim = "refuted" if epsilon > claimed else "consistent" if shown else "inconclusive"
+        powerful = control is not None and control > claimed
+        claim = "refuted" if epsilon > claimed else "consistent" if powerful else "inconclusive"
     return Canaries(
         epsilon=epsilon,
         provable=provable,
@@ -258,7 +254,7 @@ def scored(canaries: pl.DataFrame, scores: pl.DataFrame) -> Floats:
     return released.fill_null(released.min()).fill_null(0.0).to_numpy()
 
 
-def standing(canaries: pl.DataFrame, lists: pl.DataFrame) -> Floats:
+def excess_rank(canaries: pl.DataFrame, lists: pl.DataFrame) -> Floats:
     """How high each canary's item stands with its witness: (m,).
 
     The reciprocal rank in the list, less its mean in the lists of all witnesses: what is recommended to all of them
@@ -275,39 +271,19 @@ def standing(canaries: pl.DataFrame, lists: pl.DataFrame) -> Floats:
     return np.asarray((both["value"] - both["mean"]).round(9), np.float64)  # one list for all users is one value
 
 
-def _rare_items(items: Sequence[str], least: int, wanted: int, rng: np.random.Generator) -> NDArray[np.str_]:
+def _rare_items(items: Sequence[str], fewest: int, wanted: int, rng: np.random.Generator) -> NDArray[np.str_]:
     names, counts = np.unique(np.array(items, dtype=object).astype(str), return_counts=True)
-    names, counts = names[counts >= least], counts[counts >= least]
+    names, counts = names[counts >= fewest], counts[counts >= fewest]
     return np.asarray(names[np.lexsort((rng.random(len(names)), counts))[:wanted]])
 
 
-def _new_ids(users: Sequence[str], count: int, rng: np.random.Generator) -> list[str]:
+def _new_ids(users: set[str], count: int, rng: np.random.Generator) -> list[str]:
     """Ids that no user has, whole numbers where all ids are: nobody's role can be read off them."""
     if all(user.isascii() and user.isdigit() for user in users):
         first = max(map(int, users)) + 1
         return [str(first + int(i)) for i in rng.permutation(count)]
-    taken = set(users)
-    made: list[str] = []
-    while len(made) < count:
-        if (name := f"u{rng.integers(16**10):010x}") not in taken:
-            taken.add(name)
-            made.append(name)
-    return made
-
-
-_PAGE = """What to do with these files
-
-1. {coins} holds the coins. It is yours alone: whoever knows it can pass the audit. Do not train on it.
-2. Train your system on {table}, once, exactly as you do on your own data: same settings, same noise.
-   It has two new users for each of {count} canaries. A witness has {n_items} items; a canary, if its coin put it
-   in, the same and one more. If your system drops users with fewer than {n_items} interactions or items with
-   fewer than {least}, make the files again with --items or --least.
-3. Write the lists of all users of {table}, the new ones too, as you always do (user, item, rank).
-4. dprec audit --train {table} --recommendations LISTS.csv --canaries {coins}
-   with --claimed-epsilon and --delta if you claim some.
-5. Do not deploy what was trained on {table}.
-
-What is bounded: the epsilon of everybody else's lists for one user's whole row, added or removed, at 95 %.
-The coins are thrown once. Of several systems or settings trained on this table, the best bound of all needs a
-correction for their number; for independent audits make the files anew.
-"""
+    new: dict[str, None] = {}
+    while len(new) < count:
+        if (name := f"u{rng.integers(16**10):010x}") not in users:
+            new[name] = None
+    return list(new)

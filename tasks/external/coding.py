@@ -33,22 +33,20 @@ class _Coder:
     """Ids by number, in the order in which they are first seen."""
 
     def __init__(self, ids: pl.Series, *, closed: bool) -> None:
-        self._known, self._closed = (
-            pl.DataFrame({"id": ids, "code": pl.Series(range(len(ids)), dtype=pl.Int32)}),
-            closed,
-        )
+        self._codes = pl.DataFrame({"id": ids}).with_columns(code=pl.int_range(pl.len(), dtype=pl.Int32))
+        self._closed = closed
 
     @property
     def ids(self) -> pl.Series:
-        return self._known["id"]
+        return self._codes["id"]
 
     def code(self, ids: pl.Series) -> pl.Series:
         """Null for an id that is not known, where no more are taken."""
         if not self._closed:
-            new = pl.DataFrame({"id": ids.unique(maintain_order=True)}).join(self._known, on="id", how="anti")
-            numbers = pl.int_range(len(self._known), len(self._known) + len(new), dtype=pl.Int32, eager=True)
-            self._known = pl.concat([self._known, new.with_columns(code=numbers)])
-        return pl.DataFrame({"id": ids}).join(self._known, on="id", how="left", maintain_order="left")["code"]
+            new = pl.DataFrame({"id": ids.unique(maintain_order=True)}).join(self._codes, on="id", how="anti")
+            numbers = pl.int_range(len(self._codes), len(self._codes) + len(new), dtype=pl.Int32, eager=True)
+            self._codes = pl.concat([self._codes, new.with_columns(code=numbers)])
+        return pl.DataFrame({"id": ids}).join(self._codes, on="id", how="left", maintain_order="left")["code"]
 
 
 def parts(path: Path) -> list[Path]:
@@ -80,13 +78,10 @@ def coded(path: Path, names: Names, items: pl.Series | None = None) -> Coded:
         columns = {user: Column("id"), item: Column("id")}
         for _, rows in batches(file, None if file.suffix == PARQUET else separator(file), columns):
             codes = things.code(rows[item])
-            known = codes.is_not_null()
-            strangers += len(rows) - int(known.sum())
-            pieces.append((users.code(rows[user]).filter(known).to_numpy(), codes.drop_nulls().to_numpy()))
-    seen = sum(len(part) for part, _ in pieces)
-    both = [np.empty(seen, np.int32) for _ in range(2)]
-    for place, target in enumerate(both):
-        np.concatenate([part[place] for part in pieces], out=target)
+            usable = codes.is_not_null()
+            strangers += len(rows) - int(usable.sum())
+            pieces.append((users.code(rows[user]).filter(usable).to_numpy(), codes.drop_nulls().to_numpy()))
+    both = [np.concatenate([np.empty(0, np.int32), *column]) for column in zip(*pieces, strict=True)]
     ids = things.ids
     if items is None:
         order = ids.arg_sort().to_numpy()

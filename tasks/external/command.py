@@ -64,50 +64,50 @@ class Repeated:
     control: str | None = None
 
 
-def repeat(of: Repeated, asked: AuditRequest, say: Callable[[str], None]) -> AuditRequest:
+def repeat(job: Repeated, request: AuditRequest, say: Callable[[str], None]) -> AuditRequest:
     """Run the command on every split; what is to be audited then.
 
     Args:
-        asked: its `train` is split; `jobs` is how many runs go on at the same time.
+        request: its `train` is split; `jobs` is how many runs go on at the same time.
 
     Raises:
         ConfigurationError: the command lacks {train} or {out}, the folder was made for other data, or an option that
             the audit takes afterwards is wrong.
         DataError: a run failed, was too slow, changed what it was given or wrote no valid lists (one line).
     """
-    check(asked, has_canaries=of.canaries > 0, has_control=of.control is not None, has_lists=False)
-    if asked.users is not None:
-        reading.attributes(asked.users, asked.names, asked.attributes)
-    runner = _Runner(of, _absolute(of.command), asked.names, say)
-    folders.make(of.work)
-    with _locked(of.work):
-        runner.splits = Splits(asked.train, asked.names, of.canaries, _plan(of, asked.train, asked.names))
-        _side_by_side(runner, asked.jobs)
-    target, *others = _runs(of)
+    check(request, has_canaries=job.canaries > 0, has_control=job.control is not None, has_lists=False)
+    if request.users is not None:
+        reading.attributes(request.users, request.names, request.attributes)
+    runner = _Runner(job, _absolute(job.command), request.names, say)
+    folders.make(job.work)
+    with _locked(job.work):
+        runner.splits = Splits(request.train, request.names, job.canaries, _plan(job, request.train, request.names))
+        _side_by_side(runner, request.jobs)
+    target, *shadows = _runs(job)
     control: list[OtherRun] = []
-    if of.control is not None:
-        without = replace(of, command=of.control, control=None, work=of.work / "control")
-        repeat(without, asked, lambda line: say(f"control, {line}"))
+    if job.control is not None:
+        without = replace(job, command=job.control, control=None, work=job.work / "control")
+        repeat(without, request, lambda line: say(f"control, {line}"))
         control = _runs(without)
     return replace(
-        asked,
+        request,
         train=target.train,
         recommendations=target.lists,
-        public=of.work / _name(0) / PUBLIC,
+        public=job.work / _name(0) / PUBLIC,
         canaries=target.canaries,
-        shadows=others,
+        shadows=shadows,
         control=control,
     )
 
 
-def _runs(of: Repeated) -> list[OtherRun]:
-    folders_of_runs = (of.work / _name(number) for number in range(of.runs))
-    return [OtherRun(run / TRAIN, run / LISTS, run / CANARIES if of.canaries else None) for run in folders_of_runs]
+def _runs(job: Repeated) -> list[OtherRun]:
+    folders_of_runs = (job.work / _name(number) for number in range(job.runs))
+    return [OtherRun(run / TRAIN, run / LISTS, run / CANARIES if job.canaries else None) for run in folders_of_runs]
 
 
 @dataclass
 class _Runner:
-    of: Repeated
+    job: Repeated
     arguments: list[str]
     names: Names
     say: Callable[[str], None]
@@ -122,20 +122,20 @@ class _Runner:
         Raises:
             DataError: see `repeat`.
         """
-        folder, command = self.of.work / _name(number), _digest_of_command(self.of.command, self.arguments)
+        folder, command = self.job.work / _name(number), _digest_of_command(self.job.command, self.arguments)
         if self._stopped.is_set() or _is_done(folder, command):
             return
-        for left in self.of.work.glob(f"{folder.name}.*"):
+        for left in self.job.work.glob(f"{folder.name}.*"):
             shutil.rmtree(left, ignore_errors=True)
-        begun = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=self.of.work))
+        begun = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=self.job.work))
         self.splits.write(begun, number)
-        given = {path: _digest(path) for path in begun.iterdir()}
+        digests = {path: _digest(path) for path in begun.iterdir()}
         (begun / "folder").mkdir()
         start = time.monotonic()
         self._call(begun, number)
         if self._stopped.is_set():
             return
-        for path, digest in given.items():
+        for path, digest in digests.items():
             if _digest(path) != digest:
                 raise DataError(
                     f"{folder.name}: the command changed {path}; it may write to {{out}} and its folder alone"
@@ -150,7 +150,7 @@ class _Runner:
         (begun / DONE).write_text(json.dumps({"command": command, "files": files}, indent=1))
         shutil.rmtree(folder, ignore_errors=True)
         rename(begun, folder)
-        self.say(f"{folder.name} (of {self.of.runs}): {time.monotonic() - start:.0f} s")
+        self.say(f"{folder.name} (of {self.job.runs}): {time.monotonic() - start:.0f} s")
 
     def stop(self) -> None:
         """Begin no more runs, and end those that go on."""
@@ -181,10 +181,10 @@ class _Runner:
                 raise ConfigurationError(f"--command: {arguments[0]} cannot be started: {error.strerror}") from None
             self._alive[begun] = process
         try:
-            code = process.wait(self.of.time_limit)
+            code = process.wait(self.job.time_limit)
             why = f"exit code {code}" if code > 0 else f"ended by signal {-code}" if code else ""
         except subprocess.TimeoutExpired:
-            why = f"not done after {self.of.time_limit:g} s (--time-limit)"
+            why = f"not done after {self.job.time_limit:g} s (--time-limit)"
         with self._lock:
             del self._alive[begun]
             _kill(process, begun)  # what it has left in the background, too
@@ -235,7 +235,7 @@ def _side_by_side(runner: _Runner, jobs: int) -> None:
 
     with ThreadPoolExecutor(jobs) as pool:
         try:
-            list(pool.map(work, range(runner.of.runs)))
+            list(pool.map(work, range(runner.job.runs)))
         except BaseException:
             runner.stop()
             raise
@@ -260,18 +260,18 @@ def _replace(argument: str, values: dict[str, str]) -> str:
     return argument
 
 
-def _plan(of: Repeated, train: Path, names: Names) -> int:
+def _plan(job: Repeated, train: Path, names: Names) -> int:
     """The seed of all coins of this folder, drawn from the operating system when it is new."""
-    if of.runs < FEWEST_RUNS:
-        raise ConfigurationError(f"--runs must be {FEWEST_RUNS} or more, not {of.runs}")
-    made_for = {"train": _digest(train), "canaries": of.canaries, "columns": dict(names.columns)}
-    path = of.work / PLAN
+    if job.runs < FEWEST_RUNS:
+        raise ConfigurationError(f"--runs must be {FEWEST_RUNS} or more, not {job.runs}")
+    made_for = {"train": _digest(train), "canaries": job.canaries, "columns": dict(names.columns)}
+    path = job.work / PLAN
     if path.is_file():
         plan: dict[str, object] = json.loads(path.read_text())
         seed = plan.pop("seed", None)
         if plan != made_for or not isinstance(seed, int):
             raise ConfigurationError(
-                f"{of.work} has runs on other data, columns or canaries; choose another --work, or remove it"
+                f"{job.work} has runs on other data, columns or canaries; choose another --work, or remove it"
             )
         return seed
     seed = secrets.randbits(128)
@@ -296,7 +296,8 @@ def _is_done(folder: Path, command: str) -> bool:
     try:
         done = json.loads((folder / DONE).read_text())
         return bool(
-            done["command"] == command and all(_digest(folder / name) == of for name, of in done["files"].items())
+            done["command"] == command
+            and all(_digest(folder / name) == digest for name, digest in done["files"].items())
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False

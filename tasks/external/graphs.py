@@ -27,7 +27,7 @@ from tasks.evaluation.detection import p_more_often
 from tasks.external import reading
 from tasks.external.attacks import Attacked, measure
 from tasks.external.findings import Answer, Attack, Audit, Measure, tested, undecided, with_interval
-from tasks.external.reading import Given, Names
+from tasks.external.reading import Given, Log, Names
 from tasks.external.verdict import ALPHA, decide
 
 Vectors = NDArray[np.float64]
@@ -55,7 +55,7 @@ class GraphAuditRequest:
     names: Names = field(default_factory=Names)
 
 
-def run(asked: GraphAuditRequest, say: Callable[[str], None]) -> Audit:
+def run(request: GraphAuditRequest, say: Callable[[str], None]) -> Audit:
     """What the embeddings were found to tell.
 
     Args:
@@ -65,84 +65,80 @@ def run(asked: GraphAuditRequest, say: Callable[[str], None]) -> Audit:
         ConfigurationError: nothing is asked, or half of what a question needs.
         DataError: a file is not what it should be (names file, row and column).
     """
-    if (asked.anchors is None) != (asked.other_embeddings is None):
+    edges, anchors, users, other_users = request.edges, request.anchors, request.users, request.other_users
+    if (anchors is None) != (request.other_embeddings is None):
         raise ConfigurationError("--other-embeddings and --anchors go together: who is whom in the other network")
-    if asked.edges is None and asked.anchors is None:
+    if edges is None and anchors is None:
         raise ConfigurationError("audit graphs needs --edges, or --other-embeddings and --anchors")
-    if asked.anchors is not None and (asked.users is None) != (asked.other_users is None):
+    if anchors is not None and (users is None) != (other_users is None):
         raise ConfigurationError("--users and --other-users go together: what is known of people in either network")
-    if asked.other_users is not None and asked.anchors is None:
+    if other_users is not None and anchors is None:
         raise ConfigurationError("--other-users needs --other-embeddings and --anchors")
-    files = [asked.embeddings, asked.edges, asked.other_embeddings, asked.anchors, asked.users, asked.other_users]
-    asked.names.require([path for path in files if path is not None])
-    read = []
-
-    def taken(given: Given) -> Given:
-        read.append(given.taken)
-        say(given.taken.line)
-        return given
-
-    own = taken(reading.vectors(asked.embeddings, "embeddings", asked.names))
-    people = taken(reading.attributes(asked.users, asked.names, ())) if asked.users else None
-    answers = []
-    if asked.edges:
-        answers.append(links(own, taken(reading.pairs(asked.edges, "edges", asked.names)), people, asked.seed))
-    if asked.other_embeddings and asked.anchors:
-        other = taken(reading.vectors(asked.other_embeddings, "other embeddings", asked.names))
-        anchors = taken(reading.pairs(asked.anchors, "anchors", asked.names))
-        others = taken(reading.attributes(asked.other_users, asked.names, ())) if asked.other_users else None
-        known = (people, others) if people is not None and others is not None else None
-        answers.append(reidentification(own, other, anchors, known, asked.seed))
-    answers, verdict = decide(answers, None, asked.allow_undecided)
-    return Audit(alpha=ALPHA, seed=asked.seed, files=read, answers=answers, canaries=None, exposure=[], verdict=verdict)
+    files = [request.embeddings, edges, request.other_embeddings, anchors, users, other_users]
+    request.names.require([path for path in files if path is not None])
+    read, names, answers = Log(say), request.names, list[Answer]()
+    embeddings = read(reading.vectors(request.embeddings, "embeddings", names))
+    people = read(reading.attributes(users, names, ())) if users else None
+    if edges:
+        answers.append(links(embeddings, read(reading.pairs(edges, "edges", names)), people, request.seed))
+    if request.other_embeddings and anchors:
+        other = read(reading.vectors(request.other_embeddings, "other embeddings", names))
+        pairs = read(reading.pairs(anchors, "anchors", names))
+        other_people = read(reading.attributes(other_users, names, ())) if other_users else None
+        attributes = (people, other_people) if people is not None and other_people is not None else None
+        answers.append(reidentification(embeddings, other, pairs, attributes, request.seed))
+    answers, verdict = decide(answers, None, request.allow_undecided)
+    return Audit(
+        alpha=ALPHA, seed=request.seed, files=read.files, answers=answers, canaries=None, exposure=[], verdict=verdict
+    )
 
 
 def links(embeddings: Given, edges: Given, people: Given | None, seed: int) -> Answer:
     """Link stealing, beside attributes and numbers of friends; intervals are for other pairs of the same network."""
-    pairs, note = _places(edges, embeddings.rows["user"], embeddings.rows["user"])
+    pairs, note = _rows_of(edges, embeddings.rows["user"], embeddings.rows["user"])
     pairs = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
     n = len(embeddings.rows)
     testable = min(PAIRS, len(pairs), n * (n - 1) // 2 - len(pairs)) * (1 - KNOWN)
     if testable < FEWEST:
         why = f"{testable:.0f} links and as many other pairs could be tested; {FEWEST} are needed"
         return undecided("links", "links", why)
-    drawn = draw(pairs, n, PAIRS, KNOWN, np.random.default_rng([seed, *b"pairs"]))
-    is_link = np.arange(len(drawn.links) + len(drawn.others)) < len(drawn.links)
-    values = _scores(_matrix(embeddings), drawn)
+    tested_pairs = draw(pairs, n, PAIRS, KNOWN, np.random.default_rng([seed, *b"pairs"]))
+    both = np.concatenate([tested_pairs.links, tested_pairs.others])
+    is_link = np.arange(len(both)) < len(tested_pairs.links)
     # of a link the friends besides: otherwise a link alone would make two users popular
-    friends = np.bincount(pairs.ravel(), minlength=n)[np.concatenate([drawn.links, drawn.others])] - is_link[:, None]
+    friends = np.bincount(pairs.ravel(), minlength=n)[both] - is_link[:, None]
     controls = {"number of friends": np.log1p(friends).sum(axis=1)}
     if people is not None:
-        of_attributes = _scores(_one_hot([(people, embeddings)])[0], drawn)
-        controls |= {f"attributes, {attacker}": of for attacker, of in of_attributes.items()}
-    notes = [f"{len(drawn.links):,} links and as many other pairs; the attacker knows as many of either", *note]
-    attacks = measure({name: Attacked(of, {}) for name, of in values.items()}, controls, is_link, None, seed)
-    return tested("links", "links", notes, attacks)
+        of_attributes = _scores(_one_hot([(people, embeddings)])[0], tested_pairs)
+        controls |= {f"attributes, {attacker}": scores for attacker, scores in of_attributes.items()}
+    values = {name: Attacked(scores, {}) for name, scores in _scores(_matrix(embeddings), tested_pairs).items()}
+    notes = [f"{is_link.sum():,} links and as many other pairs; the attacker knows as many of either", *note]
+    return tested("links", "links", notes, measure(values, controls, is_link, None, seed))
 
 
-def _scores(vectors: Vectors, drawn: Pairs) -> dict[str, Vectors]:
+def _scores(vectors: Vectors, pairs: Pairs) -> dict[str, NDArray[np.float64]]:
     """Attacker -> scores of the tested links, then of the other pairs."""
-    return {ATTACKERS[attacker]: np.concatenate(of) for attacker, of in similarities(vectors, drawn).items()}
+    return {ATTACKERS[attacker]: np.concatenate(scores) for attacker, scores in similarities(vectors, pairs).items()}
 
 
 def reidentification(
     embeddings: Given, other: Given, anchors: Given, people: tuple[Given, Given] | None, seed: int
 ) -> Answer:
     """Naming people in the other network, beside attributes and chance; intervals are for other people."""
-    pairs, note = _places(anchors, embeddings.rows["user"], other.rows["user"])
+    pairs, note = _rows_of(anchors, embeddings.rows["user"], other.rows["user"])
     firsts = [np.unique(column, return_index=True, return_counts=True) for column in pairs.T]
     single = [np.isin(column, users[counts == 1]) for column, (users, _, counts) in zip(pairs.T, firsts, strict=True)]
     pairs = np.random.default_rng([seed, *b"anchors"]).permutation(pairs[single[0] & single[1]])
-    known, judged = np.split(pairs, [round(KNOWN * len(pairs))])
+    train, judged = np.split(pairs, [round(KNOWN * len(pairs))])
     if len(judged) < FEWEST:
         why = f"{len(judged)} people could be tested; {FEWEST} are needed"
         return undecided("re-identification", "people", why)
-    candidates = np.setdiff1d(np.arange(len(embeddings.rows)), known[:, 0])  # whom it knows it need not name
+    candidates = np.setdiff1d(np.arange(len(embeddings.rows)), train[:, 0])  # whom it knows it need not name
     judged[:, 0] = np.searchsorted(candidates, judged[:, 0])
-    source, target = (normalize(_matrix(of)) for of in (embeddings, other))
+    source, target = (normalize(_matrix(table)) for table in (embeddings, other))
     width = max(source.shape[1], target.shape[1])
     source, target = (np.pad(rows, ((0, 0), (0, width - rows.shape[1]))) for rows in (source, target))
-    turn = orthogonal_procrustes(source[known[:, 0]], target[known[:, 1]])[0]
+    turn = orthogonal_procrustes(source[train[:, 0]], target[train[:, 1]])[0]
     scorers = {
         "nearest in the same space": similarity_scorer(source[candidates], target),
         "mapped by known people": similarity_scorer((source @ turn)[candidates], target),
@@ -151,8 +147,10 @@ def reidentification(
     if people is not None:
         rows = _one_hot([(people[0], embeddings), (people[1], other)])
         controls["attributes"] = similarity_scorer(rows[0][candidates], rows[1])
-    notes = [f"{len(judged):,} people among {len(target):,} accounts; {len(known):,} others are known", *note]
-    attacks = [_named(name, of, controls, judged, len(candidates), len(target), seed) for name, of in scorers.items()]
+    notes = [f"{len(judged):,} people among {len(target):,} accounts; {len(train):,} others are known", *note]
+    attacks = [
+        _named(name, score, controls, judged, len(candidates), len(target), seed) for name, score in scorers.items()
+    ]
     return tested("re-identification", "people", notes, attacks)
 
 
@@ -165,32 +163,32 @@ def _named(
     n_targets: int,
     seed: int,
 ) -> Attack:
-    def right(of: PairScorer) -> NDArray[np.bool_]:
-        return nearest_accounts(of, anchors, n_sources, np.random.default_rng(seed)).right[anchors[:, 0]]
+    def right(scorer: PairScorer) -> NDArray[np.bool_]:
+        return nearest_accounts(scorer, anchors, n_sources, np.random.default_rng(seed)).right[anchors[:, 0]]
 
-    result, own = reidentify(score, anchors, n_sources, seed=seed), right(score)
-    measures = [with_interval(f"right among {k}", *at) for k, at in result.at.items()]
-    shown = [Measure(name="right among 1, chance", value=result.chance[1])]
-    p = float(stats.binom.sf(int(own.sum()) - 1, len(own), 1 / n_targets))
-    for control, of in controls.items():
-        at = reidentify(of, anchors, n_sources, seed=seed).at[1]
-        shown.append(with_interval(f"right among 1, {control}", *at))
-        p = max(p, p_more_often(own, right(of)))
-    sure = with_interval("named with confidence, rightly", *result.confident.share)
-    return Attack(name=name, measures=[*measures, sure], controls=shown, p=p)
+    result, named = reidentify(score, anchors, n_sources, seed=seed), right(score)
+    measures = [with_interval(f"right among {k}", *share) for k, share in result.at.items()]
+    measures.append(with_interval("named with confidence, rightly", *result.confident.share))
+    baselines = [Measure(name="right among 1, chance", value=result.chance[1])]
+    p = float(stats.binom.sf(int(named.sum()) - 1, len(named), 1 / n_targets))
+    for control, scorer in controls.items():
+        share = reidentify(scorer, anchors, n_sources, seed=seed).at[1]
+        baselines.append(with_interval(f"right among 1, {control}", *share))
+        p = max(p, p_more_often(named, right(scorer)))
+    return Attack(name=name, measures=measures, controls=baselines, p=p)
 
 
-def _places(given: Given, sources: pl.Series, targets: pl.Series) -> tuple[NDArray[np.int64], list[str]]:
+def _rows_of(table: Given, sources: pl.Series, targets: pl.Series) -> tuple[NDArray[np.int64], list[str]]:
     """(n, 2) rows of the users of each pair; and how many pairs have a user without a vector."""
-    rows = given.rows
+    rows = table.rows
     for column, users in (("source", sources), ("target", targets)):
-        places = pl.DataFrame({column: users}).with_row_index(f"{column} place")
-        rows = rows.join(places, on=column, how="inner", maintain_order="left")
+        numbered = pl.DataFrame({column: users}).with_row_index(f"{column} row")
+        rows = rows.join(numbered, on=column, how="inner", maintain_order="left")
     if rows.is_empty():
-        raise DataError(f"{given.taken.path}: of no pair both users have a vector; do the ids agree?")
-    left = len(given.rows) - len(rows)
-    note = [f"{left:,} pairs of {given.taken.path} have a user without a vector; they are not used"] if left else []
-    return rows.select("source place", "target place").to_numpy().astype(np.int64), note
+        raise DataError(f"{table.taken.path}: of no pair both users have a vector; do the ids agree?")
+    missing = len(table.rows) - len(rows)
+    note = f"{missing:,} pairs of {table.taken.path} have a user without a vector; they are not used"
+    return rows.select("source row", "target row").to_numpy().astype(np.int64), [note] if missing else []
 
 
 def _matrix(embeddings: Given) -> Vectors:

@@ -60,18 +60,18 @@ class Scores:
         """The scores of these pairs; NaN where none is released."""
         if not len(self.keys):
             return np.full(len(keys), np.nan)
-        places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        return np.where(self.keys[places] == keys, self.values[places], np.nan)
+        rows = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[rows] == keys, self.values[rows], np.nan)
 
     def of_others(self, keys: Ints, n_items: int) -> NDArray[np.float64]:
         """The control of `lookup`: what is released of the same items for other users, on average.
 
         Of an item that nobody else has a score of it is the score itself: whose that is cannot be told.
         """
-        own, items, scored = self.lookup(keys), keys % n_items, self.keys % n_items
-        others = np.bincount(scored, minlength=n_items)[items] - 1
-        total = np.bincount(scored, self.values, n_items)[items] - own
-        return np.where(others > 0, (total / np.maximum(others, 1)).round(9), own.round(9))
+        values, items, scored = self.lookup(keys), keys % n_items, self.keys % n_items
+        counts = np.bincount(scored, minlength=n_items)[items] - 1
+        total = np.bincount(scored, self.values, n_items)[items] - values
+        return np.where(counts > 0, (total / np.maximum(counts, 1)).round(9), values.round(9))
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,6 @@ class Inputs:
     scores: Scores | None
     planted: NDArray[np.bool_]
     shadows: tuple[Shadow, ...]
-    notes: tuple[str, ...]
 
     @property
     def n_users(self) -> int:
@@ -159,24 +158,19 @@ def assemble(
     Raises:
         DataError: no list is of a user who was trained on, or a shadow run was trained on what the audited one was.
     """
-    known = [train.rows, *([public.rows] if public else [])]
-    user_names = pl.concat([rows["user"] for rows in known]).unique().sort()
-    item_names = pl.concat([rows["item"] for rows in (*known, recommended.rows)]).unique().sort()
-    ids = _Ids(user_names, item_names)
-    n_items = len(item_names)
+    tables = [train.rows, *([public.rows] if public else [])]
+    user_names = pl.concat([rows["user"] for rows in tables]).unique().sort()
+    item_names = pl.concat([rows["item"] for rows in (*tables, recommended.rows)]).unique().sort()
+    ids, n_items = _Ids(user_names, item_names), len(item_names)
     trained = ids.pairs(train.rows)
-    notes = []
+    trained_keys = np.unique(trained.keys(n_items))
     public_pairs = Pairs(np.empty(0, np.int64), np.empty(0, np.int64))
     if public is not None:
         public_pairs = ids.pairs(public.rows)
-        new = ~np.isin(public_pairs.keys(n_items), trained.keys(n_items))
-        if not new.all():
-            notes.append(f"{(~new).sum():,} public pairs are in the training data; they count as trained on")
+        new = ~np.isin(public_pairs.keys(n_items), trained_keys)
         ratings = None if public_pairs.ratings is None else public_pairs.ratings[new]
         public_pairs = Pairs(public_pairs.users[new], public_pairs.items[new], ratings)
-    lists, strangers = ids.lists(recommended.rows)
-    if strangers:
-        notes.append(f"{strangers:,} lists are of users in no other file; they are not used")
+    lists = ids.lists(recommended.rows)
     if not np.isin(np.flatnonzero(lists[:, 0] != NOBODY), trained.users).any():
         raise DataError(f"{recommended.taken.path}: no list is of a user of {train.taken.path}; do the ids agree?")
     return Inputs(
@@ -187,14 +181,13 @@ def assemble(
         lists,
         ids.scores(scores.rows) if scores is not None else None,
         user_names.is_in(list(planted)).to_numpy(),
-        tuple(ids.shadow(*run, np.unique(trained.keys(n_items))) for run in shadows),
-        tuple(notes),
+        tuple(ids.shadow(*run, trained_keys) for run in shadows),
     )
 
 
-def sample(ids: Ints, most: int, rng: np.random.Generator) -> Ints:
+def sample(ids: Ints, size: int, rng: np.random.Generator) -> Ints:
     """All ids, or so many of them at random, sorted, where there are more."""
-    return ids if len(ids) <= most else np.sort(rng.choice(ids, most, replace=False))
+    return ids if len(ids) <= size else np.sort(rng.choice(ids, size, replace=False))
 
 
 class _Ids:
@@ -214,16 +207,15 @@ class _Ids:
         ratings = dense["rating"].to_numpy() if "rating" in dense.columns else None
         return Pairs(dense["u"].to_numpy(), dense["i"].to_numpy(), ratings)
 
-    def lists(self, rows: pl.DataFrame) -> tuple[Ints, int]:
-        """(n_users, K) items, and how many lists are of users that nobody knows."""
-        strangers = rows.join(self._users, on="user", how="anti")["user"].n_unique()
+    def lists(self, rows: pl.DataFrame) -> Ints:
+        """(n_users, K) items."""
         dense = self.to_dense(rows).sort("u", "rank")
         users, items = dense["u"].to_numpy(), dense["i"].to_numpy()
         counts = np.bincount(users, minlength=len(self._users))
-        places = np.arange(len(users)) - (np.cumsum(counts) - counts)[users]
+        ranks = np.arange(len(users)) - (np.cumsum(counts) - counts)[users]
         result = np.full((len(counts), max(int(counts.max(initial=0)), 1)), NOBODY, np.int64)
-        result[users, places] = items
-        return result, strangers
+        result[users, ranks] = items
+        return result
 
     def scores(self, rows: pl.DataFrame) -> Scores:
         dense = self.to_dense(rows)
@@ -235,4 +227,4 @@ class _Ids:
         keys = np.unique(self.pairs(train.rows).keys(len(self._items)))
         if np.array_equal(keys, audited):
             raise DataError(f"{train.taken.path}: is what the audited run was trained on, which is no shadow of itself")
-        return Shadow(keys, self.lists(lists.rows)[0])
+        return Shadow(keys, self.lists(lists.rows))

@@ -19,7 +19,7 @@ from tasks.evaluation.detection import FEWEST
 from tasks.external import signals
 from tasks.external.attacks import SEPARATES, Signal, Values, attack, both_ways, exchange, measure
 from tasks.external.findings import Answer, Attack, tested, undecided
-from tasks.external.inputs import NOBODY, Inputs, Ints, Pairs, Scores, Shadow, sample
+from tasks.external.inputs import NOBODY, Inputs, Ints, Pairs, Scores, Shadow, row, sample
 from tasks.external.signals import Weights
 
 MOST_USERS = 5_000
@@ -44,15 +44,16 @@ def users(inputs: Inputs, seed: int) -> Answer:
     rng = np.random.default_rng([seed, *b"users"])
     absent = np.diff(inputs.trained.indptr) == 0
     outside = absent & (np.diff(inputs.known.indptr) > 0) & ~inputs.planted
-    members, others = (
-        sample(np.flatnonzero(who & inputs.has_list), MOST_USERS, rng) for who in (inputs.is_member, outside)
+    members, outsiders = (
+        sample(np.flatnonzero(users & inputs.has_list), MOST_USERS, rng) for users in (inputs.is_member, outside)
     )
-    if min(len(members), len(others)) < FEWEST:
+    if min(len(members), len(outsiders)) < FEWEST:
         why = "give --public with users who were not trained on, and lists for them, made as those of trained users are"
-        return undecided("users", "users", f"{why} ({len(others)} such users now, at least {FEWEST} needed)")
-    if trap := served_otherwise(inputs, members, others):
+        return undecided("users", "users", f"{why} ({len(outsiders)} such users now, at least {FEWEST} needed)")
+    if trap := served_otherwise(inputs, members, outsiders):
         return undecided("users", "users", trap)
-    targets, is_member = np.concatenate([members, others]), np.arange(len(members) + len(others)) < len(members)
+    targets = np.concatenate([members, outsiders])
+    is_member = np.arange(len(targets)) < len(members)
     # of a member what was trained on: what was held back would be similar to the history by the member's own row
     histories = (inputs.trained + inputs.known.multiply(absent[:, None])).tocsr()
     similarity = signals.cosines(histories[np.flatnonzero(~inputs.planted)])
@@ -62,16 +63,15 @@ def users(inputs: Inputs, seed: int) -> Answer:
     }
     if np.ptp(_lengths(inputs.lists, targets)):
         of_lists["length of the list"] = lambda run: _lengths(run.lists, targets)
-    counts = np.log1p(inputs.popularity)
     lengths = np.diff(histories.indptr)[targets]
     controls = {
         "length of the history": lengths.astype(np.float64),
-        "popularity of the history": (histories @ counts)[targets] / np.maximum(lengths, 1),
+        "popularity of the history": (histories @ np.log1p(inputs.popularity))[targets] / np.maximum(lengths, 1),
         "coherence of the history": signals.coherence(similarity, histories, targets),
     }
     included = _in_shadows(inputs, targets, inputs.n_items)
     exchanged = exchange(inputs.lists, targets, lengths, rng)
-    notes = [f"{len(members):,} members, {len(others):,} non-members, {len(inputs.shadows)} shadow runs"]
+    notes = [f"{len(members):,} members, {len(outsiders):,} non-members, {len(inputs.shadows)} shadow runs"]
     values = attack(inputs, of_lists, included, np.ones_like(included), exchanged, notes)
     if inputs.scores is not None:
         values |= _of_scores(*_mean_scores(inputs.scores, histories, targets), notes)
@@ -107,8 +107,8 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> Interactions
 
     def similar(weights: Weights, run: Shadow, closest: int | None = None) -> Floats:
         # each run by draws of its own: of equal ones members and others would make different things
-        own = np.random.default_rng([seed, int(run.keys.sum()), *b"stand-ins"])
-        left_out = signals.stand_ins(inputs.known, run.keys, pairs, own)
+        run_rng = np.random.default_rng([seed, int(run.keys.sum()), *b"stand-ins"])
+        left_out = signals.stand_ins(inputs.known, run.keys, pairs, run_rng)
         return signals.list_similarity(weights, run.lists, pairs, left_out, closest)
 
     of_lists: dict[str, Signal] = {
@@ -116,8 +116,8 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> Interactions
         f"similarity to the {CLOSEST} closest listed items": lambda run: similar(similarity, run, CLOSEST),
     }
     if inputs.shadows:
-        learnt = signals.associations(inputs.known, inputs.shadows)
-        of_lists["association learnt from shadow runs"] = lambda run: similar(learnt, run)
+        associations = signals.associations(inputs.known, inputs.shadows)
+        of_lists["association learnt from shadow runs"] = lambda run: similar(associations, run)
     if rule:
         notes.append(
             "The serving rule: lists leave out trained items. That alone tells of an item in a list that it was "
@@ -181,25 +181,21 @@ def _difference(controls: Mapping[str, Floats], is_member: Bools, groups: Ints |
 def drawn_pairs(inputs: Inputs, rng: np.random.Generator) -> tuple[Pairs, Bools]:
     """Of every trained user with a list: pairs held back, and as many that were trained on; which are members."""
     public = inputs.public.matrix(inputs.n_users, inputs.n_items)
-    held_back = np.diff(public.indptr)
-    those = sample(np.flatnonzero(inputs.is_member & inputs.has_list & (held_back > 0)), MOST_USERS, rng)
-    owners, items, is_member = [], [], []
-    for user in those:
-        own = inputs.trained.indices[inputs.trained.indptr[user] : inputs.trained.indptr[user + 1]]
-        other = public.indices[public.indptr[user] : public.indptr[user + 1]]
-        n = min(len(own), len(other), PER_USER)
+    users = np.flatnonzero(inputs.is_member & inputs.has_list & (np.diff(public.indptr) > 0))
+    owners, items, is_member = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0, bool)]
+    for user in sample(users, MOST_USERS, rng):
+        trained, held_back = row(inputs.trained, user), row(public, user)
+        n = min(len(trained), len(held_back), PER_USER)
         owners.append(np.full(2 * n, user))
-        items.append(np.concatenate([rng.choice(own, n, replace=False), rng.choice(other, n, replace=False)]))
+        items += [rng.choice(trained, n, replace=False), rng.choice(held_back, n, replace=False)]
         is_member.append(np.repeat([True, False], n))
-    if not owners:
-        return Pairs(np.empty(0, np.int64), np.empty(0, np.int64)), np.empty(0, bool)
     return Pairs(np.concatenate(owners), np.concatenate(items).astype(np.int64)), np.concatenate(is_member)
 
 
-def served_otherwise(inputs: Inputs, members: Ints, others: Ints) -> str:
+def served_otherwise(inputs: Inputs, members: Ints, outsiders: Ints) -> str:
     """Why non-members' lists were not made as members' are, or nothing: then an attack would measure the serving."""
-    n = min(len(members), len(others), 200)
-    first, second = (len(np.unique(inputs.lists[who[:n]])) for who in (members, others))
+    n = min(len(members), len(outsiders), 200)
+    first, second = (len(np.unique(inputs.lists[users[:n]])) for users in (members, outsiders))
     if min(first, second) < ALIKE * max(first, second):
         return (
             f"{n} lists of non-members hold {second} different items and as many of members {first}: they were not "
@@ -207,7 +203,7 @@ def served_otherwise(inputs: Inputs, members: Ints, others: Ints) -> str:
         )
     shares = {
         "members": _own_over_chance(inputs, inputs.trained, members),
-        "non-members": _own_over_chance(inputs, inputs.known, others),
+        "non-members": _own_over_chance(inputs, inputs.known, outsiders),
     }
     for who, those in (("members", "non-members"), ("non-members", "members")):
         if shares[who] < LEFT_OUT <= shares[those]:
@@ -220,11 +216,11 @@ def _own_over_chance(inputs: Inputs, histories: csr_array, users: Ints) -> float
     swapped = inputs.lists.copy()
     swapped[users] = inputs.lists[np.roll(users, 1)]
     lengths = (inputs.lists[users] != NOBODY).sum(axis=1)
-    own, chance = (
+    hits, chance = (
         float(np.nansum(signals.own_share(lists, histories, users) * counts))
         for lists, counts in ((inputs.lists, lengths), (swapped, np.roll(lengths, 1)))
     )
-    return own / chance if chance >= FEWEST_BY_CHANCE else float("nan")
+    return hits / chance if chance >= FEWEST_BY_CHANCE else float("nan")
 
 
 def _lengths(lists: Ints, users: Ints) -> Floats:
@@ -235,7 +231,9 @@ def _lengths(lists: Ints, users: Ints) -> Floats:
 
 def _in_shadows(inputs: Inputs, values: Ints, divisor: int = 1) -> Bools:
     """(n_shadows, n) whether each was trained on: keys of pairs, or users where keys are divided by `n_items`."""
-    return np.array([np.isin(values, of.keys // divisor) for of in inputs.shadows], bool).reshape(-1, len(values))
+    return np.array([np.isin(values, shadow.keys // divisor) for shadow in inputs.shadows], bool).reshape(
+        -1, len(values)
+    )
 
 
 def _of_scores(values: Floats, of_others: Floats, notes: list[str]) -> Values:
@@ -249,15 +247,15 @@ def _of_scores(values: Floats, of_others: Floats, notes: list[str]) -> Values:
 
 def _mean_scores(released: Scores, histories: csr_array, targets: Ints) -> tuple[Floats, Floats]:
     """Mean released score of what is in each user's history, NaN where none is; and that of others' scores of it."""
-    n_items = histories.shape[1]
-    own = histories[targets]
-    rows = np.repeat(np.arange(len(targets)), np.diff(own.indptr))
-    keys = targets[rows] * n_items + own.indices.astype(np.int64)
+    n_items, chosen = histories.shape[1], histories[targets]
+    rows = np.repeat(np.arange(len(targets)), np.diff(chosen.indptr))
+    keys = targets[rows] * n_items + chosen.indices.astype(np.int64)
     values, of_others = released.lookup(keys), released.of_others(keys, n_items)
-    known = ~np.isnan(values)
+    usable = ~np.isnan(values)
+    scored_rows = rows[usable]
+    counts = np.bincount(scored_rows, minlength=len(targets))
     with np.errstate(invalid="ignore"):
         first, second = (
-            np.bincount(rows[known], of[known], len(targets)) / np.bincount(rows[known], minlength=len(targets))
-            for of in (values, of_others)
+            np.bincount(scored_rows, scores[usable], len(targets)) / counts for scores in (values, of_others)
         )
     return first, second

@@ -1,13 +1,14 @@
 """The tables that an audit is given, CSV or Parquet: which column is what, and their rows with text ids.
 
-Columns are recognised by usual names or named by options. What could be two things is refused. Errors are one line
-that names the file, the row and the column.
+Columns are recognised by usual names or named by options. What could be two things is refused. What is wrong is a
+DataError of one line that names the file, the row and the column: a file that is missing, empty or malformed, a column
+that is missing or ambiguous, an empty id, a number that is none or infinite, a row that may not be there twice.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -36,6 +37,9 @@ USUAL: Mapping[Role, str] = {
     "target": "target dst to followee friend friendid user2 userb",
 }
 """Role -> names of columns, in lower case without blanks, hyphens and underscores."""
+ROLES: tuple[Role, ...] = ("user", "item", "rating")
+"""Of a table of interactions."""
+IDS = ("user", "item", "source", "target")
 SEPARATORS = (",", "\t", ";")
 MOST_CLASSES = 30
 """Values of an attribute above which text is taken for a name or an address, and numbers are grouped."""
@@ -64,93 +68,86 @@ class Names:
                 raise ConfigurationError(f"no file has a column {column!r}; correct --{role}-column")
 
 
-def interactions(path: Path, role: str, names: Names) -> Given:
-    """Users' interactions: user, item and, where there is one, rating; of a pair that is repeated the last row.
+class Log:
+    """The files that were read, each reported on one line."""
 
-    Raises:
-        DataError: the file is missing, empty or malformed, a column is missing or ambiguous, an id is empty, or a
-            rating is no finite number.
-    """
-    given = _read(path, role, names, ("user", "item"), ("rating",))
-    rows = given.rows.unique(["user", "item"], keep="last", maintain_order=True)
-    if repeated := len(given.rows) - len(rows):
-        given.taken.notes.append(f"{repeated:,} repeated pairs, the last of each is used")
-    return Given(rows, given.taken)
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say, self.files = say, list[File]()
+
+    def __call__(self, table: Given) -> Given:
+        """Remember the table, and report what was taken for what."""
+        self.files.append(table.taken)
+        self._say(table.taken.line)
+        return table
+
+
+def interactions(path: Path, role: str, names: Names) -> Given:
+    """Users' interactions: user, item and, where there is one, rating; of a pair that is repeated the last row."""
+    table = _read(path, role, names, ("user", "item"), ("rating",))
+    rows = table.rows.unique(["user", "item"], keep="last", maintain_order=True)
+    if repeated := len(table.rows) - len(rows):
+        table.taken.notes.append(f"{repeated:,} repeated pairs, the last of each is used")
+    return Given(rows, table.taken)
 
 
 def lists(path: Path, role: str, names: Names) -> Given:
-    """Recommendations: user, item, rank (from 1, best first) and, where there is one, score.
+    """Recommendations: user, item, rank (from 1, best first) and, where there is one, score; no item twice in a list.
 
     The order of a user's list is that of `rank`, else of falling `score`, else of the rows.
-
-    Raises:
-        DataError: see `interactions`; or an item is twice in one list.
     """
-    given = _read(path, role, names, ("user", "item"), ("rank", "score"))
-    rows = given.rows
-    require_unique(path, rows, ["user", "item"], first_line(path))
-    if "rank" in rows.columns:
+    table = _read(path, role, names, ("user", "item"), ("rank", "score"), unique=("user", "item"))
+    if "rank" in table.rows.columns:
         key, note = pl.col("rank").rank("ordinal"), ""
-    elif "score" in rows.columns:
+    elif "score" in table.rows.columns:
         key, note = pl.col("score").rank("ordinal", descending=True), "no rank: lists are ordered by score"
     else:
         key, note = pl.int_range(1, pl.len() + 1), "no rank and no score: lists are in the order of their rows"
-    given.taken.notes.extend(filter(None, [note]))
-    return Given(rows.with_columns(rank=key.over("user").cast(pl.Int64)), given.taken)
+    table.taken.notes.extend(filter(None, [note]))
+    return Given(table.rows.with_columns(rank=key.over("user").cast(pl.Int64)), table.taken)
 
 
 def scores(path: Path, names: Names) -> Given:
-    """Scores of pairs: user, item, score; they need not be of all pairs.
+    """Scores of pairs: user, item, score; they need not be of all pairs, and of none twice."""
+    return _read(path, "scores", names, ("user", "item", "score"), unique=("user", "item"))
 
-    Raises:
-        DataError: see `lists`.
-    """
-    given = _read(path, "scores", names, ("user", "item", "score"), ())
-    require_unique(path, given.rows, ["user", "item"], first_line(path))
-    return given
+
+def pairs(path: Path, role: str, names: Names) -> Given:
+    """Pairs of users: source and target, as text; of a repeated pair the first row."""
+    table = _read(path, role, names, ("source", "target"))
+    return Given(table.rows.unique(maintain_order=True), table.taken)
 
 
 def attributes(path: Path, names: Names, wanted: tuple[str, ...]) -> Given:
-    """What users are: `user`, and a column of text classes (null: unknown) for every attribute.
+    """What users are: `user`, each once, and a column of text classes (null: unknown) for every attribute.
 
     Numbers of more than `MOST_CLASSES` values become quarters; text of more, or of one, is left out unless asked for.
 
     Args:
         wanted: the attributes that are audited; empty: every column that can be one.
-
-    Raises:
-        DataError: see `interactions`; a user is there twice, or no column is an attribute.
     """
-    header = columns_of(path)
-    user = role_column(path, "user", names)
+    header, user = columns_of(path), _column(path, "user", names)
     for name in wanted:
         if name not in header:
             raise ConfigurationError(f"{path}: no column {name!r} (has {_quote(header)}); correct --attributes")
     chosen = wanted or tuple(name for name in header if name != user)
-    columns = {str(user): Column("id")} | {name: Column("text", may_be_empty=True) for name in chosen}
-    rows = rows_of(path, columns)
-    require_unique(path, rows, [str(user)], first_line(path))
-    classes, notes = {"user": rows[str(user)]}, []
+    rows = rows_of(path, {user: Column("id")} | {name: Column("text", may_be_empty=True) for name in chosen})
+    require_unique(path, rows, [user], first_line(path))
+    classes, notes = {"user": rows[user]}, []
     for name in chosen:
         grouped, note = _classes(rows[name].cast(pl.String))
-        if grouped is None and wanted:
-            raise DataError(f"{path}: column {name!r}: {note}; it cannot be audited as an attribute")
-        if note:
-            notes.append(f"{name}: {note}")
         if grouped is not None:
             classes[name] = grouped
+        elif wanted:
+            raise DataError(f"{path}: column {name!r}: {note}; it cannot be audited as an attribute")
+        notes += [f"{name}: {note}"] if note else []
     if len(classes) == 1:
         raise DataError(f"{path}: no column is an attribute ({'; '.join(notes) or 'it has users alone'})")
-    recognised = {"user": str(user)} | {name: name for name in classes if name != "user"}
+    recognised = {"user": user} | {name: name for name in classes if name != "user"}
     return _given(pl.DataFrame(classes), "users", path, recognised, notes)
 
 
 def canaries(path: Path) -> Given:
-    """The file of `dprec audit canaries`: canary, witness, item and included (1: its coin put it in).
-
-    Raises:
-        DataError: see `interactions`; or `included` is neither 0 nor 1.
-    """
+    """The file of `dprec audit canaries`: canary, witness, item and included (1: its coin put it in)."""
     header = columns_of(path)
     columns = {name: Column("id") for name in ("canary", "witness", "item")} | {"included": Column("whole")}
     for name in columns:
@@ -162,73 +159,63 @@ def canaries(path: Path) -> Given:
     return _given(rows, "canaries", path, {name: name for name in columns})
 
 
-def pairs(path: Path, role: str, names: Names) -> Given:
-    """Pairs of users: source and target, as text; of a repeated pair the first row.
-
-    Raises:
-        DataError: see `interactions`.
-    """
-    given = _read(path, role, names, ("source", "target"), ())
-    return Given(given.rows.unique(maintain_order=True), given.taken)
-
-
 def vectors(path: Path, role: str, names: Names) -> Given:
-    """A vector for every user: `user`, and every other column as a number.
-
-    Raises:
-        DataError: see `interactions`; a user is there twice, or there is no other column.
-    """
-    user = str(role_column(path, "user", names))
+    """A vector for every user, each once: `user`, and every other column as a number."""
+    user = _column(path, "user", names)
     numbers = [name for name in columns_of(path) if name != user]
     if not numbers:
         raise DataError(f"{path}:1: no column of numbers beside {user!r}")
     rows = rows_of(path, {user: Column("id")} | {name: Column("number") for name in numbers})
     for name in numbers:
-        allow(path, rows, name, pl.col(name).is_finite(), "a finite number", first_line(path))
+        require_finite(path, rows, name)
     require_unique(path, rows, [user], first_line(path))
     return _given(rows.rename({user: "user"}), role, path, {"user": user}, [f"{len(numbers)} numbers"])
 
 
 class TextTable(NamedTuple):
-    """A CSV file of interactions as it is, to write it again with other rows; `place`: role -> place of its column."""
+    """A CSV file of interactions as it is, to write it again with other rows; `index`: role -> that of its column."""
 
     header: list[str]
     rows: list[list[str]]
     separator: str
-    place: Mapping[Role, int]
+    index: Mapping[Role, int]
 
 
 def text_table(path: Path, names: Names) -> TextTable:
-    """Read a CSV file of interactions as text, as strictly as `interactions` does.
-
-    Raises:
-        DataError: see `interactions`; or it is no CSV file.
-    """
+    """Read a CSV file of interactions as text, as strictly as `interactions` does."""
     if path.suffix == PARQUET:
         raise DataError(f"{path}: canaries are added to CSV; save the table as CSV")
-    interactions(path, "train", names)
     header, between = columns_of(path), separator(path)
-    roles: tuple[Role, ...] = ("user", "item", "rating")
-    columns = {role: role_column(path, role, names, required=role != "rating") for role in roles}
+    columns = interactions(path, "train", names).taken.columns
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = [row for row in list(csv.reader(file, delimiter=between))[1:] if row]
-    return TextTable(header, rows, between, {role: header.index(name) for role, name in columns.items() if name})
+    index = {role: header.index(name) for role in ROLES if (name := columns.get(role)) is not None}
+    return TextTable(header, rows, between, index)
 
 
-def _read(path: Path, what: str, names: Names, required: tuple[Role, ...], optional: tuple[Role, ...]) -> Given:
+def _read(
+    path: Path,
+    what: str,
+    names: Names,
+    required: Sequence[Role],
+    optional: Sequence[Role] = (),
+    unique: Sequence[Role] = (),
+) -> Given:
     recognised: dict[str, str] = {}
-    for role in required + optional:
+    for role in (*required, *optional):
         column = role_column(path, role, names, required=role in required)
         if column is not None:
             recognised[role] = column
     if len(set(recognised.values())) < len(recognised):
         raise DataError(f"{path}: one column is taken for two things ({_quote(list(recognised.values()))}); name them")
-    ids = ("user", "item", "source", "target")
-    rows = rows_of(path, {name: Column("id" if role in ids else "number") for role, name in recognised.items()})
-    for known_role, name in recognised.items():
-        if known_role not in ids:
-            allow(path, rows, name, pl.col(name).is_finite(), "a finite number", first_line(path))
+    columns = {name: Column("id" if role in IDS else "number") for role, name in recognised.items()}
+    rows = rows_of(path, columns)
+    for name, column in columns.items():
+        if column.kind == "number":
+            require_finite(path, rows, name)
     rows = rows.rename({name: role for role, name in recognised.items()})
+    if unique:
+        require_unique(path, rows, list(unique), first_line(path))
     return _given(rows, what, path, recognised)
 
 
@@ -237,10 +224,6 @@ def rows_of(path: Path, columns: Mapping[str, Column], at_least: int | None = No
 
     Args:
         at_least: so many first rows are enough; None: all rows.
-
-    Raises:
-        DataError: the file is missing, empty or malformed, a column is missing, is there twice or holds something else,
-            or a field is empty that may not be.
     """
     names = columns_of(path)
     for name in columns:
@@ -289,20 +272,12 @@ def _require_rows(path: Path) -> None:
 
 
 def require_finite(path: Path, rows: pl.DataFrame, name: str) -> None:
-    """Refuse a column of numbers, as text, in which one is none or infinite.
-
-    Raises:
-        DataError: names the first one's line.
-    """
+    """Refuse a column of numbers, or of numbers as text, in which one is none or infinite."""
     allow(path, rows, name, pl.col(name).cast(pl.Float64).is_finite(), "a finite number", first_line(path))
 
 
 def columns_of(path: Path) -> list[str]:
-    """The names of a table's columns.
-
-    Raises:
-        DataError: the file is missing or empty, or its first line or its schema cannot be read.
-    """
+    """The names of a table's columns."""
     if not path.is_file():
         raise DataError(f"{path}: no such file")
     if path.suffix.lower() == PARQUET:
@@ -349,18 +324,12 @@ def separator(path: Path) -> str:
 
 
 def role_column(path: Path, role: Role, names: Names, *, required: bool = True) -> str | None:
-    """The column of that role, or None.
-
-    Raises:
-        DataError: it is missing and required, or ambiguous.
-    """
+    """The column of that role, or None where it is not required."""
     header, named = columns_of(path), names.columns.get(role)
     if named is not None and named in header:
         return named
-    names_of_it = USUAL[role].split()
-    usual = [
-        name for name in dict.fromkeys(header) if "".join(c for c in name.lower() if c not in " _-") in names_of_it
-    ]
+    words = USUAL[role].split()
+    usual = [name for name in dict.fromkeys(header) if "".join(c for c in name.lower() if c not in " _-") in words]
     if len(usual) > 1:
         raise DataError(f"{path}:1: {' and '.join(map(repr, usual))} may both be the {role}; say --{role}-column NAME")
     if not usual and required:
@@ -369,6 +338,10 @@ def role_column(path: Path, role: Role, names: Names, *, required: bool = True) 
             f"{path}:1: {which} is recognised as the {role} (has {_quote(header)}); say --{role}-column NAME"
         )
     return usual[0] if usual else None
+
+
+def _column(path: Path, role: Role, names: Names) -> str:
+    return str(role_column(path, role, names))
 
 
 def _quote(names: list[str]) -> str:
@@ -394,6 +367,5 @@ def _classes(values: pl.Series) -> tuple[pl.Series | None, str]:
     group = pl.lit("above " + f"{cuts[-1]:g}")
     for cut in reversed(cuts):
         group = pl.when(pl.col("value") <= cut).then(pl.lit(f"to {cut:g}")).otherwise(group)
-    known = pl.when(pl.col("value").is_not_null()).then(group)
-    grouped = pl.DataFrame({"value": numbers}).select(known.alias("value"))["value"]
+    grouped = pl.DataFrame({"value": numbers}).select(value=pl.when(pl.col("value").is_not_null()).then(group))["value"]
     return grouped, f"numbers, grouped at {', '.join(f'{cut:g}' for cut in cuts)}"

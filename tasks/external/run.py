@@ -15,10 +15,10 @@ from tasks.attacks.shadow_attacks import Floats
 from tasks.errors import ConfigurationError, DataError
 from tasks.external import canaries as planted
 from tasks.external import exposure, membership, reading
-from tasks.external.findings import Answer, Audit, Exposure, File
+from tasks.external.findings import Answer, Audit, Exposure
 from tasks.external.inputs import Inputs, assemble
 from tasks.external.own_items import own_items
-from tasks.external.reading import Given, Names
+from tasks.external.reading import Given, Log, Names
 from tasks.external.reconstruction import held_back
 from tasks.external.signals import similarities
 from tasks.external.verdict import ALPHA, decide
@@ -56,7 +56,7 @@ class AuditRequest:
     names: Names = field(default_factory=Names)
 
 
-def check(asked: AuditRequest, *, has_canaries: bool, has_control: bool, has_lists: bool = True) -> None:
+def check(request: AuditRequest, *, has_canaries: bool, has_control: bool, has_lists: bool = True) -> None:
     """Refuse options that nothing could heed, before anything long begins.
 
     Args:
@@ -67,14 +67,14 @@ def check(asked: AuditRequest, *, has_canaries: bool, has_control: bool, has_lis
             file has (it would silently be another, of a usual name).
         DataError: a file whose columns are looked for cannot be read.
     """
-    planted.check(asked.delta, asked.claimed_epsilon, has_canaries, has_control)
-    if asked.attributes and asked.users is None:
+    planted.check(request.delta, request.claimed_epsilon, has_canaries, has_control)
+    if request.attributes and request.users is None:
         raise ConfigurationError("--attributes needs --users")
-    files = [asked.train, asked.recommendations, asked.public, asked.scores, asked.users]
-    asked.names.require([path for path in files if path is not None], () if has_lists else ("rank", "score"))
+    files = [request.train, request.recommendations, request.public, request.scores, request.users]
+    request.names.require([path for path in files if path is not None], () if has_lists else ("rank", "score"))
 
 
-def run(asked: AuditRequest, say: Callable[[str], None]) -> tuple[Audit, pl.DataFrame]:
+def run(request: AuditRequest, say: Callable[[str], None]) -> tuple[Audit, pl.DataFrame]:
     """What the audit found, and the most exposed users and items, for their owner.
 
     Args:
@@ -83,91 +83,85 @@ def run(asked: AuditRequest, say: Callable[[str], None]) -> tuple[Audit, pl.Data
     Raises:
         DataError: a file is not what it should be (names file, row and column).
     """
-    check(asked, has_canaries=asked.canaries is not None, has_control=bool(asked.control))
-    read: list[File] = []
-
-    def taken(given: Given) -> Given:
-        read.append(given.taken)
-        say(given.taken.line)
-        return given
-
-    train = taken(reading.interactions(asked.train, "train", asked.names))
-    lists = taken(reading.lists(asked.recommendations, "recommendations", asked.names))
-    public = taken(reading.interactions(asked.public, "public", asked.names)) if asked.public else None
-    scores = taken(reading.scores(asked.scores, asked.names)) if asked.scores else None
-    people = taken(reading.attributes(asked.users, asked.names, asked.attributes)) if asked.users else None
+    check(request, has_canaries=request.canaries is not None, has_control=bool(request.control))
+    read, names = Log(say), request.names
+    train = read(reading.interactions(request.train, "train", names))
+    lists = read(reading.lists(request.recommendations, "recommendations", names))
+    public = read(reading.interactions(request.public, "public", names)) if request.public else None
+    scores = read(reading.scores(request.scores, names)) if request.scores else None
+    people = read(reading.attributes(request.users, names, request.attributes)) if request.users else None
     if people is not None:
-        _require_known(people, train.rows["user"], asked.train)
-    coins = taken(reading.canaries(asked.canaries)) if asked.canaries else None
+        _require_known(people, train.rows["user"], request.train)
+    coins = read(reading.canaries(request.canaries)) if request.canaries else None
     runs = [planted.check_run(coins, train, lists)] if coins is not None else []
-    known = pl.concat([of.rows["user"] for of in (train, public) if of is not None]).unique()
+    users = pl.concat([table.rows["user"] for table in (train, public) if table is not None]).unique()
 
-    def others() -> Iterator[tuple[Given, Given]]:  # read in turn: all of them together would not fit
-        for other in _shadows(asked.shadows) if isinstance(asked.shadows, str) else asked.shadows or ():
-            trained_on = taken(reading.interactions(other.train, "shadow train", asked.names))
-            listed = taken(reading.lists(other.lists, "shadow lists", asked.names))
-            _require_known(listed, known, asked.train)
-            if other.canaries is not None:
-                runs.append(planted.check_run(reading.canaries(other.canaries), trained_on, listed))
+    def shadows() -> Iterator[tuple[Given, Given]]:  # read in turn: all of them together would not fit
+        for shadow in _shadows(request.shadows) if isinstance(request.shadows, str) else request.shadows or ():
+            trained_on = read(reading.interactions(shadow.train, "shadow train", names))
+            listed = read(reading.lists(shadow.lists, "shadow lists", names))
+            _require_known(listed, users, request.train)
+            if shadow.canaries is not None:
+                runs.append(planted.check_run(reading.canaries(shadow.canaries), trained_on, listed))
             yield trained_on, listed
 
-    inputs = assemble(train, lists, public, scores, runs[0].planted if runs else [], others())
-    answers, single = _answer(inputs, people, asked, say)
+    inputs = assemble(train, lists, public, scores, runs[0].planted if runs else [], shadows())
+    answers, single = _answer(inputs, people, request, say)
     proved = None
     if coins is not None:
         released = planted.scored(coins.rows, scores.rows) if scores is not None and len(runs) == 1 else None
-        control = _prove(asked.control, asked, released) if asked.control else None
-        proved = planted.audit(runs, asked.delta, asked.claimed_epsilon, control, released)
-    answers, verdict = decide(answers, proved, asked.allow_undecided)
+        control = _prove(request.control, request, released) if request.control else None
+        proved = planted.audit(runs, request.delta, request.claimed_epsilon, control, released)
+    answers, verdict = decide(answers, proved, request.allow_undecided)
     leaks = {answer.question: answer.decided_by for answer in answers if answer.state == "shown"}
-    shown: list[Exposure] = []  # where nothing is shown, who is most exposed is chance
-    exposed = pl.DataFrame()
+    exposures, exposed = list[Exposure](), pl.DataFrame()  # where nothing is shown, who is most exposed is chance
     if {"interactions", "own items"} & leaks.keys():
         values = single.values[leaks["interactions"]].scores if "interactions" in leaks else np.empty(0)
-        shown, exposed = exposure.exposure(inputs, single.pairs, single.is_member, values, asked.seed)
+        exposures, exposed = exposure.exposure(inputs, single.pairs, single.is_member, values, request.seed)
     audit = Audit(
-        alpha=ALPHA, seed=asked.seed, files=read, answers=answers, canaries=proved, exposure=shown, verdict=verdict
-    )
+        alpha=ALPHA, seed=request.seed, files=read.files, answers=answers, canaries=proved, exposure=exposures,
+        verdict=verdict,
+    )  # fmt: skip
     return audit, exposed
 
 
 def _answer(
-    inputs: Inputs, people: Given | None, asked: AuditRequest, say: Callable[[str], None]
+    inputs: Inputs, people: Given | None, request: AuditRequest, say: Callable[[str], None]
 ) -> tuple[list[Answer], membership.Interactions]:
     """The answers to all questions but that of canaries, and what attacks say of single interactions."""
     say("similarities of items")
     similarity = similarities(inputs)
     say("membership of interactions")
-    single = membership.interactions(inputs, similarity, asked.seed)
-    answers = [own_items(inputs, single.difference, asked.seed)]
+    single = membership.interactions(inputs, similarity, request.seed)
+    answers = [own_items(inputs, single.difference, request.seed)]
     say("membership of users")
-    answers += [membership.users(inputs, asked.seed), single.answer]
+    answers += [membership.users(inputs, request.seed), single.answer]
     if inputs.train.ratings is not None:
         say("held-back ratings")
-        answers.append(held_back(inputs, similarity, asked.seed))
+        answers.append(held_back(inputs, similarity, request.seed))
     if people is not None:
         from tasks.external.attributes import attributes  # torch and scikit-learn: seconds to import
 
-        answers = attributes(inputs, people.rows, asked.seed, asked.jobs, say) + answers
+        answers = attributes(inputs, people.rows, request.seed, request.jobs, say) + answers
     return answers, single
 
 
-def _prove(runs: Sequence[OtherRun], asked: AuditRequest, released: Floats | None) -> float:
+def _prove(runs: Sequence[OtherRun], request: AuditRequest, released: Floats | None) -> float:
     """What the canaries of other runs prove of ε, corrected as the audited one, which may have released scores."""
     checked = []
     for run in runs:
         assert run.canaries is not None
-        trained_on = reading.interactions(run.train, "control train", asked.names)
-        listed = reading.lists(run.lists, "control lists", asked.names)
+        trained_on = reading.interactions(run.train, "control train", request.names)
+        listed = reading.lists(run.lists, "control lists", request.names)
         checked.append(planted.check_run(reading.canaries(run.canaries), trained_on, listed))
     unknown = None if released is None else np.zeros(sum(len(run.included) for run in checked))
-    return planted.audit(checked, asked.delta, scores=unknown).epsilon
+    return planted.audit(checked, request.delta, scores=unknown).epsilon
 
 
-def _require_known(given: Given, users: pl.Series, path: Path) -> None:
+def _require_known(table: Given, users: pl.Series, path: Path) -> None:
     """Refuse a file all of whose users are strangers."""
-    if not given.rows["user"].is_in(users.implode()).any():
-        raise DataError(f"{given.taken.path}: holds no user of {path}; do the ids agree?")
+    if not table.rows["user"].is_in(users.implode()).any():
+        raise DataError(f"{table.taken.path}: holds no user of {path}; do the ids agree?")
 
 
 def _shadows(pattern: str) -> list[OtherRun]:

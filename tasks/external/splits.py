@@ -35,7 +35,7 @@ class Splits:
             DataError: see `tasks.external.reading.text_table` and `tasks.external.canaries.draw`.
         """
         self._table = text_table(train, names)
-        columns = [np.array([row[self._table.place[role]] for row in self._table.rows]) for role in ("user", "item")]
+        columns = [np.array([row[self._table.index[role]] for row in self._table.rows]) for role in ("user", "item")]
         self._users, self._owners = np.unique(columns[0], return_inverse=True)
         items, codes = np.unique(columns[1], return_inverse=True)
         self._pairs = np.unique(self._owners * len(items) + codes, return_inverse=True)[1]  # a pair may be repeated
@@ -64,7 +64,7 @@ class Splits:
             (HISTORIES, kept, new),
             (PUBLIC, kept != included, []),
         ):
-            rows = (self._table.rows[place] for place in np.flatnonzero(chosen))
+            rows = (self._table.rows[index] for index in np.flatnonzero(chosen))
             write_rows(folder / name, self._table, [*rows, *more])
         coins_of_users = zip(self._users.tolist(), ("01"[int(coin)] for coin in is_in), strict=True)
         write_secret(folder / USERS, ["user", "included"], coins_of_users)

@@ -34,18 +34,17 @@ def decide(answers: Sequence[Answer], canaries: Canaries | None, allow_undecided
             for attack in answer.attacks
         ]
         decided.append(_decide(answer.model_copy(update={"attacks": attacks})))
-    sentences = [answer.sentence for answer in decided]
-    states = [answer.state for answer in decided]
+    sentences, states = [answer.sentence for answer in decided], [answer.state for answer in decided]
     if canaries is not None:
         sentences.append(_sentence("canaries", c=canaries))
         states.append(canaries.state)
-    shown, answered = states.count("shown"), len(states) - states.count("cannot be decided")
-    first = _sentence("summary", shown=shown, answered=answered, questions=len(states))
+    leaks, answered = states.count("shown"), len(states) - states.count("cannot be decided")
+    first = _sentence("summary", shown=leaks, answered=answered, questions=len(states))
     return decided, Verdict(
-        exit_code=3 if shown else 4 if answered < len(states) and not allow_undecided else 0,
+        exit_code=3 if leaks else 4 if answered < len(states) and not allow_undecided else 0,
         questions=len(states),
         answered=answered,
-        shown=shown,
+        shown=leaks,
         sentences=[first, *sentences],
     )
 
@@ -67,5 +66,5 @@ def _decide(answer: Answer) -> Answer:
 def _sentence(about: str, **slots: object) -> str:
     """One sentence of the verdict, as plain text."""
     template = environment(TEMPLATES).get_template("sentences.txt.j2")
-    drawn = template.render(about=about, **{"best": None, "why": ""} | slots)
-    return " ".join(Markup(drawn).unescape().split())
+    text = template.render(about=about, **{"best": None, "why": ""} | slots)
+    return " ".join(Markup(text).unescape().split())

@@ -44,8 +44,8 @@ def main(name: str) -> None:
     confidence, size = corrected_confidence(len(planned)), {} if MOST is None else {"n_samples": MOST}
     records: list[dict[str, Any]] = []
     for job, covers in planned.items():
-        shown = record(job.audit, confidence, SEED, **(dict(job.arguments) | size))
-        records.append(shown | {"network": job.network, "covers": covers})
+        audited = record(job.audit, confidence, SEED, **(dict(job.arguments) | size))
+        records.append(audited | {"network": job.network, "covers": covers})
     with atomic_write(RUNS / name / "audit.json") as place:
         write_json(place, records)
     for audited in records:
@@ -101,7 +101,7 @@ def _features(planned: Plan, key: str, experiment: Experiment, params: Params) -
             _add(planned, "features/numbers", {"epsilon": each}, key, [setting])
         if widths:
             _add(planned, "features/categories", {"epsilon": each, "n_categories": max(widths)}, key, [setting])
-        _add(planned, "features", {"epsilon": epsilon, "of": features}, key, [setting])
+        _add(planned, "features", {"epsilon": epsilon, "features": features}, key, [setting])
 
 
 def _networks(planned: Plan, name: str, suite: Suite, params: Params) -> None:
@@ -129,9 +129,9 @@ def _networks(planned: Plan, name: str, suite: Suite, params: Params) -> None:
                 feature for feature in schema.features if not public or feature.bounds == "public"
             )
             if features and as_authors:
-                add(setting, "features/released", budgets.features_epsilon, network, of=features)
+                add(setting, "features/released", budgets.features_epsilon, network, features=features)
             elif features:
-                add(setting, "features", budgets.features_epsilon, network, of=features)
+                add(setting, "features", budgets.features_epsilon, network, features=features)
         if as_authors:
             add(setting, "edges/released", budgets.edges_epsilon, count_share=release.count_share)
             continue
@@ -152,8 +152,8 @@ def _add(
     """Plan an audit, for the settings of an experiment beside those that it is of already."""
     covers = planned.setdefault(Job(audit, network, tuple(sorted(arguments.items()))), {})
     if key:
-        of = covers.setdefault(key, [])
-        of += [setting for setting in settings if setting not in of]
+        covered = covers.setdefault(key, [])
+        covered += [setting for setting in settings if setting not in covered]
 
 
 if __name__ == "__main__":

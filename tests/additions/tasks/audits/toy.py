@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tasks.audits import Samples, on_cpu
+from tasks.audits import Samples
 from tasks.models.ranking.noisy_toy import NoisyToy, NoisyToyConfig
 from tasks.training_data import TrainingData
 
 
-@on_cpu
 def cells(seed: int, n_samples: int = 2_000, epsilon: float = 1.0) -> Samples:
     """The only cell, which tells best by being above 1/2."""
     model, rng = NoisyToy(NoisyToyConfig(epsilon=epsilon)), np.random.default_rng(seed)
