@@ -81,8 +81,8 @@ def majority_f1(labels: Labels, is_target: NDArray[np.bool_]) -> float:
 
 def majority_right(labels: Labels, is_target: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """(n_targets,) which targets of known class, in order of user, that guess is right for."""
-    known, truth = labels[~is_target & (labels != UNKNOWN)], labels[is_target & (labels != UNKNOWN)]
-    return truth == np.bincount(known).argmax()
+    labelled, truth = labels[~is_target & (labels != UNKNOWN)], labels[is_target & (labels != UNKNOWN)]
+    return truth == np.bincount(labelled).argmax()
 
 
 def attack(
@@ -113,14 +113,14 @@ def attack(
                 f"attribute {attribute!r} is known of {is_train.sum()} labelled users and {is_test.sum()} targets; at "
                 f"least {FEWEST_LABELLED} and 1 are needed"
             )
-        known, truth = classes[is_train], classes[is_test]
+        labelled, truth = classes[is_train], classes[is_test]
         majority = majority_f1(classes, is_target)
         for name in attackers:
             rng = np.random.default_rng([*seeds, *f"{attribute}/{name}".encode()])
-            if (known == known[0]).all():
-                guess = np.full(len(truth), known[0])  # one class is nothing to learn from
+            if (labelled == labelled[0]).all():
+                guess = np.full(len(truth), labelled[0])  # one class is nothing to learn from
             else:
-                guess = attacker(name)(features[is_train], known, features[is_test], rng)
+                guess = attacker(name)(features[is_train], labelled, features[is_test], rng)
             f1 = micro_f1(truth, guess)
             scores.append(Score(attribute, name, f1, f1 - majority, guess == truth))
     return scores
@@ -133,9 +133,11 @@ def shuffle_labels(labels: Mapping[str, Labels], seed: int) -> dict[str, Labels]
     """
     permuted = {}
     for attribute, classes in labels.items():
-        known = np.flatnonzero(classes != UNKNOWN)
+        labelled = np.flatnonzero(classes != UNKNOWN)
         permuted[attribute] = classes.copy()
-        permuted[attribute][known] = np.random.default_rng([seed, *attribute.encode()]).permutation(classes[known])
+        permuted[attribute][labelled] = np.random.default_rng([seed, *attribute.encode()]).permutation(
+            classes[labelled]
+        )
     return permuted
 
 
@@ -185,8 +187,8 @@ def knn(train: Profiles, labels: Labels, test: Profiles, _: np.random.Generator)
         counts = np.cumsum(np.eye(n_classes)[labels[neighbours]], axis=1)
         return counts[:, ks - 1].argmax(axis=2)
 
-    own = votes(index.kneighbors(return_distance=False))
-    best = int((own == labels[:, None]).mean(axis=0).argmax())
+    neighbour_votes = votes(index.kneighbors(return_distance=False))
+    best = int((neighbour_votes == labels[:, None]).mean(axis=0).argmax())
     return votes(index.kneighbors(normalize(test), return_distance=False))[:, best]
 
 
@@ -223,18 +225,18 @@ def _belief(kernel: NDArray[np.float32], truth: NDArray[np.float32]) -> NDArray[
         kernel: (n_train + n_test, n_train); truth: (n_train,) 1 for users of the class, else 0.
     """
     n = len(truth)
-    own, cross = kernel[:n], kernel[n:]
+    train, cross = kernel[:n], kernel[n:]
     latent = np.zeros(n, np.float32)
     for _ in range(NEWTON_STEPS):
         likely = expit(latent)
         curvature = likely * (1 - likely)
         root = np.sqrt(curvature)
-        factor = own * root * root[:, None]
+        factor = train * root * root[:, None]
         factor[np.diag_indices(n)] += 1
         factor = cholesky(factor, lower=True, overwrite_a=True, check_finite=False)
         b = curvature * latent + truth - likely
-        a = b - root * cho_solve((factor, True), root * (own @ b), check_finite=False)
-        step = own @ a - latent
+        a = b - root * cho_solve((factor, True), root * (train @ b), check_finite=False)
+        step = train @ a - latent
         latent += step
         if np.abs(step).max() < NEWTON_TOLERANCE:
             break
@@ -263,9 +265,9 @@ def _tuned(
         right = [
             [
                 (guess == labels[held_out]).mean()
-                for guess in guesses(choices, train[learnt], labels[learnt], train[held_out])
+                for guess in guesses(choices, train[train_rows], labels[train_rows], train[held_out])
             ]
-            for learnt, held_out in folds.split(train)
+            for train_rows, held_out in folds.split(train)
         ]
         best = choices[int(np.argmax(np.mean(right, axis=0)))]
         return next(iter(guesses([best], train, labels, test)))

@@ -93,11 +93,11 @@ def auc_interval(
     order = np.argsort(negatives)
     below, up_to = (np.searchsorted(negatives[order], positives, side) for side in ("left", "right"))
 
-    def auc(drawn: NDArray[np.int64]) -> NDArray[np.float64]:
+    def auc(counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """AUC of each of (n, n_users) numbers of times that a user was drawn: (n,)."""
-        smaller = np.zeros((len(drawn), n_users + 1), np.int64)  # negatives among the k smallest
-        np.cumsum(drawn[:, order], axis=1, out=smaller[:, 1:])
-        return (drawn * (smaller[:, below] + smaller[:, up_to])).sum(axis=1) / (2 * n_users**2)
+        smaller = np.zeros((len(counts), n_users + 1), np.int64)  # negatives among the k smallest
+        np.cumsum(counts[:, order], axis=1, out=smaller[:, 1:])
+        return (counts * (smaller[:, below] + smaller[:, up_to])).sum(axis=1) / (2 * n_users**2)
 
     size = max(1, BLOCK // n_users)
     blocks = [min(size, resamples - start) for start in range(0, resamples, size)]

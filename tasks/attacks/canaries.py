@@ -150,7 +150,7 @@ def insert(data: TrainingData, canaries: Canaries, rng: np.random.Generator) -> 
         if data.ratings is None
         else np.append(data.ratings, np.full(int(present.sum()), canaries.value, np.float32)),
         features=None if data.features is None else np.concatenate([data.features, data.features[copied]]),
-        attributes={name: np.concatenate([known, np.full(m, -1)]) for name, known in data.attributes.items()},
+        attributes={name: np.concatenate([values, np.full(m, -1)]) for name, values in data.attributes.items()},
     )
 
 
@@ -192,7 +192,7 @@ class Watcher:
     def __call__(self, released: Sequence[Tensor], probability: float) -> None:
         """Take in one step; see `AuditableSteps.watch`."""
         weights = (probability * self._expected).to(released[0].device)
-        known = self._model.clipped_gradients(self._known, self._users).weighted_sum(weights)
-        left = [total - share for total, share in zip(released, known, strict=True)]
-        own = self._model.clipped_gradients(self._canaries, self._users[-len(self._canaries) :])
-        self.scores += own.inner(left).double().cpu().numpy()
+        expected = self._model.clipped_gradients(self._known, self._users).weighted_sum(weights)
+        left = [total - share for total, share in zip(released, expected, strict=True)]
+        gradients = self._model.clipped_gradients(self._canaries, self._users[-len(self._canaries) :])
+        self.scores += gradients.inner(left).double().cpu().numpy()

@@ -122,17 +122,17 @@ def _attack_lists(
     rng: np.random.Generator,
 ) -> Iterator[dict[str, Any]]:
     """The attack on the list at the end, and on those at the time of every event."""
-    last, every = [], []
+    last, at_every = [], []
     for number, (target, changed) in enumerate(pairs):
         missing = {"removed": target.position, "last": len(target.items) - 1}.get(world)
-        shown = [
+        lists_seen = [
             lists(target.user, items, (2 * number + which) * how.trials)[:, edges.listed_events(len(target.items), at)]
             for which, (items, at) in enumerate(((target.items, None), (changed, missing)))
         ]
-        last.append(edges.list_advantage(shown[0][:, -1], shown[1][:, -1], n_items, rng))
-        every.append(edges.list_advantage(shown[0], shown[1], n_items, rng))
+        last.append(edges.list_advantage(lists_seen[0][:, -1], lists_seen[1][:, -1], n_items, rng))
+        at_every.append(edges.list_advantage(lists_seen[0], lists_seen[1], n_items, rng))
     yield _record("recommendations", world, last, how)
-    yield _record("every list", world, every, how)
+    yield _record("every list", world, at_every, how)
 
 
 def _other_worlds(world: str, targets: list[Target]) -> list[tuple[Target, NDArray[np.int32]]]:

@@ -180,11 +180,11 @@ def aggregate_advantage(
     _check_trials(trials)
     if not signal or math.isinf(signal):
         return Advantage(optimal, optimal, optimal, optimal)
-    seen = rng.standard_normal((2, trials))
-    seen[1] += signal
+    values = rng.standard_normal((2, trials))
+    values[1] += signal
     half = trials // 2
-    threshold = _threshold(seen[0, :half], seen[1, :half])
-    return _measure(seen[0, half:] > threshold, seen[1, half:] > threshold)._replace(optimal=optimal)
+    threshold = _threshold(values[0, :half], values[1, :half])
+    return _measure(values[0, half:] > threshold, values[1, half:] > threshold)._replace(optimal=optimal)
 
 
 def list_advantage(
@@ -279,8 +279,8 @@ def mean_advantage(targets: Sequence[Advantage], *, seed: int = 0) -> Advantage:
     values = [target.value for target in targets]
     low, high = bootstrap_interval(values, seed=seed)
     optimal = [target.optimal for target in targets if target.optimal is not None]
-    known = float(np.mean(optimal)) if len(optimal) == len(targets) else None
-    return Advantage(float(np.mean(values)), low, high, known)
+    best = float(np.mean(optimal)) if len(optimal) == len(targets) else None
+    return Advantage(float(np.mean(values)), low, high, best)
 
 
 def _play(
@@ -300,8 +300,8 @@ def _cross_validated(learn: Learner, world0: NDArray[Any], world1: NDArray[Any])
     half = len(world0) // 2
     parts = (slice(None, half), slice(half, None))
     flagged: list[list[NDArray[np.bool_]]] = [[], []]
-    for own, other in (parts, parts[::-1]):
-        score = learn(world0[own], world1[own])
+    for train, other in (parts, parts[::-1]):
+        score = learn(world0[train], world1[train])
         for world, verdicts in zip((world0, world1), flagged, strict=True):
             verdicts.append(score(world[other]) > 0)
     false, true = (np.concatenate(verdicts).mean() for verdicts in flagged)

@@ -76,15 +76,15 @@ def from_information(
     if not inflations or not min(inflations) > 0:
         raise ValueError(f"inflations must be positive, not {inflations}")
     means, doubts = guess[0], np.maximum(guess[1], SMALLEST)
-    turned, at = [], 0
+    users, at = [], 0
     for matrix in measured.matrices:
         part = slice(at, at + len(matrix))
         missed = (means - measured.guess)[part]
-        turned.append(Turned.of(measured.gradient[part], matrix, missed, doubts[part]))
+        users.append(Turned.of(measured.gradient[part], matrix, missed, doubts[part]))
         at = part.stop
-    off, values = (np.concatenate([getattr(user, name) for user in turned]) for name in ("off", "values"))
+    off, values = (np.concatenate([getattr(user, name) for user in users]) for name in ("off", "values"))
     best = max(inflations, key=lambda inflation: log_likelihood(off, values, inflation))
-    moved = np.concatenate([user.back @ (user.off / (user.values + best)) for user in turned])
+    moved = np.concatenate([user.back @ (user.off / (user.values + best)) for user in users])
     return published.clip(means + moved)
 
 

@@ -150,11 +150,11 @@ def _fit_normal(shadows: NDArray[np.floating], chosen: NDArray[np.bool_]) -> tup
     used = chosen & ~np.isnan(shadows)
     mean, count = _mean(shadows, used), used.sum(axis=0)
     squares = (np.where(used, shadows - mean, 0.0) ** 2).sum(axis=0)
-    known = count > 0
-    if known.any() and count[known].min() >= FEWEST_FOR_OWN_VARIANCE:
+    present = count > 0
+    if present.any() and count[present].min() >= FEWEST_FOR_OWN_VARIANCE:
         variance = squares / np.maximum(count - 1, 1)
     else:  # each target's mean has cost a degree of freedom
-        variance = np.full(len(count), squares.sum() / max(int(count.sum() - known.sum()), 1))
+        variance = np.full(len(count), squares.sum() / max(int(count.sum() - present.sum()), 1))
     return mean, np.maximum(np.sqrt(variance), LEAST)
 
 

@@ -171,8 +171,10 @@ def left_out(published: Published, vectors: Floats, profiles: Profiles) -> Float
     leverage = np.empty(len(predicted))
     for start in range(0, len(predicted), BLOCK):
         rows = slice(start, start + BLOCK)
-        seen = vectors[published.items[rows]]
-        leverage[rows] = np.einsum("ni,nij,nj->n", seen, inverse[published.users[rows]], seen, optimize=True)
+        item_vectors = vectors[published.items[rows]]
+        leverage[rows] = np.einsum(
+            "ni,nij,nj->n", item_vectors, inverse[published.users[rows]], item_vectors, optimize=True
+        )
     off = (published.ratings - predicted) / np.maximum(1 - leverage, 1e-9)
     return published.clip(published.ratings - off)
 
@@ -251,8 +253,8 @@ def from_submissions(
             pull = (normal @ (profiles.vectors - vectors)[..., None])[..., 0]
             for start in range(0, len(user_vectors), BLOCK):
                 rows = slice(start, start + BLOCK)
-                given = (expected - ratings)[rows], messages[rows], precisions[rows]
-                gradient, matrix = gauss_newton(user_vectors[rows], items[rows], *given, tuned.variance)
+                sent = (expected - ratings)[rows], messages[rows], precisions[rows]
+                gradient, matrix = gauss_newton(user_vectors[rows], items[rows], *sent, tuned.variance)
                 pull += of_user[:, rows] @ gradient
                 normal += (of_user[:, rows] @ matrix.reshape(len(matrix), -1)).reshape(normal.shape)
             vectors = vectors + np.linalg.solve(normal, pull[..., None])[..., 0]
@@ -302,7 +304,7 @@ def from_friends(
     profiles, published, vectors = tuned.profiles, tuned.published, tuned.vectors
     of_user = _user_matrix(senders, published.n_users)
     with_friends = np.isin(published.users, senders)
-    best, least = profiles.vectors, np.inf
+    best, lowest = profiles.vectors, np.inf
     for off in offs:
         precisions = 1 / (variances + off)
         received_precision = of_user @ precisions
@@ -312,8 +314,8 @@ def from_friends(
             profiles.vectors + np.linalg.solve(normal, pull[..., None])[..., 0], normal * tuned.residual
         )
         missed = (left_out(published, vectors, candidate) - published.ratings)[with_friends]
-        if len(missed) and (error := _mean_square(missed)) < least:
-            best, least = candidate.vectors, error
+        if len(missed) and (error := _mean_square(missed)) < lowest:
+            best, lowest = candidate.vectors, error
     return tuned.guess(best), int(np.isin(tuned.targets.users, senders).sum())
 
 

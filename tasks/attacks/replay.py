@@ -41,18 +41,18 @@ def from_first(
     """
     if deviation < 0 or rounds < 1:
         raise ValueError(f"the deviation must be at least 0, not {deviation:g}, and rounds at least 1, not {rounds}")
-    precisions, known = 1 / (variances + SMALLEST), 1 / (deviation**2 + SMALLEST)
+    precisions, start_precision = 1 / (variances + SMALLEST), 1 / (deviation**2 + SMALLEST)
     guess, start = tuned.guess(tuned.profiles.vectors), items.shape[1] ** -0.5
     errors, along = np.zeros(len(items)), messages.sum(axis=1)  # the start tells the sign of e, whatever u is
     for _ in range(rounds):
-        held = known + 4 * errors[:, None] ** 2 * precisions
-        vectors = (known * start + 2 * errors[:, None] * messages * precisions) / held
+        total_precision = start_precision + 4 * errors[:, None] ** 2 * precisions
+        vectors = (start_precision * start + 2 * errors[:, None] * messages * precisions) / total_precision
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         expected = (vectors * items).sum(axis=1)
         precision = 4 * (vectors**2 * precisions).sum(axis=1)
         # How far uᵀv may be off: u has no leeway but across itself
         across = items - expected[:, None] * vectors
-        doubt = (across**2 / held).sum(axis=1)
+        doubt = (across**2 / total_precision).sum(axis=1)
         weighted = precision * expected - 2 * (vectors * messages * precisions).sum(axis=1)
         share = 1 / (1 + precision * doubt)
         ratings, variance = weigh(guess, tuned.variance, precision * share, weighted * share)

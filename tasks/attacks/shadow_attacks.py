@@ -53,8 +53,8 @@ class ShadowAttack:
         """
         kinds = []
         for run, included in enumerate(self.included):
-            others = np.arange(len(self.included)) != run
-            scores = self.method(self.shadows[run], self.shadows[others], self.included[others])
+            helpers = np.arange(len(self.included)) != run
+            scores = self.method(self.shadows[run], self.shadows[helpers], self.included[helpers])
             usable = counted[run] & ~np.isnan(scores)
             kinds.append((scores[usable & included], scores[usable & ~included]))
         kinds = [both for both in kinds if all(map(len, both))]

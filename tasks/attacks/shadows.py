@@ -190,8 +190,8 @@ def exceeds(scores: Floats, included: Bools, epsilon: float, delta: float, alarm
     Args:
         scores: (n,) without missing ones.
     """
-    members, others = scores[included], scores[~included]
-    setting, tested = np.sort(others[::2])[::-1], others[1::2]
+    members, outsiders = scores[included], scores[~included]
+    setting, tested = np.sort(outsiders[::2])[::-1], outsiders[1::2]
     if not len(members) or not len(tested):
         return False
     threshold = setting[min(int(len(setting) * RATES[0]), len(setting) - 1)]
@@ -248,12 +248,12 @@ def records(
         is_member = bits[0]
         groups = targets.owners[targets.is_kind(kind)] if kind == "interaction" else None
         tries = {}
-        for seen in SEEN:
-            values = of_kind(targets, kind, signals[seen])
+        for signal in SEEN:
+            values = of_kind(targets, kind, signals[signal])
             for name, attack in shadow_attacks(values[0], values[1:], bits[1:]).items():
-                tries[seen, NAMES[name]] = attack.scores(values[0])
-        for (seen, name), scores in tries.items():
-            about = {"target": kind, "seen": seen, "attack": name, "shadows": len(included) - 1}
+                tries[signal, NAMES[name]] = attack.scores(values[0])
+        for (signal, name), scores in tries.items():
+            about = {"target": kind, "seen": signal, "attack": name, "shadows": len(included) - 1}
             bound = refute(scores, is_member, bounds.get(kind), alarm, seed)
             results.append(about | measure(scores, is_member, groups, seed) | bound)
         best = tries[max(tries, key=lambda key: (key[1] == "LiRA", key[0] == "scores"))]

@@ -113,8 +113,8 @@ def reidentify_tested(
     Anybody may be named but the source users of other anchors: whoever was given these, or learnt from vectors that
     were trained on them, knows them already, and they would count as wrong names.
     """
-    others = np.setdiff1d(anchors.true[:, 0], anchors.test[:, 0])
-    candidates = np.setdiff1d(np.arange(n_sources), others)
+    trained = np.setdiff1d(anchors.true[:, 0], anchors.test[:, 0])
+    candidates = np.setdiff1d(np.arange(n_sources), trained)
     renumbered = np.stack([np.searchsorted(candidates, anchors.test[:, 0]), anchors.test[:, 1]], axis=1)
     return reidentify(
         lambda users: score(candidates[users]), renumbered, len(candidates), seed=seed, ks=ks, wanted=wanted
@@ -165,8 +165,8 @@ def nearest_accounts(
     Raises:
         DataError: a score is not a number.
     """
-    own = np.full(n_sources, -1)
-    own[anchors[:, 0]] = anchors[:, 1]
+    accounts = np.full(n_sources, -1)
+    accounts[anchors[:, 0]] = anchors[:, 1]
     right = np.zeros(n_sources, bool)
     nearest, margin = np.zeros(n_sources), np.zeros(n_sources)
     for start in range(0, n_sources, BATCH):
@@ -176,7 +176,7 @@ def nearest_accounts(
             raise DataError(f"scores of source users {users[0]} to {users[-1]} are not all numbers; the map diverged")
         order = rng.permutation(scores.shape[1])  # argmax takes the first of equals: in a random order, a random one
         best = order[scores[:, order].argmax(axis=1)]
-        right[users] = best == own[users]
+        right[users] = best == accounts[users]
         top = scores[np.arange(len(users)), best]
         nearest[users] = top
         if scores.shape[1] > 1:

@@ -90,11 +90,11 @@ def steal(
             without a vector.
     """
     check_vectors(vectors, "vectors")
-    drawn = draw(links, len(vectors), pairs, known_share, np.random.default_rng([seed, *b"pairs"]))
+    tested = draw(links, len(vectors), pairs, known_share, np.random.default_rng([seed, *b"pairs"]))
     ties = np.random.default_rng([seed, *b"ties"])
     return [
         Theft(attacker, auc(similarity), tpr(similarity, ties))
-        for attacker, similarity in similarities(vectors, drawn).items()
+        for attacker, similarity in similarities(vectors, tested).items()
     ]
 
 
@@ -173,8 +173,8 @@ def tpr(similarity: Similarity, rng: np.random.Generator, fpr: float = FALSE_POS
     n_links, n_others = len(similarity.links), len(similarity.others)
     is_link = np.arange(len(values)) < n_links
     rates = []
-    for of, n in ((~is_link, n_others), (is_link, n_links)):
-        above = np.bincount(at[of], minlength=len(levels))[::-1].cumsum()
+    for chosen, n in ((~is_link, n_others), (is_link, n_links)):
+        above = np.bincount(at[chosen], minlength=len(levels))[::-1].cumsum()
         rates.append(np.concatenate([[0.0], above / n]))
     below = int(np.searchsorted(rates[0], fpr, side="right")) - 1
     value = float(rates[1][below])
@@ -185,9 +185,9 @@ def tpr(similarity: Similarity, rng: np.random.Generator, fpr: float = FALSE_POS
     ranks = np.empty(len(values), np.int64)
     ranks[np.lexsort((rng.random(len(values)), values))] = np.arange(len(values))
     of_links, of_others = ranks[is_link], np.sort(ranks[~is_link])[::-1]
-    fewest, most = (int(stats.binom.ppf(q, n_others, fpr)) for q in (0.0125, 0.9875))
+    fewest, largest = (int(stats.binom.ppf(q, n_others, fpr)) for q in (0.0125, 0.9875))
     strict = int((of_links > of_others[fewest - 1]).sum()) if fewest else 0
-    lenient = int((of_links > of_others[most]).sum()) if most < n_others else n_links
+    lenient = int((of_links > of_others[largest]).sum()) if largest < n_others else n_links
     low, _ = clopper_pearson(strict, n_links, level=0.975)
     _, high = clopper_pearson(lenient, n_links, level=0.975)
     return Estimate(value, min(low, value), max(high, value))
@@ -198,10 +198,10 @@ def _placements(similarity: Similarity) -> tuple[NDArray[np.float64], NDArray[np
     return _empirical_cdf(similarity.links, similarity.others), 1 - _empirical_cdf(similarity.others, similarity.links)
 
 
-def _empirical_cdf(values: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
-    in_order = np.sort(others)
+def _empirical_cdf(values: NDArray[np.float64], reference: NDArray[np.float64]) -> NDArray[np.float64]:
+    in_order = np.sort(reference)
     first, last = (np.searchsorted(in_order, values, side=side) for side in ("left", "right"))
-    return (first + last) / (2 * len(others))
+    return (first + last) / (2 * len(reference))
 
 
 def _error(of_links: NDArray[np.float64], of_others: NDArray[np.float64]) -> float:
