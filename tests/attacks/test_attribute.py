@@ -106,15 +106,6 @@ def test_profiles_count_rated_and_recommended_items() -> None:
     assert alone.dtype == np.float32
 
 
-def test_the_split_is_fixed_by_its_seed_and_has_the_stated_size() -> None:
-    first = split_users(943, 0.2, 2021)
-    assert first.sum() == 189
-    np.testing.assert_array_equal(first, split_users(943, 0.2, 2021))
-    assert (first != split_users(943, 0.2, 2022)).any()
-    with pytest.raises(DataError, match=r"attack\.target_share"):
-        split_users(12, 0.3, 0)
-
-
 def test_targets_resemble_all_users_where_labels_are_given_and_each_user_may_be_one() -> None:
     rng = np.random.default_rng(0)
     labels = {"c": rng.choice(2, 943), "b": rng.choice(3, 943), "a": rng.choice(21, 943, p=np.arange(1, 22) / 231)}

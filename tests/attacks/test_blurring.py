@@ -54,17 +54,6 @@ def test_targets_teach_the_attacker_nothing() -> None:
     assert detect(original, blurred, IS_TARGET, 0).auc == 0.5
 
 
-def test_same_seed_same_answer() -> None:
-    original = true_profiles()
-    blurred = np.maximum(original, true_profiles(1))
-    assert detect(original, blurred, IS_TARGET, 4) == detect(original, blurred, IS_TARGET, 4)
-
-
-def test_profiles_that_do_not_belong_together_are_refused() -> None:
-    with pytest.raises(DataError, match=r"\(300, 50\) true, \(299, 50\) blurred and 300 users"):
-        detect(true_profiles(), true_profiles()[1:], IS_TARGET, 0)
-
-
 @pytest.mark.parametrize(("targets", "message"), [(291, "9 labelled users and 291 targets"), (0, "300 .* and 0")])
 def test_too_few_users_are_refused(targets: int, message: str) -> None:
     with pytest.raises(DataError, match=message):

@@ -81,23 +81,6 @@ def test_the_fit_equals_least_squares_user_by_user() -> None:
     assert actual[LONELY] == pytest.approx(centre, rel=1e-9)
 
 
-def test_a_tiny_ridge_is_equation_10() -> None:
-    """Users with enough ratings get what plain least squares gives them, the others fit their ratings exactly."""
-    its = world()
-    known = its.published
-    keep = (known.users != 7) | (np.cumsum(known.users == 7) <= 2)  # two ratings for three dimensions
-    known = replace(known, users=known.users[keep], items=known.items[keep], ratings=known.ratings[keep])
-    actual = reconstruction.fit(known, its.items, 1e-7).vectors
-    for user in range(N_USERS):
-        mine = known.users == user
-        if mine.sum() >= SIZE:
-            plain = np.linalg.lstsq(its.items[known.items[mine]], known.ratings[mine])[0]
-            assert actual[user] == pytest.approx(plain, abs=1e-4)
-    few = known.users == 7
-    assert few.sum() == 2
-    assert its.items[known.items[few]] @ actual[7] == pytest.approx(known.ratings[few], abs=1e-4)
-
-
 def test_leaving_out_by_the_hat_matrix_equals_fitting_again(monkeypatch: pytest.MonkeyPatch) -> None:
     its, ridge = world(), 2.0
     known = its.published

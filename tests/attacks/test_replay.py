@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -126,12 +124,3 @@ def test_less_noise_helps_and_much_is_not_believed() -> None:
         assert errors[1] < errors[0] + 0.01
     mean, std = np.mean(gains, axis=0), np.std(gains, axis=0, ddof=1)
     assert (mean > 4 * std / np.sqrt(20)).all()
-
-
-def test_no_round_and_a_negative_spread_are_refused() -> None:
-    its = world()
-    given = replace(its.informed()), its.items[its.targets.items], its.exact, np.ones_like(its.exact)
-    with pytest.raises(ValueError, match="at least 0, not -1"):
-        replay.from_first(*given, -1.0)
-    with pytest.raises(ValueError, match="at least 1, not 0"):
-        replay.from_first(*given, DEVIATION, rounds=0)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.stats import norm
 
 from tasks.attacks import shadows
@@ -134,11 +133,6 @@ def test_a_mechanism_that_is_as_private_as_it_says_exceeds_nothing() -> None:
         alarms += shadows.exceeds(says + 0.5 * rng.random(400), coins, epsilon, 0.0, 0.05)
     assert alarms <= 27  # 5 % of 300, and three deviations
     assert shadows.exceeds(coins.astype(float), coins, 2.0, 0.01, 1e-4)
-
-
-def test_missing_scores_are_in_the_middle_of_guesses() -> None:
-    scores: NDArray[np.float64] = np.array([3.0, np.nan, 1.0])
-    assert shadows.ranked(scores, np.random.default_rng(0)).tolist() == [2, 1, 0]
 
 
 def test_guesses_that_are_all_right_refute_and_random_ones_do_not() -> None:

@@ -286,12 +286,6 @@ def test_options_before_a_subcommand_are_refused(
     assert here(tmp_path, *own, "--user-column", "user").returncode == 0
 
 
-def test_a_value_out_of_its_range_ends_as_an_unknown_option_does(
-    tmp_path: Path, here: Callable[..., subprocess.CompletedProcess[str]]
-) -> None:
-    assert here(tmp_path, "--jobs", "0").returncode == here(tmp_path, "--nothing").returncode == 2
-
-
 def test_ids_are_in_the_owners_file_alone_and_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
     asked = worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0)))
     audit, exposed = run(asked, quiet)

@@ -15,7 +15,6 @@ from tasks.external.command import Repeated, repeat
 from tasks.external.reading import Names
 from tasks.external.run import AuditRequest, OtherRun, run
 from tasks.privacy.audits.one_run import lower_bound
-from tests.external.test_audit import dprec
 from tests.external.worlds import K, quiet
 
 HEADER = "userId,movieId,rating,timestamp"
@@ -126,14 +125,6 @@ def test_coins_differ_from_time_to_time(tmp_path: Path) -> None:
         plant(table, 40, 3, 1, tmp_path, Names(), None)
         texts.append((tmp_path / "canaries.csv").read_text())
     assert texts[0] != texts[1]
-
-
-def test_the_command_plants_canaries_and_says_what_to_do_with_them(tmp_path: Path) -> None:
-    ratings(tmp_path)
-    made = dprec(tmp_path, "canaries", "--train", "ratings.csv", "--count", "80", "--out", "c")
-    assert made.returncode == 0
-    assert "1. canaries.csv holds the coins." in made.stdout
-    assert (tmp_path / "c" / "train-with-canaries.csv").is_file()
 
 
 @pytest.mark.parametrize("order", ["drawn", "in first", "out first"])

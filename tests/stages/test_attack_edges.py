@@ -22,7 +22,7 @@ from tasks.models.sessions.dipsgnn import DIPSGNN
 from tasks.privacy.mechanisms import aggregation
 from tasks.stages import attack_edges, train
 from tasks.stages.attack_edges import InteractionAttack, Trained, recommended_lists, released_model
-from tasks.stages.common import QUALITY, RUNS, read_json
+from tasks.stages.common import RUNS, read_json
 from tasks.stages.inputs import read_inputs
 from tests.stages import tiny, tiny_embeddings, tiny_next
 
@@ -107,12 +107,6 @@ def test_the_last_visit_shows_in_the_lists_at_every_budget_and_in_no_control() -
     assert {row["advantage"] for row in rows(system="popular lists")} == {0.0}
     # a mean over six targets of eight measured trials in either world has a standard deviation of 0.15
     assert all(abs(row["advantage"]) < 0.6 for row in rows(system="random lists"))
-
-
-def test_a_world_without_an_event_shows_the_list_of_the_event_before() -> None:
-    assert edges.listed_events(5, None).tolist() == [0, 1, 2, 3, 4]
-    assert edges.listed_events(5, 2).tolist() == [0, 1, 1, 2, 3]
-    assert edges.listed_events(5, 4).tolist() == [0, 1, 2, 3, 3]
 
 
 def test_theory_is_that_of_the_matrices_with_the_models_noise(inside: Params) -> None:
@@ -206,13 +200,6 @@ def test_each_inference_has_noise_of_its_own(system: str, inside: Params, monkey
     assert len(drawn) == len(np.unique(drawn)) == 2 * attack.options.targets * trials
 
 
-@pytest.mark.usefixtures("inside")
-def test_the_same_models_give_the_same_bytes() -> None:
-    before = (OUT / "edges.parquet").read_bytes()
-    attack_edges.main("tiny")
-    assert (OUT / "edges.parquet").read_bytes() == before
-
-
 def test_targets_are_interior_events_of_tested_users_who_trained(inside: Params) -> None:
     control = inside.experiments["tiny-nonp"]
     attack = attack_of(inside, targets=1000)
@@ -252,31 +239,6 @@ def test_a_user_who_never_trained_is_no_target(inside: Params, monkeypatch: pyte
     )
     with pytest.raises(DataError, match="no tested sequence of 4 events or more, of a user who trained"):
         _ = attack_of(inside).targets
-
-
-@pytest.mark.usefixtures("inside")
-def test_unknown_suites_are_refused_and_what_was_found_stays() -> None:
-    before = (OUT / "edges.parquet").read_bytes()
-    with pytest.raises(ConfigurationError, match=r"there is no 'other'; known: tiny$"):
-        attack_edges.main("other")
-    verdict = QUALITY / "recommendations" / "tiny-edgerand.json"
-    passed = verdict.read_bytes()
-    verdict.unlink()
-    with pytest.raises(DataError, match=r"tiny-edgerand\.json: not found"):
-        attack_edges.main("tiny")
-    verdict.write_bytes(passed)
-    assert (OUT / "edges.parquet").read_bytes() == before
-
-
-@pytest.mark.parametrize("attack", [None, "attribute"])
-def test_a_suite_without_this_attack_is_refused(
-    attack: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tiny.build(tmp_path, **({} if attack else {"attack": None}))
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigurationError, match="attack: is not of kind edges; there are no interactions to attack"):
-        attack_edges.main("tiny")
-    assert not OUT.exists()
 
 
 @pytest.mark.parametrize("where", ["systems", "control"])

@@ -13,11 +13,11 @@ from tasks.attacks import reconstruction
 from tasks.attacks.reconstruction import Published, Targets
 from tasks.config.attacks import ReconstructionAttack
 from tasks.config.params import load
-from tasks.errors import ConfigurationError, DataError
+from tasks.errors import DataError
 from tasks.evaluation.rating import mae
 from tasks.stages import attack_ratings, replayed, train
 from tasks.stages.attack_ratings import Release, attack_release
-from tasks.stages.common import QUALITY, RUNS, read_json
+from tasks.stages.common import RUNS, read_json
 from tasks.stages.inputs import Inputs, read_inputs
 from tests.stages import tiny, tiny_embeddings, tiny_ratings
 
@@ -211,36 +211,3 @@ def test_what_all_submissions_say_is_held_against_its_own_ratings(tmp_path: Path
         contracts.write(wrong, made.path("information"), replayed.INFORMATION)
         with pytest.raises(DataError, match=r"information/seed-2\.parquet: is not about the \d+ sensitive training"):
             attack_release(rows, schema, made, attack().ridge, 0.1)
-
-
-@pytest.mark.usefixtures("inside")
-def test_the_same_release_gives_the_same_bytes() -> None:
-    path = RUNS / "tiny/tiny-privsr/attack/metrics.parquet"
-    before = path.read_bytes()
-    attack_ratings.main("tiny-privsr")
-    assert path.read_bytes() == before
-
-
-@pytest.mark.usefixtures("inside")
-def test_what_is_unknown_or_unchecked_is_refused_and_what_was_found_stays() -> None:
-    path = RUNS / "tiny/tiny-mf-ratings/attack/metrics.parquet"
-    before = path.read_bytes()
-    with pytest.raises(ConfigurationError, match="experiments has no 'other'; known: tiny-mf-ratings"):
-        attack_ratings.main("other")
-    verdict = QUALITY / "recommendations/tiny-mf-ratings.json"
-    passed = verdict.read_bytes()
-    verdict.unlink()
-    with pytest.raises(DataError, match=r"tiny-mf-ratings\.json: not found"):
-        attack_ratings.main("tiny-mf-ratings")
-    verdict.write_bytes(passed)
-    assert path.read_bytes() == before
-
-
-def test_a_suite_without_this_attack_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tiny_ratings.build(tmp_path, attack=None)
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(
-        ConfigurationError, match="attack: is not of kind reconstruction; there are no ratings to reconstruct"
-    ):
-        attack_ratings.main("tiny-privsr")
-    assert not (RUNS / "tiny").exists()
