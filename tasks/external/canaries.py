@@ -93,7 +93,7 @@ def draw(path: Path, table: TextTable, count: int, n_items: int, fewest: int, rn
     Raises:
         DataError: the table has fewer than n_items + 1 items that are common enough.
     """
-    user, item, rating = table.index["user"], table.index["item"], table.index.get("rating")
+    user, item, rating = table.columns["user"], table.columns["item"], table.columns.get("rating")
     rare = _rare_items([row[item] for row in table.rows], fewest, count * (n_items + 1), rng)
     if len(rare) < n_items + 1:
         raise DataError(f"{path}: {len(rare)} items have {fewest} interactions or more; {n_items + 1} are needed")

@@ -173,12 +173,12 @@ def vectors(path: Path, role: str, names: Names) -> Given:
 
 
 class TextTable(NamedTuple):
-    """A CSV file of interactions as it is, to write it again with other rows; `index`: role -> that of its column."""
+    """A CSV file of interactions as it is, to write it again with other rows; `columns`: role -> its column."""
 
     header: list[str]
     rows: list[list[str]]
     separator: str
-    index: Mapping[Role, int]
+    columns: Mapping[Role, int]
 
 
 def text_table(path: Path, names: Names) -> TextTable:
@@ -210,8 +210,8 @@ def _read(
         raise DataError(f"{path}: one column is taken for two things ({_quote(list(recognised.values()))}); name them")
     columns = {name: Column("id" if role in IDS else "number") for role, name in recognised.items()}
     rows = rows_of(path, columns)
-    for name, column in columns.items():
-        if column.kind == "number":
+    for name, kind in columns.items():
+        if kind.kind == "number":
             require_finite(path, rows, name)
     rows = rows.rename({name: role for role, name in recognised.items()})
     if unique:

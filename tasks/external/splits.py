@@ -35,7 +35,7 @@ class Splits:
             DataError: see `tasks.external.reading.text_table` and `tasks.external.canaries.draw`.
         """
         self._table = text_table(train, names)
-        columns = [np.array([row[self._table.index[role]] for row in self._table.rows]) for role in ("user", "item")]
+        columns = [np.array([row[self._table.columns[role]] for row in self._table.rows]) for role in ("user", "item")]
         self._users, self._owners = np.unique(columns[0], return_inverse=True)
         items, codes = np.unique(columns[1], return_inverse=True)
         self._pairs = np.unique(self._owners * len(items) + codes, return_inverse=True)[1]  # a pair may be repeated
