@@ -67,8 +67,8 @@ class ObtainOptions(Options):
 class _Columns(Options):
     @model_validator(mode="after")
     def _each_column_once(self) -> _Columns:
-        given = [value for value in self.__dict__.values() if isinstance(value, str)]
-        if repeated := [name for name in given if given.count(name) > 1]:
+        listed = [value for value in self.__dict__.values() if isinstance(value, str)]
+        if repeated := [name for name in listed if listed.count(name) > 1]:
             raise ValueError(f"column {repeated[0]!r} is named twice")
         return self
 
@@ -150,8 +150,8 @@ class Users(Options):
     def _each_name_once(self) -> Users:
         names = [feature.name for feature in self.features]
         columns = [self.user, *(feature.column for feature in self.features)]
-        for what, given in (("feature", names), ("column", columns)):
-            if repeated := [name for name in given if given.count(name) > 1]:
+        for what, listed in (("feature", names), ("column", columns)):
+            if repeated := [name for name in listed if listed.count(name) > 1]:
                 raise ValueError(f"{what} {repeated[0]!r} is named twice")
         return self
 
@@ -310,41 +310,41 @@ def _interactions(path: Path, options: ReadOptions, people: _Ids, items: _Ids) -
         yield table
 
 
-def _users(path: Path, given: Users, separator: str | None, people: _Ids) -> pl.DataFrame:
-    columns = {given.user: Column("id")}
-    for feature in given.features:
+def _users(path: Path, spec: Users, separator: str | None, people: _Ids) -> pl.DataFrame:
+    columns = {spec.user: Column("id")}
+    for feature in spec.features:
         columns[feature.column] = Column("number" if feature.kind == "numeric" else "text", feature.unknown is not None)
     rows = pl.concat([rows for _, rows in batches(path, separator, columns)])
-    _check_ids(path, rows, given.user, first_line(path), people)
-    require_unique(path, rows, [given.user], first_line(path))
+    _check_ids(path, rows, spec.user, first_line(path), people)
+    require_unique(path, rows, [spec.user], first_line(path))
     return rows
 
 
-def _feature(path: Path, rows: pl.DataFrame, given: UserFeature) -> Feature:
+def _feature(path: Path, rows: pl.DataFrame, spec: UserFeature) -> Feature:
     def require(right: pl.Expr, words: str) -> None:
-        allow(path, rows, given.column, right, words, first_line(path))
+        allow(path, rows, spec.column, right, words, first_line(path))
 
-    column, categories = pl.col(given.column), given.categories
-    if given.kind == "numeric":
+    column, categories = pl.col(spec.column), spec.categories
+    if spec.kind == "numeric":
         require(column.abs() <= LARGEST, f"a number up to {LARGEST:g}")  # which NaN and infinity are not
-        if given.low is not None and given.high is not None:
-            require(column.is_between(given.low, given.high), f"{given.low:g} to {given.high:g}, as params.yaml says")
+        if spec.low is not None and spec.high is not None:
+            require(column.is_between(spec.low, spec.high), f"{spec.low:g} to {spec.high:g}, as params.yaml says")
     elif categories is None:
         require(~column.str.contains(UNCLEAN), "a category (blanks around it, or a control character)")
-        values = {*rows[given.column].drop_nulls(), *([given.unknown] if given.unknown is not None else [])}
+        values = {*rows[spec.column].drop_nulls(), *([spec.unknown] if spec.unknown is not None else [])}
         categories = sorted(values)
     else:
         listed = ", ".join(categories[:8]) + (", ..." if len(categories) > 8 else "")
         require(column.is_in(categories), f"one of {listed}, as params.yaml says")
     return Feature(
-        name=given.name,
-        kind=given.kind,
+        name=spec.name,
+        kind=spec.kind,
         categories=tuple(categories or ()),
-        low=given.low,
-        high=given.high,
-        bounds="fitted" if given.kind == "categorical" and given.categories is None else "public",
-        sensitive=given.sensitive,
-        unknown=given.unknown,
+        low=spec.low,
+        high=spec.high,
+        bounds="fitted" if spec.kind == "categorical" and spec.categories is None else "public",
+        sensitive=spec.sensitive,
+        unknown=spec.unknown,
     )
 
 

@@ -133,9 +133,9 @@ def blocks(path: Path, *, header: str | None = None, size: int | None = None) ->
             line = 2
         start = line
         while lines := file.read(size or BLOCK):
-            rest = file.readline(LONGEST_LINE)
-            lines += rest
-            if len(rest) == LONGEST_LINE and not rest.endswith(b"\n"):
+            remainder = file.readline(LONGEST_LINE)
+            lines += remainder
+            if len(remainder) == LONGEST_LINE and not remainder.endswith(b"\n"):
                 at = line + lines.count(b"\n")
                 raise DataError(f"{path}:{at}: is longer than {LONGEST_LINE:,} bytes; is it the right file?")
             if line == start and lines.isspace():
@@ -242,10 +242,10 @@ def raw_writer(
     differences: whole numbers written as such: against a dictionary, half the time and less space where few repeat.
     """
     encoding = dict.fromkeys(differences, "DELTA_BINARY_PACKED")
-    others = [name for name in schema.names if name not in differences]
+    dictionary = [name for name in schema.names if name not in differences]
     waiting: list[pa.Table] = []
     with pq.ParquetWriter(
-        path, schema, compression="zstd", use_dictionary=others, column_encoding=encoding or None
+        path, schema, compression="zstd", use_dictionary=dictionary, column_encoding=encoding or None
     ) as out:
 
         def write(rows: pl.DataFrame) -> None:

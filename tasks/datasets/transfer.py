@@ -78,7 +78,7 @@ class Transfer:
     """What to do where the address cannot be reached."""
 
     @property
-    def shown(self) -> str:
+    def label(self) -> str:
         """The address without what must not be shown."""
         return redact(self.address)
 
@@ -99,7 +99,7 @@ class Transfer:
                 Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), disable=not progress) as bar,
             ):
                 self._lock(out)
-                task = bar.add_task(self.shown.rpartition("/")[2], total=self.size)
+                task = bar.add_task(self.label.rpartition("/")[2], total=self.size)
                 for attempt in attempts:
                     with attempt:
                         self._go_on(client, out, retries, partial(bar.update, task))
@@ -107,17 +107,17 @@ class Transfer:
             raise
         except httpx.InvalidURL:
             self.partial.unlink(missing_ok=True)
-            raise DataError(f"{self.shown} is none; {self.otherwise}") from None
+            raise DataError(f"{self.label} is none; {self.otherwise}") from None
         except _TooSlow as error:
-            raise DataError(f"{self.shown}: too slow ({error}; {self._keep()}); {self.otherwise}") from error
+            raise DataError(f"{self.label}: too slow ({error}; {self._keep()}); {self.otherwise}") from error
         except (httpx.TransportError, httpx.TooManyRedirects, _TryAgain) as error:
             why = f"{str(error) or type(error).__name__}; {self._keep()}"
-            raise DataError(f"{self.shown}: not reachable ({why}); {self.otherwise}") from error
+            raise DataError(f"{self.label}: not reachable ({why}); {self.otherwise}") from error
         except (DataError, OSError) as error:
             self.partial.unlink(missing_ok=True)
             if isinstance(error, OSError) and error.errno == errno.ENOSPC:
                 folder = self.partial.parent
-                raise DataError(f"{folder}: no space left for {self.shown}; free some and run it again") from error
+                raise DataError(f"{folder}: no space left for {self.label}; free some and run it again") from error
             raise
 
     def _keep(self) -> str:
@@ -130,7 +130,7 @@ class Transfer:
         try:
             fcntl.flock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise _RunningError(f"{self.shown}: another run is downloading it; wait until that one is done") from None
+            raise _RunningError(f"{self.label}: another run is downloading it; wait until that one is done") from None
         out.seek(0, SEEK_END)
 
     def _go_on(
@@ -155,7 +155,7 @@ class Transfer:
             if response.status_code in _BUSY:
                 raise _TryAgain(status)
             if not response.is_success:
-                raise DataError(f"{self.shown}: {status}; {self.otherwise}")
+                raise DataError(f"{self.label}: {status}; {self.otherwise}")
             if start and not content_range.startswith(f"bytes {start}-"):
                 start = _truncate(out)  # the server sends the whole file although asked for the rest
             length = response.headers.get("content-length")
@@ -174,7 +174,7 @@ class Transfer:
                     since, before = now, out.tell()
                 if out.tell() > self.limit:
                     raise DataError(
-                        f"{self.shown}: sends more than {self.limit:,} bytes, so it is not the published file; "
+                        f"{self.label}: sends more than {self.limit:,} bytes, so it is not the published file; "
                         f"{self.otherwise}"
                     )
         if self.size is not None and out.tell() < self.size:
@@ -184,7 +184,7 @@ class Transfer:
         folder = self.partial.parent
         if need > (free := shutil.disk_usage(folder).free):
             raise DataError(
-                f"{folder}: {self.shown} needs {need:,} more bytes, {free:,} are free; free some and run it again"
+                f"{folder}: {self.label} needs {need:,} more bytes, {free:,} are free; free some and run it again"
             )
 
 

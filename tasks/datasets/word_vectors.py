@@ -84,29 +84,29 @@ def vocabulary(words: Sequence[str], vectors: NDArray[np.float64], dimension: in
     return Vocabulary({word: row for row, word in enumerate(words)}, (coordinates - low) / (high - low), kept)
 
 
-def look_up(words: Iterable[str], known: Vocabulary | None, dimension: int, seed: int) -> dict[str, WordVector]:
+def look_up(words: Iterable[str], published: Vocabulary | None, dimension: int, seed: int) -> dict[str, WordVector]:
     """The vector of every word.
 
     Args:
-        known: None where all vectors are hashed.
+        published: None where all vectors are hashed.
         dimension: K.
         seed: of hashed vectors.
     """
-    return {word: _word_vector(word, known, dimension, seed) for word in words}
+    return {word: _word_vector(word, published, dimension, seed) for word in words}
 
 
-def _word_vector(word: str, known: Vocabulary | None, dimension: int, seed: int) -> WordVector:
-    if known is None:
+def _word_vector(word: str, published: Vocabulary | None, dimension: int, seed: int) -> WordVector:
+    if published is None:
         return WordVector("hashed", (), ndtr(gaussian(word, dimension, seed)))
-    if word in known.rows:
-        return WordVector("vocabulary", (word,), known.vectors[known.rows[word]])
-    if parts := sub_words(word, known.rows):
-        return WordVector("sub-words", parts, known.vectors[[known.rows[part] for part in parts]].mean(axis=0))
-    centre, std = known.vectors.mean(axis=0), known.vectors.std(axis=0)
+    if word in published.rows:
+        return WordVector("vocabulary", (word,), published.vectors[published.rows[word]])
+    if parts := sub_words(word, published.rows):
+        return WordVector("sub-words", parts, published.vectors[[published.rows[part] for part in parts]].mean(axis=0))
+    centre, std = published.vectors.mean(axis=0), published.vectors.std(axis=0)
     return WordVector("hashed", (), np.clip(centre + std * gaussian(word, dimension, seed), 0, 1))
 
 
-def sub_words(word: str, known: Mapping[str, int]) -> tuple[str, ...]:
+def sub_words(word: str, published: Mapping[str, int]) -> tuple[str, ...]:
     """Known words that stand for an unknown one; empty where there are none.
 
     The first of: the two words that it is a compound of (home + maker; the most even of several cuts); words that
@@ -114,17 +114,17 @@ def sub_words(word: str, known: Mapping[str, int]) -> tuple[str, ...]:
     it ends in (unemployed: employed). Beginning and end have `SHORTEST_STEM` letters and half the word at least.
 
     Args:
-        known: its keys are words, the most frequent first.
+        published: its keys are words, the most frequent first.
     """
     cuts = [(word[:at], word[at:]) for at in range(SHORTEST_PART, len(word) - SHORTEST_PART + 1)]
-    if compounds := [pair for pair in cuts if all(word in known for word in pair)]:
+    if compounds := [pair for pair in cuts if all(word in published for word in pair)]:
         return max(compounds, key=lambda pair: min(map(len, pair)))
     shortest = max(SHORTEST_STEM, (len(word) + 1) // 2)
     for length in range(len(word), shortest - 1, -1):
-        if related := [other for other in known if other.startswith(word[:length])]:
+        if related := [other for other in published if other.startswith(word[:length])]:
             return tuple(related[:RELATED])
     ends = [word[-length:] for length in range(len(word) - 1, shortest - 1, -1)]
-    return tuple([end for end in ends if end in known][:1])
+    return tuple([end for end in ends if end in published][:1])
 
 
 def gaussian(word: str, dimension: int, seed: int) -> NDArray[np.float64]:

@@ -143,7 +143,7 @@ def test_taste_has_the_parts_asked_for(taste: Taste) -> None:
 @pytest.fixture(scope="module")
 def pair() -> Pair:
     described = FOURSQUARE_TWITTER.model_copy(
-        update={"users": (3_000, 2_500), "anchors": 1_500, "known": {"gender": 0.3, "interest": 0.2}}
+        update={"users": (3_000, 2_500), "anchors": 1_500, "labelled": {"gender": 0.3, "interest": 0.2}}
     )
     return Pair(described, PairOptions(scale=1.0, seed=9))
 

@@ -26,7 +26,7 @@ FOURSQUARE_TWITTER = PairDescription(
     name="Foursquare-Twitter's text layout",
     users=(5_392, 5_223), anchors=3_388, follows=(76_972, 164_919), posts=(48_756, 615_515),
     reciprocity=(0.59, 0.42), writers=(0.56, 0.95),
-    known={"gender": 2_224 / 5_392, "occupation": 316 / 5_392, "interest": 3_637 / 5_392},
+    labelled={"gender": 2_224 / 5_392, "occupation": 316 / 5_392, "interest": 3_637 / 5_392},
     interests=(0.24, 0.18, 0.15, 0.13, 0.12, 0.09, 0.06, 0.02, 0.01), community_size=80,
     occupations=tuple(0.9**rank for rank in range(18)),
     topics={

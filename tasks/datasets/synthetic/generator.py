@@ -282,9 +282,9 @@ class World:
         d, kind = self.described, self.strata.stratum
         liking = np.exp(self.people.taste[users][:, kind].astype(np.float64))
         if d.at_home:
-            place = np.arange(len(kind)) % len(d.places)
+            position = np.arange(len(kind)) % len(d.places)
             far = (1 - d.at_home) / len(d.places)
-            liking *= np.where(place == self.home[users][:, None], d.at_home, far)
+            liking *= np.where(position == self.home[users][:, None], d.at_home, far)
         return liking
 
     def _opinions(self) -> Callable[[Ints, Ints, int, int], Floats]:

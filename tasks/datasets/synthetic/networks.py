@@ -57,7 +57,7 @@ class PairDescription(BaseModel):
     posts: tuple[int, int]
     writers: tuple[float, float]
     """Shares of users who have written anything."""
-    known: dict[str, float]
+    labelled: dict[str, float]
     """Share of users of whom gender, occupation and interest are known; what is not named here has no label."""
     interests: tuple[float, ...]
     """Shares of users with one interest, two, ...; no more than there are topics."""
@@ -145,10 +145,10 @@ class Pair:
         source, target = (np.bincount(end, minlength=len(self.members[k])) for end in self.links[k])
         return source, target
 
-    def count(self, base: NDArray[Any] | float, n: int, known: float = 1.0) -> pl.Series:
+    def count(self, base: NDArray[Any] | float, n: int, share: float = 1.0) -> pl.Series:
         """(n,) whole numbers about `base` with a long tail, null where they are not known."""
         numbers = np.round(base * np.round(self.rng.lognormal(0, 1.3, n), 6)).astype(np.int64)
-        return pl.Series(numbers).set(~random_mask(self.rng, n, known), None)
+        return pl.Series(numbers).set(~random_mask(self.rng, n, share), None)
 
     def labels(self, k: int, users: pl.Series) -> pl.DataFrame:
         """user, and for each kind of label a column (or kind_0, kind_1, ...) of 0 and 1, null where it is not known.
@@ -162,9 +162,9 @@ class Pair:
             "interest": self.interests,
         }
         table, n = pl.DataFrame({"user": users}), len(users)
-        for kind, share in self.described.known.items():
+        for kind, share in self.described.labelled.items():
             values = kinds[kind][self.members[k]].astype(np.int8)
             names = [kind] if values.shape[1] == 1 else [f"{kind}_{number}" for number in range(values.shape[1])]
-            known = pl.Series(self.rng.permutation(n) < round(share * n))
-            table = table.hstack(pl.DataFrame(values, schema=names).select(pl.when(known).then(pl.all())))
+            labelled = pl.Series(self.rng.permutation(n) < round(share * n))
+            table = table.hstack(pl.DataFrame(values, schema=names).select(pl.when(labelled).then(pl.all())))
         return table.filter(pl.any_horizontal(pl.exclude("user").is_not_null()))

@@ -174,8 +174,8 @@ def draw_pairs(
     pairs, short = _first(certain[0] * n + certain[1], n, quota)
     for _ in range(ROUNDS):
         owner = np.repeat(np.arange(len(quota)), np.where(short > 0, short + short // 4 + 4, 0))
-        drawn = items.pick(rng, choose(rng, taste * items.mass, owner)) if len(owner) else owner
-        pairs, short = _first(np.concatenate([pairs, owner * n + drawn]), n, quota)
+        candidates = items.pick(rng, choose(rng, taste * items.mass, owner)) if len(owner) else owner
+        pairs, short = _first(np.concatenate([pairs, owner * n + candidates]), n, quota)
     begins = np.searchsorted(pairs, np.arange(len(quota) + 1) * n)
     raced = []
     for user in np.flatnonzero(short):

@@ -41,7 +41,7 @@ def _parts(number: Ints, length: int) -> Ints:
 
 
 def _sound(parts: Ints, sounds: Sounds) -> pl.Series:
-    columns = pl.DataFrame(np.array(sounds.parts)[parts], schema=[f"{place}" for place in range(parts.shape[1])])
+    columns = pl.DataFrame(np.array(sounds.parts)[parts], schema=[f"{number}" for number in range(parts.shape[1])])
     return columns.select(word=pl.concat_str(pl.all()))["word"]
 
 

@@ -67,8 +67,8 @@ def _write(folder: Path, world: World, _: ObtainOptions) -> None:
 def _users(world: World, users: Ints) -> pl.DataFrame:
     """What the file says of users' ages and genders: for some unknown, for others nothing."""
 
-    def hide(values: Ints, known: int, unknown: int, code: int) -> pl.Series:
-        kind = pl.Series(pick(world.rng, (known, unknown, TMALL.users - known - unknown), len(values)))
+    def hide(values: Ints, filled: int, unknown: int, code: int) -> pl.Series:
+        kind = pl.Series(pick(world.rng, (filled, unknown, TMALL.users - filled - unknown), len(values)))
         return pl.Series(values).set(kind == 1, code).set(kind == 2, None)
 
     age = hide(1 + world.attributes["age"], sum(AGES[1:]), AGES[0], 0)

@@ -21,7 +21,7 @@ from tasks.datasets.weibo import FILES, GENDERS, LABELS, PEOPLE, POSTS
 
 WEIBO = PairDescription(
     name="DP-CroSUE's two Weibo networks", users=(8_117, 8_539), anchors=2_969, follows=(12_000, 12_000),
-    posts=(158_823, 153_741), reciprocity=(0.4, 0.4), writers=(1, 1), known={"occupation": 0.4, "interest": 0.8},
+    posts=(158_823, 153_741), reciprocity=(0.4, 0.4), writers=(1, 1), labelled={"occupation": 0.4, "interest": 0.8},
     interests=(0.45, 0.3, 0.15, 0.07, 0.03), community_size=40, sounds=HAN,
     occupations=(0.45, 0.12, 0.09, 0.07, 0.06, 0.05, 0.04, 0.03, 0.02, 0.02, 0.02, 0.01, 0.01, 0.01),
     topics={  # in the order of the paper
