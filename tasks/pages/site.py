@@ -112,31 +112,38 @@ def _charts(boards: Sequence[Board]) -> list[dict[str, Any]]:
 
 
 def _papers(suites: Iterable[Made]) -> list[dict[str, Any]]:
-    """A row for each paper: its own method in the suite that has it on the best data."""
+    """A row for each paper, of its suites: those that have its own method first, on the best data."""
 
     def order(made: Made) -> tuple[Any, ...]:
         own = made.entries.filter("own", setting=BASE)
         return made.facts.paper, own.is_empty(), KINDS.index(made.facts.kind), -sum(made.verdicts.values())
 
-    by_paper = groupby(sorted(suites, key=order), key=lambda of: of.facts.paper)
-    return [_paper(next(of)) for _, of in by_paper]
+    by_paper = groupby(sorted(suites, key=order), key=lambda made: made.facts.paper)
+    return [_paper([*made]) for _, made in by_paper]
 
 
-def _paper(made: Made) -> dict[str, Any]:
-    base = made.entries.filter(setting=BASE)
-    rows, noisy = base.filter("own").to_dicts(), base.filter("noisy")["utility"].to_list()
+def _paper(suites: Sequence[Made]) -> dict[str, Any]:
+    """Utility and data are of the first suite; a level that it lacks, and claims, of the first suite that has them."""
+    first, claims = suites[0], next((made for made in suites if made.verdicts), suites[0])
+    kinds, spent = terms.english()["kinds"], dict[str, dict[str, Any]]()
+    for made in suites:
+        for row in made.entries.filter("own", "private", setting=BASE).to_dicts():
+            spent.setdefault(row["level"], row | {"data": "" if made is first else kinds[made.facts.kind]})
+    base = first.entries.filter(setting=BASE)
+    own, noisy = base.filter("own").to_dicts(), base.filter("noisy")["utility"].to_list()
     return {
-        "name": made.name,
-        "paper": made.facts.paper,
-        "suite": made.facts.suite,
-        "kind": terms.english()["kinds"][made.facts.kind],
-        "measure": made.measure,
-        "spent": {row["level"]: row for row in rows if row["private"]},
-        "utility": rows[0]["utility"] if rows else None,
+        "name": first.name,
+        "paper": first.facts.paper,
+        "suite": first.facts.suite,
+        "kind": kinds[first.facts.kind],
+        "measure": first.measure,
+        "spent": spent,
+        "utility": own[0]["utility"] if own else None,
         "noisy": noisy[0] if noisy else None,
-        "outcome": outcome(rows),
-        "verdicts": made.verdicts,
-        "tested": sum(made.verdicts.values()) - made.verdicts.get("not run", 0),
+        "outcome": outcome([*spent.values()]),
+        "claims_of": claims.facts.suite,
+        "verdicts": claims.verdicts,
+        "tested": sum(claims.verdicts.values()) - claims.verdicts.get("not run", 0),
     }
 
 

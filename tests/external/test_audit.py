@@ -195,7 +195,7 @@ def test_the_page_draws_a_curve_for_each_question_with_scores_and_escapes_what_f
     name = "<script>alert(1)</script>"
     asked = worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0)), {name: WORLD.gender})
     page = render(audited(asked))
-    assert page.count('class="marks"') == 2  # users and interactions
+    assert page.count('role="img"') == 2  # users and interactions
     assert name not in page
     assert html.escape(name) in page
 

@@ -97,7 +97,7 @@ def test_the_papers_of_the_index_have_the_cells_of_their_tables(files: dict[str,
         text = " | ".join(rows[f"paper-{paper}"])
         assert f"claimed {epsilon(lines['claimed_epsilon'].max())}" in text
         assert f"accounted {epsilon(lines['accounted_epsilon'].max())}" in text
-        assert (f"audited ≥ {epsilon(rounded_down(max(proved)))}" if proved else "audited –") in text
+        assert (f"audited ≥ {epsilon(rounded_down(max(proved)))}" if proved else "not audited") in text
         metrics = pl.read_csv(committed.RESULTS / suite / "metrics.csv").filter(
             experiment=own.experiment, setting="base", metric=of.utility.metric
         )

@@ -103,10 +103,11 @@ function tools(table) {
     for (const row of table.tBodies[0].rows) {
       const lacking = complete.checked && !fixed(row) && row.querySelector("td.missing");
       const text = [...row.cells].flatMap(lines).join(" ").toLowerCase();
-      row.hidden = Boolean(lacking) || !text.includes(wanted) || !more.shows(row);
+      row.hidden = Boolean(lacking) || !text.includes(wanted) || !more.shows(row) || ("found" in table.dataset && !wanted);
     }
   };
   const more = filters([...table.tBodies[0].rows], apply);
+  apply();
   search.addEventListener("input", apply);
   complete.addEventListener("change", apply);
   if (table.tBodies[0].rows.length > 2) bar.append(search, label, ...more.elements); // fewer are seen at a glance
