@@ -84,8 +84,8 @@ def audit(
         return
     if command is None:
         _require_command(context)
-    others = (public, scores, canaries, shadows, control)
-    if command is not None and any(file is not None for file in (recommendations, *others)):
+    other_files = (public, scores, canaries, shadows, control)
+    if command is not None and any(file is not None for file in (recommendations, *other_files)):
         raise ConfigurationError(
             "--command makes lists, public data, canaries and shadow runs itself; give --train alone"
         )
@@ -102,27 +102,27 @@ def audit(
     )
     files = (train, recommendations or train, public, users, scores, canaries, shadows)
     controls = [] if control is None else [OtherRun(train, control, canaries)]
-    asked = AuditRequest(*files, chosen, claimed_epsilon, delta, seed, jobs, controls, allow_undecided, names)
+    request = AuditRequest(*files, chosen, claimed_epsilon, delta, seed, jobs, controls, allow_undecided, names)
     repeated = None if command is None else Repeated(command, runs, work, time_limit, canary_count, control_command)
-    _run(asked, repeated, out)
+    _run(request, repeated, out)
 
 
 def _require_command(context: typer.Context) -> None:
     """Refuse options that only --command heeds."""
-    for option in _given(context, ("control_command", "runs", "work", "time_limit", "canary_count")):
+    for option in _on_command_line(context, ("control_command", "runs", "work", "time_limit", "canary_count")):
         raise ConfigurationError(f"{option} needs --command")
 
 
 def _refuse_before_subcommand(context: typer.Context, name: str) -> None:
     """Refuse options that stand before a subcommand, which has its own."""
-    if given := list(_given(context, context.params)):
+    if options := list(_on_command_line(context, context.params)):
         raise ConfigurationError(
-            f"{', '.join(given)} before `{name}` would be dropped; write `dprec audit {name}` first and its own "
+            f"{', '.join(options)} before `{name}` would be dropped; write `dprec audit {name}` first and its own "
             f"options after it, which `dprec audit {name} --help` lists"
         )
 
 
-def _given(context: typer.Context, names: Iterable[str]) -> Iterator[str]:
+def _on_command_line(context: typer.Context, names: Iterable[str]) -> Iterator[str]:
     """Those of some options that the command line has."""
     for name in names:
         source = context.get_parameter_source(name)
@@ -130,7 +130,7 @@ def _given(context: typer.Context, names: Iterable[str]) -> Iterator[str]:
             yield f"--{name.replace('_', '-')}"
 
 
-def _run(asked: AuditRequest, repeated: Repeated | None, out: Path) -> None:
+def _run(request: AuditRequest, repeated: Repeated | None, out: Path) -> None:
     """Audit what is asked, after running a command again and again if there is one."""
     from tasks.external.command import repeat
     from tasks.external.run import run
@@ -144,8 +144,8 @@ def _run(asked: AuditRequest, repeated: Repeated | None, out: Path) -> None:
 
     if repeated is not None:
         with end_on_signal(f"dprec: interrupted; the same command goes on with what is finished in {repeated.work}"):
-            asked = repeat(repeated, asked, say)
-    result, exposed = run(asked, say)
+            request = repeat(repeated, request, say)
+    result, exposed = run(request, say)
     _report(result, write(result, exposed, out))
 
 
@@ -201,10 +201,10 @@ def graphs(
 
     require_folder(out)
     names = names_of({"user": user_column, "source": source_column, "target": target_column})
-    asked = GraphAuditRequest(
+    request = GraphAuditRequest(
         embeddings, edges, other_embeddings, anchors, users, other_users, seed, allow_undecided, names
     )
-    result = run(asked, lambda line: print(line, file=sys.stderr))
+    result = run(request, lambda line: print(line, file=sys.stderr))
     _report(result, write(result, None, out))
 
 

@@ -192,7 +192,7 @@ def draw_report(
     """
     from flows.results import report
 
-    path = report(suite, drawn=True)
+    path = report(suite, draw_first=True)
     print(path)
     if open_it:
         typer.launch(path.resolve().as_uri())

@@ -189,16 +189,25 @@ def _start_local(address: str, store: str) -> Iterator[Cluster]:
         if store == str(OWN_STORE.resolve()):
             stack.callback(shutil.rmtree, store, ignore_errors=True)
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="dprec-"))
-        files, place = write_certificate(Path(folder)), f"{folder}/scheduler.json"
-        scheduler = _begin(stack, "scheduler", files, "--port", "0", "--scheduler-file", place)
-        _wait_for(Path(place), scheduler)
+        files, scheduler_file = write_certificate(Path(folder)), f"{folder}/scheduler.json"
+        scheduler = _begin(stack, "scheduler", files, "--port", "0", "--scheduler-file", scheduler_file)
+        _wait_for(Path(scheduler_file), scheduler)
         offers = {"MEMORY": float(psutil.virtual_memory().total // int(count))}
-        own = ["--nworkers", count, "--nthreads", "1", "--memory-limit", "0", "--local-directory", f"{folder}/workers"]
-        own += ["--resources", " ".join(f"{key}={value:.0f}" for key, value in offers.items())]
+        worker_options = [
+            "--nworkers",
+            count,
+            "--nthreads",
+            "1",
+            "--memory-limit",
+            "0",
+            "--local-directory",
+            f"{folder}/workers",
+        ]
+        worker_options += ["--resources", " ".join(f"{key}={value:.0f}" for key, value in offers.items())]
         _begin(
-            stack, "worker", files, "--scheduler-file", place, *own
+            stack, "worker", files, "--scheduler-file", scheduler_file, *worker_options
         )  # it takes its leave of a scheduler that is there
-        cluster = Cluster(_client(place, Security(require_encryption=True, **files)), address, store, offers)
+        cluster = Cluster(_client(scheduler_file, Security(require_encryption=True, **files)), address, store, offers)
         stack.callback(cluster.stop)
         yield cluster
 
@@ -211,8 +220,8 @@ def write_certificate(folder: Path) -> dict[str, str]:
     """
     from distributed.security import Security
 
-    made = Security.temporary()
-    files = {"ca.pem": made.tls_ca_file, "key.pem": made.tls_client_key}
+    temporary = Security.temporary()
+    files = {"ca.pem": temporary.tls_ca_file, "key.pem": temporary.tls_client_key}
     for name, text in files.items():
         with open(os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
             file.write(text)

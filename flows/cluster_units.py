@@ -99,18 +99,18 @@ class ClusterUnits:
         """Have a unit worked on, unless the store has its results; which machine did, and for how long."""
         if not self._force and self._fetch(unit):
             return "was finished before, and is taken from the store"
-        own = (unit.module, unit.argument, unit.label, unit.folder.as_posix())
-        said = self._cluster.run(unit.stage, own, inputs, self._needs(unit.stage), force=self._force)
+        part = (unit.module, unit.argument, unit.label, unit.folder.as_posix())
+        answer = self._cluster.run(unit.stage, part, inputs, self._needs(unit.stage), force=self._force)
         if not self._fetch(unit):
             raise StageFailed("its results in the store are not those that it wrote; run it again")
-        return said
+        return answer
 
     def stop(self) -> None:
         """Whoever waits for units that are away hears that the run was stopped."""
         self._cluster.stop()
 
     def _send(self, stage: str, units: list[Unit]) -> None:
-        configuration = [PARAMS_FILE, *(path for own in OWN_FILES for path in sorted(SUITES.glob(f"*/{own}")))]
+        configuration = [PARAMS_FILE, *(path for part in OWN_FILES for path in sorted(SUITES.glob(f"*/{part}")))]
         try:
             inputs = self._cluster.store.put_files([*configuration, *self._reads(stage)])
         except Exception as error:  # stores have errors of their own kinds

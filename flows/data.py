@@ -40,15 +40,15 @@ def data_list() -> None:
     columns = ("data set", "what it holds", "size", "licence", "state", "next step")
     table = Table(*(Column(name, overflow="fold") for name in columns), show_lines=True)
     colours = {"present": "green", "needs a form": "yellow"}
-    for known in listing():
-        source, colour = known.source, colours.get(known.state, "cyan")
+    for listed in listing():
+        source, colour = listed.source, colours.get(listed.state, "cyan")
         size = f"{source.size / 1e6:,.1f} MB" if source.size else ""
-        first, *others = known.names
-        name = first + (f"\n({', '.join(others)})" if others else "")
+        first, *further = listed.names
+        name = first + (f"\n({', '.join(further)})" if further else "")
         sentence = re.split(r"(?<=[^A-Z])\.\s", source.licence)[0]  # initials are followed by full stops, too
-        cells = (name, source.holds, size, sentence, known.next_step)
+        cells = (name, source.holds, size, sentence, listed.next_step)
         name, holds, size, licence, step = (escape(cell) for cell in cells)
-        table.add_row(name, holds, size, licence, f"[{colour}]{known.state}[/{colour}]", step)
+        table.add_row(name, holds, size, licence, f"[{colour}]{listed.state}[/{colour}]", step)
     print_table(table)
 
 

@@ -179,8 +179,8 @@ class Project:
         """Whether the outputs for these very inputs were in DVC's cache, undamaged, and are now in their place."""
         if not _can_hash(stage):
             return False
-        known = all(out.hash_info for out in stage.outs) and not any(dep.status() for dep in stage.deps)
-        if not known or stage.changed_stage():
+        complete = all(out.hash_info for out in stage.outs) and not any(dep.status() for dep in stage.deps)
+        if not complete or stage.changed_stage():
             stage.save_deps()
             self._drop_damaged_runs(stage)
             if not (entry := self._repo.stage_cache._load(stage)):
@@ -200,10 +200,10 @@ class Project:
         if not self._are_cached(out.hash_info.value for out in stage.outs if out.use_cache):
             stage.commit()  # damaged objects that were there before are gone now
         lock = Path(stage.path).with_suffix(".lock")
-        with atomic_write(lock) as place:  # DVC writes it in its place, where a kill leaves half of it
+        with atomic_write(lock) as new:  # DVC writes it in its place, where a kill leaves half of it
             if lock.exists():
-                shutil.copyfile(lock, place)
-            Lockfile(self._repo, str(place)).dump(stage)
+                shutil.copyfile(lock, new)
+            Lockfile(self._repo, str(new)).dump(stage)
 
     def _drop_damaged_runs(self, stage: Any) -> None:
         """Remove the records of earlier runs with these inputs if one is no text: DVC fails on it."""
@@ -248,9 +248,9 @@ class Project:
             with self._mutex, errors():
                 drop_dead_owners(self._repo)
                 # named as DVC's own functions call us, which take the same locks while these are held
-                held = rwlock(self._repo.tmp_dir, self._repo.fs, " ".join(sys.argv), *paths, False)
+                locks_held = rwlock(self._repo.tmp_dir, self._repo.fs, " ".join(sys.argv), *paths, False)
                 try:
-                    held.__enter__()
+                    locks_held.__enter__()
                     break
                 except LockError as error:
                     owner = re.search(r"\(PID (\d+)\): (.*)", str(error))
@@ -259,7 +259,7 @@ class Project:
             yield
         finally:
             with self._mutex, suppress(AssertionError, KeyError, ValueError, DvcException):  # it was damaged meanwhile
-                held.__exit__(None, None, None)
+                locks_held.__exit__(None, None, None)
 
     def _wait(self, what: str, owner: str) -> None:
         """Wait a moment for another process, and say so the first time."""
@@ -302,16 +302,18 @@ def drop_dead_owners(repo: Any) -> None:
     """Drop locks on files whose owners are gone: DVC takes an owner for alive while any process has its id."""
     path = Path(repo.tmp_dir, "rwlock")
     with make_lock(f"{path}.lock", tmp_dir=repo.tmp_dir, wait=True), suppress(FileNotFoundError):
-        since, held = path.stat().st_mtime, None
+        since, locks_held = path.stat().st_mtime, None
         kept: dict[str, Any] = {"write": {}, "read": {}}
         with suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):  # else nothing that DVC wrote
-            held = kept | json.loads(path.read_bytes())
-            kept["write"] = {file: owner for file, owner in held["write"].items() if _lives(owner, since)}
-            readers = {file: [each for each in owners if _lives(each, since)] for file, owners in held["read"].items()}
+            locks_held = kept | json.loads(path.read_bytes())
+            kept["write"] = {file: owner for file, owner in locks_held["write"].items() if _lives(owner, since)}
+            readers = {
+                file: [each for each in owners if _lives(each, since)] for file, owners in locks_held["read"].items()
+            }
             kept["read"] = {file: owners for file, owners in readers.items() if owners}
-        if kept != held:
-            with atomic_write(path, durable=False) as place:
-                place.write_text(json.dumps(kept), encoding="utf-8")
+        if kept != locks_held:
+            with atomic_write(path, durable=False) as new:
+                new.write_text(json.dumps(kept), encoding="utf-8")
 
 
 def _lives(owner: dict[str, Any], since: float) -> bool:
@@ -355,8 +357,8 @@ def _replace(lock: Path) -> None:
     """Set a damaged dvc.lock aside and take the committed one; what that does not know comes from DVC's cache."""
     committed = subprocess.run(["git", "show", f"HEAD:./{lock.as_posix()}"], capture_output=True, check=False)
     for path, content in ((lock.with_name(f"{lock.name}.damaged"), lock.read_bytes()), (lock, committed.stdout)):
-        with atomic_write(path) as place:
-            place.write_bytes(content)
+        with atomic_write(path) as new:
+            new.write_bytes(content)
     if committed.returncode:
         lock.unlink()
     say(lock.as_posix(), f"damaged, kept as {lock.name}.damaged; the committed one is used, if there is one")

@@ -56,28 +56,28 @@ def add(name: str, entries: Mapping[str, Mapping[str, Any]], texts: Mapping[str,
     return [root, *(folder / file for file in texts), *dvc_files.write(params.load())]
 
 
-def _stage(place: Path, name: str, text: str, texts: Mapping[str, str]) -> None:
+def _stage(staging: Path, name: str, text: str, texts: Mapping[str, str]) -> None:
     """Write all that is to be added into a folder of its own, and check it there.
 
     Raises:
         ConfigurationError: it would not be accepted.
     """
-    remove(place)
-    folder = place / params.own_file(name).parent
+    remove(staging)
+    folder = staging / params.own_file(name).parent
     folder.mkdir(parents=True)
-    (place / params.PARAMS_FILE).write_text(text, encoding="utf-8")
+    (staging / params.PARAMS_FILE).write_text(text, encoding="utf-8")
     for file, content in texts.items():
         (folder / file).write_text(content, encoding="utf-8")
     try:
-        path = place / params.PARAMS_FILE
+        path = staging / params.PARAMS_FILE
         check(params.load(path), path)
     except ConfigurationError as error:
-        raise ConfigurationError(f"nothing is written: {str(error).replace(f'{place}/', '')}") from error
+        raise ConfigurationError(f"nothing is written: {str(error).replace(f'{staging}/', '')}") from error
 
 
 def _replace(path: Path, text: str) -> None:
-    with atomic_write(path) as place:
-        place.write_text(text, encoding="utf-8")
+    with atomic_write(path) as staging:
+        staging.write_text(text, encoding="utf-8")
 
 
 def _inserted(text: str, section: str, entry: Mapping[str, Any]) -> str:

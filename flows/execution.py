@@ -139,11 +139,11 @@ def environment(*, force: bool = False) -> dict[str, str]:
     It names this process, with which the stage ends.
     """
     programs, path = str(Path(sys.prefix) / "bin"), os.environ.get("PATH", os.defpath)
-    own = {"PATH": f"{programs}{os.pathsep}{path}", "PYTHONUNBUFFERED": "1", RUN: str(os.getpid())}
+    variables = {"PATH": f"{programs}{os.pathsep}{path}", "PYTHONUNBUFFERED": "1", RUN: str(os.getpid())}
     if force:
-        own["DPREC_FORCE"] = "1"
+        variables["DPREC_FORCE"] = "1"
     inherited = {key: value for key, value in os.environ.items() if key != CREDENTIAL}  # a stage records nothing
-    return inherited | own
+    return inherited | variables
 
 
 @contextmanager
@@ -192,14 +192,14 @@ def _signal(process: subprocess.Popen[bytes] | warm.Fork, number: int) -> bool:
 
 def _lines(stream: IO[bytes]) -> Iterator[str]:
     """Lines as they come; of the many states of a progress bar (which end in a carriage return) one now and then."""
-    pending, shown = b"", -math.inf
+    pending, last_shown = b"", -math.inf
     while chunk := os.read(stream.fileno(), 65536):
         *complete, pending = re.split(rb"(?<=[\r\n])", pending + chunk)
         for line in complete:
             if line.endswith(b"\r"):
-                if not line.strip() or time.monotonic() - shown < REFRESH_SECONDS:
+                if not line.strip() or time.monotonic() - last_shown < REFRESH_SECONDS:
                     continue
-                shown = time.monotonic()
+                last_shown = time.monotonic()
             yield line.decode("utf-8", "replace").rstrip()
     if pending.strip():
         yield pending.decode("utf-8", "replace").rstrip()

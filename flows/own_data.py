@@ -80,14 +80,14 @@ def begin(
         for path in files:
             _require_usable(path)
         _require_named(names, ratings, files)
-        dataset, given, notes = _dataset(ratings, people, names, licence)
+        dataset, interactions, notes = _dataset(ratings, people, names, licence)
         options = {"split_seed": 2021, "test_share": 0.2, "valid_share": 0.05}
         added = {
             "datasets": {name: dataset},
             "processed": {name: {"dataset": name, "protocol": "gerai", "options": options}},
         }
         attacked = any(feature["sensitive"] for feature in dataset["read"].get("users", {}).get("features", ()))
-        n_users, n_items = given.rows["user"].n_unique(), given.rows["item"].n_unique()
+        n_users, n_items = interactions.rows["user"].n_unique(), interactions.rows["item"].n_unique()
         written = entries.add(name, added, texts(name, n_users, n_items, attacked=attacked))
     return Written(written, [shown(note) for note in notes])
 
@@ -103,8 +103,8 @@ def _require_usable(path: Path) -> None:
     if not path.is_file():
         return
     try:
-        asked = path if path.is_absolute() else f"./{path}"
-        taken = subprocess.run(["git", "check-ignore", "-q", asked], capture_output=True, check=False)
+        checked = path if path.is_absolute() else f"./{path}"
+        taken = subprocess.run(["git", "check-ignore", "-q", checked], capture_output=True, check=False)
     except FileNotFoundError:
         return
     if taken.returncode == 1:  # 0: git ignores it; 128: it is not under git, or nothing here is
@@ -124,26 +124,26 @@ def _require_named(names: Names, ratings: Path, files: list[Path]) -> None:
 
 def _dataset(ratings: Path, people: Path | None, names: Names, licence: str) -> tuple[dict[str, Any], Given, list[str]]:
     """The entry under `datasets`, the interactions, and what was taken for what."""
-    given = reading.interactions(ratings, "interactions", names)
+    interactions = reading.interactions(ratings, "interactions", names)
     if people is not None and (people.suffix == PARQUET) != (ratings.suffix == PARQUET):
         raise ConfigurationError("interactions and users must both be Parquet or both be text")
     separator = None if ratings.suffix == PARQUET else reading.separator(ratings)
     if people is not None and separator is not None and reading.separator(people) != separator:
         raise ConfigurationError(f"{people}: its fields are separated otherwise than those of {ratings}; save it alike")
     read: dict[str, Any] = {"separator": separator}
-    notes = [given.taken.line]
-    read |= _interactions(given, ratings, names, notes)
+    notes = [interactions.taken.line]
+    read |= _interactions(interactions, ratings, names, notes)
     obtain: dict[str, Any] = {"interactions": str(ratings)}
     if people is not None:
         obtain["users"] = str(people)
         read["users"] = _users(people, names, notes)
     obtain |= {"synthetic": False, "licence": licence}
-    return {"source": "custom", "obtain": obtain, "format": "custom", "read": read}, given, notes
+    return {"source": "custom", "obtain": obtain, "format": "custom", "read": read}, interactions, notes
 
 
-def _interactions(given: Given, path: Path, names: Names, notes: list[str]) -> dict[str, Any]:
-    columns = dict(given.taken.columns)
-    scale = _scale(given.rows["rating"]) if "rating" in columns else None
+def _interactions(interactions: Given, path: Path, names: Names, notes: list[str]) -> dict[str, Any]:
+    columns = dict(interactions.taken.columns)
+    scale = _scale(interactions.rows["rating"]) if "rating" in columns else None
     if "rating" in columns and scale is None:
         notes.append(f"{columns.pop('rating')}: no scale of ratings; every row counts the same")
     stamp = reading.role_column(path, "time", names, required=False)
@@ -165,14 +165,14 @@ def _interactions(given: Given, path: Path, names: Names, notes: list[str]) -> d
 
 
 def _time(values: pl.Series) -> str:
-    known = values.drop_nulls()
-    numbers = known.cast(pl.Float64, strict=False)
+    present = values.drop_nulls()
+    numbers = present.cast(pl.Float64, strict=False)
     if numbers.null_count() == 0:
         for unit, (first, last) in (("seconds", SECONDS), ("milliseconds", MILLISECONDS)):
-            if len(known) and numbers.is_between(first, last).all():
+            if len(present) and numbers.is_between(first, last).all():
                 return unit
         return "none"
-    return "iso" if known.str.contains(r"^\d{4}-\d{2}-\d{2}([T ]|$)").all() else "none"
+    return "iso" if present.str.contains(r"^\d{4}-\d{2}-\d{2}([T ]|$)").all() else "none"
 
 
 def _scale(ratings: pl.Series) -> dict[str, float] | None:
@@ -204,14 +204,14 @@ def _users(path: Path, names: Names, notes: list[str]) -> dict[str, Any]:
             continue
         values = rows[name]
         empty = values.is_null().any() or bool((values == "").any())
-        known = values.replace("", None).drop_nulls()
-        numbers = known.cast(pl.Float64, strict=False)
-        distinct = known.n_unique()
+        present = values.replace("", None).drop_nulls()
+        numbers = present.cast(pl.Float64, strict=False)
+        distinct = present.n_unique()
         entry: dict[str, Any] = {"name": _feature_name(name, used), "column": name}
         if not numbers.null_count() and distinct >= FEWEST_NUMBERS and not empty:
             reading.require_finite(path, rows, name)
             features.append(entry | {"kind": "numeric", "sensitive": False})
-        elif 2 <= distinct <= MOST_CATEGORIES and (not empty or "unknown" not in known):
+        elif 2 <= distinct <= MOST_CATEGORIES and (not empty or "unknown" not in present):
             unknown = {"unknown": "unknown"} if empty else {}
             features.append(entry | {"kind": "categorical", "sensitive": True} | unknown)
         else:
@@ -219,11 +219,11 @@ def _users(path: Path, names: Names, notes: list[str]) -> dict[str, Any]:
                 f"{name}: left out, it has {distinct:,} different values{' and empty fields' if empty else ''}"
             )
         used |= {feature["name"] for feature in features}
-    said = ", ".join(
+    described = ", ".join(
         f"{each['column']} ({each['kind']}{'' if each['name'] == each['column'].lower() else ', as ' + each['name']})"
         for each in features
     )
-    notes.append(f"users: {path} ({len(rows):,} rows; {said or 'no features'})")
+    notes.append(f"users: {path} ({len(rows):,} rows; {described or 'no features'})")
     return {"user": user, "features": features}
 
 

@@ -265,12 +265,12 @@ def needs_of(suite: str, todo: Plan) -> Callable[[str], Needs]:
     Raises:
         ConfigurationError: they name a stage that the suite does not have.
     """
-    known = params.load().suites[suite].resources or {}
+    resources = params.load().suites[suite].resources or {}
     stages = {step.name for step in todo.steps} | {step.name.partition("@")[0] for step in todo.steps}
-    for name in known:
+    for name in resources:
         if name not in stages:
             raise ConfigurationError(f"{params.own_file(suite)}: resources.{name}: {suite} has no such stage")
-    return lambda stage: Needs(**known.get(stage, known.get(stage.partition("@")[0], {})))
+    return lambda stage: Needs(**resources.get(stage, resources.get(stage.partition("@")[0], {})))
 
 
 def _message(name: str, state: State[Any]) -> str:

@@ -27,14 +27,14 @@ def require_known(suite: str, *, to_run: bool = False, elsewhere: bool = False) 
     Raises:
         ConfigurationError: the parameters are wrong, there is no such suite, or, `to_run`, no such device.
     """
-    known = params.load().suites
+    suites = params.load().suites
     if to_run and not elsewhere:
         require_device()
-    if suite not in known and _is_prepared(suite):
+    if suite not in suites and _is_prepared(suite):
         if not to_run:
             raise ConfigurationError(f"{PREPARED / suite}: no suite yet; `dprec run {suite}` copies it to suites/")
         return
-    params.entry("suites", suite, known)
+    params.entry("suites", suite, suites)
 
 
 def require_device() -> None:

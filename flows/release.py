@@ -97,7 +97,9 @@ def fit(
 @app.command()
 def recommend(
     folder: Folder,
-    own: Annotated[Path, typer.Option("--for", help="Rows of whoever gets lists: user, item.", show_default=False)],
+    user_rows: Annotated[
+        Path, typer.Option("--for", help="Rows of whoever gets lists: user, item.", show_default=False)
+    ],
     out: Annotated[Path, typer.Option(help="CSV: user, item, rank.", show_default=False)],
     k: Annotated[int, typer.Option("--k", min=1, help="Items of a list.")] = 20,
     user_column: UserColumn = None,
@@ -113,8 +115,8 @@ def recommend(
 
     served = files.load(folder)
     names = names_of({"user": user_column, "item": item_column})
-    names.require(coding.parts(own))
-    data = coding.coded(own, names, pl.Series(served.items, dtype=pl.String))
+    names.require(coding.parts(user_rows))
+    data = coding.coded(user_rows, names, pl.Series(served.items, dtype=pl.String))
     rows = rows_of(data.users, data.items, len(data.user_ids), len(served.items))
     table(served, rows, data.user_ids.to_list(), k).write_csv(out)
     print(f"{out}: {len(data.user_ids):,} lists")
@@ -132,14 +134,14 @@ def _write(built: Built, items: list[str], out: Path) -> None:
     from tasks.release import files
     from tasks.stages.common import atomic_write
 
-    with atomic_write(out) as place:
-        place.mkdir()
-        files.save_release(place, built.release, items, built.marks)
-        files.save_model(place, built.model, items, built.marks)
-        (place / files.LEDGER).write_text(json.dumps(built.ledger, indent=2) + "\n", encoding="utf-8")
-        (place / files.CARD).write_text(page.card(built.ledger), encoding="utf-8")
+    with atomic_write(out) as new_folder:
+        new_folder.mkdir()
+        files.save_release(new_folder, built.release, items, built.marks)
+        files.save_model(new_folder, built.model, items, built.marks)
+        (new_folder / files.LEDGER).write_text(json.dumps(built.ledger, indent=2) + "\n", encoding="utf-8")
+        (new_folder / files.CARD).write_text(page.card(built.ledger), encoding="utf-8")
         records = page.records(built.ledger, date.today().isoformat())
         for name, text in records.items():
-            (place / name).write_text(text, encoding="utf-8")
+            (new_folder / name).write_text(text, encoding="utf-8")
     written = [str(out / name) for name in (files.RELEASE, files.MODEL, files.LEDGER, files.CARD, *records)]
     print(page.paragraph(built.ledger, written))

@@ -78,10 +78,10 @@ def _project(store: Store, inputs: str) -> Path:
     project = parent / inputs
     if not project.is_dir():
         with tempfile.TemporaryDirectory(dir=parent) as folder:
-            place = Path(folder) / "project"
-            place.mkdir()
-            store.get_files(inputs, place)
-            rename(place, project, durable=False)
+            target = Path(folder) / "project"
+            target.mkdir()
+            store.get_files(inputs, target)
+            rename(target, project, durable=False)
     return project
 
 

@@ -23,9 +23,9 @@ from tasks.results.cards import Card, Loss, card
 from tasks.results.composition import Spender
 from tasks.results.coverage import coverage
 from tasks.results.facts import System, Together
-from tasks.results.standings import Board, measure
+from tasks.results.standings import Board, boards, entries, measure
 from tasks.stages.common import REPORTS, RESULTS
-from tasks.stages.report import collected, draw, paper_of, results_of, standing
+from tasks.stages.report import collected, draw, paper_of, results_of
 
 Form = Literal["opendp", "cyclonedx"]
 
@@ -132,7 +132,11 @@ def show_headline(suite: str) -> None:
 
 def board_of(suite: str) -> Board | None:
     """The systems of a suite; None where nothing was collected or no utility measured."""
-    return standing(suite) if suite in collected() else None
+    if suite not in collected():
+        return None
+    results = results_of(suite)
+    by = measure(results, paper_of(results))
+    return next(iter(boards([(by, entries(results, by))])), None)
 
 
 def decision(board: Board) -> dict[str, dict[str, Any] | None]:
@@ -151,13 +155,13 @@ def budget(row: Mapping[str, Any]) -> tuple[str, str]:
     return text, "–" if audited is None else f"≥ {audited:.3g}"
 
 
-def report(suite: str, *, drawn: bool = False) -> Path:
+def report(suite: str, *, draw_first: bool = False) -> Path:
     """The page of a suite's report; drawn from its results first, where these or no page are there.
 
     Raises:
         DataError: there are no results, or no report.
     """
-    if drawn and (suite in collected() or not (REPORTS / suite).is_dir()):
+    if draw_first and (suite in collected() or not (REPORTS / suite).is_dir()):
         draw(suite)
     path = REPORTS / suite / "index.html"
     if not path.is_file():

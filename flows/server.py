@@ -33,8 +33,8 @@ def server(*, pages: bool = False) -> str:
 
     Call it before Prefect is imported: it reads its settings once, and its last log lines must still find the server.
     """
-    if given := os.environ.get("PREFECT_API_URL"):
-        return given
+    if named := os.environ.get("PREFECT_API_URL"):
+        return named
     started = Server(pages=pages)
     atexit.register(started.end)
     os.environ |= {"PREFECT_API_URL": started.address, CREDENTIAL: started.credential}
@@ -55,17 +55,17 @@ class Server:
         self._serves, self._socket = False, socket.create_server((HOST, 0))
         self.address = f"http://{HOST}:{self._socket.getsockname()[1]}/api"
         self.credential = f"dprec:{secrets.token_urlsafe(32)}"
-        own = {"PREFECT_API_URL": self.address, "PREFECT__SERVER_FINAL": "1"}
-        own |= dict.fromkeys((CREDENTIAL, "PREFECT_SERVER_API_AUTH_STRING"), self.credential)
-        own |= dict.fromkeys(("PREFECT_SERVER_LOGGING_LEVEL", "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"), "ERROR")
-        own |= dict.fromkeys(("PREFECT_UI_ENABLED", "PREFECT_SERVER_SERVICES_TRIGGERS_ENABLED"), str(pages))
-        own["PREFECT_SERVER_API_CORS_ALLOWED_ORIGINS"] = self.address.removesuffix("/api")
-        with TemporaryFile() as said:
+        variables = {"PREFECT_API_URL": self.address, "PREFECT__SERVER_FINAL": "1"}
+        variables |= dict.fromkeys((CREDENTIAL, "PREFECT_SERVER_API_AUTH_STRING"), self.credential)
+        variables |= dict.fromkeys(("PREFECT_SERVER_LOGGING_LEVEL", "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"), "ERROR")
+        variables |= dict.fromkeys(("PREFECT_UI_ENABLED", "PREFECT_SERVER_SERVICES_TRIGGERS_ENABLED"), str(pages))
+        variables["PREFECT_SERVER_API_CORS_ALLOWED_ORIGINS"] = self.address.removesuffix("/api")
+        with TemporaryFile() as errors:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "uvicorn", *APP, "--fd", str(self._socket.fileno())],
                 stdout=subprocess.DEVNULL,
-                stderr=said,
-                env=os.environ | own,
+                stderr=errors,
+                env=os.environ | variables,
                 start_new_session=True,
                 umask=0o077,  # its database says what ran when, and what failed
                 pass_fds=(self._socket.fileno(),),
@@ -76,8 +76,8 @@ class Server:
                 httpx.get(f"{self.address}/health", timeout=120.0, trust_env=False).raise_for_status()
             except httpx.HTTPError as error:
                 self.end()
-                said.seek(0)
-                lines = [line for line in said.read().decode(errors="replace").splitlines() if "Error: " in line]
+                errors.seek(0)
+                lines = [line for line in errors.read().decode(errors="replace").splitlines() if "Error: " in line]
                 why = f"Prefect's server did not start ({[str(error), *lines][-1]}); if that is for its database, move "
                 why += f"{os.environ.get('PREFECT_HOME', '.prefect')}/prefect.db away and run this again"
                 raise ConfigurationError(why) from None

@@ -29,9 +29,9 @@ def project(start: Path) -> Path:
     )
 
 
-def show_version(asked: bool) -> None:
+def show_version(show: bool) -> None:
     """Print the installed version and end, where it is asked for."""
-    if asked:
+    if show:
         print(f"dprec {version('dprec')}")
         raise SystemExit
 

@@ -53,18 +53,18 @@ class Store:
         listed = {file.as_posix(): self._put(file) for file in files if file.is_file()}
         return self._put(json.dumps(listed, sort_keys=True).encode())
 
-    def get_files(self, listed: str, place: Path) -> None:
+    def get_files(self, listed: str, target: Path) -> None:
         """Write the files of a list below a folder.
 
         Raises:
             DataError: one is missing, or not what its name says; then it is removed.
         """
-        path = place / ".list"
+        path = target / ".list"
         self._get(listed, path)
         table = _texts(path, "list of inputs")
         path.unlink()
         for name, digest in table.items():
-            self._get(digest, _path_within(place, name))
+            self._get(digest, _path_within(target, name))
 
     def put_unit(self, done: Path, folder: str) -> None:
         """Put the results of a unit there, which lie in `done` and agree with their manifest.
@@ -84,16 +84,16 @@ class Store:
         The second says a line: the unit is worked on again.
         """
         try:
-            with atomic_write(done) as place:
-                place.mkdir()
-                manifest = place / runs.MANIFEST
+            with atomic_write(done) as target:
+                target.mkdir()
+                manifest = target / runs.MANIFEST
                 self._files.get_file(f"{self._root}/units/{folder}.json", str(manifest))
                 for name, kind in _texts(manifest, "manifest", "files").items():
                     if kind == "folder":
-                        _path_within(place, name).mkdir(parents=True, exist_ok=True)
+                        _path_within(target, name).mkdir(parents=True, exist_ok=True)
                     else:
-                        self._get(kind, _path_within(place, name))
-                runs.verify(place, PurePosixPath(folder).name)
+                        self._get(kind, _path_within(target, name))
+                runs.verify(target, PurePosixPath(folder).name)
         except FileNotFoundError:
             return False
         except DataError as error:
@@ -117,15 +117,15 @@ class Store:
         return digest
 
     def _write(self, content: Path | bytes, name: str) -> None:
-        place = f"{self._root}/{name}"
-        self._files.makedirs(place.rpartition("/")[0], exist_ok=True)
-        first = f"{place}.{secrets.token_hex(8)}.partial" if self._renames else place
+        target = f"{self._root}/{name}"
+        self._files.makedirs(target.rpartition("/")[0], exist_ok=True)
+        first = f"{target}.{secrets.token_hex(8)}.partial" if self._renames else target
         if isinstance(content, Path):
             self._files.put_file(str(content), first)
         else:
             self._files.pipe_file(first, content)
         if self._renames:
-            self._files.mv(first, place)
+            self._files.mv(first, target)
 
     def _get(self, digest: str, path: Path) -> None:
         if not SHA256.fullmatch(digest):
@@ -142,7 +142,7 @@ class Store:
             raise DataError(f"{name}: not what its name says, and removed; run it again")
 
 
-def located(store: str | None, here: Path, suite: str, *, clustered: bool) -> str | None:
+def located(store: str | None, cwd: Path, suite: str, *, clustered: bool) -> str | None:
     """An address as it stands, a folder from where the command was given; None where there is none.
 
     Raises:
@@ -153,7 +153,7 @@ def located(store: str | None, here: Path, suite: str, *, clustered: bool) -> st
     if not clustered:
         raise ConfigurationError(f"--store is for --cluster; `dprec run {suite}` alone works in this folder")
     require_no_password(store)
-    return store if "://" in store else str(here / store)
+    return store if "://" in store else str(cwd / store)
 
 
 def require_no_password(address: str) -> None:
@@ -189,9 +189,9 @@ def _texts(path: Path, what: str, *keys: str) -> dict[str, str]:
         raise DataError(f"{path}: no {what}") from None
 
 
-def _path_within(place: Path, name: str) -> Path:
+def _path_within(target: Path, name: str) -> Path:
     """A path of a list, which must not lead out of its folder."""
     parts = PurePosixPath(name).parts
     if not parts or PurePosixPath(name).is_absolute() or ".." in parts:
         raise DataError(f"{name}: leads out of its folder")
-    return place.joinpath(*parts)
+    return target.joinpath(*parts)

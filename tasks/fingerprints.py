@@ -254,22 +254,22 @@ def _assigned_name(node: ast.stmt) -> str | None:
 
 def _registries(tree: ast.Module, source: Source) -> Iterator[tuple[str, dict[str, str]]]:
     """Dicts at the top of a module whose values all name modules of the project; `**OTHER` stands for one above."""
-    known: dict[str, dict[str, str]] = {}
+    tables: dict[str, dict[str, str]] = {}
     for node in tree.body:
         name, value = _assigned_name(node), getattr(node, "value", None)
         if name is None or not isinstance(value, ast.Dict):
             continue
         entries: dict[str, str] = {}
         for key, target in zip(value.keys, value.values, strict=True):
-            if key is None and isinstance(target, ast.Name) and target.id in known:
-                entries |= known[target.id]
+            if key is None and isinstance(target, ast.Name) and target.id in tables:
+                entries |= tables[target.id]
             elif pair := _registry_entry(key, target, source):
                 entries |= dict([pair])
             else:
                 break
         else:
             if entries:
-                known[name] = entries
+                tables[name] = entries
                 yield name, dict(entries)
 
 

@@ -182,9 +182,9 @@ AnyNetworks = PublishedNetworks | ReleasedNetworks | RigorousNetworks
 PerturbedNetworks = Annotated[AnyNetworks, Field(discriminator="accounting")]
 
 
-def _release_kind(given: Any) -> str | None:
+def _release_kind(entry: Any) -> str | None:
     """What an entry's mechanism releases; None where there is no such mechanism."""
-    name = given.get("mechanism") if isinstance(given, Mapping) else getattr(given, "mechanism", None)
+    name = entry.get("mechanism") if isinstance(entry, Mapping) else getattr(entry, "mechanism", None)
     return "features" if name in [*FEATURES] else "networks" if name in [*NETWORKS] else None
 
 

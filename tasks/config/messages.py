@@ -30,18 +30,18 @@ def first_error(error: ValidationError) -> str:
     elif problem["type"] == "missing":
         message = "this key is missing"
     elif not isinstance(problem["input"], dict | list):
-        given = repr(problem["input"])[:SHOWN]
-        message = f"{message} (is {given})" if problem["type"] != "value_error" else message
+        values = repr(problem["input"])[:SHOWN]
+        message = f"{message} (is {values})" if problem["type"] != "value_error" else message
     return f"{where}: {message}" if where else message
 
 
-def options(kind: type[_Options], given: dict[str, Any], where: str, path: Path = PARAMS_FILE) -> _Options:
+def options(kind: type[_Options], values: dict[str, Any], where: str, path: Path = PARAMS_FILE) -> _Options:
     """The options that params.yaml gives to a source, format or protocol.
 
     Raises:
         ConfigurationError: one line that names the first wrong key.
     """
     try:
-        return kind.model_validate(given)
+        return kind.model_validate(values)
     except ValidationError as error:
         raise ConfigurationError(f"{path}: {where}.{first_error(error)}") from error

@@ -44,10 +44,10 @@ def network_problems(suite: Suite, params: Params) -> Iterator[str]:
             continue
         yield from unknown_name(f"{where}.of", pair.embeddings, suite.embeddings, "embeddings of this suite")
         if pair.embeddings in suite.embeddings:
-            alone = suite.embeddings[pair.embeddings]
-            if alone.data != pair.data:
-                yield f"{where}.of: {pair.embeddings!r} embeds {alone.data!r}, not {pair.data!r}"
-            yield from _missing_seed(where, pair.seeds, alone.seeds, f"embeddings.{pair.embeddings}")
+            embedding_name = suite.embeddings[pair.embeddings]
+            if embedding_name.data != pair.data:
+                yield f"{where}.of: {pair.embeddings!r} embeds {embedding_name.data!r}, not {pair.data!r}"
+            yield from _missing_seed(where, pair.seeds, embedding_name.seeds, f"embeddings.{pair.embeddings}")
 
 
 def experiment_problems(where: str, experiment: Experiment, task: str, params: Params) -> Iterator[str]:
@@ -60,7 +60,7 @@ def experiment_problems(where: str, experiment: Experiment, task: str, params: P
             yield f"{where}.sweep: edges_epsilon and text_epsilon are for suites whose task is embedding"
         return
     yield from _data_problems(where, experiment.data, params)
-    alone = name
+    embedding_name = name
     if layer == "words":
         yield f"{where}.features: word vectors are the features of a table of users, not networks"
         return
@@ -77,11 +77,11 @@ def experiment_problems(where: str, experiment: Experiment, task: str, params: P
             yield f"{where}.features: {name!r} is about {table[name].data!r}, not {experiment.data!r}"
         yield from _missing_seed(where, experiment.seeds, table[name].seeds, f"{layer}.{name}")
         if layer == "aligned":
-            alone = params.aligned[name].embeddings or ""
-            if alone not in params.embeddings:
+            embedding_name = params.aligned[name].embeddings or ""
+            if embedding_name not in params.embeddings:
                 yield f"{where}.features: aligned.{name} has no embeddings to start from"
                 return
-        networks = params.embeddings[alone].networks
+        networks = params.embeddings[embedding_name].networks
     if layer == "embeddings":
         if experiment.model != params.embeddings[name].model:
             yield f"{where}.model: embeddings.{name} is learnt by {params.embeddings[name].model!r}"
@@ -89,11 +89,11 @@ def experiment_problems(where: str, experiment: Experiment, task: str, params: P
             yield f"{where}.config: must be empty; embeddings.{name} says how they are learnt"
     if not _release_is_there(networks, params):
         return
-    known = params.networks_settings(networks)
+    available = params.networks_settings(networks)
     for setting, config in experiment.settings().items():
         of_model = layer == "processed" and not set(config) & set(BUDGETS)
-        if setting not in known and not of_model:
-            yield f"{where}.sweep: {networks!r} has no setting {setting!r}; known: {', '.join(known)}"
+        if setting not in available and not of_model:
+            yield f"{where}.sweep: {networks!r} has no setting {setting!r}; known: {', '.join(available)}"
 
 
 def _data_problems(where: str, data: str, params: Params) -> Iterator[str]:
@@ -126,8 +126,8 @@ def _release_is_there(networks: str, params: Params) -> bool:
     return layer == "processed" or isinstance(params.perturbed.get(name), AnyNetworks)
 
 
-def _missing_seed(where: str, seeds: Iterable[int], known: Iterable[int], owner: str) -> Iterator[str]:
-    if missing := set(seeds) - set(known):
+def _missing_seed(where: str, seeds: Iterable[int], available: Iterable[int], owner: str) -> Iterator[str]:
+    if missing := set(seeds) - set(available):
         yield f"{where}.seeds: {min(missing)} is not among the seeds of {owner}"
 
 

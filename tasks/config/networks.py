@@ -103,14 +103,14 @@ class Alignment(Strict):
     @property
     def reads_attributes(self) -> bool:
         """Whether a way does, or all do."""
-        return self.embeddings is None or any(way in OF_ATTRIBUTES for way in self.ways)
+        return self.embeddings is None or any(method in OF_ATTRIBUTES for method in self.ways)
 
     @property
     def matches_columns(self) -> bool:
         """Whether a way knows which attribute of one network is which of the other."""
         start = self.config.get("adversarial", {}).get("initial")
         by_start = self.embeddings is None and "adversarial" in self.ways and start == "identity"
-        return by_start or any(way in OF_ATTRIBUTES for way in self.ways)
+        return by_start or any(method in OF_ATTRIBUTES for method in self.ways)
 
     @property
     def shares(self) -> dict[str, float]:

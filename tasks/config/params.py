@@ -111,7 +111,7 @@ class Experiment(Strict):
     features: Annotated[str, Field(pattern=r"^(processed|perturbed|words|embeddings|aligned)/[a-z0-9-]+$")]
     model: Annotated[str, choice("model", lambda: list(MODELS))]
     """The class that is trained (`tasks.models.MODELS`)."""
-    system: Name = Field(default_factory=lambda given: given["model"])
+    system: Name = Field(default_factory=lambda content: content["model"])
     """What results, tables and claims call the model as it is set here; by default the model's name."""
     seeds: Seeds
     """Where ratings are predicted, these are also the folds that are tested, counted from 0."""
@@ -203,7 +203,11 @@ class Suite(Strict):
         data = [experiment.data]
         if setting == BASE and experiment.data == self.data:
             data += self.splits
-        return {split * APART + seed: of for split, of in enumerate(data) for seed in experiment.seeds_at(setting)}
+        return {
+            split * APART + seed: candidate
+            for split, candidate in enumerate(data)
+            for seed in experiment.seeds_at(setting)
+        }
 
     def training_of(self, experiment: Experiment) -> Training:
         """How validation ends the runs of an experiment."""
@@ -213,9 +217,9 @@ class Suite(Strict):
         """A problem `key: what is wrong` under the key that the file has."""
         return _locate(problem, self.inherited)
 
-    def place(self, key: str) -> str:
+    def key_in_file(self, key: str) -> str:
         """Where the file has a key of an entry: `experiments.gerai-bpr.seeds` or `defaults.experiments.seeds`."""
-        return _place(key, self.inherited)
+        return _location(key, self.inherited)
 
 
 class Data(Strict):
@@ -267,7 +271,7 @@ class Params(Data):
         if layer == "processed":
             return f"processed/{data}"
         entries: Mapping[str, Perturbed | Words] = self.perturbed if layer == "perturbed" else self.words
-        return f"{layer}/{next((other for other, of in entries.items() if of.data == data), name)}"
+        return f"{layer}/{next((other for other, candidate in entries.items() if candidate.data == data), name)}"
 
     def networks_of(self, aligned: Alignment) -> str:
         """Where the networks that are aligned are read: `processed/<name>` or `perturbed/<name>`."""
@@ -324,7 +328,7 @@ def load(path: Path = PARAMS_FILE) -> Params:
         ConfigurationError: one line that names the file and its first wrong key.
     """
     root = _validate(strict_yaml.read(path, "run this in the project's root"), Data, lambda _: path, frozenset())
-    names = {file.parent.name for own in OWN_FILES for file in (path.parent / SUITES).glob(f"*/{own}")}
+    names = {file.parent.name for file_name in OWN_FILES for file in (path.parent / SUITES).glob(f"*/{file_name}")}
     return Params(**dict(root), suites={name: _suite(name, path) for name in sorted(names)})
 
 
@@ -340,13 +344,13 @@ def _suite(name: str, path: Path) -> Suite:
     if not re.fullmatch(NAME, name):
         raise ConfigurationError(f"{folder}: no name of a suite; it takes small letters, digits and hyphens")
     for file in OWN_FILES:
-        given = strict_yaml.read(folder / file, "every suite has its own")
-        if not isinstance(given, dict):
+        content = strict_yaml.read(folder / file, "every suite has its own")
+        if not isinstance(content, dict):
             raise ConfigurationError(f"{folder / file}: not a table of sections")
-        for section in given:
+        for section in content:
             if (right := own_file(name, path, str(section))) != folder / file:
                 raise ConfigurationError(f"{folder / file}: {section}: stands in {right}")
-        raw |= given
+        raw |= content
     filled, inherited = _fill_in(raw, name, folder / "params.yaml")
     suite = _validate(filled, Suite, lambda key: own_file(name, path, key), inherited)
     return suite.model_copy(update={"inherited": inherited})
@@ -387,7 +391,7 @@ def _fill_in(raw: Any, suite: str, path: Path) -> tuple[Any, frozenset[str]]:
     return filled, frozenset(inherited)
 
 
-def _place(key: str, inherited: frozenset[str]) -> str:
+def _location(key: str, inherited: frozenset[str]) -> str:
     section, *below = key.split(".")
     return ".".join(("defaults", section, *below[1:])) if ".".join((section, *below[:2])) in inherited else key
 
@@ -395,5 +399,5 @@ def _place(key: str, inherited: frozenset[str]) -> str:
 def _locate(problem: str, inherited: frozenset[str]) -> str:
     """`experiments.X.seeds: ...` as `defaults.experiments.seeds: ... (in X)` where X has its seeds from there."""
     key, colon, text = problem.partition(": ")
-    place = _place(key, inherited)
-    return problem if place == key else f"{place}{colon}{text} (in {key.split('.')[1]})"
+    key_in_file = _location(key, inherited)
+    return problem if key_in_file == key else f"{key_in_file}{colon}{text} (in {key.split('.')[1]})"

@@ -33,5 +33,5 @@ def is_private(experiment: Experiment) -> bool:
     """Whether a finite budget is spent at setting `base`: by the model, or on the features that it reads."""
     config = experiment.config
     budget = config.get("epsilon_max", config.get("epsilon"))
-    spent = budget is not None and math.isfinite(budget) and config.get("privacy") != "none"
-    return spent or experiment.features.startswith("perturbed/")
+    has_budget = budget is not None and math.isfinite(budget) and config.get("privacy") != "none"
+    return has_budget or experiment.features.startswith("perturbed/")

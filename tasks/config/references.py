@@ -64,12 +64,12 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
         if suite.paper is not None:
             for problem in unknown_name("paper", suite.paper, PAPERS, "paper"):
                 raise ConfigurationError(f"{own_file(name, path)}: {problem}")
-    for name, alone in params.embeddings.items():
-        where = params.suites[alone.suite].place(f"embeddings.{name}.config")
-        options(model_class(alone.model).Config, alone.config, where, own_file(alone.suite, path))
+    for name, embedding in params.embeddings.items():
+        where = params.suites[embedding.suite].key_in_file(f"embeddings.{name}.config")
+        options(model_class(embedding.model).Config, embedding.config, where, own_file(embedding.suite, path))
     for name, pair in params.aligned.items():
         aligner = import_module("tasks.models.alignment.aligner")
-        where = params.suites[pair.suite].place(f"aligned.{name}.config")
+        where = params.suites[pair.suite].key_in_file(f"aligned.{name}.config")
         options(aligner.AlignmentConfig, pair.config, where, own_file(pair.suite, path))
     for name, experiment in params.experiments.items():
         file = own_file(experiment.suite, path)
@@ -120,9 +120,9 @@ def _check_settings(name: str, experiment: Experiment, suite: Suite, file: Path)
         return
     cls = model_class(experiment.model)
     for setting, config in experiment.settings().items():
-        own = options(cls.Config, model_config(config), suite.place(f"experiments.{name}.config"), file)
-        if experiment.noise == "secure" and (reason := cls(own).insecure()):
-            where = suite.place(f"experiments.{name}.noise")
+        chosen = options(cls.Config, model_config(config), suite.key_in_file(f"experiments.{name}.config"), file)
+        if experiment.noise == "secure" and (reason := cls(chosen).insecure()):
+            where = suite.key_in_file(f"experiments.{name}.noise")
             raise ConfigurationError(f"{file}: {where}: {experiment.model!r} at {setting}: {reason}")
 
 
@@ -222,13 +222,13 @@ def _split_problems(suite: Suite, params: Params) -> Iterator[str]:
     for name in suite.splits:
         yield from unknown_name("splits", name, params.processed, "processed data set")
         if name in params.processed and suite.data in params.processed:
-            own, other = (params.processed[each].model_dump() for each in (suite.data, name))
-            seeds = [each["options"].pop("split_seed", None) for each in (own, other)]
-            for each in (own, other):
+            chosen, other = (params.processed[each].model_dump() for each in (suite.data, name))
+            seeds = [each["options"].pop("split_seed", None) for each in (chosen, other)]
+            for each in (chosen, other):
                 each["options"].pop("tie_seed", None)
-            if own != other or seeds[0] == seeds[1]:
+            if chosen != other or seeds[0] == seeds[1]:
                 yield f"splits: {name} must be {suite.data} with another split_seed (and tie_seed), and nothing else"
-    seeds_of = {key: of.seeds for key, of in suite.experiments.items() if of.data == suite.data}
+    seeds_of = {key: entry.seeds for key, entry in suite.experiments.items() if entry.data == suite.data}
     for key, seeds in seeds_of.items() if suite.splits else ():
         if seeds != next(iter(seeds_of.values())):
             yield f"experiments.{key}.seeds: where there are splits, all systems on {suite.data} have the same"

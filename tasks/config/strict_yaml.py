@@ -33,14 +33,14 @@ class _Loader(yaml.CSafeLoader):  # of libyaml, which is in PyYAML's builds and 
         return super().construct_scalar(node)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[Any] = set()
+        keys: set[Any] = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, Hashable):
                 raise yaml.constructor.ConstructorError(None, None, "a key is a list or a table", key_node.start_mark)
-            if key in seen:
+            if key in keys:
                 raise yaml.constructor.ConstructorError(None, None, f"key {key!r} is given twice", key_node.start_mark)
-            seen.add(key)
+            keys.add(key)
         return super().construct_mapping(node, deep)
 
 

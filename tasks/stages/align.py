@@ -144,9 +144,9 @@ def run(start: AdversarialStart, label: str, folder: Path, screen: Screen) -> Ad
         nonlocal before
         tensors, state = start.state()
         state |= {name: finite_or_none(state[name]) for name in ("criteria", "losses")}
-        with progress.write() as place:
-            save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, place / "state.safetensors")
-            write_json(place / "state.json", state)
+        with progress.write() as target:
+            save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, target / "state.safetensors")
+            write_json(target / "state.json", state)
         done, now = len(start.criteria), time.monotonic()
         left = (start.config.epochs - done) * (now - before)
         screen.epoch(done, start.losses[-1], f"criterion {start.criteria[-1]:.4f}", left)

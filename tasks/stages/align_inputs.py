@@ -52,9 +52,9 @@ class Inputs:
         folder = self.data.folder
         files = [folder / "anchors.parquet", *(folder / name / "schema.json" for name in self.data.schema.networks)]
         files += self.embeddings or ()
-        for place in self.attributes or ():
-            perturbed = PERTURBED in place.parents
-            files += [place / "schema.json", place / ("features.parquet" if perturbed else "users.parquet")]
+        for location in self.attributes or ():
+            perturbed = PERTURBED in location.parents
+            files += [location / "schema.json", location / ("features.parquet" if perturbed else "users.parquet")]
         if missing := [file for file in files if not file.is_file()]:
             raise DataError(f"{missing[0]}: no such file; run the stage that writes it (dprec check shows which)")
         return digest(*files)
@@ -80,7 +80,7 @@ class Inputs:
             DataError: a table is not what its schema says, or not of its network's users.
         """
         assert self.attributes is not None, "params.yaml has ways that read attributes only where it has these"
-        tables = [_attributes(place, n) for place, n in zip(self.attributes, self.sizes, strict=True)]
+        tables = [_attributes(location, n) for location, n in zip(self.attributes, self.sizes, strict=True)]
         shared = [column for column in tables[0].columns if column in tables[1].columns]
         if not shared:
             raise ConfigurationError(
@@ -132,23 +132,23 @@ def locate(options: Alignment, params: Params) -> dict[tuple[str, int], Inputs]:
         for seed in options.seeds:
             tables = folders = None
             if options.embeddings is not None:
-                place = EMBEDDINGS / options.embeddings
-                tables = tuple(embedding_file(place, setting, name, seed) for name in data.schema.networks)
+                location = EMBEDDINGS / options.embeddings
+                tables = tuple(embedding_file(location, setting, name, seed) for name in data.schema.networks)
             if options.reads_attributes:
                 folders = tuple(source.folder(network, setting, seed) for network in data.schema.networks)
             inputs[setting, seed] = Inputs(data, tables, folders)
     return inputs
 
 
-def _attributes(place: Path, n_users: int) -> pl.DataFrame:
+def _attributes(location: Path, n_users: int) -> pl.DataFrame:
     """The encoded columns, a row per user in the order of ids."""
-    schema = contracts.read_schema(place / "schema.json")
-    if PERTURBED in place.parents:
-        path = place / "features.parquet"
+    schema = contracts.read_schema(location / "schema.json")
+    if PERTURBED in location.parents:
+        path = location / "features.parquet"
         table = contracts.read(path, contracts.features_schema(schema.columns)).sort("user")
         _require_users(path, table["user"], n_users)
         return table.select(schema.columns)
-    path = place / "users.parquet"
+    path = location / "users.parquet"
     users = contracts.read(path, contracts.users_schema(schema.features))
     _require_users(path, users["user"].sort(), n_users)
     return pl.DataFrame(encode(users, schema.features), schema=schema.columns)

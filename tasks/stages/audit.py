@@ -44,10 +44,10 @@ def main(name: str) -> None:
     confidence, size = corrected_confidence(len(planned)), {} if MOST is None else {"n_samples": MOST}
     records: list[dict[str, Any]] = []
     for job, covers in planned.items():
-        audited = record(job.audit, confidence, SEED, **(dict(job.arguments) | size))
-        records.append(audited | {"network": job.network, "covers": covers})
-    with atomic_write(RUNS / name / "audit.json") as place:
-        write_json(place, records)
+        result = record(job.audit, confidence, SEED, **(dict(job.arguments) | size))
+        records.append(result | {"network": job.network, "covers": covers})
+    with atomic_write(RUNS / name / "audit.json") as path:
+        write_json(path, records)
     for audited in records:
         if is_fault(audited):
             raise PrivacyError(

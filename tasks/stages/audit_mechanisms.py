@@ -40,7 +40,7 @@ def run(names: Sequence[str], jobs: int) -> Iterator[dict[str, Any]]:
 
 
 def _record(name: str, confidence: float) -> dict[str, Any]:
-    made = record(name, confidence, SEED)
-    audited, claimed, accounted = (made[key] for key in ("audited_epsilon", "epsilon_claimed", "epsilon_accounted"))
-    judged = verdict(audited, claimed, accounted, tuple(made["controls"].values()))
-    return made | {"verdict": judged, "fault": is_fault(made), "claim": name in CLAIMS}
+    result = record(name, confidence, SEED)
+    audited, claimed, accounted = (result[key] for key in ("audited_epsilon", "epsilon_claimed", "epsilon_accounted"))
+    judged = verdict(audited, claimed, accounted, tuple(result["controls"].values()))
+    return result | {"verdict": judged, "fault": is_fault(result), "claim": name in CLAIMS}

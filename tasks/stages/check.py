@@ -55,7 +55,9 @@ def main(name: str) -> None:
 
     layer, _, key = name.partition("/")
     if layer not in LAYERS:
-        raise ConfigurationError(f"unknown layer {layer!r}; known: {', '.join(f'{known}/NAME' for known in LAYERS)}")
+        raise ConfigurationError(
+            f"unknown layer {layer!r}; known: {', '.join(f'{layer_name}/NAME' for layer_name in LAYERS)}"
+        )
     params = load()
     subject = LAYERS[layer](key, params)
     if not any(file.is_file() for file in subject.files):
@@ -72,13 +74,13 @@ def main(name: str) -> None:
     problems, tables = read(subject, name)
     checked = {file.as_posix(): file_digest(file) for file in subject.files if file.is_file()}
     docs = QUALITY / layer / key
-    with atomic_write(QUALITY / layer / f"{key}.json") as verdict_file, atomic_write(docs) as place:
-        place.mkdir()
+    with atomic_write(QUALITY / layer / f"{key}.json") as verdict_file, atomic_write(docs) as target:
+        target.mkdir()
         try:
-            verdict = run(layer, key, [suites.files(problems), *tables], checked, place)
+            verdict = run(layer, key, [suites.files(problems), *tables], checked, target)
         except UNREADABLE as error:
             problems |= unreadable_files(subject.files, error)
-            verdict = run(layer, key, [suites.files(problems)], checked, place)
+            verdict = run(layer, key, [suites.files(problems)], checked, target)
         write_json(verdict_file, verdict)
     passed = passed_file(layer, key, params)
     if not verdict["success"]:
@@ -86,8 +88,8 @@ def main(name: str) -> None:
             remove(passed)
         raise DataError(f"{first_failure(verdict, problems)}; see {docs / 'index.html'}")
     if passed:
-        with atomic_write(passed) as place:
-            write_json(place, {name: verdict[name] for name in SUMMARY})
+        with atomic_write(passed) as target:
+            write_json(target, {name: verdict[name] for name in SUMMARY})
 
 
 def passed_file(layer: str, key: str, params: Params) -> Path | None:
@@ -142,8 +144,8 @@ def first_failure(verdict: dict[str, Any], problems: dict[str, str | None]) -> s
     failures = [result for result in verdict["results"] if not result["success"]]
     first = failures[0]
     column = f", column {first['column']}" if first["column"] else ""
-    others = f"; {len(failures) - 1} more rules failed" if len(failures) > 1 else ""
-    return f"table {first['table']}{column} {first['detail']}{others}"
+    further = f"; {len(failures) - 1} more rules failed" if len(failures) > 1 else ""
+    return f"table {first['table']}{column} {first['detail']}{further}"
 
 
 def raw_subject(key: str, params: Params) -> Subject:
@@ -194,16 +196,20 @@ def _perturbed_networks(folder: Path, release: AnyNetworks) -> Subject:
         (setting, seed): folder / setting / f"seed-{seed}" for setting in release.settings() for seed in release.seeds
     }
     source = PROCESSED / release.data
-    expected = [folder / "ledger.json", source / "schema.json", *(place / "schema.json" for place in releases.values())]
-    files = [file for place in (folder, source) for file in sorted(place.rglob("*.parquet"))]
+    expected = [
+        folder / "ledger.json",
+        source / "schema.json",
+        *(target / "schema.json" for target in releases.values()),
+    ]
+    files = [file for target in (folder, source) for file in sorted(target.rglob("*.parquet"))]
     budgets = {setting: budget.features_epsilon for setting, budget in release.settings().items()}
     features = suites.released_features if release.accounting == "released" else suites.perturbed_features
-    most = release.words_per_user if release.accounting == "rigorous" else None
+    per_user = release.words_per_user if release.accounting == "rigorous" else None
 
     def tables() -> list[Table]:
         checked: list[Table] = []
         before = contracts.read_processed(source)
-        read = {which: contracts.read_processed(place) for which, place in releases.items()}
+        read = {which: contracts.read_processed(target) for which, target in releases.items()}
         for which, pair in read.items():
             if pair.schema.networks != before.schema.networks:
                 raise DataError(f"{releases[which]}/schema.json: not of the networks of {source}; run perturb again")
@@ -211,9 +217,9 @@ def _perturbed_networks(folder: Path, release: AnyNetworks) -> Subject:
         for network in before.schema.networks:
             of_network = {which: pair.network(network) for which, pair in read.items()}
             checked += suites.perturbed_network(
-                of_network, budgets, features, most, before.network(network), f"{network}/"
+                of_network, budgets, features, per_user, before.network(network), f"{network}/"
             )
-        return checked or suites.perturbed_network(read, budgets, features, most, before, "")
+        return checked or suites.perturbed_network(read, budgets, features, per_user, before, "")
 
     return Subject([*expected, *files], tables)
 
@@ -251,10 +257,10 @@ def metrics(key: str, params: Params) -> Subject:
         expected = []
         for name, experiment in suite.experiments.items():
             for setting in experiment.settings():
-                every = [(of_training(suite, experiment, setting), [*suite.runs(experiment, setting)])]
+                measured_names = [(of_training(suite, experiment, setting), [*suite.runs(experiment, setting)])]
                 if of_attack:
-                    every.append((of_attack(suite, experiment, setting), experiment.seeds_at(setting)))
-                expected += [suites.measurements(name, [setting], seeds, names) for names, seeds in every]
+                    measured_names.append((of_attack(suite, experiment, setting), experiment.seeds_at(setting)))
+                expected += [suites.measurements(name, [setting], seeds, names) for names, seeds in measured_names]
         measured = [contracts.read(file, contracts.METRICS) for file in files]
         return suites.metrics(pl.concat(measured), pl.concat(expected))
 

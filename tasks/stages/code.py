@@ -35,9 +35,9 @@ def main() -> None:
     references.check(params)
     for path in dvc_files.outdated_files(params):
         raise ConfigurationError(f"{path}: behind the parameters or the table of stages; run `dprec pipeline`")
-    for path, own in contents(params).items():
-        with atomic_write(path) as place:
-            place.write_text(json.dumps(own, indent=1) + "\n", encoding="utf-8")
+    for path, content in contents(params).items():
+        with atomic_write(path) as target:
+            target.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 def contents(params: Params) -> dict[Path, dict[str, dict[str, str]]]:

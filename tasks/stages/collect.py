@@ -77,8 +77,8 @@ def main(name: str) -> None:
         )
     folder = RESULTS / name
     folder.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=folder, prefix=".", suffix=".partial") as place:
-        new = Path(place)
+    with TemporaryDirectory(dir=folder, prefix=".", suffix=".partial") as target:
+        new = Path(target)
         tables.write(new, suite, frames)
         changed = [
             file
@@ -87,10 +87,12 @@ def main(name: str) -> None:
         ]
         recorded = folder / PROVENANCE
         if changed or not recorded.exists():
-            known = {(run.stage, run.name): run for run in (recorded_runs(recorded) if recorded.exists() else ())}
-            known |= {(run.stage, run.name): run for run in read_runs(name, params)}
-            if known:  # outputs that were pulled have no record here: theirs is the one that is known
-                write_runs(known.values(), new / PROVENANCE)
+            recorded_by_key = {
+                (run.stage, run.name): run for run in (recorded_runs(recorded) if recorded.exists() else ())
+            }
+            recorded_by_key |= {(run.stage, run.name): run for run in read_runs(name, params)}
+            if recorded_by_key:  # outputs that were pulled have no record here: theirs is the one that is known
+                write_runs(recorded_by_key.values(), new / PROVENANCE)
                 changed.append(PROVENANCE)
         for file in changed:
             rename(new / file, folder / file)
@@ -104,28 +106,30 @@ def unexplained_lines(frames: Mapping[str, pl.DataFrame]) -> list[str]:
         {
             f"{row['model']}, {row['setting']}: {row['mechanism']} {row['observer']}".rstrip()
             for row in frames["ledger"].iter_rows(named=True)
-            if is_private(made := entries[row["line"]]) and row["line"] not in audited and reason(made) is None
+            if is_private(ledger_entry := entries[row["line"]])
+            and row["line"] not in audited
+            and reason(ledger_entry) is None
         }
     )
 
 
 def read_runs(suite: str, params: Params) -> list[Run]:
     """The provenance of every stage of the suite that left a record; outputs that were pulled have none."""
-    own = params.suites[suite]
-    attack = None if own.attack is None else ATTACKS[own.attack.kind]
-    names = [("train", TASKS[own.task].trained_by, name) for name in own.experiments]
-    names += [("embed-networks", "embed_networks", name) for name in own.embeddings]
-    names += [("align", "align", name) for name in own.aligned]
+    options = params.suites[suite]
+    attack = None if options.attack is None else ATTACKS[options.attack.kind]
+    names = [("train", TASKS[options.task].trained_by, name) for name in options.experiments]
+    names += [("embed-networks", "embed_networks", name) for name in options.embeddings]
+    names += [("align", "align", name) for name in options.aligned]
     names += [(stage, stage, suite) for stage in ("audit", "audit-training")]
     if attack is not None and attack.each:
-        names += [("attack", attack.module, name) for name in own.experiments]
+        names += [("attack", attack.module, name) for name in options.experiments]
     elif attack is not None:
         names.append((attack.module.replace("_", "-"), attack.module, suite))
     runs = []
     for stage, module, name in names:
-        place = provenance_path(module.replace("_", "-"), name)
-        if place.is_file():
-            record = read_json(place)
+        target = provenance_path(module.replace("_", "-"), name)
+        if target.is_file():
+            record = read_json(target)
             training, units = _training(record.pop("epoch_seconds", {})), record.pop("units", {})
             runs.append(Run(**record | {"stage": stage} | training | _cost(record, units)))
     return runs
@@ -136,16 +140,16 @@ def _training(seconds: dict[str, list[float]]) -> dict[str, float]:
     base = [of_unit for label, of_unit in seconds.items() if label.startswith(f"{BASE}-seed-")]
     if not base:
         return {}
-    every = [record for of_seed in base for record in of_seed]
-    return {"epoch_seconds": round(median(every), 3), "training_seconds": round(sum(every) / len(base), 3)}
+    combined = [record for of_seed in base for record in of_seed]
+    return {"epoch_seconds": round(median(combined), 3), "training_seconds": round(sum(combined) / len(base), 3)}
 
 
 def _cost(record: dict[str, Any], units: dict[str, dict[str, float]]) -> dict[str, float]:
     """What a stage took in all processes: that of its units, which add up, or else its own."""
     if not units:
         return {}
-    every = [Cost(**of_unit) for of_unit in units.values()]  # type: ignore[arg-type]  # as `cost` wrote it
-    together = reduce(Cost.plus, every)
+    combined = [Cost(**of_unit) for of_unit in units.values()]  # type: ignore[arg-type]  # as `cost` wrote it
+    together = reduce(Cost.plus, combined)
     return {
         "cpu_seconds": round(max(together.cpu_seconds, record["cpu_seconds"]), 1),
         "peak_memory_mb": max(together.peak_memory_mb, record["peak_memory_mb"]),
@@ -158,11 +162,11 @@ def read_results(suite: str, params: Params) -> tuple[facts.Suite, dict[str, pl.
     Raises:
         DataError: a run is missing or not what its contract says, or real and synthetic data are mixed.
     """
-    own = params.suites[suite]
-    experiments, data = own.experiments, own.data
+    options = params.suites[suite]
+    experiments, data = options.experiments, options.data
     if not experiments:
         raise ConfigurationError(f"{own_file(suite)}: experiments: there are none; add one or remove the suite")
-    task, attack = TASKS[own.task], None if own.attack is None else ATTACKS[own.attack.kind]
+    task, attack = TASKS[options.task], None if options.attack is None else ATTACKS[options.attack.kind]
     stages = ("train", "attack") if attack is not None and attack.each else ("train",)
     folders = [RUNS / suite / name for name in experiments]
     measured = [
@@ -175,20 +179,26 @@ def read_results(suite: str, params: Params) -> tuple[facts.Suite, dict[str, pl.
     more = {name: value for collector in collects for name, value in resolve(collector)(suite, params).items()}
     metrics = pl.concat([*measured, *more.pop("metrics", [])])
     about = _facts(suite, params, inputs, {name: more.pop(name) for name in list(more) if name in OF_NETWORKS})
-    spent = [made for name in experiments for made in _read_spent(RUNS / suite / name / "train/ledger.json", name)]
-    ledger = tables.ledger(spent, {system.experiment: system.model for system in about.systems})
+    entries_spent = [
+        ledger_entry
+        for name in experiments
+        for ledger_entry in _read_spent(RUNS / suite / name / "train/ledger.json", name)
+    ]
+    ledger = tables.ledger(entries_spent, {system.experiment: system.model for system in about.systems})
     records = read_json(RUNS / suite / "audit.json")
     if attack is not None and attack.table:
-        more["attacks"] = resolve(attack.table)(Results.of(about, metrics), describe(own.paper, about.networks))
+        more["attacks"] = resolve(attack.table)(Results.of(about, metrics), describe(options.paper, about.networks))
     return about, ledger | {
         "metrics": metrics.select(contracts.METRICS.names).sort(METRIC_ORDER),
         "attacks": more.pop("attacks", no_gains()),
         "history": pl.concat(_history(suite, name) for name in experiments),
         "audits": tables.audits(records, ledger["ledger"]),
-        "one_run": pl.DataFrame(read_json(RUNS / suite / "one_run.json") if own.training_audit else [], tables.ONE_RUN),
+        "one_run": pl.DataFrame(
+            read_json(RUNS / suite / "one_run.json") if options.training_audit else [], tables.ONE_RUN
+        ),
         "checks": pl.DataFrame(_checks(suite, inputs), tables.CHECKS),
         "pairs": compare_pairs(suite, params),
-        "counts": pl.concat(_counts(name, params, counted=name != data) for name in (data, own.counts) if name),
+        "counts": pl.concat(_counts(name, params, counted=name != data) for name in (data, options.counts) if name),
         **more,
     }
 
@@ -196,32 +206,32 @@ def read_results(suite: str, params: Params) -> tuple[facts.Suite, dict[str, pl.
 def _facts(
     name: str, params: Params, inputs: dict[tuple[str, str], dict[str, Any]], networks: dict[str, Any]
 ) -> facts.Suite:
-    own, counted = params.suites[name], params.suites[name].counts
-    source = read_json(PROCESSED / own.data / "source.json")
+    options, counted = params.suites[name], params.suites[name].counts
+    source = read_json(PROCESSED / options.data / "source.json")
     if counted is not None:
         require_passed("processed", counted)
     targets = [record["targets"] for record in inputs.values() if "targets" in record]
-    prints = data_fingerprints(own.data, params) | (data_fingerprints(counted, params) if counted else {})
+    prints = data_fingerprints(options.data, params) | (data_fingerprints(counted, params) if counted else {})
     return facts.Suite(
         suite=name,
-        title=own.title,
-        paper=own.paper,
-        dataset=own.data,
-        publication=publication(own.data, params),
+        title=options.title,
+        paper=options.paper,
+        dataset=options.data,
+        publication=publication(options.data, params),
         counted=publication(counted, params) if counted else "",
-        n_features=_n_features(own.data),
+        n_features=_n_features(options.data),
         n_counted_features=_n_features(counted) if counted else 0,
         synthetic=_is_synthetic(name, inputs, source),
-        stands_for=stands_for(own.data, params),
+        stands_for=stands_for(options.data, params),
         source=facts.Source(**{key: source[key] for key in facts.Source.model_fields}),
-        part=own.about.part,
-        limits=own.about.limits,
-        validation=TASKS[own.task].validation.format(k=own.training.validation_k),
-        attack=None if own.attack is None else own.attack.model_dump(mode="json"),
+        part=options.about.part,
+        limits=options.about.limits,
+        validation=TASKS[options.task].validation.format(k=options.training.validation_k),
+        attack=None if options.attack is None else options.attack.model_dump(mode="json"),
         n_targets=max(targets, default=0),
         fingerprints=prints,
         words=tuple(_words(params, name)),
-        systems=tuple(read_system(key, experiment, params) for key, experiment in own.experiments.items()),
+        systems=tuple(read_system(key, experiment, params) for key, experiment in options.experiments.items()),
         networks=networks.get("networks", ()),
         anchors=networks.get("anchors", 0),
         aligned=networks.get("aligned", ()),
@@ -249,8 +259,8 @@ def no_gains() -> pl.DataFrame:
 
 def data_fingerprints(data: str, params: Params) -> dict[str, str]:
     """SHA-256 of processed data that anybody may fetch; none of somebody's own, of which it would confirm any guess."""
-    own = params.datasets[params.processed[data].dataset].is_own
-    return {} if own else {data: digest(PROCESSED / data)}
+    options = params.datasets[params.processed[data].dataset].is_own
+    return {} if options else {data: digest(PROCESSED / data)}
 
 
 def _words(params: Params, suite: str) -> list[dict[str, Any]]:
@@ -317,9 +327,9 @@ def deciding_parameters(experiment: Experiment, params: Params) -> dict[str, Any
         parameters["features_of_splits"] = [params.features_of(experiment, data) for data in dict.fromkeys(further)]
     if layer == "aligned":
         parameters["aligned"] = dump(params.aligned[name])
-        alone = params.aligned[name].embeddings
-        assert alone is not None, "params.load lets no system read an alignment without embeddings"
-        name = alone
+        upstream = params.aligned[name].embeddings
+        assert upstream is not None, "params.load lets no system read an alignment without embeddings"
+        name = upstream
     if layer in ("embeddings", "aligned"):
         parameters["embeddings"] = dump(params.embeddings[name])
     return parameters
@@ -361,9 +371,9 @@ def _is_synthetic(suite: str, inputs: dict[tuple[str, str], dict[str, Any]], sou
 def _checks(suite: str, inputs: dict[tuple[str, str], dict[str, Any]]) -> tuple[dict[str, Any], ...]:
     """Every check that the runs passed, and that of their metrics, once each and sorted."""
     verdict = read_json(QUALITY / "metrics" / f"{suite}.json")
-    every = [check for read in inputs.values() for check in read["checks"]]
-    every.append({key: verdict[key] for key in SUMMARY})
-    by_contract = {(check["contract"], check["name"]): check for check in every}
+    combined = [check for read in inputs.values() for check in read["checks"]]
+    combined.append({key: verdict[key] for key in SUMMARY})
+    by_contract = {(check["contract"], check["name"]): check for check in combined}
     return tuple(by_contract[key] for key in sorted(by_contract))
 
 

@@ -33,8 +33,8 @@ def _read_users(suite: str, name: str, params: Params) -> pl.DataFrame:
 
     Protocols may number the users of each split otherwise.
     """
-    own = params.suites[suite]
-    data_of_run = own.runs(own.experiments[name], BASE)
+    options = params.suites[suite]
+    data_of_run = options.runs(options.experiments[name], BASE)
     tables = []
     for run, data in data_of_run.items():
         path = RUNS / suite / name / "train" / "users" / f"seed-{run}.parquet"

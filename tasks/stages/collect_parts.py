@@ -137,18 +137,18 @@ def collect_distributions(suite: str, params: Params) -> dict[str, Any]:
     Raises:
         DataError: a table is not what its contract says.
     """
-    own = params.suites[suite]
-    mine = {name: of for name, of in own.experiments.items() if of.data == own.data}
-    mine = {name: of for name, of in mine.items() if (RUNS / suite / name / RELEASED).is_dir()}
-    if not mine:
+    options = params.suites[suite]
+    chosen = {name: candidate for name, candidate in options.experiments.items() if candidate.data == options.data}
+    chosen = {name: candidate for name, candidate in chosen.items() if (RUNS / suite / name / RELEASED).is_dir()}
+    if not chosen:
         return {}
-    rows = contracts.read(PROCESSED / own.data / "interactions.parquet", contracts.INTERACTIONS)
+    rows = contracts.read(PROCESSED / options.data / "interactions.parquet", contracts.INTERACTIONS)
     shape = int(rows["user"].max()) + 1, int(rows["item"].max()) + 1  # type: ignore[arg-type]  # ids, never null
-    wanted = describe(own.paper, ()).headline_k
-    k = min(own.evaluation.k, key=lambda cutoff: (abs(cutoff - wanted), cutoff))
+    wanted = describe(options.paper, ()).headline_k
+    k = min(options.evaluation.k, key=lambda cutoff: (abs(cutoff - wanted), cutoff))
     popularity = np.bincount(rows.filter(pl.col("split") != "test")["item"].to_numpy(), minlength=shape[1]) / shape[0]
     records = []
-    for name, experiment in mine.items():
+    for name, experiment in chosen.items():
         by_seed = {
             "ndcg": [_ndcg(suite, name, seed, k) for seed in experiment.seeds],
             "exposure": [exposure(_lists(suite, name, seed, shape[0])[:, :k], popularity) for seed in experiment.seeds],

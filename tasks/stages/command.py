@@ -42,8 +42,8 @@ def run_stage(main: Callable[..., dict[str, Any] | None], *, units: bool = False
     parser.add_argument("--debug", action="store_true", default=os.environ.get("DPREC_DEBUG") == "1")
     if units:
         parser.add_argument("--unit", metavar="LABEL")
-        asked = os.environ.get("DPREC_FORCE") == "1"
-        parser.add_argument("--force", metavar="TIME", nargs="?", type=_moment, const=True, default=asked)
+        forced = os.environ.get("DPREC_FORCE") == "1"
+        parser.add_argument("--force", metavar="TIME", nargs="?", type=_moment, const=True, default=forced)
     chosen = vars(parser.parse_args())
     name, debug = chosen.pop("name"), chosen.pop("debug")
     private()

@@ -65,28 +65,28 @@ def atomic_write(path: Path, *, durable: bool = True) -> Iterator[Path]:
         durable: have everything on the disk before the rename, so that not even a power cut leaves half of it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    place = path.with_name(f".{path.name}.{_HOST}.{os.getpid()}.partial")
+    target = path.with_name(f".{path.name}.{_HOST}.{os.getpid()}.partial")
     _sweep(path)
     try:
-        yield place
-        _replace(place, path, durable=durable)
+        yield target
+        _replace(target, path, durable=durable)
     finally:
-        remove(place)
+        remove(target)
 
 
-def _replace(place: Path, path: Path, *, durable: bool) -> None:
+def _replace(target: Path, path: Path, *, durable: bool) -> None:
     """Rename `place` to `path`, from which a folder must be moved away first: another process may do so, too."""
-    if path.is_file() and place.is_file() and (mode := stat.S_IMODE(path.stat().st_mode)) & stat.S_IWUSR:
-        place.chmod(mode)
+    if path.is_file() and target.is_file() and (mode := stat.S_IMODE(path.stat().st_mode)) & stat.S_IWUSR:
+        target.chmod(mode)
     if durable:
-        sync(place)  # while the old output is still in its place
+        sync(target)  # while the old output is still in its place
     old = path.with_name(f".{path.name}.{_HOST}.{os.getpid()}.old.partial")
     while True:
-        if place.is_dir():
+        if target.is_dir():
             with suppress(FileNotFoundError):
                 rename(path, old, durable=False)
         try:
-            rename(place, path, durable=durable)
+            rename(target, path, durable=durable)
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
@@ -98,9 +98,9 @@ def _replace(place: Path, path: Path, *, durable: bool) -> None:
 
 def _sweep(path: Path) -> None:
     """Clear away what killed runs of this host left beside `path`; what a live process is writing is not touched."""
-    own = f".{path.name}.{_HOST}."
-    for left in path.parent.glob(f"{own}*.partial"):
-        pid = left.name.removeprefix(own).split(".")[0]
+    prefix = f".{path.name}.{_HOST}."
+    for left in path.parent.glob(f"{prefix}*.partial"):
+        pid = left.name.removeprefix(prefix).split(".")[0]
         if pid.isdecimal() and int(pid) != os.getpid() and _is_alive(int(pid)):
             continue
         with suppress(OSError):  # another process may clear it away at the same time

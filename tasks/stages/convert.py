@@ -29,12 +29,12 @@ def main(name: str) -> None:
     module = resolve(FORMATS[dataset.format])
     chosen = options(module.ReadOptions, dataset.read, f"datasets.{name}.read")
     source = read_json(RAW / name / "source.json")
-    with atomic_write(INTERIM / name) as place:
-        place.mkdir()
+    with atomic_write(INTERIM / name) as target:
+        target.mkdir()
         with own_files_named(RAW / name, dataset):
-            module.convert(RAW / name, place, chosen)
-        read_raw(place)
-        write_json(place / "source.json", {key: source[key] for key in ORIGIN})
+            module.convert(RAW / name, target, chosen)
+        read_raw(target)
+        write_json(target / "source.json", {key: source[key] for key in ORIGIN})
 
 
 @contextmanager
@@ -47,15 +47,15 @@ def own_files_named(copies: Path, dataset: Dataset) -> Iterator[None]:
     Raises:
         DataError: the one that was raised inside, with these names.
     """
-    own = {f"{table}{path.suffix.lower()}": str(path) for table, path in dataset.own_files().items()}
-    names = "|".join(map(re.escape, own))
+    files = {f"{table}{path.suffix.lower()}": str(path) for table, path in dataset.own_files().items()}
+    names = "|".join(map(re.escape, files))
     try:
         yield
     except DataError as error:
-        if not own:
+        if not files:
             raise
         pattern = rf"(?:{re.escape(str(copies))}/|(?<![\w/.-]))({names})\b"
-        raise DataError(re.sub(pattern, lambda match: own[match[1]], str(error))) from error
+        raise DataError(re.sub(pattern, lambda match: files[match[1]], str(error))) from error
 
 
 if __name__ == "__main__":

@@ -32,9 +32,9 @@ class Cost(NamedTuple):
 
 def of_this_process() -> Cost:
     """Since it began."""
-    own, ended = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    seconds = sum(usage.ru_utime + usage.ru_stime for usage in (own, ended))
-    return Cost(seconds, round(own.ru_maxrss / 1024))
+    process, ended = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    seconds = sum(usage.ru_utime + usage.ru_stime for usage in (process, ended))
+    return Cost(seconds, round(process.ru_maxrss / 1024))
 
 
 def of_unit(folder: Path) -> Cost:

@@ -64,7 +64,7 @@ def listing() -> list[Known]:
     for source, names in sources.values():
         state = _state(source, names, places())
         listed.append(Known(source, tuple(names or [source.name]), state, _next_step(source, names, state)))
-    return sorted(listed, key=lambda known: known.source.synthetic)
+    return sorted(listed, key=lambda checked: checked.source.synthetic)
 
 
 def are_obtainable(names: Iterable[str], datasets: dict[str, Dataset]) -> bool:
@@ -139,8 +139,8 @@ def inspect(name: str) -> Iterator[Finding]:
             yield finding
             if not finding.right:
                 return
-    with _scratch(name) as place:
-        raw, tables = place / "raw", place / "tables"
+    with _scratch(name) as scratch:
+        raw, tables = scratch / "raw", scratch / "tables"
         raw.mkdir(parents=True)
         tables.mkdir()
         module.obtain(raw, places(), options(module.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain"))
@@ -186,8 +186,8 @@ def _file(file: RemoteFile | FormFile, where: Places) -> Finding | None:
             verify(path, file)
     except DataError as error:
         return Finding(f"file {path}", str(error), False)
-    known = isinstance(file, FormFile) and file.sha256 is not None
-    what = "is the published one" if known else "is there; its checksum is not known, its content is looked at"
+    checked = isinstance(file, FormFile) and file.sha256 is not None
+    what = "is the published one" if checked else "is there; its checksum is not known, its content is looked at"
     return Finding(f"file {path}", f"{path.stat().st_size:,} bytes, {what}", True)
 
 
@@ -204,9 +204,9 @@ def _dataset(name: str) -> tuple[Dataset, Any]:
 
 @contextmanager
 def _scratch(name: str) -> Iterator[Path]:
-    place = CHECKPOINTS / "verify" / name
-    remove(place)
+    scratch = CHECKPOINTS / "verify" / name
+    remove(scratch)
     try:
-        yield place
+        yield scratch
     finally:
         shutil.rmtree(CHECKPOINTS / "verify", ignore_errors=True)

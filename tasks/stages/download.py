@@ -27,9 +27,9 @@ def main(name: str) -> None:
     dataset = entry("datasets", name, load().datasets)
     module = resolve(SOURCES[dataset.source])
     chosen = options(module.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain")
-    with atomic_write(RAW / name) as place:
-        place.mkdir()
-        module.obtain(place, places(), chosen)
+    with atomic_write(RAW / name) as target:
+        target.mkdir()
+        module.obtain(target, places(), chosen)
         # Which way the files came is not recorded: they are verified to be the same, and so should the record be.
         described = describe(module, chosen)
         source = {
@@ -38,12 +38,12 @@ def main(name: str) -> None:
             "synthetic": described.synthetic,
             "licence": described.licence,
             "files": {
-                file.relative_to(place).as_posix(): {"bytes": file.stat().st_size, "sha256": file_digest(file)}
-                for file in sorted(place.rglob("*"))
+                file.relative_to(target).as_posix(): {"bytes": file.stat().st_size, "sha256": file_digest(file)}
+                for file in sorted(target.rglob("*"))
                 if file.is_file()
             },
         }
-        write_json(place / "source.json", source)
+        write_json(target / "source.json", source)
     print(f"{name}: {described.licence}")
 
 

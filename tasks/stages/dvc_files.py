@@ -48,8 +48,8 @@ def write(params: Params) -> list[Path]:
     wanted = texts(params) if changed else {}
     for path in changed:
         if path in wanted:
-            with atomic_write(path) as place:
-                place.write_text(wanted[path], encoding="utf-8")
+            with atomic_write(path) as target:
+                target.write_text(wanted[path], encoding="utf-8")
         else:
             path.unlink()
     return changed
@@ -57,12 +57,12 @@ def write(params: Params) -> list[Path]:
 
 def _code(params: Params) -> str:
     """The stage before all others: it fingerprints their code."""
-    own = [str(SUITES / name / file) for name in params.suites for file in OWN_FILES]
+    files_read = [str(SUITES / name / file) for name in params.suites for file in OWN_FILES]
     files = {path for dataset in params.datasets.values() for path in dataset.own_files().values()}
-    own += sorted(str(path) for path in files if path.is_file())  # other suites need none of them
+    files_read += sorted(str(path) for path in files if path.is_file())  # other suites need none of them
     body = {
         "cmd": "python -m tasks.stages.code",
-        "deps": ["tasks", "requirements.lock", str(PARAMS_FILE), *own],
+        "deps": ["tasks", "requirements.lock", str(PARAMS_FILE), *files_read],
         "outs": [{table.code_file(file): {"cache": False, "persist": True}} for file in table.dvc_files(params)],
     }
     return f"  code:\n{indent(_yaml(body), '    ')}"

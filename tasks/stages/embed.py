@@ -58,12 +58,12 @@ def main(name: str) -> None:
     columns = [f"{attribute.name}.{number}" for attribute in attributes for number in range(options.dimension)]
     table = pl.DataFrame(matrix, schema=columns)
     table = table.insert_column(0, pl.Series("user", np.arange(len(matrix), dtype=np.int32)))
-    with atomic_write(WORDS / name) as place:
-        place.mkdir()
-        contracts.write(table, place / "features.parquet", contracts.features_schema(columns))
-        write_json(place / "schema.json", schema.model_dump(mode="json"))
+    with atomic_write(WORDS / name) as target:
+        target.mkdir()
+        contracts.write(table, target / "features.parquet", contracts.features_schema(columns))
+        write_json(target / "schema.json", schema.model_dump(mode="json"))
         about = options.model_dump(mode="json") | {"columns": columns, "vocabulary": origin}
-        write_json(place / "words.json", about | report(attributes, vectors))
+        write_json(target / "words.json", about | report(attributes, vectors))
 
 
 def read_vocabulary(name: str, options: Words) -> tuple[Vocabulary, dict[str, Any]]:

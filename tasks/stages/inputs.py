@@ -45,8 +45,8 @@ class Inputs:
         tables = ["interactions.parquet", "schema.json", "users.parquet"]
         if self.sensitive_share is not None:
             tables += ["folds.parquet", "social.parquet"]
-        spent = [self.features_layer.parent / "ledger.json"] if PERTURBED in self.features_layer.parents else []
-        return digest(*(self.processed / table for table in tables), self.features_layer, *spent)
+        ledger = [self.features_layer.parent / "ledger.json"] if PERTURBED in self.features_layer.parents else []
+        return digest(*(self.processed / table for table in tables), self.features_layer, *ledger)
 
     def for_seed(self, seed: int) -> Inputs:
         """What the run of `seed` learns from and is judged on.

@@ -64,22 +64,22 @@ class Monitor:
 
         def read(state: Path) -> None:
             tensors, best = load_file(state / "state.safetensors"), load_file(state / "best.safetensors")
-            rest, fresh = read_json(state / "state.json"), deepcopy(model.state())
+            values, fresh = read_json(state / "state.json"), deepcopy(model.state())
             if _shapes(best) != _shapes(model.weights()):
                 raise DataError("its best weights are another model's")
-            history, seconds, best_epoch = list(rest["history"]), list(rest["seconds"]), rest["best_epoch"]
+            history, seconds, best_epoch = list(values["history"]), list(values["seconds"]), values["best_epoch"]
             epochs = [record["epoch"] for record in history]
-            if epochs != list(range(1, rest["model"]["epochs_done"] + 1)) or best_epoch not in epochs:
+            if epochs != list(range(1, values["model"]["epochs_done"] + 1)) or best_epoch not in epochs:
                 raise DataError("its history is of other epochs")
             if len(seconds) != len(epochs):
                 raise DataError("it says of other epochs how long they took")
             try:
-                model.load_state(tensors, rest["model"])
+                model.load_state(tensors, values["model"])
             except Exception:
                 model.load_state(*fresh)
                 raise
             self._best, self._best_epoch, self.history, self.seconds = best, best_epoch, history, seconds
-            self._tested = rest.get("tested", [])
+            self._tested = values.get("tested", [])
 
         self._progress.restore(read)
         return self._going(model)
@@ -118,17 +118,17 @@ class Monitor:
         return [max(values, key=lambda tested: float(tested["value"])) for values in by_metric]
 
     def _going(self, model: Resumable) -> bool:
-        every = self._test is not None or model.config.plans_epochs
-        return every or model.epochs_done - self._best_epoch < self._patience
+        all_epochs = self._test is not None or model.config.plans_epochs
+        return all_epochs or model.epochs_done - self._best_epoch < self._patience
 
     def _write(self, model: Resumable) -> None:
-        tensors, rest = model.state()
-        with self._progress.write() as place:
-            save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, place / "state.safetensors")
-            save_file(self._best, place / "best.safetensors")
+        tensors, values = model.state()
+        with self._progress.write() as target:
+            save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, target / "state.safetensors")
+            save_file(self._best, target / "best.safetensors")
             past = {"best_epoch": self._best_epoch, "history": self.history, "seconds": self.seconds}
             tested = {} if self._test is None else {"tested": self._tested}
-            write_json(place / "state.json", {"model": rest} | past | tested)
+            write_json(target / "state.json", {"model": values} | past | tested)
 
 
 def _shapes(weights: dict[str, torch.Tensor]) -> dict[str, torch.Size]:

@@ -43,9 +43,9 @@ def spent_entries(
     """What the perturbation of the kinds of data that a model reads cost."""
     if source.perturbed is None:
         return
-    of = {"setting": setting, "seed": seed, "network": network}
+    about = {"setting": setting, "seed": seed, "network": network}
     for record in read_json(PERTURBED / source.perturbed / "ledger.json"):
-        if {key: record.pop(key) for key in of} == of and record["protects"] in reads:
+        if {key: record.pop(key) for key in about} == about and record["protects"] in reads:
             yield LedgerEntry.model_validate(record)
 
 

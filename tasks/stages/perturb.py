@@ -26,13 +26,13 @@ def main(name: str) -> None:
     """
     perturbed = entry("perturbed", name, load().perturbed)
     require_passed("processed", perturbed.data)
-    with atomic_write(PERTURBED / name) as place:
+    with atomic_write(PERTURBED / name) as target:
         try:
             perturb = resolve((FEATURES | NETWORKS)[perturbed.mechanism])
-            records = perturb(name, perturbed, PROCESSED / perturbed.data, place)
+            records = perturb(name, perturbed, PROCESSED / perturbed.data, target)
         except ValueError as error:
             raise PrivacyError(f"perturbed.{name}: {error}") from error
-        write_json(place / "ledger.json", records)
+        write_json(target / "ledger.json", records)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from tasks.privacy.noise import generator
 from tasks.stages.common import write_json
 
 
-def perturb(name: str, options: PerturbedFeatures, source: Path, place: Path) -> list[dict[str, Any]]:
+def perturb(name: str, options: PerturbedFeatures, source: Path, target: Path) -> list[dict[str, Any]]:
     """Write the perturbed features of the table of users in `source` below `place`.
 
     Returns:
@@ -40,17 +40,17 @@ def perturb(name: str, options: PerturbedFeatures, source: Path, place: Path) ->
     n_releases = len(options.epsilon) * len(options.seeds)
     records = []
     for epsilon in options.epsilon:
-        folder = place / f"epsilon={epsilon:g}"
+        folder = target / f"epsilon={epsilon:g}"
         folder.mkdir(parents=True)
-        spent = multidimensional.entries(schema.features, epsilon, n_releases)
-        entries = [prepared_entry(secure_entry(entry) if secure else entry) for entry in spent]
+        accounted = multidimensional.entries(schema.features, epsilon, n_releases)
+        entries = [prepared_entry(secure_entry(entry) if secure else entry) for entry in accounted]
         for seed in options.seeds:
             noisy = multidimensional.perturb(
                 matrix, schema.features, epsilon, generator(seed, epsilon, options.data, name, content, secure=secure)
             )
             write(noisy, schema.columns, folder / f"seed-{seed}.parquet")
             records += [{"epsilon": epsilon, "seed": seed} | entry.model_dump(mode="json") for entry in entries]
-    write_json(place / "schema.json", schema.model_dump(mode="json"))
+    write_json(target / "schema.json", schema.model_dump(mode="json"))
     return records
 
 

@@ -80,7 +80,7 @@ class Network:
         return perturb_features.content_digest(self.matrix, self.links, *texts)
 
 
-def perturb(name: str, options: AnyNetworks, source: Path, place: Path) -> list[dict[str, Any]]:
+def perturb(name: str, options: AnyNetworks, source: Path, target: Path) -> list[dict[str, Any]]:
     """Write all releases of the network or pair in `source` below `place`.
 
     Returns:
@@ -94,20 +94,20 @@ def perturb(name: str, options: AnyNetworks, source: Path, place: Path) -> list[
     """
     schema = contracts.read_processed(source).schema
     public = None
-    place.mkdir(parents=True)
+    target.mkdir(parents=True)
     if isinstance(options, RigorousNetworks) and options.text_epsilon is not None:
         public, origin = public_words(options)
-        write_json(place / "words.json", origin)
+        write_json(target / "words.json", origin)
     networks = [read(source / network, network, options, public) for network in schema.networks or ("",)]
     records = []
     for setting, budgets in options.settings().items():
         for seed in options.seeds:
-            folder = place / setting / f"seed-{seed}"
+            folder = target / setting / f"seed-{seed}"
             for network in networks:
                 (folder / network.name).mkdir(parents=True)
                 entries = release(network, options, budgets, (name, setting), seed, folder / network.name)
-                of = {"setting": setting, "seed": seed, "network": network.name}
-                records += [of | entry.model_dump(mode="json") for entry in entries]
+                key = {"setting": setting, "seed": seed, "network": network.name}
+                records += [key | entry.model_dump(mode="json") for entry in entries]
             if schema.networks:
                 pair = schema.model_copy(update={"tables": ()})
                 write_json(folder / "schema.json", pair.model_dump(mode="json"))
@@ -147,12 +147,12 @@ def read(folder: Path, name: str, options: AnyNetworks, public: Vocabulary | Non
         unreleased["text"] = (because("posts-without-budget"),)
     elif "posts" in schema.tables:
         texts = contracts.read(folder / "posts.parquet", contracts.POSTS)
-        own = contracts.read(folder / "vocabulary.parquet", contracts.VOCABULARY).sort("id")["word"]
+        own_words = contracts.read(folder / "vocabulary.parquet", contracts.VOCABULARY).sort("id")["word"]
         if not isinstance(options, RigorousNetworks):
-            vocabulary = fitted_words(texts, own.to_list(), options)
+            vocabulary = fitted_words(texts, own_words.to_list(), options)
         else:
             assert public is not None, "read where texts have a budget"
-            texts, vocabulary = posts.known_words(texts, own, public), public
+            texts, vocabulary = posts.known_words(texts, own_words, public), public
             if texts.is_empty():
                 raise DataError(
                     f"{folder}/posts.parquet: no word is among the {len(public.names)} public ones; set text_epsilon "
@@ -221,10 +221,10 @@ def release(
 
     if network.matrix is not None:
         epsilon = budgets.features_epsilon
-        noisy, spent = release_features(network, options, epsilon, rng("feature", epsilon))
+        noisy, accounted = release_features(network, options, epsilon, rng("feature", epsilon))
         columns = [column for feature in network.features for column in feature.columns]
         perturb_features.write(noisy, columns, folder / "features.parquet")
-        entries += spent
+        entries += accounted
     if network.links is not None:
         epsilon = budgets.edges_epsilon
         graph, entry = release_links(network, options, epsilon, rng("edge", epsilon))
@@ -293,8 +293,8 @@ def release_posts(
         shares = options.sensitive_share, options.replaced_share
         entries = as_released.text_entries(network.posts, network.words, epsilon, *shares, n_releases(options))
         return as_released.texts(network.posts, network.words, epsilon, *shares, rng), entries
-    most = options.words_per_user if isinstance(options, RigorousNetworks) else None
-    return posts.perturb(network.posts, network.words, epsilon, rng, n_releases(options), most)
+    per_user = options.words_per_user if isinstance(options, RigorousNetworks) else None
+    return posts.perturb(network.posts, network.words, epsilon, rng, n_releases(options), per_user)
 
 
 def with_remarks(entries: list[LedgerEntry], network: Network, options: AnyNetworks) -> Iterator[LedgerEntry]:

@@ -30,13 +30,13 @@ def main(name: str) -> None:
     source = read_json(raw / "source.json")
     prepared = protocol.prepare(read_raw(raw), chosen)
     about = {"dataset": processed.dataset, "protocol": processed.protocol, "synthetic": source["synthetic"]}
-    with atomic_write(PROCESSED / name) as place:
-        place.mkdir()
-        _write(prepared, place, about)
-        write_json(place / "source.json", source)
+    with atomic_write(PROCESSED / name) as target:
+        target.mkdir()
+        _write(prepared, target, about)
+        write_json(target / "source.json", source)
 
 
-def _write(prepared: Prepared, place: Path, about: dict[str, str | bool]) -> None:
+def _write(prepared: Prepared, target: Path, about: dict[str, str | bool]) -> None:
     schema = contracts.Schema.model_validate(
         about
         | {
@@ -53,12 +53,12 @@ def _write(prepared: Prepared, place: Path, about: dict[str, str | bool]) -> Non
         }
     )
     for table, rows in prepared.tables.items():
-        contracts.write(rows, place / f"{table}.parquet", contracts.table_schema(table, schema))
-    write_json(place / "schema.json", schema.model_dump(mode="json"))
-    write_json(place / "counts.json", [asdict(count) for count in prepared.counts])
+        contracts.write(rows, target / f"{table}.parquet", contracts.table_schema(table, schema))
+    write_json(target / "schema.json", schema.model_dump(mode="json"))
+    write_json(target / "counts.json", [asdict(count) for count in prepared.counts])
     for name, network in prepared.networks.items():
-        (place / name).mkdir()
-        _write(network, place / name, about)
+        (target / name).mkdir()
+        _write(network, target / name, about)
 
 
 if __name__ == "__main__":

@@ -39,21 +39,21 @@ def record(stage: str, name: str, started: float, timings: dict[str, Any]) -> No
         started: `time.time()` at the start.
         timings: what the stage itself measured, such as the seconds of every epoch.
     """
-    own = cost.of_this_process()
+    process = cost.of_this_process()
     content = {
         "stage": stage,
         "name": name,
         "revision": git_revision(),
         "started": datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
         "seconds": round(time.time() - started, 1),
-        "cpu_seconds": round(own.cpu_seconds, 1),
-        "peak_memory_mb": own.peak_memory_mb,
+        "cpu_seconds": round(process.cpu_seconds, 1),
+        "peak_memory_mb": process.peak_memory_mb,
         "processor": processor(accelerator(asked="epoch_seconds" in timings)),
         "cores": os.cpu_count(),
         "packages": {package: version(package) for package in PACKAGES},
     }
-    place = path(stage, name)
-    with atomic_write(place) as new:
+    target = path(stage, name)
+    with atomic_write(target) as new:
         write_json(new, content | timings)
 
 
@@ -74,9 +74,9 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return platform.machine()
-    known = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    wide = " with AVX-512" if "avx512f" in known.get("flags", "").split() else ""
-    return known.get("model name", platform.machine()) + wide
+    fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    wide = " with AVX-512" if "avx512f" in fields.get("flags", "").split() else ""
+    return fields.get("model name", platform.machine()) + wide
 
 
 def git_revision() -> str:

@@ -23,7 +23,7 @@ from tasks.results.judging import claim_tables
 from tasks.results.load import COMPOSED, TOGETHER, Results
 from tasks.results.paper import Paper
 from tasks.results.printed import Against, comparison, statistics
-from tasks.results.standings import Board, boards, entries, measure
+from tasks.results.standings import boards, entries, measure
 from tasks.stages.command import run_stage
 from tasks.stages.common import REFERENCE, REPORTS, RESULTS, atomic_write
 from tasks.stages.papers import describe, named_functions
@@ -34,19 +34,19 @@ def main(name: str) -> None:
     from tasks.results.composition import compose  # with the accountant, which pages do not need
 
     for file, frame in judged(results_of(name)).items():
-        with atomic_write(RESULTS / name / f"{file}.csv") as place:
-            frame.write_csv(place)
+        with atomic_write(RESULTS / name / f"{file}.csv") as target:
+            frame.write_csv(target)
     results = results_of(name)
     together = compose([(results, results.suite.systems)])
-    with atomic_write(RESULTS / name / COMPOSED) as place:
-        place.write_bytes(TOGETHER.dump_json(together, indent=1) + b"\n")
-    pages = drawn(results)
+    with atomic_write(RESULTS / name / COMPOSED) as target:
+        target.write_bytes(TOGETHER.dump_json(together, indent=1) + b"\n")
+    pages = pages_of(results)
     by = measure(results, paper_of(results))
     table = entries(results, by)
     files = summary.plots(results, by, table)
     short = summary.summary(results, next(iter(boards([(by, table)])), None))
-    with atomic_write(RESULTS / name / "summary.json") as place:
-        place.write_text(json.dumps(short, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    with atomic_write(RESULTS / name / "summary.json") as target:
+        target.write_text(json.dumps(short, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     with atomic_write(RESULTS / name / "plots") as folder:
         summary.write_plots(folder, files)
     write(name, pages)
@@ -54,7 +54,7 @@ def main(name: str) -> None:
 
 def draw(name: str) -> None:
     """Write the pages of suite `name` alone."""
-    write(name, drawn(results_of(name)))
+    write(name, pages_of(results_of(name)))
 
 
 def judged(results: Results) -> dict[str, pl.DataFrame]:
@@ -70,13 +70,6 @@ def judged(results: Results) -> dict[str, pl.DataFrame]:
     }
 
 
-def standing(name: str) -> Board | None:
-    """The systems of suite `name`, as a terminal shows them; None where no utility was measured."""
-    results = results_of(name)
-    by = measure(results, paper_of(results))
-    return next(iter(boards([(by, entries(results, by))])), None)
-
-
 def collected() -> list[str]:
     """Suites that have results."""
     return sorted(path.parent.name for path in RESULTS.glob(f"*/{SUITE}"))
@@ -89,8 +82,8 @@ def results_of(name: str) -> Results:
         DataError: there are none.
     """
     if not (RESULTS / name / SUITE).is_file():
-        known = ", ".join(collected()) or "none"
-        raise DataError(f"{RESULTS / name}: no results; collect them with `dprec run {name}`. There are: {known}")
+        available = ", ".join(collected()) or "none"
+        raise DataError(f"{RESULTS / name}: no results; collect them with `dprec run {name}`. There are: {available}")
     return Results(RESULTS / name, REFERENCE / "paper_tables.csv")
 
 
@@ -99,7 +92,7 @@ def paper_of(results: Results) -> Paper:
     return describe(results.suite.paper, results.suite.networks)
 
 
-def drawn(results: Results) -> dict[str, str]:
+def pages_of(results: Results) -> dict[str, str]:
     """File within the folder of the suite's report -> page."""
     pages = suite.pages(results, paper_of(results))
     return {PurePosixPath(page.address).name: render(page, results.revisions, home=False) for page in pages}
@@ -107,10 +100,10 @@ def drawn(results: Results) -> dict[str, str]:
 
 def write(name: str, pages: dict[str, str]) -> None:
     """Replace the report of a suite."""
-    with atomic_write(REPORTS / name) as place:
-        place.mkdir()
+    with atomic_write(REPORTS / name) as target:
+        target.mkdir()
         for file, text in pages.items():
-            path = Path(place, file)
+            path = Path(target, file)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
 

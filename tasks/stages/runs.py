@@ -129,18 +129,18 @@ def by_setting(units: Iterable[SeedUnit], file: str) -> dict[str, dict[str, Any]
 
 
 def write_metrics(
-    records: list[dict[str, Any]], place: Path, suite: str, experiment: str, data: str, model: str
+    records: list[dict[str, Any]], target: Path, suite: str, experiment: str, data: str, model: str
 ) -> None:
     """Write metrics.parquet (METRICS) of records of setting, seed, metric, k and value; there may be none."""
     about = {"suite": suite, "experiment": experiment, "dataset": data, "model": model}
     table = pl.DataFrame(records, _METRICS).with_columns(**{name: pl.lit(value) for name, value in about.items()})
-    contracts.write(table, place / "metrics.parquet", contracts.METRICS)
+    contracts.write(table, target / "metrics.parquet", contracts.METRICS)
 
 
-def write_inputs(place: Path, data: str, checks: list[dict[str, Any]], **counts: Any) -> None:
+def write_inputs(target: Path, data: str, checks: list[dict[str, Any]], **counts: Any) -> None:
     """Write inputs.json: the checks that were passed, whether the data are synthetic, and what was counted."""
     synthetic = contracts.read_schema(PROCESSED / data / "schema.json").synthetic
-    write_json(place / "inputs.json", {"checks": checks, "synthetic": synthetic} | counts)
+    write_json(target / "inputs.json", {"checks": checks, "synthetic": synthetic} | counts)
 
 
 def stage(work: Callable[[str], Work[Any]]) -> Callable[..., dict[str, Any]]:
@@ -203,9 +203,9 @@ def perform(
 
 def _clear(work: Work[Any]) -> None:
     """Remove the folders of former units, but for those that another process works on, with other parameters."""
-    own = {candidate.folder.name for candidate in work.units}
+    current = {candidate.folder.name for candidate in work.units}
     for folder in work.kept.iterdir() if work.kept is not None else ():
-        if folder.name.partition(ASIDE)[0] in own:
+        if folder.name.partition(ASIDE)[0] in current:
             continue
         try:
             with FileLock(folder / LOCK, timeout=0) if folder.is_dir() else nullcontext():
@@ -232,8 +232,8 @@ def _finish(unit: Unit, work: Work[Any], screen: Screen, since: float, *, patien
     """
     _ready(unit)
     try:
-        with ExitStack() as held:
-            held.enter_context(FileLock(unit.folder / LOCK, timeout=-1 if patient else 0))
+        with ExitStack() as locks:
+            locks.enter_context(FileLock(unit.folder / LOCK, timeout=-1 if patient else 0))
             forced = unit.written < since
             if not forced and is_finished(unit):
                 for _ in range(work.fits):
@@ -242,11 +242,11 @@ def _finish(unit: Unit, work: Work[Any], screen: Screen, since: float, *, patien
             if forced:
                 remove(unit.progress)
                 remove(unit.folder / cost.FILE)
-            with cost.added(unit.folder), atomic_write(unit.done) as place:
-                place.mkdir()
-                work.run(unit, place, screen)
-                seal(place, unit.folder.name)
-                held.enter_context(FileLock(work.lock))
+            with cost.added(unit.folder), atomic_write(unit.done) as target:
+                target.mkdir()
+                work.run(unit, target, screen)
+                seal(target, unit.folder.name)
+                locks.enter_context(FileLock(work.lock))
             remove(unit.progress)
             return True
     except Timeout:
@@ -318,10 +318,10 @@ class Progress:
         """Yield a folder for a new state, which then is the last."""
         self._folder.mkdir(parents=True, exist_ok=True)
         last, before = self._folder / LAST, self._folder / BEFORE
-        with atomic_write(self._folder / "new", durable=False) as place:
-            place.mkdir()
-            yield place
-            seal(place, self._owner)
+        with atomic_write(self._folder / "new", durable=False) as target:
+            target.mkdir()
+            yield target
+            seal(target, self._owner)
         if last.is_dir():
             remove(before)
             rename(last, before, durable=False)

@@ -49,20 +49,21 @@ def write(out: Path, jobs: int, since: str | None = None) -> int:
         running = {name: pool.submit(_make, name) for name in names}
         for done, _ in enumerate(as_completed(running.values()), 1):
             screen.step(done)
-        made = [running[name].result() for name in names]
+        suites = [running[name].result() for name in names]
         files = documents.result()
     counted = coverage(
-        read_published(REFERENCE / "paper_tables.csv"), [(of.facts, of.comparison, of.methods) for of in made]
+        read_published(REFERENCE / "paper_tables.csv"),
+        [(suite.facts, suite.comparison, suite.methods) for suite in suites],
     )
-    revisions = sorted({revision for of in made for revision in of.revisions})
-    files |= {page.address: render(page, revisions) for page in site.pages(made, counted, changed, since or "")}
-    for of in made:
-        files |= of.files
-    with atomic_write(out) as place:
+    revisions = sorted({revision for suite in suites for revision in suite.revisions})
+    files |= {page.address: render(page, revisions) for page in site.pages(suites, counted, changed, since or "")}
+    for suite in suites:
+        files |= suite.files
+    with atomic_write(out) as target:
         for file, text in (files | {SCHEMA: schema()}).items():
-            (place / file).parent.mkdir(parents=True, exist_ok=True)
-            (place / file).write_text(text, encoding="utf-8")
-    return len(made)
+            (target / file).parent.mkdir(parents=True, exist_ok=True)
+            (target / file).write_text(text, encoding="utf-8")
+    return len(suites)
 
 
 def _make(name: str) -> site.Made:
@@ -87,8 +88,8 @@ def changes_since(revision: str) -> list[summary.Change]:
     folder = RESULTS.as_posix()
     listed = _git("ls-tree", "-r", "--name-only", "--end-of-options", commit, f"./{folder}/").splitlines()
     before = _states(listed, lambda path: _git("show", "--end-of-options", f"{commit}:./{path}"))
-    here = [path.as_posix() for file in FILES for path in RESULTS.glob(f"*/{file}")]
-    now = _states(here, lambda path: Path(path).read_text(encoding="utf-8"))
+    present = [path.as_posix() for file in FILES for path in RESULTS.glob(f"*/{file}")]
+    now = _states(present, lambda path: Path(path).read_text(encoding="utf-8"))
     return list(summary.changes(before, now))
 
 

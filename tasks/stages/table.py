@@ -95,7 +95,7 @@ def _data(params: Params) -> Iterator[Stage]:
         plugins=lambda key: [Plugin("tasks.datasets", "SOURCES", params.datasets[key].source)],
         # what a user's own files hold; one that is not there is the stage's to name
         decides=lambda key: [
-            file_digest(own) if own.is_file() else "" for own in params.datasets[key].own_files().values()
+            file_digest(file) if file.is_file() else "" for file in params.datasets[key].own_files().values()
         ],
     )
     yield Stage(
@@ -133,8 +133,8 @@ def _data(params: Params) -> Iterator[Stage]:
     yield _check("perturbed", perturbed, deps=("data/perturbed/${key}", "data/processed/${item.data}"))
     if params.words:
         words = {name: {"data": embedding.data} for name, embedding in params.words.items()}
-        of = {root: ("words.${key}",)}
-        yield Stage("embed", "embed", words, deps=checked, outs=("data/words/${key}",), params=of)
+        keys = {root: ("words.${key}",)}
+        yield Stage("embed", "embed", words, deps=checked, outs=("data/words/${key}",), params=keys)
         yield _check("words", {name: {} for name in words}, deps=("data/words/${key}",))
 
 
@@ -164,8 +164,8 @@ def _check(
 
 def _all_names(suite: Suite) -> list[Any]:
     """Of everything that a suite runs."""
-    own = [[key, *names(experiment)] for key, experiment in suite.experiments.items()]
-    return [own, list(suite.embeddings), list(suite.aligned)]
+    experiments = [[key, *names(experiment)] for key, experiment in suite.experiments.items()]
+    return [experiments, list(suite.embeddings), list(suite.aligned)]
 
 
 def _of_task(suite: Suite, target: str | None) -> list[Plugin]:
@@ -184,17 +184,17 @@ def _mechanism(release: Perturbed) -> Plugin:
 
 
 def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
-    own, runs = f"suites/{name}/params.yaml", f"data/runs/{name}"
+    file, runs = f"suites/{name}/params.yaml", f"data/runs/{name}"
     task, networks = TASKS[suite.task], TASKS[suite.task].networks
     if networks:
         yield from _networks(name, suite)
     data: Items = {key: {"data": experiment.data} for key, experiment in suite.experiments.items()}
     against = tuple(f"data/processed/${{item.data}}{file}" for file in task.checked_against)
-    learnt = ["data/processed/${item.data}", "data/quality/processed/${item.data}.json"]
+    inputs = ["data/processed/${item.data}", "data/quality/processed/${item.data}.json"]
     for number, split in enumerate(suite.splits):
         against += tuple(f"data/processed/{split}{file}" for file in task.checked_against)
-        learnt += [f"data/processed/{split}", f"data/quality/processed/{split}.json"]
-        learnt += [f"data/${{item.features_{number}}}", f"data/quality/${{item.features_{number}}}.json"]
+        inputs += [f"data/processed/{split}", f"data/quality/processed/{split}.json"]
+        inputs += [f"data/${{item.features_{number}}}", f"data/quality/${{item.features_{number}}}.json"]
     yield Stage(
         "train",
         task.trained_by,
@@ -205,14 +205,14 @@ def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
             for key, experiment in suite.experiments.items()
         },
         deps=(
-            *learnt,
+            *inputs,
             "data/${item.features}",
             "data/quality/${item.features}.json",
             *(("data/${item.alone}", "data/${item.networks}") if networks else ()),
         ),
         outs=(f"{runs}/${{key}}/released", f"{runs}/${{key}}/train"),
         params={
-            own: (
+            file: (
                 *inherited_keys(suite, "experiments"),
                 "experiments.${key}",
                 *(("evaluation.seed",) if networks else ("evaluation", "training")),
@@ -243,39 +243,39 @@ def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
 def _perturbed_features(features: str, suite: Suite, params: Params) -> dict[str, str]:
     """What the features of an experiment on networks were made from: the embeddings of each alone, and the networks."""
     layer, _, name = features.partition("/")
-    alone = (
+    upstream = (
         f"embeddings/{upstream}" if layer == "aligned" and (upstream := suite.aligned[name].embeddings) else features
     )
     if layer == "aligned":
-        return {"alone": alone, "networks": params.networks_of(suite.aligned[name])}
-    return {"alone": alone, "networks": suite.embeddings[name].networks if layer == "embeddings" else features}
+        return {"alone": upstream, "networks": params.networks_of(suite.aligned[name])}
+    return {"alone": upstream, "networks": suite.embeddings[name].networks if layer == "embeddings" else features}
 
 
 def _networks(name: str, suite: Suite) -> Iterator[Stage]:
     """Networks embedded alone, and aligned."""
-    own, runs = f"suites/{name}/params.yaml", f"data/runs/{name}"
+    file, runs = f"suites/{name}/params.yaml", f"data/runs/{name}"
     data = "data/processed/${item.data}"
-    of = {own: (*inherited_keys(suite, "embeddings"), "embeddings.${key}")}
+    keys = {file: (*inherited_keys(suite, "embeddings"), "embeddings.${key}")}
     yield Stage(
         "embed-networks",
         "embed_networks",
         {key: {"data": embedding.data, "networks": embedding.networks} for key, embedding in suite.embeddings.items()},
         deps=("data/${item.networks}", f"{data}/schema.json", "data/quality/${item.networks}.json"),
         outs=("data/embeddings/${key}",),
-        params=of,
+        params=keys,
         plugins=lambda key: [model(suite.embeddings[key].model)],
     )
     embedded: Items = {key: {"data": embedding.data} for key, embedding in suite.embeddings.items()}
     yield _check("embeddings", embedded, deps=("data/embeddings/${key}", data))
     aligned: Items = {key: {"data": alignment.data, "of": alignment.of} for key, alignment in suite.aligned.items()}
-    of = {own: (*inherited_keys(suite, "aligned"), "aligned.${key}")}
+    keys = {file: (*inherited_keys(suite, "aligned"), "aligned.${key}")}
     yield Stage(
         "align",
         "align",
         aligned,
         deps=("data/${item.of}", data, "data/quality/${item.of}.json"),
         outs=("data/aligned/${key}", f"{runs}/alignments/${{key}}"),
-        params=of,
+        params=keys,
     )
     yield _check(
         "aligned",
@@ -335,11 +335,11 @@ def _outputs_to_collect(runs: str, suite: Suite) -> Iterator[str]:
 
 def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
     """The audit of the mechanisms, the check of all metrics, and what is kept of everything that ran."""
-    own, attack, runs = f"suites/{name}/params.yaml", f"suites/{name}/attack.yaml", f"data/runs/{name}"
+    file, attack, runs = f"suites/{name}/params.yaml", f"suites/{name}/attack.yaml", f"data/runs/{name}"
     task, networks = TASKS[suite.task], TASKS[suite.task].networks
     kind = None if suite.attack is None else ATTACKS[suite.attack.kind]
     experiments = (*inherited_keys(suite, "experiments"), "experiments")
-    pairs = [of for key in ("embeddings", "aligned") if networks for of in (*inherited_keys(suite, key), key)]
+    pairs = [each for key in ("embeddings", "aligned") if networks for each in (*inherited_keys(suite, key), key)]
     data = ("data", *(key for key in ("counts", "splits", "ceilings") if getattr(suite, key)))
     read = _layers_read(suite)
     released = sorted({layer.replace("/", ".") for layer in read if layer.startswith("perturbed/")})
@@ -351,7 +351,7 @@ def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         outs=(f"{runs}/audit.json",),
         decides=lambda _: _all_names(suite),
         plugins=lambda _: [Plugin("tasks.audits", "AUDITS", audit) for audit in table_audits.names(name, params)],
-        params={own: ("task", *experiments, *pairs)} | ({"params.yaml": tuple(released)} if released else {}),
+        params={file: ("task", *experiments, *pairs)} | ({"params.yaml": tuple(released)} if released else {}),
     )
     stages = ("train", "attack") if kind is not None and kind.each else ("train",)
     measured = [f"{runs}/{key}/{stage}" for key in suite.experiments for stage in stages]
@@ -361,7 +361,7 @@ def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         {name: {}},
         deps=(f"data/processed/{suite.data}", *measured),
         outs=("data/quality/metrics/${key}.json", "data/quality/metrics/${key}"),
-        params={attack: ("attack",), own: ("task", "evaluation", *experiments)},
+        params={attack: ("attack",), file: ("task", "evaluation", *experiments)},
         argument="metrics/${key}",
         decides=lambda _: _all_names(suite),
         plugins=lambda _: [*_of_task(suite, task.checks), *_of_attack(suite, kind.each if kind else None)],
@@ -383,7 +383,7 @@ def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         committed=tuple(f"data/results/${{key}}/{file}" for file in WRITTEN),
         params={
             attack: ("attack",),
-            own: ("title", "paper", *data, "task", "about", "evaluation", "training", *experiments, *pairs),
+            file: ("title", "paper", *data, "task", "about", "evaluation", "training", *experiments, *pairs),
         },
         plugins=lambda _: [
             *papers.plugins(suite.paper),

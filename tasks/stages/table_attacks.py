@@ -18,12 +18,12 @@ def attribute(name: str, suite: Suite) -> Iterator[Stage]:
     """On attributes of everybody who was chosen once, from each experiment's lists."""
     attack = suite.attack
     assert isinstance(attack, AttributeAttack)
-    of, targets = f"data/processed/{suite.data}", f"data/targets/{name}.parquet"
+    data, targets = f"data/processed/{suite.data}", f"data/targets/{name}.parquet"
     yield Stage(
         "targets",
         "targets",
         {name: {}},
-        deps=(f"{of}/schema.json", f"{of}/users.parquet", f"data/quality/processed/{suite.data}.json"),
+        deps=(f"{data}/schema.json", f"{data}/users.parquet", f"data/quality/processed/{suite.data}.json"),
         outs=(targets,),
         params={_file(name): ("attack.split_seed", "attack.target_share")},
     )
@@ -73,8 +73,8 @@ def membership(name: str, suite: Suite) -> Iterator[Stage]:
 
 def reconstruction(name: str, suite: Suite) -> Iterator[Stage]:
     """On ratings that users keep to themselves, from what each experiment's parties exchanged."""
-    asked = {f"suites/{name}/params.yaml": (*inherited_keys(suite, "experiments"), "experiments.${key}")}
-    yield _attack_stage("attack-ratings", name, suite, asked=asked)
+    further = {f"suites/{name}/params.yaml": (*inherited_keys(suite, "experiments"), "experiments.${key}")}
+    yield _attack_stage("attack-ratings", name, suite, further=further)
 
 
 def embeddings(name: str, suite: Suite) -> Iterator[Stage]:
@@ -103,7 +103,7 @@ def _attack_stage(
     suite: Suite,
     *,
     deps: tuple[str, ...] = (),
-    asked: dict[str, tuple[str, ...]] | None = None,
+    further: dict[str, tuple[str, ...]] | None = None,
     plugins: Sequence[Plugin] = (),
     decides: Callable[[Experiment], list[Any]] = names,
 ) -> Stage:
@@ -121,7 +121,7 @@ def _attack_stage(
             *deps,
         ),
         outs=(f"{runs}/${{key}}/attack",),
-        params={_file(name): ("attack",)} | (asked or {}),
+        params={_file(name): ("attack",)} | (further or {}),
         plugins=lambda _: plugins,
         decides=lambda key: decides(suite.experiments[key]),
     )

@@ -37,8 +37,8 @@ def main(name: str) -> None:
     schema, labels = read_labels(data)
     chosen = split_users(schema.n_users, attack.target_share, attack.split_seed, labels)
     table = pl.DataFrame({"user": np.arange(schema.n_users, dtype=np.int32), "target": chosen})
-    with atomic_write(FOLDER / f"{name}.parquet") as place:
-        contracts.write(table, place, TARGETS)
+    with atomic_write(FOLDER / f"{name}.parquet") as target:
+        contracts.write(table, target, TARGETS)
 
 
 def read_labels(data: str) -> tuple[Schema, dict[str, NDArray[np.int64]]]:

@@ -80,8 +80,8 @@ def main(name: str) -> None:
         table = pl.concat([before, table.with_columns(pl.col("valid").round(DIGITS))])
         first = pl.col("seconds", "revision").first().over(OUTCOME)
         table = table.with_columns(first).unique(OUTCOME, keep="last", maintain_order=True)
-    with atomic_write(path) as place:
-        table.sort("experiment", maintain_order=True).write_csv(place, float_precision=DIGITS)
+    with atomic_write(path) as target:
+        table.sort("experiment", maintain_order=True).write_csv(target, float_precision=DIGITS)
     best = max(trials, key=lambda row: row["valid"])
     validation = f"{best['metric']} {best['valid']:.4f}"
     print(f"{len(trials)} trials in {path}; best on validation: {best['config']} ({validation})")

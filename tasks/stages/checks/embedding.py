@@ -19,9 +19,9 @@ from tasks.stages.network_files import ALIGNED, EMBEDDINGS, embedded_networks, e
 
 def embeddings(key: str, params: Params) -> Subject:
     """Each network of a pair embedded alone, every setting and seed."""
-    alone = entry("embeddings", key, params.embeddings)
-    settings = params.networks_settings(alone.networks)
-    return released_vectors(EMBEDDINGS / key, alone.data, settings, alone.seeds)
+    options = entry("embeddings", key, params.embeddings)
+    settings = params.networks_settings(options.networks)
+    return released_vectors(EMBEDDINGS / key, options.data, settings, options.seeds)
 
 
 def released_vectors(folder: Path, data: str, settings: Sequence[str], seeds: Sequence[int]) -> Subject:
@@ -40,13 +40,13 @@ def released_vectors(folder: Path, data: str, settings: Sequence[str], seeds: Se
     def tables() -> list[Table]:
         return [
             table
-            for network, of in files.items()
+            for network, by_unit in files.items()
             for table in suites.embedding_releases(
-                {which: pl.scan_parquet(file) for which, file in of.items()}, networks[network], f"{network}/"
+                {which: pl.scan_parquet(file) for which, file in by_unit.items()}, networks[network], f"{network}/"
             )
         ]
 
-    return Subject([*(file for of in files.values() for file in of.values()), schema], tables)
+    return Subject([*(file for by_unit in files.values() for file in by_unit.values()), schema], tables)
 
 
 def aligned_subject(key: str, params: Params) -> Subject:

@@ -91,5 +91,5 @@ def make_evaluator(experiment: Experiment, suite: Suite, inputs: Inputs) -> Eval
     """
     if (evaluator := TASKS[suite.task].evaluator) is None:
         raise KeyError(suite.task)
-    made: Evaluator = resolve(evaluator)(inputs, suite.evaluation, suite.training_of(experiment))
-    return made
+    instance: Evaluator = resolve(evaluator)(inputs, suite.evaluation, suite.training_of(experiment))
+    return instance

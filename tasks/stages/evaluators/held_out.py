@@ -36,16 +36,16 @@ class HeldOut(Evaluator):
 
     def training_data(self, cls: type[Model], seed: int) -> TrainingData:
         """That of the training users alone, numbered from 0."""
-        data, held = super().training_data(cls, seed), self._n_held
-        learnt = data.users >= held
+        data, n_held = super().training_data(cls, seed), self._n_held
+        training = data.users >= n_held
         return replace(
             data,
-            n_users=data.n_users - held,
-            users=data.users[learnt] - np.int32(held),
-            items=data.items[learnt],
-            features=None if data.features is None else data.features[held:],
-            attributes={name: values[held:] for name, values in data.attributes.items()},
-            ratings=None if data.ratings is None else data.ratings[learnt],
+            n_users=data.n_users - n_held,
+            users=data.users[training] - np.int32(n_held),
+            items=data.items[training],
+            features=None if data.features is None else data.features[n_held:],
+            attributes={name: values[n_held:] for name, values in data.attributes.items()},
+            ratings=None if data.ratings is None else data.ratings[training],
         )
 
     def validate(self, model: Recommender) -> float:

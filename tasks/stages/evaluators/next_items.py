@@ -51,10 +51,10 @@ class NextItem(Evaluator):
             ranked = next_items.next_items(model.score_next, self._validation, self._k, self._order)
             return next_items.next_metrics(ranked, [self._k])["recall"][self._k]
         last = self._train.items[self._train.indptr[1:] - 1]
-        held = ranking.Seen.from_pairs(self._train.users, last, self._inputs.schema.n_users)
+        last_items = ranking.Seen.from_pairs(self._train.users, last, self._inputs.schema.n_users)
         nothing = ranking.Seen.from_pairs(last[:0], last[:0], self._inputs.schema.n_users)
         recommended, _ = ranking.top_k(model.score, self._users, nothing, self._k, self._order)
-        return ranking.full_metrics(recommended, held, [self._k])["recall"][self._k]
+        return ranking.full_metrics(recommended, last_items, [self._k])["recall"][self._k]
 
     def test(self, model: NextItemRecommender | Recommender) -> list[Record]:
         """Test metrics under `next` alone."""
@@ -86,8 +86,8 @@ class NextItem(Evaluator):
             for protocol, ranked in zip(self.PROTOCOLS, (all_items, new), strict=True)
             for each in measure(protocol, *next_items.next_values(ranked, self._evaluation.k))
         ]
-        of = {"user": all_items.users, "position": all_items.positions}
-        return Evaluated(measured, ranking.ranking_table(all_items.items, all_items.scores, **of))
+        keys = {"user": all_items.users, "position": all_items.positions}
+        return Evaluated(measured, ranking.ranking_table(all_items.items, all_items.scores, **keys))
 
 
 def scorer(model: NextItemRecommender | Recommender) -> Callable[[Sequences], torch.Tensor]:
