@@ -58,7 +58,7 @@ def listing() -> list[Known]:
         sources[module.SOURCE.name] = (module.SOURCE, [])
         for name, dataset in datasets.items():
             if dataset.source == key:  # the same data set, or another one that the module can obtain
-                source = describe(module, options(module.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain"))
+                source = _source(name, dataset)
                 sources.setdefault(source.name, (source, []))[1].append(name)
     listed = []
     for source, names in sources.values():
@@ -67,12 +67,17 @@ def listing() -> list[Known]:
     return sorted(listed, key=lambda checked: checked.source.synthetic)
 
 
+def _source(name: str, dataset: Dataset) -> Source:
+    """What is said about the source of a data set."""
+    module = resolve(SOURCES[dataset.source])
+    return describe(module, options(module.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain"))
+
+
 def are_obtainable(names: Iterable[str], datasets: dict[str, Dataset]) -> bool:
     """Whether all these data sets are got without anybody's help: generated, or given out without a form."""
     for name in names:
         dataset = datasets[name]
-        module = resolve(SOURCES[dataset.source])
-        source = describe(module, options(module.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain"))
+        source = _source(name, dataset)
         if not source.synthetic and not (source.files and all(isinstance(file, RemoteFile) for file in source.files)):
             return False
     return True
