@@ -12,6 +12,7 @@ from __future__ import annotations
 import shutil
 import time
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from safetensors.torch import load_file, save_file
 from tasks import contracts
 from tasks.attacks.embeddings.anchors import chance_records, evaluate
 from tasks.config.messages import options
-from tasks.config.params import entry, load, own_file
+from tasks.config.params import Params, entry, load, own_file
 from tasks.errors import DataError
 from tasks.evaluation.alignment import AlignmentResult, Anchors
 from tasks.models.alignment.adversarial import AdversarialStart
@@ -55,21 +56,26 @@ class Alignments:
         DataError: an input is missing, did not pass its check, or is not what its contract says.
     """
 
-    def __init__(self, name: str) -> None:
-        params = load()
-        self.name, self.pair = name, entry("aligned", name, params.aligned)
-        inputs = locate(self.pair, params)
+    def __init__(self, name: str, params: Params) -> None:
+        self.name, self.params, self.pair = name, params, entry("aligned", name, params.aligned)
         file = own_file(self.pair.suite)
         self.config = options(AlignmentConfig, self.pair.config, f"aligned.{name}.config", file)
+        self.inputs, self.kept = locate(self.pair, params), CHECKPOINTS / "aligned" / name
+
+    def require_inputs(self) -> None:
+        """The checks of all that is read; raises as `common.require_inputs`."""
         self.checks = require_inputs(self.pair.data, self.pair.of, self.pair.suite)
-        embeddings = self.pair.embeddings
-        self.model = "attributes" if embeddings is None else params.embeddings[embeddings].model
-        self.kept, self.units = CHECKPOINTS / "aligned" / name, list[Unit]()
-        decided, code = self.pair.model_dump(mode="json", exclude={"seeds"}), fingerprint("align", name, params)
-        for (setting, seed), read in inputs.items():
+
+    @cached_property
+    def units(self) -> list[Unit]:
+        """Every setting and seed."""
+        units, decided = [], self.pair.model_dump(mode="json", exclude={"seeds"})
+        code = fingerprint("align", self.name, self.params)
+        for (setting, seed), read in self.inputs.items():
             label = f"{setting}-seed-{seed}"
             folder = runs.folder_of(self.kept, label, decided, seed, read.digest, code)
-            self.units.append(Unit(label, folder, setting, seed, read))
+            units.append(Unit(label, folder, setting, seed, read))
+        return units
 
     def run(self, unit: Unit, folder: Path, screen: Screen) -> None:
         """Align one setting and seed in all ways, judge it, and write the results into `folder`."""
@@ -121,7 +127,9 @@ class Alignments:
         with atomic_write(RUNS / self.pair.suite / "alignments" / self.name) as folder:
             folder.mkdir()
             rows = runs.read_records(self.units, "metrics.json")
-            runs.write_metrics(rows, folder, self.pair.suite, self.name, self.pair.data, self.model)
+            embeddings = self.pair.embeddings
+            model = "attributes" if embeddings is None else self.params.embeddings[embeddings].model
+            runs.write_metrics(rows, folder, self.pair.suite, self.name, self.pair.data, model)
             write_json(folder / "history.json", runs.by_setting(self.units, "history.json"))
             anchors = self.units[0].inputs.anchors(self.pair)
             counts = {
@@ -177,7 +185,8 @@ def resume(start: AdversarialStart, progress: runs.Progress) -> None:
 def work(name: str) -> runs.Work[Unit]:
     """What aligning entry `name` of `aligned` consists of."""
     torch.set_num_threads(1)
-    job = Alignments(name)
+    job = Alignments(name, load())
+    job.require_inputs()
     return runs.Work(f"align {name}", job.units, job.run, job.assemble, kept=job.kept)
 
 

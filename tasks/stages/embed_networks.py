@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from tasks.config.params import entry, load
+from tasks.config.params import Params, entry, load
 from tasks.models import model_class
 from tasks.models.user_networks.word2vec import Word2VecConfig, with_word_vectors
 from tasks.stages import runs
@@ -47,22 +48,29 @@ class Embedding:
         DataError: the data did not pass their check, or have no friendships.
     """
 
-    def __init__(self, name: str) -> None:
-        params = load()
-        self.name, self.options = name, entry("embeddings", name, params.embeddings)
-        self.checks = require_inputs(self.options.data, self.options.networks, self.options.suite)
+    def __init__(self, name: str, params: Params) -> None:
+        self.name, self.params, self.options = name, params, entry("embeddings", name, params.embeddings)
         self.source = Source.read(self.options.data, self.options.networks)
         self.model: Any = model_class(self.options.model)
-        self.kept, self.units = CHECKPOINTS / "embeddings" / name, list[Unit]()
-        code = fingerprint("embed-networks", name, params)
+        self.kept = CHECKPOINTS / "embeddings" / name
+
+    def require_inputs(self) -> None:
+        """The checks of all that is read; raises as `common.require_inputs`."""
+        self.checks = require_inputs(self.options.data, self.options.networks, self.options.suite)
+
+    @cached_property
+    def units(self) -> list[Unit]:
+        """Every setting, seed and network."""
+        units, code = [], fingerprint("embed-networks", self.name, self.params)
         decided = self.options.model_dump(mode="json", exclude={"seeds", "data", "networks"})
-        for setting in params.networks_settings(self.options.networks):
+        for setting in self.params.networks_settings(self.options.networks):
             for seed in self.options.seeds:
                 for number, network in enumerate(embeddable_users(self.options.data)):
                     tables = digest(self.source.folder(network, setting, seed))
                     label = f"{setting}-{network}-seed-{seed}"
                     folder = runs.folder_of(self.kept, label, decided, seed, number, tables, code)
-                    self.units.append(Unit(label, folder, setting, seed, network, number))
+                    units.append(Unit(label, folder, setting, seed, network, number))
+        return units
 
     def run(self, unit: Unit, folder: Path, screen: Screen) -> None:
         """Embed one network, and write the results into `folder`."""
@@ -105,7 +113,8 @@ class Embedding:
 def work(name: str) -> runs.Work[Unit]:
     """What embedding the networks of `name` consists of."""
     torch.set_num_threads(1)
-    job = Embedding(name)
+    job = Embedding(name, load())
+    job.require_inputs()
     return runs.Work(f"embed-networks {name}", job.units, job.run, job.assemble, kept=job.kept)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import shutil
 import sys
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -75,13 +75,13 @@ class Training:
         self.cls = model_class(self.experiment.model)
         self.kept = CHECKPOINTS / self.experiment.suite / name
 
-    def require_inputs(self) -> list[dict[str, Any]]:
+    def require_inputs(self) -> None:
         """The checks of all that is read, once each; raises as `common.require_inputs`."""
-        checks: list[dict[str, Any]] = []
+        self.checks: list[dict[str, Any]] = []
         for data in dict.fromkeys(self.suite.runs(self.experiment, BASE).values()):
             read = self.params.features_of(self.experiment, data)
-            checks += [check for check in require_inputs(data, read, self.experiment.suite) if check not in checks]
-        return checks
+            checks = require_inputs(data, read, self.experiment.suite)
+            self.checks += [check for check in checks if check not in self.checks]
 
     @cached_property
     def units(self) -> list[Unit]:
@@ -158,7 +158,7 @@ class Training:
             entries.append(unprotected_entry("feature", read))
         return entries
 
-    def assemble(self, checks: list[dict[str, Any]]) -> None:
+    def assemble(self) -> None:
         """Put the finished units together as the stage's two outputs."""
         out, n_users = RUNS / self.experiment.suite / self.name, self.units[0].inputs.schema.n_users
         with atomic_write(out / "released") as folder:
@@ -187,7 +187,7 @@ class Training:
                     file=sys.stderr,
                 )
             write_json(folder / "history.json", runs.by_setting(self.units, "history.json"))
-            runs.write_inputs(folder, about.data, checks)
+            runs.write_inputs(folder, about.data, self.checks)
 
 
 def copy(source: Path, target: Path) -> None:
@@ -224,8 +224,8 @@ def work(name: str) -> runs.Work[Unit]:
     """What training experiment `name` consists of."""
     torch.set_num_threads(1)
     job = Training(name, load())
-    checks = job.require_inputs()
-    return runs.Work(name, job.units, job.run, partial(job.assemble, checks), kept=job.kept)
+    job.require_inputs()
+    return runs.Work(name, job.units, job.run, job.assemble, kept=job.kept)
 
 
 main = runs.stage(work)

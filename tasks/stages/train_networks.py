@@ -16,6 +16,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 
 from tasks import contracts
 from tasks.config.fields import model_config
-from tasks.config.params import entry, load
+from tasks.config.params import Params, entry, load
 from tasks.config.tasks import TASKS
 from tasks.errors import ConfigurationError
 from tasks.evaluation.classification import interests, split_seed
@@ -86,10 +87,10 @@ class TrainingResult:
 class Training:
     """What embedding the users of experiment `name` consists of."""
 
-    def __init__(self, name: str) -> None:
-        self.name, self.params = name, load()
-        self.experiment = entry("experiments", name, self.params.experiments)
-        suite = self.params.suites[self.experiment.suite]
+    def __init__(self, name: str, params: Params) -> None:
+        self.name, self.params = name, params
+        self.experiment = entry("experiments", name, params.experiments)
+        suite = params.suites[self.experiment.suite]
         if not TASKS[suite.task].networks:
             raise ConfigurationError(
                 f"suites/{self.experiment.suite}/params.yaml: task: is not embedding; its stage is tasks.stages.train"
@@ -100,17 +101,24 @@ class Training:
             raise ConfigurationError(
                 f"experiments.{name}.model: {self.experiment.model!r} embeds no users of {self.layer}/ data"
             )
-        self.checks = require_inputs(self.experiment.data, self.experiment.features, self.experiment.suite)
         self.evaluation_seed = suite.evaluation.seed
-        self.embeddings = (self.params.aligned[self.input].embeddings or "") if self.layer == "aligned" else self.input
+        self.embeddings = (params.aligned[self.input].embeddings or "") if self.layer == "aligned" else self.input
         stored = self.layer in OF_SUITE
-        networks = self.params.embeddings[self.embeddings].networks if stored else self.experiment.features
+        networks = params.embeddings[self.embeddings].networks if stored else self.experiment.features
         self.source = Source.read(self.experiment.data, networks)
-        self.users = embeddable_users(self.experiment.data)
         self.kept = CHECKPOINTS / self.experiment.suite / name
-        self.units = self._plan()
 
-    def _plan(self) -> list[Unit]:
+    def require_inputs(self) -> None:
+        """The checks of all that is read; raises as `common.require_inputs`."""
+        self.checks = require_inputs(self.experiment.data, self.experiment.features, self.experiment.suite)
+
+    @cached_property
+    def users(self) -> dict[str, int]:
+        """Network -> its users, of those that are embedded."""
+        return embeddable_users(self.experiment.data)
+
+    @cached_property
+    def units(self) -> list[Unit]:
         """Every setting and seed."""
         code, units = fingerprint("train", self.name, self.params), []
         for setting, config in self.experiment.settings().items():
@@ -251,7 +259,8 @@ def records(entries: Iterable[LedgerEntry], network: str) -> list[dict[str, Any]
 def work(name: str) -> runs.Work[Unit]:
     """What embedding the users of experiment `name` consists of."""
     torch.set_num_threads(1)
-    job = Training(name)
+    job = Training(name, load())
+    job.require_inputs()
     fits = 1 if job.layer in OF_SUITE else len(job.users)
     return runs.Work(name, job.units, job.run, job.assemble, fits, job.kept)
 

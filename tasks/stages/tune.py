@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
 from tasks.stages.common import CHECKPOINTS, PROCESSED, RESULTS, atomic_write, require_passed
 from tasks.stages.evaluators.base import make_evaluator
-from tasks.stages.inputs import read_inputs
+from tasks.stages.inputs import Inputs, read_inputs
 from tasks.stages.monitor import Monitor
 from tasks.stages.provenance import git_revision
 from tasks.stages.screen import Screen
@@ -98,12 +99,8 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
     text = json.dumps(config, sort_keys=True)
     if isinstance(model, EpochModel):
         screen.begin(text, model.config.epochs)
-        training = suite.training_of(experiment)
-        # the first seed is that of the fold, or of the perturbed features
-        decides = [config, seed, experiment.seeds[0], inputs.digest, fingerprint("train", name, params)]
-        decides += [suite.evaluation.seed, training.model_dump()]
-        folder = runs.folder_of(CHECKPOINTS / "tuning" / name, "trial", *decides)
-        monitor = Monitor(folder, evaluator.validate, screen, training.patience, evaluator.metric)
+        folder, patience = checkpoint(name, params, config, inputs), suite.training_of(experiment).patience
+        monitor = Monitor(folder, evaluator.validate, screen, patience, evaluator.metric)
         try:
             model.fit(data, rng=np.random.default_rng(seed), progress=monitor)
             best: dict[str, Any] = max(monitor.history, key=lambda record: record["valid"])
@@ -120,6 +117,16 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
         valid, best_epoch, epochs, seconds = float(np.mean(values)), 0, 0, time.monotonic() - started
     outcome = (name, text, seed, best_epoch, epochs, evaluator.metric, valid, round(seconds, 1))
     return dict(zip(COLUMNS, outcome, strict=False))
+
+
+def checkpoint(name: str, params: Params, config: dict[str, Any], inputs: Inputs) -> Path:
+    """The folder of a trial's states, named by everything that decides its result."""
+    experiment = params.experiments[name]
+    suite = params.suites[experiment.suite]
+    # the first seed is that of the fold, or of the perturbed features
+    decides = [config, suite.tuning.seed, experiment.seeds[0], inputs.digest, fingerprint("train", name, params)]
+    decides += [suite.evaluation.seed, suite.training_of(experiment).model_dump()]
+    return runs.folder_of(CHECKPOINTS / "tuning" / name, "trial", *decides)
 
 
 if __name__ == "__main__":

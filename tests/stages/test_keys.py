@@ -13,29 +13,36 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks.config.params import Params, Suite, load
+from tasks.config.params import Experiment, Params, Suite, load
 from tasks.stages import attack, perturb
 from tasks.stages.common import RUNS, write_json
 
 SUITE = "evaluation.seed=7 training.validation_k=4 experiments.tiny-gerai.patience=9 experiments.tiny-gerai.seeds=[5,6]"
 ROWS, READ = "data/processed/tiny/interactions.parquet", "data/perturbed/tiny/epsilon=1/*.parquet"
+
+
+def trial(stage: Any, params: Params, experiment: Experiment) -> Path:
+    """Where a trial keeps its states."""
+    config = experiment.config
+    return stage.checkpoint("tiny-gerai", params, config, stage.read_inputs(experiment, params, config))
+
+
 STAGES: dict[str, tuple[str, Callable[[Any, Params, Suite], list[Any]], str]] = {
-    "train": ("test_train", lambda stage, params, _: stage.plan("tiny-gerai", params),
+    "train": ("test_train", lambda stage, params, _: stage.Training("tiny-gerai", params).units,
         f"{SUITE} {ROWS} data/perturbed/tiny/*/*.parquet evaluation.k=[3] evaluation.negatives=7 "
         "experiments.tiny-gerai.config.epochs=9 experiments.tiny-gerai.model='gcn' "
         "experiments.tiny-gerai.noise='secure' experiments.tiny-gerai.chosen_on_test=True"),
     "tune": ("test_train", lambda stage, params, suite:
-        [stage.checkpoint("tiny-gerai", params, suite.experiments["tiny-gerai"].config)],
+        [trial(stage, params, suite.experiments["tiny-gerai"])],
         f"{SUITE} {ROWS} data/perturbed/tiny/*/*.parquet tuning.seed=2000 experiments.tiny-gerai.config.epochs=9 "
         "experiments.tiny-gerai.config.features_epsilon=7.5"),
-    "train_networks": ("tiny_systems", lambda stage, params, _: stage.plan("tiny-degree", params),
+    "train_networks": ("tiny_systems", lambda stage, params, _: stage.Training("tiny-degree", params).units,
         "experiments.tiny-degree.seeds=[5] experiments.tiny-degree.model='sne' evaluation.seed=7 "
         "experiments.tiny-degree.config.dimension=9 data/processed/tiny/left/social.parquet"),
-    "embed_networks": ("tiny_systems", lambda stage, params, _: stage.plan("raw", params),
+    "embed_networks": ("tiny_systems", lambda stage, params, _: stage.Embedding("raw", params).units,
         "embeddings.raw.seeds=[5] embeddings.raw.model='sne' embeddings.raw.config.dimension=9 "
         "embeddings.raw.reads=['edge'] embeddings.raw.text=None data/processed/tiny/*/social.parquet"),
-    "align": ("tiny_pair", lambda stage, params, _: stage.plan(
-            "tiny", params.aligned["tiny"], stage.locate(params.aligned["tiny"], params), stage.fingerprint()),
+    "align": ("tiny_pair", lambda stage, params, _: stage.Alignments("tiny", params).units,
         "aligned.tiny.split_seed=9 aligned.tiny.test_share=.5 aligned.tiny.anchor_shares=[.1] aligned.tiny.k=[1] "
         "aligned.tiny.ways=[] aligned.tiny.config.refinements=1 data/processed/tiny/anchors.parquet"),
     "attack_membership": ("test_attack_membership", lambda stage, params, _:
