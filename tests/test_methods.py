@@ -9,22 +9,6 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "methods.md"
-WORDS = (
-    "TmF",
-    "OUE",
-    "PM",
-    "RDP",
-    "PLD",
-    "CSLS",
-    "WARP",
-    "MF",
-    "LDP",
-    "DP-SGD",
-    "BPR",
-    "LiRA",
-    "Gauss-Newton",
-    "Fisher",
-)
 
 
 class Row(NamedTuple):

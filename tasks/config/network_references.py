@@ -15,6 +15,13 @@ if TYPE_CHECKING:
 
 LAYERS = ("embeddings", "aligned")
 """Where only suites whose task is embedding read from."""
+READ = {
+    "perturbed": ("perturbed data", "perturbs"),
+    "words": ("table of word vectors", "embeds"),
+    "embeddings": ("entry of embeddings", "is about"),
+    "aligned": ("entry of aligned", "is about"),
+}
+"""Layer -> what an entry of it is called, and what it does to its data."""
 BUDGETS = ("features_epsilon", "edges_epsilon", "text_epsilon")
 
 
@@ -36,11 +43,11 @@ def network_problems(suite: Suite, params: Params) -> Iterator[str]:
             yield from _data_problems(where, entry.data, params)
     for name, embedding in suite.embeddings.items():
         where = f"embeddings.{name}"
-        yield from _networks_problems(f"{where}.networks", embedding.networks, embedding.data, embedding.seeds, params)
+        yield from read_problems(where, "networks", embedding.networks, embedding.data, embedding.seeds, params)
     for name, pair in suite.aligned.items():
         where = f"aligned.{name}"
         if pair.embeddings is None:
-            yield from _networks_problems(f"{where}.of", pair.of, pair.data, pair.seeds, params)
+            yield from read_problems(where, "of", pair.of, pair.data, pair.seeds, params)
             continue
         yield from unknown_name(f"{where}.of", pair.embeddings, suite.embeddings, "embeddings of this suite")
         if pair.embeddings in suite.embeddings:
@@ -60,34 +67,24 @@ def experiment_problems(where: str, experiment: Experiment, task: str, params: P
             yield f"{where}.sweep: edges_epsilon and text_epsilon are for suites whose task is embedding"
         return
     yield from _data_problems(where, experiment.data, params)
-    embedding_name = name
     if layer == "words":
         yield f"{where}.features: word vectors are the features of a table of users, not networks"
         return
-    if layer in ("processed", "perturbed"):
-        seeds = experiment.seeds
-        yield from _networks_problems(f"{where}.features", experiment.features, experiment.data, seeds, params)
-        networks = experiment.features
-    else:
-        table: dict[str, Any] = params.aligned if layer == "aligned" else params.embeddings
-        if name not in table:
-            yield from unknown_name(f"{where}.features", name, table, f"entry of {layer}")
+    problems = [*read_problems(where, "features", experiment.features, experiment.data, experiment.seeds, params)]
+    yield from problems
+    networks = experiment.features
+    if layer in LAYERS and not problems:
+        name = params.aligned[name].embeddings or "" if layer == "aligned" else name
+        if name not in params.embeddings:
+            yield f"{where}.features: aligned.{experiment.features.split('/')[1]} has no embeddings to start from"
             return
-        if table[name].data != experiment.data:
-            yield f"{where}.features: {name!r} is about {table[name].data!r}, not {experiment.data!r}"
-        yield from _missing_seed(where, experiment.seeds, table[name].seeds, f"{layer}.{name}")
-        if layer == "aligned":
-            embedding_name = params.aligned[name].embeddings or ""
-            if embedding_name not in params.embeddings:
-                yield f"{where}.features: aligned.{name} has no embeddings to start from"
-                return
-        networks = params.embeddings[embedding_name].networks
-    if layer == "embeddings":
+        networks = params.embeddings[name].networks
+    if layer == "embeddings" and not problems:
         if experiment.model != params.embeddings[name].model:
             yield f"{where}.model: embeddings.{name} is learnt by {params.embeddings[name].model!r}"
         if experiment.config:
             yield f"{where}.config: must be empty; embeddings.{name} says how they are learnt"
-    if not _release_is_there(networks, params):
+    if problems or not _release_is_there(networks, params):
         return
     available = params.networks_settings(networks)
     for setting, config in experiment.settings().items():
@@ -96,28 +93,37 @@ def experiment_problems(where: str, experiment: Experiment, task: str, params: P
             yield f"{where}.sweep: {networks!r} has no setting {setting!r}; known: {', '.join(available)}"
 
 
+def read_problems(
+    where: str, key: str, read: str, data: str, seeds: Iterable[int], params: Params, *, networks: bool = True
+) -> Iterator[str]:
+    """What is wrong with a layer that is read, LAYER/NAME: it is not there, or of other data, kinds or seeds.
+
+    networks: whether networks are read, rather than the features of a table of users.
+    """
+    layer, name = read.split("/")
+    if layer == "processed":
+        if name != data:
+            yield f"{where}.{key}: {name!r} is not the data {data!r}"
+        return
+    kind, verb = READ[layer]
+    table: dict[str, Any] = getattr(params, layer)
+    yield from unknown_name(f"{where}.{key}", name, table, kind)
+    if name not in table:
+        return
+    entry = table[name]
+    if entry.data != data:
+        yield f"{where}.{key}: {name!r} {verb} {entry.data!r}, not {data!r}"
+    elif layer == "perturbed" and isinstance(entry, PerturbedFeatures) == networks:
+        contents = ("the features of a table of users", "networks")
+        yield f"{where}.{key}: {name!r} has {contents[not networks]}, not {contents[networks]}"
+    elif layer != "words":
+        yield from _missing_seed(where, seeds, entry.seeds, f"{layer}.{name}")
+
+
 def _data_problems(where: str, data: str, params: Params) -> Iterator[str]:
     yield from unknown_name(f"{where}.data", data, params.processed, "processed data set")
     if data in params.processed and not makes_networks(protocol := params.processed[data].protocol):
         yield f"{where}.data: the protocol of {data!r} is {protocol!r}, which has no networks"
-
-
-def _networks_problems(where: str, networks: str, data: str, seeds: Iterable[int], params: Params) -> Iterator[str]:
-    layer, name = networks.split("/")
-    if layer == "processed":
-        if name != data:
-            yield f"{where}: {name!r} is not the data {data!r}"
-        return
-    yield from unknown_name(where, name, params.perturbed, "perturbed data")
-    if name not in params.perturbed:
-        return
-    release = params.perturbed[name]
-    if release.data != data:
-        yield f"{where}: {name!r} perturbs {release.data!r}, not {data!r}"
-    elif isinstance(release, PerturbedFeatures):
-        yield f"{where}: {name!r} has the features of a table of users, not networks"
-    else:
-        yield from _missing_seed(where.rpartition(".")[0], seeds, release.seeds, f"perturbed.{name}")
 
 
 def _release_is_there(networks: str, params: Params) -> bool:

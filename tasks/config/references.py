@@ -14,7 +14,13 @@ from typing import Any
 
 from tasks.config.fields import BASE, Perturbed, PerturbedFeatures, Tuning, model_config
 from tasks.config.messages import options
-from tasks.config.network_references import experiment_problems, makes_networks, network_problems, unknown_name
+from tasks.config.network_references import (
+    experiment_problems,
+    makes_networks,
+    network_problems,
+    read_problems,
+    unknown_name,
+)
 from tasks.config.networks import OF_ATTRIBUTES
 from tasks.config.originals import publication, stands_for
 from tasks.config.params import PARAMS_FILE, Experiment, Params, Suite, own_file
@@ -186,9 +192,7 @@ def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterato
             yield f"{where}.sweep_seeds: {experiment.sweep_seeds} of {len(experiment.seeds)} seeds"
         yield from _noise_problems(where, experiment, suite.task, params)
         if not TASKS[suite.task].networks:
-            yield from _features_problems(where, experiment, params)
-            for data in dict.fromkeys(suite.runs(experiment, BASE).values()):
-                yield from _released_problems(where, experiment, params.features_of(experiment, data), params)
+            yield from _features_problems(where, experiment, suite, params)
         yield from experiment_problems(where, experiment, suite.task, params)
         yield from _ratings_problems(where, experiment, suite.task, params)
 
@@ -299,43 +303,27 @@ def _noise_problems(where: str, experiment: Experiment, task: str, params: Param
         yield f"{where}.noise: secure, but the features are not: perturbed.{name} has no noise: secure"
 
 
-def _features_problems(where: str, experiment: Experiment, params: Params) -> Iterator[str]:
+def _features_problems(where: str, experiment: Experiment, suite: Suite, params: Params) -> Iterator[str]:
+    """Features of a table of users that are not there, or that some run would not find."""
     layer, name = experiment.features.split("/")
     if layer not in ("processed", "perturbed", "words"):
         return
     if layer != "perturbed" and any("features_epsilon" in config for config in experiment.settings().values()):
         yield f"{where}.sweep: features_epsilon is for perturbed features, not for {experiment.features!r}"
-    if layer == "processed":
-        if name != experiment.data:
-            yield f"{where}.features: {name!r} is not the experiment's data {experiment.data!r}"
-        return
-    if layer == "words":
-        yield from unknown_name(f"{where}.features", name, params.words, "table of word vectors")
-        if name in params.words and (data := params.words[name].data) != experiment.data:
-            yield f"{where}.features: {name!r} embeds {data!r}, not {experiment.data!r}"
-        return
-    if name not in params.perturbed:
-        yield from unknown_name(f"{where}.features", name, params.perturbed, "perturbed data")
-        return
-    perturbed = params.perturbed[name]
-    if perturbed.data != experiment.data:
-        yield f"{where}.features: {name!r} perturbs {perturbed.data!r}, not {experiment.data!r}"
+    read = experiment.features, experiment.data, experiment.seeds
+    yield from read_problems(where, "features", *read, params, networks=False)
+    perturbed = params.perturbed.get(name) if layer == "perturbed" else None
     if not isinstance(perturbed, PerturbedFeatures):
-        yield f"{where}.features: {name!r} has perturbed networks, not the features of a table of users"
         return
     for config in experiment.settings().values():
         if (budget := params.features_epsilon(experiment, config)) not in perturbed.epsilon:
             yield f"{where}.sweep: features_epsilon {budget} is not in perturbed.{name}.epsilon"
-
-
-def _released_problems(where: str, experiment: Experiment, features: str, params: Params) -> Iterator[str]:
-    """Perturbed features, of the experiment's data or split otherwise, that runs at setting `base` would not find."""
-    layer, name = features.split("/")
-    perturbed = params.perturbed.get(name) if layer == "perturbed" else None
-    if not isinstance(perturbed, PerturbedFeatures):
-        return
-    budget = params.features_epsilon(experiment, experiment.config)
-    if features != experiment.features and budget not in perturbed.epsilon:
-        yield f"{where}: features_epsilon {budget} is not in perturbed.{name}.epsilon"
-    if missing := set(experiment.seeds) - set(perturbed.seeds):
-        yield f"{where}.seeds: {min(missing)} is not among the seeds of perturbed.{name}"
+    for data in dict.fromkeys(suite.runs(experiment, BASE).values()):
+        other = params.features_of(experiment, data).partition("/")[2]
+        perturbed = params.perturbed.get(other)
+        if other == name or not isinstance(perturbed, PerturbedFeatures):
+            continue
+        if (budget := params.features_epsilon(experiment, experiment.config)) not in perturbed.epsilon:
+            yield f"{where}: features_epsilon {budget} is not in perturbed.{other}.epsilon"
+        if missing := set(experiment.seeds) - set(perturbed.seeds):
+            yield f"{where}.seeds: {min(missing)} is not among the seeds of perturbed.{other}"
