@@ -254,7 +254,7 @@ def test_an_entry_has_what_the_defaults_say_unless_it_says_otherwise(written: Ca
         ("experiments", {"code": "tasks/models/ranking/bpr.py"}, "defaults.experiments.code: unknown key (in demo-"),
         ("experiments", {"seeds": [1, 1]}, "defaults.experiments.seeds: 1 is repeated (in demo-"),
         ("experiments", {"data": "none"}, "defaults.experiments.data: unknown processed data set 'none'; known: "),
-        ("experiments", {"features": "processed/ml-100k"}, "defaults.experiments.features: 'ml-100k' is not the data 'demo'"),
+        ("experiments", {"features": "processed/ml-100k"}, "defaults.experiments.features: 'ml-100k' is not the data"),
         ("experiments", {"config": {"epoch": 3}}, "defaults.experiments.config.epoch: unknown key"),
         ("aligned", {"k": [1]}, "defaults.aligned: there are no aligned that could have them"),
         ("runs", {"seeds": [1]}, "defaults.runs: unknown key"),
