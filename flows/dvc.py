@@ -248,9 +248,9 @@ class Project:
             with self._mutex, errors():
                 drop_dead_owners(self._repo)
                 # named as DVC's own functions call us, which take the same locks while these are held
-                locks_held = rwlock(self._repo.tmp_dir, self._repo.fs, " ".join(sys.argv), *paths, False)
+                locked = rwlock(self._repo.tmp_dir, self._repo.fs, " ".join(sys.argv), *paths, False)
                 try:
-                    locks_held.__enter__()
+                    locked.__enter__()
                     break
                 except LockError as error:
                     owner = re.search(r"\(PID (\d+)\): (.*)", str(error))
@@ -259,7 +259,7 @@ class Project:
             yield
         finally:
             with self._mutex, suppress(AssertionError, KeyError, ValueError, DvcException):  # it was damaged meanwhile
-                locks_held.__exit__(None, None, None)
+                locked.__exit__(None, None, None)
 
     def _wait(self, what: str, owner: str) -> None:
         """Wait a moment for another process, and say so the first time."""
@@ -302,16 +302,16 @@ def drop_dead_owners(repo: Any) -> None:
     """Drop locks on files whose owners are gone: DVC takes an owner for alive while any process has its id."""
     path = Path(repo.tmp_dir, "rwlock")
     with make_lock(f"{path}.lock", tmp_dir=repo.tmp_dir, wait=True), suppress(FileNotFoundError):
-        since, locks_held = path.stat().st_mtime, None
+        since, locked = path.stat().st_mtime, None
         kept: dict[str, Any] = {"write": {}, "read": {}}
         with suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):  # else nothing that DVC wrote
-            locks_held = kept | json.loads(path.read_bytes())
-            kept["write"] = {file: owner for file, owner in locks_held["write"].items() if _lives(owner, since)}
+            locked = kept | json.loads(path.read_bytes())
+            kept["write"] = {file: owner for file, owner in locked["write"].items() if _lives(owner, since)}
             readers = {
-                file: [each for each in owners if _lives(each, since)] for file, owners in locks_held["read"].items()
+                file: [user for user in owners if _lives(user, since)] for file, owners in locked["read"].items()
             }
             kept["read"] = {file: owners for file, owners in readers.items() if owners}
-        if kept != locks_held:
+        if kept != locked:
             with atomic_write(path, durable=False) as new:
                 new.write_text(json.dumps(kept), encoding="utf-8")
 

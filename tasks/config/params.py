@@ -203,11 +203,7 @@ class Suite(Strict):
         data = [experiment.data]
         if setting == BASE and experiment.data == self.data:
             data += self.splits
-        return {
-            split * APART + seed: candidate
-            for split, candidate in enumerate(data)
-            for seed in experiment.seeds_at(setting)
-        }
+        return {split * APART + seed: name for split, name in enumerate(data) for seed in experiment.seeds_at(setting)}
 
     def training_of(self, experiment: Experiment) -> Training:
         """How validation ends the runs of an experiment."""
@@ -271,7 +267,7 @@ class Params(Data):
         if layer == "processed":
             return f"processed/{data}"
         entries: Mapping[str, Perturbed | Words] = self.perturbed if layer == "perturbed" else self.words
-        return f"{layer}/{next((other for other, candidate in entries.items() if candidate.data == data), name)}"
+        return f"{layer}/{next((other for other, entry in entries.items() if entry.data == data), name)}"
 
     def networks_of(self, aligned: Alignment) -> str:
         """Where the networks that are aligned are read: `processed/<name>` or `perturbed/<name>`."""
