@@ -307,9 +307,7 @@ def drop_dead_owners(repo: Any) -> None:
         with suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):  # else nothing that DVC wrote
             locked = kept | json.loads(path.read_bytes())
             kept["write"] = {file: owner for file, owner in locked["write"].items() if _lives(owner, since)}
-            readers = {
-                file: [user for user in owners if _lives(user, since)] for file, owners in locked["read"].items()
-            }
+            readers = {file: [user for user in users if _lives(user, since)] for file, users in locked["read"].items()}
             kept["read"] = {file: owners for file, owners in readers.items() if owners}
         if kept != locked:
             with atomic_write(path, durable=False) as new:
