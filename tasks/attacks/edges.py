@@ -48,6 +48,8 @@ Score = Callable[[NDArray[Any]], NDArray[np.float64]]
 """(n, ...) releases -> (n,) estimated log-likelihood ratios, positive for world 1."""
 Learner = Callable[[NDArray[Any], NDArray[Any]], Score]
 """(shadow releases of world 0, of world 1) -> a score."""
+View = Callable[[NDArray[Any]], NDArray[Any]]
+"""Releases -> numbers of their features."""
 
 
 class Advantage(NamedTuple):
@@ -216,20 +218,9 @@ def list_advantage(
         raise ValueError(f"{repeated} of {len(both)} lists hold an item twice")
     if several:
         return _lists_advantage(np.stack([lists0, lists1]), n_items, rng)
-    length = lists0.shape[1]
-
-    def by_item(first: NDArray[Any], second: NDArray[Any]) -> Score:
-        return _naive_bayes(first, second, n_items)
-
-    def by_clear_item(first: NDArray[Any], second: NDArray[Any]) -> Score:
-        return _naive_bayes(first, second, n_items, clear=CLEAR)
-
-    def by_rank(first: NDArray[Any], second: NDArray[Any]) -> Score:
-        offsets = np.arange(length) * n_items
-        score = _naive_bayes(first + offsets, second + offsets, length * n_items)
-        return lambda lists: score(lists + offsets)
-
-    return _play(lists0, lists1, (by_item, by_clear_item, by_rank), rng)
+    offsets = np.arange(lists0.shape[1]) * n_items
+    learners = _learners(lambda rows: rows, n_items, lambda rows: rows + offsets, len(offsets) * n_items)
+    return _play(lists0, lists1, learners, rng)
 
 
 def _lists_advantage(lists: NDArray[np.integer], n_items: int, rng: np.random.Generator) -> Advantage:
@@ -238,24 +229,25 @@ def _lists_advantage(lists: NDArray[np.integer], n_items: int, rng: np.random.Ge
     _check_trials(trials)
     at_time = (lists + n_items * np.arange(times)[:, None]).reshape(2, trials, times * length)
     at_rank = at_time + n_items * times * np.arange(times * length)
-    # Of all features few occur; the attacker's releases are both readings side by side.
+    # Of all features few occur; the attacker's releases are items and ranks, side by side.
     (items, n_seen), (ranks, n_ranked) = (_number_features(features) for features in (at_time, at_rank))
     half = times * length
-
-    def by_item(first: NDArray[Any], second: NDArray[Any]) -> Score:
-        score = _naive_bayes(first[:, :half], second[:, :half], n_seen)
-        return lambda rows: score(rows[:, :half])
-
-    def by_clear_item(first: NDArray[Any], second: NDArray[Any]) -> Score:
-        score = _naive_bayes(first[:, :half], second[:, :half], n_seen, clear=CLEAR)
-        return lambda rows: score(rows[:, :half])
-
-    def by_rank(first: NDArray[Any], second: NDArray[Any]) -> Score:
-        score = _naive_bayes(first[:, half:], second[:, half:], n_ranked)
-        return lambda rows: score(rows[:, half:])
-
     world0, world1 = np.concatenate([items, ranks], axis=2)
-    return _play(world0, world1, (by_item, by_clear_item, by_rank), rng)
+    learners = _learners(lambda rows: rows[:, :half], n_seen, lambda rows: rows[:, half:], n_ranked)
+    return _play(world0, world1, learners, rng)
+
+
+def _learners(items: View, n_items: int, ranks: View, n_ranks: int) -> list[Learner]:
+    """By items, by those alone whose counts clearly differ, and by items at ranks: views of lists as features."""
+
+    def learner(view: View, n_features: int, clear: float = 0.0) -> Learner:
+        def learn(first: NDArray[Any], second: NDArray[Any]) -> Score:
+            score = _naive_bayes(view(first), view(second), n_features, clear=clear)
+            return lambda rows: score(view(rows))
+
+        return learn
+
+    return [learner(items, n_items), learner(items, n_items, CLEAR), learner(ranks, n_ranks)]
 
 
 def _number_features(features: NDArray[np.integer]) -> tuple[NDArray[np.int64], int]:

@@ -125,9 +125,7 @@ class AttackKind:
     each: str | None = None
     """Where every experiment is attacked by itself: function (suite, experiment, setting) -> names of its metrics."""
     writes: str | None = None
-    """Where it is not each experiment: the folder in data/runs/S/ that collecting reads."""
-    collects: str | None = None
-    """Function (suite, params) -> more fields of the suite's results."""
+    """Where it is not each experiment: the folder in data/runs/S/ whose table of that name is collected."""
 
 
 ATTACKS = {
@@ -143,7 +141,6 @@ ATTACKS = {
             "blurring/*": 0.1,
         },
         each="tasks.stages.checks.attacks:attribute",
-        collects="tasks.stages.collect_parts:attribute",
     ),
     "edges": AttackKind(
         stages="tasks.stages.table_attacks:edges",
@@ -151,7 +148,6 @@ ATTACKS = {
         what="interactions to attack",
         bands={},
         writes="edges",
-        collects="tasks.stages.collect_parts:edges",
     ),
     "membership": AttackKind(
         stages="tasks.stages.table_attacks:membership",
@@ -160,7 +156,6 @@ ATTACKS = {
         bands={},
         task="top-k",
         writes="membership",
-        collects="tasks.stages.collect_parts:membership",
     ),
     "reconstruction": AttackKind(
         stages="tasks.stages.table_attacks:reconstruction",

@@ -32,10 +32,11 @@ _TYPES: dict[str, type[pl.DataType]] = {"number": pl.Float64, "whole": pl.Int64}
 class Column:
     """A column that is read.
 
-    Ids and text arrive as text, a number as float64, a whole one as int64, a time as text or, from Parquet, as it is.
+    Ids and text arrive as text, a number as float64, a whole one as int64, a time as text or, from Parquet, as it is;
+    `any` of text, numbers and times as text.
     """
 
-    kind: Literal["id", "text", "number", "whole", "time"]
+    kind: Literal["id", "text", "number", "whole", "time", "any"]
     may_be_empty: bool = False
     """An empty field then reads as null; otherwise it is refused."""
 
@@ -173,10 +174,11 @@ def _cast(path: Path, values: pl.Series, column: Column, row: int) -> pl.Series:
         "number": (kind.is_numeric(), "numbers"),
         "whole": (kind.is_integer(), "whole numbers"),
         "time": (text or moment, "times or text"),
+        "any": (text or kind.is_numeric() or kind.is_temporal() or kind == pl.Boolean, "text, numbers or times"),
     }[column.kind]
     if not right and kind != pl.Null:
         raise DataError(f"{path}: column {values.name!r} holds {kind}, not {wanted}; save it as such")
     if not column.may_be_empty and values.null_count():
         at = row + values.is_null().arg_true()[0]
         raise DataError(f"{path}:{at}: {values.name} is empty")
-    return values if moment else values.cast(_TYPES.get(column.kind, pl.String))
+    return values if column.kind == "time" and moment else values.cast(_TYPES.get(column.kind, pl.String))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from tasks.datasets.tables import PARQUET as PARQUET
 from tasks.datasets.tables import Column as Column
-from tasks.datasets.tables import batches, first_line, from_arrow
+from tasks.datasets.tables import batches, first_line
 from tasks.datasets.text import LONGEST_LINE, allow, require_unique
 from tasks.errors import ConfigurationError, DataError
 from tasks.external.findings import File
@@ -230,8 +230,9 @@ def rows_of(path: Path, columns: Mapping[str, Column], at_least: int | None = No
         if (times := names.count(name)) != 1:
             what = f"column {name!r} is there {times} times" if times else f"no column {name!r} (has {_quote(names)})"
             raise DataError(f"{path}:1: {what}")
-    if path.suffix == PARQUET and any(column.kind == "text" for column in columns.values()):
-        return _parquet_as_text(path, columns)
+    columns = {
+        name: replace(column, kind="any") if column.kind == "text" else column for name, column in columns.items()
+    }
     if path.suffix != PARQUET:
         _require_rows(path)
     parts: list[pl.DataFrame] = []
@@ -240,26 +241,6 @@ def rows_of(path: Path, columns: Mapping[str, Column], at_least: int | None = No
         if at_least is not None and sum(map(len, parts)) >= at_least:
             break
     return pl.concat(parts)
-
-
-def _parquet_as_text(path: Path, columns: Mapping[str, Column]) -> pl.DataFrame:
-    try:
-        with pq.ParquetFile(path) as file:
-            rows = from_arrow(file.read(columns=list(columns)))
-    except (pa.ArrowException, pl.exceptions.PolarsError, OSError, ValueError) as error:
-        raise _not_parquet(path, error) from error
-    for name, column in columns.items():
-        kind = rows[name].dtype
-        is_text = kind in (pl.String, pl.Null) or isinstance(kind, pl.Categorical | pl.Enum)
-        if column.kind == "id" and not (is_text or kind.is_integer()):
-            raise DataError(f"{path}: column {name!r} holds {kind}, not whole numbers or text; save it as such")
-        if not (is_text or kind.is_numeric() or kind.is_temporal() or kind == pl.Boolean):
-            raise DataError(f"{path}: column {name!r} holds {kind}, not text, numbers or times; leave the column out")
-        if not column.may_be_empty and (empty := rows[name].is_null().arg_true()).len():
-            raise DataError(f"{path}:{empty[0] + 1}: {name} is empty")
-    if rows.is_empty():
-        raise DataError(f"{path}: has no rows")
-    return rows.with_columns(pl.all().cast(pl.String)).select(list(columns))
 
 
 def _require_rows(path: Path) -> None:

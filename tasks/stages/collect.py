@@ -34,6 +34,7 @@ from tasks.results.facts import BASE
 from tasks.results.load import PROVENANCE, Results, Run, write_runs
 from tasks.results.load import read_runs as recorded_runs
 from tasks.results.tables import Spent
+from tasks.stages import collect_parts
 from tasks.stages.collect_pairs import compare_pairs
 from tasks.stages.command import run_stage
 from tasks.stages.common import (
@@ -175,8 +176,7 @@ def read_results(suite: str, params: Params) -> tuple[facts.Suite, dict[str, pl.
     inputs = {
         (name, stage): read_json(RUNS / suite / name / stage / INPUTS) for name in experiments for stage in stages
     }
-    collects = [kind.collects for kind in (task, attack) if kind is not None and kind.collects]
-    more = {name: value for collector in collects for name, value in resolve(collector)(suite, params).items()}
+    more = resolve(task.collects)(suite, params) if task.collects else {}
     metrics = pl.concat([*measured, *more.pop("metrics", [])])
     about = _facts(suite, params, inputs, {name: more.pop(name) for name in list(more) if name in OF_NETWORKS})
     entries_spent = [
@@ -186,11 +186,15 @@ def read_results(suite: str, params: Params) -> tuple[facts.Suite, dict[str, pl.
     ]
     ledger = tables.ledger(entries_spent, {system.experiment: system.model for system in about.systems})
     records = read_json(RUNS / suite / "audit.json")
-    if attack is not None and attack.table:
-        more["attacks"] = resolve(attack.table)(Results.of(about, metrics), describe(options.paper, about.networks))
+    if attack is None:
+        attacks = no_gains()
+    elif attack.table:
+        attacks = resolve(attack.table)(Results.of(about, metrics), describe(options.paper, about.networks))
+    else:
+        attacks = collect_parts.attacks(suite, params)
     return about, ledger | {
         "metrics": metrics.select(contracts.METRICS.names).sort(METRIC_ORDER),
-        "attacks": more.pop("attacks", no_gains()),
+        "attacks": attacks,
         "history": pl.concat(_history(suite, name) for name in experiments),
         "audits": tables.audits(records, ledger["ledger"]),
         "one_run": pl.DataFrame(

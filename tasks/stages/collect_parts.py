@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from tasks import contracts
 from tasks.config.params import Params
+from tasks.config.tasks import ATTACKS
 from tasks.errors import DataError
 from tasks.evaluation.gains import GAINS
 from tasks.evaluation.pairs import BY_USER
@@ -93,39 +93,31 @@ def alignment(name: str, params: Params, anchors: int) -> Aligned:
     )
 
 
-def attribute(suite: str, params: Params) -> dict[str, Any]:
-    """What attribute inference gains over its controls."""
-    attacks = []
-    for name, experiment in params.suites[suite].experiments.items():
-        gains = contracts.read(RUNS / suite / name / "attack/gains.parquet", GAINS)
-        attacks.append(
-            gains.select(pl.lit(name).alias("experiment"), pl.lit(experiment.system).alias("model"), pl.all())
-        )
-    return {"attacks": pl.concat(attacks).sort(GAIN_ORDER)}
+def attacks(suite: str, params: Params) -> pl.DataFrame:
+    """What attacks found where it is more than metrics: the table of the suite's, or of each experiment's, sorted.
+
+    Raises:
+        DataError: a table cannot be read, or is not what its contract says.
+    """
+    described = params.suites[suite]
+    assert described.attack is not None
+    folder = ATTACKS[described.attack.kind].writes
+    if folder is None:
+        tables = []
+        for name, experiment in described.experiments.items():
+            gains = contracts.read(RUNS / suite / name / "attack/gains.parquet", GAINS)
+            about = pl.lit(name).alias("experiment"), pl.lit(experiment.system).alias("model")
+            tables.append(gains.select(*about, pl.all()))
+        table = pl.concat(tables)
+    else:
+        path = RUNS / suite / folder / f"{folder}.parquet"
+        try:
+            table = pl.read_parquet(path)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise DataError(f"{path}: not readable ({error}); run attack-{folder} again") from error
+    return table.sort([name for name, kind in table.schema.items() if not kind.is_nested()])
 
 
-def edges(suite: str, _: Params) -> dict[str, Any]:
-    """What the attack on single interactions found; raises as `_read`."""
-    attacks = _read(RUNS / suite / "edges/edges.parquet", "attack-edges")
-    return {"attacks": attacks.sort("system", "setting", "target", "world", "epsilon")}
-
-
-def membership(suite: str, _: Params) -> dict[str, Any]:
-    """What the attack on membership found; raises as `_read`."""
-    attacks = _read(RUNS / suite / "membership/membership.parquet", "attack-membership")
-    return {"attacks": attacks.sort(*ORDER)}
-
-
-def _read(path: Path, stage: str) -> pl.DataFrame:
-    """Raises DataError: the table of that stage cannot be read."""
-    try:
-        return pl.read_parquet(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise DataError(f"{path}: not readable ({error}); run {stage} again") from error
-
-
-GAIN_ORDER = ("experiment", "setting", "attribute", "attacker", "k", "control")
-ORDER = ("system", "target", "seen", "attack")
 RELEASED = "released"
 STEPS = {"ndcg": 20, "exposure": 50}
 """Bins of equal width between 0 and 1, before small ones are joined."""

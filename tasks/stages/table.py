@@ -388,7 +388,6 @@ def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         plugins=lambda _: [
             *papers.plugins(suite.paper),
             *_of_task(suite, task.collects),
-            *_of_attack(suite, kind.collects if kind else None),
             *_of_attack(suite, kind.table if kind else None),
         ],
         decides=lambda _: [source, stands_for(suite.data, params), *_all_names(suite)],

@@ -15,7 +15,7 @@ DECIDES_NOTHING = True
 
 
 def attribute(name: str, suite: Suite) -> Iterator[Stage]:
-    """On attributes of everybody who was chosen once, from each experiment's lists."""
+    """On attributes of targets who were chosen once, from each experiment's lists."""
     attack = suite.attack
     assert isinstance(attack, AttributeAttack)
     data, targets = f"data/processed/{suite.data}", f"data/targets/{name}.parquet"
@@ -25,56 +25,15 @@ def attribute(name: str, suite: Suite) -> Iterator[Stage]:
         {name: {}},
         deps=(f"{data}/schema.json", f"{data}/users.parquet", f"data/quality/processed/{suite.data}.json"),
         outs=(targets,),
-        params={_file(name): ("attack.split_seed", "attack.target_share")},
+        params={f"suites/{name}/attack.yaml": ("attack.split_seed", "attack.target_share")},
     )
     attackers = [Plugin("tasks.attacks", "ATTACKERS", attacker) for attacker in attack.attackers]
-    yield _attack_stage("attack", name, suite, deps=(targets,), plugins=attackers, decides=_named_parts)
-
-
-def edges(name: str, suite: Suite) -> Iterator[Stage]:
-    """On single interactions, of all systems together."""
-    attack = suite.attack
-    assert isinstance(attack, EdgeAttack)
-    systems, runs = [*attack.systems, attack.control], f"data/runs/{name}"
-    keys = ("evaluation.seed", *inherited_keys(suite, "experiments"), *(f"experiments.{system}" for system in systems))
-    yield Stage(
-        "attack-edges",
-        "attack_edges",
-        {name: {}},
-        deps=(
-            f"data/processed/{suite.data}",
-            *(f"{runs}/{system}/train" for system in systems),
-            *(f"data/quality/recommendations/{system}.json" for system in attack.systems),
-        ),
-        outs=(f"{runs}/edges",),
-        params={_file(name): ("attack",), f"suites/{name}/params.yaml": keys},
-        plugins=lambda _: [model(suite.experiments[system].model) for system in systems],
-        decides=lambda _: [[system, *names(suite.experiments[system])] for system in systems],
-    )
-
-
-def membership(name: str, suite: Suite) -> Iterator[Stage]:
-    """On membership, of all systems together; it trains them itself."""
-    attack = suite.attack
-    assert isinstance(attack, MembershipAttack)
-    layers = {suite.experiments[system].features for system in attack.systems} | {f"processed/{suite.data}"}
-    keys = (*inherited_keys(suite, "experiments"), *(f"experiments.{system}" for system in attack.systems))
-    yield Stage(
-        "attack-membership",
-        "attack_membership",
-        {name: {}},
-        deps=tuple(f"data/{part}" for layer in sorted(layers) for part in (layer, f"quality/{layer}.json")),
-        outs=(f"data/runs/{name}/membership",),
-        params={_file(name): ("attack",), f"suites/{name}/params.yaml": keys},
-        plugins=lambda _: [model(suite.experiments[system].model) for system in attack.systems],
-        decides=lambda _: list(attack.systems),
-    )
+    yield _of_experiments("attack", name, suite, deps=(targets,), plugins=attackers, decides=_named_parts)
 
 
 def reconstruction(name: str, suite: Suite) -> Iterator[Stage]:
     """On ratings that users keep to themselves, from what each experiment's parties exchanged."""
-    further = {f"suites/{name}/params.yaml": (*inherited_keys(suite, "experiments"), "experiments.${key}")}
-    yield _attack_stage("attack-ratings", name, suite, further=further)
+    yield _of_experiments("attack-ratings", name, suite, keys=("experiments.${key}",))
 
 
 def embeddings(name: str, suite: Suite) -> Iterator[Stage]:
@@ -85,7 +44,30 @@ def embeddings(name: str, suite: Suite) -> Iterator[Stage]:
         split = held_out(experiment.features, suite.aligned)
         return [experiment.model, *([list(split)] if split else []), *_named_parts(experiment)]
 
-    yield _attack_stage("attack-embeddings", name, suite, decides=joint)
+    yield _of_experiments("attack-embeddings", name, suite, decides=joint)
+
+
+def edges(name: str, suite: Suite) -> Iterator[Stage]:
+    """On single interactions, of all systems together."""
+    attack = suite.attack
+    assert isinstance(attack, EdgeAttack)
+    systems = [*attack.systems, attack.control]
+    deps = (
+        f"data/processed/{suite.data}",
+        *(f"data/runs/{name}/{system}/train" for system in systems),
+        *(f"data/quality/recommendations/{system}.json" for system in attack.systems),
+    )
+    decides = [[system, *names(suite.experiments[system])] for system in systems]
+    yield _of_suite("attack-edges", name, suite, systems, deps, "edges", decides, keys=("evaluation.seed",))
+
+
+def membership(name: str, suite: Suite) -> Iterator[Stage]:
+    """On membership, of all systems together; it trains them itself."""
+    attack = suite.attack
+    assert isinstance(attack, MembershipAttack)
+    layers = {suite.experiments[system].features for system in attack.systems} | {f"processed/{suite.data}"}
+    deps = tuple(f"data/{part}" for layer in sorted(layers) for part in (layer, f"quality/{layer}.json"))
+    yield _of_suite("attack-membership", name, suite, attack.systems, deps, "membership", list(attack.systems))
 
 
 def _named_parts(experiment: Experiment) -> list[Any]:
@@ -93,35 +75,52 @@ def _named_parts(experiment: Experiment) -> list[Any]:
     return [experiment.system, *names(experiment)]
 
 
-def _file(name: str) -> str:
-    return f"suites/{name}/attack.yaml"
-
-
-def _attack_stage(
+def _of_experiments(
     stage: str,
     name: str,
     suite: Suite,
     *,
     deps: tuple[str, ...] = (),
-    further: dict[str, tuple[str, ...]] | None = None,
+    keys: tuple[str, ...] = (),
     plugins: Sequence[Plugin] = (),
     decides: Callable[[Experiment], list[Any]] = names,
 ) -> Stage:
     """A stage that attacks every experiment by itself; settings and seeds are those of what was released."""
     runs = f"data/runs/{name}"
     items: Items = {key: {"data": experiment.data} for key, experiment in suite.experiments.items()}
+    released = f"{runs}/${{key}}/released", "data/quality/recommendations/${key}.json"
+    more = {f"suites/{name}/params.yaml": (*inherited_keys(suite, "experiments"), *keys)} if keys else {}
     return Stage(
         stage,
         stage.replace("-", "_"),
         items,
-        deps=(
-            "data/processed/${item.data}",
-            f"{runs}/${{key}}/released",
-            "data/quality/recommendations/${key}.json",
-            *deps,
-        ),
+        deps=("data/processed/${item.data}", *released, *deps),
         outs=(f"{runs}/${{key}}/attack",),
-        params={_file(name): ("attack",)} | (further or {}),
+        params={f"suites/{name}/attack.yaml": ("attack",)} | more,
         plugins=lambda _: plugins,
         decides=lambda key: decides(suite.experiments[key]),
+    )
+
+
+def _of_suite(
+    stage: str,
+    name: str,
+    suite: Suite,
+    systems: Sequence[str],
+    deps: tuple[str, ...],
+    writes: str,
+    decides: list[Any],
+    keys: tuple[str, ...] = (),
+) -> Stage:
+    """A stage that attacks systems of a suite together."""
+    keys = (*keys, *inherited_keys(suite, "experiments"), *(f"experiments.{system}" for system in systems))
+    return Stage(
+        stage,
+        stage.replace("-", "_"),
+        {name: {}},
+        deps=deps,
+        outs=(f"data/runs/{name}/{writes}",),
+        params={f"suites/{name}/attack.yaml": ("attack",), f"suites/{name}/params.yaml": keys},
+        plugins=lambda _: [model(suite.experiments[system].model) for system in systems],
+        decides=lambda _: decides,
     )
