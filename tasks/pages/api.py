@@ -34,9 +34,9 @@ def _section(member: Doc) -> list[str]:
     text = [f"## {member.name}", *_words(member)]
     if isinstance(member, Class):
         typed = inspect.get_annotations(member.obj)
-        own = [inner for inner in member.own_members if not inner.name.startswith("_")]
-        text += ["\n".join(_field(inner, typed) for inner in own if inner.name in typed)]
-        for method in own:
+        members = [inner for inner in member.own_members if not inner.name.startswith("_")]
+        text += ["\n".join(_field(inner, typed) for inner in members if inner.name in typed)]
+        for method in members:
             if isinstance(method, Function):
                 text += [f"### {member.name}.{method.name}", *_words(method)]
     return text

@@ -170,12 +170,12 @@ def by_epsilon(title: str, points: Rows, across: Rows, *, x: str, y: str) -> Pic
         across: `name` and `utility` of systems that are drawn as lines.
         x, y: titles of the axes.
     """
-    spent = [row[kind] for row in points for kind in MARKS if row[kind] is not None]
-    finite = [value for value in spent if value and math.isfinite(value)] or [1.0]
-    near = 10.0 ** (math.floor(math.log10(min(finite)) + 1e-9) - (0 in spent))
+    values = [row[kind] for row in points for kind in MARKS if row[kind] is not None]
+    finite = [value for value in values if value and math.isfinite(value)] or [1.0]
+    near = 10.0 ** (math.floor(math.log10(min(finite)) + 1e-9) - (0 in values))
     far = 10.0 ** (math.ceil(math.log10(max(finite)) - 1e-9) + 1)
     powers = [10.0**power for power in range(round(math.log10(near)), round(math.log10(far)) + 1)]
-    ticks = {power: f"{power:g}" for power in powers} | {powers[-1]: "∞"} | ({powers[0]: "0"} if 0 in spent else {})
+    ticks = {power: f"{power:g}" for power in powers} | {powers[-1]: "∞"} | ({powers[0]: "0"} if 0 in values else {})
     up = axis(y, [row["utility"] for row in (*points, *across)], 270)
     plot = Plot(Axis(x, near, far, 430, log=True, ticks=ticks), replace(up, inset=18))
     names = {row["name"] for row in points}
@@ -184,13 +184,13 @@ def by_epsilon(title: str, points: Rows, across: Rows, *, x: str, y: str) -> Pic
     ends = []
     for number, row in enumerate(points):
         colour, utility = COLOURS[number % len(COLOURS)], row["utility"]
-        known = {kind: row[kind] for kind in MARKS if row[kind] is not None and (kind != "audited" or row[kind])}
-        places = {kind: far if math.isinf(value) else max(value, near) for kind, value in known.items()}
-        plot.line([(min(places.values()), utility), (max(places.values()), utility)], colour, width=1, soft=True)
-        for kind, place in places.items():
-            text = f"{row['name']}: {kind} {'∞' if math.isinf(known[kind]) else format(known[kind], '.4g')}"
-            plot.mark(place, utility, colour, text, MARKS[kind], hollow=True)
-        ends.append((*plot.at(max(places.values()), utility), row["name"], colour))
+        epsilons = {kind: row[kind] for kind in MARKS if row[kind] is not None and (kind != "audited" or row[kind])}
+        positions = {kind: far if math.isinf(value) else max(value, near) for kind, value in epsilons.items()}
+        plot.line([(min(positions.values()), utility), (max(positions.values()), utility)], colour, width=1, soft=True)
+        for kind, position in positions.items():
+            text = f"{row['name']}: {kind} {'∞' if math.isinf(epsilons[kind]) else format(epsilons[kind], '.4g')}"
+            plot.mark(position, utility, colour, text, MARKS[kind], hollow=True)
+        ends.append((*plot.at(max(positions.values()), utility), row["name"], colour))
     _names(plot, ends)
     return plot.picture(title, _legend([(kind, INK, shape) for kind, shape in MARKS.items()]))
 
@@ -281,9 +281,9 @@ def curves(
         plot.line([(end, end) for end in ends], SOFT, dash=DASHED)
     styles = _styles(names or [row["name"] for row in points])
     for number, (name, (colour, shape)) in enumerate(styles.items()):
-        drawn = [row for row in points if row["name"] == name]
-        plot.line([(row["x"], row["y"]) for row in drawn], colour, dash="" if few or number < len(COLOURS) else "6 2")
-        for row in drawn if few else ():
+        series = [row for row in points if row["name"] == name]
+        plot.line([(row["x"], row["y"]) for row in series], colour, dash="" if few or number < len(COLOURS) else "6 2")
+        for row in series if few else ():
             if row.get("low") is not None:
                 plot.line([(row["x"], row["low"]), (row["x"], row["high"])], colour, soft=True)
             plot.mark(row["x"], row["y"], colour, row.get("text") or f"{name}: {row['y']:.4g}", shape)
@@ -300,23 +300,29 @@ def roc(title: str, attacks: Mapping[str, Sequence[Point]]) -> Picture:
         title: of the picture.
         attacks: name -> (false positive rate, true positive rate) from left to right.
     """
-    least = min([false for curve in attacks.values() for false, _ in curve if false > 0] + [RIGHTMOST])
+    lowest = min([false for curve in attacks.values() for false, _ in curve if false > 0] + [RIGHTMOST])
     rows = [
-        {"name": name, "x": max(false, least), "y": true} for name, curve in attacks.items() for false, true in curve
+        {"name": name, "x": max(false, lowest), "y": true} for name, curve in attacks.items() for false, true in curve
     ]
     return curves(title, rows, "false positive rate", "true positive rate", log=True, log_y=True, identity=True)
 
 
 def dots(title: str, rows: Rows, x: str, *, level: float) -> Picture:
     """Marks of rows with `row` (a line each), `name`, `x` and `text`, such as one for each seed; `level` is dashed."""
-    places = {name: -number for number, name in enumerate(dict.fromkeys(row["row"] for row in rows))}
-    up = Axis("", min(places.values()), 0, 24 * len(places), ticks={place: name for name, place in places.items()})
+    positions = {name: -number for number, name in enumerate(dict.fromkeys(row["row"] for row in rows))}
+    up = Axis(
+        "",
+        min(positions.values()),
+        0,
+        24 * len(positions),
+        ticks={position: name for name, position in positions.items()},
+    )
     plot = Plot(axis(x, [level, *(row["x"] for row in rows)], 420), replace(up, inset=12))
     plot.line([(level, up.low), (level, 0)], INK, dash=DASHED)
     styles = _styles([row["name"] for row in rows])
     for row in rows:
         colour, shape = styles[row["name"]]
-        plot.mark(row["x"], places[row["row"]], colour, row["text"], shape)
+        plot.mark(row["x"], positions[row["row"]], colour, row["text"], shape)
     return plot.picture(title, legend([*styles]))
 
 
@@ -330,8 +336,8 @@ def histogram(title: str, bins: Rows, x: str, y: str) -> Picture:
     plot = Plot(axis(x, edges, 170), replace(up, ticks={value: f"{100 * value:g} %" for value in up.ticks}, inset=0))
     for row, share in zip(bins, shares, strict=True):
         (left, top), (right, low) = plot.at(row["low"], share), plot.at(row["high"], 0)
-        place = f'x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" height="{low - top:.1f}"'
-        plot.parts.append(f'<rect {place} fill="{COLOURS[0]}" stroke="var(--paper)" data-text="{row["users"]}"/>')
+        box = f'x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" height="{low - top:.1f}"'
+        plot.parts.append(f'<rect {box} fill="{COLOURS[0]}" stroke="var(--paper)" data-text="{row["users"]}"/>')
     return plot.picture(title)
 
 

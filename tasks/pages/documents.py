@@ -34,10 +34,10 @@ class Part:
 
 def _markdown() -> MarkdownIt:
     """HTML within Markdown stays text, images are left out, and what may scroll can be reached by keyboard."""
-    made = MarkdownIt("commonmark", {"html": False}).enable("table")
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
 
-    def code(_: Any, tokens: Sequence[Token], place: int, *__: Any) -> str:
-        return str(Markup('<pre tabindex="0"><code>{}</code></pre>\n').format(tokens[place].content))
+    def code(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
+        return str(Markup('<pre tabindex="0"><code>{}</code></pre>\n').format(tokens[index].content))
 
     rules = {
         "image": lambda *_: "",
@@ -47,8 +47,8 @@ def _markdown() -> MarkdownIt:
         "table_close": lambda *_: "</table></div>\n",
     }
     for name, rule in rules.items():
-        made.add_render_rule(name, rule)
-    return made
+        parser.add_render_rule(name, rule)
+    return parser
 
 
 MARKDOWN = _markdown()
@@ -59,26 +59,26 @@ def fragment(text: str) -> Markup:
     return Markup(MARKDOWN.render(text))
 
 
-def parts(text: str, known: Sequence[str] = ()) -> list[Part]:
+def parts(text: str, names: Sequence[str] = ()) -> list[Part]:
     """A document by its headings of the second level; what stands before them is its first part.
 
-    known: names of the documents that links may lead to; other links to files become text.
+    names: of the documents that links may lead to; other links to files become text.
     """
     tokens, used = MARKDOWN.parse(text), Counter[str]()
-    starts = [place for place, token in enumerate(tokens) if (token.type, token.tag) == ("heading_open", "h2")]
+    starts = [index for index, token in enumerate(tokens) if (token.type, token.tag) == ("heading_open", "h2")]
     first = [0] if tokens and tokens[0].tag == "h1" else []
-    made = []
+    result = []
     for begin, end in zip([*first, *starts], [*starts[: len(first)], *starts[1:], len(tokens)], strict=False):
         title = _plain(tokens[begin + 1])
         anchor = NOT_IN_ANCHORS.sub("", title.lower()).replace(" ", "-")
         body = tokens[begin + 3 : end]
         for token in body:
-            _link(token.children or [], known)
+            _link(token.children or [], names)
         html = Markup(MARKDOWN.renderer.render(body, MARKDOWN.options, {}))
         text = " ".join(_plain(token) for token in body if token.content)
-        made.append(Part(title, f"{anchor}-{used[anchor]}" if used[anchor] else anchor, html, text))
+        result.append(Part(title, f"{anchor}-{used[anchor]}" if used[anchor] else anchor, html, text))
         used[anchor] += 1
-    return made
+    return result
 
 
 def _plain(token: Token) -> str:
@@ -86,7 +86,7 @@ def _plain(token: Token) -> str:
     return "".join(" " if child.type in breaks else child.content for child in token.children or [token])
 
 
-def _link(children: list[Token], known: Sequence[str]) -> None:
+def _link(children: list[Token], names: Sequence[str]) -> None:
     """Let links to documents lead to their pages; hide those to files that no site has."""
     hidden = False
     for token in children:
@@ -94,7 +94,7 @@ def _link(children: list[Token], known: Sequence[str]) -> None:
             path, mark, part = str(token.attrs["href"]).partition("#")
             name, hidden = PurePosixPath(path), False
             if path and not path.startswith("http"):
-                hidden = name.stem not in known or name.suffix not in (".md", ".html")
+                hidden = name.stem not in names or name.suffix not in (".md", ".html")
                 token.attrs["href"] = f"{name.stem}.html{mark}{part}"
         if hidden and token.type in ("link_open", "link_close"):
             token.type, token.tag, token.nesting = "text", "", 0
@@ -109,9 +109,13 @@ def pages(documents: Mapping[str, str]) -> list[Page]:
     sections = {name: parts(text, names) for name, text in documents.items()}
     rows = [
         {"document": name, "section": part.title, "text": part.text, "section_href": f"{name}.html{to}"}
-        for name, of in sections.items()
-        for place, part in enumerate(of)
-        for to in [f"#{part.anchor}" if place else ""]
+        for name, document in sections.items()
+        for index, part in enumerate(document)
+        for to in [f"#{part.anchor}" if index else ""]
     ]
-    made = [Page(f"{FOLDER}/{name}.html", "document.html.j2", {"parts": of}) for name, of in sections.items() if of]
-    return [*made, Page(INDEX, "documents.html.j2", {"rows": rows})]
+    result = [
+        Page(f"{FOLDER}/{name}.html", "document.html.j2", {"parts": document})
+        for name, document in sections.items()
+        if document
+    ]
+    return [*result, Page(INDEX, "documents.html.j2", {"rows": rows})]

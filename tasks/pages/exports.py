@@ -29,12 +29,12 @@ def opendp(template: str, facts: Mapping[str, Any], date: str, folder: Path = TE
 
 def cyclonedx(name: str, properties: Mapping[str, object]) -> str:
     """A bill of materials of one model as JSON, with `dprec:` properties; None is left out."""
-    said = [
+    entries = [
         {"name": f"dprec:{key}", "value": value if isinstance(value, str) else json.dumps(value)}
         for key, value in properties.items()
         if value is not None
     ]
-    model = {"type": "machine-learning-model", "name": name, "modelCard": {"properties": said}}
+    model = {"type": "machine-learning-model", "name": name, "modelCard": {"properties": entries}}
     return _as_text({"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1, "components": [model]})
 
 

@@ -27,25 +27,25 @@ def address(dataset: str) -> str:
     return f"leaderboards/{dataset}.html"
 
 
-def pages(boards: Sequence[Board], known: Mapping[str, Card]) -> list[Page]:
+def pages(boards: Sequence[Board], cards: Mapping[str, Card]) -> list[Page]:
     """A page for each data set and split, with all its metrics, and one that lists them.
 
-    known: experiment -> its card, of all compared systems of all suites.
+    cards: experiment -> its card, of all compared systems of all suites.
     """
-    made = []
+    result = []
     for name in dict.fromkeys(board.dataset for board in boards):
-        drawn = [view(board, known, address(name)) for board in boards if board.dataset == name]
-        made.append(Page(address(name), "leaderboard.html.j2", {"boards": drawn}))
-    return [*made, Page(INDEX, "leaderboards.html.j2", {"rows": [_summary(board) for board in boards]})]
+        views = [view(board, cards, address(name)) for board in boards if board.dataset == name]
+        result.append(Page(address(name), "leaderboard.html.j2", {"boards": views}))
+    return [*result, Page(INDEX, "leaderboards.html.j2", {"rows": [_summary(board) for board in boards]})]
 
 
-def view(board: Board, known: Mapping[str, Card], here: str) -> dict[str, Any]:
-    """What a template shows of a board; here: the address of its page."""
+def view(board: Board, cards: Mapping[str, Card], source: str) -> dict[str, Any]:
+    """What a template shows of a board; source: the address of its page."""
 
     def cells(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         return [
-            row_of(row, here, lower=board.measure.lower)
-            | {"row_kind": "reference" if row["noisy"] else "", "run": run(known[row["experiment"]])}
+            row_of(row, source, lower=board.measure.lower)
+            | {"row_kind": "reference" if row["noisy"] else "", "run": run(cards[row["experiment"]])}
             for row in rows
         ]
 
@@ -79,15 +79,15 @@ def frontier(board: Board, level: Level) -> charts.Picture | None:
     return charts.frontier(title, points, across, x=f"{terms.english()['levels'][level]} ε", y=board.measure.label)
 
 
-def row_of(row: Mapping[str, Any], here: str, *, lower: bool) -> dict[str, Any]:
+def row_of(row: Mapping[str, Any], source: str, *, lower: bool) -> dict[str, Any]:
     """A row of `ENTRIES` as a table of the page `here` shows it; lower: whether less is better."""
     kinds, gain = terms.english()["levels"], row["difference"] or 0.0
     return {
         **row,
         "given": terms.conditions(row["given"] or ()),
         "elsewhere": [kinds[level] for level in row["unbounded"] if level != row["level"]],
-        "system_href": relative(here, f"cards/{row['suite']}/{row['experiment']}.html"),
-        "suite_href": relative(here, f"suites/{row['suite']}/index.html"),
+        "system_href": relative(source, f"cards/{row['suite']}/{row['experiment']}.html"),
+        "suite_href": relative(source, f"suites/{row['suite']}/index.html"),
         "filters": {
             "epsilon": math.inf if row["unbounded"] or row["accounted"] is None else row["accounted"],
             "above": int((-gain if lower else gain) > 0),
@@ -137,5 +137,5 @@ def cards_page(suites: Sequence[tuple[Measure, pl.DataFrame]]) -> Page:
         for row in entries.filter("private", setting=BASE, kind=kind).to_dicts()
     ]
     by_level = {level: [row for row in rows if row["level"] == level] for level in get_args(Level)}
-    shown = {level: of for level, of in by_level.items() if of}
-    return Page(CARDS, "cards.html.j2", {"levels": shown, "n": len({row["experiment"] for row in rows})})
+    levels = {level: part for level, part in by_level.items() if part}
+    return Page(CARDS, "cards.html.j2", {"levels": levels, "n": len({row["experiment"] for row in rows})})

@@ -66,17 +66,23 @@ class Column:
         """Text, number to sort by ("" for none), class and link of the cell of a row."""
         value = row.get(self.key)
         below = row.get(self.second) if self.second else None
-        made = {"text": DASH, "sort": "", "kind": self.kind, "href": row.get(f"{self.key}_href", ""), "second": below}
+        content = {
+            "text": DASH,
+            "sort": "",
+            "kind": self.kind,
+            "href": row.get(f"{self.key}_href", ""),
+            "second": below,
+        }
         if value is None:
-            return made | {"kind": f"{self.kind} missing"}
+            return content | {"kind": f"{self.kind} missing"}
         if self.kind in ("text", "link", "clipped"):
-            return made | {"text": str(value)}
+            return content | {"text": str(value)}
         if self.kind == "verdict":
-            return made | {"text": str(value), "kind": f"verdict {str(value).replace(' ', '-')}"}
+            return content | {"text": str(value), "kind": f"verdict {str(value).replace(' ', '-')}"}
         if self.kind == "list":
-            return made | {"text": ", ".join(map(str, value)) or DASH}
+            return content | {"text": ", ".join(map(str, value)) or DASH}
         deviation = row.get(f"{self.key}_std") if self.kind == "mean" else None
-        return made | {
+        return content | {
             "text": self._number(value) + (f" ± {number(deviation, self.digits)}" if deviation else ""),
             "sort": value,
         }
@@ -150,27 +156,27 @@ def label_of(experiment: str, labels: Mapping[str, str]) -> str:
 @cache
 def environment(folder: Path) -> Environment:
     """What draws the templates of a folder, all escaped. Raises (when one is drawn): a slot that nothing fills."""
-    made = Environment(
+    result = Environment(
         loader=FileSystemLoader([folder, TEMPLATES]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"number": number, "epsilon": epsilon, "plain": plain, "join_words": join}
-    made.filters |= {
+    result.filters |= {"number": number, "epsilon": epsilon, "plain": plain, "join_words": join}
+    result.filters |= {
         "signed": signed,
         "markdown": markdown,
         "bound": bound,
         "conditions": terms.conditions,
         "groups": groups,
     }
-    made.filters |= {"sentence": terms.sentence, "mechanism": terms.mechanism, "neighbours": terms.neighbours}
-    made.filters |= {"capitalize_first": capitalize_first, "label_of": label_of}
-    made.globals |= {"column": Column, "charts": charts, "infinity": math.inf}
+    result.filters |= {"sentence": terms.sentence, "mechanism": terms.mechanism, "neighbours": terms.neighbours}
+    result.filters |= {"capitalize_first": capitalize_first, "label_of": label_of}
+    result.globals |= {"column": Column, "charts": charts, "infinity": math.inf}
     if folder == TEMPLATES:  # the terms are YAML, which an audit of files does without
-        made.globals["english"] = terms.english()
-    return made
+        result.globals["english"] = terms.english()
+    return result
 
 
 def script() -> tuple[Markup, str]:

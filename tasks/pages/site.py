@@ -48,19 +48,19 @@ def make(results: Results, paper: Paper) -> Made:
 
     paper: whose tables, figures and claims its pages have.
     """
-    by, spent = measure(results, paper), budgets(results)
-    known = tuple(card(results, system, by, spent) for system in results.suite.compared)
-    drawn = [*suite.pages(results, paper), *map(leaderboards.card_page, known)]
-    files = {page.address: render(page, results.revisions) for page in drawn}
+    by, budget_rows = measure(results, paper), budgets(results)
+    cards = tuple(card(results, system, by, budget_rows) for system in results.suite.compared)
+    suite_pages = [*suite.pages(results, paper), *map(leaderboards.card_page, cards)]
+    files = {page.address: render(page, results.revisions) for page in suite_pages}
     folder = f"cards/{results.suite.suite}"
-    files |= {f"{folder}/{of.basic.experiment}.json": of.model_dump_json(indent=1) + "\n" for of in known}
+    files |= {f"{folder}/{each.basic.experiment}.json": each.model_dump_json(indent=1) + "\n" for each in cards}
     return Made(
         results.suite,
         by,
         paper.name,
         dict(paper.methods),
         entries(results, by),
-        known,
+        cards,
         results.comparison,
         dict(results.claims["verdict"].value_counts().iter_rows()),
         results.revisions,
@@ -69,27 +69,27 @@ def make(results: Results, paper: Paper) -> Made:
 
 
 def pages(
-    made: Sequence[Made], coverage: pl.DataFrame, changes: Sequence[Change] | None = None, since: str = ""
+    suites: Sequence[Made], coverage: pl.DataFrame, changes: Sequence[Change] | None = None, since: str = ""
 ) -> list[Page]:
     """All pages that are not one suite's, and no documents.
 
     Args:
-        made: of every suite.
+        suites: everything that is shown of each.
         coverage: how much of the printed numbers these have.
         changes: what changed since a revision; None where none was asked for.
         since: that revision.
     """
-    tables = [(of.measure, of.entries) for of in made]
-    drawn = boards(tables)
-    papers = _papers(of for of in made if of.facts.paper is not None)
+    tables = [(each.measure, each.entries) for each in suites]
+    all_boards = boards(tables)
+    papers = _papers(each for each in suites if each.facts.paper is not None)
     levels = [level for level in get_args(Level) if any(level in paper["spent"] for paper in papers)]
     counted = coverage.group_by("paper").agg(pl.col("printed", "real", "part", "near").sum())
     numbers = {row["paper"]: row for row in counted.to_dicts()}
     about = {"papers": papers, "levels": levels, "numbers": numbers, "changes": changes, "since": since}
-    sources = {of.facts.source.dataset: of.facts.source for of in made}
+    sources = {each.facts.source.dataset: each.facts.source for each in suites}
     return [
-        Page("index.html", "index.html.j2", about | {"charts": _charts(drawn)}),
-        *leaderboards.pages(drawn, {of.basic.experiment: of for suite in made for of in suite.cards}),
+        Page("index.html", "index.html.j2", about | {"charts": _charts(all_boards)}),
+        *leaderboards.pages(all_boards, {each.basic.experiment: each for suite in suites for each in suite.cards}),
         leaderboards.cards_page(tables),
         Page("coverage.html", "coverage.html.j2", {"rows": coverage.to_dicts()}),
         Page("glossary.html", "glossary.html.j2", {"data": [*sources.values()]}),
@@ -114,33 +114,33 @@ def _charts(boards: Sequence[Board]) -> list[dict[str, Any]]:
 def _papers(suites: Iterable[Made]) -> list[dict[str, Any]]:
     """A row for each paper, of its suites: those that have its own method first, on the best data."""
 
-    def order(made: Made) -> tuple[Any, ...]:
-        own = made.entries.filter("own", setting=BASE)
-        return made.facts.paper, own.is_empty(), KINDS.index(made.facts.kind), -sum(made.verdicts.values())
+    def order(each: Made) -> tuple[Any, ...]:
+        method_rows = each.entries.filter("own", setting=BASE)
+        return each.facts.paper, method_rows.is_empty(), KINDS.index(each.facts.kind), -sum(each.verdicts.values())
 
-    by_paper = groupby(sorted(suites, key=order), key=lambda made: made.facts.paper)
-    return [_paper([*made]) for _, made in by_paper]
+    by_paper = groupby(sorted(suites, key=order), key=lambda each: each.facts.paper)
+    return [_paper([*each]) for _, each in by_paper]
 
 
 def _paper(suites: Sequence[Made]) -> dict[str, Any]:
     """Utility and data are of the first suite; a level that it lacks, and claims, of the first suite that has them."""
-    first, claims = suites[0], next((made for made in suites if made.verdicts), suites[0])
-    kinds, spent = terms.english()["kinds"], dict[str, dict[str, Any]]()
-    for made in suites:
-        for row in made.entries.filter("own", "private", setting=BASE).to_dicts():
-            spent.setdefault(row["level"], row | {"data": "" if made is first else kinds[made.facts.kind]})
+    first, claims = suites[0], next((each for each in suites if each.verdicts), suites[0])
+    kinds, budget_rows = terms.english()["kinds"], dict[str, dict[str, Any]]()
+    for each in suites:
+        for row in each.entries.filter("own", "private", setting=BASE).to_dicts():
+            budget_rows.setdefault(row["level"], row | {"data": "" if each is first else kinds[each.facts.kind]})
     base = first.entries.filter(setting=BASE)
-    own, noisy = base.filter("own").to_dicts(), base.filter("noisy")["utility"].to_list()
+    method_rows, noisy = base.filter("own").to_dicts(), base.filter("noisy")["utility"].to_list()
     return {
         "name": first.name,
         "paper": first.facts.paper,
         "suite": first.facts.suite,
         "kind": kinds[first.facts.kind],
         "measure": first.measure,
-        "spent": spent,
-        "utility": own[0]["utility"] if own else None,
+        "spent": budget_rows,
+        "utility": method_rows[0]["utility"] if method_rows else None,
         "noisy": noisy[0] if noisy else None,
-        "outcome": outcome([*spent.values()]),
+        "outcome": outcome([*budget_rows.values()]),
         "claims_of": claims.facts.suite,
         "verdicts": claims.verdicts,
         "tested": sum(claims.verdicts.values()) - claims.verdicts.get("not run", 0),

@@ -52,10 +52,17 @@ def ratings(results: Results, paper: Paper) -> pl.DataFrame:
     for system, setting in _settings(results):
         control = results.values(system.experiment, _error(CONTROL), 0, setting)
         for attacker in ATTACKERS:
-            own = results.values(system.experiment, _error(attacker), 0, setting)
-            if runs := sorted(own.keys() & control.keys()):
-                gap = np.array([own[run] - control[run] for run in runs])
-                about = (system.experiment, setting, attacker, len(own), fmean(own.values()), fmean(control.values()))
+            errors = results.values(system.experiment, _error(attacker), 0, setting)
+            if runs := sorted(errors.keys() & control.keys()):
+                gap = np.array([errors[run] - control[run] for run in runs])
+                about = (
+                    system.experiment,
+                    setting,
+                    attacker,
+                    len(errors),
+                    fmean(errors.values()),
+                    fmean(control.values()),
+                )
                 rows.append((*about, float(gap.mean()), *_interval(results, paper, gap)))
     return pl.DataFrame(rows, RATINGS, orient="row").sort("experiment", "setting", "attacker")
 
@@ -63,8 +70,8 @@ def ratings(results: Results, paper: Paper) -> pl.DataFrame:
 def vectors(results: Results, paper: Paper) -> pl.DataFrame:
     """`VECTORS`: every attack on every system and setting with each of its controls, sorted."""
     against = Against(results, paper)
-    made = [*_attributes(against), *_links(against), *_anchors(against)]
-    rows = [_row(against, *attack) for attack in made]
+    attempts = [*_attributes(against), *_links(against), *_anchors(against)]
+    rows = [_row(against, *attack) for attack in attempts]
     return pl.DataFrame(rows, VECTORS, orient="row").sort("experiment", "setting", "attack", "k", "control")
 
 
@@ -119,10 +126,10 @@ def _of_systems(
 
 def _attributes(against: Against) -> Iterator[Attack]:
     for network in against.results.suite.networks:
-        for of in (f"{network.name}/{attribute}" for attribute in network.sensitive):
+        for target in (f"{network.name}/{attribute}" for attribute in network.sensitive):
             for score in SCORES:
                 labels = (RANDOM, "rgcn-attribute-free")
-                yield from _of_systems(against, f"{of}/{score}", labels, baseline=f"{of}/{MAJORITY}/{score}")
+                yield from _of_systems(against, f"{target}/{score}", labels, baseline=f"{target}/{MAJORITY}/{score}")
 
 
 def _links(against: Against) -> Iterator[Attack]:
@@ -146,11 +153,11 @@ def _anchors(against: Against) -> Iterator[Attack]:
     for name, ks in (("precision", CUTOFFS), ("confident/share", (0,)), ("confident/precision", (0,))):
         for k in ks:
             by_chance = [results.values(entry.name, ALIGNED, k) for entry in aligned if k]
-            known = [value for values in by_chance for value in values.values()]
+            chances = [value for values in by_chance for value in values.values()]
             for system, setting in _settings(results):
                 if values := results.values(system.experiment, f"anchors/{name}", k, setting):
-                    chance = dict.fromkeys(values, fmean(known)) if known else {}
-                    yield (system.experiment, setting, f"anchors/{name}", k, values, CHANCE if known else "", chance)
+                    chance = dict.fromkeys(values, fmean(chances)) if chances else {}
+                    yield (system.experiment, setting, f"anchors/{name}", k, values, CHANCE if chances else "", chance)
 
 
 def _row(

@@ -28,11 +28,11 @@ def verdict_of(audit: Mapping[str, Any], accounted: Iterable[float | None] = ())
     accounted: ε of the lines that it is of; infinity or None: no finite one. A claim of more than was audited stays
     inconclusive.
     """
-    most = [
+    bounds = [
         audit["epsilon_accounted"],
         *(None if value is not None and math.isinf(value) else value for value in accounted),
     ]
-    largest = None if None in most else max(most)
+    largest = None if None in bounds else max(bounds)
     return verdict(audit["audited_epsilon"], audit["epsilon_claimed"], largest, controls(audit))
 
 

@@ -75,8 +75,8 @@ def _row(lines: Sequence[Line]) -> dict[str, Any]:
 
 def worst(verdicts: Iterable[str]) -> str | None:
     """The verdict on several audits together; None without any."""
-    known = set(verdicts)
-    return next((verdict for verdict in ("refuted", "inconclusive", "consistent") if verdict in known), None)
+    present = set(verdicts)
+    return next((verdict for verdict in ("refuted", "inconclusive", "consistent") if verdict in present), None)
 
 
 def accounted(lines: Sequence[Line]) -> float:
@@ -88,7 +88,7 @@ def accounted(lines: Sequence[Line]) -> float:
     if any(line.entry.accounted_epsilon is None for line in lines):
         return math.inf
     observers = {line.entry.observer for line in lines}
-    spent: dict[tuple[int, str], dict[tuple[str, ...], float]] = {}
+    totals: dict[tuple[int, str], dict[tuple[str, ...], float]] = {}
     released: dict[str, str] = {}
     for line in lines:
         entry = line.entry
@@ -96,7 +96,7 @@ def accounted(lines: Sequence[Line]) -> float:
         mechanism = released.setdefault(line.network + events, entry.mechanism)
         for seed in line.seeds:
             for observer in [entry.observer] if entry.observer else observers:
-                of_run = spent.setdefault((seed, observer), {})
+                of_run = totals.setdefault((seed, observer), {})
                 key = (line.network, mechanism)
                 of_run[key] = max(of_run.get(key, 0.0), entry.accounted_epsilon or 0.0)
-    return max(sum(of_run.values()) for of_run in spent.values())
+    return max(sum(of_run.values()) for of_run in totals.values())

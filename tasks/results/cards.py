@@ -138,7 +138,7 @@ class Card(Facts):
     administrative: Administrative
 
 
-def card(results: Results, system: System, by: Measure, spent: pl.DataFrame) -> Card:
+def card(results: Results, system: System, by: Measure, budget_rows: pl.DataFrame) -> Card:
     """The card of a system; one without a private line has what it lacks.
 
     spent: `tasks.results.budgets.BUDGETS` of the suite.
@@ -156,7 +156,7 @@ def card(results: Results, system: System, by: Measure, spent: pl.DataFrame) -> 
         utility=_utility(results, system, by),
         privacy_loss=tuple(
             _loss(row, [line.entry for line in lines if level(line.entry) == row["level"]])
-            for row in spent.filter(**at).iter_rows(named=True)
+            for row in budget_rows.filter(**at).iter_rows(named=True)
         ),
         accounting=_once(
             Accounted(
@@ -181,9 +181,9 @@ def card(results: Results, system: System, by: Measure, spent: pl.DataFrame) -> 
 def _utility(results: Results, system: System, by: Measure) -> Utility | None:
     rows = results.means.filter(experiment=system.experiment, setting=BASE, metric=by.metric, k=by.k).to_dicts()
     noisy = next((other.experiment for other in results.suite.compared if other.label == by.noisy), "")
-    known: dict[str, Any] = {"metric": by.label, "lower_is_better": by.lower}
-    known |= {"noisy_popularity": results.mean(noisy, by.metric, by.k)}
-    return Utility(mean=rows[0]["mean"], std=rows[0]["std"], runs=rows[0]["n"], **known) if rows else None
+    fields: dict[str, Any] = {"metric": by.label, "lower_is_better": by.lower}
+    fields |= {"noisy_popularity": results.mean(noisy, by.metric, by.k)}
+    return Utility(mean=rows[0]["mean"], std=rows[0]["std"], runs=rows[0]["n"], **fields) if rows else None
 
 
 def _loss(row: Mapping[str, Any], entries: Sequence[LedgerEntry]) -> Loss:
@@ -214,5 +214,5 @@ def _once(values: Any) -> tuple[Any, ...]:
 
 def schema() -> str:
     """JSON schema of cards."""
-    made = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:dprec:card"}
-    return json.dumps(made | Card.model_json_schema(mode="serialization"), indent=1) + "\n"
+    header = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:dprec:card"}
+    return json.dumps(header | Card.model_json_schema(mode="serialization"), indent=1) + "\n"

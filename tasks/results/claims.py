@@ -67,11 +67,11 @@ Values = Annotated[tuple[tuple[str, float], ...], BeforeValidator(_items)]
 """Keys of a configuration and their values; a mapping in YAML."""
 
 
-def _setting(given: Any) -> Any:
+def _setting(value: Any) -> Any:
     """Key -> value of what a row writes as `key=value,...`; `base` varies nothing."""
-    if not isinstance(given, str):
-        return given
-    pairs = [part.partition("=") for part in given.split(",")] if given not in ("", "base") else []
+    if not isinstance(value, str):
+        return value
+    pairs = [part.partition("=") for part in value.split(",")] if value not in ("", "base") else []
     return {key: value for key, _, value in pairs}
 
 
@@ -94,8 +94,8 @@ class Side:
     """Keys and values of a setting that varies several, or none where all are as at setting `base`."""
 
 
-def _side(given: Any) -> Any:
-    return Side(given) if isinstance(given, str) else given
+def _side(value: Any) -> Any:
+    return Side(value) if isinstance(value, str) else value
 
 
 AnySide = Annotated[Side, BeforeValidator(_side)]
@@ -201,7 +201,7 @@ _CLASSES: dict[str, type[Order | Trend | Computed | Claim]] = {
 """A key that rows of one class alone have -> that class."""
 
 
-def row(given: dict[str, Any]) -> Row:
+def row(record: dict[str, Any]) -> Row:
     """A claim of its row, with all texts filled in.
 
     `better` and `than` stand for all pairs of one of each. A row of `readings` is a claim's row named by `reading`.
@@ -209,14 +209,14 @@ def row(given: dict[str, Any]) -> Row:
     Raises:
         pydantic.ValidationError: a key is unknown, missing or of another type.
     """
-    if "readings" in given:
-        specs = {each["reading"]: _test({"artefact": given["artefact"]} | each) for each in given["readings"]}
-        return Readings(given["artefact"], given["claim"], specs)  # type: ignore[arg-type]  # validated there
-    return _test(given)
+    if "readings" in record:
+        specs = {each["reading"]: _test({"artefact": record["artefact"]} | each) for each in record["readings"]}
+        return Readings(record["artefact"], record["claim"], specs)  # type: ignore[arg-type]  # validated there
+    return _test(record)
 
 
-def _test(given: dict[str, Any]) -> Order | Trend | Computed | Claim:
-    fields = {key: value for key, value in given.items() if key != "reading"}
+def _test(record: dict[str, Any]) -> Order | Trend | Computed | Claim:
+    fields = {key: value for key, value in record.items() if key != "reading"}
     if "better" in fields:
         first, second = (_list(fields.pop(key)) for key in ("better", "than"))
         fields["pairs"] = [Pair(better, than) for better in first for than in second]

@@ -41,17 +41,17 @@ class Comparison:
 
 def comparisons(against: Against, spec: Spec) -> tuple[list[Comparison], list[str]]:
     """The comparisons that can be made, and what was not run."""
-    made, absent = _of_order(against, spec) if isinstance(spec, Order) else _of_trend(against, spec)
-    return made, list(dict.fromkeys(absent))
+    result, absent = _of_order(against, spec) if isinstance(spec, Order) else _of_trend(against, spec)
+    return result, list(dict.fromkeys(absent))
 
 
 def below_floor(against: Against, spec: Spec) -> list[dict[str, Any]]:
     """Of a claim with a trivial baseline: each setting that it calls better, with both means over common runs."""
     rows = []
     for side, measure in _praised(against, spec) if spec.floor else ():
-        ours, floor = by_run(against, side, measure), by_run(against, Side(spec.floor, at=side.at), measure)
-        if runs := sorted(ours.keys() & floor.keys()):
-            left, right = (float(np.mean([values[run] for run in runs])) for values in (ours, floor))
+        method, baseline = by_run(against, side, measure), by_run(against, Side(spec.floor, at=side.at), measure)
+        if runs := sorted(method.keys() & baseline.keys()):
+            left, right = (float(np.mean([values[run] for run in runs])) for values in (method, baseline))
             gap = measure.sign * (left - right)
             rows.append(
                 {"left": name_of(side), "measure": measure.name, "left_mean": left, "right_mean": right, "gap": gap}
@@ -74,8 +74,8 @@ def by_run(against: Against, side: Side, measure: Measure) -> dict[int, float]:
         return {}
     wanted = dict(side.setting) | ({side.key: side.value} if side.key else {})
     if side.at:  # of keys that the system has
-        known = {*against.paper.bases, *at_base(results, system), *(key for of in system.sweep for key in of)}
-        wanted |= {key: value for key, value in side.at if key in known}
+        existing = {*against.paper.bases, *at_base(results, system), *(key for point in system.sweep for key in point)}
+        wanted |= {key: value for key, value in side.at if key in existing}
     setting = find_setting(results, system, wanted, against.paper.bases)
     return {} if setting is None else _over_cutoffs(against, system, measure, setting)
 
@@ -90,27 +90,27 @@ def _over_cutoffs(against: Against, system: System, measure: Measure, setting: s
 
 def _of_order(against: Against, spec: Order) -> tuple[list[Comparison], list[str]]:
     """One comparison per pair and measure."""
-    made: list[Comparison] = []
+    result: list[Comparison] = []
     absent: list[str] = []
     for measure in spec.measures:
         for pair in spec.pairs:
             sides = (*pair, Side(spec.near)) if spec.near else tuple(pair)
             values = [by_run(against, side, measure) for side in sides]
-            absent += [name_of(side) for side, known in zip(sides, values, strict=True) if not known]
-            runs = sorted(set.intersection(*(set(known) for known in values)))
+            absent += [name_of(side) for side, by_side in zip(sides, values, strict=True) if not by_side]
+            runs = sorted(set.intersection(*(set(by_side) for by_side in values)))
             if not runs:
                 continue
-            arrays = [np.array([known[run] for run in runs]) for known in values]
+            arrays = [np.array([by_side[run] for run in runs]) for by_side in values]
             about = {"measure": measure.name, "digits": measure.digits, "near": spec.near}
             about |= dict(zip(("left", "right"), map(name_of, sides), strict=False))
             about |= {"left_mean": float(arrays[0].mean()), "right_mean": float(arrays[1].mean())}
             group = (measure.name, about["left"], about["right"]) if spec.apart else measure.name
             left, right, lowest = _sides(spec, measure, arrays)
-            made.append(Comparison(group, about, left, right, lowest))
+            result.append(Comparison(group, about, left, right, lowest))
             if spec.at_most is not None:
                 limit = about | {"at_most": spec.at_most}
-                made.append(Comparison(group, limit, (1 + spec.at_most) * right, left))
-    return made, absent
+                result.append(Comparison(group, limit, (1 + spec.at_most) * right, left))
+    return result, absent
 
 
 def _sides(spec: Order, measure: Measure, values: Sequence[NDArray[np.float64]]) -> tuple[NDArray[np.float64], ...]:
@@ -125,7 +125,7 @@ def _sides(spec: Order, measure: Measure, values: Sequence[NDArray[np.float64]])
 
 def _of_trend(against: Against, spec: Trend) -> tuple[list[Comparison], list[str]]:
     """One comparison per measure: the slopes against zero."""
-    made: list[Comparison] = []
+    result: list[Comparison] = []
     absent: list[str] = []
     for measure in spec.measures:
         xs = _shared(against, spec, measure)
@@ -141,8 +141,8 @@ def _of_trend(against: Against, spec: Trend) -> tuple[list[Comparison], list[str
         about = {"measure": measure.name, "digits": measure.digits, "key": spec.key, "first": xs[0], "last": xs[-1]}
         about |= {"left_mean": float(ends[0]), "right_mean": float(ends[-1])}
         about |= {"below": spec.below, "near": spec.near, "minus": bool(spec.minus), "left": ", ".join(spec.methods)}
-        made.append(Comparison(measure.name, about, slopes if spec.rises else -slopes, np.zeros(len(slopes))))
-    return made, absent
+        result.append(Comparison(measure.name, about, slopes if spec.rises else -slopes, np.zeros(len(slopes))))
+    return result, absent
 
 
 def _curves(against: Against, spec: Trend, measure: Measure, xs: list[float]) -> tuple[list[Curve], list[str]]:

@@ -93,10 +93,10 @@ def have_same_sensitive(spenders: Iterable[Spender]) -> bool:
 
 def _lines(spenders: Iterable[Spender]) -> Iterator[tuple[tuple[Results, System], Line]]:
     for results, systems in spenders:
-        known = {system.experiment: system for system in systems}
+        by_experiment = {system.experiment: system for system in systems}
         for line in results.lines:
-            if line.experiment in known:
-                yield (results, known[line.experiment]), line
+            if line.experiment in by_experiment:
+                yield (results, by_experiment[line.experiment]), line
 
 
 def _has_noise_or_claim(entry: LedgerEntry) -> bool:
@@ -153,8 +153,8 @@ def _compose(
             counts[event.model_copy(update={"count": 1}).model_dump_json()] += event.count
     events = [Event.model_validate_json(text).model_copy(update={"count": count}) for text, count in counts.items()]
     delta = max(release.entry.accounted_delta for release in bounding)
-    own = [release.entry for release in near if release.unit == unit]
-    kinds = tuple(dict.fromkeys(entry.protects for entry in own))
+    same_unit = [release.entry for release in near if release.unit == unit]
+    kinds = tuple(dict.fromkeys(entry.protects for entry in same_unit))
     unbound = [release for release in near if units.steps(release.unit, unit)] + [
         release
         for release in endless
@@ -167,7 +167,7 @@ def _compose(
         protects=kinds,
         releases=len(bounding),
         left_out=_left_out(unbound, {release.source for release in counted}),
-        largest=max(entry.accounted_epsilon or 0.0 for entry in own),
+        largest=max(entry.accounted_epsilon or 0.0 for entry in same_unit),
         epsilon=account(events, delta).epsilon if same and units.steps(unit, unit) else None,
         delta=delta,
         given=tuple(dict.fromkeys(condition for release in bounding for condition in release.entry.given)),

@@ -31,7 +31,7 @@ def coverage(published: pl.DataFrame, suites: Iterable[tuple[Suite, pl.DataFrame
         suites: with the comparison.csv of each, and its paper's names of methods -> labels of systems.
     """
     empty = pl.DataFrame(schema=dict.fromkeys(NUMBER, pl.String) | MEASURED)
-    measured = pl.concat([empty, *(_measured(*of) for of in suites if of[0].paper is not None)])
+    measured = pl.concat([empty, *(_measured(*suite) for suite in suites if suite[0].paper is not None)])
     best = measured.sort(pl.col("data").cast(pl.Enum([*KINDS])), maintain_order=True)
     best = best.unique(NUMBER, keep="first", maintain_order=True)
     printed = published.select(pl.col(NUMBER).fill_null(""))

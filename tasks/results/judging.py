@@ -68,9 +68,14 @@ def claim_tables(against: Against, k: int, functions: Mapping[str, Function]) ->
         about = {"number": number, "artefact": row.artefact}
         note = row.note if isinstance(row, Claim) else ""
         claims.append(about | {"claim": row.claim, "verdict": merged(readings), "note": note})
-        for reading, of in readings.items():
-            line = {"number": number, "reading": reading, "verdict": of.verdict, "absent": json.dumps(of.absent)}
-            evidence += [line | each for each in of.evidence or ({},)]
+        for variant, result in readings.items():
+            line = {
+                "number": number,
+                "reading": variant,
+                "verdict": result.verdict,
+                "absent": json.dumps(result.absent),
+            }
+            evidence += [line | each for each in result.evidence or ({},)]
     kind = pl.lit(against.results.suite.kind)
     return {
         "claims": pl.DataFrame(claims, schema={**CLAIMS, "data": pl.String}).with_columns(data=kind),
@@ -81,13 +86,13 @@ def claim_tables(against: Against, k: int, functions: Mapping[str, Function]) ->
 def claim_rows(against: Against, k: int, functions: Mapping[str, Function]) -> list[Row]:
     """What the paper claims, for these results; `k` is the cut-off of claims for which it names none."""
     paper = against.paper
-    known = {
+    names = {
         "k": k,
         "data": against.origin,
         "printed": bool(against.printed()),
         "systems": [system.model for system in against.results.suite.compared],
     }
-    return paper.claim_rows(known | (functions[paper.numbers](against) if paper.numbers else {}))
+    return paper.claim_rows(names | (functions[paper.numbers](against) if paper.numbers else {}))
 
 
 def merged(readings: Mapping[str, Judged]) -> Verdict:
@@ -107,7 +112,7 @@ def _judged(
     tested = iter(_verdicts(against, [spec for row in rows for spec in _specs(row)]))
     for row in rows:
         if isinstance(row, Readings):
-            yield row, {reading: next(tested) for reading in row.specs}
+            yield row, {variant: next(tested) for variant in row.specs}
         elif isinstance(row, Computed):
             verdict, numbers = functions[row.computed_by](against)
             values = [{"measure": name, "left_mean": float(value)} for name, value in numbers.items()]
@@ -126,13 +131,15 @@ def _specs(row: Row) -> Sequence[Spec]:
 
 
 def _verdicts(against: Against, specs: Sequence[Spec]) -> list[Judged]:
-    made = [(spec, *comparisons(against, spec)) for spec in specs]
-    tested = [_tests(against, spec, compared) for spec, compared, _ in made]
-    every = zip(chain(*(compared for _, compared, _ in made)), chain(*tested), strict=True)
-    broken = {_key(of) for of, row in every if row["reversed"]}  # by any claim that has the comparison
+    compared_specs = [(spec, *comparisons(against, spec)) for spec in specs]
+    tested = [_tests(against, spec, compared) for spec, compared, _ in compared_specs]
+    compared_rows = zip(chain(*(compared for _, compared, _ in compared_specs)), chain(*tested), strict=True)
+    broken = {
+        _key(comparison) for comparison, row in compared_rows if row["reversed"]
+    }  # by any claim that has the comparison
     judged = []
-    for (spec, compared, absent), rows in zip(made, tested, strict=True):
-        rows = [row | {"reversed": _key(of) in broken} for of, row in zip(compared, rows, strict=True)]
+    for (spec, compared, absent), rows in zip(compared_specs, tested, strict=True):
+        rows = [row | {"reversed": _key(comparison) in broken} for comparison, row in zip(compared, rows, strict=True)]
         verdict = _verdict(spec, compared, rows, absent)
         rows += [{"floor": spec.floor, "right": spec.floor} | row for row in below_floor(against, spec)]
         judged.append(Judged(verdict, tuple(rows), tuple(absent)))
@@ -144,24 +151,24 @@ def _tests(against: Against, spec: Spec, compared: Sequence[Comparison]) -> list
 
     `as_claimed`, `reversed`: whether it is significant so; without a test where it is of one run.
     """
-    places = [place for place, sides in enumerate(compared) if len(sides.left) > 1]
-    claimed = {f"{place} as claimed": (compared[place].left, compared[place].right) for place in places}
-    other = {f"{place} reversed": (compared[place].lowest, compared[place].left) for place in places}
+    tested = [index for index, sides in enumerate(compared) if len(sides.left) > 1]
+    claimed = {f"{index} as claimed": (compared[index].left, compared[index].right) for index in tested}
+    other = {f"{index} reversed": (compared[index].lowest, compared[index].left) for index in tested}
     if spec.most:
         tests = paired_tests(against, claimed | other)
-        shown = {name: test.p_holm < SIGNIFICANCE for name, test in tests.items()}
+        significant = {name: test.p_holm < SIGNIFICANCE for name, test in tests.items()}
     else:
         tests, reversed_ = paired_tests(against, claimed), paired_tests(against, other)
-        shown = {name: test.p < ONE_SIDED for name, test in tests.items()}
-        shown |= {name: test.p_holm < ONE_SIDED for name, test in reversed_.items()}
+        significant = {name: test.p < ONE_SIDED for name, test in tests.items()}
+        significant |= {name: test.p_holm < ONE_SIDED for name, test in reversed_.items()}
     rows = []
-    for place, of in enumerate(compared):
-        test, gap = tests.get(f"{place} as claimed"), of.left - of.right
-        about = {name: value for name, value in of.about.items() if name in EVIDENCE}
+    for index, comparison in enumerate(compared):
+        test, gap = tests.get(f"{index} as claimed"), comparison.left - comparison.right
+        about = {name: value for name, value in comparison.about.items() if name in EVIDENCE}
         about |= {name: test and getattr(test, name) for name in ("low", "high", "effect")}
-        about |= {"as_claimed": shown.get(f"{place} as claimed", False), "difference": float(gap.mean())}
-        about |= {"reversed": shown.get(f"{place} reversed", False), "runs": len(gap)}
-        rows.append(about | {"in_every_run": "reversed" if (of.left < of.lowest).all() else ""})
+        about |= {"as_claimed": significant.get(f"{index} as claimed", False), "difference": float(gap.mean())}
+        about |= {"reversed": significant.get(f"{index} reversed", False), "runs": len(gap)}
+        rows.append(about | {"in_every_run": "reversed" if (comparison.left < comparison.lowest).all() else ""})
     return rows
 
 
@@ -199,11 +206,11 @@ def _verdict(spec: Spec, compared: Sequence[Comparison], rows: Sequence[Any], ab
     groups: dict[Any, list[dict[str, Any]]] = {}
     for comparison, row in zip(compared, rows, strict=True):
         groups.setdefault(comparison.group, []).append(row)
-    held = sum(all(row["as_claimed"] for row in group) for group in groups.values())
+    supported = sum(all(row["as_claimed"] for row in group) for group in groups.values())
     broken = sum(any(row["reversed"] for row in group) for group in groups.values())
     cases = max(len(groups), spec.cases)
     if (2 * broken >= cases) if spec.most else broken:  # what was not run may go either way
         return "contradicted"
-    if 2 * held > cases if spec.most else held == len(groups) and not absent:
+    if 2 * supported > cases if spec.most else supported == len(groups) and not absent:
         return "supported"
     return "not decided"

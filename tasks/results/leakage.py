@@ -44,17 +44,17 @@ def collect(results: Results) -> list[dict[str, Any]]:
     `gains` as a table, `judged` by `assess`, `findings` and `strongest` of these, what else is `shown`, and `top`: the
     largest gain or loss of any attack, for a common scale.
     """
-    made = []
+    result = []
     for kind in KINDS:
         if kind.of in ("", (results.suite.attack or {}).get("kind")):
             gains = table(kind.gains(results))
             judged = assess(gains, kind.deciding)
-            shown = kind.shown(results, judged)
-            if gains.height or any(shown.values()):
+            details = kind.shown(results, judged)
+            if gains.height or any(details.values()):
                 evidence: Row = {"findings": findings(judged), "strongest": strongest(judged, gains)}
-                evidence |= {"name": kind.name, "gains": gains, "judged": judged, "shown": shown}
-                made.append(evidence | {"top": judged["gain"].abs().max() or 0.0})
-    return made
+                evidence |= {"name": kind.name, "gains": gains, "judged": judged, "shown": details}
+                result.append(evidence | {"top": judged["gain"].abs().max() or 0.0})
+    return result
 
 
 # Membership: whether a released model tells that a user, or an interaction, was in its training data. By a threshold on
@@ -66,7 +66,7 @@ BLIND = "nothing"
 
 def _membership(results: Results) -> list[Row]:
     """The AUC of every attack over chance."""
-    over = {name: pl.col(of) - 0.5 for name, of in (("gain", "auc"), ("low", "auc_low"), ("high", "auc_high"))}
+    over = {name: pl.col(column) - 0.5 for name, column in (("gain", "auc"), ("low", "auc_low"), ("high", "auc_high"))}
     about: Row = {"experiment": "system", "attacker": "attack", "value": "auc", "control": pl.lit("chance")}
     return results.attacks.select("target", "seen", **about, **over, is_control=pl.col("seen") == BLIND).to_dicts()
 
@@ -79,7 +79,9 @@ def _membership_shown(results: Results, _: pl.DataFrame) -> dict[str, Any]:
     """
     key, blind = ("target", "system"), pl.col("seen") == BLIND
     best = results.attacks.sort("auc", descending=True, maintain_order=True)
-    controls, rows = (best.filter(of).unique(key, keep="first", maintain_order=True) for of in (blind, ~blind))
+    controls, rows = (
+        best.filter(condition).unique(key, keep="first", maintain_order=True) for condition in (blind, ~blind)
+    )
     controls = controls.select(*key, auc_control="auc", control="attack")
     curves = results.attacks.filter(pl.col("attack") == "LiRA", ~blind)
     return {
@@ -188,7 +190,7 @@ def _ratings(results: Results) -> list[Row]:
 def unprotected(results: Results) -> set[str]:
     """Experiments of which the ledger neither claims nor accounts a finite ε, with the ratings in what they release."""
     budgets = [(line.experiment, line.entry.claimed_epsilon, line.entry.accounted_epsilon) for line in results.lines]
-    return {name for name, *_ in budgets} - {name for name, *known in budgets if known != [None, None]}
+    return {name for name, *_ in budgets} - {name for name, *bounds in budgets if bounds != [None, None]}
 
 
 def _ratings_shown(results: Results, _: pl.DataFrame) -> dict[str, Any]:
@@ -218,7 +220,9 @@ def _vectors(results: Results) -> Iterator[Row]:
     """Link stealing by network, and attribute inference by network and attribute."""
     for network in results.suite.networks:
         yield from _links(results, network.name)
-    for name, attribute in ((of.name, attribute) for of in results.suite.networks for attribute in of.sensitive):
+    for name, attribute in (
+        (network.name, attribute) for network in results.suite.networks for attribute in network.sensitive
+    ):
         rows = results.attacks.filter(pl.col("control") != "", attack=f"{name}/{attribute}/precision")
         for row in rows.iter_rows(named=True):
             about = {"target": f"{name}/{attribute}", "attacker": "classifier", "gain": row["difference"], "k": 0}
@@ -234,7 +238,7 @@ def _links(results: Results, network: str) -> Iterator[Row]:
 
     best = {}
     for system in results.suite.compared:
-        tried = [of for scorer in SCORERS if (of := auc(system.experiment, scorer))]
+        tried = [scores for scorer in SCORERS if (scores := auc(system.experiment, scorer))]
         if system.label in CONTROLS and tried:
             best[system.label] = max(tried, key=lambda values: sum(values.values()) / len(values))
     for system in results.suite.compared:
@@ -242,7 +246,7 @@ def _links(results: Results, network: str) -> Iterator[Row]:
             about: Row = {"target": f"{network}/links", "experiment": system.experiment, "attacker": scorer}
             if values := auc(system.experiment, scorer):
                 about |= {"is_control": system.label in CONTROLS, "value": sum(values.values()) / len(values)}
-                yield from (about | {"control": name} | paired(values, of) for name, of in best.items())
+                yield from (about | {"control": name} | paired(values, scores) for name, scores in best.items())
 
 
 def _vectors_shown(results: Results, _: pl.DataFrame) -> dict[str, Any]:
@@ -291,22 +295,22 @@ def _accounts_shown(results: Results, _: pl.DataFrame) -> dict[str, Any]:
     return {"ways": _ways(results), "released": [row for row in released if row["share"]]}
 
 
-def _confident(results: Results, name: str, of: str) -> Row:
+def _confident(results: Results, name: str, prefix: str) -> Row:
     """How many accounts are named with confidence, and how many of these are right."""
     metrics = {"share": "share", "right": "precision"}
-    return {key: results.mean(name, f"{of}/confident/{metric}") for key, metric in metrics.items()}
+    return {key: results.mean(name, f"{prefix}/confident/{metric}") for key, metric in metrics.items()}
 
 
 def _ways(results: Results) -> list[Row]:
     rows = []
     for entry in results.suite.aligned:
         chance = results.mean(entry.name, "alignment/chance", 1)
-        for way in WAYS:
-            seeds = results.values(entry.name, f"alignment/{way}/precision", 1)
+        for approach in WAYS:
+            seeds = results.values(entry.name, f"alignment/{approach}/precision", 1)
             if seeds and chance is not None:
-                row = {"entry": entry.name, "way": way, "judged": entry.judged, "seeds": seeds, "chance": chance}
+                row = {"entry": entry.name, "way": approach, "judged": entry.judged, "seeds": seeds, "chance": chance}
                 row |= {"precision": fmean(seeds.values()), "failed": failed(entry, seeds, chance)}
-                rows.append(row | _confident(results, entry.name, f"alignment/{way}"))
+                rows.append(row | _confident(results, entry.name, f"alignment/{approach}"))
     return rows
 
 

@@ -254,8 +254,8 @@ class Results:
         measured: dict[str, set[str]] = {}
         for experiment, setting, _, _ in self._index:
             measured.setdefault(experiment, set()).add(setting)
-        known = {name: system.settings() for name, system in self._systems.items()}
-        return {name: [each for each in known.get(name, {BASE: {}}) if each in measured[name]] for name in measured}
+        settings = {name: system.settings() for name, system in self._systems.items()}
+        return {name: [each for each in settings.get(name, {BASE: {}}) if each in measured[name]] for name in measured}
 
     def cutoffs(self, metric: str) -> list[int]:
         """Cut-offs at which a metric was measured for any system."""

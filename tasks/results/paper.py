@@ -270,14 +270,16 @@ class Paper:
         """The data set in paper_tables.csv of two networks together; None where nothing is printed of both."""
         return next((data for data, pair in self.pairs.items() if pair == networks), None)
 
-    def claim_rows(self, known: Names) -> list[Row]:
+    def claim_rows(self, names: Names) -> list[Row]:
         """All claims, with their texts filled in by the names that are known.
 
         Raises:
             ConfigurationError: a row is wrong.
         """
         with _reading(f"{self.key}: claims"):
-            rows = [{"artefact": key} | each for key, of in self.claims.items() for each in expand(_shared(of), known)]
+            rows = [
+                {"artefact": key} | each for key, items in self.claims.items() for each in expand(_shared(items), names)
+            ]
             return [row(each) for each in rows]
 
 
@@ -298,24 +300,24 @@ def load(path: Path, networks: tuple[Any, ...] = ()) -> Paper:
         ConfigurationError: the file is no YAML, or a row is not as the schema has it.
     """
     with _reading(str(path)):
-        given = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
-        given.pop("anchors", None)
-        claims, names = given.pop("claims", {}), define(given.pop("names", {}), {"networks": networks})
-        return Paper(key=path.parent.name, claims=claims, **expand(given, names))
+        record = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+        record.pop("anchors", None)
+        claims, names = record.pop("claims", {}), define(record.pop("names", {}), {"networks": networks})
+        return Paper(key=path.parent.name, claims=claims, **expand(record, names))
 
 
 def _shared(claims: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows of claims whose interpretations each have what the claim has itself unless they say otherwise."""
-    made = []
+    result = []
     for claim in claims:
         if "items" in claim:
             claim = claim | {"items": _shared(claim["items"])}
         elif "readings" in claim:
             outer = {key: value for key, value in claim.items() if key in ("claim", "each", "when")}
             inner = {key: value for key, value in claim.items() if key not in ("each", "when", "readings")}
-            claim = outer | {"readings": [inner | reading for reading in claim["readings"]]}
-        made.append(claim)
-    return made
+            claim = outer | {"readings": [inner | variant for variant in claim["readings"]]}
+        result.append(claim)
+    return result
 
 
 @contextmanager
@@ -325,7 +327,7 @@ def _reading(where: str) -> Iterator[None]:
         yield
     except ValidationError as error:
         problem = error.errors()[0]
-        place = ".".join(map(str, problem["loc"]))
-        raise ConfigurationError(f"{where}: {place}: {problem['msg']}") from error
+        location = ".".join(map(str, problem["loc"]))
+        raise ConfigurationError(f"{where}: {location}: {problem['msg']}") from error
     except (yaml.YAMLError, TemplateError, KeyError, TypeError, ValueError) as error:
         raise ConfigurationError(f"{where}: {' '.join(str(error).split())}") from error

@@ -133,7 +133,9 @@ class Against:
 
     def has_table(self, table: Table) -> bool:
         """Whether these data have a table. Without a paper, tables of versions of one method are left out."""
-        if self.results.suite.paper is None and len(table.methods) < max(len(of.methods) for of in self.paper.tables):
+        if self.results.suite.paper is None and len(table.methods) < max(
+            len(other.methods) for other in self.paper.tables
+        ):
             return False
         return not table.data or any(name in self.results.suite.dataset for name in table.data)
 
@@ -155,10 +157,10 @@ class Against:
                 rows.append(Method(name, None))
         if not table.alone:
             return rows
-        known = [
+        systems = [
             self.find(self.paper.methods[name]) for name in (table.methods if table.everyone else self.paper.methods)
         ]
-        return rows + [Method(system.label, system) for system in suite.compared if system not in known]
+        return rows + [Method(system.label, system) for system in suite.compared if system not in systems]
 
     def _versions(self, table: Table) -> Iterator[Method]:
         """Those that were run, and where the suite is compared with the paper also those that it prints."""
@@ -197,33 +199,36 @@ Row = tuple[tuple[Any, ...], dict[str, Any]]
 def parts(against: Against) -> list[dict[str, Any]]:
     """Each part of each table that these data have: `table`, `part`, and `rows`, a method with a cell per column."""
     printed: dict[str, Mapping[Any, float]] = {}
-    made = []
+    result = []
     for table in filter(against.has_table, against.paper.tables):
         methods = against.methods(table)
         for part in table.parts:
             for column in part.columns if against.compared else ():
                 if column.data not in printed:
                     printed[column.data] = against.printed(column.data)
-            rows = [(of, [_cell(against, table, of, column, printed) for column in part.columns]) for of in methods]
-            made.append({"table": table, "part": part, "rows": rows})
-    return made
+            rows = [
+                (method, [_cell(against, table, method, column, printed) for column in part.columns])
+                for method in methods
+            ]
+            result.append({"table": table, "part": part, "rows": rows})
+    return result
 
 
 def _cell(against: Against, table: Table, method: Method, column: Column, printed: Mapping[str, Any]) -> Cell:
     key = (table.key, *method.printed_as(column), column.published)
-    theirs = printed.get(column.data, {}).get(key) if table.comparable else None
-    ours = list(measured(against, method, column).values())
-    mean, std = (round(fmean(ours), 6) if ours else None), (round(stdev(ours), 6) if len(ours) > 1 else None)
-    theirs = None if theirs is None else float(f"{theirs:g}")
-    return Cell(method.name, theirs, mean, std, len(ours), method.experiment, method.setting)
+    reference = printed.get(column.data, {}).get(key) if table.comparable else None
+    values = list(measured(against, method, column).values())
+    mean, std = (round(fmean(values), 6) if values else None), (round(stdev(values), 6) if len(values) > 1 else None)
+    reference = None if reference is None else float(f"{reference:g}")
+    return Cell(method.name, reference, mean, std, len(values), method.experiment, method.setting)
 
 
 def _measured(against: Against) -> Iterator[Row]:
-    for of in parts(against):
-        for method, cells in of["rows"]:
-            for column, cell in zip(of["part"].columns, cells, strict=True):
+    for block in parts(against):
+        for method, cells in block["rows"]:
+            for column, cell in zip(block["part"].columns, cells, strict=True):
                 if cell.printed is not None or cell.n:
-                    table: str = of["table"].key
+                    table: str = block["table"].key
                     named: tuple[str, str] = method.printed_as(column)
                     key = (table, column.protocol, *named, column.name, column.cutoff, column.data)
                     yield key, _about(against, table, column.data, *named, column.published) | {
@@ -236,13 +241,13 @@ def _counted(against: Against, counts: Counts) -> Iterator[Row]:
     kind = "real" if against.counted else against.results.suite.kind
     for count in counts(against):
         printed = against.printed(count.data) if against.compared else {}
-        theirs = printed.get((count.artefact, count.method, count.setting, count.metric))
-        if theirs is None and count.ours is None:
+        reference = printed.get((count.artefact, count.method, count.setting, count.metric))
+        if reference is None and count.ours is None:
             continue
         key = (count.artefact, COUNTED, count.method, count.setting, count.metric, 0, count.data)
-        ours = None if count.ours is None else round(count.ours, 6)
+        value = None if count.ours is None else round(count.ours, 6)
         yield key, _about(against, count.artefact, count.data, count.method, count.setting, count.metric) | {
-            "published": theirs, "ours_mean": ours, "ours_std": None, "seeds": 0, "protocol": COUNTED, "data": kind
+            "published": reference, "ours_mean": value, "ours_std": None, "seeds": 0, "protocol": COUNTED, "data": kind
         }  # fmt: skip
 
 
@@ -260,14 +265,14 @@ def measured(against: Against, method: Method, column: Column) -> dict[int, floa
 
 
 def ratio(
-    results: Results, experiment: str, metric: str, others: tuple[str, ...], k: int, setting: str
+    results: Results, experiment: str, metric: str, divisors: tuple[str, ...], k: int, setting: str
 ) -> dict[int, float]:
     """Run -> value of a metric, divided by the sum of `others`, if any; empty where one is lacking."""
     values = results.values(experiment, metric, k, setting)
-    if not others:
+    if not divisors:
         return dict(sorted(values.items()))
-    below = [results.values(experiment, name, k, setting) for name in others]
-    totals = {run: sum(of[run] for of in below) for run in values if all(run in of for of in below)}
+    below = [results.values(experiment, name, k, setting) for name in divisors]
+    totals = {run: sum(divisor[run] for divisor in below) for run in values if all(run in divisor for divisor in below)}
     if not all(total > 0 for total in totals.values()):
         return {}
     return {run: values[run] / total for run, total in sorted(totals.items())}
@@ -284,22 +289,22 @@ def statistics(against: Against) -> list[Count]:
     cut = [row for row in against.counts if row["step"].startswith("last ")]
     core = [row for row in against.counts if row["step"].endswith("-core")]
     before, after = (core or against.counts)[-1], (cut or against.counts)[-1]
-    ours = {
+    counts = {
         "users": before["users"],
         "items": before["items"],
         "interactions": after["interactions"],
         "avg_length": before["interactions"] / before["users"],
         "user_features": against.n_features,
     }
-    return [Count(against.paper.data_table, name, value) for name, value in ours.items()]
+    return [Count(against.paper.data_table, name, value) for name, value in counts.items()]
 
 
 def network_counts(against: Against) -> list[Count]:
     """Users, items, ratings and relationships, the last as links that are left; without links there are none."""
     last = against.counts[-1]
     links = next((row["links"] for row in reversed(against.counts) if row["links"] is not None), None)
-    ours = {"users": last["users"], "items": last["items"], "ratings": last["interactions"], "relationships": links}
-    return [Count(against.paper.data_table, name, value) for name, value in ours.items()]
+    counts = {"users": last["users"], "items": last["items"], "ratings": last["interactions"], "relationships": links}
+    return [Count(against.paper.data_table, name, value) for name, value in counts.items()]
 
 
 def pair_counts(against: Against) -> list[Count]:
@@ -309,8 +314,8 @@ def pair_counts(against: Against) -> list[Count]:
         return []
     counted = []
     for network in suite.networks:
-        ours = {name: getattr(network, name) or None for name in ("users", "posts", "friendships")}
-        counted += [Count(table, name, value, data=network.name) for name, value in ours.items()]
-        counted.append(Count(table, "writes", ours["posts"], data=network.name))
+        counts = {name: getattr(network, name) or None for name in ("users", "posts", "friendships")}
+        counted += [Count(table, name, value, data=network.name) for name, value in counts.items()]
+        counted.append(Count(table, "writes", counts["posts"], data=network.name))
     both = against.paper.joined(tuple(network.name for network in suite.networks)) or against.origin
     return [*counted, Count(table, "anchor_users", suite.anchors, data=both)]

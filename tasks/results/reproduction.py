@@ -58,12 +58,12 @@ class Pair:
 
 def blocks(against: Against) -> list[dict[str, Any]]:
     """`printed.parts` that the suite has a cell of, with rows of what needs no method, averaged over systems, above."""
-    made = []
-    for of in parts(against):
-        rows = [row for row in of["rows"] if any(cell.n or cell.printed is not None for cell in row[1])]
+    result = []
+    for block in parts(against):
+        rows = [row for row in block["rows"] if any(cell.n or cell.printed is not None for cell in row[1])]
         if rows:
-            made.append(of | {"rows": [*_controls(against.results, of["part"].columns), *rows]})
-    return made
+            result.append(block | {"rows": [*_controls(against.results, block["part"].columns), *rows]})
+    return result
 
 
 def _controls(results: Results, columns: Sequence[Column]) -> Iterator[tuple[Method, list[Cell]]]:
@@ -71,7 +71,10 @@ def _controls(results: Results, columns: Sequence[Column]) -> Iterator[tuple[Met
     for name in dict.fromkeys(name for column in columns for name in column.controls):
         metrics = [(column.controls.get(name, ""), column.k) for column in columns]
         means = [results.means.filter(metric=metric, k=k, setting=BASE)["mean"].to_list() for metric, k in metrics]
-        yield Method(name, None), [Cell(name, None, fmean(of) if of else None, n=len(of)) for of in means]
+        yield (
+            Method(name, None),
+            [Cell(name, None, fmean(values) if values else None, n=len(values)) for values in means],
+        )
 
 
 def statistics(results: Results) -> list[dict[str, Any]]:
@@ -81,25 +84,25 @@ def statistics(results: Results) -> list[dict[str, Any]]:
     return rows.with_columns(near=gap).to_dicts()
 
 
-def pairs(against: Against, made: Iterable[Mapping[str, Any]], reasons: Sequence[Reason]) -> list[Pair]:
+def pairs(against: Against, tables: Iterable[Mapping[str, Any]], reasons: Sequence[Reason]) -> list[Pair]:
     """Every pair of methods that is ordered in print and was run, with the reasons of reversed ones.
 
-    made: of `blocks`.
+    tables: of `blocks`.
     """
     results = against.results
     columns: dict[tuple[str, ...], list[Pair]] = {}
-    for of in made:
-        for place, column in enumerate(of["part"].columns):
-            key = (of["table"].key, column.data, column.published, column.setting)
-            cells = [line[place] for _, line in of["rows"]]
-            if key not in columns and of["table"].comparable:  # of several scores of one number the first counts
-                columns[key] = list(_ordered(results, of["table"].key, column, cells))
-    every = [pair for known in columns.values() for pair in known]
-    here = [reason for reason in reasons if reason.kind != PART or results.suite.kind == "part"]
-    for reason in here:
-        weighed = _weighed(against, every, reason)
-        every = [pair if pair.reason else _with_reason(against, pair, weighed) for pair in every]
-    return every
+    for block in tables:
+        for index, column in enumerate(block["part"].columns):
+            key = (block["table"].key, column.data, column.published, column.setting)
+            cells = [line[index] for _, line in block["rows"]]
+            if key not in columns and block["table"].comparable:  # of several scores of one number the first counts
+                columns[key] = list(_ordered(results, block["table"].key, column, cells))
+    all_pairs = [pair for column_pairs in columns.values() for pair in column_pairs]
+    applicable = [reason for reason in reasons if reason.kind != PART or results.suite.kind == "part"]
+    for reason in applicable:
+        adjusted = _weighed(against, all_pairs, reason)
+        all_pairs = [pair if pair.reason else _with_reason(against, pair, adjusted) for pair in all_pairs]
+    return all_pairs
 
 
 def _ordered(results: Results, table: str, column: Column, cells: Sequence[Cell]) -> Iterator[Pair]:
@@ -108,8 +111,8 @@ def _ordered(results: Results, table: str, column: Column, cells: Sequence[Cell]
     for (first, left), (second, right) in combinations(run, 2):
         if first != second:
             better, worse = (left, right) if first > second else (right, left)
-            own = ((cell.experiment, cell.setting, column.metric) for cell in (better, worse))
-            gap, p = _compare(results, column, *own)
+            sources = ((cell.experiment, cell.setting, column.metric) for cell in (better, worse))
+            gap, p = _compare(results, column, *sources)
             order = "as printed" if gap > 0 else "reversed" if gap < 0 else "equal"
             yield Pair(table, column, better, worse, sign * gap, order, order == "reversed" and 1 - p < ONE_SIDED)
 
@@ -141,21 +144,21 @@ def _compare(results: Results, column: Column, better: Source, worse: Source) ->
     return mean, float(stdtr(n - 1, -mean / math.sqrt(variance / n)))
 
 
-def _weighed(against: Against, every: Iterable[Pair], reason: Reason) -> Reason:
+def _weighed(against: Against, all_pairs: Iterable[Pair], reason: Reason) -> Reason:
     """The reason; not decided where its reading reverses as many pairs as it turns to the printed order."""
-    turned = broken = 0
-    for pair in every if reason.reading else ():
+    flipped = broken = 0
+    for pair in all_pairs if reason.reading else ():
         gap, _ = _read(against, pair, reason)
-        turned += pair.order == "reversed" and gap > 0
+        flipped += pair.order == "reversed" and gap > 0
         broken += pair.order == "as printed" and gap < 0
-    return replace(reason, kind=UNDECIDED) if broken and broken >= turned else reason
+    return replace(reason, kind=UNDECIDED) if broken and broken >= flipped else reason
 
 
 def _with_reason(against: Against, pair: Pair, reason: Reason) -> Pair:
     if pair.order != "reversed" or not _covers(reason, pair):
         return pair
-    held = reason.reading is None or _read(against, pair, reason)[1] < ONE_SIDED
-    return replace(pair, reason=reason) if held else pair
+    orders = reason.reading is None or _read(against, pair, reason)[1] < ONE_SIDED
+    return replace(pair, reason=reason) if orders else pair
 
 
 def _covers(reason: Reason, pair: Pair) -> bool:
@@ -173,19 +176,19 @@ def _covers(reason: Reason, pair: Pair) -> bool:
 
 def _read(against: Against, pair: Pair, reason: Reason) -> tuple[float, float]:
     """`_compare` by the reading of a reason; nothing where it changes neither method."""
-    reading, column = reason.reading or Reading(), pair.column
-    old, new = reading.metric
-    own = [(cell.experiment, cell.setting, column.metric) for cell in (pair.better, pair.worse)]
+    alternative, column = reason.reading or Reading(), pair.column
+    old, new = alternative.metric
+    sources = [(cell.experiment, cell.setting, column.metric) for cell in (pair.better, pair.worse)]
     read = []
     for cell in (pair.better, pair.worse):
-        replaced = bool(old) and (not reading.metric_rows or cell.method in reading.metric_rows)
+        replaced = bool(old) and (not alternative.metric_rows or cell.method in alternative.metric_rows)
         metric = column.metric.replace(old, new) if replaced else column.metric  # ids of METRICS
-        label, setting = reading.systems.get(cell.method), cell.setting
+        label, setting = alternative.systems.get(cell.method), cell.setting
         system = against.find(label) if label else against.results.system(cell.experiment)
-        if system and cell.method in reading.settings:
-            setting = find_setting(against.results, system, reading.settings[cell.method]) or ""
+        if system and cell.method in alternative.settings:
+            setting = find_setting(against.results, system, alternative.settings[cell.method]) or ""
         read.append((system.experiment if system else "", setting, metric))
-    return (0.0, 0.5) if read == own else _compare(against.results, column, *read)
+    return (0.0, 0.5) if read == sources else _compare(against.results, column, *read)
 
 
 def figures(against: Against) -> list[dict[str, Any]]:
@@ -195,13 +198,13 @@ def figures(against: Against) -> list[dict[str, Any]]:
 
     Panels without a line of two points are left out, and figures without a panel.
     """
-    made = []
+    result = []
     for figure in against.paper.figures:
         panels = [{"panel": panel, "points": list(_points(against, figure, panel))} for panel in figure.panels]
-        shown = [of for of in panels if of["points"]]
-        if shown:
-            made.append({"figure": figure, "panels": shown})
-    return made
+        filled = [panel for panel in panels if panel["points"]]
+        if filled:
+            result.append({"figure": figure, "panels": filled})
+    return result
 
 
 def _points(against: Against, figure: Figure, panel: Panel) -> Iterator[dict[str, Any]]:
@@ -212,12 +215,12 @@ def _points(against: Against, figure: Figure, panel: Panel) -> Iterator[dict[str
         if system is None:
             continue
         if panel.key:
-            of = along(results, system, panel.key, dict(panel.at), bases)
-            held = {x: (setting, panel.k) for x, setting in of.items()}
+            settings = along(results, system, panel.key, dict(panel.at), bases)
+            at_x = {x: (setting, panel.k) for x, setting in settings.items()}
         else:
-            held = {float(k): (BASE, k) for k in results.cutoffs(panel.metric)}
+            at_x = {float(k): (BASE, k) for k in results.cutoffs(panel.metric)}
         points = []
-        for x, (setting, k) in sorted(held.items()):
+        for x, (setting, k) in sorted(at_x.items()):
             if runs := first_split(results.values(system.experiment, panel.metric, k, setting)).values():
                 points.append({"name": method, "x": x, "y": fmean(runs), "low": min(runs), "high": max(runs)})
         if len(points) > 1:

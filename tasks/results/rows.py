@@ -55,13 +55,13 @@ def expand(node: Any, names: Names) -> Any:
     return node
 
 
-def define(given: Names, known: Names) -> dict[str, Any]:
+def define(definitions: Names, known_names: Names) -> dict[str, Any]:
     """The names that are known, and those that `given` defines by expressions or rows, one after another.
 
     A name that is known and not empty stays. Rows become objects, so that texts may say `{row.key}`.
     """
-    names = dict(known)
-    for name, meaning in given.items():
+    names = dict(known_names)
+    for name, meaning in definitions.items():
         names[name] = names.get(name) or _as_objects(evaluate(meaning, names))
     return names
 
@@ -76,10 +76,10 @@ def _written_out(row: Any, names: Names) -> Iterator[Any]:
     if not isinstance(row, dict) or not _REPEATS & row.keys():
         yield expand(row, names)
         return
-    rest = {key: value for key, value in row.items() if key not in _REPEATS}
+    fields = {key: value for key, value in row.items() if key not in _REPEATS}
     for bound in _bound([*row.get("each", {}).items()], names):
         if evaluate(str(row.get("when", True)), bound):
-            yield from expand(row.get("items", [rest]), bound)
+            yield from expand(row.get("items", [fields]), bound)
 
 
 def _bound(each: list[tuple[str, Any]], names: Names) -> Iterator[Names]:
@@ -87,8 +87,8 @@ def _bound(each: list[tuple[str, Any]], names: Names) -> Iterator[Names]:
     if not each:
         yield names
         return
-    (variables, domain), *others = each
+    (variables, domain), *remaining = each
     items = evaluate(domain, names)
     for item in items.items() if isinstance(items, dict) else items:
         bound = dict(zip(variables.split(), item, strict=True)) if " " in variables else {variables: item}
-        yield from _bound(others, {**names, **bound})
+        yield from _bound(remaining, {**names, **bound})

@@ -26,8 +26,8 @@ def find_setting(results: Results, system: System, wanted: Values, bases: Values
         return {key: comparable(value) for key, value in values.items() if comparable(value) != base.get(key)}
 
     base = dict(bases or {}) | at_base(results, system)
-    known, sought = system.settings(), effective(wanted)
-    return next((name for name in results.settings(system.experiment) if effective(known[name]) == sought), None)
+    settings, sought = system.settings(), effective(wanted)
+    return next((name for name in results.settings(system.experiment) if effective(settings[name]) == sought), None)
 
 
 def along(
@@ -39,23 +39,25 @@ def along(
 
     bases: as of `find_setting`.
     """
-    held, base = dict(at or {}), dict(bases or {}) | at_base(results, system)
-    known, settings = system.settings(), dict[float, str]()
+    fixed, base = dict(at or {}), dict(bases or {}) | at_base(results, system)
+    points, settings = system.settings(), dict[float, str]()
     for setting in results.settings(system.experiment):
-        values = base | {name: comparable(value) for name, value in known[setting].items()}
+        values = base | {name: comparable(value) for name, value in points[setting].items()}
         value = as_number(values.get(key))
-        others = (known[setting].keys() | held.keys()) - {key}
-        if value is not None and all(values.get(name) in (None, held.get(name, base.get(name))) for name in others):
+        other_keys = (points[setting].keys() | fixed.keys()) - {key}
+        if value is not None and all(
+            values.get(name) in (None, fixed.get(name, base.get(name))) for name in other_keys
+        ):
             settings.setdefault(value, setting)
     return dict(sorted(settings.items()))
 
 
 def at_base(results: Results, system: System) -> dict[str, Any]:
     """Key -> comparable value at setting `base`, as far as they are known: those of perturbed data by the ledger."""
-    made = {key: comparable(value) for key, value in system.config.items() if value is not None}
+    values = {key: comparable(value) for key, value in system.config.items() if value is not None}
     lines = [line for line in results.lines if (line.experiment, line.setting) == (system.experiment, BASE)]
     claims = {line.entry.protects: line.entry.claimed_epsilon for line in reversed(lines) if line.entry.claimed_epsilon}
-    return made | {key: claims[kind] for key, kind in PERTURBED.items() if kind in claims}
+    return values | {key: claims[kind] for key, kind in PERTURBED.items() if kind in claims}
 
 
 def comparable(value: Any) -> Any:

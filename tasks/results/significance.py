@@ -56,8 +56,8 @@ def assess(gains: pl.DataFrame, deciding: Sequence[str] = ()) -> pl.DataFrame:
     p = pl.Series([_p_value(*row) for row in rows.select("gain", "low", "runs").iter_rows()], dtype=pl.Float64)
     adjusted = (pl.col("p") * pl.len().over("target")).clip(upper_bound=1.0)
     judged = rows.with_columns(p=p).with_columns(p_adjusted=adjusted)
-    shown = pl.col("p_adjusted") < SIGNIFICANCE
-    return judged.with_columns(significant=shown, above=(pl.col("low") > 0).fill_null(value=False))
+    significant = pl.col("p_adjusted") < SIGNIFICANCE
+    return judged.with_columns(significant=significant, above=(pl.col("low") > 0).fill_null(value=False))
 
 
 def findings(judged: pl.DataFrame) -> list[dict[str, Any]]:
@@ -86,8 +86,8 @@ def strongest(judged: pl.DataFrame, gains: pl.DataFrame) -> list[dict[str, Any]]
     best = best.unique(("target", "experiment"), keep="first").sort("place").drop("place")
     over: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in gains.iter_rows(named=True):
-        of = over.setdefault(tuple(row[name] for name in ATTACK), {})
-        of |= {f"over_{row['control']}": row["gain"], f"low_{row['control']}": row["low"]}
+        gains_over = over.setdefault(tuple(row[name] for name in ATTACK), {})
+        gains_over |= {f"over_{row['control']}": row["gain"], f"low_{row['control']}": row["low"]}
     return [row | over[tuple(row[name] for name in ATTACK)] for row in best.iter_rows(named=True)]
 
 

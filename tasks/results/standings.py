@@ -77,9 +77,9 @@ def measure(results: Results, paper: Paper) -> Measure:
 
     Its cut-off is the measured one next to the paper's.
     """
-    known = set(results.metrics["metric"])
+    metrics = set(results.metrics["metric"])
     ranked = (paper.utility, *paper.qualities)
-    quality = next((quality for quality in ranked if quality.metric in known), paper.utility)
+    quality = next((quality for quality in ranked if quality.metric in metrics), paper.utility)
     wanted = quality.cutoff(paper.headline_k)
     measured = set(results.metrics.filter(metric=quality.metric)["k"])
     k = min(measured, key=lambda cutoff: (abs(cutoff - wanted), cutoff), default=0)
@@ -100,20 +100,22 @@ def measure(results: Results, paper: Paper) -> Measure:
 
 def entries(results: Results, by: Measure) -> pl.DataFrame:
     """`ENTRIES` of every system on the suite's own data, best first: at `base`, and where its budget alone varies."""
-    suite, spent = results.suite, budgets(results)
-    private = set(spent.filter("private", setting=BASE)["experiment"])
-    values = {of.experiment: results.values(of.experiment, by.metric, by.k) for of in suite.compared}
-    means = {name: sum(of.values()) / len(of) for name, of in values.items() if of}
-    free = [of for of in suite.compared if of.experiment in means.keys() - private and of.model not in BASELINES]
-    open_ = [of for of in free if of.label in by.open] or free
-    ceiling = min(open_, key=lambda of: by.best_first(means[of.experiment]), default=None)
-    noisy = next((of.experiment for of in suite.compared if of.label == by.noisy), "")
+    suite, budget_rows = results.suite, budgets(results)
+    private = set(budget_rows.filter("private", setting=BASE)["experiment"])
+    values = {each.experiment: results.values(each.experiment, by.metric, by.k) for each in suite.compared}
+    means = {name: sum(each.values()) / len(each) for name, each in values.items() if each}
+    free = [
+        each for each in suite.compared if each.experiment in means.keys() - private and each.model not in BASELINES
+    ]
+    open_ = [each for each in free if each.label in by.open] or free
+    ceiling = min(open_, key=lambda each: by.best_first(means[each.experiment]), default=None)
+    noisy = next((each.experiment for each in suite.compared if each.label == by.noisy), "")
     compared = _verdicts(results, by, noisy) if noisy else {}
     rows: list[dict[str, Any]] = []
-    for system in sorted(suite.compared, key=lambda of: by.best_first(means.get(of.experiment))):
+    for system in sorted(suite.compared, key=lambda each: by.best_first(means.get(each.experiment))):
         name, role = system.experiment, "private" if system.experiment in private else "other"
         role = "ceiling" if system is ceiling else "baseline" if system.model in BASELINES else role
-        about = {of: getattr(suite, of) for of in ("suite", "publication", "dataset", "kind")} | {"role": role}
+        about = {each: getattr(suite, each) for each in ("suite", "publication", "dataset", "kind")} | {"role": role}
         about |= {"experiment": name, "system": system.label, "noisy": name == noisy, "own": system.label == by.own}
         for setting in _settings(results, system):
             runs = values[name] if setting == BASE else first_split(results.values(name, by.metric, by.k, setting))
@@ -122,7 +124,9 @@ def entries(results: Results, by: Measure) -> pl.DataFrame:
             if setting == BASE:
                 reached |= {"utility": means.get(name)} | compared.get(name, {})
                 reached |= {"difference": None if name == noisy else _difference(runs, values.get(noisy, {}))}
-            lines = spent.filter(experiment=name, setting=setting).drop("experiment", "setting").to_dicts() or [{}]
+            lines = budget_rows.filter(experiment=name, setting=setting).drop("experiment", "setting").to_dicts() or [
+                {}
+            ]
             endless = [line["level"] for line in lines if math.isinf(line.get("accounted", 0.0))]
             rows += [about | reached | line | {"unbounded": endless} for line in lines]
     return pl.DataFrame(rows, schema=ENTRIES)
@@ -179,8 +183,8 @@ class Board:
     @property
     def levels(self) -> list[Level]:
         """Levels at which a system is private."""
-        known = set(self.base.filter("private")["level"])
-        return [level for level in get_args(Level) if level in known]
+        present = set(self.base.filter("private")["level"])
+        return [level for level in get_args(Level) if level in present]
 
     def at(self, level: Level) -> pl.DataFrame:
         """What is private at a level, best first."""
@@ -220,16 +224,18 @@ def boards(suites: Iterable[tuple[Measure, pl.DataFrame]]) -> list[Board]:
         measured = table.filter(pl.col("utility").is_not_null())
         for (dataset,), rows in measured.group_by("dataset", maintain_order=True):
             grouped.setdefault((str(dataset), by.metric, by.k), (by, []))[1].append(rows)
-    made = []
+    result = []
     for (dataset, _, _), (by, tables) in grouped.items():
         first = tables[0].row(0, named=True)
-        made.append(Board(first["publication"], dataset, first["kind"], by, pl.concat(tables)))
-    return sorted(made, key=lambda of: (KINDS.index(of.kind), of.publication, of.dataset, of.measure.label))
+        result.append(Board(first["publication"], dataset, first["kind"], by, pl.concat(tables)))
+    return sorted(
+        result, key=lambda board: (KINDS.index(board.kind), board.publication, board.dataset, board.measure.label)
+    )
 
 
-def outcome(spent: Sequence[dict[str, Any]]) -> Outcome:
+def outcome(rows: Sequence[dict[str, Any]]) -> Outcome:
     """What becomes of the claims of a system, the worst of its rows of `BUDGETS`."""
-    claimed = [row for row in spent if row["claimed"] is not None]
+    claimed = [row for row in rows if row["claimed"] is not None]
     if not claimed:
         return "unclaimed"
     if any(row["verdict"] == "refuted" for row in claimed):

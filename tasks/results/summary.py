@@ -96,12 +96,12 @@ def plots(results: Results, by: Measure, entries: pl.DataFrame) -> dict[str, pl.
 
     entries: of `tasks.results.standings`.
     """
-    drawn = curves(results)
-    tables = {"utility.csv": utility(results, by, entries), "attacks.csv": attacks(results), "curves.csv": drawn}
+    epochs = curves(results)
+    tables = {"utility.csv": utility(results, by, entries), "attacks.csv": attacks(results), "curves.csv": epochs}
     files = {name: table.with_columns(data=pl.lit(results.suite.kind)) for name, table in tables.items()}
     for system in results.suite.systems:
         for metric in ("loss", "valid"):
-            steps = drawn.filter(pl.col("system") == system.label, pl.col(metric).is_not_null())
+            steps = epochs.filter(pl.col("system") == system.label, pl.col(metric).is_not_null())
             if len(steps):
                 files[f"metrics/{system.experiment}/{metric}.tsv"] = steps.select("step", metric)
     return files
@@ -150,7 +150,7 @@ def curves(results: Results) -> pl.DataFrame:
     Networks that are embedded one by one, without validation, have a curve each.
     """
     labels = pl.DataFrame(
-        [(of.experiment, of.label) for of in results.suite.systems], ["experiment", "label"], orient="row"
+        [(system.experiment, system.label) for system in results.suite.systems], ["experiment", "label"], orient="row"
     )
     network = pl.when(pl.col("network").fill_null("") == "").then(None).otherwise("network")
     joined = results.history.join(labels, on="experiment").with_columns(

@@ -36,22 +36,22 @@ def sweeps(results: Results, by: Measure, entries: pl.DataFrame) -> pl.DataFrame
     """
     rows: list[dict[str, Any]] = []
     for system in results.suite.compared:
-        own, spent = list[dict[str, Any]](), entries.filter(experiment=system.experiment, setting=BASE)
-        levels = dict(spent.select("level", "claimed").iter_rows())
+        points, budget_rows = list[dict[str, Any]](), entries.filter(experiment=system.experiment, setting=BASE)
+        levels = dict(budget_rows.select("level", "claimed").iter_rows())
         for setting in results.settings(system.experiment):
             keys = system.settings()[setting]
             varied = {key: value for key, value in keys.items() if value != system.config.get(key)}
             runs = first_split(results.values(system.experiment, by.metric, by.k, setting))
             for key, value in varied.items() if runs else ():
                 if isinstance(value, int | float) and not isinstance(value, bool):
-                    others = {name: varied[name] for name in sorted(varied) if name != key}
-                    own.append(_row(system, setting, key, _level(system, key, levels), value, others, runs))
+                    other_values = {name: varied[name] for name in sorted(varied) if name != key}
+                    points.append(_row(system, setting, key, _level(system, key, levels), value, other_values, runs))
         base = first_split(results.values(system.experiment, by.metric, by.k))
-        for key, level in sorted({(row["key"], row["level"]) for row in own if not row["others"]}):
+        for key, level in sorted({(row["key"], row["level"]) for row in points if not row["others"]}):
             value = system.config.get(key, levels.get(level))
             if isinstance(value, int | float) and base:
-                own.append(_row(system, BASE, key, level, value, {}, base))
-        rows += own
+                points.append(_row(system, BASE, key, level, value, {}, base))
+        rows += points
     line = pl.struct("experiment", "key", "others")
     table = pl.DataFrame(rows, schema=SWEEPS).filter(pl.len().over(line) > 1)
     return table.sort("key", "level", "value", maintain_order=True)
@@ -66,10 +66,20 @@ def _level(system: System, key: str, levels: dict[str, float | None]) -> str:
 
 
 def _row(
-    system: System, setting: str, key: str, level: str, value: float, others: dict[str, Any], measured: dict[int, float]
+    system: System,
+    setting: str,
+    key: str,
+    level: str,
+    value: float,
+    other_values: dict[str, Any],
+    measured: dict[int, float],
 ) -> dict[str, Any]:
     values = pl.Series(list(measured.values()), dtype=pl.Float64)
     about: dict[str, Any] = {"experiment": system.experiment, "label": system.label, "setting": setting, "key": key}
-    about |= {"level": level, "value": float(value), "others": ", ".join(f"{of} = {others[of]}" for of in others)}
-    about |= {"other_keys": list(others), "utility": values.mean(), "utility_std": values.std(), "n": len(values)}
+    about |= {
+        "level": level,
+        "value": float(value),
+        "others": ", ".join(f"{name} = {other_values[name]}" for name in other_values),
+    }
+    about |= {"other_keys": list(other_values), "utility": values.mean(), "utility_std": values.std(), "n": len(values)}
     return about

@@ -151,13 +151,13 @@ def read_table(folder: Path, name: str) -> pl.DataFrame:
         raise DataError(f"{path}: not a readable table ({error}); {AGAIN}") from error
 
 
-def ledger(spent: Iterable[Spent], models: Mapping[str, str]) -> dict[str, pl.DataFrame]:
+def ledger(releases: Iterable[Spent], models: Mapping[str, str]) -> dict[str, pl.DataFrame]:
     """The tables `ledger` and `events`: a line for each entry, in the order in which they come.
 
     models: experiment -> its system.
     """
     grouped: dict[tuple[str, str, str, str], tuple[Spent, list[int]]] = {}
-    for release in spent:
+    for release in releases:
         key = (release.experiment, release.setting, release.network, release.entry.model_dump_json())
         grouped.setdefault(key, (release, []))[1].append(release.seed)
     lines, events = [], []
@@ -181,14 +181,14 @@ def entries(ledger: pl.DataFrame, events: pl.DataFrame) -> dict[int, LedgerEntry
     for row in events.iter_rows(named=True):
         parameters = {name: row[name] for name in PARAMETERS if row[name] is not None}
         happened.setdefault(row["line"], []).append(Event(kind=row["kind"], count=row["count"], parameters=parameters))
-    known = {}
+    result = {}
     for row in ledger.iter_rows(named=True):
         record = {name: row[name] for name in (*ABOUT, "accounting", "noise", *BUDGETS)}
         record |= {name: json.loads(row[name]) for name in TERMS} | {"events": tuple(happened.get(row["line"], ()))}
         if math.isinf(row["accounted_epsilon"]):
             record["accounted_epsilon"] = None
-        known[row["line"]] = LedgerEntry.model_validate(record)
-    return known
+        result[row["line"]] = LedgerEntry.model_validate(record)
+    return result
 
 
 def audits(records: Iterable[Mapping[str, Any]], ledger: pl.DataFrame) -> pl.DataFrame:

@@ -19,8 +19,8 @@ def ledger(results: Results) -> dict[str, Any]:
     """What fills `suite/ledger.html.j2`: `sections`, one for each level of the ledger, and `gaps`."""
     levels = {level(line.entry) for line in results.lines}
     rows = [_line(results, line) for line in results.lines]
-    known = {line.number: line for line in results.lines}
-    proved = [_audit(results, row, known) for row in results.audits.to_dicts()]
+    lines_by_number = {line.number: line for line in results.lines}
+    proved = [_audit(results, row, lines_by_number) for row in results.audits.to_dicts()]
     one_run = [_one_run(results, row) for row in results.one_run.to_dicts()]
     sections = [
         {
@@ -94,15 +94,16 @@ def gaps(results: Results) -> list[dict[str, Any]]:
     Of a gap whose numbers differ by setting those of setting `base` are shown.
     """
     concerned: dict[str, dict[str, None]] = {}
-    shown: dict[str, dict[str, KnownGap]] = {}
+    variants: dict[str, dict[str, KnownGap]] = {}
     for line in sorted(results.lines, key=lambda line: line.setting != BASE):
         for gap in line.entry.gaps:
             concerned.setdefault(gap.id, {})[results.system(line.experiment).label] = None
-            if line.setting == BASE or gap.id not in shown:
-                shown.setdefault(gap.id, {})[gap.model_dump_json()] = gap
+            if line.setting == BASE or gap.id not in variants:
+                variants.setdefault(gap.id, {})[gap.model_dump_json()] = gap
     by_owners: dict[tuple[str, ...], list[KnownGap]] = {}
     for name, labels in concerned.items():
-        by_owners.setdefault(tuple(labels), []).extend(shown[name].values())
+        by_owners.setdefault(tuple(labels), []).extend(variants[name].values())
     return [
-        {"labels": labels, "gaps": known} for labels, known in sorted(by_owners.items(), key=lambda each: -len(each[0]))
+        {"labels": labels, "gaps": group_gaps}
+        for labels, group_gaps in sorted(by_owners.items(), key=lambda each: -len(each[0]))
     ]

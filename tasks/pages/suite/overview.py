@@ -31,14 +31,14 @@ def overview(results: Results, by: Measure, entries: pl.DataFrame, reference: st
     refuted = results.audits.filter(verdict="refuted")
     lines = {number for row in refuted["lines"] for number in json.loads(row)}
     labels = [results.system(line.experiment).label for line in results.lines if line.number in lines]
-    own = base.filter("own").to_dicts()
-    budgets = {row["level"]: row for row in own if row["private"]}
-    drawn = [_level(board, level) for level in levels] if board else []
+    method_rows = base.filter("own").to_dicts()
+    budgets = {row["level"]: row for row in method_rows if row["private"]}
+    charts = [_level(board, level) for level in levels] if board else []
     return {
         "by": by,
-        "own": own[0] if own else None,
+        "own": method_rows[0] if method_rows else None,
         "own_budgets": [budgets[level] for level in levels if level in budgets],
-        "own_refuted": any(row["verdict"] == "refuted" for row in own),
+        "own_refuted": any(row["verdict"] == "refuted" for row in method_rows),
         "ceiling": board and board.ceiling,
         "noisy": board and board.noisy,
         "best": board and board.best("user", SMALL_EPSILON, noisy=True),
@@ -47,7 +47,7 @@ def overview(results: Results, by: Measure, entries: pl.DataFrame, reference: st
         "audits": results.audits.height,
         "refuted": refuted.height,
         "refuted_labels": list(dict.fromkeys(labels)),
-        "levels": [level for level in drawn if level["points"]],
+        "levels": [level for level in charts if level["points"]],
         "shown": levels,
         "systems": _systems(results, base),
     }

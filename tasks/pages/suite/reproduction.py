@@ -17,25 +17,25 @@ def reproduction(results: Results, paper: Paper) -> dict[str, Any]:
     """What fills `suite/reproduction.html.j2`."""
     against = Against(results, paper)
     parts = blocks(against)
-    every = pairs(against, parts, paper.reasons)
+    all_pairs = pairs(against, parts, paper.reasons)
     claims = [claim | {"readings": []} for claim in results.claims.to_dicts()]
-    for (number, reading, verdict, absent), rows in _readings(results).items():
-        own = {"reading": reading, "verdict": verdict, "absent": json.loads(absent or "[]")}
-        claims[number]["readings"].append(own | evidence(rows))
+    for (number, variant, verdict, absent), rows in _readings(results).items():
+        judged = {"reading": variant, "verdict": verdict, "absent": json.loads(absent or "[]")}
+        claims[number]["readings"].append(judged | evidence(rows))
     caveats = [text for key in ("", results.suite.publication) for text in paper.caveats.get(key, ())]
     return {
         "paper": paper,
         "name_of": artefact_name,
         "caveats": caveats,
-        "artefacts": _artefacts(parts, every),
+        "artefacts": _artefacts(parts, all_pairs),
         "blocks": parts,
         "figures": figures(against),
         "statistics": statistics(results),
         "measured": _measured(results, paper),
         "claims": claims,
         "verdicts": Counter(claim["verdict"] for claim in claims),
-        "pairs": every,
-        "reversed": [pair for pair in every if pair.order == "reversed"],
+        "pairs": all_pairs,
+        "reversed": [pair for pair in all_pairs if pair.order == "reversed"],
     }
 
 
@@ -73,7 +73,10 @@ def _measured(results: Results, paper: Paper) -> list[dict[str, Any]]:
     for group, qualities in paper.measured.items():
         rows = []
         for system in results.suite.compared:
-            means = {of.metric: results.mean(system.experiment, of.metric, of.cutoff(0)) for of in qualities}
+            means = {
+                quality.metric: results.mean(system.experiment, quality.metric, quality.cutoff(0))
+                for quality in qualities
+            }
             if any(mean is not None for mean in means.values()):
                 rows.append({"label": system.label} | means)
         if rows:
@@ -81,21 +84,24 @@ def _measured(results: Results, paper: Paper) -> list[dict[str, Any]]:
     return tables
 
 
-def _artefacts(parts: list[dict[str, Any]], every: list[Pair]) -> list[dict[str, Any]]:
+def _artefacts(parts: list[dict[str, Any]], all_pairs: list[Pair]) -> list[dict[str, Any]]:
     """A row for each printed table: numbers printed, run, and within 10 %, methods not run, and pairs of methods."""
     cells: dict[str, dict[tuple[str, ...], Cell]] = {}
-    tables = {of["table"].key: of["table"] for of in parts}
-    for of in parts:
-        known = cells.setdefault(of["table"].key, {})
-        for _, line in of["rows"]:
-            for column, cell in zip(of["part"].columns, line, strict=True):
+    tables = {block["table"].key: block["table"] for block in parts}
+    for block in parts:
+        printed = cells.setdefault(block["table"].key, {})
+        for _, line in block["rows"]:
+            for column, cell in zip(block["part"].columns, line, strict=True):
                 if cell.printed is not None:  # of several scores of one number the first counts
-                    known.setdefault((column.data, column.published, column.setting, cell.method), cell)
+                    printed.setdefault((column.data, column.published, column.setting, cell.method), cell)
     rows = []
     for key, table in tables.items():
-        numbers, own = cells[key].values(), [pair for pair in every if pair.table == key]
+        numbers, table_pairs = cells[key].values(), [pair for pair in all_pairs if pair.table == key]
         row = {"table": table, "printed": len(numbers), "measured": sum(cell.n > 0 for cell in numbers)}
-        row |= {"near": sum(bool(cell.near) for cell in numbers), "pairs": len(own)}
-        row |= {"agree": sum(pair.order == "as printed" for pair in own), "shown": sum(pair.shown for pair in own)}
+        row |= {"near": sum(bool(cell.near) for cell in numbers), "pairs": len(table_pairs)}
+        row |= {
+            "agree": sum(pair.order == "as printed" for pair in table_pairs),
+            "shown": sum(pair.shown for pair in table_pairs),
+        }
         rows.append(row | {"absent": list(dict.fromkeys(cell.method for cell in numbers if not cell.n))})
     return rows

@@ -75,18 +75,21 @@ def _panels(table: pl.DataFrame) -> list[dict[str, Any]]:
     for row in table.to_dicts():
         panel = panels.setdefault(("" if row["level"] else row["key"], row["level"], tuple(row["other_keys"])), [])
         panel.append({"name": row["label"], "x": row["value"], **row})
-    made = [
-        {"key": key, "level": level, "others": others, "rows": rows} for (key, level, others), rows in panels.items()
+    result = [
+        {"key": key, "level": level, "others": other_keys, "rows": rows}
+        for (key, level, other_keys), rows in panels.items()
     ]
-    return sorted(made, key=lambda panel: len(panel["others"]))
+    return sorted(result, key=lambda panel: len(panel["others"]))
 
 
 def _settings(results: Results, by: Measure) -> list[dict[str, Any]]:
     """Every setting of every compared system with its utility over runs."""
-    order = [(of.experiment, setting, of.label) for of in results.suite.compared for setting in of.settings()]
-    known = results.means.filter(metric=by.metric, k=by.k).rename({"mean": "utility", "std": "utility_std"})
+    order = [
+        (system.experiment, setting, system.label) for system in results.suite.compared for setting in system.settings()
+    ]
+    means = results.means.filter(metric=by.metric, k=by.k).rename({"mean": "utility", "std": "utility_std"})
     named = pl.DataFrame(order, ["experiment", "setting", "label"], orient="row")
-    return named.join(known, on=["experiment", "setting"], maintain_order="left").to_dicts()
+    return named.join(means, on=["experiment", "setting"], maintain_order="left").to_dicts()
 
 
 def _tuning(results: Results) -> list[dict[str, Any]]:
@@ -94,11 +97,11 @@ def _tuning(results: Results) -> list[dict[str, Any]]:
     by_system: dict[str, list[dict[str, Any]]] = {}
     for row in results.tuning.to_dicts():
         by_system.setdefault(row["experiment"], []).append(row | {"config": json.loads(row["config"])})
-    made = []
+    result = []
     for experiment, trials in by_system.items():
         keys = sorted({key for trial in trials for key in trial["config"]})
         varied = [key for key in keys if len({json.dumps(trial["config"].get(key)) for trial in trials}) > 1]
         for trial in sorted(trials, key=lambda trial: -trial["valid"]):
             config = {key: trial["config"][key] for key in varied if key in trial["config"]}
-            made.append(trial | {"label": results.labels.get(experiment, experiment), "config": json.dumps(config)})
-    return made
+            result.append(trial | {"label": results.labels.get(experiment, experiment), "config": json.dumps(config)})
+    return result
