@@ -6,9 +6,7 @@ import pytest
 
 from tasks.datasets import foursquare_twitter
 from tasks.datasets.accounts import SIMHASH
-from tasks.datasets.fetch import NoOptions, Places
-from tasks.datasets.foursquare_twitter import FILES, INTERESTS, LABELS, OCCUPATIONS, VECTOR, obtain
-from tasks.errors import ByHandError
+from tasks.datasets.foursquare_twitter import INTERESTS, LABELS, OCCUPATIONS, VECTOR
 from tests.datasets import formats
 
 BITS = {feature.name: [0, 1, 1] for feature in SIMHASH}
@@ -170,14 +168,3 @@ def test_the_real_files(mirror: Path, tmp_path: Path) -> None:
     assert known == (2_224, 316, 242, 3_409, 3_007)
     assert (users["occupation"] == "several").sum() == 85
     assert tables["labels"].select(pl.col("interests_0", "joint_0").count()).row(0) == (3_637, 3_856)
-
-
-def test_without_a_mirror_the_user_is_told_that_only_a_mirror_has_it(tmp_path: Path) -> None:
-    with pytest.raises(ByHandError, match="the page has no pseudonymised copy"):
-        obtain(tmp_path, Places(None, tmp_path / "placed", tmp_path / "downloads"), NoOptions())
-
-
-def test_the_source_forbids_identifying_and_redistributing() -> None:
-    assert "do not redistribute" in foursquare_twitter.SOURCE.licence
-    assert "do not try to identify" in foursquare_twitter.SOURCE.licence
-    assert foursquare_twitter.SOURCE.size == sum(file.size or 0 for file in FILES)

@@ -6,9 +6,7 @@ import pytest
 
 from tasks.datasets import foursquare_twitter_text
 from tasks.datasets.accounts import simhash
-from tasks.datasets.fetch import NoOptions, Places
-from tasks.datasets.foursquare_twitter_text import INTERESTS, OCCUPATIONS, obtain
-from tasks.errors import ByHandError
+from tasks.datasets.foursquare_twitter_text import INTERESTS, OCCUPATIONS
 from tests.datasets import formats
 
 LABELS = [f"interests_{n}" for n in range(INTERESTS)]
@@ -181,14 +179,3 @@ TWEETERS = SMALL["twitter/user"]
 def test_a_bad_line_is_named(folder: Path, name: str, lines: list[str], match: str) -> None:
     write(folder, name, lines)
     refused(folder, match)
-
-
-def test_files_that_the_user_placed_are_taken(folder: Path, tmp_path: Path) -> None:
-    places = Places(None, tmp_path / "placed", tmp_path / "downloads")
-    with pytest.raises(ByHandError, match="foursquare-twitter-text/foursquare/users/user has to be fetched by hand"):
-        obtain(tmp_path, places, NoOptions())
-    places.placed.mkdir()
-    folder.rename(places.placed / "foursquare-twitter-text")
-    folder.mkdir()
-    obtain(folder, places, NoOptions())
-    assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == set(SMALL)

@@ -5,9 +5,7 @@ import polars as pl
 import pytest
 
 from tasks.datasets import ione
-from tasks.datasets.fetch import NoOptions, Places
-from tasks.datasets.ione import ANCHORS, TENTHS, obtain
-from tasks.errors import ByHandError, DataError
+from tasks.datasets.ione import ANCHORS, TENTHS
 from tests.datasets import formats
 
 TRUTH = f"{ANCHORS}/groundtruth.number"
@@ -87,17 +85,3 @@ def test_the_real_files(mirror: Path, tmp_path: Path) -> None:
     assert anchors.height == 1_609
     training = anchors.select(pl.col("^train_.*$").sum()).row(0)
     assert training == (168, 349, 470, 624, 812, 968, 1_135, 1_282, 1_451)
-
-
-def test_without_a_mirror_the_user_is_told_where_to_get_the_files(tmp_path: Path) -> None:
-    with pytest.raises(ByHandError, match=r"github.com/ColaLL/IONE") as caught:
-        obtain(tmp_path, Places(None, tmp_path / "placed", tmp_path / "downloads"), NoOptions())
-    assert f"put it at: {tmp_path / 'placed/ione/foursquare/following.number'}" in str(caught.value)
-
-
-def test_a_placed_file_of_other_content_is_refused(tmp_path: Path) -> None:
-    placed = tmp_path / "placed/ione/foursquare/following.number"
-    placed.parent.mkdir(parents=True)
-    placed.write_text("1 2\n")
-    with pytest.raises(DataError, match=r"following.number: size is 4 bytes, expected 731,368 bytes"):
-        obtain(tmp_path, Places(None, tmp_path / "placed", tmp_path / "downloads"), NoOptions())

@@ -296,14 +296,6 @@ def test_a_part_comes_from_a_mirror_alone(tmp_path: Path) -> None:
         ML_1M.obtain(tmp_path, places, ArchiveOptions(archive="no-timestamps"))
 
 
-def test_a_part_is_not_described_as_the_whole() -> None:
-    assert ML_1M.source(ArchiveOptions(archive="official")) == ML_1M.SOURCE
-    part = ML_1M.source(ArchiveOptions(archive="first-487650-rows"))
-    assert part.name == "ml-1m-first-487650-rows"
-    assert "487,650 of 1,000,209" in part.holds
-    assert "Harper" in part.licence
-
-
 @pytest.mark.skipif(not (shutil.which("zip") and shutil.which("unzip")), reason="zip and unzip are not installed")
 def test_the_documentation_makes_both_parts_of_the_whole(tmp_path: Path) -> None:
     text = (Path(__file__).resolve().parents[2] / "docs/data.md").read_text(encoding="utf-8")

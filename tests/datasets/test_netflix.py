@@ -232,12 +232,3 @@ def test_another_first_part_is_refused(mirror: Path, tmp_path: Path) -> None:
     (kept / "combined_data_1.txt").write_bytes((mirror / PREFIX.mirror_path).read_bytes().replace(b",4,", b",5,", 1))
     with pytest.raises(DataError, match=r"combined_data_1.txt: sha256 is .* not the published file"):
         obtained(tmp_path, kept.parent, "first-20-movies")
-
-
-def test_each_choice_is_described_as_what_it_is() -> None:
-    assert netflix.source(ObtainOptions(ratings="combined")) == netflix.SOURCE
-    assert netflix.source(ObtainOptions(ratings="training_set")).files == (netflix.TRAINING_SET, TITLES)
-    part = netflix.source(ObtainOptions(ratings="first-20-movies"))
-    assert "42,813 ratings" in part.holds
-    assert part.size == 881_198 + 577_547
-    assert "redistribution" in part.licence

@@ -6,7 +6,6 @@ import numpy as np
 import polars as pl
 import pytest
 from numpy.typing import NDArray
-from scipy import io
 from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import RidgeClassifier
@@ -96,31 +95,6 @@ def test_relations_and_traps_grow_with_the_scale(tmp_path: Path, name: str) -> N
     assert social.select("source", "target").is_duplicated().any() == (round(trust.repeats * 0.05) > 0)
     if timed:
         assert ratings["slot"].unique().sort().to_list() == social["slot"].unique().sort().to_list() == [*range(1, 12)]
-
-
-@pytest.mark.parametrize(
-    ("name", "files"),
-    [
-        ("ciao", {"rating.mat": ("rating", 5, "int32"), "trustnetwork.mat": ("trustnetwork", 2, "uint16")}),
-        (
-            "epinions, timed",
-            {
-                "rating_with_timestamp.mat": ("rating", 6, "int32"),
-                "epinion_trust_with_timestamp.mat": ("trust", 3, "uint16"),
-            },
-        ),
-    ],
-)
-def test_files_variables_and_types_are_those_of_the_published_files(
-    name: str, files: dict[str, tuple[str, int, str]], tmp_path: Path, mirror: Path
-) -> None:
-    folder = generated(tmp_path / "replica", name, 0.01)
-    assert {file.name for file in folder.iterdir()} == {*files, "NOTE"}
-    for file, (variable, columns, kind) in files.items():
-        for where in (folder, mirror / name.partition(",")[0]):
-            matrix = io.loadmat(where / file)[variable]
-            assert (matrix.shape[1], matrix.dtype.name) == (columns, kind)
-        assert b"SYNTHETIC" in io.loadmat(folder / file)["__header__"]
 
 
 PAIRS = {"weibo": ("weibo1", "weibo2"), "foursquare-twitter": ("foursquare", "twitter")}

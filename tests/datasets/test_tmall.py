@@ -8,9 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from tasks.datasets import tmall
-from tasks.datasets.fetch import Places
-from tasks.datasets.tmall import ACTIONS, ObtainOptions, ReadOptions, obtain, source
-from tasks.errors import ByHandError, DataError
+from tasks.datasets.tmall import ACTIONS, ObtainOptions, ReadOptions
 from tasks.papers.protocol import profiles
 from tests.datasets import formats
 
@@ -141,22 +139,6 @@ def test_the_real_fragment(mirror: Path, tmp_path: Path) -> None:
     assert {ACTIONS[code]: count for code, count in counts.items()} == {"click": 8_750, "buy": 672, "favourite": 577}
     assert rows["timestamp"].min() >= seconds(5, 1)
     assert rows["timestamp"].max() <= seconds(11, 12)
-
-
-def test_the_official_files_have_to_be_placed(tmp_path: Path) -> None:
-    placed = tmp_path / "placed"
-    with pytest.raises(ByHandError, match=r"tianchi.*\n.*\n.*placed/tmall/user_log_format1.csv"):
-        obtain(tmp_path, Places(None, placed, tmp_path / "downloads"), ObtainOptions(layout="official"))
-    (placed / "tmall").mkdir(parents=True)
-    (placed / "tmall" / LOG).write_text(FILES[LOG])
-    with pytest.raises(DataError, match=rf"placed/tmall/{LOG}: size is 150 bytes, expected 1,910,208,392 bytes"):
-        obtain(tmp_path, Places(None, placed, tmp_path / "downloads"), ObtainOptions(layout="official"))
-
-
-def test_a_fragment_is_not_described_as_the_whole() -> None:
-    assert source(ObtainOptions(layout="official")) is tmall.SOURCE
-    assert "62 users" in source(ObtainOptions(layout="small")).holds
-    assert source(ObtainOptions(layout="small")).licence == tmall.SOURCE.licence
 
 
 def test_the_layout_has_to_be_said() -> None:

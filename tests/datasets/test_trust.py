@@ -144,21 +144,6 @@ def test_missing_files_both_releases_and_other_columns_are_named(folder: Path, n
     refused(folder, name, rf"variable 'rating' is 3 x 3, not rows of {wanted} \(user, item, category, rating, help")
 
 
-@pytest.mark.parametrize("name", RATINGS)
-def test_without_mirror_or_placed_file_the_user_is_told_where_to_get_it(folder: Path, name: str) -> None:
-    match = rf"rating.mat of the {name.capitalize()} data set\nput it at: .*placed/{name}/rating.mat"
-    with pytest.raises(ByHandError, match=match):
-        network(name).obtain(folder, places(folder, None), PLAIN)
-
-
-def test_a_file_that_is_not_the_published_one_is_refused(folder: Path) -> None:
-    mirror = folder.parent / "mirror"
-    (mirror / "ciao").mkdir(parents=True)
-    save(mirror / "ciao", "ciao")
-    with pytest.raises(DataError, match=rf"{TIMED}: size is .* expected 1,529,576 bytes"):
-        CIAO.obtain(folder, places(folder, mirror), TIMES)
-
-
 def test_the_plain_ratings_of_epinions_have_to_be_placed_by_hand(mirror: Path, folder: Path) -> None:
     with pytest.raises(ByHandError, match=r"put it at: .*placed/epinions/rating.mat"):
         EPINIONS.obtain(folder, places(folder, mirror), PLAIN)
@@ -202,14 +187,3 @@ def test_whose_trust_it_is(mirror: Path, folder: Path, name: str, low: float, hi
     trusts = trust.group_by("source").agg(trusts=pl.len())
     both = trusts.join(rated, left_on="source", right_on="user")
     assert low < both.select(pl.corr("rated", "trusts", method="spearman")).item() < high
-
-
-def test_the_source_names_the_files_of_each_release() -> None:
-    assert CIAO.source(PLAIN) == CIAO.SOURCE
-    assert EPINIONS.source(TIMES) == EPINIONS.SOURCE
-    assert [file.mirror_path for file in CIAO.source(TIMES).files] == [f"ciao/{TIMED}", "ciao/trustnetwork.mat"]
-    plain = EPINIONS.source(PLAIN).files
-    assert [file.mirror_path for file in plain] == ["epinions/rating.mat", "epinions/trustnetwork.mat"]
-    for described in (CIAO.SOURCE, CIAO.source(TIMES), EPINIONS.SOURCE):
-        assert described.size == sum(file.size or 0 for file in described.files)
-        assert "WSDM 2012" in described.licence

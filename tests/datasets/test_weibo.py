@@ -8,9 +8,7 @@ import pytest
 
 from tasks.datasets import weibo
 from tasks.datasets.accounts import simhash
-from tasks.datasets.fetch import NoOptions, Places
-from tasks.datasets.weibo import COLUMNS, INTERESTS, OCCUPATIONS, SOURCE, obtain
-from tasks.errors import ByHandError
+from tasks.datasets.weibo import COLUMNS, INTERESTS, OCCUPATIONS
 from tests.datasets import formats
 
 LABELS = [f"interests_{n}" for n in range(INTERESTS)]
@@ -176,14 +174,3 @@ def test_networks_without_a_common_user_are_refused(folder: Path) -> None:
     write(folder, "cleaned_blog2.csv", [BLOG, "0,2001,a"])
     write(folder, "labels2.tsv", [KNOWN, labels("2001", "", "1" * 10)])
     refused(folder, "no _id is in both files of users")
-
-
-def test_files_that_the_user_placed_are_taken(folder: Path, tmp_path: Path) -> None:
-    places = Places(None, tmp_path / "placed", tmp_path / "downloads")
-    with pytest.raises(ByHandError, match=r"weibo/user_info1.csv has to be fetched by hand"):
-        obtain(tmp_path, places, NoOptions())
-    places.placed.mkdir()
-    folder.rename(places.placed / "weibo")
-    folder.mkdir()
-    obtain(folder, places, NoOptions())
-    assert {path.name for path in folder.iterdir()} == {Path(file.name).name for file in SOURCE.files} == set(SMALL)

@@ -10,9 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from tasks.datasets import yelp
-from tasks.datasets.fetch import Places
-from tasks.datasets.yelp import ObtainOptions, ReadOptions, obtain, source
-from tasks.errors import ByHandError
+from tasks.datasets.yelp import ObtainOptions, ReadOptions
 from tasks.papers.protocol import profiles
 from tasks.raw import RawTables
 from tests.datasets import formats
@@ -249,22 +247,3 @@ def test_the_real_sample(mirror: Path, tmp_path: Path) -> None:
     assert left_out(raw) == {"reviews": 922, "friends": 0}
     assert raw.scan("interactions").collect()["item"].n_unique() == 63
     assert len(raw.scan("items").collect()) == 1000
-
-
-def test_the_official_files_have_to_be_placed(tmp_path: Path) -> None:
-    places = Places(None, tmp_path / "placed", tmp_path / "downloads")
-    with pytest.raises(ByHandError, match=rf"yelp.com.*\n.*\n.*placed/yelp/{USER}"):
-        obtain(tmp_path, places, ObtainOptions(part="whole"))
-    (places.placed / "yelp").mkdir(parents=True)
-    for name, records in RECORDS.items():
-        write(places.placed / "yelp" / name, records)
-    folder = tmp_path / "raw"
-    folder.mkdir()
-    obtain(folder, places, ObtainOptions(part="whole"))
-    assert left_out(converted(folder)) == {"reviews": 0, "friends": 0}
-
-
-def test_a_sample_is_not_described_as_the_whole() -> None:
-    assert source(ObtainOptions(part="whole")) is yelp.SOURCE
-    assert "999" in source(ObtainOptions(part="sample")).holds
-    assert source(ObtainOptions(part="sample")).licence == yelp.SOURCE.licence

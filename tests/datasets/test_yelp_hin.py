@@ -6,9 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from tasks.datasets import yelp_hin
-from tasks.datasets.fetch import NoOptions, Places
-from tasks.datasets.yelp_hin import FEATURES, FILES, SOURCE, ReadOptions, obtain
-from tasks.errors import ByHandError, DataError
+from tasks.datasets.yelp_hin import FEATURES, SOURCE, ReadOptions
 from tasks.papers.protocol import profiles
 from tests.datasets import formats
 
@@ -102,15 +100,3 @@ def test_the_real_files(mirror: Path, tmp_path: Path) -> None:
     assert items["categories"].explode().drop_nulls().n_unique() == 511
     everybody = pl.DataFrame({"id": range(16_239), "original": users["user"]})
     assert profiles(raw, everybody)[0]["compliment-1"].null_count() == 0
-
-
-def test_a_file_that_is_not_the_published_one_is_refused(tmp_path: Path) -> None:
-    places = Places(None, tmp_path / "placed", tmp_path / "downloads")
-    with pytest.raises(ByHandError, match=r"librahu.*\n.*Yelp/user_business.dat\n.*placed/yelp-hin/user_business.dat"):
-        obtain(tmp_path, places, NoOptions())
-    for file in FILES:
-        path = places.placed / file.name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("1\t1\t1\n")
-    with pytest.raises(DataError, match=r"yelp-hin/user_business.dat: size is 6 bytes, expected 2,490,385 bytes"):
-        obtain(tmp_path, places, NoOptions())
