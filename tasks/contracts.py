@@ -139,7 +139,7 @@ class Schema(BaseModel):
     """0 where users are not known to have items."""
     features: tuple[Feature, ...]
     tables: tuple[str, ...] = ("interactions", "item_ids", "user_ids", "users")
-    """Names of the Parquet files beside this schema, without ending."""
+    """Names of the Parquet files next to this schema, without ending."""
     scale: RatingScale | None = None
     """None where interactions have no ratings."""
     repeats: bool = False

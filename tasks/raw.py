@@ -23,7 +23,7 @@ from tasks.errors import DataError
 class RawSchema(BaseModel):
     """`schema.json` of raw tables: what a data set holds as it was published.
 
-    A data set of two networks has a folder with a schema of its own for each, and the anchors beside them.
+    A data set of two networks has a folder with a schema of its own for each, and the anchors next to them.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -81,7 +81,7 @@ class RawTables:
 
 
 def write_raw_schema(schema: RawSchema, folder: Path) -> None:
-    """Write `schema.json` beside raw tables."""
+    """Write `schema.json` next to raw tables."""
     (folder / "schema.json").write_text(schema.model_dump_json(indent=2) + "\n", encoding="utf-8")
 
 

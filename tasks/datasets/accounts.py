@@ -1,6 +1,6 @@
 """What formats of social networks have in common: SimHash of screen names, new numbers for users, labels given to them.
 
-Names and account ids tell who somebody is, so they stay in the raw files: raw tables have SimHash and numbers instead.
+Names and account ids identify a person, so they stay in the raw files: raw tables have SimHash and numbers instead.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _require_complete(path: Path, table: pl.DataFrame, group: str, members: list
 
 @dataclass(frozen=True)
 class Profiles:
-    """What is known of the users of a network, beside the SimHash of their names."""
+    """What is known of the users of a network in addition to the SimHash of their names."""
 
     counts: tuple[str, ...]
     gender: Feature
@@ -160,7 +160,7 @@ class Profiles:
 def write_network(
     destination: Path, profiles: Profiles, people: pl.DataFrame, follows: pl.DataFrame, posts: pl.DataFrame
 ) -> pl.DataFrame:
-    """Write the raw tables of a network into `destination`, whose name is the network's, and number its users anew.
+    """Write the raw tables of a network into `destination`, whose name is the network's, and number its users again.
 
     Args:
         people: user, name and the columns of `profiles`, with lists `occupation` and `interest`; one row per user.

@@ -1,4 +1,4 @@
-"""Unpacking a zip that somebody else packed: only the wanted members, and nothing that could do harm."""
+"""Unpacking a zip of another origin: only the wanted members, and nothing that could do harm."""
 
 from __future__ import annotations
 

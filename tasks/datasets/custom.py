@@ -27,7 +27,7 @@ from tasks.raw import write_raw
 TABLES = ("interactions", "users", "social")
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
 MOST_LEVELS = 100_000
-"""Ratings of a finer scale are not told from numbers of any kind."""
+"""Ratings of a finer scale cannot be distinguished from numbers of any kind."""
 LARGEST = 1e18
 """Of the numbers of a feature, without sign: float32 has their differences and squares."""
 NO_ID = r"^(?i:nan|null|none|<na>)$|^-[0-9]"
@@ -113,7 +113,7 @@ class UserFeature(Options):
     """Bounds that are known without the data (numeric). Without them the data's own are taken, which leaks them."""
     categories: list[str] | None = None
     """All categories there are (categorical). Without them those that occur are taken, in alphabetical order: that a
-    category is there then tells that somebody has it: they are marked `fitted`, and the ledger says ∞."""
+    category is there then tells that a user has it: they are marked `fitted`, and the ledger says ∞."""
     sensitive: bool
     """Whether attacks try to infer it."""
     unknown: str | None = None

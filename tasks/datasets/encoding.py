@@ -11,7 +11,7 @@ from tasks.errors import DataError
 
 MOST_ROWS = 5  # rows named in an error
 UNKNOWN = -1
-"""Class of a user whose attribute nobody knows."""
+"""Class of a user whose attribute is unknown."""
 
 
 def encode(users: pl.DataFrame, features: tuple[Feature, ...]) -> NDArray[np.float32]:

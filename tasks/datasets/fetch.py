@@ -72,7 +72,7 @@ class RemoteFile:
     """Bytes."""
     sha256: str
     mirror_path: str
-    """Where a mirror keeps it, below the mirror's root. A mirror may have packed it anew."""
+    """Where a mirror keeps it, below the mirror's root. A mirror may have packed it again."""
 
     @property
     def name(self) -> str:
@@ -168,7 +168,7 @@ class Places:
 def local_file(file: RemoteFile | FormFile, places: Places, retries: RetryPolicy = PATIENT) -> Iterator[Path]:
     """Yield a local path of `file`: the placed file if there is one, else the mirror's if one is set, else a download.
 
-    A placed file and a mirror's are handed on unverified where a mirror may have packed them anew: verify what is
+    A placed file and a mirror's are handed on unverified where a mirror may have packed them again: verify what is
     inside. The official one has the published size and checksums. A download goes on where an interrupted one
     stopped, and is deleted once the caller is done with it or has refused it with a `DataError`.
 

@@ -1,7 +1,7 @@
 """Foursquare and Twitter as DP-CroSUE released them (Ren et al., 2022), pseudonymised: no names, places or texts.
 
-Ids are those of a random permutation. What was taken away must not be looked for: never try to find out who somebody
-is, and never join this with other data about the same networks.
+Ids are those of a random permutation. What was taken away must not be looked for: never try to identify a
+person, and never join this with other data about the same networks.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ obtain = copied(lambda _: SOURCE)
 def convert(folder: Path, destination: Path, _: NoOptions) -> None:
     """Write anchors (source: Foursquare, target: Twitter) and both networks, each in a folder of its own.
 
-    foursquare: users with SimHash, three counts (null where missing), gender and occupation as features, and beside
+    foursquare: users with SimHash, three counts (null where missing), gender and occupation as features, and next to
     them `tips` (how many the user wrote; not among the authors' attributes) and `occupations`, a list of 18 indicators,
     null where not known. More than one may be set; the feature is then `several`. social: `follow`. vectors: of those
     whose texts have one. labels: `interests_*`, which the authors evaluate on; and, not in the schema, `joint_*`, the

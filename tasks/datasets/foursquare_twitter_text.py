@@ -84,7 +84,7 @@ ACCOUNTS = TextTable(
 
 @dataclass(frozen=True)
 class Network:
-    """The files of a network beside that of its users."""
+    """The files of a network but that of its users."""
 
     follows: TextTable
     owners: TextTable
@@ -133,7 +133,7 @@ SOURCE = Source(
     address=PAGE,
     synthetic=False,
     holds="5,392 users of Foursquare and 5,223 of Twitter, 3,388 of them both, with 664,271 posts and 241,892 follows",
-    size=90_000_000,  # a guess from the number of posts: nobody publishes all of the files
+    size=90_000_000,  # a guess from the number of posts: not all files are published
     entry="{source: foursquare_twitter_text, obtain: {}, format: foursquare_twitter_text, read: {}}",
     files=FILES,
     licence=(

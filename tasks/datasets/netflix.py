@@ -1,4 +1,4 @@
-"""The Netflix Prize data (2006): where they come from, and their format as the prize's README tells it."""
+"""The Netflix Prize data (2006): where they come from, and their format by the prize's README."""
 
 from __future__ import annotations
 
@@ -101,9 +101,9 @@ def source(options: ObtainOptions) -> Source:
 
 
 def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:
-    """Fill `folder` with movie_titles.csv and the ratings, and beside the first part a NOTE of what it is.
+    """Fill `folder` with movie_titles.csv and the ratings, and next to the first part a NOTE of what it is.
 
-    Nobody published checksums of the ratings: they are verified by their number and that of their movies. The first
+    No checksums of the ratings are published: they are verified by their number and that of their movies. The first
     part is known by its content.
 
     Raises:

@@ -96,7 +96,7 @@ def _is_utf_8(raw: bytes) -> bool:
 
 
 def require_header(path: Path, line: str, header: str) -> None:
-    """Refuse a first line that is not `header`, whatever its line end.
+    """Refuse a first line that is not `header`, with any line end.
 
     Raises:
         DataError: it differs.

@@ -1,4 +1,4 @@
-"""Tmall: the log of the IJCAI-15 repeat buyers competition, and its raw format as the competition's page tells it."""
+"""Tmall: the log of the IJCAI-15 repeat buyers competition, and its raw format by the competition's page."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ _FILES = form_files(
     PAGE,
     "{} of the Epinions data set",
     {
-        "rating.mat": None,  # nobody has published its checksum
+        "rating.mat": None,  # no checksum is published
         "trustnetwork.mat": (731_441, "9cd648ab98c2e02799bfed0ae186dbc8736e97178d18bf471cc168770f39cf0a"),
         "rating_with_timestamp.mat": (3_704_431, "a92e055b71b2e6ca70875979af79b90ef23360f4573204cade9a381ac1958509"),
         "epinion_trust_with_timestamp.mat": (

@@ -77,7 +77,7 @@ SOURCE = Source(
     address=PAGE,
     synthetic=False,
     holds="two networks of 8,117 and 8,539 users, 2,969 of them both, with 12,000 follows each and 312,564 posts",
-    size=60_000_000,  # a guess from the number of posts, which nobody publishes
+    size=60_000_000,  # a guess from the number of posts, which is not published
     entry="{source: weibo, obtain: {}, format: weibo, read: {}}",
     files=tuple(
         file

@@ -3,7 +3,7 @@
 DP-VAE (paper section 3.3.1) takes "the embeddings of user metadata" and does not say which words it looks up. Here a
 category is called what it is called (F and M: female and male), an age by the bands it touches, and any other number by
 the third of its range that it lies in. That range must be public: the ends of the thirds of a range that is read off
-the data would move with one user, and with them the vectors of everybody else, which private training takes as their
+the data would move with one user, and with them the vectors of all others, which private training takes as their
 own.
 """
 
@@ -89,7 +89,7 @@ def attribute(feature: Feature, users: pl.DataFrame) -> Attribute:
 def category_words(name: str, category: str) -> tuple[str, ...]:
     """The words that a category of the attribute `name` is called by, each once; at least one.
 
-    Those are its names of two letters and more; where it has none, whatever stands between signs; else the text itself.
+    Those are its names of two letters and more; where it has none, what stands between signs; else the text itself.
     """
     text = category.strip().lower()
     if name == AGE and (bands := age_words(text)):

@@ -1,4 +1,4 @@
-"""Yelp's open dataset (JSON lines): where it comes from, and its raw format as Yelp's documentation tells it."""
+"""Yelp's open dataset (JSON lines): where it comes from, and its raw format by Yelp's documentation."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Prepared:
     """A data set under a protocol, or one network of it.
 
     tables: name of a processed table -> its rows (`tasks.contracts.table_schema` has the columns).
-    counts: what each step left, in order; published as counts.json, beside the paper's own counts in reports.
+    counts: what each step left, in order; published as counts.json, next to the paper's counts in reports.
     """
 
     tables: dict[str, pl.DataFrame]

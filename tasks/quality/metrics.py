@@ -100,7 +100,7 @@ def alignment_tables(
 
 
 def alignment_metrics(units: Sequence[tuple[str, int]], attackers: Sequence[str], ks: Sequence[int]) -> pl.DataFrame:
-    """setting, seed, metric and k of what an alignment measures whatever it finds.
+    """setting, seed, metric and k of what every alignment measures.
 
     Args:
         units: settings and seeds.
@@ -146,7 +146,7 @@ def rating_metrics(sensitive_share: float) -> list[tuple[str, int | None]]:
 
 
 def reconstruction_metrics(sensitive_share: float) -> list[tuple[str, int | None]]:
-    """(metric, k) that reconstruction measures of every system, whatever it exchanges (docs/methods.md §7).
+    """(metric, k) that reconstruction measures of every system (docs/methods.md §7).
 
     There is something to reconstruct, and something to go by, where a share of the ratings is sensitive and not all.
     """

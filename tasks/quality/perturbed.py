@@ -114,7 +114,7 @@ def perturbed_network(
     every post is there with as many words as before, with it no user has more words than before, and at most so many.
 
     Args:
-        releases: (setting, seed) -> its tables; `features.parquet` lies beside them where users have features.
+        releases: (setting, seed) -> its tables; `features.parquet` lies next to them where users have features.
         features_epsilon: setting -> budget of the features.
         features: the rules of those (`tasks.quality.releases`).
         words_per_user: where words were dropped, how many a user may have left.

@@ -1,4 +1,4 @@
-"""What processed tables must hold (`tasks.contracts`), whatever protocol made them."""
+"""What processed tables must hold (`tasks.contracts`), under any protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What raw tables must hold (`tasks.raw`), whatever format they were converted from."""
+"""What raw tables must hold (`tasks.raw`), of any format."""
 
 from __future__ import annotations
 

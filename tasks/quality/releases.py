@@ -45,7 +45,7 @@ def recommendations(
 def _lists(
     name: str, frame: pl.DataFrame, schema: Schema, k: int, rules: tuple[Rule, ...], per: str, expected: pl.DataFrame
 ) -> list[Table]:
-    """Lists of K items, one per row of `expected`, whatever they are for."""
+    """Lists of K items, one per row of `expected`."""
     keys = expected.columns
     rules = (
         row_count(1),

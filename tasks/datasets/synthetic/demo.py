@@ -1,4 +1,4 @@
-"""A small synthetic data set in ML-100K's raw format: nobody in it exists, so it may be shown to anybody.
+"""A small synthetic data set in ML-100K's raw format: no person in it exists, so it may be published.
 
 It is built so that what the pipeline measures is there to be found: a long tail of popularity and activity, personal
 taste that a factor model can learn, and taste that depends on gender, age and occupation, which attacks can infer.
@@ -30,7 +30,7 @@ SEED = 1997
 """Seed of the data set that the pipeline uses; its numbers are committed as results of the demo suite."""
 
 N_USERS, N_ITEMS, MEAN_RATINGS, MIN_RATINGS = 300, 500, 60, 20
-N_STYLES = 6  # hidden qualities of films beside genre
+N_STYLES = 6  # hidden qualities of films other than genre
 FIRST_DAY, N_DAYS, DAY = 874_713_600, 215, 86_400  # 20 September 1997, as ML-100K
 RATING_SHARES = (0.06, 0.11, 0.27, 0.34, 0.22)  # of levels 1 to 5, as in ML-100K
 

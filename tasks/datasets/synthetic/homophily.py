@@ -171,7 +171,7 @@ def follow_twice(
 ) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
     """Who follows whom on two networks of the same people, as `follow`.
 
-    People know one another whatever network they are on: each network shows a part of these acquaintances among its
+    People know one another on any network: each network shows a part of these acquaintances among its
     members and adds connections of its own.
 
     Args:

@@ -23,7 +23,7 @@ from tasks.datasets.synthetic.text import LATIN, Sounds, random_mask, vocabulary
 BLOCK = 1 << 18
 """Posts that are written at a time."""
 N_COMMON, N_TOPIC, N_ATTRIBUTE = 2_000, 400, 40
-"""Words that anybody uses, that belong to a topic, to an attribute."""
+"""Words that all use, that belong to a topic, to an attribute."""
 WORDS = (0.54, 0.41, 0.02, 0.03)
 """Shares of a post's words that tell nothing, its topic, its author's gender and occupation."""
 BORROWED = 0.4

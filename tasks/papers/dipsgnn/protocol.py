@@ -1,9 +1,9 @@
-"""DIPSGNN's protocol (docs/methods.md §3): sequences of events, of which the first part is learnt from.
+"""DIPSGNN's protocol (docs/methods.md §3): sequences of events, whose first part is for training.
 
 **The order of the rows is the order of the sequences**: rows are sorted by user, then from the first event to the last.
 Events of the same time are in a random order that `tie_seed` decides: the order of rows in the published file means
-nothing, except where that order is all there is (`RawSchema.time` is "order"). An order by item would be learnt: Tmall
-tells days only, so most transitions of a sequence are between events of the same time.
+nothing, except where that order is all there is (`RawSchema.time` is "order"). A model would learn an order by item:
+Tmall has days only, so most transitions of a sequence are between events of the same time.
 
 The k-core counts events, not distinct items or users: a user who clicks one item ten times is in the 10-core. Every
 sequence keeps at least one event to learn from; a sequence of one event has no other, so it has no test.
@@ -11,10 +11,11 @@ sequence keeps at least one event to learn from; a sequence of one event has no 
 The paper validates on a random tenth of its training *examples*. An example is a prefix of a sequence with the next
 item, so a validation example's answer would be part of the longer training prefixes of the same user: validation would
 measure memory. Here a tenth of the *users* validate: no sequence is on both sides, and such a user's first part
-has split "valid" throughout. Its last part has split "test", as everybody's, and is not tested.
+has split "valid" throughout. Its last part has split "test", as that of all users, and is not tested.
 
 An item can be recommended if it is in the first part of any sequence. That is so whichever users validate, so test
-events do not depend on the seed; the few items that only validation has are never learnt, and every model misses them.
+events do not depend on the seed; the few items that only validation has are never trained on, and every model misses
+them.
 """
 
 from __future__ import annotations

@@ -64,11 +64,11 @@ class Options(RangeOptions):
     p_min: float | None = Field(gt=0, le=1)
     """Lowest weight of a user's contribution: the lower bound is this share of the upper one."""
     omit: tuple[Literal["users", "items"], ...]
-    """Which of them are left out below the lower bound; nobody where there is none."""
+    """Which of them are left out below the lower bound; no user where there is none."""
     test_share: float = Field(gt=0, lt=1)
     """Share of each user's interactions."""
     valid_share: float = Field(gt=0, lt=1)
-    """Share of each user's interactions: 0.1 beside a test share of 0.1 splits 8:1:1."""
+    """Share of each user's interactions: 0.1 and a test share of 0.1 splits 8:1:1."""
     split_seed: int = Field(ge=0)
     """Of the sample and of the split."""
 
