@@ -61,9 +61,9 @@ def test_without_a_mirror_the_user_is_asked_for_the_published_files(tmp_path: Pa
 @pytest.mark.parametrize(("name", "options", "words"), PARTS)
 def test_a_part_is_not_described_as_the_whole(name: str, options: dict[str, str], words: str) -> None:
     module = resolve(SOURCES[name])
-    part, whole = module.source(module.ObtainOptions.model_validate(options)), module.source(usual(name))
-    assert whole == module.SOURCE
+    part, every_file = module.source(module.ObtainOptions.model_validate(options)), module.source(usual(name))
+    assert every_file == module.SOURCE
     assert words in part.holds
-    assert part.licence == whole.licence
-    assert part.files != whole.files
+    assert part.licence == every_file.licence
+    assert part.files != every_file.files
     assert all(isinstance(file, FormFile | RemoteFile) for file in part.files)
