@@ -6,7 +6,7 @@ served from the same known history in every run, whoever was in, and none of the
 it. So the serving rule is the same for members and for others, nothing but what was trained tells them apart, and what
 training guarantees bounds what the attacks may find.
 
-Sources: `tasks.attacks.shadow_attacks`; the worlds are those of Carlini et al. (S&P 2022), section IV. An accounted
+Sources: `tasks.attacks.membership`; the worlds are those of Carlini et al. (S&P 2022), section IV. An accounted
 (ε, δ) bounds the attacks: the true positive rate is at most e^ε times the false positive rate, plus δ. Two tests hold
 them to it (`refute`): of these rates, as if targets were independent, and a bound on ε from guesses of membership bits,
 which needs no such assumption (`tasks.privacy.audits.one_run`) but proves nothing where δ is about one in the number of
@@ -24,7 +24,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.attacks.shadow_attacks import scored, shadow_attacks
+from tasks.attacks.membership import scored, shadow_attacks
 from tasks.evaluation.detection import RATES
 from tasks.evaluation.ranking import Seen
 from tasks.evaluation.statistics import clopper_pearson

@@ -1,6 +1,6 @@
 """Attacks on signals of lists, each with its controls: the same on exchanged lists, and what sees no list.
 
-With too few shadow runs to learn from (`tasks.attacks.shadow_attacks`) every attack is made both ways.
+With too few shadow runs to learn from (`tasks.attacks.membership`) every attack is made both ways.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.attacks.shadow_attacks import FEWEST_SHADOWS, Bools, Floats, scored, shadow_attacks
+from tasks.attacks.membership import FEWEST_SHADOWS, Bools, Floats, scored, shadow_attacks
 from tasks.evaluation.detection import FEWEST, RATES, Scored, p_above, p_above_chance, p_at_low_rate, p_different
 from tasks.external.findings import Attack, with_interval
 from tasks.external.inputs import Inputs, Ints, Shadow

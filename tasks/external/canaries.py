@@ -19,7 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks.attacks.canaries import shuffled_groups
-from tasks.attacks.shadow_attacks import Floats
+from tasks.attacks.membership import Floats
 from tasks.errors import ConfigurationError, DataError
 from tasks.external import folders
 from tasks.external.findings import Canaries

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.attacks.shadow_attacks import Floats
+from tasks.attacks.membership import Floats
 from tasks.external.findings import Exposure
 from tasks.external.inputs import NOBODY, Inputs, Ints, Pairs
 

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from tasks.attacks.shadow_attacks import Bools, Floats, scored
+from tasks.attacks.membership import Bools, Floats, scored
 from tasks.evaluation.detection import FEWEST
 from tasks.external import signals
 from tasks.external.attacks import SEPARATES, Signal, Values, attack, both_ways, exchange, measure

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from tasks.attacks.membership import Floats
 from tasks.attacks.reconstruction import Published
-from tasks.attacks.shadow_attacks import Floats
 from tasks.evaluation.statistics import crossed_interval
 from tasks.external import signals
 from tasks.external.findings import Answer, Attack, Measure, mean, tested, undecided, with_interval

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from tasks.attacks.shadow_attacks import Floats
+from tasks.attacks.membership import Floats
 from tasks.external.inputs import NOBODY, Inputs, Ints, Pairs, Shadow, keys_of, row
 
 MOST_ITEMS = 8_000
