@@ -18,10 +18,11 @@ from flows import entries
 from flows.execution import hold_project
 from tasks.config import params
 from tasks.config.fields import NAME
+from tasks.datasets.tables import SUFFIXES, iso_seconds
 from tasks.errors import ConfigurationError
 from tasks.external import reading
 from tasks.external.findings import shown
-from tasks.external.reading import PARQUET, Column, Given, Names
+from tasks.external.reading import Column, Given, Names
 
 LICENCE = "Own data, for use in this company only."
 FIRST_ROWS = 10_000
@@ -33,7 +34,6 @@ SECONDS, MILLISECONDS = (3e7, 1e10), (3e10, 1e13)
 """Times since 1970 from 1971 on."""
 NUMBER = r"0o[0-7]+|[0-9]+e-?[0-9]+|0[0-9]*[89][0-9]*"
 """Names that DVC's version of YAML takes for numbers and ours for text, so that they are not quoted, as 2024 is."""
-SUFFIXES = (".csv", ".tsv", ".txt", PARQUET)
 TEXT = Column("text", may_be_empty=True)
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -125,12 +125,7 @@ def _require_named(names: Names, ratings: Path, files: list[Path]) -> None:
 def _dataset(ratings: Path, people: Path | None, names: Names, licence: str) -> tuple[dict[str, Any], Given, list[str]]:
     """The entry under `datasets`, the interactions, and what was taken for what."""
     interactions = reading.interactions(ratings, "interactions", names)
-    if people is not None and (people.suffix == PARQUET) != (ratings.suffix == PARQUET):
-        raise ConfigurationError("interactions and users must both be Parquet or both be text")
-    separator = None if ratings.suffix == PARQUET else reading.separator(ratings)
-    if people is not None and separator is not None and reading.separator(people) != separator:
-        raise ConfigurationError(f"{people}: its fields are separated otherwise than those of {ratings}; save it alike")
-    read: dict[str, Any] = {"separator": separator}
+    read: dict[str, Any] = {"separator": None}
     notes = [interactions.taken.line]
     read |= _interactions(interactions, ratings, names, notes)
     obtain: dict[str, Any] = {"interactions": str(ratings)}
@@ -172,7 +167,7 @@ def _time(values: pl.Series) -> str:
             if len(present) and numbers.is_between(first, last).all():
                 return unit
         return "none"
-    return "iso" if present.str.contains(r"^\d{4}-\d{2}-\d{2}([T ]|$)").all() else "none"
+    return "none" if present.to_frame("time").select(iso_seconds(pl.col("time")))["time"].null_count() else "iso"
 
 
 def _scale(ratings: pl.Series) -> dict[str, float] | None:

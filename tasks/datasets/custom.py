@@ -19,19 +19,16 @@ from pydantic import Field, model_validator
 
 from tasks.contracts import Feature, RatingScale
 from tasks.datasets.fetch import Options, Places, Source
-from tasks.datasets.tables import Column, batches, first_line, in_seconds
+from tasks.datasets.tables import LONGER_SEPARATORS, SUFFIXES, Column, batches, first_line, in_seconds
 from tasks.datasets.text import allow, raw_writer, require_unique
 from tasks.errors import DataError
 from tasks.raw import write_raw
 
 TABLES = ("interactions", "users", "social")
-SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
 MOST_LEVELS = 100_000
 """Ratings of a finer scale cannot be distinguished from numbers of any kind."""
 LARGEST = 1e18
 """Of the numbers of a feature, without sign: float32 has their differences and squares."""
-NO_ID = r"^(?i:nan|null|none|<na>)$|^-[0-9]"
-"""What other programs write where there is nothing, and negative numbers, which often stand for it."""
 UNCLEAN = r"^\s|\s$|\p{Cc}"
 """Blanks around a text, or control characters in it."""
 RELATION = "link"
@@ -169,7 +166,7 @@ class ReadOptions(Options):
     """Which columns mean what."""
 
     separator: str | None
-    """Between the fields of text tables: one character; null where all tables are Parquet."""
+    """Between the fields of text tables; null for what the first line of each shows."""
     interactions: Interactions
     rating_scale: Scale | None
     """Null where there are no ratings."""
@@ -182,7 +179,8 @@ class ReadOptions(Options):
     @model_validator(mode="after")
     def _goes_together(self) -> ReadOptions:
         text = self.separator
-        if text is not None and (len(text) != 1 or not text.isascii() or text.isalnum() or text in '"\r\n.-+_'):
+        unusual = text is not None and (len(text) != 1 or not text.isascii() or text.isalnum() or text in '"\r\n.-+_')
+        if unusual and text not in LONGER_SEPARATORS:
             raise ValueError(f"separator: {text!r} is not one character that separates")
         if (self.interactions.rating is None) != (self.rating_scale is None):
             raise ValueError("rating_scale: give it with the column of ratings, and null without one")
@@ -290,7 +288,7 @@ def _interactions(path: Path, options: ReadOptions, people: _Ids, items: _Ids) -
     if names.rating is not None:
         columns[names.rating] = Column("number")
     if names.timestamp is not None:
-        columns[names.timestamp] = Column("time" if time == "iso" else "whole")
+        columns[names.timestamp] = Column("time" if time == "iso" else "number")
     for line, rows in batches(path, options.separator, columns):
         _check_ids(path, rows, names.user, line, people)
         _check_ids(path, rows, names.item, line, items)
@@ -371,8 +369,8 @@ def _check_ids(path: Path, rows: pl.DataFrame, column: str, line: int, ids: _Ids
     integral = number.is_not_null() & (number >= 0) & ((value == "0") | ~value.str.contains("^[0+-]"))
     if not rows.select(integral.all()).item():
         ids.integral = False
-        words = "an id: a whole number from 0, or text without blanks around it (nan, null and none mean missing)"
-        allow(path, rows, column, ~value.str.contains(rf"{NO_ID}|{UNCLEAN}"), words, line, complete=False)
+        words = "an id: a whole number, or text without blanks around it"
+        allow(path, rows, column, ~value.str.contains(UNCLEAN), words, line, complete=False)
     if ids.listed is not None:
         words = f"a user of {ids.file}: list the user there, or leave the line out"
         allow(path, rows, column, value.is_in(ids.listed.implode()), words, line, complete=False)

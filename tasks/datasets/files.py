@@ -213,11 +213,15 @@ class TextTable:
         number = line
         try:
             if self.multiline:
-                records = csv.reader(io.StringIO(lines.decode(), newline=""), strict=True)
+                records = csv.reader(io.StringIO(lines.decode(), newline=""), delimiter=separator, strict=True)
                 for fields in records:
                     if wrong := self._wrong(fields):
                         return DataError(f"{path}:{number}: {wrong}")
                     number = line + records.line_num
+                between = re.escape(separator)
+                if stray := re.search(rf'(?:^|{between})[^"\n{between}]+"', text := lines.decode(), re.M):
+                    number = line + text.count("\n", 0, stray.end())
+                    return DataError(f"{path}:{number}: a quotation mark is in the wrong place")
             for number, raw in enumerate(() if self.multiline else io.BytesIO(lines), start=line):
                 text = raw.decode().removesuffix("\n").removesuffix("\r")
                 fields = text.split(separator)
@@ -280,4 +284,4 @@ def _is_number(field: str) -> bool:
         float(field)
     except ValueError:
         return False
-    return True
+    return "_" not in field

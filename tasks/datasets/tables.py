@@ -1,11 +1,16 @@
-"""Tables with a header that a user brings, CSV or Parquet: the wanted columns, typed, some rows at a time.
+"""Tables that a user brings: the wanted columns, typed, some rows at a time.
 
-What is wrong is named with the file and its line (of a Parquet file: its row, counted from 1).
+Text with one row a line and usual separators, with a header or without (numbers in the order of MovieLens: user, item,
+rating, time), RecBole's atomic files, JSON lines, each of them packed by gzip or alone in a zip archive; and Parquet.
+What a file is, its first line shows. What is wrong is named with the file and its line (of Parquet: its row, from 1).
 """
 
 from __future__ import annotations
 
 import csv
+import io
+import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,14 +21,36 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.datasets import files
-from tasks.datasets.text import LONGEST_LINE, YEAR_2100, allow, blocks
+from tasks.datasets.text import LONGEST_LINE, YEAR_2100, allow, blocks, opened
 from tasks.errors import DataError
 
 PARQUET = ".parquet"
+SUFFIXES = (
+    ".csv",
+    ".tsv",
+    ".txt",
+    ".dat",
+    ".data",
+    ".inter",
+    ".user",
+    ".item",
+    ".jsonl",
+    ".json",
+    ".gz",
+    ".zip",
+    PARQUET,
+)
 BATCH = 1 << 20
 """Rows of a Parquet file that are read at a time."""
 MOST_COLUMNS = 10_000
 """Of a text table: all of them are parsed, whichever are wanted."""
+SEPARATORS = (",", "\t", ";", "|")
+LONGER_SEPARATORS = ("::", ", ")
+ORDER = ("user", "item", "rating", "timestamp")
+"""Columns of a table of numbers without a header."""
+NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+ATOMIC = re.compile(r"(.+):(token|token_seq|float|float_seq)")
+"""A column's name and type in RecBole's files."""
 ISO = "a date and time as 2024-05-31T18:30:00 or 2024-05-31T18:30:00+02:00, or a date as 2024-05-31"
 _TYPES: dict[str, type[pl.DataType]] = {"number": pl.Float64, "whole": pl.Int64}
 
@@ -41,9 +68,89 @@ class Column:
     """An empty field then reads as null; otherwise it is refused."""
 
 
+@dataclass(frozen=True)
+class Form:
+    """How a table is written."""
+
+    kind: Literal["text", "json", "parquet"]
+    names: list[str]
+    """Of its columns, in their order; of JSON lines, those of the first one."""
+    separator: str = ""
+    """Between the fields of text."""
+    headed: bool = False
+    """Whether the first line of text names the columns."""
+
+
+def form(path: Path, separator: str | None = None) -> Form:
+    """How a table is written, by its first line or its schema.
+
+    Args:
+        separator: that of text, where it is known; otherwise the first line shows it.
+
+    Raises:
+        DataError: the file is missing or empty, or its first line or its schema cannot be read.
+    """
+    if not path.is_file():
+        raise DataError(f"{path}: no such file")
+    if path.suffix.lower() == PARQUET:
+        if path.suffix != PARQUET:
+            raise DataError(f"{path}: would be read as text; rename it to {path.stem}{PARQUET}")
+        try:
+            return Form("parquet", list(pq.read_schema(path).names))
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise not_parquet(path, error) from None
+    line = _first_line(path)
+    if line.startswith("{"):
+        try:
+            return Form("json", list(json.loads(line)))
+        except ValueError as error:
+            raise DataError(f"{path}:1: is no JSON ({error}); one record a line is read") from None
+    separator = separator or _separator(line)
+    short = separator.strip(" ") if separator != " " else separator
+    if line.count('"') % 2:
+        raise DataError(f"{path}:1: a quoted name does not end on its line")
+    try:
+        fields = next(csv.reader([line.replace("::", "\t")], delimiter="\t" if short == "::" else short), [""])
+    except csv.Error as error:
+        raise DataError(f"{path}:1: does not name columns ({error})") from None
+    fields = [field.strip() for field in fields]
+    if len(fields) > 1 and all(NUMBER.fullmatch(field) for field in fields):
+        if len(fields) > len(ORDER) or fields == [str(number) for number in range(len(fields))]:
+            raise DataError(f"{path}:1: looks like data; add a first line that names the columns")
+        return Form("text", list(ORDER[: len(fields)]), separator)
+    atomic = [ATOMIC.fullmatch(field) for field in fields]
+    return Form("text", [match[1] for match in atomic if match] if all(atomic) else fields, separator, headed=True)
+
+
+def _separator(line: str) -> str:
+    """What the first line has most of; a comma where it has none."""
+    for longer in LONGER_SEPARATORS:
+        if (count := line.count(longer)) and count == line.count(longer[0]) // (longer.count(longer[0])):
+            return longer
+    return max(SEPARATORS, key=line.count)
+
+
+def _first_line(path: Path) -> str:
+    with opened(path) as file:
+        raw = file.readline(LONGEST_LINE)
+    if not raw.strip():
+        raise DataError(f"{path}:1: is empty; the first line must name the columns")
+    if len(raw) == LONGEST_LINE and not raw.endswith(b"\n"):
+        raise DataError(f"{path}:1: is longer than {LONGEST_LINE:,} bytes; is it the right file?")
+    try:
+        line = raw.decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}:1: byte 0x{raw[error.start]:02x} is not UTF-8; save the file as UTF-8") from None
+    if "\0" in line:
+        raise DataError(f"{path}:1: holds a NUL byte; is it a text file, in UTF-8?")
+    if "\r" in line:
+        raise DataError(f"{path}:1: lines end in a carriage return alone; save the file with other line ends")
+    return line
+
+
 def first_line(path: Path) -> int:
     """The number of the first row of a table."""
-    return 1 if path.suffix == PARQUET else 2
+    return 1 + form(path).headed
 
 
 def batches(path: Path, separator: str | None, columns: Mapping[str, Column]) -> Iterator[tuple[int, pl.DataFrame]]:
@@ -52,13 +159,19 @@ def batches(path: Path, separator: str | None, columns: Mapping[str, Column]) ->
     Text is UTF-8 with one row per line, fields may be quoted with ", and every line has as many fields as the header.
 
     Args:
-        separator: between the fields of text, one character; None where there is none.
+        separator: between the fields of text; None for what its first line shows.
         columns: name in the header -> how to read it.
 
     Raises:
         DataError: the file is empty or malformed, lacks a column, or a field is missing or of another type.
     """
-    read = _parquet(path, columns) if path.suffix == PARQUET else _text(path, separator, columns)
+    shape = form(path, separator)
+    if len(shape.names) > MOST_COLUMNS:
+        raise DataError(
+            f"{path}:1: {len(shape.names):,} columns, more than the limit of {MOST_COLUMNS:,}; leave some out"
+        )
+    _require_columns(path if shape.kind == "parquet" else f"{path}:1", shape.names, columns)
+    read = {"text": _text, "json": _json, "parquet": _parquet}[shape.kind](path, shape, columns)
     empty = True
     for line, rows in read:
         empty = False
@@ -76,52 +189,75 @@ def in_seconds(
         DataError: a time is malformed, or not between 1970 and 2100.
     """
     value = pl.col(column)
+    if kind != "iso":
+        allow(path, rows, column, value.is_finite(), "a number", line, complete=False)
     if kind == "milliseconds":
-        right = value.is_between(0, 1000 * YEAR_2100 - 1)
+        right = value.is_between(0, 1000 * YEAR_2100, closed="left")
         allow(path, rows, column, right, "milliseconds between 1970 and 2100", line, complete=False)
-        return rows.with_columns(value // 1000)
+        return rows.with_columns((value / 1000).floor().cast(pl.Int64))
     if kind == "iso":
-        seconds = rows.select(_iso(value) if rows[column].dtype == pl.String else value.dt.epoch("s"))[column]
+        seconds = rows.select(iso_seconds(value) if rows[column].dtype == pl.String else value.dt.epoch("s"))[column]
         allow(path, rows, column, pl.lit(seconds).is_not_null(), ISO, line, complete=False)
         rows = rows.with_columns(seconds)
+    else:
+        rows = rows.with_columns(value.floor().cast(pl.Int64))
     files.check(path, rows, {column: files.SECONDS}, first_line=line, complete=False)
     return rows
 
 
-def _iso(text: pl.Expr) -> pl.Expr:
-    """Null where the text is none of the three ways to write a time, each brought into the longest one."""
+def iso_seconds(text: pl.Expr) -> pl.Expr:
+    """Seconds since 1970, null where the text is none of the three ways to write a time, or ends in another zone."""
     text = text.str.replace(r"^(\d{4}-\d{2}-\d{2}) ", "${1}T").str.replace(r"^(\d{4}-\d{2}-\d{2})$", "${1}T00:00")
-    text = text.str.replace("Z$", "+00:00").str.replace(r"(T\d{2}:\d{2})([+-]\d{2}:\d{2})?$", "${1}:00${2}")
+    text = text.str.replace("( UTC|Z)$", "+00:00").str.replace(r"(T\d{2}:\d{2})([+-]\d{2}:\d{2})?$", "${1}:00${2}")
     text = text.str.replace(r"(T\d{2}:\d{2}:\d{2}(\.\d{1,9})?)$", "${1}+00:00")
     return text.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%:z", strict=False, time_zone="UTC").dt.epoch("s")
 
 
-def _text(path: Path, separator: str | None, columns: Mapping[str, Column]) -> Iterator[tuple[int, pl.DataFrame]]:
-    if separator is None:
-        raise DataError(f"{path}: the separator is null in params.yaml; say which one the file has")
-    with path.open("rb") as file:
-        first = file.readline(LONGEST_LINE)
-    if len(first) == LONGEST_LINE and not first.endswith(b"\n"):
-        raise DataError(f"{path}:1: is longer than {LONGEST_LINE:,} bytes; is it the right file?")
-    if not first.strip():
-        raise DataError(f"{path}: is empty, or its first line is")
-    header = _utf_8(path, first, 1).removesuffix("\n").removesuffix("\r")
-    if "\r" in header:
-        raise DataError(f"{path}:1: lines end in a carriage return alone; save the file with other line ends")
-    names = next(csv.reader([header.removeprefix("\ufeff")], delimiter=separator), [""])
-    if len(names) > MOST_COLUMNS:
-        raise DataError(f"{path}:1: {len(names):,} columns, more than the limit of {MOST_COLUMNS:,}; leave some out")
-    _require_columns(f"{path}:1", names, columns)
-    fields = {name: files.Column(empty=True) for name in names} | {
+def _text(path: Path, shape: Form, columns: Mapping[str, Column]) -> Iterator[tuple[int, pl.DataFrame]]:
+    fields = {name: files.Column(empty=True) for name in shape.names} | {
         name: files.Column(_TYPES.get(column.kind, pl.String), empty=column.may_be_empty)
         for name, column in columns.items()
     }
-    if len(fields) < len(names):
+    if len(fields) < len(shape.names):
         raise DataError(f"{path}:1: two columns have the same name; give each its own")
-    for line, lines in blocks(path, header=header):
+    first, waiting, start = shape.headed, b"", 1
+    for line, lines in blocks(path):
+        if first:
+            lines, line, first = lines[lines.index(b"\n") + 1 :] if b"\n" in lines else b"", line + 1, False
+        start, lines, waiting = (start if waiting else line), waiting + lines, b""
+        quotes = lines.count(b'"')
+        if quotes % 2:  # a quoted field may go on in the next block
+            waiting = lines
+            continue
+        if lines := lines.rstrip(b"\r\n"):
+            _utf_8(path, lines, start)
+            quoted = files.TextTable(path.name, fields, shape.separator, quoted=quotes > 0, multiline=quotes > 0)
+            yield start, quoted.parse(path, lines, start).select(list(columns))
+    if waiting:
+        _utf_8(path, waiting, start)
+        yield start, files.TextTable(path.name, fields, shape.separator, quoted=True).parse(path, waiting, start)
+
+
+def _json(path: Path, _: Form, columns: Mapping[str, Column]) -> Iterator[tuple[int, pl.DataFrame]]:
+    for line, lines in blocks(path):
         _utf_8(path, lines, line)
-        rows = files.TextTable(path.name, fields, separator, quoted=b'"' in lines).parse(path, lines, line)
-        yield line, rows.select(list(columns))
+        try:
+            rows = pl.read_ndjson(io.BytesIO(lines), infer_schema_length=None)
+        except pl.exceptions.PolarsError as error:
+            raise _not_json(path, lines, line, error) from None
+        _require_columns(f"{path}:{line}", rows.columns, columns)
+        yield line, rows.select(_cast(path, rows[name], column, line) for name, column in columns.items())
+
+
+def _not_json(path: Path, lines: bytes, line: int, error: Exception) -> DataError:
+    for number, text in enumerate(lines.splitlines(), start=line):
+        try:
+            if isinstance(json.loads(text), dict):
+                continue
+        except ValueError as bad:
+            error = bad
+        return DataError(f"{path}:{number}: is no JSON record ({error}); one a line is read")
+    return DataError(f"{path}: a field holds different things in different lines ({' '.join(str(error).split())})")
 
 
 def _utf_8(path: Path, lines: bytes, line: int) -> str:
@@ -132,7 +268,7 @@ def _utf_8(path: Path, lines: bytes, line: int) -> str:
         raise DataError(f"{path}:{at}: byte 0x{lines[error.start]:02x} is not UTF-8; save the file as UTF-8") from None
 
 
-def _require_columns(where: str, names: list[str], columns: Mapping[str, Column]) -> None:
+def _require_columns(where: str | Path, names: list[str], columns: Mapping[str, Column]) -> None:
     listed = ", ".join(repr(name[:80]) for name in names[:8]) + (", ..." if len(names) > 8 else "")
     for name in columns:
         if (times := names.count(name)) != 1:
@@ -140,18 +276,21 @@ def _require_columns(where: str, names: list[str], columns: Mapping[str, Column]
             raise DataError(f"{where}: {what} (has {listed}); correct `read` in params.yaml, or its separator")
 
 
-def _parquet(path: Path, columns: Mapping[str, Column]) -> Iterator[tuple[int, pl.DataFrame]]:
+def _parquet(path: Path, _: Form, columns: Mapping[str, Column]) -> Iterator[tuple[int, pl.DataFrame]]:
     try:
         with pq.ParquetFile(path) as file:
-            _require_columns(str(path), file.schema_arrow.names, columns)
             row = 1
             for batch in file.iter_batches(BATCH, columns=list(columns)):
                 rows = from_arrow(batch)
                 yield row, rows.select(_cast(path, rows[name], column, row) for name, column in columns.items())
                 row += len(rows)
     except (pa.ArrowException, pl.exceptions.PolarsError, OSError, ValueError) as error:
-        why = " ".join(str(error).split())
-        raise DataError(f"{path}: not a readable Parquet file ({why}); save it again") from error
+        raise not_parquet(path, error) from error
+
+
+def not_parquet(path: Path, error: Exception) -> DataError:
+    """What is said of a file that its suffix calls Parquet."""
+    return DataError(f"{path}: not a readable Parquet file ({' '.join(str(error).split())}); save it again")
 
 
 def from_arrow(rows: pa.RecordBatch | pa.Table) -> pl.DataFrame:

@@ -6,9 +6,13 @@ with the file. `tasks.datasets.files` says what stands in the lines.
 
 from __future__ import annotations
 
+import gzip
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import IO, cast
 
 import numpy as np
 import polars as pl
@@ -110,6 +114,32 @@ def only_header(path: Path) -> DataError:
     return DataError(f"{path}: has a header and nothing else; run the download stage again")
 
 
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """The bytes of a file; of one that is packed by gzip, or alone in a zip archive, those that are in it.
+
+    Raises:
+        DataError: the archive is damaged, encrypted, or holds another number of files than one.
+    """
+    with ExitStack() as stack:
+        file = stack.enter_context(path.open("rb"))
+        kind = file.read(4)
+        file.seek(0)
+        try:
+            if kind.startswith(b"\x1f\x8b"):
+                yield cast(IO[bytes], stack.enter_context(gzip.open(file)))
+            elif kind == b"PK\x03\x04":
+                archive = stack.enter_context(zipfile.ZipFile(file))
+                names = [member.filename for member in archive.infolist() if not member.is_dir()]
+                if len(names) != 1:
+                    raise DataError(f"{path}: holds {len(names)} files; unpack the one that is meant")
+                yield stack.enter_context(archive.open(names[0]))
+            else:
+                yield file
+        except (gzip.BadGzipFile, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
+            raise DataError(f"{path}: cannot be unpacked ({error}); get it again") from error
+
+
 def blocks(path: Path, *, header: str | None = None, size: int | None = None) -> Iterator[tuple[int, bytes]]:
     """Whole lines of a large file, about `size` bytes (`BLOCK`) at a time, with the number of their first line.
 
@@ -119,11 +149,9 @@ def blocks(path: Path, *, header: str | None = None, size: int | None = None) ->
     Raises:
         DataError: the file is missing or empty; another header; a line is longer than `LONGEST_LINE`; a NUL byte.
     """
-    try:
-        file = path.open("rb")
-    except FileNotFoundError:
-        raise _missing_file(path) from None
-    with file:
+    if not path.is_file():
+        raise _missing_file(path)
+    with opened(path) as file:
         line = 1
         if header is not None:
             first_line = file.readline(LONGEST_LINE)

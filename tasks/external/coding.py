@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tasks.datasets.tables import batches
 from tasks.errors import DataError
-from tasks.external.reading import PARQUET, Column, Names, role_column, rows_of, separator
+from tasks.external.reading import PARQUET, Column, Names, role_column, rows_of
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def coded(path: Path, names: Names, items: pl.Series | None = None) -> Coded:
     for file in parts(path):
         user, item = str(role_column(file, "user", names)), str(role_column(file, "item", names))
         columns = {user: Column("id"), item: Column("id")}
-        for _, rows in batches(file, None if file.suffix == PARQUET else separator(file), columns):
+        for _, rows in batches(file, None, columns):
             codes = things.code(rows[item])
             usable = codes.is_not_null()
             strangers += len(rows) - int(usable.sum())

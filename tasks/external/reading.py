@@ -14,25 +14,23 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tasks.datasets.tables import PARQUET as PARQUET
 from tasks.datasets.tables import Column as Column
-from tasks.datasets.tables import batches, first_line
-from tasks.datasets.text import LONGEST_LINE, allow, require_unique
+from tasks.datasets.tables import batches, first_line, form
+from tasks.datasets.text import allow, require_unique
 from tasks.errors import ConfigurationError, DataError
 from tasks.external.findings import File
 
 Role = Literal["user", "item", "rating", "score", "rank", "time", "source", "target"]
 USUAL: Mapping[Role, str] = {
-    "user": "user userid uid customer customerid visitor visitorid member memberid reader readerid",
+    "user": "user userid uid customer customerid visitor visitorid member memberid reader readerid reviewerid",
     "item": "item itemid iid movie movieid product productid asin track trackid song songid artist artistid book "
     "bookid business businessid poi poiid news newsid article articleid",
-    "rating": "rating ratings stars",
+    "rating": "rating ratings stars overall",
     "score": "score scores prediction predicted relevance",
     "rank": "rank ranking position",
-    "time": "time timestamp datetime date when ts createdat",
+    "time": "time timestamp datetime date when ts createdat unixreviewtime",
     "source": "source src from follower user userid user1 usera",
     "target": "target dst to followee friend friendid user2 userb",
 }
@@ -40,7 +38,6 @@ USUAL: Mapping[Role, str] = {
 ROLES: tuple[Role, ...] = ("user", "item", "rating")
 """Of a table of interactions."""
 IDS = ("user", "item", "source", "target")
-SEPARATORS = (",", "\t", ";")
 MOST_CLASSES = 30
 """Values of an attribute above which text is taken for a name or an address, and numbers are grouped."""
 GROUPS = 4
@@ -183,9 +180,10 @@ class TextTable(NamedTuple):
 
 def text_table(path: Path, names: Names) -> TextTable:
     """Read a CSV file of interactions as text, as strictly as `interactions` does."""
-    if path.suffix == PARQUET:
-        raise DataError(f"{path}: canaries are added to CSV; save the table as CSV")
-    header, between = columns_of(path), separator(path)
+    shape = form(path)
+    if shape.kind != "text" or not shape.headed or len(shape.separator) > 1 or path.suffix in (".gz", ".zip"):
+        raise DataError(f"{path}: canaries are added to CSV with a header; save the table as such")
+    header, between = shape.names, shape.separator
     columns = interactions(path, "train", names).taken.columns
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = [row for row in list(csv.reader(file, delimiter=between))[1:] if row]
@@ -216,7 +214,9 @@ def _read(
     rows = rows.rename({name: role for role, name in recognised.items()})
     if unique:
         require_unique(path, rows, list(unique), first_line(path))
-    return _given(rows, what, path, recognised)
+    shape = form(path)
+    notes = ["no header"] if shape.kind == "text" and not shape.headed else []
+    return _given(rows, what, path, recognised, notes)
 
 
 def rows_of(path: Path, columns: Mapping[str, Column], at_least: int | None = None) -> pl.DataFrame:
@@ -233,23 +233,12 @@ def rows_of(path: Path, columns: Mapping[str, Column], at_least: int | None = No
     columns = {
         name: replace(column, kind="any") if column.kind == "text" else column for name, column in columns.items()
     }
-    if path.suffix != PARQUET:
-        _require_rows(path)
     parts: list[pl.DataFrame] = []
-    for _, rows in batches(path, None if path.suffix == PARQUET else separator(path), columns):
+    for _, rows in batches(path, None, columns):
         parts.append(rows)
         if at_least is not None and sum(map(len, parts)) >= at_least:
             break
     return pl.concat(parts)
-
-
-def _require_rows(path: Path) -> None:
-    with path.open("rb") as file:
-        file.readline(LONGEST_LINE)
-        while some := file.read(LONGEST_LINE):
-            if not some.isspace():
-                return
-    raise DataError(f"{path}: has a header and nothing else")
 
 
 def require_finite(path: Path, rows: pl.DataFrame, name: str) -> None:
@@ -259,49 +248,7 @@ def require_finite(path: Path, rows: pl.DataFrame, name: str) -> None:
 
 def columns_of(path: Path) -> list[str]:
     """The names of a table's columns."""
-    if not path.is_file():
-        raise DataError(f"{path}: no such file")
-    if path.suffix.lower() == PARQUET:
-        if path.suffix != PARQUET:
-            raise DataError(f"{path}: would be read as text; rename it to {path.stem}{PARQUET}")
-        try:
-            return list(pq.read_schema(path).names)
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise _not_parquet(path, error) from None
-    if (line := _first_line(path)).count('"') % 2:
-        raise DataError(f"{path}:1: a quoted name does not end on its line")
-    try:
-        return next(csv.reader([line], delimiter=separator(path)), [])
-    except csv.Error as error:
-        raise DataError(f"{path}:1: does not name columns ({error})") from None
-
-
-def _not_parquet(path: Path, error: Exception) -> DataError:
-    return DataError(f"{path}: not a readable Parquet file ({' '.join(str(error).split())}); save it again")
-
-
-def _first_line(path: Path) -> str:
-    with path.open("rb") as file:
-        raw = file.readline(LONGEST_LINE)
-    if not raw.strip():
-        raise DataError(f"{path}:1: is empty; the first line must name the columns")
-    if len(raw) == LONGEST_LINE and not raw.endswith(b"\n"):
-        raise DataError(f"{path}:1: is longer than {LONGEST_LINE:,} bytes; is it the right file?")
-    try:
-        line = raw.decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}:1: byte 0x{raw[error.start]:02x} is not UTF-8; save the file as UTF-8") from None
-    if "\0" in line:
-        raise DataError(f"{path}:1: holds a NUL byte; is it a text file, in UTF-8?")
-    if "\r" in line:
-        raise DataError(f"{path}:1: lines end in a carriage return alone; save the file with other line ends")
-    return line
-
-
-def separator(path: Path) -> str:
-    """What stands between the fields of a text table: what its header has most of; a comma where it has none."""
-    line = _first_line(path)
-    return max(SEPARATORS, key=line.count)
+    return form(path).names
 
 
 def role_column(path: Path, role: Role, names: Names, *, required: bool = True) -> str | None:
