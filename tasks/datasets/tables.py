@@ -177,7 +177,7 @@ def batches(path: Path, separator: str | None, columns: Mapping[str, Column]) ->
         empty = False
         yield line, rows
     if empty:
-        raise DataError(f"{path}: has no rows")
+        raise DataError(f"{path}: has {'a header and nothing else' if shape.headed else 'no rows'}")
 
 
 def in_seconds(

@@ -64,7 +64,7 @@ def test_parquet_reads_as_csv_does(tmp_path: Path) -> None:
         ("user,item\n1,2\n1\n", ":3: 1 fields instead of 2 (user, item)"),
         ("user,item\n1,2\n1,\xe9\n", ":3: byte 0xe9 is not UTF-8; save the file as UTF-8"),
         ("", ":1: is empty; the first line must name the columns"),
-        ("user,item\n \n", ": has a header and nothing else"),
+        ("user,item\n\n", ": has a header and nothing else"),
         ("user,item\r1,2\r", ":1: lines end in a carriage return alone; save the file with other line ends"),
         ('user,"item\n1,2\n', ":1: a quoted name does not end on its line"),
         ("user,it\0em\n1,2\n", ":1: holds a NUL byte; is it a text file, in UTF-8?"),
