@@ -205,6 +205,7 @@ def test_parquet_gives_the_same_as_text(path: Path) -> None:
         ("user", [1.0, 2.0], "column 'user' holds Float64, not whole numbers or text"),
         ("user", [1, None], "table.parquet:2: user is empty"),
         ("n", [1.0, 2.0], "column 'n' holds Float64, not whole numbers"),
+        ("word", [1.0, 2.0], "column 'word' holds Float64, not text"),
         ("word", [[1], [2]], r"column 'word' holds List\(Int64\), not text"),
     ],
 )
