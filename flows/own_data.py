@@ -18,11 +18,10 @@ from flows import entries
 from flows.execution import hold_project
 from tasks.config import params
 from tasks.config.fields import NAME
-from tasks.datasets.tables import SUFFIXES, iso_seconds
 from tasks.errors import ConfigurationError
 from tasks.external import reading
 from tasks.external.findings import shown
-from tasks.external.reading import Column, Given, Names
+from tasks.external.reading import SUFFIXES, Column, Given, Names, iso_seconds
 
 LICENCE = "Own data, for use in this company only."
 FIRST_ROWS = 10_000

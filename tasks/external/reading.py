@@ -16,8 +16,10 @@ from typing import Literal, NamedTuple
 import polars as pl
 
 from tasks.datasets.tables import PARQUET as PARQUET
+from tasks.datasets.tables import SUFFIXES as SUFFIXES
 from tasks.datasets.tables import Column as Column
 from tasks.datasets.tables import batches, first_line, form
+from tasks.datasets.tables import iso_seconds as iso_seconds
 from tasks.datasets.text import allow, require_unique
 from tasks.errors import ConfigurationError, DataError
 from tasks.external.findings import File
