@@ -361,29 +361,25 @@ def _validate(raw: Any, kind: type[_Options], file: Callable[[str], Path], inher
         raise ConfigurationError(f"{file(problem)}: {_locate(problem, inherited)}") from error
 
 
-def _fill_in(raw: Any, suite: str, path: Path) -> tuple[Any, frozenset[str]]:
+def _fill_in(raw: dict[str, Any], suite: str, path: Path) -> tuple[dict[str, Any], frozenset[str]]:
     """A suite's file with all keys of its entries, and which `defaults` has; no table: left for the types to refuse."""
-    defaults = raw.get("defaults") if isinstance(raw, dict) else None
-    filled, inherited = raw, set[str]()
+
+    def table(content: Any) -> dict[str, Any]:
+        return content if isinstance(content, dict) else {}
+
+    filled, inherited = dict(raw), set[str]()
     for section in Defaults.model_fields:
-        shared = defaults.get(section) if isinstance(defaults, dict) else None
-        shared, entries = shared if isinstance(shared, dict) else {}, isinstance(raw, dict) and raw.get(section)
+        shared, entries = table(table(raw.get("defaults")).get(section)), raw.get(section)
         if "suite" in shared:
             raise ConfigurationError(f"{path}: defaults.{section}.suite: unknown key")
         if shared and not entries:
             raise ConfigurationError(f"{path}: defaults.{section}: there are no {section} that could have them")
-        if not isinstance(entries, dict):
-            continue
-        for name, entry in entries.items():
+        for name, entry in table(entries).items():
+            if "suite" in table(entry):
+                raise ConfigurationError(f"{path}: {section}.{name}.suite: unknown key")
             if isinstance(entry, dict):
-                if "suite" in entry:
-                    raise ConfigurationError(f"{path}: {section}.{name}.suite: unknown key")
                 inherited |= {f"{section}.{name}.{key}" for key in shared.keys() - entry.keys()}
-        full = {
-            name: {"suite": suite} | shared | entry if isinstance(entry, dict) else entry
-            for name, entry in entries.items()
-        }
-        filled = filled | {section: full}
+                filled[section] = filled[section] | {name: {"suite": suite} | shared | entry}
     return filled, frozenset(inherited)
 
 
