@@ -11,19 +11,19 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
-import torch
 from safetensors.torch import load_file, save_file
 
 from tasks import contracts
 from tasks.attacks.embeddings.anchors import chance_records, evaluate
 from tasks.config.messages import options
-from tasks.config.params import Params, entry, load, own_file
+from tasks.config.params import Params, entry, own_file
 from tasks.errors import DataError
 from tasks.evaluation.alignment import AlignmentResult, Anchors
 from tasks.models.alignment.adversarial import AdversarialStart
@@ -31,9 +31,9 @@ from tasks.models.alignment.aligner import Aligner, AlignmentConfig
 from tasks.models.alignment.ways import by_attributes, finite_or_none, from_anchors, from_attributes, from_start
 from tasks.stages import runs
 from tasks.stages.align_inputs import Inputs, locate
-from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
 from tasks.stages.common import CHECKPOINTS, RUNS, atomic_write, read_json, require_inputs, write_json
+from tasks.stages.jobs import Job
 from tasks.stages.network_files import ALIGNED
 from tasks.stages.screen import Screen
 
@@ -48,7 +48,7 @@ class Unit(runs.SeedUnit):
     inputs: Inputs
 
 
-class Alignments:
+class Alignments(Job[Unit]):
     """What aligning entry `name` of `aligned` consists of.
 
     Raises:
@@ -56,26 +56,26 @@ class Alignments:
         DataError: an input is missing, did not pass its check, or is not what its contract says.
     """
 
+    stage = "align"
+
     def __init__(self, name: str, params: Params) -> None:
-        self.name, self.params, self.pair = name, params, entry("aligned", name, params.aligned)
+        super().__init__(name, params)
+        self.pair = entry("aligned", name, params.aligned)
         file = own_file(self.pair.suite)
         self.config = options(AlignmentConfig, self.pair.config, f"aligned.{name}.config", file)
         self.inputs, self.kept = locate(self.pair, params), CHECKPOINTS / "aligned" / name
 
-    def require_inputs(self) -> None:
-        """The checks of all that is read; raises as `common.require_inputs`."""
-        self.checks = require_inputs(self.pair.data, self.pair.of, self.pair.suite)
+    def checks(self) -> list[dict[str, Any]]:
+        """Those of all that is read."""
+        return require_inputs(self.pair.data, self.pair.of, self.pair.suite)
 
-    @cached_property
-    def units(self) -> list[Unit]:
+    def plan(self) -> Iterator[Unit]:
         """Every setting and seed."""
-        units, decided = [], self.pair.model_dump(mode="json", exclude={"seeds"})
-        code = fingerprint("align", self.name, self.params)
+        decided = self.pair.model_dump(mode="json", exclude={"seeds"})
         for (setting, seed), read in self.inputs.items():
             label = f"{setting}-seed-{seed}"
-            folder = runs.folder_of(self.kept, label, decided, seed, read.digest, code)
-            units.append(Unit(label, folder, setting, seed, read))
-        return units
+            folder = runs.folder_of(self.kept, label, decided, seed, read.digest, self.code)
+            yield Unit(label, folder, setting, seed, read)
 
     def run(self, unit: Unit, folder: Path, screen: Screen) -> None:
         """Align one setting and seed in all ways, judge it, and write the results into `folder`."""
@@ -117,28 +117,28 @@ class Alignments:
             alignments[name] = from_anchors(aligner, source, target, anchors.known_share(share))
         return alignments
 
-    def assemble(self) -> None:
+    def assemble(self, units: list[Unit], checks: list[dict[str, Any]]) -> None:
         """Put the finished units together as the stage's output."""
         with atomic_write(ALIGNED / self.name) as folder:
-            for unit in self.units:
+            for unit in units:
                 target = folder / unit.setting / f"seed-{unit.seed}"
                 target.mkdir(parents=True)
                 shutil.copy(unit.done / "anchors.parquet", target)
         with atomic_write(RUNS / self.pair.suite / "alignments" / self.name) as folder:
             folder.mkdir()
-            rows = runs.read_records(self.units, "metrics.json")
+            rows = runs.read_records(units, "metrics.json")
             embeddings = self.pair.embeddings
             model = "attributes" if embeddings is None else self.params.embeddings[embeddings].model
             runs.write_metrics(rows, folder, self.pair.suite, self.name, self.pair.data, model)
-            write_json(folder / "history.json", runs.by_setting(self.units, "history.json"))
-            anchors = self.units[0].inputs.anchors(self.pair)
+            write_json(folder / "history.json", runs.by_setting(units, "history.json"))
+            anchors = units[0].inputs.anchors(self.pair)
             counts = {
                 "true": len(anchors.true),
                 "judging": len(anchors.test),
                 "known": len(anchors.known),
                 "left_out": len(anchors.true) - anchors.n_usable,  # because a user is in several
             }
-            runs.write_inputs(folder, self.pair.data, self.checks, anchors=counts)
+            runs.write_inputs(folder, self.pair.data, checks, anchors=counts)
 
 
 def run(start: AdversarialStart, label: str, folder: Path, screen: Screen) -> AdversarialStart:
@@ -182,14 +182,7 @@ def resume(start: AdversarialStart, progress: runs.Progress) -> None:
     progress.restore(read)
 
 
-def work(name: str) -> runs.Work[Unit]:
-    """What aligning entry `name` of `aligned` consists of."""
-    torch.set_num_threads(1)
-    job = Alignments(name, load())
-    job.require_inputs()
-    return runs.Work(f"align {name}", job.units, job.run, job.assemble, kept=job.kept)
-
-
+work = Alignments.work
 main = runs.stage(work)
 
 if __name__ == "__main__":

@@ -71,12 +71,7 @@ class Release:
 class AttributeInference(ExperimentAttack[AttributeAttack, Release]):
     """A release with one seed's attackers is a unit."""
 
-    stage, kind = "attack", AttributeAttack
-
-    @property
-    @override
-    def kept(self) -> None:
-        return None
+    stage, kind, shares = "attack", AttributeAttack, True
 
     def read(self) -> None:
         """Read ratings, labels and targets."""

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
-import torch
 from pydantic import BaseModel
 
 from tasks.config import attacks
-from tasks.config.params import Params, attack_of, entry, load
+from tasks.config.params import Params, attack_of, entry
 from tasks.errors import DataError
 from tasks.stages import runs
-from tasks.stages.code import fingerprint
-from tasks.stages.common import CHECKPOINTS, RUNS, atomic_write, read_json, require_passed, write_json
+from tasks.stages.common import RUNS, atomic_write, read_json, require_passed, write_json
+from tasks.stages.jobs import Job
 from tasks.stages.screen import Screen
 
 RESULT = "result.json"
@@ -45,38 +43,12 @@ class Unit(runs.Unit, Generic[_Target]):
         return read_json(self.done / RESULT)
 
 
-class Attack(Generic[_Options, _Target]):
+class Attack(Job[Unit[_Target]], Generic[_Options, _Target]):
     """A kind of attack, on one name."""
 
-    stage: ClassVar[str]
     options: _Options
     data: str
     output: Path
-
-    def __init__(self, name: str, params: Params) -> None:
-        self.name, self.params = name, params
-
-    @classmethod
-    def work(cls, name: str) -> runs.Work[Unit[_Target]]:
-        """What the stage does for `name`."""
-        torch.set_num_threads(1)
-        attack = cls(name, load())
-        checks, units = attack.checks(), list(attack.plan())
-        return runs.Work(
-            title=f"{cls.stage} {name}",
-            units=units,
-            run=attack._run,
-            assemble=lambda: attack._assemble(units, checks),
-            kept=attack.kept,
-        )
-
-    @abstractmethod
-    def checks(self) -> list[dict[str, Any]]:
-        """The checks of all that is read, which must have passed."""
-
-    @abstractmethod
-    def plan(self) -> Iterator[Unit[_Target]]:
-        """Every unit, see `unit`."""
 
     @abstractmethod
     def attack(self, target: _Target, path: Path, step: Callable[[int], None]) -> Any:
@@ -89,16 +61,6 @@ class Attack(Generic[_Options, _Target]):
     def refuse(self) -> None:
         """Refuse what was found, once it is written."""
 
-    @property
-    def kept(self) -> Path | None:
-        """The folder of all units; None: others have theirs there, too."""
-        return CHECKPOINTS / self.stage / self.name
-
-    @cached_property
-    def code(self) -> str:
-        """The fingerprint of the stage's code."""
-        return fingerprint(self.stage, self.name, self.params)
-
     def unit(self, title: str, target: _Target, *decides: Any, steps: int = 1) -> Unit[_Target]:
         """decides: all that results depend on beside code and parameters of the attack, as JSON values."""
         label = re.sub(",? ", "-", title)
@@ -106,10 +68,10 @@ class Attack(Generic[_Options, _Target]):
 
     def folder(self, label: str, *decides: Any) -> Path:
         """Where a unit lies."""
-        assert self.kept is not None
         return runs.folder_of(self.kept, label, *decides, self.options.model_dump(mode="json"), self.code)
 
-    def _run(self, unit: Unit[_Target], path: Path, screen: Screen) -> None:
+    def run(self, unit: Unit[_Target], path: Path, screen: Screen) -> None:
+        """Attack, and write what is found."""
         screen.begin(unit.title, unit.steps)
         try:
             write_json(path / RESULT, self.attack(unit.target, path, screen.step))
@@ -117,7 +79,8 @@ class Attack(Generic[_Options, _Target]):
             raise DataError(f"{unit.title}: {error}") from error
         screen.step(unit.steps)
 
-    def _assemble(self, units: list[Unit[_Target]], checks: list[dict[str, Any]]) -> None:
+    def assemble(self, units: list[Unit[_Target]], checks: list[dict[str, Any]]) -> None:
+        """Write what all units found, and refuse it where it must be."""
         with atomic_write(self.output) as path:
             if not self.output.suffix:
                 path.mkdir()

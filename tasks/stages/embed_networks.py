@@ -11,21 +11,20 @@ so that a rerun goes on where it stopped.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
-from tasks.config.params import Params, entry, load
+from tasks.config.params import Params, entry
 from tasks.models import model_class
 from tasks.models.user_networks.word2vec import Word2VecConfig, with_word_vectors
 from tasks.stages import runs
-from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
 from tasks.stages.common import CHECKPOINTS, atomic_write, digest, read_json, require_inputs, write_json
+from tasks.stages.jobs import Job
 from tasks.stages.network_files import EMBEDDINGS, Source, embeddable_users, embedding_file, write_vectors
 from tasks.stages.networks import fit, read, spent_entries
 from tasks.stages.screen import Screen
@@ -40,7 +39,7 @@ class Unit(runs.SeedUnit):
     """Of the network, so that two do not start from the same weights."""
 
 
-class Embedding:
+class Embedding(Job[Unit]):
     """What embedding the networks of `name` consists of.
 
     Raises:
@@ -48,29 +47,29 @@ class Embedding:
         DataError: the data did not pass their check, or have no friendships.
     """
 
+    stage = "embed-networks"
+
     def __init__(self, name: str, params: Params) -> None:
-        self.name, self.params, self.options = name, params, entry("embeddings", name, params.embeddings)
+        super().__init__(name, params)
+        self.options = entry("embeddings", name, params.embeddings)
         self.source = Source.read(self.options.data, self.options.networks)
         self.model: Any = model_class(self.options.model)
         self.kept = CHECKPOINTS / "embeddings" / name
 
-    def require_inputs(self) -> None:
-        """The checks of all that is read; raises as `common.require_inputs`."""
-        self.checks = require_inputs(self.options.data, self.options.networks, self.options.suite)
+    def checks(self) -> list[dict[str, Any]]:
+        """Those of all that is read."""
+        return require_inputs(self.options.data, self.options.networks, self.options.suite)
 
-    @cached_property
-    def units(self) -> list[Unit]:
+    def plan(self) -> Iterator[Unit]:
         """Every setting, seed and network."""
-        units, code = [], fingerprint("embed-networks", self.name, self.params)
         decided = self.options.model_dump(mode="json", exclude={"seeds", "data", "networks"})
         for setting in self.params.networks_settings(self.options.networks):
             for seed in self.options.seeds:
                 for number, network in enumerate(embeddable_users(self.options.data)):
                     tables = digest(self.source.folder(network, setting, seed))
                     label = f"{setting}-{network}-seed-{seed}"
-                    folder = runs.folder_of(self.kept, label, decided, seed, number, tables, code)
-                    units.append(Unit(label, folder, setting, seed, network, number))
-        return units
+                    folder = runs.folder_of(self.kept, label, decided, seed, number, tables, self.code)
+                    yield Unit(label, folder, setting, seed, network, number)
 
     def run(self, unit: Unit, folder: Path, screen: Screen) -> None:
         """Embed one network, and write the results into `folder`."""
@@ -86,7 +85,7 @@ class Embedding:
         write_json(folder / runs.SECONDS, seconds)
         write_json(folder / "ledger.json", [entry.model_dump(mode="json") for entry in model.ledger()])
 
-    def assemble(self) -> None:
+    def assemble(self, units: list[Unit], checks: list[dict[str, Any]]) -> None:
         """Put the finished units together as the stage's output.
 
         What the perturbation spent is what it says now: its entries also tell of releases next to the one that was
@@ -96,7 +95,7 @@ class Embedding:
         entries, histories = list[dict[str, Any]](), list[dict[str, Any]]()
         with atomic_write(EMBEDDINGS / self.name) as folder:
             folder.mkdir()
-            for unit in self.units:
+            for unit in units:
                 file = embedding_file(folder, unit.setting, unit.network, unit.seed)
                 file.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(unit.done / "users.parquet", file)
@@ -107,17 +106,10 @@ class Embedding:
                 histories.append(about | {"epochs": read_json(unit.done / "history.json")})
             write_json(folder / "ledger.json", entries)
             write_json(folder / "history.json", histories)
-            runs.write_inputs(folder, self.options.data, self.checks)
+            runs.write_inputs(folder, self.options.data, checks)
 
 
-def work(name: str) -> runs.Work[Unit]:
-    """What embedding the networks of `name` consists of."""
-    torch.set_num_threads(1)
-    job = Embedding(name, load())
-    job.require_inputs()
-    return runs.Work(f"embed-networks {name}", job.units, job.run, job.assemble, kept=job.kept)
-
-
+work = Embedding.work
 main = runs.stage(work)
 
 if __name__ == "__main__":

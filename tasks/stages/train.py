@@ -11,19 +11,18 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
-import torch
 
 from tasks import contracts
 from tasks.config.fields import BASE, model_config
-from tasks.config.params import Params, entry, load
+from tasks.config.params import Params, entry
 from tasks.evaluation import pairs
 from tasks.evaluation.metrics import Record
 from tasks.evaluation.run_numbers import seed_of
@@ -35,7 +34,6 @@ from tasks.privacy.accounting.gaps import prepared_entry, secure_entry
 from tasks.privacy.accounting.ledger import LedgerEntry, unprotected_entry
 from tasks.privacy.terms import Protected, because
 from tasks.stages import replayed, runs
-from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
 from tasks.stages.common import (
     CHECKPOINTS,
@@ -47,6 +45,7 @@ from tasks.stages.common import (
 )
 from tasks.stages.evaluators.base import make_evaluator
 from tasks.stages.inputs import Inputs, read_inputs
+from tasks.stages.jobs import Job
 from tasks.stages.monitor import Monitor
 from tasks.stages.screen import Screen
 
@@ -64,32 +63,32 @@ class Unit(runs.SeedUnit):
     inputs: Inputs
 
 
-class Training:
+class Training(Job[Unit]):
     """What training experiment `name` consists of."""
 
+    stage = "train"
+
     def __init__(self, name: str, params: Params) -> None:
-        self.name, self.params = name, params
+        super().__init__(name, params)
         self.experiment = entry("experiments", name, params.experiments)
         self.suite = params.suites[self.experiment.suite]
         self.training = self.suite.training_of(self.experiment)
         self.cls = model_class(self.experiment.model)
-        self.kept = CHECKPOINTS / self.experiment.suite / name
+        self.title, self.kept = name, CHECKPOINTS / self.experiment.suite / name
 
-    def require_inputs(self) -> None:
-        """The checks of all that is read, once each; raises as `common.require_inputs`."""
-        self.checks: list[dict[str, Any]] = []
+    def checks(self) -> list[dict[str, Any]]:
+        """Those of all that is read, once each."""
+        checks: list[dict[str, Any]] = []
         for data in dict.fromkeys(self.suite.runs(self.experiment, BASE).values()):
             read = self.params.features_of(self.experiment, data)
-            checks = require_inputs(data, read, self.experiment.suite)
-            self.checks += [check for check in checks if check not in self.checks]
+            checks += [check for check in require_inputs(data, read, self.experiment.suite) if check not in checks]
+        return checks
 
-    @cached_property
-    def units(self) -> list[Unit]:
+    def plan(self) -> Iterator[Unit]:
         """Every setting, seed and split."""
-        experiment, code = self.experiment, fingerprint("train", self.name, self.params)
+        experiment = self.experiment
         evaluation: list[Any] = [self.suite.evaluation.model_dump(), self.training.model_dump(), experiment.noise]
         evaluation += ["chosen on test"] * bool(experiment.chosen_on_test)
-        units = []
         for setting, config in experiment.settings().items():
             chosen, by_data = model_config(config), dict[str, Inputs]()
             for seed, data in self.suite.runs(experiment, setting).items():
@@ -97,9 +96,8 @@ class Training:
                     by_data[data] = read_inputs(experiment, self.params, config, data)
                 inputs, label = by_data[data], f"{setting}-seed-{seed}"
                 decides = [chosen, config.get("sensitive_share"), seed, inputs.digest]
-                decides += [[experiment.data, experiment.model, code], evaluation]
-                units.append(Unit(label, runs.folder_of(self.kept, label, *decides), setting, seed, chosen, inputs))
-        return units
+                decides += [[experiment.data, experiment.model, self.code], evaluation]
+                yield Unit(label, runs.folder_of(self.kept, label, *decides), setting, seed, chosen, inputs)
 
     def run(self, unit: Unit, folder: Path, screen: Screen) -> None:
         """Train and evaluate one unit, and write its results into `folder`."""
@@ -158,18 +156,18 @@ class Training:
             entries.append(unprotected_entry("feature", read))
         return entries
 
-    def assemble(self) -> None:
+    def assemble(self, units: list[Unit], checks: list[dict[str, Any]]) -> None:
         """Put the finished units together as the stage's two outputs."""
-        out, n_users = RUNS / self.experiment.suite / self.name, self.units[0].inputs.schema.n_users
+        out, n_users = RUNS / self.experiment.suite / self.name, units[0].inputs.schema.n_users
         with atomic_write(out / "released") as folder:
-            for unit in self.units:
+            for unit in units:
                 released, file = folder / unit.setting, f"seed-{unit.seed}.parquet"
                 copy(unit.done / "recommendations.parquet", released / file)
                 for table in sorted((unit.done / TABLES).iterdir()):
                     copy(table, released / table.stem / file)
-        entries = runs.read_records(self.units, "ledger.json")
+        entries = runs.read_records(units, "ledger.json")
         with atomic_write(out / "train") as folder:
-            for unit in self.units:
+            for unit in units:
                 model = unit.done / "model.safetensors"
                 copied = folder / "models" / unit.setting / f"seed-{unit.seed}.safetensors"
                 copy(model, copied)
@@ -177,7 +175,7 @@ class Training:
                     copy(own_file(model), own_file(copied))
                 if unit.setting == BASE:
                     copy(unit.done / f"{USERS}.parquet", folder / USERS / f"seed-{unit.seed}.parquet")
-            rows, about = runs.read_records(self.units, "metrics.json"), self.experiment
+            rows, about = runs.read_records(units, "metrics.json"), self.experiment
             runs.write_metrics(rows, folder, about.suite, self.name, about.data, about.system)
             write_json(folder / "ledger.json", entries)
             for delta in sorted({entry["claimed_delta"] for entry in entries if entry["claimed_delta"] > 1 / n_users}):
@@ -186,8 +184,8 @@ class Training:
                     "publishing everything about one random user would meet it, too",
                     file=sys.stderr,
                 )
-            write_json(folder / "history.json", runs.by_setting(self.units, "history.json"))
-            runs.write_inputs(folder, about.data, self.checks)
+            write_json(folder / "history.json", runs.by_setting(units, "history.json"))
+            runs.write_inputs(folder, about.data, checks)
 
 
 def copy(source: Path, target: Path) -> None:
@@ -220,14 +218,7 @@ def released_tables(model: Model) -> dict[str, tuple[pl.DataFrame, pa.Schema]]:
     return tables
 
 
-def work(name: str) -> runs.Work[Unit]:
-    """What training experiment `name` consists of."""
-    torch.set_num_threads(1)
-    job = Training(name, load())
-    job.require_inputs()
-    return runs.Work(name, job.units, job.run, job.assemble, kept=job.kept)
-
-
+work = Training.work
 main = runs.stage(work)
 
 if __name__ == "__main__":

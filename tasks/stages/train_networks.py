@@ -14,19 +14,18 @@ and the epochs of an unfinished one are kept under data/checkpoints/, as `tasks.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from tasks import contracts
 from tasks.config.fields import model_config
-from tasks.config.params import Params, entry, load
+from tasks.config.params import Params, entry
 from tasks.config.tasks import TASKS
 from tasks.errors import ConfigurationError
 from tasks.evaluation.classification import interests, split_seed
@@ -34,7 +33,6 @@ from tasks.models import model_class
 from tasks.models.user_networks.base import PairData, PairEmbedder, UserEmbedder
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.stages import runs
-from tasks.stages.code import fingerprint
 from tasks.stages.command import run_stage
 from tasks.stages.common import (
     CHECKPOINTS,
@@ -47,6 +45,7 @@ from tasks.stages.common import (
     require_inputs,
     write_json,
 )
+from tasks.stages.jobs import Job
 from tasks.stages.network_files import (
     ALIGNED,
     EMBEDDINGS,
@@ -84,11 +83,13 @@ class TrainingResult:
     seconds: list[float] = field(default_factory=list)
 
 
-class Training:
+class Training(Job[Unit]):
     """What embedding the users of experiment `name` consists of."""
 
+    stage = "train"
+
     def __init__(self, name: str, params: Params) -> None:
-        self.name, self.params = name, params
+        super().__init__(name, params)
         self.experiment = entry("experiments", name, params.experiments)
         suite = params.suites[self.experiment.suite]
         if not TASKS[suite.task].networks:
@@ -106,29 +107,30 @@ class Training:
         stored = self.layer in OF_SUITE
         networks = params.embeddings[self.embeddings].networks if stored else self.experiment.features
         self.source = Source.read(self.experiment.data, networks)
-        self.kept = CHECKPOINTS / self.experiment.suite / name
+        self.title, self.kept = name, CHECKPOINTS / self.experiment.suite / name
 
-    def require_inputs(self) -> None:
-        """The checks of all that is read; raises as `common.require_inputs`."""
-        self.checks = require_inputs(self.experiment.data, self.experiment.features, self.experiment.suite)
+    def checks(self) -> list[dict[str, Any]]:
+        """Those of all that is read."""
+        return require_inputs(self.experiment.data, self.experiment.features, self.experiment.suite)
 
     @cached_property
     def users(self) -> dict[str, int]:
         """Network -> its users, of those that are embedded."""
         return embeddable_users(self.experiment.data)
 
-    @cached_property
-    def units(self) -> list[Unit]:
+    @property
+    def fits(self) -> int:
+        """Of each network by itself, or of both together."""
+        return 1 if self.layer in OF_SUITE else len(self.users)
+
+    def plan(self) -> Iterator[Unit]:
         """Every setting and seed."""
-        code, units = fingerprint("train", self.name, self.params), []
         for setting, config in self.experiment.settings().items():
             for seed in self.experiment.seeds:
                 decides = [model_config(config), seed, digest(*self._input_files(setting, seed))]
-                decides += [self.experiment.model, self.evaluation_seed, code]
+                decides += [self.experiment.model, self.evaluation_seed, self.code]
                 label = f"{setting}-seed-{seed}"
-                folder = runs.folder_of(self.kept, label, *decides)
-                units.append(Unit(label, folder, setting, seed, model_config(config)))
-        return units
+                yield Unit(label, runs.folder_of(self.kept, label, *decides), setting, seed, model_config(config))
 
     def _input_files(self, setting: str, seed: int) -> list[Path]:
         """All files and folders that one setting and seed is made and judged from."""
@@ -203,11 +205,11 @@ class Training:
         vectors = dict(zip((first, second), model.embed(), strict=True))
         return TrainingResult(vectors, histories={"both": epochs}, seconds=seconds)
 
-    def assemble(self) -> None:
+    def assemble(self, units: list[Unit], checks: list[dict[str, Any]]) -> None:
         """Put the finished units together as the stage's two outputs."""
         out = RUNS / self.experiment.suite / self.name
         with atomic_write(out / "released") as folder:
-            for unit in self.units:
+            for unit in units:
                 for network in self.users:
                     file = embedding_file(folder, unit.setting, network, unit.seed)
                     file.parent.mkdir(parents=True, exist_ok=True)
@@ -215,18 +217,18 @@ class Training:
         entries, history = list[dict[str, Any]](), dict[str, dict[str, Any]]()
         with atomic_write(out / "train") as folder:
             folder.mkdir()
-            for unit in self.units:
+            for unit in units:
                 key = {"setting": unit.setting, "seed": unit.seed}
                 of_unit = [*self._inherited_entries(unit), *read_json(unit.done / "ledger.json")]
                 entries += [key | entry for entry in of_unit]
                 histories = read_json(unit.done / "history.json").items()
                 epochs = [{"network": network} | epoch for network, epochs in histories for epoch in epochs]
                 history.setdefault(unit.setting, {})[str(unit.seed)] = epochs
-            rows, about = runs.read_records(self.units, "metrics.json"), self.experiment
+            rows, about = runs.read_records(units, "metrics.json"), self.experiment
             runs.write_metrics(rows, folder, about.suite, self.name, about.data, about.system)
             write_json(folder / "ledger.json", entries)
             write_json(folder / "history.json", history)
-            runs.write_inputs(folder, self.experiment.data, self.checks)
+            runs.write_inputs(folder, self.experiment.data, checks)
 
     def _inherited_entries(self, unit: Unit) -> list[dict[str, Any]]:
         """What was spent on what a unit reads: by a perturbation, on networks embedded before, on anchors.
@@ -256,15 +258,7 @@ def records(entries: Iterable[LedgerEntry], network: str) -> list[dict[str, Any]
     return [{"network": network} | entry.model_dump(mode="json") for entry in entries]
 
 
-def work(name: str) -> runs.Work[Unit]:
-    """What embedding the users of experiment `name` consists of."""
-    torch.set_num_threads(1)
-    job = Training(name, load())
-    job.require_inputs()
-    fits = 1 if job.layer in OF_SUITE else len(job.users)
-    return runs.Work(name, job.units, job.run, job.assemble, fits, job.kept)
-
-
+work = Training.work
 main = runs.stage(work)
 
 if __name__ == "__main__":

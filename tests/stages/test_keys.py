@@ -28,7 +28,7 @@ def trial(stage: Any, params: Params, experiment: Experiment) -> Path:
 
 
 STAGES: dict[str, tuple[str, Callable[[Any, Params, Suite], list[Any]], str]] = {
-    "train": ("test_train", lambda stage, params, _: stage.Training("tiny-gerai", params).units,
+    "train": ("test_train", lambda stage, params, _: stage.Training("tiny-gerai", params).plan(),
         f"{SUITE} {ROWS} data/perturbed/tiny/*/*.parquet evaluation.k=[3] evaluation.negatives=7 "
         "experiments.tiny-gerai.config.epochs=9 experiments.tiny-gerai.model='gcn' "
         "experiments.tiny-gerai.noise='secure' experiments.tiny-gerai.chosen_on_test=True"),
@@ -36,13 +36,13 @@ STAGES: dict[str, tuple[str, Callable[[Any, Params, Suite], list[Any]], str]] = 
         [trial(stage, params, suite.experiments["tiny-gerai"])],
         f"{SUITE} {ROWS} data/perturbed/tiny/*/*.parquet tuning.seed=2000 experiments.tiny-gerai.config.epochs=9 "
         "experiments.tiny-gerai.config.features_epsilon=7.5"),
-    "train_networks": ("tiny_systems", lambda stage, params, _: stage.Training("tiny-degree", params).units,
+    "train_networks": ("tiny_systems", lambda stage, params, _: stage.Training("tiny-degree", params).plan(),
         "experiments.tiny-degree.seeds=[5] experiments.tiny-degree.model='sne' evaluation.seed=7 "
         "experiments.tiny-degree.config.dimension=9 data/processed/tiny/left/social.parquet"),
-    "embed_networks": ("tiny_systems", lambda stage, params, _: stage.Embedding("raw", params).units,
+    "embed_networks": ("tiny_systems", lambda stage, params, _: stage.Embedding("raw", params).plan(),
         "embeddings.raw.seeds=[5] embeddings.raw.model='sne' embeddings.raw.config.dimension=9 "
         "embeddings.raw.reads=['edge'] embeddings.raw.text=None data/processed/tiny/*/social.parquet"),
-    "align": ("tiny_pair", lambda stage, params, _: stage.Alignments("tiny", params).units,
+    "align": ("tiny_pair", lambda stage, params, _: stage.Alignments("tiny", params).plan(),
         "aligned.tiny.split_seed=9 aligned.tiny.test_share=.5 aligned.tiny.anchor_shares=[.1] aligned.tiny.k=[1] "
         "aligned.tiny.ways=[] aligned.tiny.config.refinements=1 data/processed/tiny/anchors.parquet"),
     "attack_membership": ("test_attack_membership", lambda stage, params, _:
@@ -108,11 +108,7 @@ def test_whatever_decides_a_result_names_what_is_kept(
     monkeypatch.chdir(tmp_path)
     workspace = STAGES[stage][0]
     import_module(f"tests.stages.{workspace}").build(tmp_path, *[monkeypatch] * (workspace == "test_train"))
-    code = (
-        "tasks.stages.attacks.fingerprint"
-        if stage.startswith(("attack", "audit"))
-        else f"tasks.stages.{stage}.fingerprint"
-    )
+    code = f"tasks.stages.{'tune' if stage == 'tune' else 'jobs'}.fingerprint"
     monkeypatch.setattr(code, lambda *_: "code")
     params = load()
     if stage in ("attack_edges", "attack_ratings"):

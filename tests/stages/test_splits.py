@@ -74,7 +74,7 @@ def test_base_is_run_on_every_split_and_a_sweep_point_on_the_first(tmp_path, mon
 
 def test_a_sweep_may_have_fewer_seeds(tmp_path, monkeypatch):
     build(tmp_path, monkeypatch, sweep_seeds=1)
-    units = {(unit.setting, unit.seed) for unit in train.Training("tiny-gerai", load()).units}
+    units = {(unit.setting, unit.seed) for unit in train.Training("tiny-gerai", load()).plan()}
     assert units == {*(("base", run) for run in RUNS_OF_BASE), ("features_epsilon=7.5", 0)}
     raw = (tmp_path / "suites/tiny/params.yaml").read_text()
     (tmp_path / "suites/tiny/params.yaml").write_text(raw.replace("sweep_seeds: 1", "sweep_seeds: 3"))
@@ -159,7 +159,7 @@ def test_users_whose_features_depend_on_the_split_are_perturbed_on_each(tmp_path
     perturb.main("tiny-2")
     passed = {"contract": "perturbed", "name": "tiny-2", "success": True, "evaluated": 9, "failed": 0, "checked": {}}
     write_json(QUALITY / "perturbed/tiny-2.json", passed)
-    by_run = {unit.seed: unit.inputs.features(unit.seed) for unit in train.Training("tiny-gerai", params).units}
+    by_run = {unit.seed: unit.inputs.features(unit.seed) for unit in train.Training("tiny-gerai", params).plan()}
     own = read_inputs(experiment, params, experiment.config, OTHER)
     assert np.array_equal(by_run[APART + 1], own.features(1))
     assert not np.array_equal(by_run[APART + 1], by_run[1])

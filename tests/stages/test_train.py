@@ -16,7 +16,7 @@ from tasks.errors import DataError
 from tasks.evaluation.pairs import BY_USER
 from tasks.models.ranking.dpmf import DPMF
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.stages import monitor, perturb, provenance, train
+from tasks.stages import jobs, monitor, perturb, provenance, train
 from tasks.stages.common import CHECKPOINTS, PROCESSED, QUALITY, RUNS, digest, read_json, write_json
 from tests.stages import tiny
 
@@ -141,12 +141,14 @@ def test_the_ledger_names_what_is_protected_and_what_is_not(tmp_path, monkeypatc
 def test_units_depend_on_what_was_spent_on_the_features_they_read(tmp_path, monkeypatch):
     """A unit's ledger repeats it, and a further budget of the same perturbation changes what it says of the others."""
     build(tmp_path, monkeypatch)
-    before = {name: [unit.folder for unit in train.Training(name, load()).units] for name in ("tiny-gerai", "tiny-bpr")}
+    before = {
+        name: [unit.folder for unit in train.Training(name, load()).plan()] for name in ("tiny-gerai", "tiny-bpr")
+    }
     path = Path("data/perturbed/tiny/ledger.json")
     records = read_json(path)
     records[0]["gaps"] = [*records[0]["gaps"], "side-by-side"]
     write_json(path, records)
-    after = {name: [unit.folder for unit in train.Training(name, load()).units] for name in before}
+    after = {name: [unit.folder for unit in train.Training(name, load()).plan()] for name in before}
     assert not {*before["tiny-gerai"]} & {*after["tiny-gerai"]}
     assert before["tiny-bpr"] == after["tiny-bpr"]
 
@@ -237,12 +239,12 @@ def test_finished_units_are_not_trained_again_and_stale_ones_are_cleared_away(tm
 def test_an_experiment_may_wait_longer_than_its_suite(tmp_path, monkeypatch):
     build(tmp_path, monkeypatch)
     params = load()
-    before, suite = [unit.folder for unit in train.Training("tiny-bpr", params).units], params.suites["tiny"]
+    before, suite = [unit.folder for unit in train.Training("tiny-bpr", params).plan()], params.suites["tiny"]
     patient = params.experiments["tiny-bpr"].model_copy(update={"patience": 7})
     monkeypatch.setitem(params.experiments, "tiny-bpr", patient)
 
     assert suite.training_of(patient).patience == 7 != suite.training.patience
-    assert {unit.folder for unit in train.Training("tiny-bpr", params).units}.isdisjoint(before)
+    assert {unit.folder for unit in train.Training("tiny-bpr", params).plan()}.isdisjoint(before)
 
 
 def test_a_revision_is_changed_by_code_and_not_by_what_is_derived_from_it(tmp_path, monkeypatch):
@@ -261,11 +263,11 @@ def test_a_revision_is_changed_by_code_and_not_by_what_is_derived_from_it(tmp_pa
 def test_a_unit_is_named_by_its_data_and_by_all_tables_that_it_reads(tmp_path, monkeypatch):
     """The noise of a fit has the name of its data; a model may read attributes of users beside perturbed features."""
     build(tmp_path, monkeypatch)
-    monkeypatch.setattr(train, "fingerprint", lambda *_: "code")
+    monkeypatch.setattr(jobs, "fingerprint", lambda *_: "code")
     params = load()
 
     def folders() -> set[Path]:
-        return {unit.folder for unit in train.Training("tiny-gerai", params).units}
+        return {unit.folder for unit in train.Training("tiny-gerai", params).plan()}
 
     before = folders()
     users = PROCESSED / "tiny" / "users.parquet"
