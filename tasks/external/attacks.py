@@ -63,8 +63,8 @@ def attack(
             if kind != "loss threshold":  # the fewer runs say something of a target, the wider its scores
                 controls["number of shadow runs"] = included.sum(axis=0).astype(np.float64)
             scores = attack.scores(local)
-            if learnt := attack.learn(counted):
-                sign, tpr = learnt
+            if direction := attack.learn(counted):
+                sign, tpr = direction
                 signed = {control: sign * value for control, value in controls.items()}
                 values[f"{kind} on {name}"] = Attacked(sign * scores, signed, tpr)
             else:
@@ -153,10 +153,10 @@ def _p(result: Scored, controls: Mapping[str, Scored], at_low: float, seed: int)
 def _p_at_low_rate(scores: Floats, is_member: Bools, groups: Ints | None, tpr: float | None) -> float:
     """Of the first target of either kind of every user, where there are groups."""
     owners = np.arange(len(scores)) if groups is None else groups
-    members, others = (
+    members, outsiders = (
         np.flatnonzero(kind)[np.unique(owners[kind], return_index=True)[1]] for kind in (is_member, ~is_member)
     )
-    return p_at_low_rate(scores[members], scores[others], RATES[0], pairs=groups is not None, tpr=tpr)
+    return p_at_low_rate(scores[members], scores[outsiders], RATES[0], pairs=groups is not None, tpr=tpr)
 
 
 def _balanced(usable: Bools, is_member: Bools, groups: Ints) -> Bools:

@@ -56,7 +56,7 @@ def render(audit: Audit) -> str:
 
 def _question(number: int, answer: Answer) -> dict[str, Any]:
     """An answer, where its details are ("" for none), the attack that decides, all attacks as rows, and ROC curves."""
-    drawn = sorted((attack for attack in answer.attacks if attack.roc), key=lambda attack: attack.p or 0.0)
+    curves = sorted((attack for attack in answer.attacks if attack.roc), key=lambda attack: attack.p or 0.0)
     rows = []
     for attack in answer.attacks:
         measures = {measure.name: measure for measure in (*attack.measures, *attack.controls)}
@@ -68,5 +68,5 @@ def _question(number: int, answer: Answer) -> dict[str, Any]:
         "href": f"#answer-{number}" if answer.attacks or answer.notes else "",
         "best": next((attack for attack in answer.attacks if attack.name == answer.decided_by), None),
         "attacks": rows,
-        "roc": {attack.name: attack.roc for attack in drawn[:MOST_CURVES]},
+        "roc": {attack.name: attack.roc for attack in curves[:MOST_CURVES]},
     }

@@ -135,9 +135,9 @@ def similarities(vectors: Vectors, pairs: Pairs) -> dict[str, Similarity]:
         "dot": Similarity(*[_products(rows, some).sum(axis=1) for some in (pairs.links, pairs.others)]),
     }
     if len(pairs.known_links):
-        known = _products(rows, np.concatenate([pairs.known_links, pairs.known_others]))
-        is_link = np.arange(len(known)) < len(pairs.known_links)
-        model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(known, is_link)
+        products = _products(rows, np.concatenate([pairs.known_links, pairs.known_others]))
+        is_link = np.arange(len(products)) < len(pairs.known_links)
+        model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(products, is_link)
         tested = [model.decision_function(_products(rows, some)) for some in (pairs.links, pairs.others)]
         scores["hadamard"] = Similarity(*tested)
     return scores
