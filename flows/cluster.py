@@ -193,19 +193,11 @@ def _start_local(address: str, store: str) -> Iterator[Cluster]:
         scheduler = _begin(stack, "scheduler", files, "--port", "0", "--scheduler-file", scheduler_file)
         _wait_for(Path(scheduler_file), scheduler)
         offers = {"MEMORY": float(psutil.virtual_memory().total // int(count))}
-        worker_options = [
-            "--nworkers",
-            count,
-            "--nthreads",
-            "1",
-            "--memory-limit",
-            "0",
-            "--local-directory",
-            f"{folder}/workers",
-        ]
-        worker_options += ["--resources", " ".join(f"{key}={value:.0f}" for key, value in offers.items())]
+        args = ["--nworkers", count, "--nthreads", "1", "--memory-limit", "0"]
+        args += ["--local-directory", f"{folder}/workers"]
+        args += ["--resources", " ".join(f"{key}={value:.0f}" for key, value in offers.items())]
         _begin(
-            stack, "worker", files, "--scheduler-file", scheduler_file, *worker_options
+            stack, "worker", files, "--scheduler-file", scheduler_file, *args
         )  # it takes its leave of a scheduler that is there
         cluster = Cluster(_client(scheduler_file, Security(require_encryption=True, **files)), address, store, offers)
         stack.callback(cluster.stop)

@@ -97,7 +97,7 @@ def fit(
 @app.command()
 def recommend(
     folder: Folder,
-    user_rows: Annotated[
+    lists_for: Annotated[
         Path, typer.Option("--for", help="Rows of whoever gets lists: user, item.", show_default=False)
     ],
     out: Annotated[Path, typer.Option(help="CSV: user, item, rank.", show_default=False)],
@@ -115,8 +115,8 @@ def recommend(
 
     served = files.load(folder)
     names = names_of({"user": user_column, "item": item_column})
-    names.require(coding.parts(user_rows))
-    data = coding.coded(user_rows, names, pl.Series(served.items, dtype=pl.String))
+    names.require(coding.parts(lists_for))
+    data = coding.coded(lists_for, names, pl.Series(served.items, dtype=pl.String))
     rows = rows_of(data.users, data.items, len(data.user_ids), len(served.items))
     table(served, rows, data.user_ids.to_list(), k).write_csv(out)
     print(f"{out}: {len(data.user_ids):,} lists")

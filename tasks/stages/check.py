@@ -55,9 +55,7 @@ def main(name: str) -> None:
 
     layer, _, key = name.partition("/")
     if layer not in LAYERS:
-        raise ConfigurationError(
-            f"unknown layer {layer!r}; known: {', '.join(f'{layer_name}/NAME' for layer_name in LAYERS)}"
-        )
+        raise ConfigurationError(f"unknown layer {layer!r}; known: {', '.join(f'{each}/NAME' for each in LAYERS)}")
     params = load()
     subject = LAYERS[layer](key, params)
     if not any(file.is_file() for file in subject.files):
@@ -196,12 +194,8 @@ def _perturbed_networks(folder: Path, release: AnyNetworks) -> Subject:
         (setting, seed): folder / setting / f"seed-{seed}" for setting in release.settings() for seed in release.seeds
     }
     source = PROCESSED / release.data
-    expected = [
-        folder / "ledger.json",
-        source / "schema.json",
-        *(target / "schema.json" for target in releases.values()),
-    ]
-    files = [file for target in (folder, source) for file in sorted(target.rglob("*.parquet"))]
+    expected = [folder / "ledger.json", source / "schema.json", *(path / "schema.json" for path in releases.values())]
+    files = [file for path in (folder, source) for file in sorted(path.rglob("*.parquet"))]
     budgets = {setting: budget.features_epsilon for setting, budget in release.settings().items()}
     features = suites.released_features if release.accounting == "released" else suites.perturbed_features
     per_user = release.words_per_user if release.accounting == "rigorous" else None

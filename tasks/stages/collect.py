@@ -88,12 +88,10 @@ def main(name: str) -> None:
         ]
         recorded = folder / PROVENANCE
         if changed or not recorded.exists():
-            recorded_by_key = {
-                (run.stage, run.name): run for run in (recorded_runs(recorded) if recorded.exists() else ())
-            }
-            recorded_by_key |= {(run.stage, run.name): run for run in read_runs(name, params)}
-            if recorded_by_key:  # outputs that were pulled have no record here: theirs is the one that is known
-                write_runs(recorded_by_key.values(), new / PROVENANCE)
+            by_key = {(run.stage, run.name): run for run in (recorded_runs(recorded) if recorded.exists() else ())}
+            by_key |= {(run.stage, run.name): run for run in read_runs(name, params)}
+            if by_key:  # outputs that were pulled have no record here: theirs is the one that is known
+                write_runs(by_key.values(), new / PROVENANCE)
                 changed.append(PROVENANCE)
         for file in changed:
             rename(new / file, folder / file)
@@ -107,9 +105,7 @@ def unexplained_lines(frames: Mapping[str, pl.DataFrame]) -> list[str]:
         {
             f"{row['model']}, {row['setting']}: {row['mechanism']} {row['observer']}".rstrip()
             for row in frames["ledger"].iter_rows(named=True)
-            if is_private(ledger_entry := entries[row["line"]])
-            and row["line"] not in audited
-            and reason(ledger_entry) is None
+            if is_private(line := entries[row["line"]]) and row["line"] not in audited and reason(line) is None
         }
     )
 
@@ -179,12 +175,8 @@ def read_results(suite: str, params: Params) -> tuple[facts.Suite, dict[str, pl.
     more = resolve(task.collects)(suite, params) if task.collects else {}
     metrics = pl.concat([*measured, *more.pop("metrics", [])])
     about = _facts(suite, params, inputs, {name: more.pop(name) for name in list(more) if name in OF_NETWORKS})
-    entries_spent = [
-        ledger_entry
-        for name in experiments
-        for ledger_entry in _read_spent(RUNS / suite / name / "train/ledger.json", name)
-    ]
-    ledger = tables.ledger(entries_spent, {system.experiment: system.model for system in about.systems})
+    spending = [line for name in experiments for line in _read_spent(RUNS / suite / name / "train/ledger.json", name)]
+    ledger = tables.ledger(spending, {system.experiment: system.model for system in about.systems})
     records = read_json(RUNS / suite / "audit.json")
     if attack is None:
         attacks = no_gains()
