@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import polars as pl
 import yaml
@@ -27,7 +27,7 @@ from tasks.quality.rules import Table
 from tasks.raw import RawTables, read_raw
 from tasks.stages.common import CHECKPOINTS, RAW, remove
 from tasks.stages.convert import own_files_named
-from tasks.stages.download import describe, places
+from tasks.stages.download import places, source_of
 
 State = Literal[
     "present", "generated", "placed", "in the mirror", "in the mirror, perhaps", "downloadable", "needs a form", "yours"
@@ -58,7 +58,7 @@ def listing() -> list[Known]:
         sources[module.SOURCE.name] = (module.SOURCE, [])
         for name, dataset in datasets.items():
             if dataset.source == key:  # the same data set, or another one that the module can obtain
-                source = _source(name, dataset)
+                *_, source = source_of(name, dataset)
                 sources.setdefault(source.name, (source, []))[1].append(name)
     listed = []
     for source, names in sources.values():
@@ -67,17 +67,10 @@ def listing() -> list[Known]:
     return sorted(listed, key=lambda checked: checked.source.synthetic)
 
 
-def _source(name: str, dataset: Dataset) -> Source:
-    """What is said about the source of a data set."""
-    module = resolve(SOURCES[dataset.source])
-    return describe(module, options(module.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain"))
-
-
 def are_obtainable(names: Iterable[str], datasets: dict[str, Dataset]) -> bool:
     """Whether all these data sets are got without anybody's help: generated, or given out without a form."""
     for name in names:
-        dataset = datasets[name]
-        source = _source(name, dataset)
+        *_, source = source_of(name, datasets[name])
         if not source.synthetic and not (source.files and all(isinstance(file, RemoteFile) for file in source.files)):
             return False
     return True
@@ -137,8 +130,8 @@ def inspect(name: str) -> Iterator[Finding]:
         ByHandError: a file has to be fetched by hand (three lines: where, what, where to put it).
         DataError: the files cannot be read (one line).
     """
-    dataset, module = _dataset(name)
-    source = describe(module, options(module.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain"))
+    dataset = _dataset(name)
+    module, chosen, source = source_of(name, dataset)
     for file in source.files:
         if finding := _file(file, places()):
             yield finding
@@ -148,7 +141,7 @@ def inspect(name: str) -> Iterator[Finding]:
         raw, tables = scratch / "raw", scratch / "tables"
         raw.mkdir(parents=True)
         tables.mkdir()
-        module.obtain(raw, places(), options(module.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain"))
+        module.obtain(raw, places(), chosen)
         yield Finding("files", f"{sum(1 for file in raw.rglob('*') if file.is_file())} files are there", True)
         format_ = resolve(FORMATS[dataset.format])
         with own_files_named(raw, dataset):
@@ -196,14 +189,14 @@ def _file(file: RemoteFile | FormFile, where: Places) -> Finding | None:
     return Finding(f"file {path}", f"{path.stat().st_size:,} bytes, {what}", True)
 
 
-def _dataset(name: str) -> tuple[Dataset, Any]:
+def _dataset(name: str) -> Dataset:
     datasets = load().datasets
     if name in datasets:
-        return datasets[name], resolve(SOURCES[datasets[name].source])
+        return datasets[name]
     for target in SOURCES.values():
-        module = resolve(target)
-        if module.SOURCE.name == name:
-            return Dataset.model_validate(yaml.safe_load(module.SOURCE.entry)), module
+        source: Source = resolve(target).SOURCE
+        if source.name == name:
+            return Dataset.model_validate(yaml.safe_load(source.entry))
     raise ConfigurationError(f"unknown data set {name!r}; `dprec data list` shows all")
 
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from pydantic import BaseModel
-
 from tasks.config.messages import options
-from tasks.config.params import entry, load
+from tasks.config.params import Dataset, entry, load
 from tasks.config.tasks import resolve
 from tasks.datasets import SOURCES
 from tasks.datasets.fetch import Places, Source
@@ -25,13 +23,11 @@ UNFINISHED = CHECKPOINTS / "download"
 def main(name: str) -> None:
     """Obtain data set `name` and print its licence."""
     dataset = entry("datasets", name, load().datasets)
-    module = resolve(SOURCES[dataset.source])
-    chosen = options(module.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain")
+    module, chosen, described = source_of(name, dataset)
     with atomic_write(RAW / name) as target:
         target.mkdir()
         module.obtain(target, places(), chosen)
         # Which way the files came is not recorded: they are verified to be the same, and so should the record be.
-        described = describe(module, chosen)
         source = {
             "dataset": name,
             "address": described.address,
@@ -47,10 +43,14 @@ def main(name: str) -> None:
     print(f"{name}: {described.licence}")
 
 
-def describe(module: Any, chosen: BaseModel) -> Source:
-    """What is said about a source; where that depends on its options, the module has a function `source`."""
-    described: Source = module.source(chosen) if hasattr(module, "source") else module.SOURCE
-    return described
+def source_of(name: str, dataset: Dataset) -> tuple[Any, Any, Source]:
+    """The module that obtains a data set, its options, and what is said about the source.
+
+    Where that depends on the options, the module has a function `source`.
+    """
+    module = resolve(SOURCES[dataset.source])
+    chosen = options(module.ObtainOptions, dataset.obtain, f"datasets.{name}.obtain")
+    return module, chosen, module.source(chosen) if hasattr(module, "source") else module.SOURCE
 
 
 def places() -> Places:
