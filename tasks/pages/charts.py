@@ -128,12 +128,12 @@ class Plot:
         style = (f' stroke-dasharray="{dash}"' if dash else "") + (' opacity="0.5"' if soft else "")
         self.parts.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="{width:g}"{style}/>')
 
-    def across(self, value: float, name: str = "", x: float = 4) -> None:
+    def across(self, value: float, name: str = "") -> None:
         """A dashed line at a value of y, with its name above it."""
         y = self.y.length - self.y(value)
         path = f"M0,{y:.1f}H{self.x.length:g}"
         self.parts.append(f'<path d="{path}" stroke="{SOFT}" stroke-dasharray="{DASHED}" data-text="{escape(name)}"/>')
-        self.text(x, y - 4, name, colour=SOFT)
+        self.text(4, y - 4, name, colour=SOFT)
 
     def mark(self, x: float, y: float, colour: str, text: str, shape: str = "circle", *, hollow: bool = False) -> None:
         """A mark, with what pointing at it shows."""
@@ -166,37 +166,49 @@ def by_epsilon(title: str, points: Rows, across: Rows, *, x: str, y: str) -> Pic
 
     Args:
         title: what a screen reader says.
-        points: `name`, `utility`, and ε as `claimed`, `accounted` and `audited`, each None for none.
+        points: `name`, `utility`, and ε as `claimed`, `accounted` and `audited`, each None for none; a line joins the
+            accounted ones of one name.
         across: `name` and `utility` of systems that are drawn as lines.
         x, y: titles of the axes.
     """
-    values = [row[kind] for row in points for kind in MARKS if row[kind] is not None]
+    values = [value for row in points for value in _epsilons(row).values()]
     finite = [value for value in values if value and math.isfinite(value)] or [1.0]
     near = 10.0 ** (math.floor(math.log10(min(finite)) + 1e-9) - (0 in values))
-    far = 10.0 ** (math.ceil(math.log10(max(finite)) - 1e-9) + 1)
+    far = 10.0 ** (math.ceil(math.log10(max(finite)) - 1e-9) + (math.inf in values))
     powers = [10.0**power for power in range(round(math.log10(near)), round(math.log10(far)) + 1)]
-    ticks = {power: f"{power:g}" for power in powers} | {powers[-1]: "∞"} | ({powers[0]: "0"} if 0 in values else {})
+    ticks = {power: f"{power:g}" for power in powers}
+    ticks |= ({far: "∞"} if math.inf in values else {}) | ({near: "0"} if 0 in values else {})
     up = axis(y, [row["utility"] for row in (*points, *across)], 270)
     plot = Plot(Axis(x, near, far, 430, log=True, ticks=ticks), replace(up, inset=18))
-    names = {row["name"] for row in points}
+    styles = _styles([row["name"] for row in points])
     for row in across:
-        plot.across(row["utility"], "" if row["name"] in names else row["name"], 215)
+        plot.across(row["utility"], "" if row["name"] in styles else row["name"])
     ends = []
-    for number, row in enumerate(points):
-        colour, utility = COLOURS[number % len(COLOURS)], row["utility"]
-        epsilons = {kind: row[kind] for kind in MARKS if row[kind] is not None and (kind != "audited" or row[kind])}
-        positions = {kind: far if math.isinf(value) else max(value, near) for kind, value in epsilons.items()}
-        plot.line([(min(positions.values()), utility), (max(positions.values()), utility)], colour, width=1, soft=True)
-        for kind, position in positions.items():
-            text = f"{row['name']}: {kind} {'∞' if math.isinf(epsilons[kind]) else format(epsilons[kind], '.4g')}"
-            plot.mark(position, utility, colour, text, MARKS[kind], hollow=True)
-        ends.append((*plot.at(max(positions.values()), utility), row["name"], colour))
+    for name, (colour, _) in styles.items():
+        joined = []
+        for row in (row for row in points if row["name"] == name):
+            epsilons = _epsilons(row)
+            positions = {kind: min(max(value, near), far) for kind, value in epsilons.items()}
+            span = [(end(positions.values()), row["utility"]) for end in (min, max)]
+            plot.line(span, colour, width=1, soft=True)
+            for kind, position in positions.items():
+                text = f"{name}: {kind} {'∞' if math.isinf(epsilons[kind]) else format(epsilons[kind], '.4g')}"
+                plot.mark(position, row["utility"], colour, text, MARKS[kind], hollow=True)
+            joined.append((positions.get("accounted", far), row["utility"]))
+        plot.line(joined, colour)
+        ends.append((*plot.at(*span[1]), name, colour))
     _names(plot, ends)
-    return plot.picture(title, _legend([(kind, INK, shape) for kind, shape in MARKS.items()]))
+    kinds = [kind for kind in MARKS if any(kind in _epsilons(row) for row in points)]
+    return plot.picture(title, _legend([(kind, INK, MARKS[kind]) for kind in kinds]))
+
+
+def _epsilons(row: Mapping[str, Any]) -> dict[str, float]:
+    """Kind of ε -> its value; an audited one of 0 proves nothing."""
+    return {kind: row[kind] for kind in MARKS if row[kind] is not None and (kind != "audited" or row[kind])}
 
 
 def _names(plot: Plot, ends: Iterable[tuple[float, float, str, str]]) -> None:
-    """Names next to their points (pixels, name, colour), as far as there is room that no other name or mark has."""
+    """Names next to the last points of systems (pixels, name, colour), where no other name or such point is."""
     ends = list(ends)
     taken = [(x - 5, y - 5, x + 5, y + 5) for x, y, *_ in ends]
     for x, y, name, colour in ends:
@@ -208,32 +220,6 @@ def _names(plot: Plot, ends: Iterable[tuple[float, float, str, str]]) -> None:
                 taken.append(box)
                 plot.text(left, low, name, colour=colour)
                 break
-
-
-def frontier(title: str, points: Rows, across: Rows, *, x: str, y: str) -> Picture:
-    """Utility along the finite ε of one level, a line for each system, with what audits prove at least.
-
-    Args:
-        title: what a screen reader says.
-        points: `name`, `epsilon` (> 0), `utility` and `audited` (a lower bound; None or 0: none).
-        across: `name` and `utility` of systems that are drawn as lines.
-        x, y: titles of the axes.
-    """
-    values = [row[key] for row in points for key in ("epsilon", "audited") if row[key]]
-    utilities = [row["utility"] for row in (*points, *across)]
-    plot = Plot(axis(x, values, 310, log=True), replace(axis(y, utilities, 230), inset=18))
-    for row in across:
-        plot.across(row["utility"], row["name"])
-    styles = _styles([row["name"] for row in points])
-    for name, (colour, _) in styles.items():
-        rows = [row for row in points if row["name"] == name]
-        plot.line([(row["epsilon"], row["utility"]) for row in rows], colour)
-        for row in rows:
-            if row["audited"]:
-                plot.line([(row[key], row["utility"]) for key in ("audited", "epsilon")], colour, width=1, soft=True)
-                plot.mark(row["audited"], row["utility"], colour, f"{name}: ≥ {row['audited']:.3g}", "tick")
-            plot.mark(row["epsilon"], row["utility"], colour, f"{name}: {row['epsilon']:.3g}")
-    return plot.picture(title, _legend([(name, colour, "circle") for name, (colour, _) in styles.items()]))
 
 
 def curves(

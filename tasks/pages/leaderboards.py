@@ -70,13 +70,13 @@ def headline(board: Board) -> dict[str, Any]:
 
 def frontier(board: Board, level: Level) -> charts.Picture | None:
     """Utility against the finite ε of a level; None for too few systems."""
-    points = board.curve(level).select("utility", "audited", name="system", epsilon="accounted").to_dicts()
+    points = board.curve(level).select("utility", "accounted", "audited", claimed=None, name="system").to_dicts()
     if len({point["name"] for point in points}) < FEWEST:
         return None
     lines = [row for row in (board.ceiling, board.noisy) if row is not None]
     across = [{"name": row["system"], "utility": row["utility"]} for row in lines]
     title = f"{board.publication}: {board.measure.label}"
-    return charts.frontier(title, points, across, x=f"{terms.english()['levels'][level]} ε", y=board.measure.label)
+    return charts.by_epsilon(title, points, across, x=f"{terms.english()['levels'][level]} ε", y=board.measure.label)
 
 
 def row_of(row: Mapping[str, Any], source: str, *, lower: bool) -> dict[str, Any]:

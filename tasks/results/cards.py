@@ -13,22 +13,20 @@ from typing import Any
 
 import polars as pl
 
-from tasks.privacy.accounting.ledger import Accounting, LedgerEntry, Noise
+from tasks.privacy.accounting.ledger import LedgerEntry, Noise
 from tasks.privacy.audits.unaudited import is_private, reason
 from tasks.privacy.terms import (
     Condition,
     Explanation,
     KnownGap,
     Level,
-    Mechanism,
     Neighbouring,
     Observer,
-    Protected,
     Unaudited,
     Unit,
 )
 from tasks.results.budgets import level
-from tasks.results.facts import BASE, Facts, Kind, System
+from tasks.results.facts import BASE, Facts, Kind, Source, System
 from tasks.results.load import Results
 from tasks.results.standings import Measure
 
@@ -94,19 +92,6 @@ class Loss(Facts):
     """Why there is no audit."""
 
 
-class Accounted(Facts):
-    """A line of the ledger."""
-
-    protects: Protected
-    unit: Unit
-    neighbouring: Neighbouring
-    observer: Observer
-    mechanism: Mechanism
-    accounting: Accounting
-    claimed: float | None
-    privacy_parameters: Parameters | None
-
-
 class Implementation(Facts):
     """How to run it again."""
 
@@ -117,25 +102,19 @@ class Implementation(Facts):
     noise: tuple[Noise, ...]
 
 
-class Administrative(Facts):
-    """Where its data are from."""
-
-    source: str
-    address: str
-    licence: str
-
-
 class Card(Facts):
     """A system at setting `base`."""
 
     basic: Basic
     utility: Utility | None
     privacy_loss: tuple[Loss, ...]
-    accounting: tuple[Accounted, ...]
+    accounting: tuple[LedgerEntry, ...]
+    """Lines of the ledger, each once."""
     gaps: tuple[KnownGap, ...]
     """What is known to lie between the guarantees and the run."""
     implementation: Implementation
-    administrative: Administrative
+    administrative: Source
+    """Where its data are from."""
 
 
 def card(results: Results, system: System, by: Measure, budget_rows: pl.DataFrame) -> Card:
@@ -145,7 +124,7 @@ def card(results: Results, system: System, by: Measure, budget_rows: pl.DataFram
     """
     at = {"experiment": system.experiment, "setting": BASE}
     lines = [line for line in results.lines if (line.experiment, line.setting) == (system.experiment, BASE)]
-    entries, suite, source = [line.entry for line in lines], results.suite, results.suite.source
+    entries, suite = [line.entry for line in lines], results.suite
     private = [entry for entry in entries if is_private(entry)]
     return Card(
         basic=Basic(
@@ -158,14 +137,7 @@ def card(results: Results, system: System, by: Measure, budget_rows: pl.DataFram
             _loss(row, [line.entry for line in lines if level(line.entry) == row["level"]])
             for row in budget_rows.filter(**at).iter_rows(named=True)
         ),
-        accounting=_once(
-            Accounted(
-                **entry.model_dump(include={*Accounted.model_fields}),
-                claimed=entry.claimed_epsilon,
-                privacy_parameters=_parameters(entry.accounted_epsilon, entry.accounted_delta),
-            )
-            for entry in entries
-        ),
+        accounting=tuple({entry.model_dump_json(): entry for entry in entries}.values()),
         gaps=_once(gap for entry in private for gap in entry.gaps),
         implementation=Implementation(
             command=f"dvc repro suites/{suite.suite}/dvc.yaml:train@{system.experiment}",
@@ -174,7 +146,7 @@ def card(results: Results, system: System, by: Measure, budget_rows: pl.DataFram
             configuration=system.config,
             noise=_once(entry.noise for entry in private),
         ),
-        administrative=Administrative(source=source.dataset, address=source.address, licence=source.licence),
+        administrative=suite.source,
     )
 
 

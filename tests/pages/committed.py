@@ -4,29 +4,15 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 from tasks.pages import page
 from tasks.pages.suite import pages
-from tasks.results.load import Results
-from tasks.stages.papers import describe
+from tests.results.made import COMMITTED as SUITES
+from tests.results.made import REFERENCE, ROOT, paper
+from tests.results.made import committed as results
 
-RESULTS = Path("data/results")
-REFERENCE = Path("data/reference/paper_tables.csv")
-SUITES = sorted(path.name for path in RESULTS.iterdir())
-
-
-@cache
-def results(suite: str) -> Results:
-    """The results of a committed suite."""
-    return Results(RESULTS / suite, REFERENCE)
-
-
-@cache
-def paper(suite: str) -> Any:
-    """The paper that a suite names."""
-    return describe(results(suite).suite.paper, results(suite).suite.networks)
+__all__ = ["REFERENCE", "RESULTS", "SUITES", "draw", "paper", "parts", "results", "table"]
+RESULTS = ROOT / "data/results"
 
 
 @cache

@@ -17,7 +17,6 @@ from typing import Any, get_args
 import polars as pl
 import pytest
 
-from tasks.evaluation.pairs import PAIRS
 from tasks.pages import page, terms
 from tasks.pages.suite import pages
 from tasks.pages.suite.ledger import gaps, ledger
@@ -25,11 +24,13 @@ from tasks.privacy.accounting.ledger import LedgerEntry, unbounded_entry
 from tasks.privacy.terms import Explanation, Level
 from tasks.privacy.units import LEVELS
 from tasks.results import tables
-from tasks.results.facts import BASE, Source, Suite, System, Together
+from tasks.results.facts import BASE, Together
 from tasks.results.load import Results
 from tasks.results.standings import entries, measure
+from tasks.results.tables import Spent
 from tasks.stages.papers import describe
 from tests.pages.committed import REFERENCE, RESULTS, SUITES, paper, results, table
+from tests.results import made
 
 DRAWN = ("gerai", "privsr", "dpvae-netflix-twin", "dpcrosue-ione", "dipsgnn")
 OWN_PARTS = ("index", "ledger", "training", "data", "provenance")
@@ -44,7 +45,7 @@ def drawn(suite: str) -> dict[str, str]:
 
 def draw(of: Results, by: Any, **more: Any) -> dict[str, str]:
     """The same of any results."""
-    return {Path(made.address).stem: page.render(made) for made in pages(of, by, **more)}
+    return {Path(each.address).stem: page.render(each) for each in pages(of, by, **more)}
 
 
 @cache
@@ -295,45 +296,23 @@ def test_synthetic_data_are_labelled_on_every_page_and_others_on_none(suite: str
 
 def own(folder: Path, entries: dict[str, list[LedgerEntry]], values: dict[str, list[float]]) -> Results:
     """Results with these entries and values (NDCG@10) of each experiment."""
-    systems = [
-        System(experiment=name, model=name, label=name, dataset="mine", seeds=tuple(range(len(values[name]))),
-               parameters={"config": {}, "sweep": []}, cut_off={})
-        for name in values
-    ]  # fmt: skip
-    suite = Suite(
-        suite="mine", title="<My> data", paper=None, dataset="mine", publication="mine", counted="", n_features=0,
-        n_counted_features=0, synthetic=False, stands_for="", source=Source(dataset="mine", address="", licence="mine"),
-        part="", limits="", validation="", attack=None, n_targets=0, fingerprints={}, words=(), networks=(), anchors=0,
-        aligned=(), systems=tuple(systems),
-    )  # fmt: skip
-    rows = [
-        {"suite": "mine", "experiment": name, "dataset": "mine", "model": name, "setting": BASE, "seed": seed,
-         "metric": "full/ndcg", "k": 10, "value": value}
-        for name, of in values.items() for seed, value in enumerate(of)
-    ]  # fmt: skip
-    spent = [tables.Spent(name, BASE, seed, entry) for name, of in entries.items() for entry in of for seed in range(2)]
-    metrics = pl.DataFrame(rows, schema=METRICS)
-    ledgers = tables.ledger(spent, {name: name for name in values})
-    history, attacks = pl.DataFrame(schema=tables.HISTORY), pl.DataFrame({"kind": []}, schema={"kind": pl.String})
-    compared = pl.DataFrame(schema=pl.Schema(PAIRS))
-    made = {"metrics": metrics, "history": history, "attacks": attacks, "pairs": compared}
-    tables.write(folder, suite, ledgers | made)
-    return Results(folder, REFERENCE)
+    systems = [made.system(name, suite="", seeds=range(len(of))) for name, of in values.items()]
+    facts = made.suite(systems, suite="mine", title="<My> data", paper=None)
+    rows = [(name, BASE, "full/ndcg", 10, seed, value) for name, of in values.items() for seed, value in enumerate(of)]
+    labels = {system.label: system.experiment for system in systems}
+    spent = [
+        Spent(labels[name], BASE, seed, entry) for name, of in entries.items() for entry in of for seed in range(2)
+    ]
+    return made.write(folder, facts, rows, spent)
 
 
 def entry(unit: Any, epsilon: float | None) -> LedgerEntry:
     """An entry with this claim, accounted as much; of infinity for None."""
     if epsilon is None:
         return unbounded_entry("interaction", unit, "none", Explanation(id="true-data"))
-    return LedgerEntry(
-        protects="interaction", unit=unit, neighbouring="add-or-remove", mechanism="user-dpsgd", accounting="rigorous",
-        claimed_epsilon=epsilon, claimed_delta=0.0, accounted_epsilon=epsilon, accounted_delta=0.0, given=("epoch",),
-    )  # fmt: skip
+    return made.entry(epsilon, unit, neighbouring="add-or-remove", given=("epoch",))
 
 
-METRICS = dict.fromkeys(("suite", "experiment", "dataset", "model", "setting"), pl.String) | {
-    "seed": pl.Int64, "metric": pl.String, "k": pl.Int32, "value": pl.Float64
-}  # fmt: skip
 VALUES = {"bpr": [0.5, 0.4], "dpsgd": [0.3, 0.3], "leaky": [0.45, 0.45], "dp-popularity": [0.2, 0.1]}
 ENTRIES = {
     "bpr": [entry("any", None)],
