@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from flows import cli
+from flows.results import report as show
 from tasks import contracts
 from tasks.errors import DataError, PrivacyError
 from tasks.evaluation.gains import GAINS
@@ -206,13 +206,13 @@ def test_the_command_draws_the_page_from_the_results_whatever_lies_there(
     drawn = place / "data/reports/gerai/index.html"
     text = drawn.read_text()
     drawn.unlink()
-    assert cli._draw_report("gerai") == drawn.relative_to(place)
+    assert show("gerai", draw_first=True) == drawn.relative_to(place)
     assert drawn.read_text() == text
     drawn.write_text("drawn by other code")
-    cli._draw_report("gerai")
+    show("gerai", draw_first=True)
     assert drawn.read_text() == text
     with pytest.raises(DataError, match=r"data/results/demo: no results; .* There are: gerai"):
-        cli._draw_report("demo")
+        show("demo", draw_first=True)
 
 
 def test_provenance_stays_that_of_the_runs_that_gave_the_numbers(tmp_path: Path) -> None:
