@@ -9,18 +9,18 @@ the band of its kind of metric, or within what the spread of the seeds on both s
 from __future__ import annotations
 
 import io
-import subprocess
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
 import polars as pl
 
-from flows import plan
+from flows import dvc, plan
 from tasks.config import params
 from tasks.config.tasks import ATTACKS, TASKS
 from tasks.errors import ConfigurationError, DataError
 from tasks.stages.common import PROVENANCE, RESULTS
+from tasks.stages.provenance import git
 
 STANDARD_ERRORS = 3
 """How many standard errors of the difference of two means over seeds count as explained by the seeds."""
@@ -77,13 +77,14 @@ def compare_with_revision(suite: str, revision: str) -> tuple[int, list[str]]:
         )
     if not path.is_file():
         raise DataError(f"{path}: not there; regenerate it with `dprec run {suite}`")
+    shipped = dvc.SHIPPED / f"{suite}.csv"
     # A revision that starts with a hyphen is none of git's options.
-    command = ["git", "show", "--end-of-options", f"{revision}:./{path.as_posix()}"]
-    other = subprocess.run(command, capture_output=True, text=True, check=False)
-    if other.returncode != 0:
-        last = (other.stderr.strip().splitlines() or ["git show failed"])[-1]
-        raise DataError(f"{path}: {revision} has no numbers to compare with ({last})")
-    committed = means(other.stdout, f"{revision}:{path}")
+    before = (
+        shipped.read_text() if shipped.is_file() else git("show", "--end-of-options", f"{revision}:./{path.as_posix()}")
+    )
+    if before is None:
+        raise DataError(f"{path}: {revision} has no numbers to compare with")
+    committed = means(before, f"{shipped}" if shipped.is_file() else f"{revision}:{path}")
     regenerated = means(path.read_text(encoding="utf-8"), str(path))
     return compare(committed, regenerated, bands(params.load().suites[suite]))
 

@@ -17,7 +17,6 @@ import re
 import shlex
 import shutil
 import sqlite3
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -27,16 +26,19 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import psutil
+from dvc.config import Config
 from dvc.exceptions import DvcException
 from dvc.fs import localfs
 from dvc.logger import setup
 from dvc.repo import Repo
+from dvc.scm import SCMError
 from dvc.utils.serialize import load_path
 
 from flows.execution import say
+from flows.owners import holder, lives
 from tasks.errors import ConfigurationError, DprecError
-from tasks.stages.common import atomic_write, remove
+from tasks.stages.common import RESULTS, atomic_write, remove
+from tasks.stages.provenance import git
 
 TRIED = {"dvc": "3.67.1", "dvc-data": "3.18.3", "dvc-objects": "5.2.0"}
 """Versions with which what follows was tried; beside these names `Output` and `Stage` are used as DVC itself does."""
@@ -51,6 +53,10 @@ with suppress(ImportError):
 
 BY_REPRO = "DPREC_DVC_REPRO"
 """Set to 1 in the environment, stages run by `dvc repro`."""
+
+
+SHIPPED = Path(".dvc/tmp/shipped")
+"""A copy of each suite's `metrics.csv`, as it was in a project without git before anything ran."""
 
 
 class Busy(DprecError):
@@ -234,7 +240,7 @@ class Project:
                     self._repo.lock.lock()
                     break
                 except LockError:
-                    self._wait("DVC", _holder(Path(self._repo.tmp_dir, "lock")))
+                    self._wait("DVC", holder(Path(self._repo.tmp_dir, "lock")))
             try:
                 yield
             finally:
@@ -306,36 +312,12 @@ def drop_dead_owners(repo: Any) -> None:
         kept: dict[str, Any] = {"write": {}, "read": {}}
         with suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):  # else nothing that DVC wrote
             locked = kept | json.loads(path.read_bytes())
-            kept["write"] = {file: owner for file, owner in locked["write"].items() if _lives(owner, since)}
-            readers = {file: [user for user in users if _lives(user, since)] for file, users in locked["read"].items()}
+            kept["write"] = {file: owner for file, owner in locked["write"].items() if lives(owner, since)}
+            readers = {file: [user for user in users if lives(user, since)] for file, users in locked["read"].items()}
             kept["read"] = {file: owners for file, owners in readers.items() if owners}
         if kept != locked:
             with atomic_write(path, durable=False) as new:
                 new.write_text(json.dumps(kept), encoding="utf-8")
-
-
-def _lives(owner: dict[str, Any], since: float) -> bool:
-    """Whether the owner of a lock still runs; since: when the file of locks was last written, after its start."""
-    try:
-        process = psutil.Process(owner["pid"])
-        program = Path(owner["cmd"].partition(" ")[0])
-        name = program.parent.name if program.stem == "__main__" else program.stem
-        return (
-            process.status() != psutil.STATUS_ZOMBIE
-            and process.create_time() <= since + 2.0  # clocks of files and of processes differ
-            and (process.pid == os.getpid() or any(name in word for word in process.cmdline()))
-        )
-    except (psutil.NoSuchProcess, OverflowError):
-        return False
-    except psutil.AccessDenied:
-        return True
-
-
-def _holder(lock: Path) -> str:
-    with suppress(OSError, ValueError, psutil.Error):
-        process = psutil.Process(int(lock.read_text(encoding="utf-8")))
-        return f"process {process.pid} ({' '.join(process.cmdline())})"
-    return "another process"
 
 
 def _why_by_repro() -> str:
@@ -349,15 +331,32 @@ def _repo() -> Any:
     except sqlite3.DatabaseError:  # what it remembers of files is damaged
         remove(Path(os.environ["DVC_SITE_CACHE_DIR"]))
         return Repo()
+    except SCMError:
+        if any((folder / ".git").exists() for folder in (Path.cwd(), *Path.cwd().parents)):
+            raise
+        return _repo_of_an_archive()
+
+
+def _repo_of_an_archive() -> Any:
+    """DVC works without git from now on; the numbers that were shipped are kept for comparison."""
+    with Config(".dvc").edit("local") as local:
+        local.setdefault("core", {})["no_scm"] = True
+    SHIPPED.mkdir(parents=True, exist_ok=True)
+    for path in RESULTS.glob("*/metrics.csv"):
+        shutil.copyfile(path, SHIPPED / f"{path.parent.name}.csv")
+    return Repo()
 
 
 def _replace(lock: Path) -> None:
     """Set a damaged dvc.lock aside and take the committed one; what that does not know comes from DVC's cache."""
-    committed = subprocess.run(["git", "show", f"HEAD:./{lock.as_posix()}"], capture_output=True, check=False)
-    for path, content in ((lock.with_name(f"{lock.name}.damaged"), lock.read_bytes()), (lock, committed.stdout)):
+    committed = git("show", f"HEAD:./{lock.as_posix()}")
+    for path, content in (
+        (lock.with_name(f"{lock.name}.damaged"), lock.read_bytes()),
+        (lock, (committed or "").encode()),
+    ):
         with atomic_write(path) as new:
             new.write_bytes(content)
-    if committed.returncode:
+    if committed is None:
         lock.unlink()
     say(lock.as_posix(), f"damaged, kept as {lock.name}.damaged; the committed one is used, if there is one")
 

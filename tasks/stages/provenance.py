@@ -79,21 +79,21 @@ def _processor() -> str:
     return fields.get("model name", platform.machine()) + wide
 
 
+def git(*arguments: str) -> str | None:
+    """What git prints; None where it fails, as outside of a repository, or is not installed."""
+    try:
+        run = subprocess.run(["git", *arguments], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return None
+    return None if run.returncode else run.stdout
+
+
 def git_revision() -> str:
     """The commit of the working tree, with `+changes` if tracked code differs from it; `unknown` outside git."""
-
-    def git(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(["git", *arguments], capture_output=True, text=True, check=False)
-
-    try:
-        revision = git("rev-parse", "HEAD")
-        if revision.returncode != 0:
-            return "unknown"
-        code = ("tasks", "flows", "suites", "params.yaml", "dvc.yaml", ":!*.lock", ":!*code.json")
-        changed = git("diff", "--quiet", "HEAD", "--", *code).returncode != 0
-    except FileNotFoundError:
+    if (revision := git("rev-parse", "HEAD")) is None:
         return "unknown"
-    return revision.stdout.strip() + ("+changes" if changed else "")
+    code = ("tasks", "flows", "suites", "params.yaml", "dvc.yaml", ":!*.lock", ":!*code.json")
+    return revision.strip() + ("" if git("diff", "--quiet", "HEAD", "--", *code) is not None else "+changes")
 
 
 if __name__ == "__main__":

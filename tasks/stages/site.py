@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 from concurrent.futures import as_completed
 from pathlib import Path
@@ -16,6 +15,7 @@ from tasks.results.coverage import coverage
 from tasks.results.load import read_published
 from tasks.stages.common import REFERENCE, RESULTS, atomic_write
 from tasks.stages.parent import workers
+from tasks.stages.provenance import git
 from tasks.stages.report import collected, paper_of, results_of
 from tasks.stages.screen import Screen
 
@@ -82,12 +82,12 @@ def changes_since(revision: str) -> list[summary.Change]:
     Raises:
         DataError: git does not know it, or a file is not what was written.
     """
-    commit = _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}").strip()
+    commit = (git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}") or "").strip()
     if not commit:
         raise DataError(f"{revision}: git knows no such revision")
     folder = RESULTS.as_posix()
-    listed = _git("ls-tree", "-r", "--name-only", "--end-of-options", commit, f"./{folder}/").splitlines()
-    before = _states(listed, lambda path: _git("show", "--end-of-options", f"{commit}:./{path}"))
+    listed = (git("ls-tree", "-r", "--name-only", "--end-of-options", commit, f"./{folder}/") or "").splitlines()
+    before = _states(listed, lambda path: git("show", "--end-of-options", f"{commit}:./{path}") or "")
     present = [path.as_posix() for file in FILES for path in RESULTS.glob(f"*/{file}")]
     now = _states(present, lambda path: Path(path).read_text(encoding="utf-8"))
     return list(summary.changes(before, now))
@@ -103,10 +103,3 @@ def _states(paths: list[str], text: Callable[[str], str]) -> dict[str, summary.S
         except (KeyError, ValueError, AttributeError) as error:
             raise DataError(f"{RESULTS / suite}: not the headline of a suite ({error!r})") from error
     return states
-
-
-def _git(*arguments: str) -> str:
-    try:
-        return subprocess.run(["git", *arguments], capture_output=True, text=True, check=False).stdout
-    except FileNotFoundError:
-        raise DataError("git is not installed: what changed since a revision is not known") from None
