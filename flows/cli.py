@@ -316,15 +316,15 @@ def compare(
     from flows import compare as comparison
 
     try:
-        total, outside = comparison.compare_with_revision(suite, against)
+        total, outside, whose = comparison.compare_with_revision(suite, against)
     except comparison.NothingRun as error:
         print(f"dprec: {error}", file=sys.stderr)
         raise typer.Exit(2) from None
     for difference in outside:
         print(difference)
     if outside:
-        raise DataError(f"{len(outside)} of {total} numbers of {suite} left their band around those of {against}")
-    print(f"{suite}: {total} numbers agree with those of {against}")
+        raise DataError(f"{len(outside)} of {total} numbers of {suite} left their band around those of {whose}")
+    print(f"{suite}: {total} numbers agree with those of {whose}")
 
 
 @app.command(rich_help_panel=REPRODUCE)

@@ -51,11 +51,11 @@ def tolerance(metric: str, bands: Mapping[str, float]) -> float:
     )
 
 
-def compare_with_revision(suite: str, revision: str) -> tuple[int, list[str]]:
-    """Compare `data/results/<suite>/metrics.csv` with the same file of a git revision.
+def compare_with_revision(suite: str, revision: str) -> tuple[int, list[str], str]:
+    """Compare `data/results/<suite>/metrics.csv` with that of a git revision, or as it was shipped without git.
 
     Returns:
-        How many numbers were compared, and those that differ by more than their tolerance.
+        How many numbers were compared, those that differ by more than their tolerance, and whose the others are.
 
     Raises:
         NothingRun: the suite was not run here to its end, so that the file is the committed one.
@@ -77,16 +77,14 @@ def compare_with_revision(suite: str, revision: str) -> tuple[int, list[str]]:
         )
     if not path.is_file():
         raise DataError(f"{path}: not there; regenerate it with `dprec run {suite}`")
-    shipped = dvc.SHIPPED / f"{suite}.csv"
+    shipped, there, whose = dvc.SHIPPED / f"{suite}.csv", f"{revision}:./{path.as_posix()}", revision
+    if shipped.is_file():
+        before, there, whose = shipped.read_text(encoding="utf-8"), shipped.as_posix(), "the archive"
     # A revision that starts with a hyphen is none of git's options.
-    before = (
-        shipped.read_text() if shipped.is_file() else git("show", "--end-of-options", f"{revision}:./{path.as_posix()}")
-    )
-    if before is None:
+    elif (before := git("show", "--end-of-options", there)) is None:
         raise DataError(f"{path}: {revision} has no numbers to compare with")
-    committed = means(before, f"{shipped}" if shipped.is_file() else f"{revision}:{path}")
     regenerated = means(path.read_text(encoding="utf-8"), str(path))
-    return compare(committed, regenerated, bands(params.load().suites[suite]))
+    return *compare(means(before, there), regenerated, bands(params.load().suites[suite])), whose
 
 
 def compare(committed: pl.DataFrame, regenerated: pl.DataFrame, bands: Mapping[str, float]) -> tuple[int, list[str]]:

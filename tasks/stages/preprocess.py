@@ -13,6 +13,7 @@ from pathlib import Path
 from tasks import contracts
 from tasks.config.messages import options
 from tasks.config.params import entry, load
+from tasks.errors import DataError
 from tasks.papers import PROTOCOLS
 from tasks.papers.protocol import Prepared
 from tasks.raw import read_raw
@@ -29,11 +30,23 @@ def main(name: str) -> None:
     raw = INTERIM / processed.dataset
     source = read_json(raw / "source.json")
     prepared = protocol.prepare(read_raw(raw), chosen)
+    _require_splits(name, prepared)
     about = {"dataset": processed.dataset, "protocol": processed.protocol, "synthetic": source["synthetic"]}
     with atomic_write(PROCESSED / name) as target:
         target.mkdir()
         _write(prepared, target, about)
         write_json(target / "source.json", source)
+
+
+def _require_splits(name: str, prepared: Prepared) -> None:
+    """Refuse data of which nothing would be held out: users have too few interactions."""
+    rows = prepared.tables.get("interactions")
+    for split in contracts.SPLITS if rows is not None and "split" in rows.columns else ():
+        if not (rows["split"] == split).any():
+            raise DataError(
+                f"{name}: no interaction is in the {split} part, since users have few; raise its share (`processed` in "
+                "params.yaml), or leave out users with so few"
+            )
 
 
 def _write(prepared: Prepared, target: Path, about: dict[str, str | bool]) -> None:

@@ -104,6 +104,17 @@ def test_the_command_compares_with_a_revision(finished: Project) -> None:
     assert not written.exists()
 
 
+def test_an_archive_without_git_is_compared_with_what_was_shipped(finished: Project) -> None:
+    shutil.rmtree(finished.root / ".git")
+    finished.write("data/results/demo/metrics.csv", table(0.5))
+    finished.write("data/provenance/check/metrics/demo.json", "{}")
+    assert finished.dprec("check", "demo").returncode == 0
+    finished.write("data/results/demo/metrics.csv", table(0.51))
+    assert finished.dprec("compare", "demo").stdout == "demo: 1 numbers agree with those of the archive\n"
+    finished.write("data/results/demo/metrics.csv", table(0.6))
+    assert finished.dprec("compare", "demo").returncode == 1
+
+
 def test_means_have_their_cut_off_and_their_error() -> None:
     means = compare.means(table(0.4, 0.6) + "demo-bpr,base,iterations,1,7.000000,,,\n", "means")
     assert means.rows() == [

@@ -111,6 +111,16 @@ def test_unchecked_failed_and_missing_raw_tables_stop_here_and_leave_nothing() -
     refused("data/quality/raw/demo.json: not found")
 
 
+def test_data_of_which_nothing_is_held_out_are_refused() -> None:
+    """Eight interactions a user leave none to a validation part of 5 %."""
+    rows = pl.read_parquet(INTERIM / "demo" / "interactions.parquet")
+    kept = rows.filter(pl.int_range(pl.len()).over("user") < 8)
+    kept.select(rows.columns).write_parquet(INTERIM / "demo" / "interactions.parquet")
+    with pytest.raises(DataError, match=r"^demo: no interaction is in the valid part"):
+        preprocess.main("demo")
+    assert not PROCESSED.exists() or not list(PROCESSED.iterdir())
+
+
 def test_an_interrupted_run_leaves_nothing_and_the_next_completes(monkeypatch: pytest.MonkeyPatch) -> None:
     preprocess.main("demo")
     before = digest(PROCESSED / "demo")
