@@ -77,11 +77,14 @@ def compare_with_revision(suite: str, revision: str) -> tuple[int, list[str], st
         )
     if not path.is_file():
         raise DataError(f"{path}: not there; regenerate it with `dprec run {suite}`")
-    shipped, there, whose = dvc.SHIPPED / f"{suite}.csv", f"{revision}:./{path.as_posix()}", revision
+    shipped = dvc.SHIPPED / f"{suite}.csv"
     if shipped.is_file():
-        before, there, whose = shipped.read_text(encoding="utf-8"), shipped.as_posix(), "the archive"
-    # A revision that starts with a hyphen is none of git's options.
-    elif (before := git("show", "--end-of-options", there)) is None:
+        there, whose = shipped.as_posix(), "the archive"
+        before: str | None = shipped.read_text(encoding="utf-8")
+    else:  # a revision that starts with a hyphen is none of git's options
+        there, whose = f"{revision}:./{path.as_posix()}", revision
+        before = git("show", "--end-of-options", there)
+    if before is None:
         raise DataError(f"{path}: {revision} has no numbers to compare with")
     regenerated = means(path.read_text(encoding="utf-8"), str(path))
     return *compare(means(before, there), regenerated, bands(params.load().suites[suite])), whose

@@ -41,7 +41,9 @@ def main(name: str) -> None:
 def _require_splits(name: str, prepared: Prepared) -> None:
     """Refuse data of which nothing would be held out: users have too few interactions."""
     rows = prepared.tables.get("interactions")
-    for split in contracts.SPLITS if rows is not None and "split" in rows.columns else ():
+    if rows is None or "split" not in rows.columns:
+        return
+    for split in contracts.SPLITS:
         if not (rows["split"] == split).any():
             raise DataError(
                 f"{name}: no interaction is in the {split} part, since users have few; raise its share (`processed` in "
