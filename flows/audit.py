@@ -1,4 +1,4 @@
-"""`dprec audit`: somebody else's recommender, from its files. Needs no project folder."""
+"""`dprec audit`: a recommender, from its files. Needs no project folder."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class Cluster:
         return f"{answer['worker']}, {answer['seconds']} s"
 
     def stop(self) -> None:
-        """Cancel what was sent; whoever waits for it hears of it."""
+        """Cancel what was sent; what waits for it is notified."""
         self._stopped = True
         self._client.close(timeout=2)
 

@@ -1,4 +1,4 @@
-"""Regenerated numbers beside the committed ones: what left its band?
+"""Regenerated numbers compared with the committed ones: what left its band?
 
 The same code on the same machine gives the same numbers to the last digit. Another processor rounds differently, which
 a training run amplifies: on ML-100K bpr stays the same to the last digit, while a seed of the graph recommender may

@@ -29,7 +29,7 @@ def schedules() -> dict[str, tuple[str, str]]:
     """Deployment -> suite and cron in UTC, of every suite whose data sets are generated or can be downloaded.
 
     A run starts from what DVC knows: unchanged stages stay cached. Suites whose data only a form or a mirror gives out
-    are not there, nor those that need GloVe's file: nobody may be at hand to place it.
+    are not there, nor those that need GloVe's file: no user may be at hand to place it.
 
     Raises:
         ConfigurationError: the parameters are wrong.
@@ -99,7 +99,7 @@ def serve_schedules(notify: str | None = None) -> None:
     """Serve the deployments until interrupted, one run at a time, and their reports.
 
     Args:
-        notify: the address of a webhook that is told of every run that fails.
+        notify: the address of a webhook that is notified of every run that fails.
 
     Raises:
         ConfigurationError: no server is named and none can be started, or the webhook has no http(s) address.

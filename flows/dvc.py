@@ -41,7 +41,7 @@ from tasks.stages.common import RESULTS, atomic_write, remove
 from tasks.stages.provenance import git
 
 TRIED = {"dvc": "3.67.1", "dvc-data": "3.18.3", "dvc-objects": "5.2.0"}
-"""Versions with which what follows was tried; beside these names `Output` and `Stage` are used as DVC itself does."""
+"""Versions with which what follows was tried; `Output` and `Stage` are used as DVC itself does."""
 with suppress(ImportError):
     from dvc.dvcfile import Lockfile
     from dvc.lock import LockError, make_lock
@@ -152,7 +152,7 @@ class Project:
         return damaged
 
     def _index(self) -> Any:
-        """DVC's view of all stages; a damaged dvc.lock is replaced by the committed one, while nobody writes it."""
+        """DVC's view of all stages; a damaged dvc.lock is replaced by the committed one, while no process writes it."""
         locks = [lock for file in self._files if (lock := file.with_name("dvc.lock")).is_file()]
         with suppress(DvcException):
             if all(lock.read_bytes().endswith(b"\n") for lock in locks):

@@ -82,7 +82,7 @@ class Processes:
                 raise (Killed if process.returncode < 0 else StageFailed)(_reason(last, process.returncode))
         except StageFailed:
             raise
-        except BaseException:  # nobody listens any more
+        except BaseException:  # its lines have no reader any more
             _signal(process, signal.SIGKILL)
             process.wait()
             raise

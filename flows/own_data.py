@@ -184,7 +184,7 @@ def _scale(ratings: pl.Series) -> dict[str, float] | None:
 def _users(path: Path, names: Names, notes: list[str]) -> dict[str, Any]:
     """The columns of the users that can be features; small classes are what attacks try to infer.
 
-    Bounds of numbers and lists of categories are not written: whoever knows them without the data adds them. Those that
+    Bounds of numbers and lists of categories are not written: a user who has them from elsewhere adds them. Those that
     are read off the data are a leak, which the ledger names.
     Features are named after their columns, in small letters of ASCII, and numbered where that gives a name twice.
     """

@@ -198,7 +198,7 @@ def current_project(suite: str | None = None, *, patient: bool = True) -> Iterat
     for path in dvc_files.write(loaded):
         say(path.as_posix(), "written anew from the parameters")
     with open_project(suite, patient=patient) as project:
-        if CODE not in project.stages:  # a pipeline of somebody's own
+        if CODE not in project.stages:  # a user's own pipeline
             references.check_configs(loaded)
         elif project.reproduce(CODE, lambda command: Processes().run(command, print)):
             say(CODE, "code.json is up to date")

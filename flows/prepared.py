@@ -1,4 +1,4 @@
-"""Suites that docs/SUITE/ holds ready: without committed results, they are this project's once somebody runs them."""
+"""Suites that docs/SUITE/ holds ready: without committed results, they are this project's once a user runs them."""
 
 from __future__ import annotations
 

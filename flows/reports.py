@@ -1,4 +1,4 @@
-"""Reports over http, for pages that may not open files: those of a Prefect server beside `dprec schedule`."""
+"""Reports over http, for pages that may not open files: those of a Prefect server next to `dprec schedule`."""
 
 from __future__ import annotations
 

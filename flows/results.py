@@ -32,7 +32,7 @@ Form = Literal["opendp", "cyclonedx"]
 
 @dataclass(frozen=True)
 class Composed:
-    """All suites on one download, whatever protocols make of it: its users are the same."""
+    """All suites on one download, under any protocol: its users are the same."""
 
     source: str
     suites: tuple[str, ...]

@@ -46,7 +46,7 @@ def server(*, pages: bool = False) -> str:
 class Server:
     """A server on a port of this machine, which wants a credential and lets pages of no other origin read its answers.
 
-    Who reaches it could run code through it. This process listens and hands the socket over: nobody else can answer at
+    Who reaches it could run code through it. This process listens and hands the socket over: no other one can answer at
     the address, and be sent the credential. It ends with this process, and this process with it. With `pages` it shows
     its pages and does what automations ask for. Raises ConfigurationError if it ends, or does not answer in time.
     """

@@ -1,4 +1,4 @@
-"""How the tools under dprec are set, for whoever starts them: `make`, `dprec`, a test, a scheduled run.
+"""How the tools under dprec are set, however they are started: `make`, `dprec`, a test, a scheduled run.
 
 Prefect and DVC also read the project's own files (prefect.toml, .dvc/config), so that `prefect` and `dvc` behave the
 same when they are called by hand in the project's folder.
@@ -47,7 +47,7 @@ def apply(root: Path) -> None:
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "DO_NOT_TRACK": "1",
         "DVC_NO_ANALYTICS": "1",
-        # What DVC remembers of files, which it unpickles: by default in a folder of /var/tmp that anybody may write to.
+        # What DVC remembers of files, which it unpickles: by default in a folder that all users may write to.
         "DVC_SITE_CACHE_DIR": str(site),
         "GX_ANALYTICS_ENABLED": "false",
         "DGLBACKEND": "pytorch",
@@ -56,4 +56,4 @@ def apply(root: Path) -> None:
         os.environ.setdefault(key, value)
     if (root / ".dvc").is_dir():
         site.mkdir(parents=True, exist_ok=True)
-        site.chmod(0o700)  # DVC lets everybody write to what it makes there
+        site.chmod(0o700)  # DVC lets all users write to what it makes there

@@ -1,6 +1,6 @@
 """What the machines of a cluster share: files under their SHA-256, and the manifests of finished units.
 
-A store is a folder or whatever else `fsspec` opens by an address: `s3://…`, `gcs://…`, `ssh://…`. Below it lie
+A store is a folder or anything else that `fsspec` opens by an address: `s3://…`, `gcs://…`, `ssh://…`. Below it lie
 
     files/SHA-256             inputs of units, files of finished units, lists of inputs
     units/FOLDER.json         the manifest of a finished unit (`tasks.stages.runs`), written after its files

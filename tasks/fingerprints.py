@@ -166,7 +166,7 @@ class Source:
     def _reach(self, roots: tuple[str, ...]) -> tuple[dict[str, str], frozenset[str]]:
         """All that modules import, directly or not: module -> numbers of what it imports, and the packages above them.
 
-        Modules are numbered in the order in which imports reach them, whatever they are called; two modules with the
+        Modules are numbered in the order in which imports reach them, under any name; two modules with the
         same content are still two.
         """
         numbers = {name: str(number) for number, name in enumerate(roots)}

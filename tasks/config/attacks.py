@@ -102,11 +102,11 @@ class EmbeddingAttack(_Attack):
     pairs: Annotated[int, Field(ge=4)]
     """Friendships drawn, and as many pairs of users who are no friends (fewer where there are fewer)."""
     known_share: Share
-    """Share of both that the attacker knows; the others are to be told apart."""
+    """Share of both that the attacker knows; the others are to be distinguished."""
     wanted_precision: Annotated[float, Field(gt=0, le=1)]
     """Of the names that the attacker gives who names only those of whom it is sure."""
     k: Annotated[Cutoffs, Field(min_length=1)]
-    """Lengths of the lists of accounts in which somebody's own is looked for."""
+    """Lengths of the lists of accounts in which a person's own is looked for."""
     seed: Annotated[int, Field(ge=0)]
     """With the run's: of splits, pairs and halves, the same for all systems."""
 
@@ -118,7 +118,7 @@ class MembershipAttack(_Attack):
     systems: Annotated[list[Name], Field(min_length=1), AfterValidator(require_distinct)]
     """Experiments that are attacked."""
     shadows: Annotated[int, Field(ge=2)]
-    """Shadow runs of each system, beside the attacked one."""
+    """Shadow runs of each system, apart from the attacked one."""
     fewer: dict[Name, Annotated[int, Field(ge=2)]]
     """Experiment -> its shadow runs, where a run takes too long for as many."""
     asked: Annotated[int, Field(ge=1)]

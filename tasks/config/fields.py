@@ -106,7 +106,7 @@ class _PerturbedNetworks(Strict):
     edges_epsilon: Epsilon
     """epsilon_g: of the friendships."""
     count_share: Share
-    """What the number of friendships costs, in shares of `edges_epsilon`: beside it where accounting is published or
+    """What the number of friendships costs, in shares of `edges_epsilon`: added to it where accounting is published or
     released, out of it where it is rigorous."""
     text_epsilon: Epsilon | None
     """epsilon_t: per unit of distance of word vectors where accounting is published or released, of a user's whole text

@@ -18,7 +18,7 @@ ROUNDING = 1e-9
 
 
 class Words(Strict):
-    """How vectors of the words of posts are learnt from the posts themselves (`Word2VecConfig`)."""
+    """How vectors of the words of posts are trained on the posts themselves (`Word2VecConfig`)."""
 
     dimension: Annotated[int, Field(ge=1)]
     window: Annotated[int, Field(ge=1)]

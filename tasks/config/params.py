@@ -27,7 +27,7 @@ from tasks.models import MODELS
 from tasks.papers import PROTOCOLS
 
 HOLDS_PARAMETERS = True
-SUITES = Path("suites")  # the folder of the suites' own folders, beside `PARAMS_FILE`
+SUITES = Path("suites")  # the folder of the suites' own folders, next to `PARAMS_FILE`
 OWN_FILES = {"params.yaml": (), "attack.yaml": ("attack", "training_audit"), "tuning.yaml": ("tuning",)}
 """Files of a suite -> the sections that stand there; all others stand in params.yaml, which most stages depend on."""
 _Entry = TypeVar("_Entry")
@@ -50,11 +50,11 @@ class Dataset(Strict):
 
     @property
     def is_own(self) -> bool:
-        """Whether these are data of somebody's own, which nobody else may fetch."""
+        """Whether these are a user's own data, which no other user may fetch."""
         return self.source == "custom"
 
     def own_files(self) -> dict[str, Path]:
-        """The user's own files by what they hold: of data that are nobody else's, and empty for published data."""
+        """The user's own files by what they hold: of a user's own data, and empty for published data."""
         tables = ("interactions", "users", "social") if self.is_own else ()
         return {table: Path(self.obtain[table]).expanduser() for table in tables if self.obtain.get(table)}
 
@@ -86,7 +86,7 @@ class Evaluation(Strict):
     k: Cutoffs
     """Cut-offs of all metrics; empty where ratings are predicted."""
     negatives: Annotated[int, Field(ge=1)] | None
-    """Unobserved items beside each held-out one in the sampled protocol of top-k lists; null for other tasks."""
+    """Unobserved items next to each held-out one in the sampled protocol of top-k lists; null for other tasks."""
     seed: Annotated[int, Field(ge=0)]
     """Of those negatives and of the order of equal scores."""
     recall: Literal["relevant", "reachable"]
@@ -127,7 +127,7 @@ class Experiment(Strict):
     """The model's own configuration and, where ratings are predicted, `sensitive_share`: the share of the ratings that
     their users keep to themselves."""
     sweep: list[dict[str, Any]] = Field(default_factory=list)
-    """Settings beside the base one: each overrides keys of `config`, or `features_epsilon`, the budget of perturbed
+    """Settings next to the base one: each overrides keys of `config`, or `features_epsilon`, the budget of perturbed
     features (by default the first of `perturbed`); of perturbed networks also the other budgets."""
 
     def settings(self, names: Mapping[str, str] | None = None) -> dict[str, dict[str, Any]]:
@@ -168,11 +168,11 @@ class Suite(Strict):
 
     title: str
     paper: Name | None
-    """Whose tables, figures and claims the report has, and whose printed numbers stand beside the suite's (`paper` in
+    """Whose tables, figures and claims the report has, and whose printed numbers stand next to the suite's (`paper` in
     data/reference/paper_tables.csv); null: none."""
     data: str
     counts: Name | None = None
-    """All that `data` is a part or a replica of, by its protocol: counted beside the paper's, never learnt from."""
+    """All that `data` is a part or a replica of, by its protocol: counted next to the paper's, never trained on."""
     splits: fields.DistinctNames = Field(default_factory=list)
     """The suite's data, split otherwise: every system is run on them, too, at setting `base`, and nothing else is."""
     ceilings: dict[Name, Name] = Field(default_factory=dict)

@@ -293,7 +293,7 @@ def _ratings_problems(where: str, experiment: Experiment, task: str, params: Par
 
 
 def _noise_problems(where: str, experiment: Experiment, task: str, params: Params) -> Iterator[str]:
-    """Secure noise on features or networks whose own noise anybody can draw again."""
+    """Secure noise on features or networks whose own noise can be drawn again."""
     if experiment.noise is None:
         return
     if TASKS[task].networks:

@@ -1,4 +1,4 @@
-"""YAML that means the same to everybody: no key twice, and nothing that DVC's version of it reads otherwise."""
+"""YAML that means the same to all readers: no key twice, and nothing that DVC's version of it reads otherwise."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Task:
     collects: str | None = None
     """Function (suite, params) -> more fields of its results."""
     collected_from: tuple[str, ...] = ()
-    """What that function reads of every experiment, beside its metrics."""
+    """What that function reads of every experiment, apart from its metrics."""
     keys: frozenset[str] = frozenset()
     """Which of OPTIONAL the suite's file must have; it must have no others."""
     tested_by_epoch: bool = False

@@ -149,7 +149,7 @@ def _networks(planned: Plan, name: str, suite: Suite, params: Params) -> None:
 def _add(
     planned: Plan, audit: str, arguments: dict[str, Any], key: str = "", settings: Iterable[str] = (), network: str = ""
 ) -> None:
-    """Plan an audit, for the settings of an experiment beside those that it is of already."""
+    """Plan an audit, for the settings of an experiment in addition to those that it is of already."""
     covers = planned.setdefault(Job(audit, network, tuple(sorted(arguments.items()))), {})
     if key:
         covered = covers.setdefault(key, [])

@@ -189,7 +189,7 @@ def perturbed_subject(key: str, params: Params) -> Subject:
 
 
 def _perturbed_networks(folder: Path, release: AnyNetworks) -> Subject:
-    """Each network of every release beside the processed one."""
+    """Each network of every release with the processed one."""
     releases = {
         (setting, seed): folder / setting / f"seed-{seed}" for setting in release.settings() for seed in release.seeds
     }
@@ -233,7 +233,7 @@ def words(key: str, params: Params) -> Subject:
 
 
 def recommendations(key: str, params: Params) -> Subject:
-    """What an experiment released, every setting and seed, beside the data it learnt from."""
+    """What an experiment released, every setting and seed, with the data it was trained on."""
     experiment: Experiment = entry("experiments", key, params.experiments)
     suite = params.suites[experiment.suite]
     return resolve(TASKS[suite.task].checks).released(key, experiment, suite)

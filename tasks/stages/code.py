@@ -1,4 +1,4 @@
-"""Stage `code`: one fingerprint of code for every other stage, in a code.json beside the dvc.yaml that describes it.
+"""Stage `code`: one fingerprint of code for every other stage, in a code.json next to the dvc.yaml that describes it.
 
 A stage's key there moves when, and only when, the code that decides its output changes (`tasks.fingerprints`), so DVC
 reruns exactly that. The files are in git: their diff says which results a change touches. DVC reads one again for each

@@ -254,7 +254,7 @@ def no_gains() -> pl.DataFrame:
 
 
 def data_fingerprints(data: str, params: Params) -> dict[str, str]:
-    """SHA-256 of processed data that anybody may fetch; none of somebody's own, of which it would confirm any guess."""
+    """SHA-256 of processed data that any user may fetch; none of a user's own, of which it would confirm any guess."""
     options = params.datasets[params.processed[data].dataset].is_own
     return {} if options else {data: digest(PROCESSED / data)}
 

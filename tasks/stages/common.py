@@ -41,7 +41,7 @@ _HOST = hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12]
 
 
 def private() -> None:
-    """Let nobody but the user read what this process writes from here on, in the project's folder: users' rows.
+    """Let only the user read what this process writes from here on, in the project's folder: users' rows.
 
     DVC gives the files of its cache a mode of its own, so the folder is closed, also one that `dvc pull` made. Other
     folders that are there already stay as they are, as their owner may share them on purpose.
@@ -55,7 +55,7 @@ def private() -> None:
 
 @contextmanager
 def atomic_write(path: Path, *, durable: bool = True) -> Iterator[Path]:
-    """Yield a place beside `path` to write a file or fill a folder; on success it replaces `path` in one rename.
+    """Yield a path next to `path` to write a file or fill a folder; on success it replaces `path` in one rename.
 
     On any error, Ctrl-C included, what was written is removed and `path` is as it was before. For a folder, create
     it first: `place.mkdir()`. Of several processes that write one `path` the last to finish stays. A file that its
@@ -97,7 +97,7 @@ def _replace(target: Path, path: Path, *, durable: bool) -> None:
 
 
 def _sweep(path: Path) -> None:
-    """Clear away what killed runs of this host left beside `path`; what a live process is writing is not touched."""
+    """Clear away what killed runs of this host left next to `path`; what a live process is writing is not touched."""
     prefix = f".{path.name}.{_HOST}."
     for left in path.parent.glob(f"{prefix}*.partial"):
         pid = left.name.removeprefix(prefix).split(".")[0]

@@ -68,7 +68,7 @@ def listing() -> list[Known]:
 
 
 def are_obtainable(names: Iterable[str], datasets: dict[str, Dataset]) -> bool:
-    """Whether all these data sets are got without anybody's help: generated, or given out without a form."""
+    """Whether all these data sets are got without a user's help: generated, or given out without a form."""
     for name in names:
         *_, source = source_of(name, datasets[name])
         if not source.synthetic and not (source.files and all(isinstance(file, RemoteFile) for file in source.files)):
@@ -117,7 +117,7 @@ class Finding:
 
 
 def inspect(name: str) -> Iterator[Finding]:
-    """Look at everything that can be told of a data set before it is used, one finding at a time.
+    """Look at everything that is known of a data set before it is used, one finding at a time.
 
     Each file: is it there, has it the published size and checksum, where these are known. Then the whole of it is read
     and its tables are held against their expectations, as the pipeline will.

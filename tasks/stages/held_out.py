@@ -1,4 +1,4 @@
-"""Which anchors judge the vectors of a system that may have learnt from others."""
+"""Which anchors judge the vectors of a system that may be trained on others."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Inputs:
     features_layer: Path
     """The processed folder (true features), one of word vectors or a perturbed one."""
     sensitive_share: float | None = None
-    """Share of the ratings that their users keep to themselves; None where ratings are not told apart."""
+    """Share of the ratings that their users keep to themselves; None where ratings are not distinguished."""
 
     @cached_property
     def digest(self) -> str:

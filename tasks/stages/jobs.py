@@ -57,7 +57,7 @@ class Job(Generic[_Unit]):
 
     @property
     def fits(self) -> int:
-        """How often the screen is told that a run begins while one unit is worked on."""
+        """How often the screen shows that a run begins while one unit is worked on."""
         return 1
 
     @cached_property

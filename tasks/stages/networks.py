@@ -52,7 +52,7 @@ def spent_entries(
 def anchors_entry(options: Alignment) -> LedgerEntry | None:
     """The entry of the anchors that an alignment hands on; None where it found them without a true one.
 
-    Found anchors follow from embeddings or attributes alone, and cost nothing beside what those did. What a release
+    Found anchors follow from embeddings or attributes alone, and cost nothing beyond what those did. What a release
     gives away of who is whom is measured, not accounted: no mechanism hides it.
     """
     if options.anchors != "truth":
@@ -106,7 +106,7 @@ def fit(
 ) -> tuple[list[dict[str, Any]], list[float]]:
     """Fit `model` to its data; one record per epoch and what each took in seconds, none of a model without any.
 
-    Nothing validates: what is learnt from is the data alone, and labels are for judging. So every epoch is run.
+    Nothing validates: models are trained on the data alone, and labels are for judging. So every epoch is run.
 
     Args:
         progress: where the epochs are kept, so that an interrupted run goes on.

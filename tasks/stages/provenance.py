@@ -1,4 +1,4 @@
-"""Where and when a stage ran: a record beside the outputs, which no stage's hash depends on.
+"""Where and when a stage ran: a record next to the outputs, which no stage's hash depends on.
 
 What decides a result stands in params.yaml and in the outputs. Everything else that one may want to know of a run is
 here: revision, time, processor, memory, versions of packages.

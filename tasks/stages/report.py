@@ -30,7 +30,7 @@ from tasks.stages.papers import describe, named_functions
 
 
 def main(name: str) -> None:
-    """Write the pages of suite `name`, and the tables beside its results."""
+    """Write the pages of suite `name`, and the tables next to its results."""
     from tasks.results.composition import compose  # with the accountant, which pages do not need
 
     for file, frame in judged(results_of(name)).items():

@@ -96,7 +96,7 @@ class Work(Generic[_Unit]):
     assemble: Callable[[], None]
     """Puts the results of all units together as the stage's outputs."""
     fits: int = 1
-    """How often the screen is told that a run begins while one unit is worked on."""
+    """How often the screen shows that a run begins while one unit is worked on."""
     kept: Path | None = None
     """The folder that holds the folders of these units and of former ones, which are cleared away."""
 
@@ -168,7 +168,7 @@ def perform(
     Args:
         unit: work on this one alone, and assemble nothing.
         force: work on units, too, that were finished before; a time (seconds since 1970): before that.
-        record: keeps what is returned while nobody else replaces the outputs.
+        record: keeps what is returned while no other process replaces the outputs.
 
     Returns:
         For the stage's provenance: what the epochs of every unit took, in seconds, and the cost of every unit.
@@ -293,7 +293,7 @@ def verify(folder: Path, owner: str) -> None:
 
 
 def _files(folder: Path) -> dict[str, str]:
-    """Everything below a folder, beside its own manifest, with what it is."""
+    """Everything below a folder, apart from its own manifest, with what it is."""
     paths = sorted(path for path in folder.rglob("*") if path != folder / MANIFEST)
     return {path.relative_to(folder).as_posix(): _kind(path) for path in paths}
 

@@ -43,7 +43,7 @@ def own_file(suite: str) -> str:
 
 
 def code_file(dvc_file: str) -> str:
-    """Where the fingerprints of the stages of a dvc.yaml are: beside it."""
+    """Where the fingerprints of the stages of a dvc.yaml are: next to it."""
     return f"{dvc_file.removesuffix('dvc.yaml')}code.json"
 
 
@@ -321,7 +321,7 @@ def _layers_read(suite: Suite) -> list[str]:
 
 
 def _outputs_to_collect(runs: str, suite: Suite) -> Iterator[str]:
-    """What is kept of the runs beside their metrics, and what is counted beside them."""
+    """What is kept of the runs apart from their metrics, and what is counted with them."""
     kind = None if suite.attack is None else ATTACKS[suite.attack.kind]
     parts = (*TASKS[suite.task].collected_from, "checked.json")
     yield from (f"{runs}/{key}/{part}" for key in suite.experiments for part in parts)

@@ -195,7 +195,7 @@ def copy(source: Path, target: Path) -> None:
 
 
 def released_tables(model: Model) -> dict[str, tuple[pl.DataFrame, pa.Schema]]:
-    """What others than the users hold of a fitted model beside what it recommends: kind -> table and its contract."""
+    """What others than the users hold of a fitted model and is no recommendation: kind -> table and its contract."""
     tables: dict[str, tuple[pl.DataFrame, pa.Schema]] = {}
     if profiles := model.profiles():
         tables["profiles"] = pl.DataFrame(dict(zip(("user", "item"), profiles, strict=True))), contracts.PROFILES

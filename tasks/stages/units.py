@@ -1,9 +1,9 @@
-"""Which units a stage has, for whoever shares them among processes or machines.
+"""Which units a stage has, to share them among processes or machines.
 
     python -m tasks.stages.units MODULE NAME    {"LABEL": "FOLDER", ...} on one line, in the stage's own order
     python -m tasks.stages.units MODULE NAME --unit LABEL --key KEY    that unit, if its folder has this name here, too
 
-`python -m tasks.stages.MODULE NAME --unit LABEL` works on one of them whatever its key. This is no part of the modules
+`python -m tasks.stages.MODULE NAME --unit LABEL` works on one of them under any key. This is no part of the modules
 that train and attack: what lists the work decides nothing of it.
 """
 

@@ -1,4 +1,4 @@
-"""The task `embedding`: released vectors, what is learnt of networks alone, and alignments."""
+"""The task `embedding`: released vectors, networks embedded alone, and alignments."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from tasks.stages.common import PROCESSED
 
 
 def released(key: str, experiment: Experiment, suite: Suite) -> Subject:
-    """Predictions, beside the folds that they are of."""
+    """Predictions, with the folds that they are of."""
     data = PROCESSED / experiment.data
     files = released_tables(key, experiment, suite)[experiment.data]
 

@@ -60,7 +60,7 @@ class Evaluator(ABC):
         """The metric of validation; the test is not looked at."""
 
     def test(self, model: Any) -> list[Record]:
-        """Test metrics that the best epoch of each is told of, where epochs are tested; higher is better."""
+        """Test metrics of which the best epoch is recorded, where epochs are tested; higher is better."""
         return self.evaluate(model).metrics
 
     @abstractmethod

@@ -1,8 +1,8 @@
 """The task `fold-in`: lists of users who were not trained on, from the items that are folded in.
 
 Data have held-out users first, as `tasks.papers.multvae.protocol` numbers them. Models learn from the others alone, so
-whatever ε a ledger accounts for is towards *training* users. A held-out user's list is made of what was released and of
-that user's own items: nothing protects these from whoever sees the list, and there is nothing to protect them from
+any ε that a ledger accounts for is towards *training* users. A held-out user's list is made of what was released and of
+that user's own items: nothing protects these from those who see the list, and there is nothing to protect them from
 before. Validation looks at users of validation alone, and nothing but `evaluate` at those of the test.
 """
 

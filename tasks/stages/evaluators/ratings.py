@@ -20,7 +20,7 @@ from tasks.stages.evaluators.base import Evaluated, Evaluator
 class Ratings(Evaluator):
     """Ratings of a fold, some of which their users keep to themselves (docs/methods.md §5).
 
-    Validation looks at published ratings alone, as the model predicts them, which may have learnt from the others;
+    Validation looks at published ratings alone, as the model predicts them, which may be trained on the others;
     where none is published it looks at all.
     """
 
