@@ -163,6 +163,16 @@ def test_a_row_opens_by_keyboard_and_filters_do_not_read_what_is_folded(tab: Any
     assert table.locator("tbody tr:visible").count() == 0
 
 
+def test_sections_show_as_they_are_looked_for_and_where_their_text_says_it(tab: Any, folder: Path) -> None:
+    tab.goto((folder / "docs/index.html").as_uri())
+    assert tab.locator("tbody tr:visible").count() == 0
+    for word in ("TmF, edge DP", "no such word", "TmF, edge DP"):
+        tab.get_by_role("searchbox").fill(word)
+        rows = visible(tab.locator("table"))
+        assert all(word in row[2][:60] for row in rows)
+        assert any("top_m_filter" in row[2] for row in rows) == (word != "no such word")
+
+
 def test_pointing_at_a_mark_shows_its_value(tab: Any, folder: Path) -> None:
     tab.goto((folder / "index.html").as_uri())
     mark = tab.locator("#cost svg path[data-text]").last

@@ -102,8 +102,12 @@ function tools(table) {
     const wanted = search.value.toLowerCase();
     for (const row of table.tBodies[0].rows) {
       const lacking = complete.checked && !fixed(row) && row.querySelector("td.missing");
+      const long = row.querySelector(".clipped");
+      if (long) long.textContent = long.title ||= long.textContent;
       const text = [...row.cells].flatMap(lines).join(" ").toLowerCase();
       row.hidden = Boolean(lacking) || !text.includes(wanted) || !more.shows(row) || ("found" in table.dataset && !wanted);
+      // Of a long text what is looked for is seen.
+      if (long && !row.hidden) long.textContent = long.title.slice(Math.max(long.title.toLowerCase().indexOf(wanted) - 30, 0));
     }
   };
   const more = filters([...table.tBodies[0].rows], apply);
