@@ -17,9 +17,8 @@ from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.terms import Observer, Protected, Unit
 from tasks.results.facts import BASE, System, Together
 from tasks.results.load import Line, Results
+from tasks.results.settings import PERTURBED
 
-PERTURBED = ("features_epsilon", "edges_epsilon", "text_epsilon")
-"""Keys of settings that are budgets of perturbed data."""
 FITTED: tuple[Protected, ...] = ("interaction", "rating", "session graph")
 """What each fit releases for itself, whatever data it reads."""
 SENSITIVE: Unit = "sensitive-rating"

@@ -8,12 +8,11 @@ import polars as pl
 
 from tasks.results.facts import BASE, System
 from tasks.results.load import Results, first_split
+from tasks.results.settings import PERTURBED
 from tasks.results.standings import Measure
 
 BUDGET_KEYS = ("epsilon", "epsilon_max")
 """Keys of configurations that say a claimed ε; of which level, a system's ledger says."""
-PERTURBED = {"features_epsilon": "feature", "edges_epsilon": "edge", "text_epsilon": "text"}
-"""Keys of perturbed data that say one -> its level."""
 SWEEPS: dict[str, Any] = {
     **dict.fromkeys(("experiment", "label", "setting", "key", "level"), pl.String),
     "value": pl.Float64,
