@@ -19,10 +19,9 @@ from torch import Tensor
 
 from tasks.audits import Samples
 from tasks.audits.worlds import worlds
-from tasks.models.sessions.dipsgnn import DIPSGNN, DIPSGNNConfig
+from tasks.models.sessions.dipsgnn import DIPSGNN, DIPSGNNConfig, Kind
 from tasks.models.sessions.edgerand import EdgeRand, EdgeRandConfig
 from tasks.models.sessions.gated import Queries
-from tasks.models.sessions.ledgers import Kind
 from tasks.models.sessions.released import Released, ReleasedConfig
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData

@@ -11,13 +11,11 @@ from tasks.models.training import EpochModel
 from tasks.models.user_networks.base import Embedder, NetworkData, PairData, PairEmbedder
 from tasks.models.user_networks.controls import Attributes, Degree, Random
 from tasks.models.user_networks.crosue import CroGCN
-from tasks.models.user_networks.deepwalk import DeepWalk
-from tasks.models.user_networks.netmf import NetMF
+from tasks.models.user_networks.deepwalk import DeepWalk, NetMF
 from tasks.models.user_networks.rgcn import RGCN
 from tasks.models.user_networks.sne import SNE
 from tasks.models.user_networks.udmf import UDMF
-from tasks.models.user_networks.word2vec import Word2Vec
-from tasks.models.user_networks.words import TrainedWord2Vec
+from tasks.models.user_networks.word2vec import TrainedWord2Vec, Word2Vec
 from tests.models.naive_networks import network
 
 STEPS = {"epochs": 3, "batch_size": 7, "learning_rate": 0.01, "dimension": 5}

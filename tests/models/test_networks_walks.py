@@ -11,14 +11,18 @@ from scipy.sparse import csr_array
 from scipy.stats import chisquare
 
 from tasks.models.user_networks.base import NetworkData, Posts
-from tasks.models.user_networks.deepwalk import DeepWalk, DeepWalkConfig
+from tasks.models.user_networks.deepwalk import DeepWalk, DeepWalkConfig, NetMF, NetMFConfig
 from tasks.models.user_networks.friendship import neighbourhoods
-from tasks.models.user_networks.netmf import NetMF, NetMFConfig
-from tasks.models.user_networks.sgns import SkipgramConfig, skipgram
-from tasks.models.user_networks.skipgram import factorise, shifted_ppmi
+from tasks.models.user_networks.skipgram import SkipgramConfig, factorise, shifted_ppmi, skipgram
 from tasks.models.user_networks.walks import cooccurrences, nearby_pairs, random_walks, walks_of
-from tasks.models.user_networks.word2vec import Word2Vec, Word2VecConfig, mean_of_words, word_vectors
-from tasks.models.user_networks.words import TrainedWord2Vec, TrainedWord2VecConfig
+from tasks.models.user_networks.word2vec import (
+    TrainedWord2Vec,
+    TrainedWord2VecConfig,
+    Word2Vec,
+    Word2VecConfig,
+    mean_of_words,
+    word_vectors,
+)
 from tests.models.naive_networks import friends_of, network
 
 FALSE_ALARM = 1e-3
@@ -132,7 +136,7 @@ def test_every_user_with_friends_starts_as_often_and_once_before_anybody_starts_
 def test_skipgram_is_the_same_whatever_python_hashes_by():
     """gensim's own promise is for one thread; names of tokens must not decide where vectors start."""
     code = (
-        "import numpy as np, hashlib; from tasks.models.user_networks.sgns import SkipgramConfig, skipgram; "
+        "import numpy as np, hashlib; from tasks.models.user_networks.skipgram import SkipgramConfig, skipgram; "
         "rows = np.random.default_rng(0).integers(-1, 40, (300, 20)); "
         "vectors = skipgram(rows, 50, SkipgramConfig(dimension=6, window=4), np.random.default_rng(1)); "
         "digest = hashlib.sha256(vectors.tobytes()).hexdigest()"

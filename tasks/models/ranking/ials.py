@@ -6,7 +6,7 @@ steps of conjugate gradients for each vector and half sweep (Takács, Pilászy a
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -16,8 +16,8 @@ from pydantic import Field
 from scipy.sparse import csr_array, csr_matrix
 from typing_extensions import override
 
-from tasks.evaluation.ranking import Seen
-from tasks.models.base import SILENT, ModelConfig, Progress, Recommender
+from tasks.models.base import SILENT, ModelConfig, Progress
+from tasks.models.ranking.factors import FactorModel, cells
 from tasks.training_data import TrainingData
 
 PIECE = 4096
@@ -37,24 +37,15 @@ class IALSConfig(ModelConfig):
     """λ, weight of the squared norms of all vectors."""
 
 
-class IALS(Recommender):
-    """Scores are inner products of user and item vectors, (n_users, d) and (n_items, d) float32.
-
-    The user vectors that are kept are solved exactly from the final item vectors, as those of strangers are.
-    """
+class IALS(FactorModel):
+    """User vectors are solved exactly from the final item vectors, as those of strangers are."""
 
     config: IALSConfig
-    own_tensors: ClassVar[tuple[str, ...]] = ("users",)
-    users: torch.Tensor
-    items: torch.Tensor
 
     @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """Alternate, in one thread; see `Model.fit`."""
-        seen = Seen.from_pairs(data.users, data.items, data.n_users)
-        rows = csr_matrix(
-            (np.ones(len(seen.items), np.float32), seen.items, seen.indptr), shape=(data.n_users, data.n_items)
-        )
+        rows = csr_matrix(cells(data).astype(np.float32))
         library = self._library(rng)
         library.fit(rows, show_progress=False)
         self.items = torch.from_numpy(library.item_factors)
@@ -68,18 +59,6 @@ class IALS(Recommender):
         parts = [csr_matrix(rows[start : start + PIECE]) for start in range(0, rows.shape[0], PIECE)]
         solved = [library.recalculate_user(np.arange(part.shape[0]), part) for part in parts]
         return np.concatenate([np.empty((0, self.config.dimension), np.float32), *solved])
-
-    def score(self, users: NDArray[np.int32]) -> torch.Tensor:
-        """See `Recommender.score`."""
-        return self.users[torch.from_numpy(users).long()] @ self.items.T
-
-    def released(self) -> dict[str, torch.Tensor]:
-        """See `Model.released`."""
-        return {"users": self.users, "items": self.items}
-
-    @override
-    def restore_released(self, tensors: dict[str, torch.Tensor]) -> None:
-        self.users, self.items = tensors["users"], tensors["items"]
 
     def _library(self, rng: np.random.Generator | None) -> AlternatingLeastSquares:
         config = self.config

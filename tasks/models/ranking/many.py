@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from tasks.errors import DataError
 from tasks.models.base import Model, ModelConfig, Recommender
 from tasks.models.ranking.bpr import BPR, BPRConfig, BPRNetwork
+from tasks.models.sampling import NegativeSampler
 from tasks.training_data import TrainingData
 
 SIDE_BY_SIDE, ALONE = 33, 5
@@ -59,21 +59,14 @@ class _Run:
 
     def __init__(self, data: TrainingData, rng: np.random.Generator, batch_size: int) -> None:
         self._data, self._rng, self._size = data, rng, batch_size
-        self._seen = np.zeros((data.n_users, data.n_items), bool)
-        self._seen[data.users, data.items] = True
-        if (full := np.flatnonzero(self._seen.all(axis=1))).size:
-            raise DataError(f"interactions: user {full[0]} has all {data.n_items} items, so no negative can be drawn")
+        self._sampler = NegativeSampler(data.users, data.items, data.n_users, data.n_items)
         self.steps = -(-len(data.users) // batch_size)
 
     def epoch(self) -> list[NDArray[np.int64]]:
         """(3, batch) users, items and negatives of each step, as rows of the run's table."""
         order = self._rng.permutation(len(self._data.users))
         users, items = self._data.users[order], self._data.items[order]
-        negatives = self._rng.integers(0, self._data.n_items, len(users), dtype=np.int32)
-        pending = np.flatnonzero(self._seen[users, negatives])
-        while pending.size:
-            negatives[pending] = self._rng.integers(0, self._data.n_items, len(pending), dtype=np.int32)
-            pending = pending[self._seen[users[pending], negatives[pending]]]
+        negatives = self._sampler.draw(users, self._rng)
         first = self._data.n_users
         triples = np.stack([users, items + first, negatives + first]).astype(np.int64)
         return np.split(triples, range(self._size, len(users), self._size), axis=1)

@@ -21,7 +21,7 @@ release serves all epochs (aggregate once, then train, as GAP does: Sajadmanesh 
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -34,17 +34,23 @@ from tasks.errors import PrivacyError
 from tasks.graph.ops import Block, weighted_sum
 from tasks.graph.prefixes import Step
 from tasks.models.sessions.gated import BATCH, Queries, ScaledSessions
-from tasks.models.sessions.ledgers import LABELS, Kind, aggregates_entries
+from tasks.models.sessions.ledgers import LABELS, READ, graph_entry, lists_entry
 from tasks.models.sessions.srgnn import APGNNConfig
 from tasks.privacy import keyed, noise
-from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.privacy.accounting.gaps import EPOCH
+from tasks.privacy.accounting.ledger import Event, LedgerEntry, unbounded_entry
 from tasks.privacy.keyed import digest, head_ids, prefix_ids
 from tasks.privacy.mechanisms import aggregation
+from tasks.privacy.terms import because, gap
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 
+Kind = Literal["published", "released", "rigorous", "cached"]
+"""Accountings, see the module."""
 IN_TRAINING = ("published", "released")
-"""Accountings whose noise is fresh for every state of a node, in training alone."""
+"""Those whose noise is fresh for every state of a node, in training alone."""
+LEARNT = (gap("covers-aggregates"), gap("item-vectors-exact"))
+"""Where aggregates of learnt vectors are noisy."""
 
 
 class DIPSGNNConfig(APGNNConfig):
@@ -226,16 +232,60 @@ class DIPSGNN(ScaledSessions):
         config = self.config
         if config.epsilon is None:
             return []
-        entries = aggregates_entries(
-            accounting=config.accounting,
-            steps=config.steps,
-            clip=config.clip,
-            sigma=self.sigma,
-            epsilon=config.epsilon,
-            delta=config.delta,
-            releases=self.releases,
+        if not config.steps:
+            nothing = because("nothing-aggregated"), because("lists-of-prefixes")
+            kind = "rigorous" if config.accounting == "cached" else config.accounting
+            return [lists_entry("no-aggregation", *nothing, accounting=kind), LABELS]
+        claimed = config.epsilon, config.delta
+        if config.accounting in IN_TRAINING:
+            return [*self._entries_in_training(claimed), LABELS]
+        event, alone = aggregation.release_event(self.sigma, config.clip, self.releases), because("aggregates-alone")
+        cached = config.accounting == "cached"
+        covered = (gap("covers-initial"),) if cached else LEARNT
+        lists = lists_entry("noiseless-lists", because("lists-of-prefixes"), accounting="rigorous", covered=covered)
+        if cached:
+            graph = graph_entry("aggregates-once", alone, event, claimed, gaps=covered, given=("visit-counts",))
+            return [lists, graph, LABELS]
+        # Item vectors that are learnt without noise change between the releases.
+        graph = graph_entry(
+            "aggregates-per-epoch", alone, event, claimed,
+            gaps=(*covered, gap("dropout-seed")), given=("states", "visit-counts"), unit="visit-given-states",
+        )  # fmt: skip
+        return [lists, graph.model_copy(update={"reasons": (*graph.reasons, because("states-learnt"))}), LABELS]
+
+    def _entries_in_training(self, claimed: tuple[float, float]) -> list[LedgerEntry]:
+        """The paper's claim for the system; at the noise of the code, what the theorem gives for the aggregates."""
+        config, sigma, releases = self.config, self.sigma, self.releases
+        noise = Event(
+            kind="gaussian", parameters={"noise_multiplier": sigma / config.clip}, count=2 * releases * config.steps
         )
-        return [*entries, LABELS]
+        one_aggregation = gap("claim-for-one-aggregation", releases=releases)
+        published = unbounded_entry(
+            "edge",
+            "matrix-entry",
+            "aggregates-training",
+            because("recommendations-of-true-graph"),
+            claimed=claimed,
+            gaps=(
+                gap("audited-as-visit"), one_aggregation, gap("sensitivity-three-entries"), READ, *LEARNT, EPOCH,
+            ),
+            events=(noise, Event(kind="non-private")),
+        )  # fmt: skip
+        if config.accounting == "published":
+            return [published]
+        reason = because("lists-of-true-graph")
+        aggregates = {
+            "protects": "session graph",
+            "mechanism": "aggregates-training-squared",
+            "accounting": "released",
+            "claimed_epsilon": aggregation.epsilon(config.steps, config.clip, sigma, config.delta),
+            "reasons": (because("aggregates-alone"), because("claim-at-drawn-noise")),
+            "events": (noise,),
+        }
+        return [
+            lists_entry("noiseless-lists", reason, accounting="released", claimed=claimed, covered=LEARNT),
+            published.model_copy(update=aggregates),
+        ]
 
 
 class PrivU(DIPSGNN):

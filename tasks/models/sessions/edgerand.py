@@ -7,6 +7,7 @@ all nodes of its prefix, and prefixes have no state in common. Recommendations a
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -18,11 +19,13 @@ from typing_extensions import override
 from tasks.graph.prefixes import PrefixGraphs, Step, prefix_graphs
 from tasks.models.sessions.dipsgnn import DIPSGNN, DIPSGNNConfig, prefixes
 from tasks.models.sessions.gated import GatedSessions, Queries
-from tasks.models.sessions.ledgers import LABELS, matrices_entries
+from tasks.models.sessions.ledgers import LABELS, graph_entry, lists_entry
 from tasks.privacy import noise
-from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.privacy.accounting.gaps import GIVEN_EPOCH
+from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.keyed import mix
 from tasks.privacy.mechanisms import aggregation
+from tasks.privacy.terms import because, gap
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 
@@ -110,9 +113,20 @@ class EdgeRand(DIPSGNN):
         config = self.config
         if config.epsilon is None:
             return []
-        repeats = bool(self._buffer("repeats"))
-        entries = matrices_entries(sigma=self.sigma, epsilon=config.epsilon, delta=config.delta, repeats=repeats)
-        return [*entries, LABELS]
+        claimed, covered = (config.epsilon, config.delta), (gap("covers-matrices"),)
+        lists = lists_entry(
+            "noiseless-lists", because("lists-of-prefixes"), accounting="published", claimed=claimed, covered=covered
+        )
+        # One visit's transitions are three entries of each of two matrices.
+        event = Event(kind="gaussian", parameters={"noise_multiplier": self.sigma / math.sqrt(6)})
+        graph = graph_entry(
+            "matrices-once", because("matrices-alone"), event, claimed,
+            gaps=(gap("claim-for-one-entry"), *covered), given=("no-repeats",), accounting="published",
+        )  # fmt: skip
+        if self._buffer("repeats"):
+            fixed = {"accounted_epsilon": None, "given": GIVEN_EPOCH, "reasons": (because("repeated-items"),)}
+            graph = graph.model_copy(update=fixed)
+        return [lists, graph, LABELS]
 
 
 def propagate_first(noises: tuple[Tensor, ...], messages: tuple[Tensor, ...], graphs: PrefixGraphs) -> Tensor:

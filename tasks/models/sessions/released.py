@@ -34,11 +34,13 @@ from typing_extensions import override
 from tasks.errors import DataError, PrivacyError
 from tasks.models.base import SILENT, ModelConfig, NextItemRecommender, Progress
 from tasks.models.draws import normal
-from tasks.models.sessions.ledgers import released_entry
 from tasks.privacy import keyed, noise
-from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.privacy.accounting.account import accounted_entry
+from tasks.privacy.accounting.gaps import FLOATS, GIVEN, ONCE
+from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.keyed import head_ids, prefix_ids
 from tasks.privacy.mechanisms import dpsgd
+from tasks.privacy.terms import because, gap
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 
@@ -174,10 +176,25 @@ class Released(NextItemRecommender):
 
     def ledger(self) -> list[LedgerEntry]:
         """One line for a visit, as an event and as a label, for everything that is released."""
-        config = self.config
-        if config.epsilon is None:
+        if self.config.epsilon is None:
             return []
-        return [released_entry(multipliers=self.multipliers, epsilon=config.epsilon, delta=config.delta)]
+        return [
+            accounted_entry(
+                [Event(kind="gaussian", parameters={"noise_multiplier": value}) for value in self.multipliers],
+                self.config.delta,
+                (because("weights-and-lists"),),
+                protects="interaction",
+                unit="visit",
+                neighbouring="replace",
+                mechanism="visits-gaussian",
+                claimed_epsilon=self.config.epsilon,
+                given=GIVEN,
+                gaps=(
+                    gap("visits-public"), gap("one-sequence"), gap("lists-read-history"), gap("features-apart"),
+                    *ONCE, FLOATS,
+                ),
+            )
+        ]  # fmt: skip
 
 
 @cache

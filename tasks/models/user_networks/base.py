@@ -241,6 +241,20 @@ class UserEmbedder(Embedder):
         return self.released()["users"].cpu().numpy()
 
 
+class DirectEmbedder(UserEmbedder):
+    """A user embedder without weights: `fit` makes the embeddings themselves."""
+
+    @abstractmethod
+    def vectors(self, data: NetworkData, rng: np.random.Generator) -> NDArray[np.float32]:
+        """(n_users, d) float32."""
+
+    @override
+    def fit(self, data: NetworkData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:  # type: ignore[override]
+        self._entries = tuple(raw_inputs([data], self.reads))
+        self._embeddings = {"users": torch.from_numpy(self.vectors(data, rng))}
+        return self
+
+
 class PairEmbedder(Embedder):
     """Embeds the users of two networks in one space."""
 

@@ -6,46 +6,29 @@ them, it gives away itself.
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from pydantic import Field
 from typing_extensions import override
 
 from tasks.errors import DataError
-from tasks.models.base import SILENT, ModelConfig, Progress
+from tasks.models.base import ModelConfig
 from tasks.models.draws import normal
-from tasks.models.user_networks.base import NetworkData, UserEmbedder, raw_inputs
+from tasks.models.user_networks.base import DirectEmbedder, NetworkData
 from tasks.privacy.terms import Protected
 
 
-class Control(UserEmbedder):
-    """An embedding that nothing is learnt for."""
-
-    config: ModelConfig
-
-    @abstractmethod
-    def vectors(self, data: NetworkData, rng: np.random.Generator) -> NDArray[np.float32]:
-        """(n_users, d)."""
-
-    @override
-    def fit(self, data: NetworkData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:  # type: ignore[override]
-        self._entries = tuple(raw_inputs([data], self.reads))
-        self._embeddings = {"users": torch.from_numpy(self.vectors(data, rng))}
-        return self
-
-
-class Attributes(Control):
+class Attributes(DirectEmbedder):
     """A user's attributes, encoded; of perturbed ones what was released."""
 
+    config: ModelConfig
     reads: ClassVar[frozenset[Protected]] = frozenset({"feature"})
 
     @override
     def vectors(self, data: NetworkData, rng: np.random.Generator) -> NDArray[np.float32]:
-        """See `Control.vectors`.
+        """See `DirectEmbedder.vectors`.
 
         Raises:
             DataError: users have no attributes.
@@ -55,9 +38,10 @@ class Attributes(Control):
         return data.features
 
 
-class Degree(Control):
+class Degree(DirectEmbedder):
     """A vector of length one: a user's number of friends."""
 
+    config: ModelConfig
     reads: ClassVar[frozenset[Protected]] = frozenset({"edge"})
 
     @override
@@ -72,7 +56,7 @@ class RandomConfig(ModelConfig):
     """Length of the vectors."""
 
 
-class Random(Control):
+class Random(DirectEmbedder):
     """Standard normal vectors, which know nothing: what they get is the level of chance."""
 
     config: RandomConfig

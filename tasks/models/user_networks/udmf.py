@@ -18,7 +18,7 @@ from typing_extensions import override
 from tasks.errors import DataError
 from tasks.models.training import EpochConfig, draw_weights
 from tasks.models.user_networks.base import Constants, EpochEmbedder, NetworkData, UserEmbedder
-from tasks.models.user_networks.netmf import NetMFConfig, netmf_vectors
+from tasks.models.user_networks.deepwalk import NetMFConfig, netmf_vectors
 from tasks.models.user_networks.word2vec import Word2VecConfig, text_of_users
 
 
@@ -83,10 +83,10 @@ class UDMF(EpochEmbedder, UserEmbedder):
         """
         structure = netmf_vectors(data, self.config.walk, rng) if len(data.links) else None
         modalities = [data.features, text_of_users(data, self.config.text, rng), structure]
-        known = [standardise(torch.from_numpy(rows)) for rows in modalities if rows is not None]
-        if not known or not data.n_users:
+        present = [standardise(torch.from_numpy(rows)) for rows in modalities if rows is not None]
+        if not present or not data.n_users:
             raise DataError("network: no attributes, no texts and no links; there is nothing to fuse")
-        network = UDMFNetwork(known, self.config)
+        network = UDMFNetwork(present, self.config)
         draw_weights(network, rng)
         return network
 

@@ -1,13 +1,14 @@
 """Word2Vec (Mikolov et al., ICLR 2013): users as the mean of their words' vectors. On sanitised texts: SANTEXT.
 
-Skip-gram is solved in closed form (`skipgram`). Where a network has only vectors of whole texts, these are the users'.
+Skip-gram with negative sampling is trained, or solved in closed form, which is what other models read of texts. Where a
+network has only vectors of whole texts, these are the users'.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -16,9 +17,9 @@ from pydantic import Field
 from typing_extensions import override
 
 from tasks.errors import DataError
-from tasks.models.base import SILENT, ModelConfig, Progress
-from tasks.models.user_networks.base import NetworkData, Posts, UserEmbedder, raw_inputs
-from tasks.models.user_networks.skipgram import skipgram_vectors
+from tasks.models.base import ModelConfig
+from tasks.models.user_networks.base import DirectEmbedder, NetworkData, Posts
+from tasks.models.user_networks.skipgram import SkipgramConfig, skipgram, skipgram_vectors
 from tasks.models.user_networks.walks import cooccurrences
 from tasks.privacy.terms import Protected
 
@@ -69,24 +70,22 @@ def text_of_users(data: NetworkData, config: Word2VecConfig, rng: np.random.Gene
     return np.where(data.has_text[:, None], data.text_vectors, np.float32(0))
 
 
-class MeanOfWords(UserEmbedder):
+class MeanOfWords(DirectEmbedder):
     """The mean of a user's words, whose vectors are learnt from the posts."""
 
     reads: ClassVar[frozenset[Protected]] = frozenset({"text"})
 
     @override
-    def fit(self, data: NetworkData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:  # type: ignore[override]
-        """See `UserEmbedder.fit`.
+    def vectors(self, data: NetworkData, rng: np.random.Generator) -> NDArray[np.float32]:
+        """See `DirectEmbedder.vectors`.
 
         Raises:
             DataError: the network has no texts.
         """
-        self._entries = tuple(raw_inputs([data], self.reads))
         users = self.users(data, rng)
         if users is None:
             raise DataError("network: no texts and no vectors of texts; choose a model that needs none")
-        self._embeddings = {"users": torch.from_numpy(users)}
-        return self
+        return users
 
     @abstractmethod
     def users(self, data: NetworkData, rng: np.random.Generator) -> NDArray[np.float32] | None:
@@ -98,6 +97,28 @@ class Word2Vec(MeanOfWords):
 
     config: Word2VecConfig
 
+    @override
     def users(self, data: NetworkData, rng: np.random.Generator) -> NDArray[np.float32] | None:
-        """See `text_of_users`."""
         return text_of_users(data, self.config, rng)
+
+
+class TrainedWord2VecConfig(SkipgramConfig):
+    """Configuration of `TrainedWord2Vec`. The paper names none; window and negatives are as in the original's code."""
+
+    window: int = Field(default=5, ge=1)
+    """Words of one post at most so far apart are near each other; each window's width is drawn up to it."""
+    passes: int = Field(default=5, ge=1)
+    """How often all posts are gone through; gensim's default."""
+
+
+class TrainedWord2Vec(MeanOfWords):
+    """The mean of a user's words, which are learnt by skip-gram."""
+
+    config: TrainedWord2VecConfig
+
+    @override
+    def users(self, data: NetworkData, rng: np.random.Generator) -> NDArray[np.float32] | None:
+        if data.posts is None:
+            return text_of_users(data, Word2VecConfig(), rng)
+        rows = np.split(data.posts.tokens, data.posts.indptr[1:-1])
+        return mean_of_words(data, skipgram(rows, data.posts.n_words, self.config, rng))
