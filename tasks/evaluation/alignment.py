@@ -91,11 +91,7 @@ class Precision:
 
 
 def chance(k: int, n_targets: int) -> float:
-    """Precision at k of a guess among `n_targets`.
-
-    Raises:
-        ValueError: k or n_targets is below 1.
-    """
+    """Precision at k of a guess among `n_targets`."""
     if k < 1 or n_targets < 1:
         raise ValueError(f"k and n_targets must be at least 1 (are {k} and {n_targets})")
     return min(k, n_targets) / n_targets

@@ -10,10 +10,7 @@ PADDING = -1
 
 
 def require_ids(name: str, ids: NDArray[np.integer], count: int | None = None, first: int = 0) -> None:
-    """Check that ids, of any shape, are integers in first..count - 1, or from `first` where there is no `count`.
-
-    Raises ValueError: they are not (names the first that is not).
-    """
+    """Check that ids, of any shape, are integers in first..count - 1, or from `first` where there is no `count`."""
     if ids.size and ids.dtype.kind not in "iu":
         raise ValueError(f"{name} must be integers, not {ids.dtype}")
     end = np.inf if count is None else count
@@ -23,10 +20,7 @@ def require_ids(name: str, ids: NDArray[np.integer], count: int | None = None, f
 
 
 def require_lists(items: NDArray[np.integer]) -> None:
-    """Check that no list of (..., K) items, or `PADDING`, holds an item more than once.
-
-    Raises ValueError: one does (names the item), or there is another negative number.
-    """
+    """Check that no list of (..., K) items, or `PADDING`, holds an item more than once."""
     require_ids("items", items, first=PADDING)
     ordered = np.sort(items, axis=-1)
     repeated = (ordered[..., 1:] == ordered[..., :-1]) & (ordered[..., 1:] != PADDING)

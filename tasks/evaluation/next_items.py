@@ -93,9 +93,6 @@ def next_metrics(ranked: NextItems, ks: Sequence[int]) -> ByCutoff:
     """Recall and MRR at each cut-off, averaged over the examples that count.
 
     With one right item per example, recall is the share of examples that have it among the first k.
-
-    Raises:
-        ValueError: a cut-off outside 1..K, or no example counts.
     """
     return means(next_values(ranked, ks)[1])
 

@@ -109,9 +109,6 @@ def difference(
         first, second: (n_runs, n_users) sums over each user's examples.
         examples: (n_runs, n_users) numbers of them; 0 where a run does not test a user.
         splits: (n_runs,) the split of the data that each run is of.
-
-    Raises:
-        ValueError: shapes differ, a value is not finite, or a run has no examples or a user none in any run.
     """
     if not first.shape == second.shape == examples.shape == (len(splits), examples.shape[1]) or not examples.size:
         raise ValueError(f"sums of {first.shape} and {second.shape}, {examples.shape} examples, {splits.shape} splits")
@@ -138,9 +135,6 @@ def interval(gap: Difference, *, level: float = LEVEL, overlap: float = 0.0, low
         level: of the interval.
         overlap: where runs are folds of one cross-validation, tested over training examples of a fold.
         lower: whether less of the metric is better.
-
-    Raises:
-        ValueError: a level outside (0, 1), a negative overlap, or a mean or variance that is not finite or negative.
     """
     if not (0 < level < 1 and 0 <= overlap < math.inf):
         raise ValueError(f"the level must lie in (0, 1) and the overlap from 0, not {level} and {overlap}")
@@ -219,9 +213,6 @@ def verdicts(pairs: pl.DataFrame, *, level: float = LEVEL, overlap: float = 0.0)
     Args:
         pairs: PAIRS; every row has a verdict of its own.
         level, overlap: as of `interval`.
-
-    Raises:
-        ValueError: as `interval`.
     """
     intervals = [
         interval(

@@ -350,9 +350,6 @@ def full_metrics(
         recommended: (n_users, K) row u is the ranking for user u, best first.
         test: held-out items of every user.
         recall: see `metrics.ranking_metrics`.
-
-    Raises:
-        ValueError: rows and users differ in number, no user has a held-out item, or a cut-off is outside 1..K.
     """
     return means(full_values(recommended, test, ks, recall=recall)[1])
 

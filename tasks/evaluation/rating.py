@@ -9,11 +9,7 @@ from tasks.evaluation.metrics import Measured
 
 
 def mae(ratings: ArrayLike, predictions: ArrayLike, low: float = -np.inf, high: float = np.inf) -> float:
-    """Mean absolute error of (n,) predictions, cut off at `low` and `high`.
-
-    Raises:
-        ValueError: no ratings, arrays of different length, or a value that is not finite.
-    """
+    """Mean absolute error of (n,) predictions, cut off at `low` and `high`."""
     return float(absolute_errors(ratings, predictions, low, high).mean())
 
 
@@ -41,9 +37,6 @@ def errors(
 
     Args:
         users, ratings, predictions, sensitive: (n,). Where none or all are sensitive, one of the parts is left out.
-
-    Raises:
-        ValueError: see `mae`.
     """
     cut, uncut = absolute_errors(ratings, predictions, low, high), absolute_errors(ratings, predictions)
     parts = (("mae/sensitive", sensitive), ("mae/public", ~sensitive))

@@ -35,9 +35,6 @@ def summary(values: ArrayLike, *, seed: int = 0) -> Summary:
 
     Args:
         seed: of the bootstrap's resamples.
-
-    Raises:
-        ValueError: no values, or one that is not finite.
     """
     array = _require_finite(values)
     low, high = bootstrap_interval(array, seed=seed)
@@ -82,9 +79,6 @@ def crossed_interval(values: ArrayLike, *, seed: int = 0, resamples: int = 2_000
 
     Seeds and users are resampled independently and a resampled table holds every drawn seed for every drawn user
     (Owen, "The pigeonhole bootstrap", Annals of Applied Statistics 2007), which never understates the variance much.
-
-    Raises:
-        ValueError: not a table of finite values.
     """
     table = np.asarray(values, np.float64)
     if table.ndim != 2 or not table.size or not np.isfinite(table).all():
@@ -196,11 +190,7 @@ def _mean_squares(table: NDArray[np.float64]) -> list[tuple[float, int]]:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's (1979) step-down correction: family-wise error at most α for all claims with a result at most α.
-
-    Raises:
-        ValueError: a value outside [0, 1].
-    """
+    """Holm's (1979) step-down correction: family-wise error at most α for all claims with a result at most α."""
     p = np.asarray(p_values, float)
     if not ((p >= 0) & (p <= 1)).all():
         raise ValueError("p-values must lie in [0, 1]")
@@ -221,9 +211,6 @@ def ordering_agreement(published: Sequence[float], ours: Sequence[float]) -> flo
 
     Returns:
         A share in [0, 1], or None if no pair is ordered in print.
-
-    Raises:
-        ValueError: the lengths differ, or a value is not finite.
     """
     reference, own = _require_finite(published), _require_finite(ours)
     if len(reference) != len(own):

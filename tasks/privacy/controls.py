@@ -16,11 +16,7 @@ share: ContextVar[float] = ContextVar("share", default=1.0)
 
 @contextmanager
 def scaled(factor: float) -> Iterator[None]:
-    """Leave only this share of the noise of whatever the calling thread draws privately meanwhile; 0: none.
-
-    Raises:
-        ValueError: the factor is not in [0, 1].
-    """
+    """Leave only this share of the noise of whatever the calling thread draws privately meanwhile; 0: none."""
     if not 0 <= factor <= 1:
         raise ValueError(f"the share of noise that a control leaves must be in [0, 1] (is {factor})")
     token = share.set(factor)

@@ -237,11 +237,7 @@ def laplace(rng: np.random.Generator, release: str, scale: float, shape: tuple[i
 
 
 def discrete_laplace(rng: np.random.Generator, release: str, rate: float, shape: tuple[int, ...]) -> NDArray[np.int64]:
-    """P[k] proportional to exp(-rate |k|): the difference of two geometric variables.
-
-    Raises:
-        ValueError: 1/rate is above `tasks.privacy.secure.LARGEST_SCALE`.
-    """
+    """P[k] proportional to exp(-rate |k|): the difference of two geometric variables."""
     rate = budget(rng, rate)
     success = -math.expm1(-rate)
     secure.check_scale("discrete laplace", 1 / rate if rate else math.inf)
@@ -264,11 +260,7 @@ def budget(rng: np.random.Generator, epsilon: float) -> float:
 
 
 def exponential(rng: np.random.Generator, release: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Exp(1).
-
-    Raises:
-        ValueError: the generator is secure; what is made of this number is floating-point noise.
-    """
+    """Exp(1)."""
     _refuse(rng, "an exponential variable")
     return _record(release, "exponential", 1.0, rng.standard_exponential(shape))
 

@@ -75,9 +75,6 @@ def group_event(event: Event, count: int) -> Event:
 
     Sampling gains nothing beyond one step: by joint convexity the sampled mechanism loses at most what the one without
     sampling does, and no tighter curve is taken.
-
-    Raises:
-        ValueError: the kind of event is not known.
     """
     if count == 1 or event.kind == "non-private":
         return event

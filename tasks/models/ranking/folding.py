@@ -37,11 +37,7 @@ RIDGE = 0.1
 
 
 def fold_in(model: Recommender, served: Seen, n_items: int) -> Scorer:
-    """Scores of users as if `served` were all that is known of them.
-
-    Raises:
-        ValueError: of such a model it is not known how, or it reads ratings, which a history has not.
-    """
+    """Scores of users as if `served` were all that is known of them."""
     if isinstance(model, UserModel) and model.reads_ratings():
         raise ValueError(f"{type(model).__name__}: reads ratings, and a history is of items alone")
     if isinstance(model, Popularity):

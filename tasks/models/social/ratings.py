@@ -13,11 +13,7 @@ BLOCK = 1 << 14  # ratings at a time: their vectors stay in the cache
 
 
 def check_scale(scale: tuple[float, float]) -> tuple[float, float]:
-    """Refuse a scale of ratings without a range; otherwise give it back.
-
-    Raises:
-        ValueError: the lowest rating is not below the highest.
-    """
+    """Refuse a scale of ratings without a range; otherwise give it back."""
     if not scale[0] < scale[1]:
         raise ValueError(f"scale: the lowest rating must be below the highest (are {list(scale)})")
     return scale

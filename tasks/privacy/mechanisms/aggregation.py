@@ -79,9 +79,6 @@ def released_sigma(steps: int, clip: float, epsilon: float, delta: float) -> flo
 
     That code multiplies N(0, 1) by σ² where the paper adds N(0, σ²). σ / C is the same for every C, so σ² / C grows
     with C: the smaller C, the less noise for its size, and the larger the ε of the theorem.
-
-    Raises:
-        ValueError: as `sigma`.
     """
     return sigma(steps, clip, epsilon, delta) ** 2
 
@@ -101,10 +98,6 @@ def rigorous_sigma(releases: int, clip: float, epsilon: float, delta: float) -> 
 
     Returns:
         0 where releases or clip is 0, since nothing is released.
-
-    Raises:
-        ValueError: epsilon is not a positive finite number, releases or clip is negative or not a finite number, or
-            delta is not in (0, 1).
     """
     from dp_accounting import get_sigma_gaussian
 
@@ -125,10 +118,6 @@ def release_event(sigma: float, clip: float, releases: int) -> Event:
 
     The sensitivity is `VISIT_SENSITIVITY` x clip: neighbours are sequences of which one visit's transitions are
     removed. sigma = 0 is a release without protection, and recorded as that.
-
-    Raises:
-        ValueError: sigma is negative or not a finite number, clip is not a positive finite number, or releases is
-            below 1 (what releases nothing has no event).
     """
     _check_scale("sigma", sigma)
     _check_scale("clip", clip)

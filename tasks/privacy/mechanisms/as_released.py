@@ -76,9 +76,6 @@ def attributes(
 
     Returns:
         (n_users, n_columns) float32.
-
-    Raises:
-        ValueError: epsilon is not a positive finite number, a value is outside [-1, 1], or nothing is to be perturbed.
     """
     check_epsilon(epsilon)
     names = [name for _, name in _named(features)]
@@ -104,9 +101,6 @@ def exchanged_pieces(values: NDArray[np.floating], epsilon: float, rng: np.rando
     Args:
         values: any shape, in [-1, 1].
         epsilon: what the code means each to cost.
-
-    Raises:
-        ValueError: epsilon is not a positive finite number.
     """
     limit = piecewise.bound(epsilon)
     left = (limit + 1) / 2 * values - (limit - 1) / 2
@@ -138,11 +132,7 @@ def attributes_entry(features: Sequence[Feature], epsilon: float, n_releases: in
 
 
 def threshold(target: int, n_nodes: int, epsilon: float) -> float:
-    """θ of the code, its branches exchanged; where they are right see `edges.threshold`.
-
-    Raises:
-        ValueError: epsilon is not a positive finite number, or target is not in 1..N - 1 (where the code stops).
-    """
+    """θ of the code, its branches exchanged; where they are right see `edges.threshold`."""
     check_epsilon(epsilon)
     cells = edges.n_cells(n_nodes)
     if not 0 < target < cells:
@@ -163,9 +153,6 @@ def follows(
         n_nodes: how many users there are.
         epsilon: ε_g, of the filter.
         epsilon_count: of the noisy number of follows.
-
-    Raises:
-        ValueError: as `threshold`.
     """
     check_epsilon(epsilon_count)
     drawn = noise.laplace(rng, "number of follows", 1 / epsilon_count, 1)
@@ -228,9 +215,6 @@ def texts(
         epsilon: per unit of distance of its vectors.
         sensitive_share: of the vocabulary, see `sensitive_words`; these become one another.
         replaced_share: of the other words, how many become one of those.
-
-    Raises:
-        ValueError: epsilon is not a positive finite number.
     """
     check_epsilon(epsilon)
     lengths, tokens = posts.to_ragged(table)

@@ -62,9 +62,6 @@ def check_clip_norm(config: Any) -> Any:
 
     Args:
         config: with `clip_norm` and `epsilon`; it is given back.
-
-    Raises:
-        ValueError: the norm is infinite, and epsilon is not.
     """
     if math.isinf(config.clip_norm) and not math.isinf(config.epsilon):
         raise ValueError("clip_norm must be finite where epsilon is: unbounded gradients need unbounded noise")
@@ -72,11 +69,7 @@ def check_clip_norm(config: Any) -> Any:
 
 
 def release(noise_multiplier: float, sampling_probability: float, steps: int) -> Event:
-    """What `steps` steps release, for ledger and accountant: without sampling it is plain Gaussian noise.
-
-    Raises:
-        ValueError (pydantic's): steps is below 1, or a parameter is not finite.
-    """
+    """What `steps` steps release, for ledger and accountant: without sampling it is plain Gaussian noise."""
     if sampling_probability == 1:
         return Event(kind="gaussian", parameters={"noise_multiplier": noise_multiplier}, count=steps)
     parameters = {"noise_multiplier": noise_multiplier, "sampling_probability": sampling_probability}
@@ -160,11 +153,7 @@ def _spent(spent: Spent) -> float:
 
 
 def poisson_sample(n: int, probability: float, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Each of 0..n-1 independently with the given probability: ascending ids, possibly none.
-
-    Raises:
-        ValueError: n is negative, or probability is not in (0, 1].
-    """
+    """Each of 0..n-1 independently with the given probability: ascending ids, possibly none."""
     if n < 0:
         raise ValueError(f"n must not be negative (is {n})")
     _check_probability(probability)

@@ -96,11 +96,7 @@ def release(
     rng: np.random.Generator,
     mode: Accounting,
 ) -> Filtered:
-    """`top_m_filter`, with its noisy count and threshold.
-
-    Raises:
-        ValueError: as `top_m_filter`.
-    """
+    """`top_m_filter`, with its noisy count and threshold."""
     _check_mode(mode)
     check_epsilon(epsilon)
     _check_count_budget(epsilon_count)
@@ -120,11 +116,7 @@ def filter_towards(
     rng: np.random.Generator,
     mode: Accounting,
 ) -> NDArray[np.int64]:
-    """`top_m_filter` for a number m̃ of edges that is public: costs ε, or as the module says, and no ε_count.
-
-    Raises:
-        ValueError: as `top_m_filter`, or the target is not in 0..N.
-    """
+    """`top_m_filter` for a number m̃ of edges that is public: costs ε, or as the module says, and no ε_count."""
     _check_mode(mode)
     check_epsilon(epsilon)
     keys = _keys(edges, n_nodes)
@@ -155,9 +147,6 @@ def threshold(target: int, cells: int, epsilon: float) -> float:
     Args:
         target: m̃, in 0..N; infinity at 0, minus infinity at N.
         cells: N.
-
-    Raises:
-        ValueError: epsilon is not a positive finite number, or the target is not in 0..N.
     """
     check_epsilon(epsilon)
     if not 0 <= target <= cells:
@@ -190,11 +179,7 @@ def tail(value: float, epsilon: float) -> float:
 
 
 def events(epsilon: float, epsilon_count: float, mode: Accounting) -> tuple[Event, ...]:
-    """What a release costs (neighbours: one edge added or removed); of `published` cells no accountant knows.
-
-    Raises:
-        ValueError: a budget is not as `top_m_filter` wants it, or the mode is unknown.
-    """
+    """What a release costs (neighbours: one edge added or removed); of `published` cells no accountant knows."""
     _check_mode(mode)
     check_epsilon(epsilon)
     _check_count_budget(epsilon_count)
@@ -208,9 +193,6 @@ def ledger(epsilon: float, epsilon_count: float, mode: Accounting, n_releases: i
     Args:
         epsilon, epsilon_count, mode: as in `top_m_filter`.
         n_releases: how many releases an entry of `perturbed` makes of the same graph (budgets of a sweep × seeds).
-
-    Raises:
-        ValueError: as `events`.
     """
     spent = events(epsilon, epsilon_count, mode)
     accounted = account(spent)

@@ -23,11 +23,7 @@ INSECURE = "its noise is on the coefficients of a loss that is minimised in floa
 
 
 def sensitivity(dim: int) -> float:
-    """Δ = d + d²/4, the L1 sensitivity of the summed coefficients to replacing one triple (Lemma 4.3).
-
-    Raises:
-        ValueError: dim is below 1.
-    """
+    """Δ = d + d²/4, the L1 sensitivity of the summed coefficients to replacing one triple (Lemma 4.3)."""
     if dim < 1:
         raise ValueError(f"dim must be at least 1 (is {dim})")
     return dim + dim * dim / 4
@@ -58,9 +54,6 @@ def draw(dim: int, scale: float, rng: np.random.Generator) -> tuple[NDArray[np.f
 
     Returns:
         η (d,) and N (d, d), symmetric; float64.
-
-    Raises:
-        ValueError: dim is below 1, or scale is negative or not a finite number.
     """
     if dim < 1:
         raise ValueError(f"dim must be at least 1 (is {dim})")

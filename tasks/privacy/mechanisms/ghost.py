@@ -174,12 +174,7 @@ def zero_non_finite(outers: Sequence[Outers]) -> tuple[list[Outers], Tensor]:
 
 @contextmanager
 def record_calls(network: nn.Module) -> Iterator[list[Call]]:
-    """Collects every use of a trained linear layer of `network` while the block runs, in order.
-
-    Raises:
-        ValueError: a layer is used twice, sees something else than rows, or has one of its parameters frozen: its
-            gradients would not be outer products that cover it.
-    """
+    """Collects every use of a trained linear layer of `network` while the block runs, in order."""
     calls: list[Call] = []
 
     def note(layer: nn.Module, inputs: tuple[Any, ...], outputs: Any) -> None:
@@ -219,9 +214,6 @@ def gradients(
 
     Returns:
         one `Outer` per call, or one `TiedOuters` per two calls that share weights, and the gradients of `local`.
-
-    Raises:
-        ValueError: a layer's weights were used transposed, but never as they are.
     """
     gradients = torch.autograd.grad(losses.sum(), [*(call.outputs for call in calls), *local])
     outers: dict[nn.Linear, Outers] = {}

@@ -30,11 +30,7 @@ ROUNDING = 1e-6
 
 
 def sampled_features(epsilon: float, n_features: int) -> int:
-    """ζ = max(1, min(d', floor(ε/2.5))), how many of a user's features are reported (equation 16).
-
-    Raises:
-        ValueError: epsilon is not a positive finite number, or there are no features.
-    """
+    """ζ = max(1, min(d', floor(ε/2.5))), how many of a user's features are reported (equation 16)."""
     check_epsilon(epsilon)
     if n_features < 1:
         raise ValueError(f"n_features must be at least 1 (is {n_features})")
@@ -42,11 +38,7 @@ def sampled_features(epsilon: float, n_features: int) -> int:
 
 
 def bound(epsilon: float, n_features: int) -> float:
-    """Largest absolute value of a perturbed numeric column: d'/ζ times the piecewise bound at ε/ζ.
-
-    Raises:
-        ValueError: as `sampled_features`.
-    """
+    """Largest absolute value of a perturbed numeric column: d'/ζ times the piecewise bound at ε/ζ."""
     sampled = sampled_features(epsilon, n_features)
     return n_features / sampled * piecewise.bound(epsilon / sampled)
 
@@ -67,11 +59,6 @@ def perturb(
 
     Returns:
         (n_users, n_columns) float32.
-
-    Raises:
-        ValueError: epsilon is not a positive finite number, or so small that outputs would be infinite; the matrix has
-            other columns than the features, a value is out of range, or a block is not one-hot (names column and row
-            count).
     """
     matrix = np.asarray(matrix)
     sampled = sampled_features(epsilon, len(features))
@@ -129,9 +116,6 @@ def log_likelihood_ratio(
     Args:
         outputs: (n_outputs, n_columns) as `perturb` gives.
         first, second: (n_columns,) two inputs.
-
-    Raises:
-        ValueError: as `sampled_features`.
     """
     sampled = sampled_features(epsilon, len(features))
     budget, scale = epsilon / sampled, len(features) / sampled
@@ -184,9 +168,6 @@ def ledger(features: Sequence[Feature], epsilon: float, n_releases: int) -> Ledg
         features: the features released.
         epsilon: budget of each user.
         n_releases: how many releases an entry of `perturbed` makes of the same users (budgets of a sweep × seeds).
-
-    Raises:
-        ValueError: as `sampled_features`.
     """
     sampled = sampled_features(epsilon, len(features))
     fitted = [feature for feature in features if feature.bounds == "fitted"]

@@ -37,9 +37,6 @@ def noise_scale(dim: int, epsilon: float, sensitivity: float) -> float:
         dim: d, the length of user and item vectors.
         epsilon: budget for a change of one cell.
         sensitivity: Δ, the most that a cell can change.
-
-    Raises:
-        ValueError: dim is below 1, epsilon is not a positive number, or sensitivity not a positive finite one.
     """
     _check_dim(dim)
     if math.isnan(epsilon) or epsilon <= 0:
@@ -50,11 +47,7 @@ def noise_scale(dim: int, epsilon: float, sensitivity: float) -> float:
 
 
 def draw(n_items: int, dim: int, scale: float, rng: np.random.Generator) -> NDArray[np.float64]:
-    """The linear terms η of all items, drawn once per run: (n_items, dim) float64.
-
-    Raises:
-        ValueError: n_items is negative, dim is below 1, or scale is negative or not a finite number.
-    """
+    """The linear terms η of all items, drawn once per run: (n_items, dim) float64."""
     if n_items < 0:
         raise ValueError(f"n_items must be at least 0 (is {n_items})")
     _check_dim(dim)
@@ -76,10 +69,6 @@ def perturbed_least_squares(
 
     Returns:
         (n_items, d) float64.
-
-    Raises:
-        ValueError: ridge is not a positive finite number, or a user vector is longer than 1 (for which the noise was
-            not made) or holds NaN.
     """
     _check_ridge(ridge)
     _check_lengths(users)
@@ -101,9 +90,6 @@ def perturbed_least_squares_of_stored(
         cells: (n_users, n_items).
         eta: (n_items, d) linear terms η.
         ridge: weight of the squared norms.
-
-    Raises:
-        ValueError: as in `perturbed_least_squares`.
     """
     _check_lengths(users)
     return least_squares_of_stored(users, cells, ridge, eta)
@@ -122,9 +108,6 @@ def least_squares_of_stored(
 
     Returns:
         (n_columns, d) float64.
-
-    Raises:
-        ValueError: ridge is not a positive finite number.
     """
     _check_ridge(ridge)
     columns = cells.T.tocsr()

@@ -20,11 +20,7 @@ Floats = NDArray[np.floating]
 
 
 def sigma(epsilon: Floats | float, delta: float) -> NDArray[np.float64]:
-    """σ_k/S = √(2 log(1.25/δ))/ε_k: the standard deviation of a user's noise per unit of clipping bound, for one step.
-
-    Raises:
-        ValueError: delta is not in (0, 1), or a budget is not positive.
-    """
+    """σ_k/S = √(2 log(1.25/δ))/ε_k: the standard deviation of a user's noise per unit of clipping bound, for one step."""
     if not 0 < delta < 1:
         raise ValueError(f"delta must be in (0, 1) (is {delta})")
     budgets = np.asarray(epsilon, np.float64)
@@ -51,9 +47,6 @@ def optimal_clip(norms: Floats, l1_norms: Floats, cost: float) -> float:
     Args:
         norms, l1_norms: (n,) L2 and L1 norms of the users' gradients.
         cost: c, see `noise_cost`.
-
-    Raises:
-        ValueError: there is no gradient, or a norm is not finite.
     """
     if not len(norms):
         raise ValueError("no gradient to choose a clipping bound from")

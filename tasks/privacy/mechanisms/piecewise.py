@@ -20,11 +20,7 @@ from tasks.privacy.checks import check_epsilon, check_unit_interval
 
 
 def bound(epsilon: float) -> float:
-    """C = (t + 1)/(t - 1), the largest output (equation 12).
-
-    Raises:
-        ValueError: epsilon is not a positive finite number.
-    """
+    """C = (t + 1)/(t - 1), the largest output (equation 12)."""
     check_epsilon(epsilon)
     return 1 / math.tanh(epsilon / 4)
 
@@ -66,9 +62,6 @@ def log_density(outputs: NDArray[np.floating], x: float, epsilon: float, toleran
         outputs: any shape.
         x: the input, in [-1, 1].
         tolerance: an output this close to a piece, as a share of C, counts as inside it: for outputs that were rounded.
-
-    Raises:
-        ValueError: epsilon is not a positive finite number.
     """
     check_epsilon(epsilon)
     outputs = np.asarray(outputs, dtype=np.float64)

@@ -57,9 +57,6 @@ def perturb(
         n_releases: how many releases of the same posts lie side by side.
         words_per_user: None where the vocabulary was fitted on the posts (published accounting); of a public one how
             many words of each user are released at most (rigorous).
-
-    Raises:
-        ValueError: see `words.substitute` and `words.ledger`.
     """
     if words_per_user is None:
         most = posts.group_by("user").agg(n=pl.col("tokens").list.len().sum())["n"].max()

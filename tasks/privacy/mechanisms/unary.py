@@ -19,11 +19,7 @@ TRUE_BIT = 0.5
 
 
 def false_bit(epsilon: float) -> float:
-    """P[output bit = 1 | input bit = 0] = 1/(e^ε + 1).
-
-    Raises:
-        ValueError: epsilon is not a positive finite number.
-    """
+    """P[output bit = 1 | input bit = 0] = 1/(e^ε + 1)."""
     check_epsilon(epsilon)
     inverse = math.exp(-epsilon)
     return inverse / (1 + inverse)
@@ -53,11 +49,7 @@ def perturb(onehot: NDArray[np.floating], epsilon: float, rng: np.random.Generat
 
 
 def log_probability(outputs: NDArray[np.floating], category: int, epsilon: float) -> NDArray[np.float64]:
-    """Log probability of each output row when the input's 1 is at `category`: (n_rows,).
-
-    Raises:
-        ValueError: epsilon is not a positive finite number.
-    """
+    """Log probability of each output row when the input's 1 is at `category`: (n_rows,)."""
     check_epsilon(epsilon)
     log_one_minus_q = -math.log1p(math.exp(-epsilon))
     ones = outputs.sum(axis=1, dtype=np.float64) - outputs[:, category]

@@ -251,11 +251,7 @@ def _add_noise(total: Tensor, multiplier: float, bound: float, rng: np.random.Ge
 
 
 def check_budgets(budgets: NDArray[np.float64], n_users: int, epsilon_max: float) -> None:
-    """Every user has a budget of their own in (0, ε_max].
-
-    Raises:
-        ValueError: names the first user without one, or with one out of range.
-    """
+    """Every user has a budget of their own in (0, ε_max]."""
     if len(budgets) != n_users:
         raise ValueError(f"{len(budgets)} budgets for {n_users} users: every user needs one")
     wrong = ~((budgets > 0) & (budgets <= epsilon_max))

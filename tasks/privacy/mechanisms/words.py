@@ -84,33 +84,21 @@ def _substitute(
 
 
 def diameter(vectors: NDArray[np.floating]) -> float:
-    """D, the largest distance of two words; computed in blocks, it costs as much as replacing every word once.
-
-    Raises:
-        ValueError: a vector is not finite.
-    """
+    """D, the largest distance of two words; computed in blocks, it costs as much as replacing every word once."""
     centred = _centre(vectors)
     blocks = _distances(np.arange(len(centred)), centred, BLOCK)
     return max((float(distances.max()) for _, distances in blocks), default=0.0)
 
 
 def epsilon_total(n_words: int, epsilon: float, diameter: float) -> float:
-    """n ε D: a pure budget that covers replacing all of n words by any others (n = 1: one word by any other).
-
-    Raises:
-        ValueError: epsilon is not a positive finite number, or one of the others is negative or not finite.
-    """
+    """n ε D: a pure budget that covers replacing all of n words by any others (n = 1: one word by any other)."""
     check_epsilon(epsilon)
     _check_extent(n_words, diameter)
     return n_words * epsilon * diameter
 
 
 def epsilon_per_distance(total: float, n_words: int, diameter: float) -> float:
-    """The ε for `substitute` with which replacing all of n words by any others costs `total`.
-
-    Raises:
-        ValueError: total is not a positive finite number, or there is nothing to hide: no words, or no two that differ.
-    """
+    """The ε for `substitute` with which replacing all of n words by any others costs `total`."""
     check_epsilon(total)
     _check_extent(n_words, diameter)
     if n_words * diameter == 0:
@@ -131,9 +119,6 @@ def ledger(
         diameter: of the vectors.
         vectors: `fitted`: nothing finite follows.
         n_releases: how many releases an entry of `perturbed` makes of the same texts (budgets of a sweep × seeds).
-
-    Raises:
-        ValueError: as `epsilon_total`, or there is nothing to hide: no words, or no two that differ.
     """
     total = epsilon_total(n_words, epsilon, diameter)
     if not total:
