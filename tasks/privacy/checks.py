@@ -24,6 +24,32 @@ def check_epsilon(epsilon: float) -> None:
         raise ValueError(f"the budget is too small: epsilon must be at least {SMALLEST_EPSILON:g} (is {epsilon:g})")
 
 
+def check_budget(epsilon: float) -> None:
+    """Refuse a budget that is neither a positive number nor infinite, which stands for no noise."""
+    if math.isnan(epsilon) or epsilon <= 0:
+        raise ValueError(f"epsilon must be a positive number (is {epsilon})")
+
+
+def check_delta(delta: float) -> None:
+    """Refuse a δ outside (0, 1)."""
+    if not 0 < delta < 1:
+        raise ValueError(f"delta must be in (0, 1) (is {delta})")
+
+
+def check_at_least(least: int, **values: float) -> None:
+    """Refuse a value below the least."""
+    for name, value in values.items():
+        if value < least:
+            raise ValueError(f"{name} must be at least {least} (is {value})")
+
+
+def check_finite(**values: float) -> None:
+    """Refuse a value that is negative or not a finite number."""
+    for name, value in values.items():
+        if not (math.isfinite(value) and value >= 0):
+            raise ValueError(f"{name} must be a finite number, 0 or more (is {value})")
+
+
 def check_unit_interval(values: NDArray[np.floating], columns: Sequence[str]) -> None:
     """Refuse values outside [-1, 1], NaN included.
 

@@ -21,9 +21,9 @@ from tasks import contracts
 from tasks.evaluation import next_items, ranking
 from tasks.graph.ops import Block
 from tasks.graph.prefixes import PrefixGraphs
+from tasks.models.sessions.gated import SRGNN
 from tasks.models.sessions.sasrec import SASRec
 from tasks.models.sessions.sequential import Dropout, SequenceModel
-from tasks.models.sessions.srgnn import SRGNN
 from tasks.models.training import EpochModel
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData

@@ -248,6 +248,6 @@ def test_watched_submissions_are_parts_of_their_items_sum_and_carry_their_share_
         assert not np.isclose(sent.sums[~complete], sums[~complete]).any()
         exact = 2 * table.errors(users.vectors, broadcast.vectors)[users.watched, None]
         exact = exact * users.vectors[table.users[users.watched]]
-        variance = users.public_noise.variance(table.of_item[items])[:, None] * broadcast.public_mixing[items]
+        variance = users.noises.public.variance(table.of_item[items])[:, None] * broadcast.public_mixing[items]
         standardised.append((sent.watched - exact) / np.sqrt(variance))
     assert stats.kstest(np.ravel(standardised), stats.norm.cdf).pvalue > ALARM

@@ -30,7 +30,6 @@ ALLOWED = {
     "tasks/privacy/secure.py: *",
     "tasks/privacy/keyed.py: np.random.Generator(np.random.Philox(key=(secret, int(stream)))).standard_normal",
     "tasks/models/draws.py: rng.standard_normal",
-    "tasks/models/own_draws.py: rng.standard_normal",
     "tasks/privacy/noise.py: from tasks.privacy* import *secure*",
     "tasks/privacy/noise.py: from tasks.privacy.secure import SecureGenerator",
     "tasks/privacy/mechanisms/multidimensional.py: from tasks.privacy.secure import check_scale",  # which draws nothing

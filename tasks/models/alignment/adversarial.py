@@ -167,9 +167,7 @@ class AdversarialStart:
                 self._descend(loss, weights, config.learning_rate)
                 total += loss.item()
             self._descend(self._loss(fool=True), [self._map], self._map_rate)
-            with torch.no_grad():
-                mapping = self._map
-                mapping.copy_((1 + config.beta) * mapping - config.beta * mapping @ (mapping.T @ mapping))
+            self._pull(self._map)
         return total / (config.iterations * config.discriminator_steps)
 
     def _loss(self, *, fool: bool) -> Tensor:
@@ -198,6 +196,13 @@ class AdversarialStart:
         gradients = torch.autograd.grad(loss, parameters)
         with torch.no_grad():
             torch._foreach_add_(parameters, gradients, alpha=-rate)
+
+    def _pull(self, *maps: Tensor) -> None:
+        """Towards the orthogonal maps."""
+        beta = self.config.beta
+        with torch.no_grad():
+            for mapping in maps:
+                mapping.copy_((1 + beta) * mapping - beta * mapping @ (mapping.T @ mapping))
 
     def _measure(self) -> None:
         """Judge the map, keep it if it is the best, and lower its learning rate."""

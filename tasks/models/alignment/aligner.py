@@ -46,17 +46,14 @@ class Aligner:
             widths = f"{self.source.shape[1]} and {self.target.shape[1]}"
             raise DataError(f"embeddings: widths differ ({widths}); embed both networks alike")
 
+    @property
+    def _measured(self) -> dict[str, int]:
+        """How maps are judged."""
+        return {"neighbours": self.config.neighbours, "tie_seed": self.config.tie_seed}
+
     def start(self, rng: np.random.Generator) -> AdversarialStart:
         """An adversarial start, not yet trained, so that a caller can keep its state between epochs."""
-        config = self.config
-        return AdversarialStart(
-            config.adversarial,
-            self.source,
-            self.target,
-            neighbours=config.neighbours,
-            tie_seed=config.tie_seed,
-            rng=rng,
-        )
+        return AdversarialStart(self.config.adversarial, self.source, self.target, rng=rng, **self._measured)
 
     def coded(self, source: NDArray[np.floating], target: NDArray[np.floating], rng: np.random.Generator) -> Aligner:
         """An aligner of the embeddings' codes, which are not normalised, for a start by `cycle_start`.
@@ -70,11 +67,8 @@ class Aligner:
 
     def cycle_start(self, rng: np.random.Generator) -> CycleStart:
         """As `start`, of the authors' code; the vectors are codes."""
-        config = self.config
-        assert config.cycle is not None, "as in `coded`"
-        return CycleStart(
-            config.cycle, self.source, self.target, neighbours=config.neighbours, tie_seed=config.tie_seed, rng=rng
-        )
+        assert self.config.cycle is not None, "as in `coded`"
+        return CycleStart(self.config.cycle, self.source, self.target, rng=rng, **self._measured)
 
     def from_anchors(self, anchors: NDArray[np.integer]) -> Refined:
         """The map of (n_anchors, 2) known pairs, which refinement keeps.
@@ -92,15 +86,8 @@ class Aligner:
 
     def refine(self, mapping: NDArray[np.floating], anchors: NDArray[np.integer] | None = None) -> Refined:
         """Refine a (d, d) map as configured; see `refine`."""
-        return refine(
-            self.source,
-            self.target,
-            mapping,
-            iterations=self.config.refinements,
-            neighbours=self.config.neighbours,
-            tie_seed=self.config.tie_seed,
-            anchors=anchors,
-        )
+        iterations = self.config.refinements
+        return refine(self.source, self.target, mapping, iterations=iterations, anchors=anchors, **self._measured)
 
     def csls(self, mapping: NDArray[np.floating]) -> Csls:
         """Scores of all pairs of users under a (d, d) map; its `mutual_neighbours` are the anchors found."""

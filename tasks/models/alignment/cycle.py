@@ -83,12 +83,11 @@ class CycleStart(AdversarialStart):
         source: NDArray[np.floating],
         target: NDArray[np.floating],
         *,
-        neighbours: int,
-        tie_seed: int,
         rng: np.random.Generator,
+        **measured: int,
     ) -> None:
         """As `AdversarialStart`."""
-        super().__init__(config, source, target, neighbours=neighbours, tie_seed=tie_seed, rng=rng)
+        super().__init__(config, source, target, rng=rng, **measured)
         self._back = self._map.detach().T.contiguous().requires_grad_()
         self._back_discriminator = Discriminator(source.shape[1], config.hidden)
         draw_weights(self._back_discriminator, rng)
@@ -120,9 +119,7 @@ class CycleStart(AdversarialStart):
         fooled = self._cross_entropy(discriminator, mapped, other, fool=True)
         returned = (own - mapped.detach() @ back).abs().mean()
         self._descend(fooled + self.config.cycle * returned, [mapping, back], self._map_rate)
-        with torch.no_grad():
-            for weights in (mapping, back):
-                weights.copy_((1 + self.config.beta) * weights - self.config.beta * weights @ (weights.T @ weights))
+        self._pull(mapping, back)
 
     @override
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -16,7 +16,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from typing_extensions import override
 
-from tasks.models.own_draws import Draws
+from tasks.models.draws import Draws
 from tasks.models.training import draw_weights
 from tasks.models.vae.user_config import UserConfig
 from tasks.models.vae.userwise import UserModel, UserNetwork

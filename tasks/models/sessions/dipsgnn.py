@@ -33,9 +33,8 @@ from typing_extensions import override
 from tasks.errors import PrivacyError
 from tasks.graph.ops import Block, weighted_sum
 from tasks.graph.prefixes import Step
-from tasks.models.sessions.gated import BATCH, Queries, ScaledSessions
+from tasks.models.sessions.gated import BATCH, APGNNConfig, Queries, ScaledSessions
 from tasks.models.sessions.ledgers import LABELS, READ, graph_entry, lists_entry
-from tasks.models.sessions.srgnn import APGNNConfig
 from tasks.privacy import keyed, noise
 from tasks.privacy.accounting.gaps import EPOCH
 from tasks.privacy.accounting.ledger import Event, LedgerEntry, unbounded_entry

@@ -25,10 +25,9 @@ from typing_extensions import override
 
 from tasks.graph.ops import weighted_sum
 from tasks.graph.prefixes import PrefixGraphs, Step
-from tasks.models.own_draws import OwnDraws
-from tasks.models.sessions.gated import ScaledSessions, gru_update
+from tasks.models.draws import OwnDraws
+from tasks.models.sessions.gated import APGNNConfig, ScaledSessions, gru_update
 from tasks.models.sessions.sequential import inputs_and_targets
-from tasks.models.sessions.srgnn import APGNNConfig
 from tasks.models.user_level import UserLevelModel
 from tasks.privacy.accounting.gaps import BY_EPOCHS, FLOATS, PLACE
 from tasks.privacy.accounting.ledger import LedgerEntry

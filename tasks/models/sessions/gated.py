@@ -1,4 +1,4 @@
-"""Gated graph networks over the graphs of all prefixes: what SR-GNN, APGNN and DIPSGNN have in common.
+"""Gated graph networks over the graphs of all prefixes: SR-GNN, APGNN, and what DIPSGNN has in common with them.
 
 Each propagation step gives every node the aggregate of its successors' and of its predecessors' states, and updates the
 node's state by a gated recurrent unit; a soft attention over the nodes, led by the last item, reads out the prefix
@@ -230,3 +230,29 @@ def gru_update(received: Tensor, recurrent: Tensor, kept: Tensor) -> Tensor:
     update = torch.sigmoid(update + old_update)
     candidate = torch.tanh(new + torch.sigmoid(reset + old_reset) * old_new)
     return candidate + update * (kept - candidate)
+
+
+class SRGNN(GatedSessions):
+    """SR-GNN: adjacency rows are divided by the number of their edges, and nothing is known of a user (Section 3.2)."""
+
+    def edge_weights(self, block: Block) -> Tensor:
+        """1 / number of the version's edges; an edge that occurs twice counts twice."""
+        return (1.0 / block.indptr.diff().clamp(min=1)).float()[block.centres]
+
+
+class APGNNConfig(GatedConfig):
+    """Configuration of `APGNN`."""
+
+    user_dimension: int = Field(ge=1)
+    """Length of user vectors, d' of the papers."""
+
+
+class APGNN(SRGNN):
+    """APGNN (Zhang et al., TKDE 2020): SR-GNN with a user vector, in every node state and in the readout.
+
+    The vector is made of the user's true features. DIPSGNN's authors compare with APGNN as a model of "user profiles".
+    Its attention over a user's earlier sessions is left out: a user has one sequence here.
+    """
+
+    config: APGNNConfig
+    uses_features: ClassVar[bool] = True

@@ -13,7 +13,7 @@ the mean of the published ratings, so that a user or item without ratings is pre
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -28,16 +28,17 @@ from tasks.models.draws import normal
 from tasks.models.replayed import Information, Replayed
 from tasks.models.social.friends import Friends
 from tasks.models.social.information import watch
-from tasks.models.social.messages import Memory, Traffic
+from tasks.models.social.messages import Memory, Noises
 from tasks.models.social.ratings import RatingTable, Scale
 from tasks.models.social.recommender import UntrustedRecommender
 from tasks.models.social.replay import Replay
-from tasks.models.social.users import Users, into_unit_ball
+from tasks.models.social.users import Steps, Users, into_unit_ball
 from tasks.models.training import EpochConfig, EpochModel
-from tasks.privacy.mechanisms.shared_noise import SharedNoise
 from tasks.training_data import TrainingData
 
 PARTIES = ("recommender", "users", "friends")
+BYTES = 4
+"""Of a number."""
 
 
 class FactorisationConfig(EpochConfig):
@@ -71,17 +72,6 @@ class FactorisationConfig(EpochConfig):
     def iterations(self) -> int:
         """Planned in all."""
         return self.epochs * self.iterations_per_epoch
-
-
-class Noises(NamedTuple):
-    """Noise of what users send.
-
-    Of an item's sum of submissions about sensitive and non-sensitive ratings, and of what a user's friends send.
-    """
-
-    sensitive: SharedNoise = SharedNoise()
-    public: SharedNoise = SharedNoise()
-    friends: SharedNoise = SharedNoise()
 
 
 class Vectors(nn.Module):
@@ -157,7 +147,7 @@ class SocialFactorisation(EpochModel, RatingPredictor):
             return RatingTable(data.users[mask], data.items[mask], ratings[mask], data.n_users, data.n_items)
 
         published = table(~sensitive)
-        own, public = table(used & submitted), table(used & ~submitted)
+        submitted_table, public = table(used & submitted), table(used & ~submitted)
         noises = self.noises()
         friends = None
         if self.uses_links:
@@ -166,31 +156,16 @@ class SocialFactorisation(EpochModel, RatingPredictor):
             friends = Friends(published, data.links, noises.friends, self._noise_rngs["friends"])
         start = float(published.values.mean(dtype=np.float64)) if len(published) else sum(config.scale) / 2
         vectors = self._start(data, start, starts)
-        common: dict[str, Any] = {
-            "sensitive_noise": noises.sensitive,
-            "public_noise": noises.public,
-            "learning_rate": config.learning_rate,
-            "regularization": config.regularization,
-        }
+        steps = Steps(config.learning_rate, config.regularization, self.alpha(), config.projection)
         self._recommender = UntrustedRecommender(
-            vectors.items.numpy(),
-            rng=self._noise_rngs["recommender"],
-            sensitive_weight=self.sensitive_weight(),
-            **common,
+            vectors.items.numpy(), noises, steps, self.sensitive_weight(), self._noise_rngs["recommender"]
         )
+        public_vectors = None if vectors.public_users is None else vectors.public_users.numpy()
         self._users = Users(
-            own,
-            public,
-            friends,
-            vectors.users.numpy(),
-            None if vectors.public_users is None else vectors.public_users.numpy(),
-            alpha=self.alpha(),
-            projection=config.projection,
-            rng=self._noise_rngs["users"],
-            **common,
-        )
+            submitted_table, public, friends, vectors.users.numpy(), public_vectors, noises, steps,
+            self._noise_rngs["users"],
+        )  # fmt: skip
         self._remember(published, table(used & submitted & sensitive), noises)
-        self._traffic = Traffic(0, 0)
         return vectors
 
     def optimiser(self) -> torch.optim.Optimizer:
@@ -232,11 +207,6 @@ class SocialFactorisation(EpochModel, RatingPredictor):
         if messages is not None and self._to_friends is not None:
             self._to_friends.add(messages.watched / self._divisor[:, None], messages.mixing)
         users.step(recommender.vectors, messages)
-        sensitive, public = len(users.sensitive), len(users.public)
-        receivers = int(np.count_nonzero(users.sensitive.of_user + users.public.of_user))
-        self._traffic = broadcast.traffic(receivers, sensitive, public).plus(submissions.traffic())
-        if messages is not None:
-            self._traffic = self._traffic.plus(messages.traffic())
 
     @override
     def predict(self, users: NDArray[np.int32], items: NDArray[np.int32]) -> Tensor:
@@ -274,14 +244,22 @@ class SocialFactorisation(EpochModel, RatingPredictor):
 
         Counted are the messages of an iteration (see `messages`): to every user with ratings one with the vectors of
         the items rated, and h where there is noise; back, one per rating; between friends one per link, and one with h.
-        A model without parties sends none.
+        A number is a float32; ids, addresses and what never changes (who rated what) are not counted. A model without
+        parties sends none.
         """
         if not self.iterations_done:
             return {}
         done = {"iterations": float(self.iterations_done)}
         if not self.with_parties:
             return done
-        return {"messages": float(self._traffic.messages), "bytes": float(self._traffic.bytes)} | done
+        users, noises, friends = self._users, self.noises(), self._users.friends
+        sensitive, public = len(users.sensitive), len(users.public)
+        receivers = int(np.count_nonzero(users.sensitive.of_user + users.public.of_user))
+        links = 0 if friends is None else len(friends.receivers) * (1 + noises.friends.mixes)
+        back = sensitive + public + links
+        vectors = sensitive * (1 + noises.sensitive.mixes) + public * (1 + noises.public.mixes) + back
+        size = vectors * self.config.dimension * BYTES
+        return {"messages": float(receivers + back), "bytes": float(size)} | done
 
     @override
     def released(self) -> dict[str, Tensor]:
@@ -295,7 +273,7 @@ class SocialFactorisation(EpochModel, RatingPredictor):
         """See `EpochModel.state`: also what receivers remember, and every party's generator."""
         tensors, rest = super().state()
         generators = {party: rng.bit_generator.state for party, rng in self._noise_rngs.items()}
-        return tensors | self._memory_tensors(), rest | {"parties": generators, "traffic": list(self._traffic)}
+        return tensors | self._memory_tensors(), rest | {"parties": generators}
 
     @override
     def load_state(self, tensors: dict[str, Tensor], rest: dict[str, Any]) -> None:
@@ -304,7 +282,6 @@ class SocialFactorisation(EpochModel, RatingPredictor):
             tensor.copy_(tensors[name])
         for party, state in rest["parties"].items():
             self._noise_rngs[party].bit_generator.state = state
-        self._traffic = Traffic(*rest["traffic"])
 
     def _check(self, data: TrainingData) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         """Ratings and which are sensitive, both being there and in range."""
@@ -351,15 +328,10 @@ class SocialFactorisation(EpochModel, RatingPredictor):
             self._watched = np.isin(submitted.users.astype(np.int64) * width + submitted.items, kept_keys)
             variance = noises.sensitive.variance(submitted.of_item[sensitive.items])
             self._submitted = Memory(sensitive.users, sensitive.items, sensitive.items, width, variance, dimension)
-            steps: dict[str, Any] = {
-                "learning_rate": users.learning_rate,
-                "regularization": users.regularization,
-                "projection": users.projection,
-                "rng": self._recommender.rng,
-            }
-            self._replay = Replay(published, sensitive, variance, dimension, **steps)
+            rng = self._recommender.rng
+            self._replay = Replay(published, sensitive, variance, dimension, users.steps, rng)
             if not self.splits_vectors() and len(sensitive) and len(published):
-                self._joint = watch(users, published, sensitive, self.config.scale, **steps)
+                self._joint = watch(users, published, sensitive, self.config.scale, users.steps, rng)
         if self.with_parties and users.friends is not None:
             friends = users.friends
             receivers, senders = friends.receivers[friends.watched], friends.senders[friends.watched]

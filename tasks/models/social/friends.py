@@ -88,4 +88,4 @@ class Friends:
             watched += shares
             sums += noise.gaussian(self.rng, "sums of messages", std * self._rest[:, None], sums.shape, single=True)
             np.add.at(sums, receivers, shares)
-        return FriendMessages(sums, self.counts, watched, mixing)
+        return FriendMessages(sums, watched, mixing)

@@ -19,8 +19,6 @@ last: they change little in between. Left out: friends, and where near the commo
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
@@ -28,10 +26,9 @@ from torch import Tensor, from_numpy
 
 from tasks.evaluation.damped_means import DampedMeans
 from tasks.models.replayed import Information
-from tasks.models.social.messages import Broadcast, Submissions
+from tasks.models.social.messages import Broadcast, Noises, Submissions
 from tasks.models.social.ratings import RatingTable, Scale
-from tasks.models.social.users import Users, into_unit_ball
-from tasks.privacy.mechanisms.shared_noise import SharedNoise
+from tasks.models.social.users import Steps, Users, into_unit_ball
 
 Single = NDArray[np.float32]
 FLOOR = 1e-3
@@ -114,7 +111,8 @@ class Joint:
         as_sensitive: NDArray[np.intp] | None,
         dimension: int,
         scale: Scale,
-        **steps: Any,
+        steps: Steps,
+        rng: np.random.Generator,
     ) -> None:
         """Start with every user at the common start of all.
 
@@ -125,7 +123,7 @@ class Joint:
             variances: of the noise in a coordinate of one submission, over h, of targets and of shown ratings.
             as_sensitive: (n_shown,) positions of those among what is submitted as sensitive; None if they are watched.
             dimension, scale: K, and the lowest and highest rating.
-            steps: `learning_rate`, `regularization` and `rng` of `Users`, nothing is drawn; `projection`.
+            rng: nothing is drawn.
         """
         self._as_sensitive = as_sensitive
         shape, ids = published.shape, (targets.users, targets.items)
@@ -136,12 +134,9 @@ class Joint:
         some = RatingTable(published.users[shown], published.items[shown], published.values[shown], *shape)
         tables = zip((self.targets, some), variances, strict=True)
         self._channels = [Channel(table, variance, dimension) for table, variance in tables]
-        self._published, self._projection = published, steps.pop("projection")
-        start, silence = np.full((shape[0], dimension), dimension**-0.5, np.float32), SharedNoise()
-        self._users = Users(
-            self.targets, published, None, start, None,
-            sensitive_noise=silence, public_noise=silence, alpha=0.0, projection=False, **steps,
-        )  # fmt: skip
+        self._published, self._projection = published, steps.projection
+        start, free = np.full((shape[0], dimension), dimension**-0.5, np.float32), steps._replace(projection=False)
+        self._users = Users(self.targets, published, None, start, None, Noises(), free, rng)
         sizes = self.targets.of_user[self.targets.users]
         ends = np.cumsum(sizes)
         self._left = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
@@ -177,8 +172,8 @@ class Joint:
         halves = sum(table.matrix(np.ones(len(table), np.float32)) @ products for table in (target, self._published))
         curvature = np.empty((len(halves), *2 * items.shape[1:]), np.float32)
         curvature[:, rows, columns] = curvature[:, columns, rows] = halves
-        change = users.regularization * derivative + _times(derivative, curvature[target.users])
-        derivative -= 2 * users.learning_rate * (change - items[target.items])
+        change = users.steps.regularization * derivative + _times(derivative, curvature[target.users])
+        derivative -= 2 * users.steps.learning_rate * (change - items[target.items])
         users.step(items, None)
         if self._projection:
             vectors = users.vectors[target.users]
@@ -218,12 +213,14 @@ class Joint:
         self.matrix[self._left == self._right] += square
 
 
-def watch(users: Users, published: RatingTable, targets: RatingTable, scale: Scale, **steps: Any) -> Joint:
+def watch(
+    users: Users, published: RatingTable, targets: RatingTable, scale: Scale, steps: Steps, rng: np.random.Generator
+) -> Joint:
     """Users whose single submissions about published ratings are watched from now on, and what is made of them.
 
-    Watched are all who have a target. For scale and steps see `Joint`.
+    Watched are all who have a target. For scale, steps and rng see `Joint`.
     """
-    submitted, public, noises = users.sensitive, users.public, (users.sensitive_noise, users.public_noise)
+    submitted, public, noises = users.sensitive, users.public, users.noises
     shown = np.flatnonzero(targets.of_user[published.users])
     keys, wanted, known = (
         table.users.astype(np.int64) * table.shape[1] + table.items for table in (submitted, published, public)
@@ -237,7 +234,7 @@ def watch(users: Users, published: RatingTable, targets: RatingTable, scale: Sca
         as_sensitive = np.flatnonzero(np.isin(keys, wanted[shown]))
         variance = noises[0].variance(submitted.of_item[published.items[shown]])
     dimension = users.vectors.shape[1]
-    return Joint(published, targets, shown, (about_targets, variance), as_sensitive, dimension, scale, **steps)
+    return Joint(published, targets, shown, (about_targets, variance), as_sensitive, dimension, scale, steps, rng)
 
 
 def _dot(a: Single, b: Single) -> Single:

@@ -1,9 +1,7 @@
 """What the parties of PrivSR say to each other, one class per kind of message, and what receivers remember of it.
 
 Source: Meng et al., "Personalized privacy-preserving social recommendation" (AAAI 2018), Algorithm 1. An object stands
-for all messages of its kind in one iteration, and counts itself. Messages that nobody looks at one by one are kept as
-their sum with the number of messages in it. A number is a float32; ids, addresses and what never changes (who rated
-what) are not counted.
+for all messages of its kind in one iteration. Messages that are not looked at one by one are kept as their sum.
 """
 
 from __future__ import annotations
@@ -17,19 +15,18 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.models.base import Received
+from tasks.privacy.mechanisms.shared_noise import SharedNoise
 
-BYTES = 4
 
+class Noises(NamedTuple):
+    """Noise of what users send.
 
-class Traffic(NamedTuple):
-    """How much was said."""
+    Of an item's sum of submissions about sensitive and non-sensitive ratings, and of what a user's friends send.
+    """
 
-    messages: int
-    bytes: int
-
-    def plus(self, other: Traffic) -> Traffic:
-        """Both together."""
-        return Traffic(self.messages + other.messages, self.bytes + other.bytes)
+    sensitive: SharedNoise = SharedNoise()
+    public: SharedNoise = SharedNoise()
+    friends: SharedNoise = SharedNoise()
 
 
 @dataclass(frozen=True)
@@ -45,13 +42,6 @@ class Broadcast:
     sensitive_mixing: NDArray[np.float32] | None = None
     public_mixing: NDArray[np.float32] | None = None
 
-    def traffic(self, receivers: int, sensitive: int, public: int) -> Traffic:
-        """One message to each of `receivers` users, who have so many sensitive and non-sensitive ratings in all."""
-        vectors = sensitive * (1 + (self.sensitive_mixing is not None)) + public * (
-            1 + (self.public_mixing is not None)
-        )
-        return Traffic(receivers, vectors * self.vectors.shape[1] * BYTES)
-
 
 @dataclass(frozen=True)
 class Submissions:
@@ -60,21 +50,14 @@ class Submissions:
     senders, items: (n_sensitive,) int32, of submissions about sensitive ratings.
     values: (n_sensitive, K) float32, each of them.
     sums: (n_items, K) float32, all submissions about non-sensitive ratings of an item added up.
-    counts: (n_items,) how many those are.
-    watched: (n_watched, K) float32, those of them that somebody looks at one by one.
+    watched: (n_watched, K) float32, those of them that are looked at one by one.
     """
 
     senders: NDArray[np.int32]
     items: NDArray[np.int32]
     values: NDArray[np.float32]
     sums: NDArray[np.float32]
-    counts: NDArray[np.int64]
     watched: NDArray[np.float32]
-
-    def traffic(self) -> Traffic:
-        """One message of K numbers per rating."""
-        messages = len(self.values) + int(self.counts.sum())
-        return Traffic(messages, messages * self.values.shape[1] * BYTES)
 
 
 @dataclass(frozen=True)
@@ -82,20 +65,13 @@ class FriendMessages:
     """Between friends: what user i got of all friends f, q_if - 2 S_if u_f, and the h_i that i had sent them for q.
 
     sums: (n_users, K) float32, all messages that a user got, added up.
-    counts: (n_users,) how many those are.
     watched: (n_watched, K) float32, single messages: one of every user who sends to somebody similar.
     mixing: (n_users, K), h_i; None where the noise needs none.
     """
 
     sums: NDArray[np.float32]
-    counts: NDArray[np.int64]
     watched: NDArray[np.float32]
     mixing: NDArray[np.float32] | None = None
-
-    def traffic(self) -> Traffic:
-        """One message of K numbers per link, and one back where there is an h."""
-        messages = int(self.counts.sum()) * (1 + (self.mixing is not None))
-        return Traffic(messages, messages * self.sums.shape[1] * BYTES)
 
 
 class Memory:

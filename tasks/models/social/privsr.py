@@ -25,7 +25,8 @@ from pydantic import Field, model_validator
 from typing_extensions import override
 
 from tasks.models.social import ledgers
-from tasks.models.social.factorisation import FactorisationConfig, Noises, SocialFactorisation
+from tasks.models.social.factorisation import FactorisationConfig, SocialFactorisation
+from tasks.models.social.messages import Noises
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import dpsgd
 from tasks.privacy.mechanisms.shared_noise import SharedNoise

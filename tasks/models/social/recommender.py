@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from tasks.models.social.messages import Broadcast, Submissions
-from tasks.privacy.mechanisms.shared_noise import SharedNoise
+from tasks.models.social.messages import Broadcast, Noises, Submissions
+from tasks.models.social.users import Steps
 
 
 class UntrustedRecommender:
@@ -19,25 +19,19 @@ class UntrustedRecommender:
     def __init__(
         self,
         vectors: NDArray[np.float32],
-        *,
-        sensitive_noise: SharedNoise,
-        public_noise: SharedNoise,
-        learning_rate: float,
-        regularization: float,
+        noises: Noises,
+        steps: Steps,
         sensitive_weight: float,
         rng: np.random.Generator,
     ) -> None:
-        self.vectors = vectors
-        self.sensitive_noise, self.public_noise = sensitive_noise, public_noise
-        self.learning_rate, self.regularization = learning_rate, regularization
-        self.sensitive_weight = sensitive_weight
-        self.rng = rng
+        self.vectors, self.noises, self.steps = vectors, noises, steps
+        self.sensitive_weight, self.rng = sensitive_weight, rng
 
     def broadcast(self) -> Broadcast:
         """Item vectors and a fresh h for every item; how much is drawn depends on nothing that users did."""
         shape = (len(self.vectors), self.vectors.shape[1])
-        sensitive = self.sensitive_noise.mixing(shape, self.rng)
-        return Broadcast(self.vectors, sensitive, self.public_noise.mixing(shape, self.rng))
+        sensitive = self.noises.sensitive.mixing(shape, self.rng)
+        return Broadcast(self.vectors, sensitive, self.noises.public.mixing(shape, self.rng))
 
     def receive(self, submissions: Submissions) -> None:
         """One step against the sum of all submissions and 2λv; those about sensitive ratings are weighted."""
@@ -45,6 +39,6 @@ class UntrustedRecommender:
         which = csr_array(
             (np.ones(n, np.float32), submissions.items, np.arange(n + 1, dtype=np.int32)), shape=(n, len(self.vectors))
         )
-        gradient = submissions.sums + 2 * self.regularization * self.vectors
+        gradient = submissions.sums + 2 * self.steps.regularization * self.vectors
         gradient += self.sensitive_weight * (which.T @ submissions.values)
-        self.vectors -= self.learning_rate * gradient
+        self.vectors -= self.steps.learning_rate * gradient

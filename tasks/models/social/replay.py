@@ -8,24 +8,27 @@ rigorous accounting friends are all that is left out, but for the start.)
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, from_numpy
 
 from tasks.models.replayed import Replayed
-from tasks.models.social.messages import Broadcast, Memory
+from tasks.models.social.messages import Broadcast, Memory, Noises
 from tasks.models.social.ratings import RatingTable
-from tasks.models.social.users import Users
-from tasks.privacy.mechanisms.shared_noise import SharedNoise
+from tasks.models.social.users import Steps, Users
 
 
 class Replay:
     """Users as the recommender expects them, beside what it remembers of submissions about sensitive ratings."""
 
     def __init__(
-        self, published: RatingTable, targets: RatingTable, variance: NDArray[np.float64], dimension: int, **steps: Any
+        self,
+        published: RatingTable,
+        targets: RatingTable,
+        variance: NDArray[np.float64],
+        dimension: int,
+        steps: Steps,
+        rng: np.random.Generator,
     ) -> None:
         """Start with every user at the common start of all.
 
@@ -34,16 +37,13 @@ class Replay:
             targets: sensitive ratings, in the order of the submissions; their values are not looked at.
             variance: (n,) of the noise in one coordinate of one submission, over h as well.
             dimension: K.
-            steps: `learning_rate`, `regularization`, `projection` and `rng` of `Users`; nothing is drawn.
+            rng: nothing is drawn.
         """
         n_users, n_items = published.shape
         self.senders, self.items, self.variance = targets.users, targets.items, variance
         ids, start = np.empty(0, np.int32), np.full((n_users, dimension), dimension**-0.5, np.float32)
         unknown = RatingTable(ids, ids, np.empty(0, np.float32), n_users, n_items)
-        silence = SharedNoise()
-        self._users = Users(
-            unknown, published, None, start, None, sensitive_noise=silence, public_noise=silence, alpha=0.0, **steps
-        )
+        self._users = Users(unknown, published, None, start, None, Noises(), steps._replace(alpha=0.0), rng)
         self._expected, self._along = (
             Memory(self.senders, self.items, self.items, n_items, variance, dimension) for _ in range(2)
         )

@@ -6,15 +6,25 @@ Source: Meng et al. (AAAI 2018), Algorithm 1, Eqs. 8 and 9.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from tasks.models.social.friends import Friends
-from tasks.models.social.messages import Broadcast, FriendMessages, Submissions
+from tasks.models.social.messages import Broadcast, FriendMessages, Noises, Submissions
 from tasks.models.social.ratings import RatingTable
 from tasks.privacy import noise
-from tasks.privacy.mechanisms.shared_noise import SharedNoise
+
+
+class Steps(NamedTuple):
+    """Gradient descent on J: γ, λ, α, and whether users' vectors stay in the unit ball."""
+
+    learning_rate: float
+    regularization: float
+    alpha: float = 0.0
+    projection: bool = True
 
 
 class Users:
@@ -33,21 +43,13 @@ class Users:
         friends: Friends | None,
         vectors: NDArray[np.float32],
         public_vectors: NDArray[np.float32] | None,
-        *,
-        sensitive_noise: SharedNoise,
-        public_noise: SharedNoise,
-        learning_rate: float,
-        regularization: float,
-        alpha: float,
-        projection: bool,
+        noises: Noises,
+        steps: Steps,
         rng: np.random.Generator,
     ) -> None:
         self.sensitive, self.public, self.friends = sensitive, public, friends
         self.vectors, self.public_vectors = vectors, public_vectors
-        self.sensitive_noise, self.public_noise = sensitive_noise, public_noise
-        self.learning_rate, self.regularization, self.alpha = learning_rate, regularization, alpha
-        self.projection = projection
-        self.rng = rng
+        self.noises, self.steps, self.rng = noises, steps, rng
         self.watch(np.empty(0, np.intp))
         self.squared_error = 0.0
         """Mean of (uᵀv - r)² over all ratings, of u before the last step; where there is w, of (wᵀv - r)² over public
@@ -78,14 +80,13 @@ class Users:
         table, vectors = self.sensitive, self.shown
         errors = table.errors(vectors, broadcast.vectors)
         values = (2 * errors)[:, None] * vectors[table.users]
-        if self.sensitive_noise.law != "none":
-            sensitive_std = np.broadcast_to(
-                self.sensitive_noise.standard_deviation(broadcast.sensitive_mixing), broadcast.vectors.shape
-            )
-            scale = sensitive_std * self.sensitive_noise.share(table.of_item)[:, None]
+        law = self.noises.sensitive
+        if law.law != "none":
+            std = np.broadcast_to(law.standard_deviation(broadcast.sensitive_mixing), broadcast.vectors.shape)
+            scale = std * law.share(table.of_item)[:, None]
             values += noise.gaussian(self.rng, "submissions", scale[table.items], values.shape, single=True)
         sums, watched = self._submit_public(broadcast)
-        return Submissions(self.sensitive.users, self.sensitive.items, values, sums, self.public.of_item, watched)
+        return Submissions(self.sensitive.users, self.sensitive.items, values, sums, watched)
 
     def _submit_public(self, broadcast: Broadcast) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """About non-sensitive ratings: sums by item, (n_items, K), and those that are watched, (n_watched, K)."""
@@ -93,10 +94,11 @@ class Users:
         errors = table.errors(vectors, broadcast.vectors)
         sums = 2 * (table.matrix(errors).T @ vectors)
         watched = 2 * errors[self.watched, None] * vectors[table.users[self.watched]]
-        if self.public_noise.law != "none":
-            assert self.public_noise.shared
-            std = np.broadcast_to(self.public_noise.standard_deviation(broadcast.public_mixing), sums.shape)
-            scale = (std * self.public_noise.share(table.of_item)[:, None])[table.items[self.watched]]
+        law = self.noises.public
+        if law.law != "none":
+            assert law.shared
+            std = np.broadcast_to(law.standard_deviation(broadcast.public_mixing), sums.shape)
+            scale = (std * law.share(table.of_item)[:, None])[table.items[self.watched]]
             shares = noise.gaussian(self.rng, "watched submissions", scale, watched.shape, single=True)
             watched += shares
             rest = std * self._rest[:, None]
@@ -135,16 +137,17 @@ class Users:
         messages: FriendMessages | None,
     ) -> float:
         """Change `vectors` in place by one step; returns the sum of squared errors before it."""
-        gradient = 2 * self.regularization * vectors
+        steps = self.steps
+        gradient = 2 * steps.regularization * vectors
         squares = 0.0
         for table in tables:
             errors = table.errors(vectors, items)
             squares += float(errors @ errors)
             gradient += 2 * (table.matrix(errors) @ items)
         if messages is not None and self.friends is not None:
-            gradient += self.alpha * (2 * self.friends.total[:, None] * vectors + messages.sums)
-        vectors -= self.learning_rate * gradient
-        if self.projection:
+            gradient += steps.alpha * (2 * self.friends.total[:, None] * vectors + messages.sums)
+        vectors -= steps.learning_rate * gradient
+        if steps.projection:
             into_unit_ball(vectors)
         return squares
 

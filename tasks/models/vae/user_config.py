@@ -1,14 +1,23 @@
-"""How a recommender learns from users' whole rows, and with what privacy."""
+"""How a recommender learns from users' whole rows, with what privacy, and what user-level private SGD then spent."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from typing_extensions import override
 
 from tasks.models.training import EpochConfig
+from tasks.privacy.accounting.account import accounted_entry
+from tasks.privacy.accounting.gaps import BY_EPOCHS, FLOATS, GIVEN_EPOCH, OWN_LIST, PLACE, large_delta
+from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.privacy.mechanisms import laplace
+from tasks.privacy.mechanisms.user_sgd import LEVELS, Published, Rigorous, UserSGD
+from tasks.privacy.terms import Explanation, KnownGap, because, gap
 
 
 class UserConfig(EpochConfig):
@@ -81,3 +90,88 @@ class UserConfig(EpochConfig):
         if self.popularity is not None and self.budgets != "equal":
             raise ValueError("popularity needs equal budgets: its counts are one release for all users")
         return self
+
+
+def plan_releases(config: UserConfig, n_users: int, budgets: NDArray[np.float64]) -> UserSGD | None:
+    """How gradients are released, with noise for all planned epochs; None in public training. Reads no interactions.
+
+    budgets: (n_users,) ε_k.
+    """
+    if config.privacy == "none":
+        return None
+    assert config.epsilon_max is not None
+    assert config.delta is not None
+    if config.accounting == "published":
+        constant = config.clip_norm if config.privacy == "dpsgd" else None
+        return Published(n_users, config.batch_size, config.epochs, budgets, config.delta, constant)
+    assert config.clip_norm is not None
+    return Rigorous(
+        n_users, config.batch_size, config.epochs, budgets, config.epsilon_max, config.delta,
+        config.clip_norm, config.quantile, _counts(config),
+    )  # fmt: skip
+
+
+def entries(
+    config: UserConfig,
+    private: UserSGD,
+    budgets: NDArray[np.float64],
+    metadata: Literal["nothing", "local", "shared"],
+) -> list[LedgerEntry]:
+    """Of a private run: interactions, and metadata where there are any.
+
+    Args:
+        budgets: (n_users,) ε_k.
+        metadata: see `UserModel.metadata_in`.
+    """
+    assert config.epsilon_max is not None
+    assert config.delta is not None
+    noisy, rigorous = not math.isinf(config.epsilon_max), isinstance(private, Rigorous)
+    why: dict[str, tuple[Explanation, ...]] = {}
+    if not noisy:
+        why = {"reasons": (because("infinite-budget"),)}
+    elif config.privacy == "dpsgd-optimal-clip":
+        why = {"reasons": (because("clip-from-gradients"),)}
+    interactions = accounted_entry(
+        (*private.events(), *_counts(config)),
+        config.delta,
+        protects="interaction",
+        unit="user" if metadata == "nothing" else "user-with-metadata",
+        neighbouring="add-or-remove" if rigorous else "zero-out",
+        mechanism="user-dpsgd" if rigorous else "personal-sgd",
+        accounting=config.accounting,
+        claimed_epsilon=config.epsilon_max if noisy else None,
+        given=GIVEN_EPOCH,
+        gaps=tuple(_gaps(config, private, budgets)),
+        **why,
+    )
+    if metadata == "shared":
+        shared = (*interactions.reasons, because("means-of-metadata"))
+        interactions = interactions.model_copy(update={"accounted_epsilon": None, "reasons": shared})
+    if metadata == "nothing":
+        return [interactions]
+    mechanism = "within-gradients" if metadata == "local" else "prior-gaussian"
+    gaps = () if interactions.accounted_epsilon is None else interactions.gaps
+    changes = {"protects": "feature", "mechanism": mechanism, "gaps": gaps}
+    return [interactions, interactions.model_copy(update=changes)]
+
+
+def _gaps(config: UserConfig, private: UserSGD, budgets: NDArray[np.float64]) -> Iterator[KnownGap]:
+    """What the guarantee does not say of the run."""
+    assert config.delta is not None
+    yield from (gap("claim-for-one-step"),) if config.accounting == "published" else ()
+    yield from (*BY_EPOCHS, *OWN_LIST, FLOATS, *large_delta(config.delta, private.n_users))
+    if isinstance(private, Rigorous):
+        yield PLACE
+        if (private.shares < 1).any():
+            yield gap("budget-levels", levels=LEVELS, without=int((private.shares == 0).sum()))
+    else:
+        yield gap("budgets-public")
+    if config.budgets == "uniform":
+        assert config.epsilon_max is not None
+        yield gap("uniform-budgets", epsilon_max=config.epsilon_max, mean=float(f"{budgets.mean():.2g}"))
+
+
+def _counts(config: UserConfig) -> tuple[Event, ...]:
+    """The noisy counts that biases start from, if any."""
+    epsilon = config.counts_epsilon()
+    return () if math.isinf(epsilon) else (laplace.counts_event(epsilon, config.contribution),)

@@ -21,10 +21,9 @@ from typing_extensions import override
 from tasks.errors import ConfigurationError
 from tasks.evaluation.ranking import Seen
 from tasks.models.base import SILENT, Progress, Recommender
-from tasks.models.own_draws import Draws, OwnDraws
+from tasks.models.draws import Draws, OwnDraws
 from tasks.models.training import DerivedModel
-from tasks.models.vae.user_config import UserConfig
-from tasks.models.vae.userwise_ledger import entries, plan_releases
+from tasks.models.vae.user_config import UserConfig, entries, plan_releases
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import dpsgd, ghost, laplace, user_sgd
 from tasks.training_data import TrainingData

@@ -23,8 +23,7 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from tasks.errors import ConfigurationError
-from tasks.models.draws import normal
-from tasks.models.own_draws import Draws
+from tasks.models.draws import Draws, normal
 from tasks.models.training import draw_weights
 from tasks.models.vae.autoencoder import AEConfig, RowNetwork
 from tasks.models.vae.userwise import UserModel, UserNetwork

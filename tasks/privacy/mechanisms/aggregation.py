@@ -24,7 +24,7 @@ import math
 
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.ledger import Event
-from tasks.privacy.checks import check_epsilon
+from tasks.privacy.checks import check_delta, check_epsilon, check_finite
 
 VISIT_SENSITIVITY = math.sqrt(10)
 """L2 sensitivity of one release, in units of the norm of H's rows, when a visit's transitions are removed or added and
@@ -46,8 +46,8 @@ def epsilon(steps: int, clip: float, sigma: float, delta: float) -> float:
     Raises:
         ValueError: a value is negative or not a finite number, or delta is not in (0, 1).
     """
-    _check(steps, clip, delta)
-    _check_scale("sigma", sigma)
+    check_finite(steps=steps, clip=clip, sigma=sigma)
+    check_delta(delta)
     if not steps or not clip:
         return 0.0
     if not sigma:
@@ -66,7 +66,8 @@ def sigma(steps: int, clip: float, epsilon: float, delta: float) -> float:
         ValueError: epsilon is not a positive finite number, steps or clip is negative or not a finite number, or delta
             is not in (0, 1).
     """
-    _check(steps, clip, delta)
+    check_finite(steps=steps, clip=clip)
+    check_delta(delta)
     check_epsilon(epsilon)
     # With x = C √T/σ the theorem reads x²/2 + x √(2L) = ε, L = ln(1/δ). Its positive root √(2L + 2ε) - √(2L), written
     # without the difference, which cancels for small ε:
@@ -101,7 +102,8 @@ def rigorous_sigma(releases: int, clip: float, epsilon: float, delta: float) -> 
     """
     from dp_accounting import get_sigma_gaussian
 
-    _check(releases, clip, delta, count="releases")
+    check_finite(releases=releases, clip=clip)
+    check_delta(delta)
     check_epsilon(epsilon)
     if not releases or not clip:
         return 0.0
@@ -119,22 +121,9 @@ def release_event(sigma: float, clip: float, releases: int) -> Event:
     The sensitivity is `VISIT_SENSITIVITY` x clip: neighbours are sequences of which one visit's transitions are
     removed. sigma = 0 is a release without protection, and recorded as that.
     """
-    _check_scale("sigma", sigma)
-    _check_scale("clip", clip)
+    check_finite(sigma=sigma, clip=clip)
     if not clip or releases < 1:
         raise ValueError(f"clip must be positive and releases at least 1 (are {clip} and {releases})")
     if not sigma:
         return Event(kind="non-private", count=releases)
     return Event(kind="gaussian", parameters={"noise_multiplier": sigma / (VISIT_SENSITIVITY * clip)}, count=releases)
-
-
-def _check(steps: int, clip: float, delta: float, *, count: str = "steps") -> None:
-    _check_scale(count, steps)
-    _check_scale("clip", clip)
-    if not 0 < delta < 1:
-        raise ValueError(f"delta must be in (0, 1) (is {delta})")
-
-
-def _check_scale(name: str, value: float) -> None:
-    if not (math.isfinite(value) and value >= 0):
-        raise ValueError(f"{name} must be a finite number, 0 or more (is {value})")

@@ -21,7 +21,7 @@ from torch import Tensor
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import Spent, account, estimate
 from tasks.privacy.accounting.ledger import Event
-from tasks.privacy.checks import check_epsilon
+from tasks.privacy.checks import check_at_least, check_delta, check_epsilon
 
 PRECISION = 1e-3  # relative; what the multiplier is above the smallest one
 ENOUGH = 2.0**60  # noise with which steps cost next to nothing
@@ -96,11 +96,9 @@ def noise_multiplier(
             (0, 1], steps is below 1, or `composed_with` alone spends the budget.
     """
     check_epsilon(epsilon)
-    if not 0 < delta < 1:
-        raise ValueError(f"delta must be in (0, 1) (is {delta})")
+    check_delta(delta)
     _check_probability(sampling_probability)
-    if steps < 1:
-        raise ValueError(f"steps must be at least 1 (is {steps})")
+    check_at_least(1, steps=steps)
     if composed_with and not (alone := _spent(account(composed_with, delta))) < epsilon:
         raise ValueError(f"epsilon = {epsilon:g} must be above what is released beside the steps ({alone:g})")
 

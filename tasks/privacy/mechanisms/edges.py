@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.privacy import noise
-from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import RECORDED, SEED_OF_RELEASE, side_by_side
 from tasks.privacy.accounting.ledger import Accounting, Event, LedgerEntry
 from tasks.privacy.checks import check_epsilon
@@ -194,22 +194,17 @@ def ledger(epsilon: float, epsilon_count: float, mode: Accounting, n_releases: i
         epsilon, epsilon_count, mode: as in `top_m_filter`.
         n_releases: how many releases an entry of `perturbed` makes of the same graph (budgets of a sweep × seeds).
     """
-    spent = events(epsilon, epsilon_count, mode)
-    accounted = account(spent)
-    reasons = (because("not-accounted"),) if accounted.epsilon is None else ()
     published = mode == "published"
     costs = (gap("count-costs", epsilon=epsilon_count),) if published else ()
-    return LedgerEntry(
+    return accounted_entry(
+        events(epsilon, epsilon_count, mode),
         protects="edge",
         unit="edge",
         neighbouring="add-or-remove",
         mechanism="top-m-filter",
         accounting=mode,
         claimed_epsilon=epsilon if published else epsilon + epsilon_count,
-        claimed_delta=0.0,
-        accounted_epsilon=accounted.epsilon,
-        accounted_delta=accounted.delta,
-        reasons=(because("filled-up"),) if published else reasons,
+        **{"reasons": (because("filled-up"),)} if published else {},
         gaps=(
             gap("edge-not-user"),
             gap("n-nodes-public"),
@@ -219,7 +214,6 @@ def ledger(epsilon: float, epsilon_count: float, mode: Accounting, n_releases: i
             SEED_OF_RELEASE,
             gap("coins-float"),
         ),
-        events=spent,
     )
 
 

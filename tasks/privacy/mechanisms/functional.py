@@ -11,12 +11,11 @@ only that: q̄ itself comes from other parameters and from the graph, and what t
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
 from tasks.privacy import noise
+from tasks.privacy.checks import check_at_least, check_budget, check_finite
 
 INSECURE = "its noise is on the coefficients of a loss that is minimised in floating point, not on what is released"
 """Why the functional mechanism has no secure noise."""
@@ -24,8 +23,7 @@ INSECURE = "its noise is on the coefficients of a loss that is minimised in floa
 
 def sensitivity(dim: int) -> float:
     """Δ = d + d²/4, the L1 sensitivity of the summed coefficients to replacing one triple (Lemma 4.3)."""
-    if dim < 1:
-        raise ValueError(f"dim must be at least 1 (is {dim})")
+    check_at_least(1, dim=dim)
     return dim + dim * dim / 4
 
 
@@ -40,10 +38,8 @@ def noise_scale(dim: int, epsilon: float, n_triples: int) -> float:
     Raises:
         ValueError: dim or n_triples is below 1, or epsilon is not a positive number.
     """
-    if math.isnan(epsilon) or epsilon <= 0:
-        raise ValueError(f"epsilon must be a positive number (is {epsilon})")
-    if n_triples < 1:
-        raise ValueError(f"n_triples must be at least 1 (is {n_triples})")
+    check_budget(epsilon)
+    check_at_least(1, n_triples=n_triples)
     return sensitivity(dim) / (epsilon * n_triples)
 
 
@@ -55,10 +51,8 @@ def draw(dim: int, scale: float, rng: np.random.Generator) -> tuple[NDArray[np.f
     Returns:
         η (d,) and N (d, d), symmetric; float64.
     """
-    if dim < 1:
-        raise ValueError(f"dim must be at least 1 (is {dim})")
-    if not (math.isfinite(scale) and scale >= 0):
-        raise ValueError(f"scale must be a finite number, 0 or more (is {scale})")
+    check_at_least(1, dim=dim)
+    check_finite(scale=scale)
     linear = noise.laplace(rng, "linear coefficients", scale, dim)
     quadratic = noise.laplace(rng, "quadratic coefficients", scale, (dim, dim))
     return linear, (quadratic + quadratic.T) / 2

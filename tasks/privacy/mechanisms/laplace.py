@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tasks.privacy import noise
 from tasks.privacy.accounting.ledger import Event
-from tasks.privacy.checks import check_epsilon
+from tasks.privacy.checks import check_at_least, check_epsilon
 
 
 def cap(
@@ -31,7 +31,7 @@ def cap(
     Raises:
         ValueError: contribution is below 1, or the arrays differ in length.
     """
-    _check_contribution(contribution)
+    check_at_least(1, contribution=contribution)
     if len(users) != len(items):
         raise ValueError(f"users and items differ in length ({len(users)} and {len(items)})")
     kept = np.zeros(len(users), dtype=np.bool_)
@@ -79,10 +79,5 @@ def counts_event(epsilon: float, contribution: int) -> Event:
 
 def _noise_parameter(epsilon: float, contribution: int) -> float:
     check_epsilon(epsilon)
-    _check_contribution(contribution)
+    check_at_least(1, contribution=contribution)
     return epsilon / contribution
-
-
-def _check_contribution(contribution: int) -> None:
-    if contribution < 1:
-        raise ValueError(f"contribution must be at least 1 (is {contribution})")

@@ -16,7 +16,7 @@ from tasks.privacy import noise
 from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import RECORDED, ROUNDED, SEED_OF_RELEASE, side_by_side
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
-from tasks.privacy.checks import check_epsilon, check_one_hot, check_unit_interval
+from tasks.privacy.checks import check_at_least, check_epsilon, check_one_hot, check_unit_interval
 from tasks.privacy.mechanisms import piecewise, unary
 from tasks.privacy.secure import check_scale
 from tasks.privacy.terms import Condition, Explanation, Unit, because, gap
@@ -32,8 +32,7 @@ ROUNDING = 1e-6
 def sampled_features(epsilon: float, n_features: int) -> int:
     """ζ = max(1, min(d', floor(ε/2.5))), how many of a user's features are reported (equation 16)."""
     check_epsilon(epsilon)
-    if n_features < 1:
-        raise ValueError(f"n_features must be at least 1 (is {n_features})")
+    check_at_least(1, n_features=n_features)
     return max(1, min(n_features, math.floor(epsilon / PER_FEATURE)))
 
 

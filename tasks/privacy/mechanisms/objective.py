@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from tasks.privacy import noise
+from tasks.privacy.checks import check_at_least, check_budget, check_finite
 
 INSECURE = "its noise is a term of an objective that is minimised in floating point, not added to what is released"
 """Why objective perturbation has no secure noise."""
@@ -38,9 +39,8 @@ def noise_scale(dim: int, epsilon: float, sensitivity: float) -> float:
         epsilon: budget for a change of one cell.
         sensitivity: Δ, the most that a cell can change.
     """
-    _check_dim(dim)
-    if math.isnan(epsilon) or epsilon <= 0:
-        raise ValueError(f"epsilon must be a positive number (is {epsilon})")
+    check_at_least(1, dim=dim)
+    check_budget(epsilon)
     if not (math.isfinite(sensitivity) and sensitivity > 0):
         raise ValueError(f"sensitivity must be a positive finite number (is {sensitivity})")
     return 2 * sensitivity * math.sqrt(dim) / epsilon
@@ -48,11 +48,9 @@ def noise_scale(dim: int, epsilon: float, sensitivity: float) -> float:
 
 def draw(n_items: int, dim: int, scale: float, rng: np.random.Generator) -> NDArray[np.float64]:
     """The linear terms η of all items, drawn once per run: (n_items, dim) float64."""
-    if n_items < 0:
-        raise ValueError(f"n_items must be at least 0 (is {n_items})")
-    _check_dim(dim)
-    if not (math.isfinite(scale) and scale >= 0):
-        raise ValueError(f"scale must be a finite number, 0 or more (is {scale})")
+    check_at_least(0, n_items=n_items)
+    check_at_least(1, dim=dim)
+    check_finite(scale=scale)
     return noise.laplace(rng, "linear terms", scale, (n_items, dim))
 
 
@@ -132,8 +130,3 @@ def _check_lengths(users: NDArray[np.float64]) -> None:
         raise ValueError(
             f"{wrong} of {len(users)} user vectors are longer than 1 or NaN; scale them into the unit ball"
         )
-
-
-def _check_dim(dim: int) -> None:
-    if dim < 1:
-        raise ValueError(f"dim must be at least 1 (is {dim})")

@@ -16,13 +16,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.privacy.checks import check_delta
+
 Floats = NDArray[np.floating]
 
 
 def sigma(epsilon: Floats | float, delta: float) -> NDArray[np.float64]:
-    """σ_k/S = √(2 log(1.25/δ))/ε_k: the standard deviation of a user's noise per unit of clipping bound, for one step."""
-    if not 0 < delta < 1:
-        raise ValueError(f"delta must be in (0, 1) (is {delta})")
+    """σ_k/S = √(2 log(1.25/δ))/ε_k: standard deviation of a user's noise per unit of clipping bound, for one step."""
+    check_delta(delta)
     budgets = np.asarray(epsilon, np.float64)
     if not (budgets > 0).all():
         raise ValueError("epsilon must be positive for every user")

@@ -29,17 +29,21 @@ class SharedNoise:
     scale: float = 0.0
     shared: bool = True
 
+    @property
+    def mixes(self) -> bool:
+        """Whether the receiver draws h of Lemma 1."""
+        return self.law == "laplace"
+
     def mixing(self, shape: tuple[int, int], rng: np.random.Generator) -> NDArray[np.float32] | None:
         """h of Lemma 1, fresh; None for a law that needs none."""
-        if self.law != "laplace":
+        if not self.mixes:
             return None
         # in double precision: a single-precision draw is exactly 0, which is no noise, once in some million
         return noise.exponential(rng, "h of a sum", shape).astype(np.float32)
 
     def standard_deviation(self, mixing: NDArray[np.float32] | None) -> NDArray[np.float32] | np.float32:
         """Standard deviation of a sum, given h (shape of h, or a single one for all)."""
-        if self.law == "laplace":
-            assert mixing is not None
+        if mixing is not None:
             return np.float32(self.scale) * np.sqrt(2 * mixing)
         return np.float32(self.scale)
 
@@ -51,5 +55,5 @@ class SharedNoise:
 
     def variance(self, senders: NDArray[np.integer]) -> NDArray[np.float64]:
         """Variance of one share of `senders`, over h as well (E h = 1)."""
-        total = 2 * self.scale**2 if self.law == "laplace" else self.scale**2
+        total = 2 * self.scale**2 if self.mixes else self.scale**2
         return total * self.share(senders).astype(np.float64) ** 2

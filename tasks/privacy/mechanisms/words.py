@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.privacy import noise
-from tasks.privacy.accounting.account import account
+from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import RECORDED, SEED_OF_RELEASE, side_by_side
 from tasks.privacy.accounting.ledger import Accounting, Event, LedgerEntry
 from tasks.privacy.checks import check_epsilon
@@ -143,24 +143,20 @@ def _entry(
     accounting: Accounting,
     gaps: tuple[KnownGap, ...],
 ) -> LedgerEntry:
-    if vectors == "fitted":
-        event = Event(kind="metric-exponential-on-fitted-vectors", parameters=event.parameters, count=event.count)
-    accounted = account([event])
-    finite = accounted.epsilon is not None
-    return LedgerEntry(
+    fitted = vectors == "fitted"
+    if fitted:
+        event = event.model_copy(update={"kind": "metric-exponential-on-fitted-vectors"})
+    return accounted_entry(
+        [event],
         protects="text",
         unit=unit,
         neighbouring="replace",
         mechanism="exponential-words",
         accounting=accounting,
         claimed_epsilon=claimed,
-        claimed_delta=0.0,
-        accounted_epsilon=accounted.epsilon,
-        accounted_delta=accounted.delta,
-        given=("vocabulary",) if finite else (),
-        reasons=() if finite else (because("fitted-vectors"),),
+        given=() if fitted else ("vocabulary",),
         gaps=gaps,
-        events=(event,),
+        **{"reasons": (because("fitted-vectors"),)} if fitted else {},
     )
 
 
