@@ -130,9 +130,9 @@ ADDITIONS = {
                 ("experiments:", "  toy-toy: {model: toy}"),
                 ("experiments:", "  toy-noisy-toy: {model: noisy-toy, config: {epsilon: 2.0}}"),
             ],
-            "tests/models/test_contract.py": [
-                ("CONFIGS = {", '    "toy": {},'),
-                ("CONFIGS = {", '    "noisy-toy": {"epsilon": 1000.0},'),
+            "tests/models/contract.py": [
+                ("LISTS = {", '    "toy": {},'),
+                ("LISTS = {", '    "noisy-toy": {"epsilon": 1000.0},'),
             ],
         },
     ),

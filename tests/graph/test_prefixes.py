@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tasks.graph.prefixes import prefix_graphs
-from tests.models.test_next_item_contract import ragged
+from tests.models.contract import ragged
 
 
 class Names(dict):

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,14 +20,13 @@ from tasks.models.sessions.dipsgnn import DIPSGNN
 from tasks.models.social.factorisation import SocialFactorisation
 from tasks.models.training import EpochModel
 from tasks.privacy import noise
-from tests.models import test_contract, test_networks_contract, test_next_item_contract
 from tests.models.alignment.clouds import clustered, rotated
 from tests.models.alignment.test_adversarial import CONFIG, start
+from tests.models.contract import LISTS, NETWORKS, checkerboard, grammar, make, outputs, small
 from tests.models.pretended import PRETENDED, Elsewhere, pretended
 
 # of `load_state_dict`, which asks for the name of the device and not whether its tensors have numbers
 pytestmark = pytest.mark.filterwarnings("ignore:for .* copying from a non-meta parameter")
-CONTRACTS = (test_contract, test_next_item_contract, test_networks_contract)
 WITH_DROPOUT = {"dropout": 0.2}
 CONFIGS = {
     "ae": WITH_DROPOUT | {"tied": True},
@@ -88,37 +86,24 @@ class Stretch:
 
 
 def learn(name, progress):
-    """A model, and what it scores the data that it learnt from with."""
-    contract = next(contract for contract in CONTRACTS if name in contract.CONFIGS)
-    model = contract.make(name, epochs=2, **CONFIGS.get(name, {}))
-    if contract is test_contract:
-        data = contract.checkerboard(n_users=20, n_items=14)[0]
-        score = partial(test_contract.all_scores, data=data)
-    elif contract is test_next_item_contract:
-        data = contract.grammar(n_users=20)
-
-        def score(model):
-            return model.score_next(data.sequences)
-    else:
-        data = contract.some(name)
-
-        def score(model):
-            return torch.from_numpy(np.concatenate(contract.embedded(model)))
-
-    return model.fit(data, rng=np.random.default_rng(0), progress=progress), score
+    """A model, and the data that it learnt from."""
+    model = make(name, epochs=2, **CONFIGS.get(name, {}))
+    data = small(name) if name in NETWORKS else grammar(n_users=20)
+    if name in LISTS:
+        data = checkerboard(n_users=20, n_items=14)[0]
+    return model.fit(data, rng=np.random.default_rng(0), progress=progress), data
 
 
 def learnt(name: str, where: AbstractContextManager, folder: Path):
     """All tensors of a short fit, the scores before and after it is saved and loaded, and what noise was drawn."""
     with where, noise.recording() as draws:
         progress = Stretch(1)
-        model, score = learn(name, progress)
+        model, data = learn(name, progress)
         model.save(folder / f"{name}.safetensors")
         loaded = type(model).load(folder / f"{name}.safetensors")
         if hasattr(model, "key"):
             loaded.key = model.key
-        scores = score(model)
-        again = score(loaded)
+        scores, again = (torch.cat(outputs(either, data)) for either in (model, loaded))
         assert type(again) is type(scores)
         return progress.kept[0], scores.cpu(), again.cpu(), draws, type(scores)
 
@@ -139,7 +124,7 @@ def comparable(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_model_learns_the_same_from_the_same_draws_on_another_device(name, tmp_path):
     expected, scores, _, draws, _ = learnt(name, nullcontext(), tmp_path)
     actual, there, again, same, where = learnt(name, pretended(), tmp_path)
-    assert where is Elsewhere or name in test_networks_contract.CONFIGS  # embeddings are arrays
+    assert where is Elsewhere or name in NETWORKS  # embeddings are arrays
     assert {type(tensor) for tensor in actual.values()} == {torch.Tensor}, "what is kept is on the CPU"
     for key, tensor in expected.items():
         torch.testing.assert_close(
@@ -211,9 +196,9 @@ def test_adversarial_alignment_ends_alike_on_another_device(elsewhere):
 def test_canaries_are_scored_alike_on_another_device(name, elsewhere):
     def scores():
         rng = np.random.default_rng(0)
-        data, _ = test_contract.checkerboard(n_users=20, n_items=14)
+        data, _ = checkerboard(n_users=20, n_items=14)
         canaries = draw(data, 4, 2, rng)
-        model = test_contract.make(name, epochs=1)
+        model = make(name, epochs=1)
         model.watch = Watcher(model, canaries, data)
         model.fit(insert(data, canaries, rng), rng=rng)
         return model.watch.scores

@@ -16,8 +16,8 @@ from tasks.privacy.audits.audit import audit
 from tasks.privacy.mechanisms import aggregation
 from tasks.privacy.noise import gaussian_by_key
 from tasks.sequences import Sequences
+from tests.models.contract import learning, ragged
 from tests.models.naive_sessions import all_scores, joint_states, mean_loss, user_vector
-from tests.models.test_next_item_contract import learning, ragged
 from tests.models.test_sessions import CLIP, KINDS, data, gradients
 from tests.systems import ids, system_class
 

@@ -9,8 +9,8 @@ import torch
 from tasks.models.sessions.dipsgnn import DIPSGNN
 from tasks.models.sessions.gated import Queries
 from tasks.models.sessions.sequential import NO_DROPOUT
+from tests.models.contract import learning, ragged
 from tests.models.test_dipsgnn import PER_VISIT, independent, many, noise_on, trained
-from tests.models.test_next_item_contract import learning, ragged
 from tests.models.test_sessions import OWNERS, PARTS, data
 
 

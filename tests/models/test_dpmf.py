@@ -17,7 +17,7 @@ from tasks.privacy.accounting.account import account
 from tasks.privacy.audits.audit import verdict
 from tasks.privacy.mechanisms import laplace, objective
 from tasks.training_data import TrainingData
-from tests.models.test_contract import all_scores, checkerboard
+from tests.models.contract import all_scores, checkerboard
 from tests.systems import ids
 
 ACCOUNTINGS = ["published", "rigorous"]

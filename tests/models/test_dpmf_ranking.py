@@ -14,7 +14,7 @@ from tasks.models.ranking import dpmf_ranking
 from tasks.models.ranking.dpmf_ranking import ExplicitConfig, ExplicitDPMF, ImplicitDPMF, ListedConfig, ListedFactors
 from tasks.privacy.accounting.account import account
 from tasks.training_data import TrainingData
-from tests.models.test_contract import all_scores
+from tests.models.contract import all_scores
 from tests.systems import ids
 
 KINDS = ["implicit", "explicit"]

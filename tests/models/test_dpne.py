@@ -12,7 +12,7 @@ from tasks.models.ranking.factors import unit_user_vectors
 from tasks.privacy.accounting.account import account
 from tasks.privacy.mechanisms import objective
 from tasks.training_data import TrainingData
-from tests.models.test_contract import all_scores
+from tests.models.contract import all_scores
 from tests.models.test_dpmf import descend, sparse_taste
 from tests.systems import ids
 

@@ -15,8 +15,7 @@ from tasks.privacy import noise
 from tasks.privacy.accounting.ledger import Event
 from tasks.privacy.mechanisms.aggregation import VISIT_SENSITIVITY
 from tasks.release.rule import COUNTED
-from tests.models.test_noise_streams import case
-from tests.systems import system_class
+from tests.models.test_noise_streams import case, model_of
 
 Booked = tuple[str, float, int]
 """A release, the scale of its noise, and how many arrays of it are drawn."""
@@ -76,13 +75,17 @@ BOOKS: dict[str, tuple[str, Callable[[Any], list[Callable[[Event], list[Booked]]
 how far such neighbours move what is released."""
 
 
+def recorded(name: str) -> tuple[Any, list[noise.Draw]]:
+    """A fitted model, and what it drew to hide something."""
+    model = model_of(name)
+    with noise.recording() as draws:
+        model.fit(case(name)[1], rng=np.random.default_rng(0))
+    return model, draws
+
+
 @pytest.mark.parametrize("name", BOOKS)
 def test_draws_are_those_that_the_ledger_books(name: str) -> None:
-    config, data, _ = case(name)
-    cls = system_class(name)
-    model = cls(cls.Config.model_validate(config))
-    with noise.recording() as draws:
-        model.fit(data, rng=np.random.default_rng(0))
+    model, draws = recorded(name)
     entry = next(entry for entry in model.ledger() if entry.accounted_epsilon is not None)
     expected: Counter[tuple[str, float]] = Counter()
     unit, books = BOOKS[name]
@@ -97,11 +100,7 @@ def test_draws_are_those_that_the_ledger_books(name: str) -> None:
 
 def test_an_adaptive_bound_books_gradients_and_counts_together() -> None:
     """Two releases in every step share its multiplier: z⁻² = z₁⁻² + z₂⁻²."""
-    config, data, _ = case("dpvae-rigorous")
-    cls = system_class("dpvae-rigorous")
-    model = cls(cls.Config.model_validate(config))
-    with noise.recording() as draws:
-        model.fit(data, rng=np.random.default_rng(0))
+    model, draws = recorded("dpvae-rigorous")
     (entry,) = [entry for entry in model.ledger() if entry.protects == "interaction"]
     (event,) = entry.events
     small = [draw.scale for draw in draws if draw.release == "count of small norms"]
@@ -112,11 +111,7 @@ def test_an_adaptive_bound_books_gradients_and_counts_together() -> None:
 
 @pytest.mark.parametrize("name", ["dipsgnn-rigorous", "dipsgnn-cached"])
 def test_aggregates_have_the_noise_of_all_their_releases(name: str) -> None:
-    config, data, _ = case(name)
-    cls = system_class(name)
-    model = cls(cls.Config.model_validate(config))
-    with noise.recording() as draws:
-        model.fit(data, rng=np.random.default_rng(0))
+    model, draws = recorded(name)
     (entry,) = [entry for entry in model.ledger() if entry.protects == "session graph"]
     (event,) = entry.events
     scales = {round(draw.scale, 6) for draw in draws}

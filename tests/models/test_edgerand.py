@@ -13,8 +13,8 @@ from tasks.models.sessions.sequential import NO_DROPOUT
 from tasks.privacy.accounting.account import account
 from tasks.privacy.mechanisms import aggregation
 from tasks.sequences import Sequences
+from tests.models.contract import learning, ragged
 from tests.models.naive_sessions import all_scores, mean_loss
-from tests.models.test_next_item_contract import learning, ragged
 from tests.models.test_sessions import CLIP, KINDS, data, gradients
 from tests.systems import ids
 

@@ -7,7 +7,7 @@ from torch.nn.functional import cross_entropy
 
 from tasks.models.sessions.hrnn import HRNN
 from tasks.models.sessions.sequential import NO_DROPOUT
-from tests.models.test_next_item_contract import learning, ragged
+from tests.models.contract import learning, ragged
 
 SETTINGS = {"epochs": 3, "batch_size": 4, "learning_rate": 0.05, "dimension": 6}
 PARTS = [[0, 3, 1, 1], [2], [4, 0, 3, 2, 1, 4, 0], [1, 2], [3, 1, 0, 2, 4, 4]]

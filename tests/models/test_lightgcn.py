@@ -6,7 +6,7 @@ import torch
 
 from tasks.models.ranking.lightgcn import LightGCN, LightGCNConfig
 from tasks.training_data import TrainingData
-from tests.models.test_contract import all_scores, checkerboard
+from tests.models.contract import all_scores, checkerboard
 
 SETTINGS = {"epochs": 1, "batch_size": 16, "learning_rate": 0.01, "dimension": 5}
 

@@ -8,7 +8,7 @@ import torch
 
 from tasks.models.user_networks.crosue import CroGCN, CroGCNConfig
 from tests.models import naive_networks as naive
-from tests.models.test_networks_contract import pair
+from tests.models.contract import pair
 
 CONFIG = CroGCNConfig(epochs=2, batch_size=16, learning_rate=0.01, dimension=5)
 NO_ANCHORS = np.empty((0, 2), np.int32)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,10 +22,8 @@ from tasks.privacy import noise
 from tasks.privacy.noise import Draw
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
-from tests.models import test_contract as lists
-from tests.models import test_next_item_contract as sequences
-from tests.models import test_rating_contract as ratings
-from tests.systems import system_class
+from tests.models.contract import LISTS, RATINGS, SEQUENCES, checkerboard, grammar, short, system
+from tests.models.social_data import ratings
 
 USERS, ITEMS = np.array([0, 0, 1, 2], np.int32), np.array([1, 2, 2, 0], np.int32)
 Case = tuple[dict[str, object], TrainingData, TrainingData]
@@ -40,23 +39,27 @@ PRIVATE = [
 
 def case(name: str) -> Case:
     """A configuration that is fitted in a second, and two data sets."""
-    if name in lists.CONFIGS:
+    if name in LISTS:
         tight = {"epsilon": 1.0} if name == "dpmf-rigorous" else {}  # noise on counts is else nearly always 0
-        return lists.CONFIGS[name] | lists.short(name) | tight, lists.checkerboard()[0], lists.checkerboard(seed=1)[0]
-    if name in sequences.CONFIGS:
-        short = {"epochs": 1} if "epochs" in sequences.CONFIGS[name] else {}
-        return sequences.CONFIGS[name] | short, sequences.grammar(), sequences.grammar(seed=1)
-    data = ratings.ratings(0.3)
+        return LISTS[name] | short(name) | tight, checkerboard()[0], checkerboard(seed=1)[0]
+    if name in SEQUENCES:
+        once = {"epochs": 1} if "epochs" in SEQUENCES[name] else {}
+        return SEQUENCES[name] | once, grammar(), grammar(seed=1)
+    data = ratings(0.3)
     assert data.ratings is not None
-    return ratings.CONFIGS[name], data, replace(data, ratings=data.ratings[::-1].copy())
+    return RATINGS[name], data, replace(data, ratings=data.ratings[::-1].copy())
+
+
+def model_of(name: str, config: dict[str, object] | None = None) -> Any:
+    cls = system(name)
+    return cls(cls.Config.model_validate(case(name)[0] if config is None else config))
 
 
 def draws(
     name: str, config: dict[str, object], data: TrainingData, named: tuple[str, ...] = (), seed: int = 0
 ) -> list[Draw]:
     """Everything that a fit draws to hide something."""
-    cls = system_class(name)
-    model = cls(cls.Config.model_validate(config))
+    model = model_of(name, config)
     model.named = named
     with noise.recording() as drawn:
         model.fit(data, rng=np.random.default_rng(seed))
@@ -107,10 +110,8 @@ def test_noise_leaves_the_start_of_the_weights_as_it_is() -> None:
 
 
 def test_two_fits_with_one_generator_have_noise_of_their_own() -> None:
-    config, data, _ = case("dp-popularity")
-    cls = system_class("dp-popularity")
-    rng = np.random.default_rng(0)
-    first, second = (cls(cls.Config.model_validate(config)).fit(data, rng=rng).released()["counts"] for _ in range(2))
+    data, rng = case("dp-popularity")[1], np.random.default_rng(0)
+    first, second = (model_of("dp-popularity").fit(data, rng=rng).released()["counts"] for _ in range(2))
     assert bool((first != second).any())
 
 
@@ -126,7 +127,7 @@ class Renamed(ModelConfig):
 
 
 def test_names_of_classes_fields_and_settings_are_not_in_the_key_of_noise() -> None:
-    data, drawn = lists.checkerboard()[0], []
+    data, drawn = checkerboard()[0], []
     for cls, config, key in (
         (PrivatePopularity, PrivatePopularityConfig(epsilon=2.0, contribution=20), "epsilon"),
         (type("T", (PrivatePopularity,), {}), Renamed(budget=2.0), "budget"),

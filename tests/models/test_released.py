@@ -15,7 +15,7 @@ from tasks.privacy.accounting.account import account
 from tasks.privacy.audits.audit import audit
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
-from tests.models.test_next_item_contract import learning, ragged
+from tests.models.contract import learning, ragged
 
 CONFIG = {"dimension": 6, "epsilon": 5.0, "delta": 1e-5, "label_share": 0.25, "ridge": 1.0}
 

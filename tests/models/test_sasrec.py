@@ -8,7 +8,7 @@ from torch.nn.functional import cross_entropy, layer_norm
 
 from tasks.models.sessions.sasrec import SASRec
 from tasks.models.sessions.sequential import NO_DROPOUT, Dropout
-from tests.models.test_next_item_contract import learning, ragged
+from tests.models.contract import learning, ragged
 
 SETTINGS = {"epochs": 2, "batch_size": 4, "learning_rate": 0.05, "dimension": 6}
 SEQUENCES = ragged([[0, 3, 1, 1], [2], [4, 0, 3, 2, 1, 4, 0], [1, 2]])

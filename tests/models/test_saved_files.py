@@ -10,8 +10,7 @@ from safetensors.torch import load_file
 
 from tasks.errors import DataError
 from tasks.models.base import own_file
-from tests.models.test_noise_streams import PRIVATE, case
-from tests.systems import system_class
+from tests.models.test_noise_streams import PRIVATE, case, model_of
 
 FEATURES = {"profiles", "features"}
 """Buffers of users' features: these are released as they were perturbed, and have a line of their own."""
@@ -21,9 +20,8 @@ LEARNT = {"interaction", "rating"}
 @pytest.mark.parametrize("name", PRIVATE)
 def test_what_is_for_each_users_own_eyes_is_in_no_file_that_is_released(name: str, tmp_path: Path) -> None:
     """Of every system with a finite ε for what it learns from: no tensor has a row for each user."""
-    config, data, _ = case(name)
-    cls, path = system_class(name), tmp_path / "model.safetensors"
-    model = cls(cls.Config.model_validate(config)).fit(data, rng=np.random.default_rng(0))
+    data, path = case(name)[1], tmp_path / "model.safetensors"
+    model = model_of(name).fit(data, rng=np.random.default_rng(0))
     model.save(path)
     public = load_file(path)
     assert data.n_users != data.n_items
@@ -37,14 +35,12 @@ def test_what_is_for_each_users_own_eyes_is_in_no_file_that_is_released(name: st
     assert not set(public) & set(model.own_tensors)
     own_file(path).unlink()
     with pytest.raises(DataError, match=r"model.own.safetensors is not beside it"):
-        cls.load(path)
+        type(model).load(path)
 
 
 def test_equal_models_are_equal_bytes(tmp_path: Path) -> None:
     """safetensors writes entries of its header in an order of its own, anew each time: one entry has no order."""
-    config, data, _ = case("dpae")
-    cls = system_class("dpae")
-    model = cls(cls.Config.model_validate(config)).fit(data, rng=np.random.default_rng(0))
+    model = model_of("dpae").fit(case("dpae")[1], rng=np.random.default_rng(0))
     saved = set()
     for number in range(16):
         model.save(path := tmp_path / f"{number}.safetensors")

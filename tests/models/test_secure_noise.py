@@ -19,9 +19,9 @@ from tasks.privacy import noise
 from tasks.privacy.accounting import gaps
 from tasks.privacy.accounting.ledger import LedgerEntry, unprotected_entry
 from tasks.privacy.terms import because
-from tests.models import test_contract, test_next_item_contract, test_rating_contract
-from tests.models.test_noise_streams import PRIVATE, case, shared
-from tests.systems import ids, system_class
+from tests.models.contract import LISTS, RATINGS, SEQUENCES, make, system
+from tests.models.test_noise_streams import PRIVATE, case, model_of, shared
+from tests.systems import ids
 
 SECURE = (
     *("dp-popularity", "dpmf-rigorous", "dpae", "dpals", "dpvae-rigorous", "dpvae-compact"),
@@ -37,13 +37,11 @@ REFUSED = {
     "one process simulates them all": ("dpmf-ratings", "privsr", "privsr-rigorous"),
     "each user draws noise of an own scale": ("dpvae",),
 }
-CONFIGS = test_contract.CONFIGS | test_next_item_contract.CONFIGS | test_rating_contract.CONFIGS
-PUBLIC = [name for name in CONFIGS if name not in PRIVATE]
+PUBLIC = [name for name in LISTS | SEQUENCES | RATINGS if name not in PRIVATE]
 
 
 def secured(name: str, **changes: Any) -> Model:
-    cls = system_class(name)
-    model = cls(cls.Config.model_validate(case(name)[0] | changes))
+    model: Model = model_of(name, case(name)[0] | changes)
     model.noise_mode = "secure"
     return model
 
@@ -63,8 +61,7 @@ def test_a_model_without_secure_noise_says_why_and_draws_none(reason: str, name:
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_a_model_without_a_guarantee_is_refused(name: str) -> None:
-    cls = system_class(name)
-    assert cls(cls.Config.model_validate(CONFIGS[name])).insecure()
+    assert make(name).insecure()
 
 
 @pytest.mark.parametrize("name", SECURE)
@@ -91,9 +88,7 @@ def test_secure_noise_is_what_research_noise_is(name: str) -> None:
             model.fit(case(name)[1], rng=np.random.default_rng(0))
         return [(draw.release, draw.law, pytest.approx(draw.scale)) for draw in draws if draw.release != "count"]
 
-    cls = system_class(name)
-    research = cls(cls.Config.model_validate(case(name)[0]))
-    secret = secured(name)
+    research, secret = model_of(name), secured(name)
     actual, expected = drawn(secret), drawn(research)
     if name != "dpvae-rigorous":  # whose bound follows a noisy count
         assert actual == expected
@@ -122,7 +117,7 @@ class Kept:
         del model
 
 
-@pytest.mark.parametrize("name", [name for name in SECURE if issubclass(system_class(name), EpochModel)])
+@pytest.mark.parametrize("name", [name for name in SECURE if issubclass(system(name), EpochModel)])
 def test_a_checkpoint_has_nothing_of_secure_noise_and_training_goes_on_with_other(name: str) -> None:
     data, first, runs = case(name)[1], Kept(), []
     model = secured(name, epochs=2)

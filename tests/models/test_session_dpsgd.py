@@ -15,7 +15,7 @@ from tasks.models.sessions.dpsgd import COUNTED, DPSGD, PIECE, DPSGDConfig, User
 from tasks.models.sessions.sequential import NO_DROPOUT
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
-from tests.models.test_next_item_contract import learning, ragged
+from tests.models.contract import learning, ragged
 from tests.systems import ids
 
 N_ITEMS, N_USERS = 9, 2 * PIECE + 8

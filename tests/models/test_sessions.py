@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from tasks.config.messages import first_error
 from tasks.models.sessions.sequential import NO_DROPOUT
 from tasks.training_data import TrainingData
+from tests.models.contract import learning, ragged
 from tests.models.naive_sessions import all_scores, mean_loss, padded_loss, prefixes
-from tests.models.test_next_item_contract import learning, ragged
 from tests.systems import system_class
 
 CLIP = 0.7

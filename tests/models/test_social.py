@@ -100,7 +100,7 @@ def test_published_gradient_of_users_is_that_of_the_objective():
         social = total * (vector @ vector) + vector @ messages.sums[user]  # Σ S ‖u - u_f‖² less what has no u
         return fit + 0.3 * social + BASE["regularization"] * (vector @ vector)
 
-    users.projection = False
+    users.steps = users.steps._replace(projection=False)
     users.step(model.network.items.numpy(), messages)
     for user in (0, 1, 2, 5):
         gradient = [

@@ -9,9 +9,8 @@ from tasks.models.training import EpochModel
 from tasks.privacy.accounting import gaps
 from tasks.privacy.mechanisms import edges, multidimensional, words
 from tasks.privacy.terms import gap
-from tests.models import test_contract, test_next_item_contract, test_rating_contract
-from tests.models.test_noise_streams import PRIVATE, case
-from tests.systems import system_class
+from tests.models.contract import RATINGS, quickly
+from tests.models.test_noise_streams import PRIVATE, case, model_of
 
 ONCE = ("dp-popularity", "dpmf-rigorous", "dpals")
 BY_EPOCHS = ("dpae", "dpvae-rigorous", "dpvae-compact", "dpsgd")
@@ -19,23 +18,17 @@ BY_EPOCHS = ("dpae", "dpvae-rigorous", "dpvae-compact", "dpsgd")
 
 @pytest.mark.parametrize("name", [*ONCE, *BY_EPOCHS])
 def test_a_guarantee_is_given_the_configuration_and_names_what_it_does_not_cover(name: str) -> None:
-    if name in test_contract.CONFIGS:
-        model = test_contract.fitted(name, test_contract.checkerboard()[0], **test_contract.short(name))
-    else:
-        model = test_next_item_contract.quickly(name, test_next_item_contract.grammar())
-    entries = [entry for entry in model.ledger() if entry.accounted_epsilon is not None]
+    entries = [entry for entry in quickly(name).ledger() if entry.accounted_epsilon is not None]
     assert entries
     for entry in entries:
         assert entry.given == (gaps.GIVEN if name in ONCE else gaps.GIVEN_EPOCH)
         assert set(gaps.ONCE if name in ONCE else gaps.BY_EPOCHS) <= set(entry.gaps)
 
 
-@pytest.mark.parametrize("name", sorted({*PRIVATE, *test_rating_contract.CONFIGS}))
+@pytest.mark.parametrize("name", sorted({*PRIVATE, *RATINGS}))
 def test_every_finite_epsilon_names_what_it_does_not_cover(name: str) -> None:
     """An ε of 0 draws nothing; losses of what is published, which the next test is about, are no gap."""
-    config, data, _ = case(name)
-    cls = system_class(name)
-    model = cls(cls.Config.model_validate(config)).fit(data, rng=np.random.default_rng(0))
+    model = model_of(name).fit(case(name)[1], rng=np.random.default_rng(0))
     for entry in model.ledger():
         if entry.accounted_epsilon is None:
             continue

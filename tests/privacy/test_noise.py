@@ -17,7 +17,7 @@ from scipy import stats
 
 from tasks.privacy import noise, secure
 from tasks.privacy.noise import Draw, generator
-from tests.models import test_contract, test_next_item_contract, test_rating_contract
+from tests.models.contract import LISTS, RATINGS, SEQUENCES, checkerboard, fitted, quickly, short
 from tests.privacy import draws
 from tests.privacy import test_secure as drawn_laws
 from tests.privacy.draws import DECIDING, DRAWS, HIDING
@@ -312,17 +312,7 @@ def test_noise_beyond_its_arithmetic_is_refused(law: str, scale: float) -> None:
 @pytest.mark.parametrize("epsilon", [1e-18, 1e-19, 1e-20, 1e-25, 1e-320])
 def test_no_exact_count_is_released_at_the_smallest_budgets(name: str, epsilon: float) -> None:
     with pytest.raises(ValueError, match="the budget is too small"):
-        test_contract.fitted(name, test_contract.checkerboard()[0], **test_contract.short(name) | {"epsilon": epsilon})
-
-
-def fit(name: str) -> None:
-    """Fit a model on its contract's data."""
-    if name in test_contract.CONFIGS:
-        test_contract.fitted(name, test_contract.checkerboard()[0], **test_contract.short(name))
-    elif name in test_next_item_contract.CONFIGS:
-        test_next_item_contract.quickly(name, test_next_item_contract.grammar())
-    else:
-        test_rating_contract.fitted(name, test_rating_contract.ratings(0.3))
+        fitted(name, checkerboard()[0], **short(name) | {"epsilon": epsilon})
 
 
 @pytest.mark.parametrize(
@@ -346,7 +336,7 @@ def fit(name: str) -> None:
 )
 def test_what_a_model_draws_to_hide_is_recorded(name: str, releases: set[str]) -> None:
     with noise.recording() as draws:
-        fit(name)
+        quickly(name)
     actual = {draw.release for draw in draws}
     assert actual >= releases
     assert bool(actual) == bool(releases), "a model without a budget hides nothing"
@@ -366,15 +356,13 @@ class Watched(np.random.Generator):
         return [Watched(child.bit_generator) for child in super().spawn(n_children)]
 
 
-@pytest.mark.parametrize(
-    "name", [*test_contract.CONFIGS, *test_next_item_contract.CONFIGS, *test_rating_contract.CONFIGS]
-)
+@pytest.mark.parametrize("name", [*LISTS, *SEQUENCES, *RATINGS])
 def test_generators_of_noise_are_asked_by_the_door_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever a model calls them: no reader of its code sees every name."""
     stream = noise.stream
     monkeypatch.setattr(noise, "stream", lambda rng, *names: Watched(stream(rng, *names).bit_generator))
     monkeypatch.setattr(Watched, "drawn_by", set())
-    fit(name)
+    quickly(name)
     assert Watched.drawn_by <= {"tasks.privacy.noise"}
 
 

@@ -2,24 +2,13 @@
 
 import pytest
 
-from tests.models import test_contract, test_next_item_contract, test_rating_contract
+from tests.models.contract import LISTS, RATINGS, SEQUENCES, trained
 
 SECRET = ("_key", "rng", "generator", "noise", "seed")
 PUBLIC = {"noise_multiplier"}
-NAMES = [*test_contract.CONFIGS, *test_next_item_contract.CONFIGS, *test_rating_contract.CONFIGS]
 
 
-def saved(name: str) -> set[str]:
-    if name in test_contract.CONFIGS:
-        model = test_contract.fitted(name, test_contract.checkerboard()[0], **test_contract.short(name))
-    elif name in test_next_item_contract.CONFIGS:
-        model = test_next_item_contract.quickly(name, test_next_item_contract.grammar())
-    else:
-        model = test_rating_contract.fitted(name, test_rating_contract.ratings(0.3))
-    return set(model.released())
-
-
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*LISTS, *SEQUENCES, *RATINGS])
 def test_a_saved_model_holds_no_secret(name: str) -> None:
-    secrets = {tensor for tensor in saved(name) - PUBLIC if any(word in tensor.rpartition(".")[2] for word in SECRET)}
-    assert secrets == set()
+    tensors = set(trained(name).released()) - PUBLIC
+    assert not {tensor for tensor in tensors if any(word in tensor.rpartition(".")[2] for word in SECRET)}

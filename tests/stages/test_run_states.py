@@ -17,7 +17,7 @@ from tasks.stages.common import CHECKPOINTS, RUNS, digest
 from tasks.stages.monitor import Monitor
 from tasks.stages.runs import Progress
 from tasks.stages.screen import Screen
-from tests.models.test_contract import all_scores, checkerboard, make
+from tests.models.contract import all_scores, checkerboard, make
 from tests.stages.test_interrupted import interrupted
 from tests.stages.test_train import build
 
