@@ -158,9 +158,6 @@ def interests(network: str, vectors: Vectors, labels: pl.DataFrame, *, seed: int
     Returns:
         NET/interests/{precision, precision-swapped, micro-f1}, the mean over five splits, and the same of the controls
         `majority` and `everything`.
-
-    Raises:
-        DataError: fewer than two users are labelled, or see `predict_labels`.
     """
     known = labels.drop_nulls()
     users, truth = known["user"].to_numpy(), known.drop("user").to_numpy()

@@ -53,9 +53,6 @@ def next_items(
         k: length of each ranking.
         tie_order: (n_items,) see `ranking.tie_order`.
         before: items of every user before these sequences; with it, what a user had before is left out (`next-new`).
-
-    Raises:
-        DataError: fewer than `k` items are left for an example, or a score is not finite.
     """
     parts = [_part(score, batch, k, tie_order, before) for batch in sequences.batches(BATCH)]
     return NextItems(*(np.concatenate(column) for column in zip(*parts, strict=True)))

@@ -17,11 +17,7 @@ class NegativeSampler:
     """Draws items that a user has no training interaction with, uniformly; memory is linear in the interactions."""
 
     def __init__(self, users: NDArray[np.int32], items: NDArray[np.int32], n_users: int, n_items: int) -> None:
-        """users, items: (n_interactions,) parallel arrays.
-
-        Raises:
-            DataError: a user interacted with every item, so that no negative exists.
-        """
+        """users, items: (n_interactions,) parallel arrays."""
         self.n_items = n_items
         self._codes = np.unique(users.astype(np.int64) * n_items + items)
         counts = np.bincount(self._codes // n_items, minlength=n_users)

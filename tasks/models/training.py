@@ -172,11 +172,7 @@ class PairwiseModel(EpochModel, Recommender):
     """A model trained by epochs of (user, item, negative item) triples: one per training interaction."""
 
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        """See `EpochModel.fit`.
-
-        Raises:
-            DataError: a user interacted with every item, so that no negative exists.
-        """
+        """See `EpochModel.fit`."""
         self._sampler = NegativeSampler(data.users, data.items, data.n_users, data.n_items)
         return super().fit(data, rng=rng, progress=progress)
 

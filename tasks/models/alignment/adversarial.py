@@ -100,9 +100,6 @@ class AdversarialStart:
         Args:
             source, target: (n_sources, d) and (n_targets, d) normalised embeddings.
             neighbours: k of the criterion's CSLS.
-
-        Raises:
-            DataError: the widths differ.
         """
         d = source.shape[1]
         if target.shape[1] != d:

@@ -35,11 +35,7 @@ class Aligner:
     """Embeddings of two networks' users, (n_sources, d) and (n_targets, d) normalised float64, and their maps."""
 
     def __init__(self, config: AlignmentConfig, source: NDArray[np.floating], target: NDArray[np.floating]) -> None:
-        """Take the embeddings, (n_sources, d) and (n_targets, d), as they were learnt.
-
-        Raises:
-            DataError: see `normalise`; the widths differ.
-        """
+        """Take the embeddings, (n_sources, d) and (n_targets, d), as they were learnt."""
         self.config = config
         self.source, self.target = (normalise(side, config.normalise) for side in (source, target))
         if self.source.shape[1] != self.target.shape[1]:
@@ -71,11 +67,7 @@ class Aligner:
         return CycleStart(self.config.cycle, self.source, self.target, rng=rng, **self._measured)
 
     def from_anchors(self, anchors: NDArray[np.integer]) -> Refined:
-        """The map of (n_anchors, 2) known pairs, which refinement keeps.
-
-        Raises:
-            DataError: there are no anchors, or one names a user that does not exist.
-        """
+        """The map of (n_anchors, 2) known pairs, which refinement keeps."""
         for side, users, name in zip(
             anchors.T, (len(self.source), len(self.target)), ("source", "target"), strict=True
         ):

@@ -62,10 +62,6 @@ class Csls:
             source: (n_sources, d) mapped embeddings, of any length.
             target: (n_targets, d).
             neighbours: k; in a network of fewer users all of them.
-
-        Raises:
-            DataError: see `normalise`; the widths differ.
-            ValueError: k is below 1.
         """
         if neighbours < 1:
             raise ValueError(f"neighbours must be at least 1 (is {neighbours})")

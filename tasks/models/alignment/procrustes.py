@@ -78,9 +78,6 @@ def refine(
         neighbours: k of CSLS.
         anchors: (n_anchors, 2) pairs known to be right, kept in every fit; found pairs that have one of their users
             with somebody else are left out.
-
-    Raises:
-        DataError: see `Csls.from_vectors`.
     """
     known = np.empty((0, 2), np.int64) if anchors is None else anchors.astype(np.int64)
     maps = [np.asarray(mapping, np.float64)]

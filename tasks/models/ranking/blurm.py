@@ -55,11 +55,7 @@ class Blurm(BPR):
     _profiles: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None
 
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        """Blur, then train; see `PairwiseModel.fit`.
-
-        Raises:
-            DataError: the attribute is not there or not of two classes, or a user has too many items to be blurred.
-        """
+        """Blur, then train; see `PairwiseModel.fit`."""
         NegativeSampler(data.users, data.items, data.n_users, data.n_items)  # whoever has everything is refused as such
         users, items = blur(data, self.config.attribute, self.config.share)
         withheld = slice(None) if self.config.added == "withheld" else slice(0)

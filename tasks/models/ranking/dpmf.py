@@ -58,11 +58,7 @@ class DPMF(FactorModel):
 
     @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        """Solve for item vectors; see `Model.fit`.
-
-        Raises:
-            ConfigurationError: published accounting, and dimension is not below the numbers of users and of items.
-        """
+        """Solve for item vectors; see `Model.fit`."""
         config, ratings = self.config, cells(data)
         if config.accounting == "published":
             users = unit_user_vectors(ratings, config.dimension, rng)

@@ -77,12 +77,7 @@ class ListedFactors(FactorModel):
 
     @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        """Solve for item vectors; see `Model.fit`.
-
-        Raises:
-            ConfigurationError: dimension is not below the numbers of users and of items.
-            DataError: cells cannot be listed (see the class).
-        """
+        """Solve for item vectors; see `Model.fit`."""
         config, ratings = self.config, self.listing(data, rng)
         users = user_vectors(ratings, config.dimension, config.ridge, config.alternations, rng)
         return self._keep_perturbed(users, ratings, data, rng, solve=objective.perturbed_least_squares_of_stored)

@@ -49,11 +49,7 @@ class DPNE(FactorModel):
 
     @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        """Solve for item vectors; see `Model.fit`.
-
-        Raises:
-            ConfigurationError: dimension is not below the numbers of users and of items.
-        """
+        """Solve for item vectors; see `Model.fit`."""
         config = self.config
         matrix = cells(data, mutual_information(data, config.smoothing, config.shift, config.cap))
         users = unit_user_vectors(matrix, config.dimension, rng)

@@ -55,11 +55,7 @@ class KNN(Recommender):
 
     @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        """Find neighbours; `rng` decides who comes first at equal distance. See `Model.fit`.
-
-        Raises:
-            ConfigurationError: k is not below the number of users, or values are ratings and the data has none.
-        """
+        """Find neighbours; `rng` decides who comes first at equal distance. See `Model.fit`."""
         config = self.config
         if config.k >= data.n_users:
             raise ConfigurationError(

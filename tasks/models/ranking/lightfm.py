@@ -104,12 +104,7 @@ class LightFM(DerivedModel, Recommender):
     network: LightFMNetwork
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
-        """Vectors uniform in ±1/(2d), as the package's, and biases 0.
-
-        Raises:
-            ConfigurationError: metadata is asked for, and the data has no features.
-            DataError: a user interacted with every item, so that no negative exists.
-        """
+        """Vectors uniform in ±1/(2d), as the package's, and biases 0."""
         width = self.config.dimension
         features = np.zeros((data.n_users, 0), np.float32)
         if self.config.metadata:

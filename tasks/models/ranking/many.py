@@ -42,9 +42,6 @@ def fit_many(
 
     Args:
         named: what tells the noise of the models apart (`Model.named`).
-
-    Raises:
-        DataError: see the model's `fit`.
     """
     if cls is BPR and isinstance(config, BPRConfig):
         return list(_fit_bpr(config, datas, rngs))

@@ -90,11 +90,7 @@ class RAP(BPR):
     network: RAPNetwork
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
-        """The recommender of `BPR` and an adversary, both at their initial weights.
-
-        Raises:
-            DataError: no attribute has two classes among the users, so that there is nothing to hide.
-        """
+        """The recommender of `BPR` and an adversary, both at their initial weights."""
         recommender = super().build(data, rng)
         assert isinstance(recommender, BPRNetwork)
         counts = {name: np.bincount(classes[classes != UNKNOWN]) for name, classes in data.attributes.items()}

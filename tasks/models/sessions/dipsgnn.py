@@ -30,12 +30,12 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from typing_extensions import override
 
-from tasks.errors import PrivacyError
 from tasks.graph.ops import Block, weighted_sum
 from tasks.graph.prefixes import Step
 from tasks.models.sessions.gated import BATCH, APGNNConfig, Queries, ScaledSessions
 from tasks.models.sessions.ledgers import LABELS, READ, graph_entry, lists_entry
-from tasks.privacy import keyed, noise
+from tasks.models.sessions.sequential import KeyedModel
+from tasks.privacy import noise
 from tasks.privacy.accounting.gaps import EPOCH
 from tasks.privacy.accounting.ledger import Event, LedgerEntry, unbounded_entry
 from tasks.privacy.keyed import digest, head_ids, prefix_ids
@@ -79,15 +79,12 @@ class DIPSGNNConfig(APGNNConfig):
         return self
 
 
-class DIPSGNN(ScaledSessions):
+class DIPSGNN(KeyedModel, ScaledSessions):
     """The noisy gated graph network, with a user vector made of (perturbed) features."""
 
     noise_key = "DIPSGNN"
     config: DIPSGNNConfig
     uses_features: ClassVar[bool] = True
-    insecurity = keyed.INSECURE
-    key: int | None = None
-    """The secret that noise is drawn by, with which it can be taken off: the trainer's, in no saved model."""
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
         """The network and, where aggregates are cached, the vectors that they are made of."""
@@ -202,19 +199,6 @@ class DIPSGNN(ScaledSessions):
         successors = Block(block.indptr, block.sources + step.ends * len(visits), 2 * len(visits))
         ones = torch.ones(len(block.sources), device=self.device)
         return weighted_sum(successors, ones, torch.cat([after, nothing])), weighted_sum(block, ones, before)
-
-    @property
-    def secret(self) -> int:
-        """`key`.
-
-        Raises:
-            PrivacyError: the model was loaded, and nobody gave it one.
-        """
-        if self.key is None:
-            raise PrivacyError(
-                "a saved model has no key of its noise: set `key` to that of training, or to a fresh one"
-            )
-        return self.key
 
     @property
     def vectors(self) -> int:

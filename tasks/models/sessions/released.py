@@ -31,10 +31,10 @@ from pydantic import Field
 from torch import Tensor
 from typing_extensions import override
 
-from tasks.errors import DataError, PrivacyError
 from tasks.models.base import SILENT, ModelConfig, NextItemRecommender, Progress
 from tasks.models.draws import normal
-from tasks.privacy import keyed, noise
+from tasks.models.sessions.sequential import KeyedModel, ordered
+from tasks.privacy import noise
 from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import FLOATS, GIVEN, ONCE
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
@@ -62,15 +62,12 @@ class ReleasedConfig(ModelConfig):
     """Penalty on all weights but the constant's."""
 
 
-class Released(NextItemRecommender):
+class Released(KeyedModel, NextItemRecommender):
     """DIPSGNN's readout of noisy states; see the module."""
 
     noise_key = "Released"
     config: ReleasedConfig
-    insecurity = keyed.INSECURE
     uses_features: ClassVar[bool] = True
-    key: int | None = None
-    """The secret that states' noise is drawn by: the trainer's, in no saved model."""
     vectors: Rows
     """(n_items, dimension) of the items, of length 1, public."""
     weights: Rows
@@ -80,24 +77,16 @@ class Released(NextItemRecommender):
 
     @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        """See `Model.fit`.
-
-        Raises:
-            DataError: the order of events is not known, or no sequence has two.
-        """
-        if data.sequences is None:
-            raise DataError("interactions: their order is not known, and this model learns what comes next")
+        """See `Model.fit`."""
+        shown = ordered(data).without_last()
         assert data.features is not None
         secret = self.noise_stream(data, rng)
         self.key = noise.key(secret)
         self.vectors = normalise_rows(normal(rng, (data.n_items, self.config.dimension)))
         self.features = data.features.astype(np.float64)
-        shown = data.sequences.without_last()
-        if not len(shown):
-            raise DataError("interactions: no user has two training events; there is no next item to learn from")
         inputs = self.inputs(shown)
         labels: Rows = np.zeros((data.n_items, inputs.shape[1]))
-        np.add.at(labels, data.sequences.next_items, inputs)
+        np.add.at(labels, ordered(data).next_items, inputs)
         if multiplier := self.multipliers[1]:
             labels = labels + noise.gaussian(secret, "labels", multiplier * math.sqrt(2), labels.shape)
         self.weights = np.asarray(np.linalg.solve(self.gram(inputs), labels.T), np.float64)
@@ -123,22 +112,17 @@ class Released(NextItemRecommender):
 
         It is a function of the secret, the user, the part and the items so far. draws: (n_sequences,); tested: which
         part, see `tasks.models.sessions.gated.Queries`.
-
-        Raises:
-            PrivacyError: the model was loaded, and nobody gave it a key.
         """
         true = self.vectors[sequences.items]
         multiplier = self.multipliers[0]
         if not multiplier:
             return true
-        if self.key is None:
-            raise PrivacyError(
-                "a saved model has no key of its noise: set `key` to that of training, or to a fresh one"
-            )
         named = head_ids(sequences, np.zeros(1, np.int64) if draws is None else draws, tested=tested)
         visits = prefix_ids(named, sequences.items, sequences.indptr)
         std = multiplier * self.distance
-        return true + noise.gaussian_by_key((self.key,), "visits", std, visits, self.config.dimension).double().numpy()
+        return (
+            true + noise.gaussian_by_key((self.secret,), "visits", std, visits, self.config.dimension).double().numpy()
+        )
 
     def inputs(self, sequences: Sequences, draws: NDArray[np.int64] | None = None, *, tested: bool = False) -> Rows:
         """What the readout is given after every event, of `states` alone: (n_events, width), of length 1 or less."""

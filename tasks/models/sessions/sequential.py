@@ -15,9 +15,10 @@ from pydantic import Field
 from torch import Tensor
 from typing_extensions import override
 
-from tasks.errors import DataError
-from tasks.models.base import SILENT, NextItemRecommender, Progress
+from tasks.errors import DataError, PrivacyError
+from tasks.models.base import SILENT, Model, NextItemRecommender, Progress
 from tasks.models.training import EpochConfig, EpochModel
+from tasks.privacy import keyed
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 
@@ -33,23 +34,36 @@ class SequenceConfig(EpochConfig):
     """Share of the values that are left out in training, wherever the model drops any."""
 
 
+class KeyedModel(Model):
+    """A model whose noise is a function of a key and of what is asked (`tasks.privacy.keyed`)."""
+
+    insecurity = keyed.INSECURE
+    key: int | None = None
+    """The secret that noise is drawn by, with which it can be taken off: the trainer's, in no saved model."""
+
+    @property
+    def secret(self) -> int:
+        """`key`.
+
+        Raises:
+            PrivacyError: the model was loaded, and was given none.
+        """
+        if self.key is None:
+            raise PrivacyError(
+                "a saved model has no key of its noise: set `key` to that of training, or to a fresh one"
+            )
+        return self.key
+
+
 class SequenceModel(EpochModel, NextItemRecommender):
     """A model trained by epochs of sequences, each of which gives an example per event that has a next one."""
 
     config: SequenceConfig
 
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        """See `EpochModel.fit`.
-
-        Raises:
-            DataError: the order of events is not known, or no sequence has two.
-        """
-        if data.sequences is None:
-            raise DataError("interactions: their order is not known, and this model learns what comes next")
-        self._sequences = data.sequences
-        self._examples = data.sequences.take(np.flatnonzero(data.sequences.lengths > 1))
-        if not len(self._examples):
-            raise DataError("interactions: no user has two training events; there is no next item to learn from")
+        """See `EpochModel.fit`."""
+        self._sequences = ordered(data)
+        self._examples = self._sequences.take(np.flatnonzero(self._sequences.lengths > 1))
         return super().fit(data, rng=rng, progress=progress)
 
     @override
@@ -69,6 +83,19 @@ class SequenceModel(EpochModel, NextItemRecommender):
             total += self.step(self.loss(batch, dropout)) * n_examples
             count += n_examples
         return total / count
+
+
+def ordered(data: TrainingData) -> Sequences:
+    """The events of all users in their order.
+
+    Raises:
+        DataError: their order is not known, or no sequence has two.
+    """
+    if data.sequences is None:
+        raise DataError("interactions: their order is not known, and this model learns what comes next")
+    if not (data.sequences.lengths > 1).any():
+        raise DataError("interactions: no user has two training events; there is no next item to learn from")
+    return data.sequences
 
 
 class Dropout:

@@ -29,7 +29,7 @@ from tasks.models.replayed import Information, Replayed
 from tasks.models.social.friends import Friends
 from tasks.models.social.information import watch
 from tasks.models.social.messages import Memory, Noises
-from tasks.models.social.ratings import RatingTable, Scale
+from tasks.models.social.ratings import RatingTable, Scale, checked_ratings
 from tasks.models.social.recommender import UntrustedRecommender
 from tasks.models.social.replay import Replay
 from tasks.models.social.users import Steps, Users, into_unit_ball
@@ -132,13 +132,9 @@ class SocialFactorisation(EpochModel, RatingPredictor):
         return False
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> Vectors:
-        """The parties at their start; see `EpochModel.build`.
-
-        Raises:
-            DataError: ratings, their sensitivity or links are missing, or a rating is outside the scale.
-        """
+        """The parties at their start; see `EpochModel.build`."""
         config = self.config
-        ratings, sensitive = self._check(data)
+        ratings, sensitive = checked_ratings(data, config.scale)
         starts = dict(zip(PARTIES, rng.spawn(len(PARTIES)), strict=True))
         self._noise_rngs = dict(zip(PARTIES, self.noise_stream(data, rng).spawn(len(PARTIES)), strict=True))
         used, submitted = self.sides(sensitive)
@@ -173,11 +169,7 @@ class SocialFactorisation(EpochModel, RatingPredictor):
         return torch.optim.SGD(self.network.parameters(), lr=self.config.learning_rate)
 
     def train_epoch(self) -> float:
-        """`iterations_per_epoch` iterations; returns the mean squared error before the last step of users.
-
-        Raises:
-            DivergenceError: the vectors grew beyond all bounds.
-        """
+        """`iterations_per_epoch` iterations; returns the mean squared error before the last step of users."""
         for _ in range(self.config.iterations_per_epoch):
             self.iterate()
         if not np.isfinite(self._recommender.vectors).all() or not np.isfinite(self._users.vectors).all():
@@ -282,20 +274,6 @@ class SocialFactorisation(EpochModel, RatingPredictor):
             tensor.copy_(tensors[name])
         for party, state in rest["parties"].items():
             self._noise_rngs[party].bit_generator.state = state
-
-    def _check(self, data: TrainingData) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """Ratings and which are sensitive, both being there and in range."""
-        if data.ratings is None or data.sensitive is None:
-            raise DataError("training data have no ratings, or do not say which are sensitive; this model needs both")
-        low, high = self.config.scale
-        outside = ~((data.ratings >= low) & (data.ratings <= high))
-        if count := int(outside.sum()):
-            first = int(outside.argmax())
-            raise DataError(
-                f"rating: {count} of {len(outside)} ratings are outside {low:g} to {high:g} (first: row {first}); "
-                "sensitivities hold on that scale alone"
-            )
-        return data.ratings, data.sensitive
 
     def _start(self, data: TrainingData, mean: float, rngs: dict[str, np.random.Generator]) -> Vectors:
         """Vectors at the start: users draw theirs, the recommender its own."""

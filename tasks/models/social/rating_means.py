@@ -16,9 +16,8 @@ from pydantic import Field
 from torch import Tensor
 from typing_extensions import override
 
-from tasks.errors import DataError
 from tasks.models.base import SILENT, ModelConfig, Progress, RatingPredictor
-from tasks.models.social.ratings import Scale
+from tasks.models.social.ratings import Scale, checked_ratings
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import DRAWN, GIVEN, ONCE, OWN_FILE, UNUSED
@@ -63,27 +62,18 @@ class RatingMeans(RatingPredictor):
 
     @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        """See `Model.fit`.
-
-        Raises:
-            DataError: ratings or their sensitivity are missing, or a rating is outside the scale.
-        """
-        if data.ratings is None or data.sensitive is None:
-            raise DataError("training data have no ratings, or do not say which are sensitive; this model needs both")
-        low, high = self.config.scale
-        if not ((data.ratings >= low) & (data.ratings <= high)).all():
-            raise DataError(
-                f"rating: not all ratings are in {low:g} to {high:g}; sensitivities hold on that scale alone"
-            )
-        ratings = data.ratings.astype(np.float64)
-        public = ratings[~data.sensitive]
-        mean = public.mean() if len(public) else (low + high) / 2
+        """See `Model.fit`."""
+        config = self.config
+        values, sensitive = checked_ratings(data, config.scale)
+        ratings = values.astype(np.float64)
+        public = ratings[~sensitive]
+        mean = public.mean() if len(public) else sum(config.scale) / 2
         users, items = np.zeros(data.n_users), np.zeros(data.n_items)
-        if self.config.of in ("item", "bias"):
+        if config.of in ("item", "bias"):
             items = self.offsets(data, ratings - mean, mean, rng)
-        if self.config.of in ("user", "bias"):
+        if config.of in ("user", "bias"):
             left = np.bincount(data.users, ratings - mean - items[data.items], data.n_users)
-            users = _ratio(left, np.bincount(data.users, minlength=data.n_users) + self.config.damping)
+            users = _ratio(left, np.bincount(data.users, minlength=data.n_users) + config.damping)
         self.mean = torch.tensor(mean, dtype=torch.float32)
         self.user_offsets, self.item_offsets = (torch.from_numpy(part.astype(np.float32)) for part in (users, items))
         return self

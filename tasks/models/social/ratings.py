@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator
 from scipy.sparse import csr_array
 
+from tasks.errors import DataError
+from tasks.training_data import TrainingData
+
 BLOCK = 1 << 14  # ratings at a time: their vectors stay in the cache
 
 
@@ -21,6 +24,25 @@ def check_scale(scale: tuple[float, float]) -> tuple[float, float]:
 
 Scale = Annotated[tuple[float, float], AfterValidator(check_scale)]
 """Lowest and highest rating that there can be."""
+
+
+def checked_ratings(data: TrainingData, scale: tuple[float, float]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """(n_interactions,) ratings and which of them are sensitive.
+
+    Raises:
+        DataError: one of the two is missing, or a rating is outside the scale.
+    """
+    if data.ratings is None or data.sensitive is None:
+        raise DataError("training data have no ratings, or do not say which are sensitive; this model needs both")
+    low, high = scale
+    outside = ~((data.ratings >= low) & (data.ratings <= high))
+    if count := int(outside.sum()):
+        first = int(outside.argmax())
+        raise DataError(
+            f"rating: {count} of {len(outside)} ratings are outside {low:g} to {high:g} (first: row {first}); "
+            "sensitivities hold on that scale alone"
+        )
+    return data.ratings, data.sensitive
 
 
 class RatingTable:

@@ -28,11 +28,7 @@ class Attributes(DirectEmbedder):
 
     @override
     def vectors(self, data: NetworkData, rng: np.random.Generator) -> NDArray[np.float32]:
-        """See `DirectEmbedder.vectors`.
-
-        Raises:
-            DataError: users have no attributes.
-        """
+        """See `DirectEmbedder.vectors`."""
         if data.features is None:
             raise DataError("network: users have no attributes; choose a model that needs none")
         return data.features

@@ -146,11 +146,7 @@ class CroGCN(EpochEmbedder, PairEmbedder):
     network: CroGCNNetwork
 
     def build(self, data: PairData, rng: np.random.Generator) -> nn.Module:  # type: ignore[override]
-        """See `EpochModel.build`.
-
-        Raises:
-            DataError: there are no embeddings to start from.
-        """
+        """See `EpochModel.build`."""
         if data.embeddings is None:
             raise DataError("pair: no embeddings of the two networks; embed each of them first (rgcn)")
         self._pair = data

@@ -118,11 +118,7 @@ class RGCN(EpochEmbedder, UserEmbedder):
     network: RGCNNetwork
 
     def build(self, data: NetworkData, rng: np.random.Generator) -> nn.Module:  # type: ignore[override]
-        """See `EpochModel.build`.
-
-        Raises:
-            DataError: there are posts, but no vectors of their words.
-        """
+        """See `EpochModel.build`."""
         self._social = data
         network = RGCNNetwork(data, self.config, PostVectors.from_data(data))
         draw_weights(network, rng)
@@ -175,9 +171,6 @@ class PostVectors:
 
         Vectors are centred and scaled (`centre`, `scale`): what they have in common, and how long they are, only says
         how they were learnt.
-
-        Raises:
-            DataError: there are posts, but no vectors of their words.
         """
         by_user = np.zeros(data.n_users + 1, np.int64)
         if data.posts is not None:

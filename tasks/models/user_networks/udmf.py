@@ -76,11 +76,7 @@ class UDMF(EpochEmbedder, UserEmbedder):
     network: UDMFNetwork
 
     def build(self, data: NetworkData, rng: np.random.Generator) -> nn.Module:  # type: ignore[override]
-        """See `EpochModel.build`.
-
-        Raises:
-            DataError: nothing is known of anybody.
-        """
+        """See `EpochModel.build`."""
         structure = netmf_vectors(data, self.config.walk, rng) if len(data.links) else None
         modalities = [data.features, text_of_users(data, self.config.text, rng), structure]
         present = [standardise(torch.from_numpy(rows)) for rows in modalities if rows is not None]

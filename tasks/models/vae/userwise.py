@@ -85,12 +85,7 @@ class UserModel(DerivedModel, Recommender):
     _step_draws: OwnDraws | None = None
 
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        """See `EpochModel.fit`.
-
-        Raises:
-            ConfigurationError: a step has more users than there are, a user has no budget or a wrong one, or the data
-                have no ratings and `values` asks for them.
-        """
+        """See `EpochModel.fit`."""
         if self.config.batch_size > data.n_users:
             raise ConfigurationError(
                 f"batch_size: {self.config.batch_size} users in a step, but there are {data.n_users}; make it smaller"
@@ -190,9 +185,6 @@ class UserModel(DerivedModel, Recommender):
         """(n,) losses of any rows, (n, n_items), under the weights as they are, with nothing drawn.
 
         Priors of users, which no row of a stranger has, are those of user 0 for all.
-
-        Raises:
-            ConfigurationError: the model learns a vector for every user, so that a row alone has no loss.
         """
         self._rows_alone()
         with torch.no_grad():
@@ -216,11 +208,7 @@ class UserModel(DerivedModel, Recommender):
         return rows
 
     def draw_budgets(self, n_users: int, rng: np.random.Generator) -> NDArray[np.float64]:
-        """(n_users,) ε_k; see `UserConfig.budgets`.
-
-        Raises:
-            ConfigurationError: a user has none, or one outside (0, ε_max].
-        """
+        """(n_users,) ε_k; see `UserConfig.budgets`."""
         config = self.config
         if config.privacy == "none":
             return np.full(n_users, math.inf)

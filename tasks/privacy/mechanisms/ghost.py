@@ -235,11 +235,7 @@ def squared_norms(outers: Sequence[Outers]) -> Tensor:
 
 
 def l1_norms(outers: Sequence[Outers]) -> Tensor:
-    """(n,) L1 norms of the examples' gradients, all layers together.
-
-    Raises:
-        ConfigurationError: two layers share weights.
-    """
+    """(n,) L1 norms of the examples' gradients, all layers together."""
     return torch.stack([outer.l1_norms() for outer in outers]).sum(0)
 
 
