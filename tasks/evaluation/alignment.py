@@ -150,8 +150,8 @@ def precision(score: PairScorer, anchors: NDArray[np.integer], ks: Sequence[int]
         if np.isnan(scores).any():
             worst = sources[np.isnan(scores).any(axis=1)][0]
             raise DivergenceError(f"the scores of source user {worst} are not numbers; the map has diverged")
-        own = scores[np.arange(len(sources)), targets][:, None]
-        above, equal = (scores > own).sum(axis=1), (scores == own).sum(axis=1)
+        true_scores = scores[np.arange(len(sources)), targets][:, None]
+        above, equal = (scores > true_scores).sum(axis=1), (scores == true_scores).sum(axis=1)
         for k in ranked_within:
             ranked_within[k] += float(np.clip((k - above) / equal, 0.0, 1.0).sum())
     return Precision(

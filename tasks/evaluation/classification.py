@@ -102,9 +102,9 @@ def predict_labels(
             vector is not finite.
     """
     order = np.argsort(users, kind="stable")
-    known, truth = users[order].astype(np.int64), np.asarray(labels)[order]
-    if truth.ndim != 2 or len(truth) != len(known) or not truth.shape[1]:
-        raise DataError(f"labels: shape {truth.shape} for {len(known)} labelled users; a row for each is needed")
+    with_label, truth = users[order].astype(np.int64), np.asarray(labels)[order]
+    if truth.ndim != 2 or len(truth) != len(with_label) or not truth.shape[1]:
+        raise DataError(f"labels: shape {truth.shape} for {len(with_label)} labelled users; a row for each is needed")
     if not np.isin(truth, (0, 1)).all():
         raise DataError("labels: a value is neither 0 nor 1; leave users of unknown labels out")
     truth = truth.astype(np.int8)
@@ -113,7 +113,7 @@ def predict_labels(
         majority = np.broadcast_to(2 * train.sum(axis=0, dtype=np.int64) > len(train), (n, truth.shape[1]))
         return {"majority": majority.astype(np.int8), "everything": np.ones((n, truth.shape[1]), np.int8)}
 
-    rows = _of_labelled(vectors, known)
+    rows = _of_labelled(vectors, with_label)
     return _predict(rows, truth, decision_tree, label_scores, constant, seed, repeats)
 
 
@@ -136,13 +136,13 @@ def predict_classes(
     """
     if len(classes) != len(vectors):
         raise DataError(f"classes: {len(classes)} for {len(vectors)} vectors; every user has one of each")
-    known = np.flatnonzero(classes != UNKNOWN)
-    truth = np.asarray(classes)[known]
+    with_label = np.flatnonzero(classes != UNKNOWN)
+    truth = np.asarray(classes)[with_label]
 
     def constant(train: NDArray[np.integer], n: int) -> Mapping[str, NDArray[np.integer]]:
         return {"majority": np.full(n, np.bincount(train).argmax())}
 
-    rows = _of_labelled(vectors, known)
+    rows = _of_labelled(vectors, with_label)
     return _predict(rows, truth, classifier, class_scores, constant, seed, repeats)
 
 
@@ -159,14 +159,14 @@ def interests(network: str, vectors: Vectors, labels: pl.DataFrame, *, seed: int
         NET/interests/{precision, precision-swapped, micro-f1}, the mean over five splits, and the same of the controls
         `majority` and `everything`.
     """
-    known = labels.drop_nulls()
-    users, truth = known["user"].to_numpy(), known.drop("user").to_numpy()
+    with_label = labels.drop_nulls()
+    users, truth = with_label["user"].to_numpy(), with_label.drop("user").to_numpy()
     return scores(f"{network}/interests", predict_labels(vectors, users, truth, seed=seed))
 
 
 def scores(name: str, prediction: Prediction) -> list[Record]:
     """Metrics NAME/SCORE and NAME/CONTROL/SCORE: means over the splits."""
-    score_sets = {name: prediction.scores} | {f"{name}/{control}": of for control, of in prediction.controls.items()}
+    score_sets = {name: prediction.scores} | {f"{name}/{key}": value for key, value in prediction.controls.items()}
     return [
         record(f"{metric}/{score.replace('_', '-')}", np.mean([getattr(split, score) for split in splits]))
         for metric, splits in score_sets.items()
@@ -208,7 +208,7 @@ def class_scores(truth: NDArray[np.integer], guess: NDArray[np.integer]) -> Clas
     n = int(max(truth.max(), guess.max())) + 1
     right, guessed, actual = (np.bincount(classes, minlength=n) for classes in (truth[truth == guess], guess, truth))
     occurs = (guessed + actual) > 0
-    right_of_guessed, right_of_actual = (right / np.maximum(of, 1) for of in (guessed, actual))
+    right_of_guessed, right_of_actual = (right / np.maximum(totals, 1) for totals in (guessed, actual))
     precision, swapped = (float(shares[occurs].mean()) for shares in (right_of_guessed, right_of_actual))
     weighted = float(right_of_guessed @ actual / len(truth))
     return ClassScores(precision, swapped, micro_f1(truth, guess), weighted)
@@ -248,14 +248,14 @@ def check_vectors(vectors: Vectors, name: str = "vectors") -> None:
         raise DataError(f"{name}: not finite for {wrong.sum()} users, first user {wrong.argmax()}; training diverged")
 
 
-def _of_labelled(vectors: Vectors, known: NDArray[np.int64]) -> Vectors:
+def _of_labelled(vectors: Vectors, with_label: NDArray[np.int64]) -> Vectors:
     """Vectors of the labelled users, whose numbers ascend."""
-    if len(known) and ((known[1:] == known[:-1]).any() or known[0] < 0):
+    if len(with_label) and ((with_label[1:] == with_label[:-1]).any() or with_label[0] < 0):
         raise DataError("labels: a user is there twice or has no number from 0")
     check_vectors(vectors)
-    if len(known) and known[-1] >= len(vectors):
-        raise DataError(f"labels: user {known[-1]} is none of the {len(vectors)} users with a vector")
-    return vectors[known]
+    if len(with_label) and with_label[-1] >= len(vectors):
+        raise DataError(f"labels: user {with_label[-1]} is none of the {len(vectors)} users with a vector")
+    return vectors[with_label]
 
 
 def _predict(

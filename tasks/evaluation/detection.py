@@ -140,22 +140,22 @@ class Scored:
         rng = np.random.default_rng(seed)
         for _ in range(RESAMPLES // BLOCK):
             if self._groups is None:
-                drawn = [_draw_counts(rng, len(order))[:, order] for order in self._orders]
+                resampled = [_draw_counts(rng, len(order))[:, order] for order in self._orders]
             else:
-                known, places = np.unique(np.concatenate(self._groups), return_inverse=True)
-                counts = _draw_counts(rng, len(known))
-                drawn = [counts[:, part] for part in np.split(places, [len(self.members)])]
+                group_ids, places = np.unique(np.concatenate(self._groups), return_inverse=True)
+                counts = _draw_counts(rng, len(group_ids))
+                resampled = [counts[:, part] for part in np.split(places, [len(self.members)])]
             # a resample without members or without non-members measures nothing: as if it were all of them
-            yield _nonempty(drawn[0]), _nonempty(drawn[1])
+            yield _nonempty(resampled[0]), _nonempty(resampled[1])
 
-    def _auc(self, members: Floats, others: Floats) -> Floats:
-        below = np.concatenate([np.zeros((len(others), 1)), np.cumsum(others, axis=1)], axis=1)
+    def _auc(self, members: Floats, non_members: Floats) -> Floats:
+        below = np.concatenate([np.zeros((len(non_members), 1)), np.cumsum(non_members, axis=1)], axis=1)
         total = below[:, -1:]
         higher = total - (below[:, self._above] + below[:, self._from]) / 2
         return np.asarray((members * higher).sum(axis=1) / (members.sum(axis=1) * total[:, 0]), np.float64)
 
-    def _tpr(self, members: Floats, others: Floats, rate: float) -> Floats:
-        cumulated = np.cumsum(others, axis=1)
+    def _tpr(self, members: Floats, non_members: Floats, rate: float) -> Floats:
+        cumulated = np.cumsum(non_members, axis=1)
         allowed = rate * cumulated[:, -1]
         # the score of the first non-member too many is the threshold; only higher ones are called members
         first = (cumulated <= (allowed * (1 + 1e-12))[:, None]).sum(axis=1)
@@ -184,9 +184,9 @@ def p_above(scored: Scored, control: Scored, seed: int) -> float:
 
     The control may point either way: its AUC is taken as that of the better direction.
     """
-    own, other = scored.resampled_auc(seed), control.resampled_auc(seed)
+    target, other = scored.resampled_auc(seed), control.resampled_auc(seed)
     sign = 1.0 if control.auc >= 0.5 else -1.0
-    return _p(scored.auc - 0.5 - sign * (control.auc - 0.5), own - sign * other, scored.n_groups)
+    return _p(scored.auc - 0.5 - sign * (control.auc - 0.5), target - sign * other, scored.n_groups)
 
 
 def p_at_low_rate(

@@ -191,13 +191,13 @@ def _matched(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
     seeds = [sorted(table["run"].unique()) for table in (first, second)]
     rows = []
     for split in sorted({split_of(run) for run in seeds[0]} & {split_of(run) for run in seeds[1]}):
-        ours, others = ([run for run in runs if split_of(run) == split] for runs in seeds)
-        if ours != others and _constant(first, ours):
-            rows += [(run, ours[0], run) for run in others]
-        elif ours != others and _constant(second, others):
-            rows += [(run, run, others[0]) for run in ours]
+        first_runs, second_runs = ([run for run in runs if split_of(run) == split] for runs in seeds)
+        if first_runs != second_runs and _constant(first, first_runs):
+            rows += [(run, first_runs[0], run) for run in second_runs]
+        elif first_runs != second_runs and _constant(second, second_runs):
+            rows += [(run, run, second_runs[0]) for run in first_runs]
         else:
-            rows += [(run, run, run) for run in ours if run in others]
+            rows += [(run, run, run) for run in first_runs if run in second_runs]
     return pl.DataFrame(rows, schema=dict.fromkeys(("run", "first", "second"), first.schema["run"]), orient="row")
 
 

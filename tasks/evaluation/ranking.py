@@ -311,14 +311,14 @@ def sampled_ranks(
         first, last = np.searchsorted(row, [start, start + batch])
         scored = score(distinct[start : start + batch]).detach()
         local = torch.from_numpy(row[first:last] - start).to(scored.device)
-        own = scored[local[:, None], torch.from_numpy(candidates[first:last]).to(scored.device).long()]
-        if own.isnan().any():
-            worst = distinct[row[first + int(own.isnan().any(1).nonzero()[0])]]
+        positive = scored[local[:, None], torch.from_numpy(candidates[first:last]).to(scored.device).long()]
+        if positive.isnan().any():
+            worst = distinct[row[first + int(positive.isnan().any(1).nonzero()[0])]]
             raise DivergenceError(
                 f"the scores of user {worst} are not numbers; the model has diverged, lower its learning rate"
             )
-        above[first:last] = (own[:, 1:] > own[:, :1]).sum(1).cpu().numpy()
-        equal[first:last] = (own[:, 1:] == own[:, :1]).sum(1).cpu().numpy()
+        above[first:last] = (positive[:, 1:] > positive[:, :1]).sum(1).cpu().numpy()
+        equal[first:last] = (positive[:, 1:] == positive[:, :1]).sum(1).cpu().numpy()
     ranks, rng = np.empty(len(users), np.int64), np.random.default_rng([tie_seed, *b"ranks"])
     ranks[order] = above + np.floor(rng.random(len(users)) * (equal + 1)).astype(np.int64)
     return ranks

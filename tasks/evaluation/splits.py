@@ -51,19 +51,19 @@ def per_user(
             f"interactions: user {user[first]} and item {item[first]} occur together more than once "
             f"({len(repeated)} repeated pairs, rows {order[first]} and {order[first + 1]}); keep one of each"
         )
-    _, of, count = np.unique(user, return_inverse=True, return_counts=True)
+    _, owners, count = np.unique(user, return_inverse=True, return_counts=True)
     n_test = np.minimum(_half_up(count * test_share), count - 1)
     n_valid = np.minimum(_half_up((count - n_test) * valid_share), count - n_test - 1)
 
     # Each user's rows in random order: the first n_test are test, the next n_valid validation.
-    shuffled = np.lexsort((rng.random(len(user)), of))
+    shuffled = np.lexsort((rng.random(len(user)), owners))
     position = np.arange(len(user)) - np.repeat(np.cumsum(count) - count, count)
-    held = np.full(len(user), TRAIN)
-    held[position < np.repeat(n_test + n_valid, count)] = VALID
-    held[position < np.repeat(n_test, count)] = TEST
+    parts = np.full(len(user), TRAIN)
+    parts[position < np.repeat(n_test + n_valid, count)] = VALID
+    parts[position < np.repeat(n_test, count)] = TEST
 
     result = np.empty(len(user), dtype=int)
-    result[order[shuffled]] = held
+    result[order[shuffled]] = parts
     return np.array(SPLITS)[result]
 
 
@@ -87,15 +87,15 @@ def within_users(
     while first < len(counts):
         last = max(int(np.searchsorted(ends, start + BLOCK, side="right")), first + 1)
         sizes = counts[first:last]
-        of = np.repeat(np.arange(last - first), sizes)
+        owners = np.repeat(np.arange(last - first), sizes)
         # A number in [user, user + 1) sorts by user, then at random: ten times as fast as sorting by two keys.
-        shuffled = np.argsort(of + rng.random(len(of)), kind="stable")
+        shuffled = np.argsort(owners + rng.random(len(owners)), kind="stable")
         position = positions(sizes)
-        held = np.full(len(of), TRAIN, dtype=np.uint8)
-        held[position < np.repeat((n_test + n_valid)[first:last], sizes)] = VALID
-        held[position < np.repeat(n_test[first:last], sizes)] = TEST
-        result[start + shuffled] = held
-        first, start = last, start + len(of)
+        parts = np.full(len(owners), TRAIN, dtype=np.uint8)
+        parts[position < np.repeat((n_test + n_valid)[first:last], sizes)] = VALID
+        parts[position < np.repeat(n_test[first:last], sizes)] = TEST
+        result[start + shuffled] = parts
+        first, start = last, start + len(owners)
     return result
 
 
@@ -148,10 +148,10 @@ def of_fold(folds: NDArray[np.integer], fold: int, published: NDArray[np.object_
         (n_rows,) names out of `SPLITS`.
     """
     share = np.count_nonzero(published == "valid") / np.count_nonzero(published != "test")
-    learnt = np.flatnonzero(folds != fold)
-    held = np.where(folds == fold, TEST, TRAIN)
-    held[np.random.default_rng(fold).permutation(learnt)[: round(share * len(learnt))]] = VALID
-    return np.array(SPLITS)[held]
+    training = np.flatnonzero(folds != fold)
+    parts = np.where(folds == fold, TEST, TRAIN)
+    parts[np.random.default_rng(fold).permutation(training)[: round(share * len(training))]] = VALID
+    return np.array(SPLITS)[parts]
 
 
 def ranks(n_rows: int, rng: np.random.Generator) -> NDArray[np.float32]:

@@ -61,9 +61,9 @@ def bootstrap_interval(
         return float(array[0]), float(array[0])
     # Resampling with replacement only needs how often each distinct value is drawn: 0/1 values cost two counts.
     distinct, counts = np.unique(array, return_counts=True)
-    drawn = _draw_counts(tuple(counts.tolist()), resamples, seed)
+    counts_drawn = _draw_counts(tuple(counts.tolist()), resamples, seed)
     tail = (1 - level) / 2
-    low, high = np.quantile(drawn @ distinct / len(array), [tail, 1 - tail])
+    low, high = np.quantile(counts_drawn @ distinct / len(array), [tail, 1 - tail])
     return float(low), float(high)
 
 
@@ -200,27 +200,27 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [float(value) for value in corrected]
 
 
-def ordering_agreement(published: Sequence[float], ours: Sequence[float]) -> float | None:
+def ordering_agreement(published: Sequence[float], measured: Sequence[float]) -> float | None:
     """Share of method pairs of one published column that we order the same way (docs/methods.md §8).
 
     A pair printed as equal has no order to agree with and is left out. A pair that is equal for us but not in print
     counts one half, as a coin would do.
 
     Args:
-        published, ours: one value per method, in the same order.
+        published, measured: one value per method, in the same order.
 
     Returns:
         A share in [0, 1], or None if no pair is ordered in print.
     """
-    reference, own = _require_finite(published), _require_finite(ours)
-    if len(reference) != len(own):
-        raise ValueError(f"{len(reference)} published values beside {len(own)} of ours")
+    reference, checked = _require_finite(published), _require_finite(measured)
+    if len(reference) != len(checked):
+        raise ValueError(f"{len(reference)} published values beside {len(checked)} of ours")
     first, second = np.triu_indices(len(reference), 1)
-    printed, measured = np.sign(reference[first] - reference[second]), np.sign(own[first] - own[second])
+    printed, observed = np.sign(reference[first] - reference[second]), np.sign(checked[first] - checked[second])
     ordered = printed != 0
     if not ordered.any():
         return None
-    return float((0.5 * (1 + printed * measured))[ordered].mean())
+    return float((0.5 * (1 + printed * observed))[ordered].mean())
 
 
 def _require_finite(values: ArrayLike, dimensions: int = 1) -> NDArray[np.float64]:

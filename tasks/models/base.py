@@ -47,7 +47,7 @@ class Resumable(Protocol):
         """Everything needed to go on from here."""
         ...
 
-    def load_state(self, tensors: dict[str, Tensor], rest: dict[str, Any]) -> None:
+    def load_state(self, tensors: dict[str, Tensor], extras: dict[str, Any]) -> None:
         """Take back what `state` gave."""
         ...
 
@@ -195,11 +195,11 @@ class Model(ABC):
         `path` (a file) is what a guarantee is of. `own_tensors` are in `own_file(path)`, which is not to be released.
         """
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in self.released().items()}
-        own = {name: tensors.pop(name) for name in self.own_tensors if name in tensors}
-        about = {"config": self.config.model_dump_json(), "own": list(own)}
+        local = {name: tensors.pop(name) for name in self.own_tensors if name in tensors}
+        about = {"config": self.config.model_dump_json(), "own": list(local)}
         save_file(tensors, path, metadata={"model": json.dumps(about)})  # one entry: the library mixes several
-        if own:
-            save_file(own, own_file(path))
+        if local:
+            save_file(local, own_file(path))
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -208,16 +208,16 @@ class Model(ABC):
         Raises:
             DataError: the file is missing, damaged, or of another kind of model, or that of `own_tensors` is.
         """
-        own = own_file(path)
+        local = own_file(path)
         try:
             with safe_open(path, framework="pt") as file:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # no mapping
                 about = json.loads(file.metadata()["model"])
                 config = cls.Config.model_validate_json(about["config"])
-                if about["own"] and not own.exists():
-                    raise DataError(f"{path}: {own.name} is not beside it, without which no user can be scored")
+                if about["own"] and not local.exists():
+                    raise DataError(f"{path}: {local.name} is not beside it, without which no user can be scored")
             if about["own"]:
-                tensors |= load_file(own)
+                tensors |= load_file(local)
         except (OSError, SafetensorError, TypeError, KeyError, ValueError) as error:
             raise DataError(f"{path}: not a saved model ({' '.join(str(error).split())}); train it again") from error
         model = cls(config)

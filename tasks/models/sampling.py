@@ -31,21 +31,21 @@ class NegativeSampler:
     def draw(self, users: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.int32]:
         """One negative item for each of `users`: (n,) int32."""
         negatives = rng.integers(0, self.n_items, len(users), dtype=np.int32)
-        pending = np.flatnonzero(self._seen(users, negatives))
+        pending = np.flatnonzero(self._is_positive(users, negatives))
         while pending.size:
             negatives[pending] = rng.integers(0, self.n_items, len(pending), dtype=np.int32)
-            pending = pending[self._seen(users[pending], negatives[pending])]
+            pending = pending[self._is_positive(users[pending], negatives[pending])]
         return negatives
 
-    def _seen(self, users: NDArray[np.int32], items: NDArray[np.int32]) -> NDArray[np.bool_]:
+    def _is_positive(self, users: NDArray[np.int32], items: NDArray[np.int32]) -> NDArray[np.bool_]:
         codes = users.astype(np.int64) * self.n_items + items
-        seen = self._taken[self._slots(codes)]
-        doubtful = np.flatnonzero(seen)  # a slot is taken by others, too
-        asked = codes[doubtful]
-        positions = np.searchsorted(self._codes, asked)
+        positive = self._taken[self._slots(codes)]
+        doubtful = np.flatnonzero(positive)  # a slot is taken by others, too
+        queries = codes[doubtful]
+        positions = np.searchsorted(self._codes, queries)
         positions[positions == len(self._codes)] = 0
-        seen[doubtful] = self._codes[positions] == asked
-        return seen
+        positive[doubtful] = self._codes[positions] == queries
+        return positive
 
     def _slots(self, codes: NDArray[np.int64]) -> NDArray[np.uint64]:
         return (codes.view(np.uint64) * MULTIPLIER) >> self._shift

@@ -107,12 +107,12 @@ class EpochModel(Model):
         tensors = {f"network.{name}": tensor.cpu() for name, tensor in self.network.state_dict().items()}
         for index, moments in self._optimiser.state_dict()["state"].items():
             tensors |= {f"optimiser.{index}.{name}": torch.as_tensor(value).cpu() for name, value in moments.items()}
-        rest = {"epochs_done": self.epochs_done, "rng": self._rng.bit_generator.state}
+        extras = {"epochs_done": self.epochs_done, "rng": self._rng.bit_generator.state}
         if self._noise_rng is not None and (state := noise.state(self._noise_rng)) is not None:
-            rest["noise"] = state
-        return tensors, rest
+            extras["noise"] = state
+        return tensors, extras
 
-    def load_state(self, tensors: dict[str, Tensor], rest: dict[str, Any]) -> None:
+    def load_state(self, tensors: dict[str, Tensor], extras: dict[str, Any]) -> None:
         """Take back what `state` gave, within `fit`."""
         self.load_weights({n.removeprefix("network."): t for n, t in tensors.items() if n.startswith("network.")})
         moments: dict[int, dict[str, Tensor]] = {}
@@ -121,10 +121,10 @@ class EpochModel(Model):
                 _, index, moment = name.split(".")
                 moments.setdefault(int(index), {})[moment] = tensor
         self._optimiser.load_state_dict(self._optimiser.state_dict() | {"state": moments})
-        self._rng.bit_generator.state = rest["rng"]
-        if "noise" in rest:
-            self.noise_rng.bit_generator.state = rest["noise"]
-        self.epochs_done = rest["epochs_done"]
+        self._rng.bit_generator.state = extras["rng"]
+        if "noise" in extras:
+            self.noise_rng.bit_generator.state = extras["noise"]
+        self.epochs_done = extras["epochs_done"]
 
     def weights(self) -> dict[str, Tensor]:
         """A copy of the network's parameters and buffers."""

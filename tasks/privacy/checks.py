@@ -36,11 +36,11 @@ def check_delta(delta: float) -> None:
         raise ValueError(f"delta must be in (0, 1) (is {delta})")
 
 
-def check_at_least(least: int, **values: float) -> None:
+def check_at_least(minimum: int, **values: float) -> None:
     """Refuse a value below the least."""
     for name, value in values.items():
-        if value < least:
-            raise ValueError(f"{name} must be at least {least} (is {value})")
+        if value < minimum:
+            raise ValueError(f"{name} must be at least {minimum} (is {value})")
 
 
 def check_finite(**values: float) -> None:

@@ -47,11 +47,11 @@ def streams(key: tuple[int, ...], ids: Ids, counts: NDArray[np.integer], width: 
     `normals`.
     """
     secret = int(_state(key)[0])
-    drawn = [
+    chunks = [
         np.random.Generator(np.random.Philox(key=(secret, int(stream)))).standard_normal((count, width), np.float32)
         for stream, count in zip(ids, counts, strict=True)
     ]
-    return np.concatenate(drawn) if drawn else np.empty((0, width), np.float32)
+    return np.concatenate(chunks) if chunks else np.empty((0, width), np.float32)
 
 
 def mix(*parts: NDArray[np.integer]) -> Ids:
@@ -70,9 +70,9 @@ def prefix_ids(heads: Ids, items: NDArray[np.integer], indptr: NDArray[np.int64]
         items, indptr: see `tasks.sequences.Sequences`.
     """
     ids, state, lengths = np.empty(len(items), np.uint64), heads.copy(), np.diff(indptr)
-    for place in range(lengths.max(initial=0)):
-        rows = np.flatnonzero(lengths > place)
-        events = indptr[rows] + place
+    for position in range(lengths.max(initial=0)):
+        rows = np.flatnonzero(lengths > position)
+        events = indptr[rows] + position
         ids[events] = state[rows] = mix(state[rows], items[events])
     return ids
 

@@ -147,8 +147,8 @@ def gaussian(
     """
     _refuse(rng, "Gaussian noise without what it is added to")
     secure.check_scale("gaussian", std)
-    drawn: NDArray[Any] = rng.standard_normal(shape, np.float32) if single else rng.standard_normal(shape)
-    return np.asarray(std * _record(release, "gaussian", std, drawn))
+    numbers: NDArray[Any] = rng.standard_normal(shape, np.float32) if single else rng.standard_normal(shape)
+    return np.asarray(std * _record(release, "gaussian", std, numbers))
 
 
 def add_gaussian(
@@ -162,8 +162,8 @@ def add_gaussian(
     if _is_secure(rng):
         if not std:
             return value
-        total, drawn = secure.add(rng, "gaussian", value, std, sensitivity)
-        _record(release, "gaussian", std, drawn / std)
+        total, numbers = secure.add(rng, "gaussian", value, std, sensitivity)
+        _record(release, "gaussian", std, numbers / std)
         return total.astype(value.dtype)
     return np.asarray(value + gaussian(rng, release, std, value.shape).astype(value.dtype, copy=False))
 
@@ -173,8 +173,8 @@ def add_laplace(
 ) -> NDArray[np.float64]:
     """`value` + Laplace(`scale`); sensitivity: in L1, see `tasks.privacy.secure.add`."""
     if _is_secure(rng):
-        total, drawn = secure.add(rng, "laplace", value, scale, sensitivity)
-        _record(release, "laplace", scale, drawn)
+        total, numbers = secure.add(rng, "laplace", value, scale, sensitivity)
+        _record(release, "laplace", scale, numbers)
         return total
     return value + laplace(rng, release, scale, value.shape)
 
@@ -186,8 +186,8 @@ def add_symmetric_gaussian(
     if isinstance(rng, SecureGenerator):
         noisy = add_gaussian(rng, release, value, std, sensitivity=sensitivity)
         return (noisy + np.swapaxes(noisy, -1, -2)) / 2
-    drawn = gaussian(rng, release, std, value.shape)
-    return np.asarray(value + (drawn + np.swapaxes(drawn, -1, -2)) / 2)
+    numbers = gaussian(rng, release, std, value.shape)
+    return np.asarray(value + (numbers + np.swapaxes(numbers, -1, -2)) / 2)
 
 
 def on_grid(rng: np.random.Generator, values: NDArray[np.float64], largest: float) -> NDArray[np.float64]:
@@ -209,8 +209,8 @@ def gaussian_by_key(
     import torch  # who draws into arrays need not load it
 
     secure.check_scale("gaussian", std)
-    drawn = keyed.normals((_release_key(release), *key), ids, width)
-    return torch.from_numpy(_record(release, "gaussian", std, drawn)) * std
+    numbers = keyed.normals((_release_key(release), *key), ids, width)
+    return torch.from_numpy(_record(release, "gaussian", std, numbers)) * std
 
 
 def gaussian_streams(
@@ -220,8 +220,8 @@ def gaussian_streams(
     import torch  # who draws into arrays need not load it
 
     secure.check_scale("gaussian", std)
-    drawn = keyed.streams((_release_key(release), *key), ids, counts, width)
-    return torch.from_numpy(_record(release, "gaussian", std, drawn)) * std
+    numbers = keyed.streams((_release_key(release), *key), ids, counts, width)
+    return torch.from_numpy(_record(release, "gaussian", std, numbers)) * std
 
 
 def laplace(rng: np.random.Generator, release: str, scale: float, shape: tuple[int, ...] | int) -> NDArray[np.float64]:
@@ -244,8 +244,8 @@ def discrete_laplace(rng: np.random.Generator, release: str, rate: float, shape:
     if isinstance(rng, SecureGenerator):
         first, second = secure.geometric(rng, rate, 2 * math.prod(shape)).reshape(2, *shape)
         return _record(release, "discrete laplace", 1 / success, first - second)
-    drawn = rng.geometric(success, shape) - rng.geometric(success, shape)
-    return _record(release, "discrete laplace", 1 / success, drawn)
+    numbers = rng.geometric(success, shape) - rng.geometric(success, shape)
+    return _record(release, "discrete laplace", 1 / success, numbers)
 
 
 def budget(rng: np.random.Generator, epsilon: float) -> float:
@@ -280,9 +280,9 @@ def integers(rng: np.random.Generator, release: str, below: int, size: int) -> N
     return _record(release, "uniform", float(below), rng.integers(0, below, size))
 
 
-def subset(rng: np.random.Generator, release: str, of: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+def subset(rng: np.random.Generator, release: str, ids: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     """`count` of the given ones, every set equally likely."""
-    return _record(release, "uniform", float(len(of)), rng.choice(of, count, replace=False, shuffle=False))
+    return _record(release, "uniform", float(len(ids)), rng.choice(ids, count, replace=False, shuffle=False))
 
 
 def order(rng: np.random.Generator, release: str, n: int) -> NDArray[np.int64]:
@@ -310,13 +310,13 @@ def _release_key(release: str) -> int:
 
 
 def _record(
-    release: str, law: Law, scale: float | np.floating[Any] | NDArray[np.floating], drawn: NDArray[_Number]
+    release: str, law: Law, scale: float | np.floating[Any] | NDArray[np.floating], numbers: NDArray[_Number]
 ) -> NDArray[_Number]:
     """What was drawn, of additive noise the share that a control leaves; the recorder keeps a copy."""
     if law in ("gaussian", "laplace") and (share := controls.share.get()) != 1:
-        drawn = np.multiply(drawn, share, dtype=drawn.dtype)
+        numbers = np.multiply(numbers, share, dtype=numbers.dtype)
     recorder = _recorder.get()
     if recorder is not None:
         largest = float(np.max(scale)) if np.size(scale) else 0.0
-        recorder.append(Draw(release, law, largest, drawn.shape, drawn.copy()))
-    return drawn
+        recorder.append(Draw(release, law, largest, numbers.shape, numbers.copy()))
+    return numbers

@@ -153,10 +153,10 @@ def _floors(
     error = _MARGIN * (1 + size) + 2 / np.maximum(digits, 1)
     low: NDArray[np.int64] = np.floor(scale * np.maximum(size - error, 0.0) + offset).astype(np.int64)
     high = np.floor(scale * (size + error) + offset).astype(np.int64)
-    for place in np.flatnonzero((low != high) | (digits < _FEWEST)):
-        deep = digits[place] < _FEWEST
-        bounds = (0, None) if deep else (int(low[place]), int(high[place]) + 1)
-        low[place] = _floor_by_comparison(rng, law, int(digits[place]), scale, offset, *bounds)
+    for index in np.flatnonzero((low != high) | (digits < _FEWEST)):
+        deep = digits[index] < _FEWEST
+        bounds = (0, None) if deep else (int(low[index]), int(high[index]) + 1)
+        low[index] = _floor_by_comparison(rng, law, int(digits[index]), scale, offset, *bounds)
     return low
 
 
@@ -169,21 +169,23 @@ def _floor_by_comparison(
         digits: the first 63 bits of V.
         low, high: a k that is reached, and one that is not (None: not known).
     """
-    drawn = _DIGITS
+    n_bits = _DIGITS
 
     def reached(multiple: int) -> bool:
-        nonlocal digits, drawn
+        nonlocal digits, n_bits
         while True:
-            with mpmath.workprec(drawn + 64):
+            with mpmath.workprec(n_bits + 64):
                 at = (mpf(multiple) - offset) / scale
                 chance = mpmath.erfc(at / mpmath.sqrt(2)) if law == "gaussian" else mpmath.exp(-at)
-                least, most = (mpmath.ldexp(chance * (1 + way * mpf(2) ** -(drawn + 40)), drawn) for way in (-1, 1))
-                if digits + 1 <= least:
+                low_bound, high_bound = (
+                    mpmath.ldexp(chance * (1 + sign * mpf(2) ** -(n_bits + 40)), n_bits) for sign in (-1, 1)
+                )
+                if digits + 1 <= low_bound:
                     return True
-                if digits >= most:
+                if digits >= high_bound:
                     return False
             digits = digits << 64 | int(rng.bit_generator.random_raw())
-            drawn += 64
+            n_bits += 64
 
     if high is None:
         high = 1

@@ -25,7 +25,7 @@ def test_draws_are_those_of_a_plain_rejection(n_users: int, n_items: int, n: int
     np.testing.assert_array_equal(actual, expected)
     pairs = rng.integers(0, n_users, 2000).astype(np.int32), rng.integers(0, n_items, 2000).astype(np.int32)
     seen = [(int(user), int(item)) in known for user, item in zip(*pairs, strict=True)]
-    assert sampler._seen(*pairs).tolist() == seen
+    assert sampler._is_positive(*pairs).tolist() == seen
 
 
 def test_who_has_every_item_is_named() -> None:

@@ -87,7 +87,7 @@ class Dense:
         """Of all users' submissions about targets and published ratings, and the variances of their noise."""
         actual = np.concatenate([each[mine] for each, mine in zip(values, self.mine, strict=True)]).ravel()
         variance = np.concatenate([each[mine] for each, mine in zip(variances, self.mine, strict=True)]).ravel()
-        weights = 1 / (variance + information.FLOOR)
+        weights = 1 / (variance + information.ROUNDING)
         expected = [world.submissions(items.astype(float)).ravel() for world in self.worlds]
         up, down = np.array(expected[1 : self.n + 1]), np.array(expected[self.n + 1 :])
         slopes = (up - down) / (2 * self.step)

@@ -139,10 +139,10 @@ class AdversarialStart:
         tensors = {f"discriminator.{name}": value for name, value in self._discriminator.state_dict().items()}
         tensors = {name: value.to("cpu", copy=True) for name, value in (tensors | {"map": self._map.detach()}).items()}
         tensors["best"] = torch.from_numpy(self.mapping.copy())
-        rest = {"criteria": list(self.criteria), "losses": list(self.losses), "learning_rate": self._map_rate}
-        return tensors, rest | {"rng": self._rng.bit_generator.state}
+        extras = {"criteria": list(self.criteria), "losses": list(self.losses), "learning_rate": self._map_rate}
+        return tensors, extras | {"rng": self._rng.bit_generator.state}
 
-    def load_state(self, tensors: dict[str, Tensor], rest: dict[str, Any]) -> None:
+    def load_state(self, tensors: dict[str, Tensor], extras: dict[str, Any]) -> None:
         """Take back what `state` gave."""
         prefix = "discriminator."
         weights = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
@@ -150,9 +150,9 @@ class AdversarialStart:
         with torch.no_grad():
             self._map.copy_(tensors["map"])
         self.mapping = tensors["best"].numpy().copy()
-        self.criteria, self.losses = list(rest["criteria"]), list(rest["losses"])
-        self._map_rate = rest["learning_rate"]
-        self._rng.bit_generator.state = rest["rng"]
+        self.criteria, self.losses = list(extras["criteria"]), list(extras["losses"])
+        self._map_rate = extras["learning_rate"]
+        self._rng.bit_generator.state = extras["rng"]
 
     def _epoch(self) -> float:
         """The steps of an epoch; returns the discriminator's mean loss."""

@@ -96,43 +96,47 @@ class CycleStart(AdversarialStart):
     @override
     def _epoch(self) -> float:
         config, total = self.config, 0.0
-        ways = ((self._map, self._discriminator), (self._back, self._back_discriminator))
+        directions = ((self._map, self._discriminator), (self._back, self._back_discriminator))
         sides = (self._source, self._target)
         for _ in range(config.iterations):
             for _ in range(config.discriminator_steps):
-                for way, (mapping, discriminator) in enumerate(ways):
-                    own, other = self._drawn(sides[way]), self._drawn(sides[1 - way])
-                    loss = self._cross_entropy(discriminator, own @ mapping.detach(), other, fool=False)
+                for direction, (mapping, discriminator) in enumerate(directions):
+                    side, other = self._drawn(sides[direction]), self._drawn(sides[1 - direction])
+                    loss = self._cross_entropy(discriminator, side @ mapping.detach(), other, fool=False)
                     self._descend(loss, list(discriminator.parameters()), config.learning_rate)
-                    total += loss.item() if not way else 0.0
-            for way, (mapping, discriminator) in enumerate(ways):
+                    total += loss.item() if not direction else 0.0
+            for direction, (mapping, discriminator) in enumerate(directions):
                 self._step_of_maps(
-                    mapping, ways[1 - way][0], discriminator, self._drawn(sides[way]), self._drawn(sides[1 - way])
+                    mapping,
+                    directions[1 - direction][0],
+                    discriminator,
+                    self._drawn(sides[direction]),
+                    self._drawn(sides[1 - direction]),
                 )
         return total / (config.iterations * config.discriminator_steps)
 
     def _step_of_maps(
-        self, mapping: Tensor, back: Tensor, discriminator: Discriminator, own: Tensor, other: Tensor
+        self, mapping: Tensor, back: Tensor, discriminator: Discriminator, side: Tensor, other: Tensor
     ) -> None:
         """The map misleads the discriminator; the other one learns to lead back, from where the map has led."""
-        mapped = own @ mapping
+        mapped = side @ mapping
         fooled = self._cross_entropy(discriminator, mapped, other, fool=True)
-        returned = (own - mapped.detach() @ back).abs().mean()
+        returned = (side - mapped.detach() @ back).abs().mean()
         self._descend(fooled + self.config.cycle * returned, [mapping, back], self._map_rate)
         self._pull(mapping, back)
 
     @override
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        tensors, rest = super().state()
+        tensors, extras = super().state()
         tensors |= {
             f"back.{name}": value.to("cpu", copy=True) for name, value in self._back_discriminator.state_dict().items()
         }
-        return tensors | {"back-map": self._back.detach().to("cpu", copy=True)}, rest
+        return tensors | {"back-map": self._back.detach().to("cpu", copy=True)}, extras
 
     @override
-    def load_state(self, tensors: dict[str, Tensor], rest: dict[str, Any]) -> None:
-        own = {name: value for name, value in tensors.items() if not name.startswith("back")}
-        super().load_state(own, rest)
+    def load_state(self, tensors: dict[str, Tensor], extras: dict[str, Any]) -> None:
+        forward = {name: value for name, value in tensors.items() if not name.startswith("back")}
+        super().load_state(forward, extras)
         weights = {name.removeprefix("back."): value for name, value in tensors.items() if name.startswith("back.")}
         self._back_discriminator.load_state_dict(weights)
         with torch.no_grad():

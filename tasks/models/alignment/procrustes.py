@@ -79,13 +79,13 @@ def refine(
         anchors: (n_anchors, 2) pairs known to be right, kept in every fit; found pairs that have one of their users
             with somebody else are left out.
     """
-    known = np.empty((0, 2), np.int64) if anchors is None else anchors.astype(np.int64)
+    kept = np.empty((0, 2), np.int64) if anchors is None else anchors.astype(np.int64)
     maps = [np.asarray(mapping, np.float64)]
     matches = Csls.from_vectors(source @ maps[0], target, neighbours).mutual_neighbours(tie_seed)
     criteria, matched = [matches.criterion], [len(matches.pairs)]
     for _ in range(iterations):
-        taken = np.isin(matches.pairs[:, 0], known[:, 0]) | np.isin(matches.pairs[:, 1], known[:, 1])
-        pairs = np.concatenate([known, matches.pairs[~taken]])
+        taken = np.isin(matches.pairs[:, 0], kept[:, 0]) | np.isin(matches.pairs[:, 1], kept[:, 1])
+        pairs = np.concatenate([kept, matches.pairs[~taken]])
         maps.append(procrustes(source[pairs[:, 0]], target[pairs[:, 1]]))
         matches = Csls.from_vectors(source @ maps[-1], target, neighbours).mutual_neighbours(tie_seed)
         criteria.append(matches.criterion)

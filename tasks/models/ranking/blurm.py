@@ -84,10 +84,12 @@ class Blurm(BPR):
 
     @override
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        rest = dict(tensors)
-        self.withheld = Seen(rest.pop("withheld_indptr").cpu().numpy(), rest.pop("withheld_items").cpu().numpy())
+        tensors_left = dict(tensors)
+        self.withheld = Seen(
+            tensors_left.pop("withheld_indptr").cpu().numpy(), tensors_left.pop("withheld_items").cpu().numpy()
+        )
         self._profiles = None
-        super().restore_released(rest)
+        super().restore_released(tensors_left)
 
     def ledger(self) -> list[LedgerEntry]:
         """An obfuscation without any bound on what it lets through."""
@@ -115,8 +117,8 @@ def blur(data: TrainingData, attribute: str, share: float) -> tuple[NDArray[np.i
         DataError: the attribute is not there or not of two classes, or a user would have every item.
     """
     if attribute not in data.attributes:
-        known = ", ".join(sorted(data.attributes)) or "none"
-        raise DataError(f"attributes: no attribute {attribute!r} (there are: {known}); change the model's `attribute`")
+        names = ", ".join(sorted(data.attributes)) or "none"
+        raise DataError(f"attributes: no attribute {attribute!r} (there are: {names}); change the model's `attribute`")
     classes = data.attributes[attribute]
     pair = np.unique(classes[classes != UNKNOWN])
     if len(pair) not in (0, 2):
@@ -162,6 +164,6 @@ def strengths(data: TrainingData, classes: NDArray[np.int64]) -> NDArray[np.floa
 
     shape = (data.n_users, data.n_items)
     profiles = csr_array((np.ones(len(data.users)), (data.users, data.items)), shape=shape)
-    known = classes != UNKNOWN
+    labelled = classes != UNKNOWN
     regression = LogisticRegression(C=INVERSE_PENALTY, tol=1e-6, max_iter=1000)
-    return regression.fit(profiles[known], classes[known]).coef_[0]
+    return regression.fit(profiles[labelled], classes[labelled]).coef_[0]

@@ -61,8 +61,8 @@ class BPR(PairwiseModel):
         tables = network.users, network.items, network.biases
         slopes = [torch.zeros_like(table) if table.grad is None else table.grad.zero_() for table in tables]
         with torch.no_grad():
-            loss, *known = _forward(*tables, users, items, negatives)
-            _add_slopes(slopes, known, [users, items, negatives], -1.0)
+            loss, *activations = _forward(*tables, users, items, negatives)
+            _add_slopes(slopes, activations, [users, items, negatives], -1.0)
         for table, slope in zip(tables, slopes, strict=True):
             table.grad = slope
         self._optimiser.step()
@@ -89,9 +89,9 @@ class _PairwiseLoss(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, *tensors: Tensor) -> Tensor:
-        loss, *known = _forward(*tensors)
+        loss, *activations = _forward(*tensors)
         ctx.shapes = [table.shape for table in tensors[:3]]
-        ctx.save_for_backward(*known, *tensors[3:])
+        ctx.save_for_backward(*activations, *tensors[3:])
         return loss
 
     @staticmethod
@@ -113,10 +113,10 @@ def _forward(
 
 
 def _add_slopes(
-    slopes: Sequence[Tensor], known: Sequence[Tensor], triples: Sequence[Tensor], weight: Tensor | float
+    slopes: Sequence[Tensor], activations: Sequence[Tensor], triples: Sequence[Tensor], weight: Tensor | float
 ) -> None:
     """Add −weight times the gradient of the loss to those of users, items and biases; what is known is used up."""
-    (of_users, of_items, of_biases), (vectors, apart, difference), (user, *items) = slopes, known, triples
+    (of_users, of_items, of_biases), (vectors, apart, difference), (user, *items) = slopes, activations, triples
     slope = torch.sigmoid(-difference).mul_(weight / len(user))
     of_users.index_add_(0, user, apart.mul_(slope[:, None]))
     vectors.mul_(slope[:, None])

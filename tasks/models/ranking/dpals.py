@@ -252,9 +252,9 @@ class DPALS(FactorModel):
         # ‖x‖² of the unweighted row: a cell of the user holds 1 - a p (1 + α), or 1 - a p, any other -a p α, or -a p.
         alpha = config.unobserved_weight
         counts = np.diff(cells.indptr).astype(np.float64)
-        other, own = (1.0, 1.0) if alpha is None else (alpha, 1 + alpha)
-        squares = counts - 2 * own * coefficients * (cells @ popularity)
-        squares += coefficients**2 * ((own**2 - other**2) * (cells @ popularity**2) + other**2 * (popularity**2).sum())
+        other, cell = (1.0, 1.0) if alpha is None else (alpha, 1 + alpha)
+        squares = counts - 2 * cell * coefficients * (cells @ popularity)
+        squares += coefficients**2 * ((cell**2 - other**2) * (cells @ popularity**2) + other**2 * (popularity**2).sum())
         bounded = np.maximum(squares, counts) if alpha is not None else squares
         return UserTerms(cells, vectors, norm_weights(bounded, config.contribution), popularity, coefficients, alpha)
 
@@ -287,8 +287,8 @@ class DPALS(FactorModel):
         bound = norm_bound(config.contribution)
         std = self._std(config.counts_share, bound)
 
-        def adds(of: csr_array) -> Floats:
-            return of.T @ norm_weights(np.diff(of.indptr).astype(np.float64), config.contribution)
+        def adds(rows: csr_array) -> Floats:
+            return rows.T @ norm_weights(np.diff(rows.indptr).astype(np.float64), config.contribution)
 
         counts = add_noise("item counts", adds(cells), std, bound, rng)
         self._show(counts, std, adds)
@@ -317,19 +317,19 @@ class DPALS(FactorModel):
         self, terms: Callable[[csr_array], UserTerms], cells: csr_array, rng: np.random.Generator
     ) -> Floats:
         """Release the sums of one iteration over rows of users and solve: (n_items, d)."""
-        config, own = self.config, terms(cells)
-        alpha = own.unobserved_weight
+        config, user_terms = self.config, terms(cells)
+        alpha = user_terms.unobserved_weight
         bound, clip = norm_bound(config.contribution), 0.0 if math.isinf(config.clip) else config.clip
         steps = config.iterations
-        rest = 1 - config.counts_share - config.gramian_share - config.local_share
-        std = self._std(rest / steps, bound * clip)
-        rhs = add_noise("right-hand sides", own.rhs(), std, bound * clip, rng)
-        self._show(rhs, std, lambda of: terms(of).rhs())
+        rhs_share = 1 - config.counts_share - config.gramian_share - config.local_share
+        std = self._std(rhs_share / steps, bound * clip)
+        rhs = add_noise("right-hand sides", user_terms.rhs(), std, bound * clip, rng)
+        self._show(rhs, std, lambda rows: terms(rows).rhs())
         if config.denoise:
             rhs = shrink(rhs, std)
         std = self._std(config.gramian_share / steps, clip**2)
-        gramian = noisy_squares("Gramian", own.gramian(), std, clip**2, rng)
-        self._show(triangles(gramian), std, lambda of: triangles(terms(of).gramian()))
+        gramian = noisy_squares("Gramian", user_terms.gramian(), std, clip**2, rng)
+        self._show(triangles(gramian), std, lambda rows: triangles(terms(rows).gramian()))
         common = (alpha or 1.0) * positive_part(gramian) + config.item_ridge * np.eye(len(gramian))
         items: Floats = np.empty_like(rhs)
         if alpha is None:
@@ -337,7 +337,7 @@ class DPALS(FactorModel):
             return items
         std = self._std(config.local_share / steps, bound * clip**2)
         for start, stop in blocks(*rhs.shape):
-            exact = own.local_gramians(start, stop)
+            exact = user_terms.local_gramians(start, stop)
             local = noisy_squares("items' own matrices", exact, std, bound * clip**2, rng)
             self._show(triangles(local), std, partial(_local_triangles, terms, start, stop))
             curvatures = common + positive_part(local)
@@ -358,8 +358,8 @@ class DPALS(FactorModel):
 
 def distinct_cells(data: TrainingData) -> csr_array:
     """(n_users, n_items) 1 at the interactions."""
-    seen = Seen.from_pairs(data.users, data.items, data.n_users)
-    return csr_array((np.ones(len(seen.items)), seen.items, seen.indptr), shape=(data.n_users, data.n_items))
+    pairs = Seen.from_pairs(data.users, data.items, data.n_users)
+    return csr_array((np.ones(len(pairs.items)), pairs.items, pairs.indptr), shape=(data.n_users, data.n_items))
 
 
 def norm_bound(contribution: float) -> float:

@@ -53,8 +53,8 @@ class EASE(Recommender):
         """See `Recommender.score`: zero for every item where a user has none."""
         rows, items = self.given.pairs(users)
         counts = np.bincount(rows, minlength=len(users))
-        own = Seen(np.concatenate([[0], np.cumsum(counts)]), items)
-        return torch.from_numpy(_matrix(own, len(self.weights), np.float32) @ self.weights)
+        histories = Seen(np.concatenate([[0], np.cumsum(counts)]), items)
+        return torch.from_numpy(_matrix(histories, len(self.weights), np.float32) @ self.weights)
 
     def released(self) -> dict[str, Tensor]:
         """See `Model.released`: B, and the users' training items, without which nobody can be scored."""

@@ -108,8 +108,8 @@ def _by_network(model: UserModel, served: Seen, n_items: int) -> Scorer:
 def _by_graph(model: GCN, served: Seen, n_items: int) -> Scorer:
     """A user's messages come from the items of the history; items are as training left them."""
     network, released = model.network, model.released()
-    owners, known = served.pairs(np.arange(served.n_users, dtype=np.int32))
-    around = Neighbourhoods.bipartite(owners.astype(np.int32), known, served.n_users, n_items)
+    owners, history_items = served.pairs(np.arange(served.n_users, dtype=np.int32))
+    around = Neighbourhoods.bipartite(owners.astype(np.int32), history_items, served.n_users, n_items)
 
     def score(users: NDArray[np.int32]) -> NDArray[np.float32]:
         with torch.no_grad():

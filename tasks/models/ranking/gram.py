@@ -69,12 +69,12 @@ class GramSVD(Recommender):
     @override
     def score(self, users: NDArray[np.int32]) -> Tensor:
         model, counts = self.model, self.model.counts
-        shown = (counts - counts.max()) / max(counts.max(), 1e-9) - 10
-        scores = np.tile(shown, (len(users), 1))
-        own = self.rows[users][:, model.head].toarray().astype(np.float64)
-        known = own.any(axis=1)
-        if known.any():
-            scores[np.ix_(known, model.head)] = model.scores(own[known])
+        by_count = (counts - counts.max()) / max(counts.max(), 1e-9) - 10
+        scores = np.tile(by_count, (len(users), 1))
+        histories = self.rows[users][:, model.head].toarray().astype(np.float64)
+        has_history = histories.any(axis=1)
+        if has_history.any():
+            scores[np.ix_(has_history, model.head)] = model.scores(histories[has_history])
         return torch.from_numpy(scores.astype(np.float32))
 
     @override

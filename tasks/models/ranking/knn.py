@@ -109,14 +109,14 @@ def nearest_rows(rows: csr_array, k: int, rng: np.random.Generator, *, scaled: b
     """
     n = rows.shape[0]
     order = rng.permutation(n)
-    others = rows[order]
-    squares = np.asarray(others.multiply(others).sum(1)).ravel()
-    transposed = others.T.tocsr()
+    shuffled = rows[order]
+    squares = np.asarray(shuffled.multiply(shuffled).sum(1)).ravel()
+    transposed = shuffled.T.tocsr()
     neighbours = np.empty((n, k), np.int64)
     size = max(1, BLOCK // n)
     for start in range(0, n, size):
         block = slice(start, min(start + size, n))
-        products = (others[block] @ transposed).toarray()
+        products = (shuffled[block] @ transposed).toarray()
         distances = _squared_distances(products, squares[block], squares, scaled)
         np.fill_diagonal(distances[:, block], np.inf)
         neighbours[order[block]] = order[_smallest_columns(distances, k)]

@@ -21,12 +21,12 @@ from tasks.models.ranking.bpr import BPR, BPRConfig, BPRNetwork
 from tasks.models.sampling import NegativeSampler
 from tasks.training_data import TrainingData
 
-SIDE_BY_SIDE, ALONE = 33, 5
+SIDE_BY_SIDE, ONE_BY_ONE = 33, 5
 
 
 def together(cls: type[Model]) -> int:
     """How many models of a class are best fitted at a time: many side by side, few where an interruption costs all."""
-    return SIDE_BY_SIDE if cls is BPR else ALONE
+    return SIDE_BY_SIDE if cls is BPR else ONE_BY_ONE
 
 
 def fit_many(
@@ -77,16 +77,18 @@ def _fit_bpr(config: BPRConfig, datas: Sequence[TrainingData], rngs: Sequence[np
     """
     tables = torch.stack([_table(BPR(config).build(data, rng)) for data, rng in zip(datas, rngs, strict=True)])
     slopes = torch.zeros_like(tables)
-    own = [nn.Parameter(table) for table in tables]  # in the memory of `tables`
-    optimiser = torch.optim.Adam(own, lr=config.learning_rate, weight_decay=2 * config.regularization, fused=True)
+    parameters = [nn.Parameter(table) for table in tables]  # in the memory of `tables`
+    optimiser = torch.optim.Adam(
+        parameters, lr=config.learning_rate, weight_decay=2 * config.regularization, fused=True
+    )
     runs = [_Run(data, rng, config.batch_size) for data, rng in zip(datas, rngs, strict=True)]
     active: list[int] = []
     for _ in range(config.epochs):
         batches = [run.epoch() for run in runs]
         for step in range(max(run.steps for run in runs)):
-            before, active = active, [run for run, of in enumerate(batches) if step < len(of)]
+            before, active = active, [run for run, steps in enumerate(batches) if step < len(steps)]
             if active != before:  # Adam leaves parameters without a gradient as they are
-                for run, parameter in enumerate(own):
+                for run, parameter in enumerate(parameters):
                     parameter.grad = slopes[run] if run in active else None
             _write_slopes(tables, slopes, active, [batches[run][step] for run in active])
             optimiser.step()

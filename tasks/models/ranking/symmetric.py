@@ -22,8 +22,8 @@ def outer_sums(cells: csr_array, vectors: Floats, weights: Floats | None = None)
     roots = vectors if weights is None else np.sqrt(weights)[:, None] * vectors
     sums = np.empty((cells.shape[0], vectors.shape[1], vectors.shape[1]))
     for row, (start, stop) in enumerate(pairwise(cells.indptr)):
-        own = roots[cells.indices[start:stop]]
-        np.matmul(own.T, own, out=sums[row])
+        members = roots[cells.indices[start:stop]]
+        np.matmul(members.T, members, out=sums[row])
     return sums
 
 

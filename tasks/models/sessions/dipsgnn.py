@@ -48,7 +48,7 @@ Kind = Literal["published", "released", "rigorous", "cached"]
 """Accountings, see the module."""
 IN_TRAINING = ("published", "released")
 """Those whose noise is fresh for every state of a node, in training alone."""
-LEARNT = (gap("covers-aggregates"), gap("item-vectors-exact"))
+LEARNED = (gap("covers-aggregates"), gap("item-vectors-exact"))
 """Where aggregates of learnt vectors are noisy."""
 
 
@@ -100,9 +100,9 @@ class DIPSGNN(KeyedModel, ScaledSessions):
 
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
         """See `Model.restore_released`. What is noisy can be scored once `key` is given back."""
-        own = {name: tensors[name] for name in ("public_items", "public_user", "repeats") if name in tensors}
-        super().restore_released({name: tensor for name, tensor in tensors.items() if name not in own})
-        for name, tensor in own.items():
+        buffers = {name: tensors[name] for name in ("public_items", "public_user", "repeats") if name in tensors}
+        super().restore_released({name: tensor for name, tensor in tensors.items() if name not in buffers})
+        for name, tensor in buffers.items():
             self.network.register_buffer(name, tensor)
 
     @property
@@ -146,27 +146,27 @@ class DIPSGNN(KeyedModel, ScaledSessions):
             assert users is not None
             return self.scale_states(torch.cat([items, users.expand(len(items), -1)], dim=1))
 
-    def receive(self, step: Step, joint: Tensor, through: tuple[Tensor, Tensor], asked: Queries) -> Tensor:
+    def receive(self, step: Step, joint: Tensor, through: tuple[Tensor, Tensor], queries: Queries) -> Tensor:
         """What the public network receives, and noise (Eq. 7)."""
         if self.config.accounting == "cached":
-            joint = self._cached_states(asked)
-        received = super().receive(step, joint, through, asked)
-        for added, matrix in zip(self.noise(step, joint.shape[1], asked), through, strict=False):
+            joint = self._cached_states(queries)
+        received = super().receive(step, joint, through, queries)
+        for added, matrix in zip(self.noise(step, joint.shape[1], queries), through, strict=False):
             received = received + added @ matrix.T
         return received
 
-    def _cached_states(self, asked: Queries) -> Tensor:
+    def _cached_states(self, queries: Queries) -> Tensor:
         """The initial joint states of all nodes."""
-        users = self._initial_users(torch.from_numpy(asked.sequences.users).long())
-        items = self._buffer("public_items")[asked.graphs.node_items]
-        return self.scale_states(torch.cat([items, users[asked.graphs.node_owners]], dim=1))
+        users = self._initial_users(torch.from_numpy(queries.sequences.users).long())
+        items = self._buffer("public_items")[queries.graphs.node_items]
+        return self.scale_states(torch.cat([items, users[queries.graphs.node_owners]], dim=1))
 
     def _initial_users(self, users: Tensor) -> Tensor:
         """The initial user vectors, (n_users, d')."""
         table = self._buffer("public_user")
         return self._buffer("profiles")[users] @ table.T if self.uses_features else table[users]
 
-    def noise(self, step: Step, width: int, asked: Queries) -> tuple[Tensor, ...]:
+    def noise(self, step: Step, width: int, queries: Queries) -> tuple[Tensor, ...]:
         """The noise on the aggregates of successors and of predecessors, each (n_versions, width); none without any.
 
         It is a function of the secret, the vectors that are aggregated, the user, whether the sequence was learnt from
@@ -176,10 +176,10 @@ class DIPSGNN(KeyedModel, ScaledSessions):
         sigma = self.sigma
         if not sigma or (self.config.accounting in IN_TRAINING and not self.network.training):
             return ()
-        key, visits = (self.secret, self.vectors), prefixes(asked)
+        key, visits = (self.secret, self.vectors), prefixes(queries)
         if self.config.accounting in IN_TRAINING:
-            number = next(number for number, other in enumerate(asked.graphs.steps) if other is step)
-            final = visits[asked.sequences.indptr[1:] - 1]
+            number = next(number for number, other in enumerate(queries.graphs.steps) if other is step)
+            final = visits[queries.sequences.indptr[1:] - 1]
             counts = torch.bincount(step.owners, minlength=len(final)).cpu().numpy()
             after, before = (
                 noise.gaussian_streams((*key, number, direction), "aggregates", sigma, final, counts, width).to(
@@ -190,7 +190,7 @@ class DIPSGNN(KeyedModel, ScaledSessions):
             return after, before
         # A vector per visit for what follows it, one for what precedes it, and one while nothing follows it yet. What
         # follows is known with the next event, and so is named by the prefix that this event ends.
-        following = np.where(asked.sequences.has_next, np.roll(visits, -1), visits)
+        following = np.where(queries.sequences.has_next, np.roll(visits, -1), visits)
         after, before, nothing = (
             noise.gaussian_by_key((*key, direction), "aggregates", sigma, ids, width).to(self.device)
             for direction, ids in enumerate((following, visits, visits))
@@ -222,16 +222,16 @@ class DIPSGNN(KeyedModel, ScaledSessions):
         claimed = config.epsilon, config.delta
         if config.accounting in IN_TRAINING:
             return [*self._entries_in_training(claimed), LABELS]
-        event, alone = aggregation.release_event(self.sigma, config.clip, self.releases), because("aggregates-alone")
+        event, remark = aggregation.release_event(self.sigma, config.clip, self.releases), because("aggregates-alone")
         cached = config.accounting == "cached"
-        covered = (gap("covers-initial"),) if cached else LEARNT
+        covered = (gap("covers-initial"),) if cached else LEARNED
         lists = lists_entry("noiseless-lists", because("lists-of-prefixes"), accounting="rigorous", covered=covered)
         if cached:
-            graph = graph_entry("aggregates-once", alone, event, claimed, gaps=covered, given=("visit-counts",))
+            graph = graph_entry("aggregates-once", remark, event, claimed, gaps=covered, given=("visit-counts",))
             return [lists, graph, LABELS]
         # Item vectors that are learnt without noise change between the releases.
         graph = graph_entry(
-            "aggregates-per-epoch", alone, event, claimed,
+            "aggregates-per-epoch", remark, event, claimed,
             gaps=(*covered, gap("dropout-seed")), given=("states", "visit-counts"), unit="visit-given-states",
         )  # fmt: skip
         return [lists, graph.model_copy(update={"reasons": (*graph.reasons, because("states-learnt"))}), LABELS]
@@ -250,7 +250,7 @@ class DIPSGNN(KeyedModel, ScaledSessions):
             because("recommendations-of-true-graph"),
             claimed=claimed,
             gaps=(
-                gap("audited-as-visit"), one_aggregation, gap("sensitivity-three-entries"), READ, *LEARNT, EPOCH,
+                gap("audited-as-visit"), one_aggregation, gap("sensitivity-three-entries"), READ, *LEARNED, EPOCH,
             ),
             events=(noise, Event(kind="non-private")),
         )  # fmt: skip
@@ -266,7 +266,7 @@ class DIPSGNN(KeyedModel, ScaledSessions):
             "events": (noise,),
         }
         return [
-            lists_entry("noiseless-lists", reason, accounting="released", claimed=claimed, covered=LEARNT),
+            lists_entry("noiseless-lists", reason, accounting="released", claimed=claimed, covered=LEARNED),
             published.model_copy(update=aggregates),
         ]
 
@@ -296,12 +296,13 @@ class UserVectors(nn.Embedding):
 
     def forward(self, users: Tensor) -> Tensor:
         """(n,) ids -> (n, dimension)."""
-        known = self.trained[users]
+        is_trained = self.trained[users]
         vectors = super().forward(users)
-        return vectors if known.all() else torch.where(known[:, None], vectors, self.weight[self.trained].mean(dim=0))
+        mean = self.weight[self.trained].mean(dim=0)
+        return vectors if is_trained.all() else torch.where(is_trained[:, None], vectors, mean)
 
 
-def prefixes(asked: Queries) -> NDArray[np.uint64]:
+def prefixes(queries: Queries) -> NDArray[np.uint64]:
     """(n_events,) an id of each prefix: of its user, its draw, its part (learnt from or asked about) and its items."""
-    sequences = asked.sequences
-    return prefix_ids(head_ids(sequences, asked.draws, tested=asked.tested), sequences.items, sequences.indptr)
+    sequences = queries.sequences
+    return prefix_ids(head_ids(sequences, queries.draws, tested=queries.tested), sequences.items, sequences.indptr)

@@ -77,8 +77,8 @@ class UserDropout:
         if self._share == 0:
             return values
         rows = np.bincount(owners.cpu().numpy(), minlength=len(users))
-        drawn = OwnDraws(self._key, users, rows).random(tuple(values.shape))
-        return values * torch.from_numpy(drawn >= self._share).to(values.device) / (1 - self._share)
+        uniform = OwnDraws(self._key, users, rows).random(tuple(values.shape))
+        return values * torch.from_numpy(uniform >= self._share).to(values.device) / (1 - self._share)
 
 
 KEPT = UserDropout(0.0)

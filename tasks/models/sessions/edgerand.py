@@ -64,34 +64,34 @@ class EdgeRand(DIPSGNN):
         config = self.config
         return 0.0 if config.epsilon is None else aggregation.sigma(1, 1.0, config.epsilon, config.delta)
 
-    def receive(self, step: Step, joint: Tensor, through: tuple[Tensor, Tensor], asked: Queries) -> Tensor:
+    def receive(self, step: Step, joint: Tensor, through: tuple[Tensor, Tensor], queries: Queries) -> Tensor:
         """What the public network receives, and the states of all nodes of the prefix, weighted by noise."""
-        received = GatedSessions.receive(self, step, joint, through, asked)
+        received = GatedSessions.receive(self, step, joint, through, queries)
         if not self.sigma:
             return received
-        graphs = asked.graphs
+        graphs = queries.graphs
         propagate = propagate_first if step is graphs.steps[0] else propagate_later
-        matrices = tuple(self.matrices(asked, direction) for direction in range(2))
+        matrices = tuple(self.matrices(queries, direction) for direction in range(2))
         return received + propagate(matrices, tuple(joint @ matrix.T for matrix in through), graphs)
 
-    def matrices(self, asked: Queries, direction: int) -> Tensor:
+    def matrices(self, queries: Queries, direction: int) -> Tensor:
         """The noise on the matrices of successors (0) or predecessors (1): (n_nodes, most nodes of a sequence).
 
         Row i holds, for the node i, an entry for each node of its sequence, in order of first visit. An entry is named
         by the prefix with which the later of its two nodes came, and by the place of the other.
         """
-        sequences, owners = asked.sequences, asked.graphs.node_owners.cpu().numpy()
+        sequences, owners = queries.sequences, queries.graphs.node_owners.cpu().numpy()
         n_items = int(sequences.items.max()) + 1
         _, came = np.unique(sequences.owners * n_items + sequences.items, return_index=True)
-        newest = prefixes(asked)[np.sort(came)]
+        newest = prefixes(queries)[np.sort(came)]
         first = np.searchsorted(owners, owners)
-        place = (np.arange(len(owners)) - first)[:, None]
-        column = np.arange(int(place.max()) + 1)
+        position = (np.arange(len(owners)) - first)[:, None]
+        column = np.arange(int(position.max()) + 1)
         other = np.minimum(first[:, None] + column, len(owners) - 1)  # beyond the last node nothing is read
-        later = place >= column
-        ids = mix(np.where(later, newest[:, None], newest[other]), np.where(later, 2 * column, 2 * place + 1))
-        drawn = noise.gaussian_by_key((self.secret, direction), "matrices", self.sigma, ids.ravel(), 1)
-        return drawn.view(ids.shape).to(self.device)
+        later = position >= column
+        ids = mix(np.where(later, newest[:, None], newest[other]), np.where(later, 2 * column, 2 * position + 1))
+        noises = noise.gaussian_by_key((self.secret, direction), "matrices", self.sigma, ids.ravel(), 1)
+        return noises.view(ids.shape).to(self.device)
 
     @override
     def aggregated_states(self, user: int) -> Tensor:
@@ -145,32 +145,32 @@ class _RunningSums(torch.autograd.Function):
     def _turns(graphs: PrefixGraphs) -> tuple[Tensor, ...]:
         """Versions by the number of nodes of their prefix."""
         members = graphs.members
-        known = torch.empty_like(members.sources)
-        known[members.sources] = members.indptr.diff()[members.centres]
-        order = known.argsort(stable=True)
-        return order.split(torch.bincount(known)[1:].cpu().tolist())
+        sizes = torch.empty_like(members.sources)
+        sizes[members.sources] = members.indptr.diff()[members.centres]
+        order = sizes.argsort(stable=True)
+        return order.split(torch.bincount(sizes)[1:].cpu().tolist())
 
     @staticmethod
     def forward(ctx: Any, graphs: PrefixGraphs, n_noises: int, *tensors: Tensor) -> Tensor:
         noises, messages = tensors[:n_noises], tensors[n_noises:]
         owners, node, turns = graphs.node_owners, graphs.steps[0].previous, _RunningSums._turns(graphs)
-        place = torch.arange(len(owners), device=owners.device) - torch.searchsorted(owners, owners)
+        position = torch.arange(len(owners), device=owners.device) - torch.searchsorted(owners, owners)
         width, longest = messages[0].shape[1], noises[0].shape[1]
         tables = messages[0].new_zeros(n_noises, longest, int(owners[-1]) + 1, width)
         for table, message in zip(tables, messages, strict=True):
-            table[place, owners] = message
+            table[position, owners] = message
         out, running = messages[0].new_empty(len(node), width), torch.zeros_like(messages[0])
         for turn, versions in enumerate(turns):
             for weights, table in zip(noises, tables, strict=True):
                 running.addcmul_(weights[:, turn, None], table[turn].index_select(0, owners))
             out.index_copy_(0, versions, running.index_select(0, node[versions]))
-        ctx.save_for_backward(owners, place, node, *noises)
+        ctx.save_for_backward(owners, position, node, *noises)
         ctx.turns = turns
         return out
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        owners, place, node, *noises = ctx.saved_tensors
+        owners, position, node, *noises = ctx.saved_tensors
         (gradient,) = gradients
         running = gradient.new_zeros(len(owners), gradient.shape[1])
         tables = gradient.new_zeros(len(noises), noises[0].shape[1], int(owners[-1]) + 1, gradient.shape[1])
@@ -179,19 +179,19 @@ class _RunningSums(torch.autograd.Function):
             running.index_add_(0, node[versions], gradient.index_select(0, versions))
             for weights, table in zip(noises, tables, strict=True):
                 table[turn].index_add_(0, owners, running * weights[:, turn, None])
-        return None, None, *(None for _ in noises), *(table[place, owners] for table in tables)
+        return None, None, *(None for _ in noises), *(table[position, owners] for table in tables)
 
 
 def propagate_later(noises: tuple[Tensor, ...], messages: tuple[Tensor, ...], graphs: PrefixGraphs) -> Tensor:
     """The same where a node's message differs from prefix to prefix: messages (n_versions, width)."""
     members, nodes = graphs.members, graphs.steps[0].previous
-    place = torch.arange(len(members.sources), device=members.sources.device) - members.indptr[members.centres]
+    position = torch.arange(len(members.sources), device=members.sources.device) - members.indptr[members.centres]
     n_prefixes, longest = len(members.indptr) - 1, noises[0].shape[1]
     total: Any = 0
     for weights, message in zip(noises, messages, strict=True):
         table = message.new_zeros(n_prefixes, longest, message.shape[1])
-        table = table.index_put((members.centres, place), message[members.sources])
+        table = table.index_put((members.centres, position), message[members.sources])
         rows = weights.new_zeros(n_prefixes, longest, longest)
-        rows[members.centres, place] = weights[nodes[members.sources]]
-        total = total + torch.bmm(rows, table)[members.centres, place]
+        rows[members.centres, position] = weights[nodes[members.sources]]
+        total = total + torch.bmm(rows, table)[members.centres, position]
     return torch.empty_like(total).index_copy(0, members.sources, total)

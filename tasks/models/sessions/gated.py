@@ -126,12 +126,12 @@ class GatedSessions(SequenceModel):
     ) -> Tensor:
         """Scores of all items after every event: (n_events, n_items). draws, tested: see `Queries`."""
         graphs = self.graphs(sequences)
-        asked = Queries(sequences, graphs, np.zeros(len(sequences), np.int64) if draws is None else draws, tested)
+        queries = Queries(sequences, graphs, np.zeros(len(sequences), np.int64) if draws is None else draws, tested)
         users = self.user_vectors(torch.from_numpy(sequences.users).long().to(self.device))
         states = dropout(self.network.items(graphs.node_items))
         owners = graphs.node_owners
         for step in graphs.steps:
-            states = self.propagate(step, states, owners, users, asked)
+            states = self.propagate(step, states, owners, users, queries)
             owners = step.owners
         return self.read(graphs, states, users) @ self.network.items.weight.T
 
@@ -146,7 +146,7 @@ class GatedSessions(SequenceModel):
             return None
         return module(users) if isinstance(module, nn.Embedding) else module(self.network.get_buffer("profiles")[users])
 
-    def propagate(self, step: Step, states: Tensor, owners: Tensor, users: Tensor | None, asked: Queries) -> Tensor:
+    def propagate(self, step: Step, states: Tensor, owners: Tensor, users: Tensor | None, queries: Queries) -> Tensor:
         """The states after one step: (n_versions, d), from those before it and the sequence that each is of.
 
         Between the aggregate and the gates of the recurrent unit there are linear maps only, which are applied as one
@@ -157,7 +157,7 @@ class GatedSessions(SequenceModel):
         of_out, of_in = network.gates.weight_ih.split(d, dim=1)
         through = of_out @ network.successors.weight, of_in @ network.predecessors.weight
         constant = network.gates.bias_ih + of_out @ network.successors.bias + of_in @ network.predecessors.bias
-        received = self.receive(step, joint, through, asked) + constant
+        received = self.receive(step, joint, through, queries) + constant
         kept = joint[:, :d]
         recurrent = linear(kept, network.gates.weight_hh, network.gates.bias_hh)
         return gru_update(received, recurrent[step.previous], kept[step.previous])
@@ -166,7 +166,7 @@ class GatedSessions(SequenceModel):
         """What is done to the states before they are aggregated: nothing here."""
         return joint
 
-    def receive(self, step: Step, joint: Tensor, through: tuple[Tensor, Tensor], asked: Queries) -> Tensor:  # noqa: ARG002
+    def receive(self, step: Step, joint: Tensor, through: tuple[Tensor, Tensor], queries: Queries) -> Tensor:  # noqa: ARG002
         """What the gates of every version receive, (n_versions, 3d): aggregates of successors and of predecessors.
 
         Args:

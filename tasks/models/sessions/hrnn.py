@@ -82,8 +82,8 @@ class HRNNNetwork(nn.Module):
             widths.append(items.shape[1])
             total += active * items.shape[1]
         rank = np.argsort(order)
-        session, place = np.divmod(sequences.positions, self._session_length)
-        rows = np.array(offsets)[session] + rank[sequences.owners] * np.array(widths)[session] + place
+        session, offset = np.divmod(sequences.positions, self._session_length)
+        rows = np.array(offsets)[session] + rank[sequences.owners] * np.array(widths)[session] + offset
         return torch.cat(read).index_select(0, torch.from_numpy(rows).to(device)), states[torch.from_numpy(rank)]
 
     def logits(self, hidden: Tensor) -> Tensor:

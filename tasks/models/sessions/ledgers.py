@@ -43,7 +43,7 @@ def lists_entry(
 
 def graph_entry(
     mechanism: Mechanism,
-    alone: Explanation,
+    remark: Explanation,
     event: Event,
     claimed: tuple[float, float],
     *,
@@ -55,13 +55,13 @@ def graph_entry(
     """What the noise covers, without the lists.
 
     Args:
-        alone: that it is of the aggregates or matrices alone.
+        remark: that it is of the aggregates or matrices alone.
         given: what the guarantee takes as fixed besides the configuration and the epoch.
     """
     return accounted_entry(
         (event,),
         claimed[1],
-        (alone,),
+        (remark,),
         protects="session graph",
         unit=unit,
         neighbouring="add-or-remove",

@@ -78,13 +78,13 @@ class Released(KeyedModel, NextItemRecommender):
     @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """See `Model.fit`."""
-        shown = ordered(data).without_last()
+        prefixes = ordered(data).without_last()
         assert data.features is not None
         secret = self.noise_stream(data, rng)
         self.key = noise.key(secret)
         self.vectors = normalise_rows(normal(rng, (data.n_items, self.config.dimension)))
         self.features = data.features.astype(np.float64)
-        inputs = self.inputs(shown)
+        inputs = self.inputs(prefixes)
         labels: Rows = np.zeros((data.n_items, inputs.shape[1]))
         np.add.at(labels, ordered(data).next_items, inputs)
         if multiplier := self.multipliers[1]:

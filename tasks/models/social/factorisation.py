@@ -263,16 +263,16 @@ class SocialFactorisation(EpochModel, RatingPredictor):
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """See `EpochModel.state`: also what receivers remember, and every party's generator."""
-        tensors, rest = super().state()
+        tensors, extras = super().state()
         generators = {party: rng.bit_generator.state for party, rng in self._noise_rngs.items()}
-        return tensors | self._memory_tensors(), rest | {"parties": generators}
+        return tensors | self._memory_tensors(), extras | {"parties": generators}
 
     @override
-    def load_state(self, tensors: dict[str, Tensor], rest: dict[str, Any]) -> None:
-        super().load_state(tensors, rest)
+    def load_state(self, tensors: dict[str, Tensor], extras: dict[str, Any]) -> None:
+        super().load_state(tensors, extras)
         for name, tensor in self._memory_tensors().items():
             tensor.copy_(tensors[name])
-        for party, state in rest["parties"].items():
+        for party, state in extras["parties"].items():
             self._noise_rngs[party].bit_generator.state = state
 
     def _start(self, data: TrainingData, mean: float, rngs: dict[str, np.random.Generator]) -> Vectors:

@@ -32,9 +32,9 @@ def similarities(public: RatingTable, links: NDArray[np.int32]) -> NDArray[np.fl
     squares, rated = public.matrix(public.values**2), public.matrix(np.ones_like(public.values))
     cosines = np.zeros(len(links), np.float32)
     for start in range(0, len(links), BLOCK):
-        own, other = links[start : start + BLOCK].T
-        product = (values[own] * values[other]).sum(axis=1)
-        norms = (squares[own] * rated[other]).sum(axis=1) * (rated[own] * squares[other]).sum(axis=1)
+        receiver, other = links[start : start + BLOCK].T
+        product = (values[receiver] * values[other]).sum(axis=1)
+        norms = (squares[receiver] * rated[other]).sum(axis=1) * (rated[receiver] * squares[other]).sum(axis=1)
         cosine = product / np.sqrt(np.where(norms > 0, norms, 1))
         cosines[start : start + BLOCK] = np.clip(cosine, 0, 1)
     return cosines

@@ -31,9 +31,9 @@ from tasks.models.social.ratings import RatingTable, Scale
 from tasks.models.social.users import Steps, Users, into_unit_ball
 
 Single = NDArray[np.float32]
-FLOOR = 1e-3
+ROUNDING = 1e-3
 """Variance that is added to that of noise: what is expanded and rounded is never exact."""
-MOST = 10
+LONGEST = 10
 """Iterations whose W is summed before H is, once training has gone on for ten times as many."""
 BLOCK = 1 << 15
 """Pairs of ratings at a time."""
@@ -62,16 +62,16 @@ class Channel:
         by_vector, along = np.empty_like(values), np.empty(len(table), np.float32)
         for start in range(0, len(table), SHORT):
             part = slice(start, start + SHORT)
-            own, seen = users.take(table.users[part], 0), items.take(table.items[part], 0)
+            user, item = users.take(table.users[part], 0), items.take(table.items[part], 0)
             variance = self.variance[part]
             if mixing is not None:
                 variance = variance * mixing.take(table.items[part], 0)
-            precisions = np.reciprocal(variance + np.float32(FLOOR))
+            precisions = np.reciprocal(variance + np.float32(ROUNDING))
             self.precisions[part] += precisions
-            errors = _dot(own, seen) - table.values[part]
-            off = precisions * (values[part] - 2 * errors[:, None] * own)
-            along[part] = _dot(own, off)
-            by_vector[part] = errors[:, None] * off + along[part, None] * seen
+            errors = _dot(user, item) - table.values[part]
+            off = precisions * (values[part] - 2 * errors[:, None] * user)
+            along[part] = _dot(user, off)
+            by_vector[part] = errors[:, None] * off + along[part, None] * item
         return 2 * (self._users_of.T @ by_vector), -2 * along
 
     def matrices(self, users: Single, items: Single) -> tuple[Single, Single, Single]:
@@ -80,21 +80,21 @@ class Channel:
         The precisions are forgotten after that.
         """
         table, size = self.table, users.shape[1]
-        own, seen = users[table.users], items[table.items]
-        errors = _dot(own, seen) - table.values
-        weighted = self.precisions * own
-        square = _dot(own, weighted)
-        half = errors[:, None] * weighted + square[:, None] * seen / 2
+        user, item = users[table.users], items[table.items]
+        errors = _dot(user, item) - table.values
+        weighted = self.precisions * user
+        square = _dot(user, weighted)
+        half = errors[:, None] * weighted + square[:, None] * item / 2
         total = np.zeros((table.shape[0], size * size), np.float32)
         for start in range(0, len(table), BLOCK):
             part = slice(start, start + BLOCK)
-            products = half[part, :, None] * seen[part, None, :]
+            products = half[part, :, None] * item[part, None, :]
             total += self._users_of[part].T @ products.reshape(len(products), -1)
         total = total.reshape(-1, size, size)
         total += total.transpose(0, 2, 1).copy()
         diagonal = np.arange(size)
         total[:, diagonal, diagonal] += self._users_of.T @ (errors[:, None] ** 2 * self.precisions)
-        mixed = -4 * (errors[:, None] * weighted + square[:, None] * seen)
+        mixed = -4 * (errors[:, None] * weighted + square[:, None] * item)
         self.precisions[:] = 0
         return 4 * total, mixed, 4 * square
 
@@ -106,7 +106,7 @@ class Joint:
         self,
         published: RatingTable,
         targets: RatingTable,
-        shown: NDArray[np.intp],
+        watched: NDArray[np.intp],
         variances: tuple[NDArray[np.float64], NDArray[np.float64]],
         as_sensitive: NDArray[np.intp] | None,
         dimension: int,
@@ -119,7 +119,7 @@ class Joint:
         Args:
             published: all published ratings.
             targets: sensitive ratings, in the order of their submissions; their values are not looked at.
-            shown: (n_shown,) positions of published ratings about which single submissions are kept.
+            watched: (n_shown,) positions of published ratings about which single submissions are kept.
             variances: of the noise in a coordinate of one submission, over h, of targets and of shown ratings.
             as_sensitive: (n_shown,) positions of those among what is submitted as sensitive; None if they are watched.
             dimension, scale: K, and the lowest and highest rating.
@@ -131,7 +131,7 @@ class Joint:
         means = DampedMeans(published.users, published.items, ratings, *shape, *scale)
         self.guess = means.expected(*ids, means.best).astype(np.float32)
         self.targets = RatingTable(*ids, self.guess, *shape)
-        some = RatingTable(published.users[shown], published.items[shown], published.values[shown], *shape)
+        some = RatingTable(published.users[watched], published.items[watched], published.values[watched], *shape)
         tables = zip((self.targets, some), variances, strict=True)
         self._channels = [Channel(table, variance, dimension) for table, variance in tables]
         self._published, self._projection = published, steps.projection
@@ -153,15 +153,15 @@ class Joint:
         values = [about_targets, submissions.watched]
         if self._as_sensitive is not None:
             values[1], mixings[1] = submissions.values[self._as_sensitive], mixings[0]
-        by_user, own = np.zeros_like(self._users.vectors), np.zeros(0, np.float32)
+        by_user, by_target = np.zeros_like(self._users.vectors), np.zeros(0, np.float32)
         for channel, sent, mixing in zip(self._channels, values, mixings, strict=True):
             gradient, by_rating = channel.gradient(self._users.vectors, items, sent, mixing)
             by_user += gradient
-            own = by_rating if channel is self._channels[0] else own
-        self.gradient += _dot(self._derivative, by_user[self.targets.users]) + own
+            by_target = by_rating if channel is self._channels[0] else by_target
+        self.gradient += _dot(self._derivative, by_user[self.targets.users]) + by_target
         self._counts[0] += 1
         done, summed = map(int, self._counts)
-        if done - summed >= min(MOST, 1 + done // 10):
+        if done - summed >= min(LONGEST, 1 + done // 10):
             self._sum(items)
 
     def step(self, items: Single) -> None:
@@ -221,20 +221,20 @@ def watch(
     Watched are all who have a target. For scale, steps and rng see `Joint`.
     """
     submitted, public, noises = users.sensitive, users.public, users.noises
-    shown = np.flatnonzero(targets.of_user[published.users])
-    keys, wanted, known = (
+    watched = np.flatnonzero(targets.of_user[published.users])
+    keys, wanted, public_keys = (
         table.users.astype(np.int64) * table.shape[1] + table.items for table in (submitted, published, public)
     )
     about_targets = noises[0].variance(submitted.of_item[targets.items])
     as_sensitive = None
     if len(public):
-        users.watch(np.flatnonzero(np.isin(known, wanted[shown])))
-        variance = noises[1].variance(public.of_item[published.items[shown]])
+        users.watch(np.flatnonzero(np.isin(public_keys, wanted[watched])))
+        variance = noises[1].variance(public.of_item[published.items[watched]])
     else:
-        as_sensitive = np.flatnonzero(np.isin(keys, wanted[shown]))
-        variance = noises[0].variance(submitted.of_item[published.items[shown]])
+        as_sensitive = np.flatnonzero(np.isin(keys, wanted[watched]))
+        variance = noises[0].variance(submitted.of_item[published.items[watched]])
     dimension = users.vectors.shape[1]
-    return Joint(published, targets, shown, (about_targets, variance), as_sensitive, dimension, scale, steps, rng)
+    return Joint(published, targets, watched, (about_targets, variance), as_sensitive, dimension, scale, steps, rng)
 
 
 def _dot(a: Single, b: Single) -> Single:

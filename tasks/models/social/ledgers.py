@@ -9,7 +9,7 @@ from tasks.privacy.accounting.gaps import EPOCH, FLOATS, GIVEN_EPOCH, ONCE, OWN_
 from tasks.privacy.accounting.ledger import Accounting, Event, LedgerEntry, unbounded_entry, untouched_entry
 from tasks.privacy.terms import KnownGap, Observer, because, gap
 
-OWN = (gap("own-predictions"), OWN_FILE)
+USER_LOCAL = (gap("own-predictions"), OWN_FILE)
 
 
 def unused_entry() -> LedgerEntry:
@@ -65,7 +65,7 @@ def published_entry(epsilon: float, sensitive: float, friends: float | None, ite
             *friend,
             EPOCH,
             gap("who-rated-shown"),
-            *OWN,
+            *USER_LOCAL,
             FLOATS,
         ),
         events=(*events, Event(kind="messages-with-private-vectors", count=iterations)),
@@ -93,7 +93,7 @@ def rigorous(
         One entry, or two if towards sums: what the same noise is worth to somebody who sees each submission.
     """
 
-    def entry(multiplier: float, observer: Observer, claimed: float | None, known: KnownGap | None) -> LedgerEntry:
+    def entry(multiplier: float, observer: Observer, claimed: float | None, remark: KnownGap | None) -> LedgerEntry:
         return accounted_entry(
             [Event(kind="gaussian", parameters={"noise_multiplier": multiplier}, count=iterations)],
             delta,
@@ -104,7 +104,7 @@ def rigorous(
             mechanism="submissions-gaussian",
             claimed_epsilon=claimed,
             given=GIVEN_EPOCH,
-            gaps=(*filter(None, [known]), EPOCH, *ONCE, gap("who-rated-shown"), *OWN, FLOATS),
+            gaps=(*filter(None, [remark]), EPOCH, *ONCE, gap("who-rated-shown"), *USER_LOCAL, FLOATS),
         )
 
     if towards == "recommender":

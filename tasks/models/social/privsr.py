@@ -60,8 +60,8 @@ class PrivSRConfig(FactorisationConfig):
             needed, refused = ["delta", "towards"], ["beta"]
         if missing := [name for name in needed if getattr(self, name) is None]:
             raise ValueError(f"accounting: {self.accounting} needs {' and '.join(missing)}")
-        if given := [name for name in refused if getattr(self, name) is not None]:
-            raise ValueError(f"{' and '.join(given)}: not for accounting: {self.accounting}")
+        if excess := [name for name in refused if getattr(self, name) is not None]:
+            raise ValueError(f"{' and '.join(excess)}: not for accounting: {self.accounting}")
         if not self.projection and not math.isinf(self.epsilon):
             raise ValueError("projection: false is for runs without noise; sensitivities need the unit ball")
         return self

@@ -25,7 +25,7 @@ from tasks.privacy.accounting.ledger import Event, LedgerEntry, untouched_entry
 from tasks.privacy.terms import because, gap
 from tasks.training_data import TrainingData
 
-OWN = (gap("own-predictions-means"), OWN_FILE)
+USER_LOCAL = (gap("own-predictions-means"), OWN_FILE)
 
 
 class RatingMeansConfig(ModelConfig):
@@ -116,7 +116,7 @@ class RatingMeans(RatingPredictor):
                 "sensitive-local",
                 because("published-means"),
                 given=GIVEN,
-                gaps=(*UNUSED, *OWN),
+                gaps=(*UNUSED, *USER_LOCAL),
             )
         ]
 
@@ -170,7 +170,7 @@ class PrivateRatingMeans(RatingMeans):
                 mechanism="sums-laplace",
                 claimed_epsilon=self.config.epsilon,
                 given=GIVEN,
-                gaps=(gap("raters-public"), gap("added-up"), DRAWN, *OWN, *ONCE),
+                gaps=(gap("raters-public"), gap("added-up"), DRAWN, *USER_LOCAL, *ONCE),
             )
         ]
 

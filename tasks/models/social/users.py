@@ -101,8 +101,8 @@ class Users:
             scale = (std * law.share(table.of_item)[:, None])[table.items[self.watched]]
             shares = noise.gaussian(self.rng, "watched submissions", scale, watched.shape, single=True)
             watched += shares
-            rest = std * self._rest[:, None]
-            sums += noise.gaussian(self.rng, "sums of submissions", rest, sums.shape, single=True)
+            remainder = std * self._rest[:, None]
+            sums += noise.gaussian(self.rng, "sums of submissions", remainder, sums.shape, single=True)
             sums += self._watched_of.T @ shares
         return sums, watched
 

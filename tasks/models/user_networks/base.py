@@ -172,11 +172,11 @@ def centre(rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def raw_inputs(networks: Iterable[NetworkData], reads: frozenset[Protected]) -> list[LedgerEntry]:
     """An entry without a budget for each kind of data that a model read as it was; none for what was perturbed."""
-    seen = {kind for network in networks for kind in network.kinds() - network.perturbed}
+    raw_kinds = {kind for network in networks for kind in network.kinds() - network.perturbed}
     return [
         unbounded_entry(kind, unit, "none", because("true-embedding"), neighbouring=neighbouring, events=())
         for kind, (unit, neighbouring) in NEIGHBOURING.items()
-        if kind in seen & reads
+        if kind in raw_kinds & reads
     ]
 
 

@@ -85,13 +85,13 @@ class Around(nn.Module):
             for layer in self.layers:
                 users = leaky_relu(self.friends(layer(users)))
             return users
-        own, *hops = self.layers
+        first_layer, *hops = self.layers
         travelling = hops[-1](users)
         for layer in reversed(hops[:-1]):
             travelling = layer(users) + self.friends(travelling)
         of_all_hops = torch.stack([layer.weight for layer in hops]).sum(0)  # type: ignore[misc]  # ModuleList of Linear
         emphasised = self.emphasis * nn.functional.linear(users, of_all_hops)
-        return leaky_relu(own(users) + emphasised + self.friends(travelling) + self.bias)
+        return leaky_relu(first_layer(users) + emphasised + self.friends(travelling) + self.bias)
 
 
 class CroGCNNetwork(nn.Module):

@@ -37,10 +37,10 @@ def batches(
     Negatives are users drawn uniformly from all, friends and the user itself among them, as Pₙ of Eq. 9 is the same
     for every user. Yields (batch, 2) and (batch, n_negatives) int64; batches are empty where there are too few links.
     """
-    ways = np.concatenate([links, links[:, ::-1]])
-    for part in np.array_split(rng.permutation(len(ways)), n_batches):
+    directed = np.concatenate([links, links[:, ::-1]])
+    for part in np.array_split(rng.permutation(len(directed)), n_batches):
         negatives = rng.integers(0, n_users, (len(part), n_negatives))
-        yield torch.from_numpy(ways[part].astype(np.int64)), torch.from_numpy(negatives)
+        yield torch.from_numpy(directed[part].astype(np.int64)), torch.from_numpy(negatives)
 
 
 def friendship_loss(of_users: Tensor, of_others: Tensor, pairs: Tensor, negatives: Tensor) -> Tensor:

@@ -205,11 +205,11 @@ class PostVectors:
             return self.rows.new_zeros(last - first, self.size)
         return embedding_bag(tokens, self.rows, bounds[:-1] - bounds[0], mode="mean")
 
-    def blocks(self, most: int) -> Iterator[tuple[int, int, int, int]]:
+    def blocks(self, limit: int) -> Iterator[tuple[int, int, int, int]]:
         """Users first:last and their posts first:last, at most so many posts unless one user has more; all users."""
         user, n_users = 0, len(self.by_user) - 1
         while user < n_users:
-            end = int(np.searchsorted(self.by_user, self.by_user[user] + most, side="right")) - 1
+            end = int(np.searchsorted(self.by_user, self.by_user[user] + limit, side="right")) - 1
             end = max(end, user + 1)
             yield user, end, int(self.by_user[user]), int(self.by_user[end])
             user = end
@@ -224,9 +224,9 @@ class PostVectors:
         sums = of_posts.new_zeros(last - first, of_posts.shape[1]).index_add(0, owners, of_posts)
         return sums / counts.clamp(min=1).unsqueeze(1)
 
-    def means(self, most: int) -> Tensor:
+    def means(self, limit: int) -> Tensor:
         """(n_users, d): the mean of each user's posts, at most `most` posts at a time."""
         parts = [
-            self.mean_of_users(first, last, self.of_posts(start, end)) for first, last, start, end in self.blocks(most)
+            self.mean_of_users(first, last, self.of_posts(start, end)) for first, last, start, end in self.blocks(limit)
         ]
         return torch.cat(parts) if parts else self.rows.new_zeros(0, self.size)

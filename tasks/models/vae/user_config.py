@@ -65,10 +65,10 @@ class UserConfig(EpochConfig):
 
     @model_validator(mode="before")
     @classmethod
-    def _private_epochs(cls, given: Any) -> Any:
-        if not isinstance(given, dict) or given.get("privacy") == "none" or given.get("private_epochs") is None:
-            return given
-        return given | {"epochs": given["private_epochs"]}
+    def _private_epochs(cls, raw: Any) -> Any:
+        if not isinstance(raw, dict) or raw.get("privacy") == "none" or raw.get("private_epochs") is None:
+            return raw
+        return raw | {"epochs": raw["private_epochs"]}
 
     @model_validator(mode="after")
     def _private_parts_fit(self) -> Self:

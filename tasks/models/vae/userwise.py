@@ -120,11 +120,11 @@ class UserModel(DerivedModel, Recommender):
 
     def train_epoch(self) -> float:
         """As many steps as take every user once (rigorous: on average); returns the mean loss of a user."""
-        total, seen = 0.0, 0
+        total, n_seen = 0.0, 0
         for users in self._batches():
             total += self.private_step(users) if self.network.private else self.public_step(users)
-            seen += len(users)
-        return total / max(seen, 1)
+            n_seen += len(users)
+        return total / max(n_seen, 1)
 
     def public_step(self, users: NDArray[np.int64]) -> float:
         """One step by the mean gradient of `users`; returns their summed loss."""
@@ -151,7 +151,7 @@ class UserModel(DerivedModel, Recommender):
         ids, rows = self._examples(users, draws)
         with ghost.record_calls(network) as calls:
             losses = network.losses(rows, ids, draws)
-        outers, own = ghost.gradients(losses, calls, network.local())
+        outers, local_gradients = ghost.gradients(losses, calls, network.local())
         losses = losses.detach()
         calls.clear()  # they hold all outputs
         released, divisor = network.private.release(outers, users, config.examples, self.noise_rng)
@@ -159,7 +159,7 @@ class UserModel(DerivedModel, Recommender):
             self.watch(list(released.values()), config.batch_size / self._data.n_users)
         for parameter, total in released.items():
             parameter.grad = total.div_(divisor)
-        for parameter, gradient in zip(network.local(), own, strict=True):
+        for parameter, gradient in zip(network.local(), local_gradients, strict=True):
             parameter.grad = gradient / (config.batch_size * config.examples)
         return losses
 

@@ -70,8 +70,8 @@ class VAENetwork(RowNetwork):
         log_variance = log_variance.clamp(-LARGEST, LARGEST)
         code = mean
         if rng is not None:
-            drawn = torch.from_numpy(normal(rng, tuple(mean.shape))).to(mean)
-            code = mean + drawn * (log_variance / 2).exp()
+            noises = torch.from_numpy(normal(rng, tuple(mean.shape))).to(mean)
+            code = mean + noises * (log_variance / 2).exp()
         prior = users if len(self.means) > 1 else torch.zeros_like(users)
         divergence = gaussian_divergence(mean, log_variance, self.means[prior], self.variances[prior])
         return torch.tanh(self.decoder(code)), self.beta * divergence

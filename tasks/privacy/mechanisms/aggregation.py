@@ -110,7 +110,7 @@ def rigorous_sigma(releases: int, clip: float, epsilon: float, delta: float) -> 
     noise = VISIT_SENSITIVITY * clip * math.sqrt(releases) * float(get_sigma_gaussian(epsilon, delta))
     # The root is found within a tolerance, on either side; the accountant has the last word.
     more = 1e-12
-    while (spent := account([release_event(noise, clip, releases)], delta).epsilon) is None or spent > epsilon:
+    while (accounted := account([release_event(noise, clip, releases)], delta).epsilon) is None or accounted > epsilon:
         noise, more = noise * (1 + more), 2 * more
     return noise
 

@@ -110,8 +110,8 @@ def exchanged_pieces(values: NDArray[np.floating], epsilon: float, rng: np.rando
     position = noise.uniform(rng, "place within the piece", values.shape)
     start = np.where(inner, left, np.where(below, -limit, right))
     stop = np.where(inner, right, np.where(below, left, limit))
-    drawn: NDArray[np.float64] = np.clip(start + position * (stop - start), -limit, limit)
-    return drawn
+    values_drawn: NDArray[np.float64] = np.clip(start + position * (stop - start), -limit, limit)
+    return values_drawn
 
 
 def attributes_entry(features: Sequence[Feature], epsilon: float, n_releases: int) -> LedgerEntry:
@@ -155,8 +155,8 @@ def follows(
         epsilon_count: of the noisy number of follows.
     """
     check_epsilon(epsilon_count)
-    drawn = noise.laplace(rng, "number of follows", 1 / epsilon_count, 1)
-    target = len(pairs) + int(drawn[0])
+    values_drawn = noise.laplace(rng, "number of follows", 1 / epsilon_count, 1)
+    target = len(pairs) + int(values_drawn[0])
     theta = threshold(target, n_nodes, epsilon)
     keys = np.unique(pairs.astype(np.int64) @ np.array([n_nodes, 1]))
     kept = keys[noise.uniform(rng, "which follows pass", len(keys)) >= edges.tail(1 - theta, epsilon)]
@@ -237,9 +237,9 @@ def text_entries(
 
     Args and errors: as `texts` and `words.ledger`.
     """
-    most = table.group_by("user").agg(n=pl.col("tokens").list.len().sum())["n"].max()
-    assert isinstance(most, int)
-    entries = words.ledger(epsilon, most, vocabulary.diameter, "fitted", "published", n_releases)
+    longest = table.group_by("user").agg(n=pl.col("tokens").list.len().sum())["n"].max()
+    assert isinstance(longest, int)
+    entries = words.ledger(epsilon, longest, vocabulary.diameter, "fitted", "published", n_releases)
     passing = because("words-pass", frequent=1 - sensitive_share, unchanged=1 - replaced_share)
     about = {"accounting": "released", "mechanism": "exponential-some-words"}
     return tuple(entry.model_copy(update=about | {"reasons": (passing, *entry.reasons)}) for entry in entries)
@@ -262,8 +262,8 @@ def _substitute(
             continue
         distances = np.linalg.norm(points[targets] - points[tokens[of_word[0]]], axis=1)
         cumulative = np.cumsum(np.exp(-epsilon / 2 * (distances - distances.min())))
-        place = np.searchsorted(cumulative, uniform[of_word] * cumulative[-1], side="right")
-        result[of_word] = targets[np.minimum(place, len(targets) - 1)]
+        choice = np.searchsorted(cumulative, uniform[of_word] * cumulative[-1], side="right")
+        result[of_word] = targets[np.minimum(choice, len(targets) - 1)]
     return result
 
 

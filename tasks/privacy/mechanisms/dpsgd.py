@@ -99,23 +99,23 @@ def noise_multiplier(
     check_delta(delta)
     _check_probability(sampling_probability)
     check_at_least(1, steps=steps)
-    if composed_with and not (alone := _spent(account(composed_with, delta))) < epsilon:
-        raise ValueError(f"epsilon = {epsilon:g} must be above what is released beside the steps ({alone:g})")
+    if composed_with and not (composed_alone := _epsilon(account(composed_with, delta))) < epsilon:
+        raise ValueError(f"epsilon = {epsilon:g} must be above what is released beside the steps ({composed_alone:g})")
 
-    others = tuple(event.model_dump_json() for event in composed_with)
-    return _noise_multiplier(epsilon, delta, sampling_probability, steps, others)
+    composed = tuple(event.model_dump_json() for event in composed_with)
+    return _noise_multiplier(epsilon, delta, sampling_probability, steps, composed)
 
 
 @cache
 def _noise_multiplier(
-    epsilon: float, delta: float, sampling_probability: float, steps: int, others: tuple[str, ...]
+    epsilon: float, delta: float, sampling_probability: float, steps: int, composed: tuple[str, ...]
 ) -> float:
     """`noise_multiplier` of what can be compared. others: `composed_with` as JSON."""
-    composed_with = [Event.model_validate_json(event) for event in others]
+    composed_with = [Event.model_validate_json(event) for event in composed]
 
     @cache
     def cost(multiplier: float, by: Callable[[Sequence[Event], float], Spent] = account) -> float:
-        return _spent(by([release(multiplier, sampling_probability, steps), *composed_with], delta))
+        return _epsilon(by([release(multiplier, sampling_probability, steps), *composed_with], delta))
 
     if cost(ENOUGH, estimate) > epsilon:
         raise ValueError(f"epsilon = {epsilon:g} leaves too little for the steps beside what else is released")
@@ -146,8 +146,8 @@ def _bracket(enough: Callable[[float], bool]) -> tuple[float, float]:
     return low, high
 
 
-def _spent(spent: Spent) -> float:
-    return math.inf if spent.epsilon is None else spent.epsilon
+def _epsilon(accounted: Spent) -> float:
+    return math.inf if accounted.epsilon is None else accounted.epsilon
 
 
 def poisson_sample(n: int, probability: float, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -24,7 +24,7 @@ for denser ones follows from the same equation.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -196,6 +196,7 @@ def ledger(epsilon: float, epsilon_count: float, mode: Accounting, n_releases: i
     """
     published = mode == "published"
     costs = (gap("count-costs", epsilon=epsilon_count),) if published else ()
+    why: dict[str, Any] = {"reasons": (because("filled-up"),)} if published else {}
     return accounted_entry(
         events(epsilon, epsilon_count, mode),
         protects="edge",
@@ -204,7 +205,7 @@ def ledger(epsilon: float, epsilon_count: float, mode: Accounting, n_releases: i
         mechanism="top-m-filter",
         accounting=mode,
         claimed_epsilon=epsilon if published else epsilon + epsilon_count,
-        **{"reasons": (because("filled-up"),)} if published else {},
+        **why,
         gaps=(
             gap("edge-not-user"),
             gap("n-nodes-public"),
@@ -237,22 +238,22 @@ def _non_edges(keys: NDArray[np.int64], n_nodes: int, count: int, rng: np.random
     """`count` cells that are not among the sorted `keys`, every set of so many equally likely."""
     cells = n_cells(n_nodes)
     if cells <= 2 * (len(keys) + count):  # so dense that draws would often hit; all cells are linear in the edges then
-        every = np.sort(_cell_keys(np.arange(cells), n_nodes))
-        others = np.delete(every, np.searchsorted(every, keys))
-        return noise.subset(rng, "which non-edges pass", others, count)
-    taken, drawn, missing = keys, [], count
+        all_keys = np.sort(_cell_keys(np.arange(cells), n_nodes))
+        non_edges = np.delete(all_keys, np.searchsorted(all_keys, keys))
+        return noise.subset(rng, "which non-edges pass", non_edges, count)
+    taken, parts, missing = keys, [], count
     # Never more draws than are missing: what is new is kept whole, so no set is favoured by a choice among too many.
     while missing:
         fresh = np.sort(_cell_keys(noise.integers(rng, "which non-edges pass", cells, missing), n_nodes))
         fresh = fresh[np.append(True, fresh[1:] != fresh[:-1])]  # np.unique hashes, which takes ten times as long
         if len(taken):
-            place = np.searchsorted(taken, fresh)
-            fresh = fresh[taken[np.minimum(place, len(taken) - 1)] != fresh]
-        drawn.append(fresh)
+            position = np.searchsorted(taken, fresh)
+            fresh = fresh[taken[np.minimum(position, len(taken) - 1)] != fresh]
+        parts.append(fresh)
         missing -= len(fresh)
         if missing:
             taken = np.sort(np.concatenate([taken, fresh]), kind="stable")  # linear: two sorted runs
-    return np.concatenate(drawn) if drawn else np.zeros(0, np.int64)
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
 def _cell_keys(numbers: NDArray[np.int64], n_nodes: int) -> NDArray[np.int64]:

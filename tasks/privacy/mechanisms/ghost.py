@@ -190,8 +190,8 @@ def record_calls(network: nn.Module) -> Iterator[list[Call]]:
         for layer in network.modules():
             if not isinstance(layer, nn.Linear | Transposed):
                 continue
-            own = [*layer.parameters(), *(layer.source.parameters() if isinstance(layer, Transposed) else [])]
-            trained = {parameter.requires_grad for parameter in own}
+            parameters = [*layer.parameters(), *(layer.source.parameters() if isinstance(layer, Transposed) else [])]
+            trained = {parameter.requires_grad for parameter in parameters}
             if len(trained) > 1:
                 raise ValueError("ghost norms need the weights and biases of a layer both trained or both frozen")
             if trained == {True}:
@@ -253,11 +253,11 @@ class Scaled:
 
     def inner(self, direction: Sequence[Tensor]) -> Tensor:
         """(n,) inner products of factor × gradient with a direction, a tensor per parameter."""
-        total, rest = torch.zeros_like(self.factors), list(direction)
+        total, remaining = torch.zeros_like(self.factors), list(direction)
         for outer in self.outers:
             n_own = len(outer.parameters())
-            total = total + outer.inner(rest[:n_own])
-            rest = rest[n_own:]
+            total = total + outer.inner(remaining[:n_own])
+            remaining = remaining[n_own:]
         return self.factors * total
 
 

@@ -59,9 +59,9 @@ def perturb(
             many words of each user are released at most (rigorous).
     """
     if words_per_user is None:
-        most = posts.group_by("user").agg(n=pl.col("tokens").list.len().sum())["n"].max()
-        assert isinstance(most, int)
-        entries = words.ledger(epsilon, most, vocabulary.diameter, "fitted", "published", n_releases)
+        limit = posts.group_by("user").agg(n=pl.col("tokens").list.len().sum())["n"].max()
+        assert isinstance(limit, int)
+        entries = words.ledger(epsilon, limit, vocabulary.diameter, "fitted", "published", n_releases)
     else:
         posts = first_words(posts, words_per_user, rng)
         epsilon = words.epsilon_per_distance(epsilon, words_per_user, vocabulary.diameter)
@@ -71,20 +71,20 @@ def perturb(
     return rebuilt(posts["user"].to_numpy(), lengths, replaced, np.ones(len(replaced), np.bool_)), entries
 
 
-def known_words(posts: pl.DataFrame, own: pl.Series, public: Vocabulary) -> pl.DataFrame:
+def known_words(posts: pl.DataFrame, word_names: pl.Series, public: Vocabulary) -> pl.DataFrame:
     """The posts in ids of public words; other words are dropped, and posts that have none left.
 
     Args:
-        own: (n_words,) names of the words of the posts, in the order of their ids.
+        word_names: (n_words,) names of the words of the posts, in the order of their ids.
     """
-    place = pl.DataFrame({"word": public.names}).with_row_index("public")
-    ids = own.rename("word").to_frame().join(place, on="word", how="left", maintain_order="left")["public"]
+    public_ids = pl.DataFrame({"word": public.names}).with_row_index("public")
+    ids = word_names.rename("word").to_frame().join(public_ids, on="word", how="left", maintain_order="left")["public"]
     lengths, tokens = to_ragged(posts)
     codes = ids.fill_null(len(public.names)).to_numpy().astype(np.int64)[tokens]
     return rebuilt(posts["user"].to_numpy(), lengths, codes, codes < len(public.names))
 
 
-def first_words(posts: pl.DataFrame, most: int, rng: np.random.Generator) -> pl.DataFrame:
+def first_words(posts: pl.DataFrame, limit: int, rng: np.random.Generator) -> pl.DataFrame:
     """Of each user at most so many words, the first ones of its posts in random order; empty posts are dropped.
 
     Posts stay in that order, which only the coins decide, so that it tells nothing about their texts.
@@ -95,7 +95,7 @@ def first_words(posts: pl.DataFrame, most: int, rng: np.random.Generator) -> pl.
     users = posts["user"].to_numpy()
     of_tokens = np.repeat(users, lengths)
     before = np.arange(len(tokens)) - np.searchsorted(of_tokens, of_tokens)
-    return rebuilt(users, lengths, tokens, before < most)
+    return rebuilt(users, lengths, tokens, before < limit)
 
 
 def to_ragged(posts: pl.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -128,10 +128,10 @@ class Published(UserSGD):
             bound = (
                 optimal_clip.optimal_clip(norms.double().cpu().numpy()[finite], l1_norms, cost) if finite.any() else 0.0
             )
-        own = float(np.sqrt((sigmas**2).sum()))
+        noise_std = float(np.sqrt((sigmas**2).sum()))
         self._note(bound, norms)
         factors = dpsgd.clip_factors(norms.square(), bound) / examples if bound else torch.zeros_like(norms)
-        return self._sums(outers, factors, own, bound, rng), len(users)
+        return self._sums(outers, factors, noise_std, bound, rng), len(users)
 
     def present_bound(self) -> float:
         """See `UserSGD.present_bound`: that of the last step where every step chooses its own."""
@@ -144,10 +144,10 @@ class Published(UserSGD):
         that of the smallest batch, should the users with least noise be dealt into it.
         """
         smallest = self.n_users % self.batch_size or self.batch_size
-        least = float(np.sqrt((np.sort(self.sigmas)[:smallest] ** 2).sum()))
-        if self.clip_norm is None or not least:
+        smallest_noise = float(np.sqrt((np.sort(self.sigmas)[:smallest] ** 2).sum()))
+        if self.clip_norm is None or not smallest_noise:
             return (Event(kind="non-private"),)
-        return (Event(kind="gaussian", parameters={"noise_multiplier": least}, count=self.epochs),)
+        return (Event(kind="gaussian", parameters={"noise_multiplier": smallest_noise}, count=self.epochs),)
 
 
 class Rigorous(UserSGD):
@@ -198,8 +198,8 @@ class Rigorous(UserSGD):
         levels = np.floor(budgets / epsilon_max * LEVELS + 1e-12).astype(np.int64)
         shares = np.zeros(LEVELS + 1)
         for level in np.unique(levels[(levels > 0) & (levels < LEVELS)]):
-            own = self.plan.multiplier(epsilon_max * level / LEVELS, delta)
-            shares[level] = self.multiplier / own
+            level_multiplier = self.plan.multiplier(epsilon_max * level / LEVELS, delta)
+            shares[level] = self.multiplier / level_multiplier
         shares[LEVELS] = 1.0
         return shares[levels]
 

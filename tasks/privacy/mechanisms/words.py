@@ -21,7 +21,7 @@ word moves all vectors, the law of every word with them, and no finite ε follow
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,6 +144,7 @@ def _entry(
     gaps: tuple[KnownGap, ...],
 ) -> LedgerEntry:
     fitted = vectors == "fitted"
+    why: dict[str, Any] = {"reasons": (because("fitted-vectors"),)} if fitted else {}
     if fitted:
         event = event.model_copy(update={"kind": "metric-exponential-on-fitted-vectors"})
     return accounted_entry(
@@ -156,7 +157,7 @@ def _entry(
         claimed_epsilon=claimed,
         given=() if fitted else ("vocabulary",),
         gaps=gaps,
-        **{"reasons": (because("fitted-vectors"),)} if fitted else {},
+        **why,
     )
 
 
@@ -184,10 +185,10 @@ def _distances(
         chosen = words[start : start + n_rows]
         distances = memory[: len(chosen)]
         np.matmul(-2 * centred[chosen], centred.T, out=distances)
-        own = squared[chosen, None]
+        squared_own = squared[chosen, None]
         distances += squared
-        distances += own
-        distances[distances <= rounding * own] = 0
+        distances += squared_own
+        distances[distances <= rounding * squared_own] = 0
         distances[np.arange(len(chosen)), chosen] = 0
         yield chosen, np.sqrt(distances, out=distances)
 

@@ -126,6 +126,6 @@ class GERAI(GCN):
         ]
 
     def _draw(self) -> tuple[Tensor, Tensor]:
-        drawn = functional.draw(self.config.dimension, self._scale, self.noise_rng)
-        linear, quadratic = (torch.from_numpy(part).float().to(self.device) for part in drawn)
+        noises = functional.draw(self.config.dimension, self._scale, self.noise_rng)
+        linear, quadratic = (torch.from_numpy(part).float().to(self.device) for part in noises)
         return linear, quadratic
