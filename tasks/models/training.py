@@ -62,7 +62,7 @@ class EpochModel(Model):
         self.epochs_done = 0
         self._rng, self._noise_rng = rng, None
         self._data = data
-        self.network = self.build(data, rng).to(self.device)
+        self.network = self.build(data, rng).to(self.device).eval()  # as it is scored, also where no epoch is left
         self._optimiser = self.optimiser()
         going = progress.restore(self)
         while going and self.epochs_done < self.config.epochs:
