@@ -1,5 +1,6 @@
 """Every system with a small configuration, and small data for it: what contract tests and others are about."""
 
+import json
 from copy import deepcopy
 from functools import cache
 from typing import Any
@@ -8,7 +9,7 @@ import numpy as np
 import torch
 
 from tasks.models import model_class
-from tasks.models.base import Model, NextItemRecommender, RatingPredictor, Recommender
+from tasks.models.base import Model, NextItemRecommender, RatingPredictor, Recommender, Silent
 from tasks.models.training import EpochModel
 from tasks.models.user_networks.base import Embedder, PairData, PairEmbedder
 from tasks.sequences import Sequences
@@ -251,6 +252,38 @@ def _trained(name: str) -> Model:
 def trained(name: str) -> Any:
     """A copy, of the caller's own, of a model fitted quickly on its small data that has scored nothing yet."""
     return deepcopy(_trained(name))
+
+
+class Stretch(Silent):
+    """A `Progress`: resumes from a state, if there is one, and ends after so many epochs more; states are kept."""
+
+    def __init__(self, epochs: int = 99, state: Any = None) -> None:
+        self.epochs, self.state, self.states = epochs, state, list[Any]()
+
+    def restore(self, model: Any) -> bool:
+        if self.state is not None:
+            model.load_state(*self.state)
+        return self.epochs > 0
+
+    def epoch(self, model: Any, loss: float) -> bool:
+        assert np.isfinite(loss)
+        tensors, extras = model.state()
+        self.state = {name: tensor.clone() for name, tensor in tensors.items()}, json.loads(json.dumps(extras))
+        self.states.append(self.state)
+        self.epochs -= 1
+        return self.epochs > 0
+
+
+class First(Silent):
+    """A `Progress` that ends with the weights of the first epoch, as validation may."""
+
+    def epoch(self, model: Any, loss: float) -> bool:
+        if model.epochs_done == 1:
+            self.weights = model.weights()
+        return super().epoch(model, loss)
+
+    def finish(self, model: Any) -> None:
+        model.load_weights(self.weights)
 
 
 def all_scores(model: Any, data: TrainingData) -> torch.Tensor:

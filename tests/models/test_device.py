@@ -22,7 +22,7 @@ from tasks.models.training import EpochModel
 from tasks.privacy import noise
 from tests.models.alignment.clouds import clustered, rotated
 from tests.models.alignment.test_adversarial import CONFIG, start
-from tests.models.contract import LISTS, NETWORKS, checkerboard, grammar, make, outputs, small
+from tests.models.contract import LISTS, NETWORKS, Stretch, checkerboard, grammar, make, outputs, small
 from tests.models.pretended import PRETENDED, Elsewhere, pretended
 
 # of `load_state_dict`, which asks for the name of the device and not whether its tensors have numbers
@@ -64,27 +64,6 @@ def assert_much_the_same(actual: torch.Tensor, expected: torch.Tensor, what: str
     assert distance <= 0.01 * length + 1e-6, f"{what}: {distance} of {length}"
 
 
-class Stretch:
-    """A `Progress`: goes on from a state, if there is one, and ends with the state after `epochs` more."""
-
-    def __init__(self, epochs, kept=None):
-        self.left, self.kept = epochs, kept
-
-    def restore(self, model):
-        if self.kept is not None:
-            model.load_state(*self.kept)
-        return True
-
-    def epoch(self, _, loss):
-        assert np.isfinite(loss)
-        self.left -= 1
-        return self.left > 0
-
-    def finish(self, model):
-        self.kept = model.state()
-        assert {type(tensor) for tensor in model.weights().values()} == {torch.Tensor}, "what is kept is on the CPU"
-
-
 def learn(name, progress):
     """A model, and the data that it learnt from."""
     model = make(name, epochs=2, **CONFIGS.get(name, {}))
@@ -99,13 +78,14 @@ def learnt(name: str, where: AbstractContextManager, folder: Path):
     with where, noise.recording() as draws:
         progress = Stretch(1)
         model, data = learn(name, progress)
+        assert {type(tensor) for tensor in model.weights().values()} == {torch.Tensor}, "what is kept is on the CPU"
         model.save(folder / f"{name}.safetensors")
         loaded = type(model).load(folder / f"{name}.safetensors")
         if hasattr(model, "key"):
             loaded.key = model.key
         scores, again = (torch.cat(outputs(either, data)) for either in (model, loaded))
         assert type(again) is type(scores)
-        return progress.kept[0], scores.cpu(), again.cpu(), draws, type(scores)
+        return progress.state[0], scores.cpu(), again.cpu(), draws, type(scores)
 
 
 @pytest.fixture
@@ -146,16 +126,16 @@ def test_a_run_goes_on_on_another_device(name, back, elsewhere):
         begun = Stretch(1)
         learn(name, begun)
     with here():
-        ended = Stretch(1, begun.kept)
+        ended = Stretch(1, begun.state)
         learn(name, ended)
     unbroken = Stretch(2)
     learn(name, unbroken)
-    for key, tensor in unbroken.kept[0].items():
+    for key, tensor in unbroken.state[0].items():
         if elsewhere is pretended:
-            torch.testing.assert_close(ended.kept[0][key], tensor, rtol=1e-4, atol=1e-5)
+            torch.testing.assert_close(ended.state[0][key], tensor, rtol=1e-4, atol=1e-5)
         else:
-            assert_much_the_same(ended.kept[0][key], tensor, key)
-    assert ended.kept[1] == unbroken.kept[1]
+            assert_much_the_same(ended.state[0][key], tensor, key)
+    assert ended.state[1] == unbroken.state[1]
 
 
 @needs_cuda

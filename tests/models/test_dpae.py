@@ -12,6 +12,7 @@ from torch.func import grad, vmap
 from tasks.models.base import Silent
 from tasks.models.ranking.dpae import DPAE, DPAEConfig, DPAENetwork
 from tasks.training_data import TrainingData
+from tests.models.contract import First, Stretch
 from tests.systems import ids
 
 N_USERS, N_ITEMS = 40, 25
@@ -150,29 +151,15 @@ def test_the_budget_is_met_by_all_epochs_and_no_less_is_spent_by_fewer(batch_siz
     assert sampled.claimed_epsilon == 2.0
     assert 1.98 < sampled.accounted_epsilon <= 2.0
     assert sampled.accounted_delta == sampled.claimed_delta == 1e-3
-
-    class Short(Silent):
-        def epoch(self, model, loss):
-            return super().epoch(model, loss) and model.epochs_done < 2
-
-    short = fitted(batch_size=batch_size, progress=Short()).ledger()[0]
+    short = fitted(batch_size=batch_size, progress=Stretch(2)).ledger()[0]
     assert short == sampled  # when validation ends training depends on private data
     assert sampled.events[0].count == 3
 
 
 def test_all_planned_steps_are_counted_where_weights_of_an_earlier_epoch_are_kept():
-    class Best(Silent):
-        def epoch(self, model, loss):
-            if model.epochs_done == 1:
-                self.best = model.weights()
-            return super().epoch(model, loss)
-
-        def finish(self, model):
-            model.load_weights(self.best)
-
-    progress = Best()
+    progress = First()
     model = fitted(progress=progress)
-    assert torch.equal(model.network.items, progress.best["items"])
+    assert torch.equal(model.network.items, progress.weights["items"])
     assert model.ledger()[0].events[0].count == 3
 
 

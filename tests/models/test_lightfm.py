@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from tasks.errors import ConfigurationError, DataError
-from tasks.models.base import Silent
 from tasks.models.ranking.lightfm import LightFM, LightFMConfig, LightFMNetwork, violations
 from tasks.training_data import TrainingData
+from tests.models.contract import Stretch
 
 N_USERS, N_ITEMS, N_COLUMNS, WIDTH = 20, 30, 4, 3
 CONFIG = {
@@ -144,25 +144,13 @@ def test_only_metadata_tells_what_a_user_without_interactions_likes(metadata):
 
 
 def test_adagrad_goes_on_from_a_checkpoint_with_the_sums_it_had():
-    class Kept(Silent):
-        def epoch(self, model, loss):
-            del loss
-            tensors, rest = model.state()
-            self.state = {name: tensor.clone() for name, tensor in tensors.items()}, rest
-            return model.epochs_done < 2
-
-    class Resumed(Silent):
-        def restore(self, model):
-            model.load_state(*kept.state)
-            return True
-
-    kept = Kept()
+    kept = Stretch(2)
     unbroken = make(epochs=5).fit(data(), rng=np.random.default_rng(3))
     make(epochs=5).fit(data(), rng=np.random.default_rng(3), progress=kept)
     sums = [tensor for name, tensor in kept.state[0].items() if name.endswith(".sum")]
     assert [tensor.shape for tensor in sums] == [(N_USERS, WIDTH), (N_ITEMS, WIDTH + 1), (N_COLUMNS, WIDTH)]
     assert all((tensor >= 1).all() and tensor.max() > 1 for tensor in sums)
-    resumed = make(epochs=5).fit(data(), rng=np.random.default_rng(99), progress=Resumed())
+    resumed = make(epochs=5).fit(data(), rng=np.random.default_rng(99), progress=Stretch(99, kept.state))
     everyone = np.arange(N_USERS, dtype=np.int32)
     assert torch.equal(resumed.score(everyone), unbroken.score(everyone))
 

@@ -5,7 +5,6 @@ Two fits of one seed share all of their noise by chance with a probability below
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,13 @@ import pytest
 import torch
 
 from tasks.errors import ConfigurationError
-from tasks.models.base import Model, Resumable
+from tasks.models.base import Model
 from tasks.models.training import EpochModel
 from tasks.privacy import noise
 from tasks.privacy.accounting import gaps
 from tasks.privacy.accounting.ledger import LedgerEntry, unprotected_entry
 from tasks.privacy.terms import because
-from tests.models.contract import LISTS, RATINGS, SEQUENCES, make, system
+from tests.models.contract import LISTS, RATINGS, SEQUENCES, Stretch, make, system
 from tests.models.test_noise_streams import PRIVATE, case, model_of, shared
 from tests.systems import ids
 
@@ -96,30 +95,9 @@ def test_secure_noise_is_what_research_noise_is(name: str) -> None:
     assert secret.ledger() == research.ledger()
 
 
-class Kept:
-    """A `Progress` that keeps the state after each epoch, and restores one."""
-
-    def __init__(self, state: tuple[dict[str, torch.Tensor], dict[str, Any]] | None = None) -> None:
-        self.state, self.states = state, list[tuple[dict[str, torch.Tensor], dict[str, Any]]]()
-
-    def restore(self, model: Resumable) -> bool:
-        if self.state is not None:
-            model.load_state(*self.state)
-        return True
-
-    def epoch(self, model: Resumable, loss: float) -> bool:
-        del loss
-        tensors, rest = model.state()
-        self.states.append(({name: tensor.clone() for name, tensor in tensors.items()}, json.loads(json.dumps(rest))))
-        return True
-
-    def finish(self, model: Resumable) -> None:
-        del model
-
-
 @pytest.mark.parametrize("name", [name for name in SECURE if issubclass(system(name), EpochModel)])
 def test_a_checkpoint_has_nothing_of_secure_noise_and_training_goes_on_with_other(name: str) -> None:
-    data, first, runs = case(name)[1], Kept(), []
+    data, first, runs = case(name)[1], Stretch(), []
     model = secured(name, epochs=2)
     assert isinstance(model, EpochModel)
     model.fit(data, rng=np.random.default_rng(0), progress=first)
@@ -132,7 +110,9 @@ def test_a_checkpoint_has_nothing_of_secure_noise_and_training_goes_on_with_othe
                        for tensor in tensors.values() if tensor.isfinite().all())  # fmt: skip
     for _ in range(2):
         with noise.recording() as draws:
-            again = secured(name, epochs=2).fit(data, rng=np.random.default_rng(0), progress=Kept(first.states[0]))
+            again = secured(name, epochs=2).fit(
+                data, rng=np.random.default_rng(0), progress=Stretch(99, first.states[0])
+            )
         assert isinstance(again, EpochModel)
         assert again.epochs_done == 2
         runs.append(draws)

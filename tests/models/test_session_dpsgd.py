@@ -15,7 +15,7 @@ from tasks.models.sessions.dpsgd import COUNTED, DPSGD, PIECE, DPSGDConfig, User
 from tasks.models.sessions.sequential import NO_DROPOUT
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
-from tests.models.contract import learning, ragged
+from tests.models.contract import First, Stretch, learning, ragged
 from tests.systems import ids
 
 N_ITEMS, N_USERS = 9, 2 * PIECE + 8
@@ -43,11 +43,7 @@ def fitted(seed: int = 0, progress=None, **override) -> DPSGD:
 def built(**override) -> DPSGD:
     """The model at its initial weights, ready for steps."""
 
-    class Never(Silent):
-        def restore(self, model):
-            return not super().restore(model)
-
-    return fitted(progress=Never(), **override)
+    return fitted(progress=Stretch(0), **override)
 
 
 def slow_gradients(model: DPSGD, sequences: Sequences) -> list[tuple[torch.Tensor, list[torch.Tensor]]]:
@@ -231,29 +227,15 @@ def test_the_budget_is_met_by_all_epochs_and_no_less_is_spent_by_fewer(batch_siz
     assert full.claimed_epsilon == 2.0
     assert 1.98 < full.accounted_epsilon <= 2.0
     assert full.accounted_delta == full.claimed_delta == 1e-3
-
-    class Short(Silent):
-        def epoch(self, model, loss):
-            return super().epoch(model, loss) and model.epochs_done < 2
-
-    short = fitted(batch_size=batch_size, progress=Short()).ledger()[0]
+    short = fitted(batch_size=batch_size, progress=Stretch(2)).ledger()[0]
     assert short == full  # when validation ends training depends on private data
     assert full.events[0].count == 3
 
 
 def test_all_planned_steps_are_counted_in_a_loaded_model_too(tmp_path):
-    class Best(Silent):
-        def epoch(self, model, loss):
-            if model.epochs_done == 1:
-                self.best = model.weights()
-            return super().epoch(model, loss)
-
-        def finish(self, model):
-            model.load_weights(self.best)
-
-    progress = Best()
+    progress = First()
     model = fitted(progress=progress)
-    assert torch.equal(model.network.items.weight, progress.best["items.weight"])
+    assert torch.equal(model.network.items.weight, progress.weights["items.weight"])
     assert model.ledger()[0].events[0].count == 3
     model.save(tmp_path / "model.safetensors")
     assert DPSGD.load(tmp_path / "model.safetensors").ledger() == model.ledger()

@@ -10,12 +10,13 @@ from pydantic import ValidationError
 
 from tasks.errors import ConfigurationError
 from tasks.models import model_class
-from tasks.models.base import SILENT, Silent
+from tasks.models.base import SILENT
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
 from tasks.privacy.mechanisms import ghost, laplace
 from tasks.privacy.terms import gap
 from tasks.training_data import TrainingData
+from tests.models.contract import Stretch
 from tests.systems import ids
 
 N_USERS, N_ITEMS = 30, 20
@@ -311,11 +312,7 @@ class TestLedger:
 
     @pytest.mark.parametrize("how", [RIGOROUS, {"privacy": "dpsgd"}])
     def test_what_is_spent_is_planned_whenever_validation_ends_training(self, how):
-        class Short(Silent):
-            def epoch(self, model, loss):
-                return super().epoch(model, loss) and model.epochs_done < 2
-
-        model = fitted("ae", progress=Short(), **how)
+        model = fitted("ae", progress=Stretch(2), **how)
         assert model.epochs_done == 2
         assert model.ledger() == fitted("ae", **how).ledger()
 
