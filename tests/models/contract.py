@@ -304,4 +304,4 @@ def outputs(model: Any, data: Any) -> list[torch.Tensor]:
 
 
 def same(first: list[torch.Tensor], second: list[torch.Tensor]) -> bool:
-    return all(torch.equal(one, other) for one, other in zip(first, second, strict=True))
+    return all(torch.equal(*pair) for pair in zip(first, second, strict=True))

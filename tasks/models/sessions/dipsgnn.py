@@ -33,8 +33,7 @@ from typing_extensions import override
 from tasks.graph.ops import Block, weighted_sum
 from tasks.graph.prefixes import Step
 from tasks.models.sessions.gated import BATCH, APGNNConfig, Queries, ScaledSessions
-from tasks.models.sessions.ledgers import LABELS, READ, graph_entry, lists_entry
-from tasks.models.sessions.sequential import KeyedModel
+from tasks.models.sessions.ledgers import LABELS, READ, KeyedModel, graph_entry, lists_entry
 from tasks.privacy import noise
 from tasks.privacy.accounting.gaps import EPOCH
 from tasks.privacy.accounting.ledger import Event, LedgerEntry, unbounded_entry
@@ -239,7 +238,7 @@ class DIPSGNN(KeyedModel, ScaledSessions):
     def _entries_in_training(self, claimed: tuple[float, float]) -> list[LedgerEntry]:
         """The paper's claim for the system; at the noise of the code, what the theorem gives for the aggregates."""
         config, sigma, releases = self.config, self.sigma, self.releases
-        noise = Event(
+        aggregates = Event(
             kind="gaussian", parameters={"noise_multiplier": sigma / config.clip}, count=2 * releases * config.steps
         )
         one_aggregation = gap("claim-for-one-aggregation", releases=releases)
@@ -252,22 +251,22 @@ class DIPSGNN(KeyedModel, ScaledSessions):
             gaps=(
                 gap("audited-as-visit"), one_aggregation, gap("sensitivity-three-entries"), READ, *LEARNED, EPOCH,
             ),
-            events=(noise, Event(kind="non-private")),
+            events=(aggregates, Event(kind="non-private")),
         )  # fmt: skip
         if config.accounting == "published":
             return [published]
         reason = because("lists-of-true-graph")
-        aggregates = {
+        training = {
             "protects": "session graph",
             "mechanism": "aggregates-training-squared",
             "accounting": "released",
             "claimed_epsilon": aggregation.epsilon(config.steps, config.clip, sigma, config.delta),
             "reasons": (because("aggregates-alone"), because("claim-at-drawn-noise")),
-            "events": (noise,),
+            "events": (aggregates,),
         }
         return [
             lists_entry("noiseless-lists", reason, accounting="released", claimed=claimed, covered=LEARNED),
-            published.model_copy(update=aggregates),
+            published.model_copy(update=training),
         ]
 
 

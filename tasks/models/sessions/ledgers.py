@@ -1,11 +1,14 @@
-"""What the private graph networks' ledgers say of lists, of the session graph alone and of labels (docs/methods.md §9).
+"""What private graph networks share: the key of noise; what ledgers say of lists, the session graph alone and labels.
 
 A guarantee is of what is released. The systems release lists, for which no finite ε follows: that line comes first.
-What the noise does cover, aggregates or matrices, has a line of its own that is named so.
+What the noise does cover, aggregates or matrices, has a line of its own that is named so (docs/methods.md §9).
 """
 
 from __future__ import annotations
 
+from tasks.errors import PrivacyError
+from tasks.models.base import Model
+from tasks.privacy import keyed
 from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import BY_EPOCHS, EPOCH, FLOATS, GIVEN_EPOCH
 from tasks.privacy.accounting.ledger import Accounting, Event, LedgerEntry, unbounded_entry
@@ -13,6 +16,27 @@ from tasks.privacy.terms import Condition, Explanation, KnownGap, Mechanism, Uni
 
 READ = gap("prefixes-exact")
 LABELS = unbounded_entry("label", "interaction", "none", because("labels-read"))
+
+
+class KeyedModel(Model):
+    """A model whose noise is a function of a key and of what is asked (`tasks.privacy.keyed`)."""
+
+    insecurity = keyed.INSECURE
+    key: int | None = None
+    """The secret that noise is drawn by, with which it can be taken off: the trainer's, in no saved model."""
+
+    @property
+    def secret(self) -> int:
+        """`key`.
+
+        Raises:
+            PrivacyError: the model was loaded, and was given none.
+        """
+        if self.key is None:
+            raise PrivacyError(
+                "a saved model has no key of its noise: set `key` to that of training, or to a fresh one"
+            )
+        return self.key
 
 
 def lists_entry(

@@ -33,7 +33,8 @@ from typing_extensions import override
 
 from tasks.models.base import SILENT, ModelConfig, NextItemRecommender, Progress
 from tasks.models.draws import normal
-from tasks.models.sessions.sequential import KeyedModel, ordered
+from tasks.models.sessions.ledgers import KeyedModel
+from tasks.models.sessions.sequential import ordered
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import FLOATS, GIVEN, ONCE

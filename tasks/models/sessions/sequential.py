@@ -15,10 +15,9 @@ from pydantic import Field
 from torch import Tensor
 from typing_extensions import override
 
-from tasks.errors import DataError, PrivacyError
-from tasks.models.base import SILENT, Model, NextItemRecommender, Progress
+from tasks.errors import DataError
+from tasks.models.base import SILENT, NextItemRecommender, Progress
 from tasks.models.training import EpochConfig, EpochModel
-from tasks.privacy import keyed
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 
@@ -32,27 +31,6 @@ class SequenceConfig(EpochConfig):
     """Length of item vectors and of hidden states."""
     dropout: float = Field(default=0.0, ge=0, lt=1)
     """Share of the values that are left out in training, wherever the model drops any."""
-
-
-class KeyedModel(Model):
-    """A model whose noise is a function of a key and of what is asked (`tasks.privacy.keyed`)."""
-
-    insecurity = keyed.INSECURE
-    key: int | None = None
-    """The secret that noise is drawn by, with which it can be taken off: the trainer's, in no saved model."""
-
-    @property
-    def secret(self) -> int:
-        """`key`.
-
-        Raises:
-            PrivacyError: the model was loaded, and was given none.
-        """
-        if self.key is None:
-            raise PrivacyError(
-                "a saved model has no key of its noise: set `key` to that of training, or to a fresh one"
-            )
-        return self.key
 
 
 class SequenceModel(EpochModel, NextItemRecommender):
