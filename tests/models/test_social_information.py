@@ -103,7 +103,7 @@ class Dense:
 @pytest.mark.parametrize("name", NAMES)
 def test_sums_are_those_of_dense_least_squares_with_derivatives_by_differences(name, monkeypatch):
     """User by user, over eight iterations; some users reach the ball's surface."""
-    monkeypatch.setattr(information, "MOST", 1)
+    monkeypatch.setattr(information, "LONGEST", 1)
     model = started(name, ratings(), **alone(name))
     channels = model._joint._channels
     slow = [Dense(model, user) for user in np.unique(model._joint.targets.users)]
