@@ -12,6 +12,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,8 @@ def kind_and_name(stage: str, name: str) -> tuple[str, str]:
 def _records(root: Path) -> Iterator[dict[str, Any]]:
     """The records of the runs on this machine."""
     for path in sorted(root.glob("data/provenance/**/*.json")):
-        yield json.loads(path.read_text(encoding="utf-8"))
+        with suppress(ValueError):  # a damaged record
+            yield json.loads(path.read_text(encoding="utf-8"))
 
 
 def main(folders: list[str]) -> None:

@@ -194,7 +194,7 @@ def _lines(stream: IO[bytes]) -> Iterator[str]:
     """Lines as they come; of the many states of a progress bar (which end in a carriage return) one now and then."""
     pending, last_shown = b"", -math.inf
     while chunk := os.read(stream.fileno(), 65536):
-        *complete, pending = re.split(rb"(?<=[\r\n])", pending + chunk)
+        *complete, pending = re.split(rb"(?<=\n)|(?<=\r)(?=[^\n])", pending + chunk)
         for line in complete:
             if line.endswith(b"\r"):
                 if not line.strip() or time.monotonic() - last_shown < REFRESH_SECONDS:

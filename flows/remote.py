@@ -81,7 +81,11 @@ def _project(store: Store, inputs: str) -> Path:
             target = Path(folder) / "project"
             target.mkdir()
             store.get_files(inputs, target)
-            rename(target, project, durable=False)
+            try:
+                rename(target, project, durable=False)
+            except OSError:  # another unit of this worker was faster
+                if not project.is_dir():
+                    raise
     return project
 
 

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 from typing_extensions import override
 
@@ -20,13 +21,13 @@ from tasks.training_data import TrainingData
 class EpochConfig(ModelConfig):
     """What every epoch-trained model has in common."""
 
-    epochs: int
+    epochs: int = Field(ge=1)
     """Passes over the training interactions, at most: validation may end training earlier."""
-    batch_size: int
+    batch_size: int = Field(ge=1)
     """Training triples per gradient step."""
-    learning_rate: float
+    learning_rate: float = Field(gt=0, allow_inf_nan=False)
     """Step size of the optimiser."""
-    regularization: float = 0.0
+    regularization: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     """Weight of the squared norm of all parameters, added to the mean loss of a batch."""
 
     @property

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from tasks.errors import DprecError
 from tasks.stages.common import read_json, write_json
 
 DECIDES_NOTHING = True
@@ -38,9 +39,11 @@ def of_this_process() -> Cost:
 
 
 def of_unit(folder: Path) -> Cost:
-    """What working on the unit of that folder took in all processes; nothing where it was not recorded."""
-    path = folder / FILE
-    return Cost(**read_json(path)) if path.is_file() else Cost()
+    """What working on the unit of that folder took in all processes; nothing where no record is readable."""
+    try:
+        return Cost(**read_json(folder / FILE))
+    except (OSError, DprecError, TypeError):
+        return Cost()
 
 
 @contextmanager

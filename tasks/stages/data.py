@@ -6,7 +6,7 @@ No stage of the pipeline: nothing depends on what is written here, and it is rem
 from __future__ import annotations
 
 import os
-import shutil
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from tasks.errors import ConfigurationError, DataError
 from tasks.quality import suites
 from tasks.quality.rules import Table
 from tasks.raw import RawTables, read_raw
-from tasks.stages.common import CHECKPOINTS, RAW, remove
+from tasks.stages.common import CHECKPOINTS, RAW
 from tasks.stages.convert import own_files_named
 from tasks.stages.download import places, source_of
 
@@ -202,9 +202,6 @@ def _dataset(name: str) -> Dataset:
 
 @contextmanager
 def _scratch(name: str) -> Iterator[Path]:
-    scratch = CHECKPOINTS / "verify" / name
-    remove(scratch)
-    try:
-        yield scratch
-    finally:
-        shutil.rmtree(CHECKPOINTS / "verify", ignore_errors=True)
+    CHECKPOINTS.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=CHECKPOINTS, prefix=f"verify-{name}-") as scratch:
+        yield Path(scratch)

@@ -169,10 +169,10 @@ def test_a_closed_terminal_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_progress_bars_leave_a_line_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(execution, "REFRESH_SECONDS", 3600.0)
     output = tmp_path / "output"
-    output.write_bytes(b"first\n" + b"".join(b"%d%%\r" % i for i in range(100)) + b"\nlast \xff without an end")
+    output.write_bytes(b"first\r\n" + b"".join(b"%d%%\r" % i for i in range(100)) + b"\nlast \xff without an end")
     with output.open("rb") as stream:
         lines = [line for line in execution._lines(stream) if line]
-    assert lines == ["first", "0%", "last \ufffd without an end"]
+    assert lines == ["first", "0%", "99%", "last \ufffd without an end"]
 
 
 def another_run(inside: Project) -> subprocess.Popen[str]:

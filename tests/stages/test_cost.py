@@ -38,6 +38,8 @@ def test_an_interrupted_unit_costs_both_parts(tmp_path, monkeypatch):
     assert runs.perform(stage)["units"] == timings["units"]  # nothing was worked on
     assert runs.perform(stage, force=True)["units"]["only"]["cpu_seconds"] < timings["units"]["only"]["cpu_seconds"]
     assert read_json(unit.folder / cost.FILE)["cpu_seconds"] >= 0.2
+    (unit.folder / cost.FILE).write_text("{")
+    assert runs.perform(stage)["units"]["only"]["cpu_seconds"] == 0
 
 
 def test_units_of_all_processes_are_added_up():
