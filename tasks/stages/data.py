@@ -204,4 +204,4 @@ def _dataset(name: str) -> Dataset:
 def _scratch(name: str) -> Iterator[Path]:
     CHECKPOINTS.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CHECKPOINTS, prefix=f"verify-{name}-") as scratch:
-        yield Path(scratch)
+        yield Path(scratch) / "data"
