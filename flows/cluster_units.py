@@ -106,7 +106,7 @@ class ClusterUnits:
         return answer
 
     def stop(self) -> None:
-        """Whoever waits for units that are away hears that the run was stopped."""
+        """Anyone who waits for units that are away hears that the run was stopped."""
         self._cluster.stop()
 
     def _send(self, stage: str, units: list[Unit]) -> None:

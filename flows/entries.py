@@ -22,7 +22,7 @@ from tasks.stages.common import atomic_write, remove
 
 
 def add(name: str, entries: Mapping[str, Mapping[str, Any]], texts: Mapping[str, str]) -> list[Path]:
-    """Add entries to sections of params.yaml, and a suite. Whoever calls it holds the project.
+    """Add entries to sections of params.yaml, and a suite. Anyone who calls it holds the project.
 
     Args:
         name: of the suite.

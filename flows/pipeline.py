@@ -161,7 +161,7 @@ def regenerate(
         raise StageFailed("; ".join(f"{', '.join(names)} failed: {reason}" for reason, names in reasons.items()))
     show(suite)
     ran = len(todo.steps) if force else len(todo.pending)
-    return Completed(message=f"{len(todo.steps)} stages, {ran} looked at anew: {REPORTS / suite / 'index.html'}")
+    return Completed(message=f"{len(todo.steps)} stages, {ran} looked at again: {REPORTS / suite / 'index.html'}")
 
 
 def show(suite: str) -> None:

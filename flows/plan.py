@@ -196,7 +196,7 @@ def current_project(suite: str | None = None, *, patient: bool = True) -> Iterat
     loaded = params.load()
     references.check_references(loaded)
     for path in dvc_files.write(loaded):
-        say(path.as_posix(), "written anew from the parameters")
+        say(path.as_posix(), "written again from the parameters")
     with open_project(suite, patient=patient) as project:
         if CODE not in project.stages:  # a user's own pipeline
             references.check_configs(loaded)

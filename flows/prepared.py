@@ -48,7 +48,7 @@ def require_device() -> None:
 
 
 def take_prepared(suite: str) -> None:
-    """Copy a prepared suite to suites/, whole or not at all, unless it is there. Whoever calls it holds the project.
+    """Copy a prepared suite to suites/, whole or not at all, unless it is there. Anyone who calls it holds the project.
 
     Raises:
         ConfigurationError: the project's parameters are wrong, or lack what it needs; nothing was copied.

@@ -6,7 +6,7 @@ A store is a folder or anything else that `fsspec` opens by an address: `s3://â€
     units/FOLDER.json         the manifest of a finished unit (`tasks.stages.runs`), written after its files
 
 Every file is hashed when it is read, which shows damage. It shows no forgery: who may write there decides what a unit's
-results are. Nobody needs to lock anything, and what is removed from a store is put there or computed again.
+results are. No one needs to lock anything, and what is removed from a store is put there or computed again.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Sequences:
             ValueError: the arrays differ in length, or a user's events do not lie together.
         """
         if len(users) != len(items):
-            raise ValueError(f"{len(users)} users beside {len(items)} items")
+            raise ValueError(f"{len(users)} users next to {len(items)} items")
         starts = np.flatnonzero(np.r_[True, users[1:] != users[:-1]]) if len(users) else np.empty(0, np.int64)
         owners = users[starts]
         if len(np.unique(owners)) < len(owners):

@@ -20,11 +20,11 @@ class TrainingData:
 
     users, items: (n_interactions,) int32 ids, every interaction once.
     features: (n_users, n_columns) float32, raw or perturbed; None for models that use no features.
-    attributes: sensitive attribute -> class of every user, (n_users,) int64 from 0, -1 where nobody knows it;
+    attributes: sensitive attribute -> class of every user, (n_users,) int64 from 0, -1 where no one knows it;
         empty for models that use none.
-    ratings: (n_interactions,) float32, beside users and items; None for models that use none.
-    sensitive: (n_interactions,) bool, beside users and items: ratings that their users keep to themselves, all others
-        being published; None where ratings are not told apart.
+    ratings: (n_interactions,) float32, next to users and items; None for models that use none.
+    sensitive: (n_interactions,) bool, next to users and items: ratings that their users keep to themselves, all others
+        being published; None where ratings are not distinguished.
     links: (n_links, 2) int32, a user and one whom that user trusts, each pair once; None for models that use none.
     sequences: the same interactions as every user's events in their order; None where the order is not known. A user
         may then have an item several times.
@@ -54,7 +54,7 @@ class TrainingData:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of everything above, whatever the order of interactions: hexadecimal digits."""
+        """SHA-256 of everything above, regardless of the order of interactions: hexadecimal digits."""
         order = np.lexsort((self.items, self.users))
         pairs = np.column_stack([self.users[order], self.items[order]])
         values = (None if array is None else array[order] for array in (self.ratings, self.sensitive))

@@ -29,7 +29,7 @@ ACCOUNTED = Path(__file__).with_name("accounted.json")
 SAMPLE = 64
 """Of so many of them about one is computed in every run, too, and compared."""
 WRITE = bool(os.environ.get("DPREC_WRITE_ACCOUNTED"))
-"""Whether this run computes all of them and writes ACCOUNTED anew."""
+"""Whether this run computes all of them and writes ACCOUNTED again."""
 _compose = account._compose
 
 

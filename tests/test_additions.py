@@ -38,7 +38,7 @@ WRITTEN = {"dvc.yaml", "code.json"}
 
 @dataclass(frozen=True)
 class Addition:
-    """What somebody writes who adds something.
+    """What someone writes who adds something.
 
     files: files, or folders of files, below tests/additions/.
     lines: file -> (how a line begins, what is put below it).

@@ -76,5 +76,5 @@ def test_events_of_a_user_that_lie_apart_are_refused() -> None:
     users, items = np.array([0, 1, 0], np.int32), np.array([1, 2, 3], np.int32)
     with pytest.raises(ValueError, match="do not lie together"):
         Sequences.from_events(users, items)
-    with pytest.raises(ValueError, match="3 users beside 2 items"):
+    with pytest.raises(ValueError, match="3 users next to 2 items"):
         Sequences.from_events(users, items[:2])

@@ -35,7 +35,7 @@ from tasks.evaluation.metrics import micro_f1
 Profiles = NDArray[np.float32]
 """(n_users, n_items) float32: how often each item occurs among a user's rated and recommended ones."""
 Labels = NDArray[np.int64]
-"""(n_users,) int64 class of each user, from 0; `UNKNOWN` where nobody knows."""
+"""(n_users,) int64 class of each user, from 0; `UNKNOWN` where no one knows."""
 Attacker = Callable[[Profiles, Labels, Profiles, np.random.Generator], Labels]
 """(profiles and labels of the labelled users, profiles of the targets, generator) -> guessed labels of the targets."""
 

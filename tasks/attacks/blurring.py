@@ -26,7 +26,7 @@ BLOCK = 1 << 22
 
 @dataclass(frozen=True)
 class Detection:
-    """How well blurred profiles of the targets are told from their true ones; 0.5 is chance."""
+    """How well blurred profiles of the targets are distinguished from their true ones; 0.5 is chance."""
 
     auc: float
     """Probability that a blurred profile looks more blurred than a true one, of whichever targets; ties count half."""
@@ -84,7 +84,7 @@ def auc_interval(
     """AUC of one negative and one positive score per user, with its percentile bootstrap interval over users.
 
     A user is drawn with both scores, since they are not independent (Efron & Tibshirani 1993, ch. 8: resample what was
-    sampled). Where all are told apart, the interval is the point 1, which is too sure of itself.
+    sampled). Where all are distinguished, the interval is the point 1, which is too sure of itself.
 
     Args:
         negatives, positives: (n_users,) scores in the same order.

@@ -1,4 +1,4 @@
-"""Canaries: made-up users put into the training data by coin tosses, and how an auditor tells who was in.
+"""Canaries: made-up users put into the training data by coin tosses, and how an auditor guesses who was in.
 
 Source: Steinke, Nasr and Jagielski, "Privacy auditing with one (1) training run" (NeurIPS 2023); what the right guesses
 prove is computed by `tasks.privacy.audits.one_run`. Audited is the protection of everything that one user did: a canary
@@ -14,7 +14,7 @@ audited.
 
 **Two auditors.** `loss_scores` sees the released network alone. `Watcher` sees what every step releases, all of which
 the accounted epsilon covers, and is the stronger where the gradients of canaries hardly meet: to the network, noise and
-forgetting come in between. What either can do, a run without noise beside the audited one says.
+forgetting come in between. What either can do, a run without noise next to the audited one says.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class AuditableSteps(Protocol):
 
     watch: Callable[[Sequence[Tensor], float], None] | None
     """Called in every step, before weights change, with the noisy sums that the step releases, a tensor per parameter,
-    and with the probability at which a user is in it. None: nobody watches."""
+    and with the probability at which a user is in it. None: no one watches."""
 
     def clipped_gradients(self, rows: Tensor, users: NDArray[np.integer]) -> PerUser:
         """What users with these rows, (n, n_items), and ids, (n,), would add to the present step.
@@ -89,7 +89,7 @@ class Canaries:
         return result.scatter_(1, torch.from_numpy(self.items.astype(np.int64)), self.value)
 
     def all_out(self) -> Canaries:
-        """The same with nobody in the training data: what a reference is trained with."""
+        """The same with no one in the training data: what a reference is trained with."""
         return replace(self, included=np.zeros_like(self.included))
 
 

@@ -96,7 +96,7 @@ def remove_last(sequence: ArrayLike) -> NDArray[np.int64]:
 def listed_events(length: int, missing: int | None) -> NDArray[np.int64]:
     """The event whose list is shown at the time of each of `length` events of world 0: (length,), of a world's own.
 
-    Whoever looks at a time at which a world has no event sees the list after the event before.
+    Anyone who looks at a time at which a world has no event sees the list after the event before.
 
     Args:
         missing: the event of world 0 that the other world lacks, 1 or later; None where none is lacking.
@@ -288,7 +288,7 @@ def _play(
 
 
 def _cross_validated(learn: Learner, world0: NDArray[Any], world1: NDArray[Any]) -> float:
-    """Advantage on either half of what was learnt from the other."""
+    """Advantage on either half of what was trained on the other."""
     half = len(world0) // 2
     parts = (slice(None, half), slice(half, None))
     flagged: list[list[NDArray[np.bool_]]] = [[], []]

@@ -1,4 +1,4 @@
-"""Numbers that somebody guesses, measured: values that are a known slope times the number, and noise.
+"""Numbers that someone guesses, measured: values that are a known slope times the number, and noise.
 
 For attackers who get messages about ratings (`reconstruction`, `replay`). Generalised least squares, and the precision
 of a normal distribution: textbooks. Shapes: n numbers, K values of each.

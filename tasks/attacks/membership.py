@@ -8,7 +8,7 @@ of the training data, of which the attacker knows who was in. `tasks.evaluation.
 Of a target's signal in a run that released nothing about it, NaN is passed: that run says nothing of the target.
 
 `shadow_attacks` are the attacks of our suites and of `dprec audit`. Whether members score higher or lower, and how many
-of them score higher than a false positive rate allows, is learnt from shadow runs, each attacked with the help of the
+of them score higher than a false positive rate allows, is trained on shadow runs, each attacked with the help of the
 others, and never from the attacked one.
 """
 
@@ -31,7 +31,7 @@ FEWEST_FOR_OWN_VARIANCE = 64
 LEAST = 1e-9
 """Of a standard deviation and of a probability, so that no ratio divides by zero."""
 FEWEST_SHADOWS = 4
-"""Shadow runs, with members and non-members among the targets, that an attack is learnt from."""
+"""Shadow runs, with members and non-members among the targets, that an attack is trained on."""
 ONLINE = 0.9
 """Share of targets that shadow runs must have in and out for the online attacks, which leave the other targets out."""
 OFFLINE_RMIA = 0.3
@@ -93,7 +93,7 @@ def rmia(
     stand for both: P(x) = ½ ((1 + a) P_out(x) + 1 - a).
 
     The paper counts equal ones whole. Lists give many, and a target of the population is its own equal: counted half,
-    for everybody alike, they leave equal targets with equal scores.
+    for everyone alike, they leave equal targets with equal scores.
 
     Args:
         likelihoods: (n,) in (0, 1]: how likely the attacked run makes each target.

@@ -5,12 +5,12 @@ paper attacks with the final item vectors alone; what its parties get during tra
 Attackers know more and more, but that `first` does not average and `friend` hears no submissions:
 
 - `expected_ratings`, the control: published ratings alone, as means of items and users
-  (`tasks.evaluation.damped_means`). Who does worse has learnt nothing from the system.
+  (`tasks.evaluation.damped_means`). Who does worse has learned nothing from the system.
 - `published`: Eq. 10. Each user's vector is fitted to that user's published ratings, given the item vectors.
 - `tuned`: the same with the ridge, and the share of the control, that predict published ratings best when each is left
   out of its user's fit.
 - `averaged`: the untrusted recommender, who averages what a user submits about a sensitive rating, 2 (uᵀv - r) u and
-  noise, over iterations. Noise drawn afresh every time goes away in the average.
+  noise, over iterations. Noise drawn again every time goes away in the average.
 - `weighted`: the same, weighing iterations by the variance of their noise, which the recommender knows as it drew h.
 - `first` and `replayed` (`tasks.attacks.replay`): the same, who recalls the V that submissions answer.
 - `friend`: instead, the noisy vector u that one friend has averaged.
@@ -44,7 +44,7 @@ BLOCK = 1 << 15
 
 @dataclass(frozen=True)
 class Published:
-    """Published training ratings, and what everybody knows of the data.
+    """Published training ratings, and what everyone knows of the data.
 
     users, items: (n,) ids; ratings: (n,); low, high: ends of the scale.
     """

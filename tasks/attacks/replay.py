@@ -3,9 +3,9 @@
 The untrusted recommender of Meng et al. (AAAI 2018) sends V and gets 2 (uᵀv - r) u and noise. Averages over the whole
 run mix answers to different V. Two attackers do not, each of whom begins with what the one before guesses:
 
-- `first`: the first submission and the V that it answers, when all users' vectors are still near a start that everybody
+- `first`: the first submission and the V that it answers, when all users' vectors are still near a start that everyone
   knows. Without noise that is the rating itself.
-- `replayed`: all submissions, each beside the user's vector as published ratings alone would have moved it by then.
+- `replayed`: all submissions, each next to the user's vector as published ratings alone would have moved it by then.
   Average submissions are then linear in r.
 """
 
@@ -68,7 +68,7 @@ def from_replay(
     variances: Floats,
     drifts: tuple[float, ...] = DRIFTS,
 ) -> Floats:
-    """What averaged submissions tell of the targets, beside what was expected of them: (n_targets,).
+    """What averaged submissions tell of the targets, next to what was expected of them: (n_targets,).
 
     With w the user's replayed vector they are 2 (A - r B) and noise, A the average of (wᵀv) w and B that of w, so r is
     known by generalised least squares, and weighed against the guess by precision. Pure noise leaves the guess.

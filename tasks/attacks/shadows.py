@@ -1,7 +1,7 @@
 """Membership inference by shadow runs of a recommender that can be trained again: worlds, signals, what they tell.
 
 Half of the users are in a run if a fair coin says so, with everything they did: the targets of kind `user`. The others
-are always in, but of each a few interactions are in if a coin of their own says so: kind `interaction`. Everybody is
+are always in, but of each a few interactions are in if a coin of their own says so: kind `interaction`. Everyone is
 served from the same known history in every run, whoever was in, and none of the interactions that are asked about is in
 it. So the serving rule is the same for members and for others, nothing but what was trained tells them apart, and what
 training guarantees bounds what the attacks may find.
@@ -96,7 +96,7 @@ class Targets:
 def choose(
     users: NDArray[np.int32], items: NDArray[np.int32], n_users: int, at_most: int, rng: np.random.Generator
 ) -> Targets:
-    """Half of the users by coin; of everybody a random third of the interactions is asked about, at most so many."""
+    """Half of the users by coin; of everyone a random third of the interactions is asked about, at most so many."""
     by_coin = rng.permutation(n_users) < n_users // 2
     order = np.lexsort((rng.random(len(users)), users))
     counts = np.bincount(users, minlength=n_users)
@@ -125,7 +125,7 @@ def read_signals(
     `lists`: 1 / rank among them, 0 beyond k; of equal scores the mean rank.
 
     Args:
-        score: users, each once -> (len(users), n_items) of everybody as served.
+        score: users, each once -> (len(users), n_items) of everyone as served.
     """
     users, first, counts = np.unique(targets.owners, return_index=True, return_counts=True)
     scores, ranks = np.empty(len(targets.asked)), np.empty(len(targets.asked))

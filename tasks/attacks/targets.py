@@ -19,7 +19,7 @@ def split_users(
     """(n_users,) whether a user is a target; the others' labels train the attacker (GERAI §5.3: 80 % to 20 %).
 
     With `labels`, targets are a systematic sample of the users sorted by them (random among equals), those of the
-    fewest classes first, so that the shares of all classes, hence the majority guess, are nearly those of all users. A
+    fewest classes first, so that the shares of all classes, so the majority guess, are nearly those of all users. A
     plain random fifth of ML-100K moves that guess by up to 0.07, more than most attackers gain.
 
     Raises:

@@ -118,8 +118,8 @@ COPIED_KEYS: dict[str, tuple[str, ...]] = {
     "privsr": ("beta", "epochs", "iterations_per_epoch", "dimension"),
     "privsr-rigorous": ("delta",), "privsr-rigorous/recommender": ("delta",), "privsr-rigorous/submissions": ("delta",),
 }  # fmt: skip
-"""Name of an audit -> keys of a model's configuration that it is given beside the budget: a guarantee for another δ has
-other noise."""
+"""Name of an audit -> keys of a model's configuration that it is given besides the budget: a guarantee for another δ
+has other noise."""
 
 
 class Samples(NamedTuple):

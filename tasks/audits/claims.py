@@ -83,11 +83,11 @@ def implicit(seed: int, n_samples: int = 1_000, epsilon: float = 1.0, alternatio
 
 
 def filled(seed: int, n_samples: int = 40_000, epsilon: float = 3.0, count_share: float = 0.1) -> Samples:
-    """The claim of the published top-m filter: a friendship that is released with no false one beside it.
+    """The claim of the published top-m filter: a friendship that is released with no false one next to it.
 
     A graph is filled up with so few non-edges that a given one is hardly ever the only one of them, and never where as
     many true ones pass as are wanted. The statistic: 0 where the friendship is not released, 1 where false ones are
-    released beside it, 2 where none is.
+    released next to it, 2 where none is.
     """
     cells_epsilon, count = edges.budgets(epsilon, count_share, "published")
     n_nodes = 5 + math.ceil(2.2 * math.exp(0.4 * cells_epsilon))

@@ -1,10 +1,10 @@
 """Audits of DIPSGNN and EdgeRand: of the session graph alone, and of all that `dipsgnn-released` releases.
 
-A visit is told from rows of the graph that both worlds have: a sequence a, b, c beside a, c. In the first a is followed
-by b and c preceded by it, in the second by one another. Where b's state is the opposite of the others', the two rows
-move by √8 C of the √10 C that a visit can move aggregates by (the rest is in b's own row, which the other world does
-not have), and by √2 of √6 in matrices. Beside it both worlds have a tested sequence that begins as the first: if it had
-the training sequence's noise, equal rows would tell the visit.
+A visit is distinguished from rows of the graph that both worlds have: a sequence a, b, c next to a, c. In the first a
+is followed by b and c preceded by it, in the second by one another. Where b's state is the opposite of the others', the
+two rows move by √8 C of the √10 C that a visit can move aggregates by (the rest is in b's own row, which the other
+world does not have), and by √2 of √6 in matrices. Next to it both worlds have a tested sequence that begins as the
+first: if it had the training sequence's noise, equal rows would tell the visit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 
 CERTAIN = 1e6
-"""What noise that two parts share adds to a statistic: it then tells the world for certain."""
+"""What noise that two parts share adds to a statistic: it then shows the world for certain."""
 DELTA = 0.1
 """So large that events of probabilities which few runs can estimate decide."""
 WITH_VISIT, WITHOUT = (0, 1, 2), (0, 2)
@@ -112,7 +112,7 @@ def aggregates(
 def _statistic(
     model: DIPSGNN, table: Tensor, items: tuple[int, ...], n: int, first: int, coordinates: tuple[int, int]
 ) -> Rows:
-    """Of n independent training sequences and the tested ones beside them, larger with the visit: (n,).
+    """Of n independent training sequences and the tested ones next to them, larger with the visit: (n,).
 
     Args:
         table: (n_items, width) states that are aggregated.

@@ -1,6 +1,6 @@
 """Audits of models of ratings: noisy means, and what the parties of PrivSR send each other.
 
-Every item has its own raters and nobody rates two items, so that one fit shows as many independent runs as there are
+Every item has its own raters and no one rates two items, so that one fit shows as many independent runs as there are
 items. The value of each item's first rating is the highest in one world and the lowest in the other. Vectors have equal
 components, unit length and no spread, so that a submission moves as far as it can, and steps are so short that items'
 vectors hardly change what is submitted.

@@ -19,7 +19,7 @@ from tasks.training_data import TrainingData
 DELTA, CONTRIBUTION, ABOVE = 0.1, 4.0, 4
 """ABOVE: times as many items has the user as count, so that every release moves by its bound, but for the Gramian."""
 CERTAIN = 1e6
-"""What a release without noise adds to a statistic: it then tells the world for certain."""
+"""What a release without noise adds to a statistic: it then shows the world for certain."""
 N_ITEMS, OTHERS = 25, 60
 """All items are in the head; others have all of them, so that pairs are released."""
 CONFIG = {
@@ -42,7 +42,7 @@ def dpals(
     gramian_share: float = 0.02,
     **more: Any,
 ) -> Samples:
-    """A user with all items, or nobody; the statistic is the log-likelihood ratio of all that was released.
+    """A user with all items, or no one; the statistic is the log-likelihood ratio of all that was released.
 
     more: `local_share` and `unobserved_weight` of the configuration.
     """
@@ -73,7 +73,7 @@ class _Ratio:
 
 
 def svd(seed: int, n_samples: int = 2_000, epsilon: float = 2.0, delta: float = 0.1) -> Samples:
-    """A user with more items than both caps, or nobody; the statistic is the log-likelihood ratio of both sums."""
+    """A user with more items than both caps, or no one; the statistic is the log-likelihood ratio of both sums."""
     return _samples(GramSVD(GramConfig(epsilon=epsilon, delta=delta)), seed, n_samples)
 
 

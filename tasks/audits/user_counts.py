@@ -1,4 +1,4 @@
-"""Audits of the counts that private training on users' rows releases beside gradients: of small norms, and of items."""
+"""Audits of the counts that private training on users' rows releases besides gradients: small norms, and items."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def popularity_above_cap(
 
 
 def _popularity(times: int, seed: int, n: int, epsilon: float, share: float, contribution: int) -> Samples:
-    """Every item has one interaction that is no secret, so that a count of 1 and of less are told from more."""
+    """Every item has one interaction that is no secret, so that counts of 1 and less are distinguished from more."""
     each, rng = times * contribution, np.random.default_rng(seed)
     n_items, public = USERS * each, USERS * times
     items = np.arange(n_items)

@@ -81,9 +81,9 @@ def experiment_problems(where: str, experiment: Experiment, task: str, params: P
         networks = params.embeddings[name].networks
     if layer == "embeddings" and not problems:
         if experiment.model != params.embeddings[name].model:
-            yield f"{where}.model: embeddings.{name} is learnt by {params.embeddings[name].model!r}"
+            yield f"{where}.model: embeddings.{name} is learned by {params.embeddings[name].model!r}"
         if experiment.config:
-            yield f"{where}.config: must be empty; embeddings.{name} says how they are learnt"
+            yield f"{where}.config: must be empty; embeddings.{name} says how they are learned"
     if problems or not _release_is_there(networks, params):
         return
     available = params.networks_settings(networks)

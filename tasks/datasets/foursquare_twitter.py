@@ -30,7 +30,7 @@ PAGE = "https://github.com/RingBDStack/DP-CroSUE"
 FILES = form_files(
     "foursquare-twitter",
     PAGE,
-    "{}, made of the release by whoever keeps the mirror: the page has no pseudonymised copy",
+    "{}, made of the release by anyone who keeps the mirror: the page has no pseudonymised copy",
     {
         "anchors.parquet": (13_445, "08db74ec90e3b675203a85443a75689994ab28d8f651b03b2eb959db66dae447"),
         "foursquare_follows.parquet": (170_358, "0610982973d1565f40d9044a76fe3e00ddd762ae03bb854705a71d4cb0940b96"),
@@ -55,7 +55,7 @@ SOURCE = Source(
     files=FILES,
     licence=(
         "DP-CroSUE's page names no licence: for research. Pseudonymous is not anonymous: do not redistribute, and do "
-        "not try to identify anybody. Publications should cite J. Ren et al., Cross-Network Social User Embedding with "
+        "not try to identify anyone. Publications should cite J. Ren et al., Cross-Network Social User Embedding with "
         "Hybrid Differential Privacy Guarantees, CIKM 2022, and J. Zhang et al., BL-MNE, ICDM 2017."
     ),
 )

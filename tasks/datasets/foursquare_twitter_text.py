@@ -138,7 +138,7 @@ SOURCE = Source(
     files=FILES,
     licence=(
         "DP-CroSUE's page names no licence: for research. These files name people: do not redistribute them, and do "
-        "not try to find out more about anybody. Publications should cite J. Ren et al., Cross-Network Social User "
+        "not try to find out more about anyone. Publications should cite J. Ren et al., Cross-Network Social User "
         "Embedding with Hybrid Differential Privacy Guarantees, CIKM 2022, and J. Zhang et al., BL-MNE, ICDM 2017."
     ),
 )

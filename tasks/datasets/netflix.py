@@ -42,7 +42,7 @@ COMBINED = form_files("netflix", PAGE, "{}, unpacked", {f"combined_data_{n}.txt"
 (TRAINING_SET,) = form_files(
     "netflix",
     PAGE,
-    "the prize's own {}.tar, unpacked: a folder of mv_0000001.txt to mv_0017770.txt; nobody hands it out any more, who "
+    "the prize's own {}.tar, unpacked: a folder of mv_0000001.txt to mv_0017770.txt; no one hands it out any more, who "
     "has none takes the four files of this page (`ratings: combined`)",
     {"training_set": None},
 )

@@ -41,7 +41,7 @@ class Anchors:
     def split(cls, true: Pairs, test_share: float, seed: int) -> Self:
         """So large a share of the (n, 2) anchors is tested.
 
-        An anchor of whose users one is in another anchor, too, is left out: one of them is wrong, and nobody knows
+        An anchor of whose users one is in another anchor, too, is left out: one of them is wrong, and no one knows
         which.
         """
         sources, targets = (np.unique(users, return_inverse=True, return_counts=True)[1:] for users in true.T)
@@ -80,7 +80,7 @@ class AlignmentResult:
 
 @dataclass(frozen=True)
 class Precision:
-    """Precision at each cut-off beside what guessing gives.
+    """Precision at each cut-off against what guessing gives.
 
     at: cut-off k -> share of the anchors whose target is among the k targets nearest to their source.
     chance: cut-off k -> k / n_targets, what a scorer that cannot tell targets apart gets.

@@ -1,4 +1,4 @@
-"""What embeddings say about their users: interests (several at once) and classes, beside what no embedding gives.
+"""What embeddings say about their users: interests (several at once) and classes, next to what no embedding gives.
 
 Source: DP-CroSUE, section 5.3, docs/methods.md §6: a decision tree on 80 % of the users whose labels are known, judged
 on the rest, five times. Here every repeat draws another split. The released code draws one and repeats the tree, so
@@ -12,9 +12,9 @@ networks at micro-F1 of 0.51 to 0.58, as the mean over the classes would: that i
 occupation are within 1.8 % of micro-F1 (median of 36 pairs, at most 6.3 %), as where classes are weighted by how many
 users have them: that is `precision_weighted`.
 
-An unpruned tree guesses labels about as often as they are, so vectors that say nothing get more than nothing. Whoever
-gives every label to everybody has a micro-F1 of 2 s/(1 + s), s being the share of labels that are set: 0.56 on the
-interests of Foursquare, where the paper's methods have 0.45 to 0.55. So controls are always beside the scores.
+An unpruned tree guesses labels about as often as they are, so vectors that say nothing get more than nothing. Anyone
+who gives every label to everyone has a micro-F1 of 2 s/(1 + s), s being the share of labels that are set: 0.56 on the
+interests of Foursquare, where the paper's methods have 0.45 to 0.55. So controls are always next to the scores.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Classifier = Callable[[Vectors, NDArray[np.integer], Vectors, np.random.Generato
 """(vectors and labels of the labelled users, vectors of the others, generator) -> guessed labels of the others."""
 
 UNKNOWN = -1
-"""Class of a user of whom nobody knows it: neither taught nor tested."""
+"""Class of a user of whom no one knows it: neither taught nor tested."""
 TEST_SHARE, REPEATS = 0.2, 5
 """Share of the labelled users on whom a classifier is tested, and how often."""
 
@@ -71,9 +71,9 @@ class ClassScores(NamedTuple):
 class Prediction:
     """Scores of the vectors and, on the same splits, of guesses that need none; one for each repeat.
 
-    controls: name -> scores. `majority`: what is most frequent among the labelled users, for everybody (of interests,
+    controls: name -> scores. `majority`: what is most frequent among the labelled users, for everyone (of interests,
         each label that most of them have: what a tree learns of a constant input); `everything`: every label for
-        everybody (interests alone).
+        everyone (interests alone).
     """
 
     scores: tuple[Scores | ClassScores, ...]
@@ -94,8 +94,8 @@ def predict_labels(
         vectors: (n_users, d).
         users: (n_labelled,) whose labels are known, each once. Their order does not matter.
         labels: (n_labelled, n_labels) 0 or 1.
-        seed: of splits and trees. Equal seeds give equal splits, whatever the vectors: other vectors of the same users,
-            such as random ones or such as were learnt without attributes, are controls if they get the same seed.
+        seed: of splits and trees. Equal seeds give equal splits, regardless of the vectors: other vectors of the same
+            users, such as random ones or such as were learned without attributes, are controls if they get the same seed.
 
     Raises:
         DataError: fewer than two users are labelled, a user is unknown or twice there, a label is not 0 or 1, or a
@@ -147,7 +147,7 @@ def predict_classes(
 
 
 def interests(network: str, vectors: Vectors, labels: pl.DataFrame, *, seed: int) -> list[Record]:
-    """How well a decision tree predicts interests, and what giving the same to everybody scores.
+    """How well a decision tree predicts interests, and what giving the same to everyone scores.
 
     Args:
         network: its name.
@@ -175,7 +175,7 @@ def scores(name: str, prediction: Prediction) -> list[Record]:
 
 
 def split_seed(seed: int, run: int) -> int:
-    """The seed of everything random in judging a run: of the suite's seed and the run's, whatever the system.
+    """The seed of everything random in judging a run: of the suite's seed and the run's, regardless of the system.
 
     So two systems meet the same splits and pairs in their runs of one seed, and other ones in those of another.
     """

@@ -1,4 +1,4 @@
-"""What published ratings alone make somebody expect of other ratings: damped means of items and users.
+"""What published ratings alone make someone expect of other ratings: damped means of items and users.
 
 mean + Σ_item (r - mean) / (n_item + d) + Σ_user (r - mean - item) / (n_user + d). Source: Koren, "Factor in the
 Neighbors" (TKDD 2010), §2.1, its two dampings set equal. d is the one of a grid whose mean absolute error is the least

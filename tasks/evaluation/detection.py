@@ -5,7 +5,7 @@ positive rate (TPR) at a low false positive rate (FPR) and for ROC curves on log
 Efron & Tibshirani 1993, ch. 13. The higher its score, the more a target looks like a member.
 
 Resamples draw groups: targets of one user go together. Where there are no groups, members and non-members are drawn
-apart. Thresholds are set anew on the non-members of every resample, so an interval covers that, too.
+apart. Thresholds are set again on the non-members of every resample, so an interval covers that, too.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from tasks.evaluation.statistics import crossed_interval
 
 CONTROLS = ("majority", "ratings", "random")
 """The most frequent class for everyone; the same attacker, shown no recommendation; the same attacker, taught and
-judged on labels that were shuffled anew among the users."""
+judged on labels that were shuffled again among the users."""
 GAINS = pa.schema(
     [
         pa.field("setting", pa.string(), nullable=False),

@@ -4,7 +4,7 @@ An example is a prefix of a held-out sequence and the item that came next (docs/
 
 `next`: every item is a candidate, as the paper has it, the items of the prefix and of training among them.
 `next-new`: left out are the items that the user had before, in training or in the prefix, and the examples whose next
-item is one of them. Where nobody takes an item twice (ratings), those can never be right.
+item is one of them. Where no one takes an item twice (ratings), those can never be right.
 """
 
 from __future__ import annotations

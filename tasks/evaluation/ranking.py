@@ -72,7 +72,7 @@ class Seen:
             ValueError: the arrays differ in length, or an id is negative or not below `n_users`.
         """
         if len(users) != len(items):
-            raise ValueError(f"{len(users)} users beside {len(items)} items")
+            raise ValueError(f"{len(users)} users next to {len(items)} items")
         require_ids("users", users, n_users)
         require_ids("items", items, 2**31)
         order = np.lexsort((items, users))
@@ -109,7 +109,7 @@ class Seen:
         """Whether each (user, item) is one of the pairs; `users` and `items` broadcast against each other.
 
         Args:
-            users: (n,) beside items (n,), or (n, 1) beside lists.
+            users: (n,) next to items (n,), or (n, 1) next to lists.
             items: (n,), or lists (n, K) of distinct items, padded with -1, which is never a hit.
 
         Raises:

@@ -1,4 +1,4 @@
-"""Which interactions are learnt from and which are held out: per user at random, by time, or in folds."""
+"""Which interactions are trained on and which are held out: per user at random, by time, or in folds."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def within_users(
 def by_time(
     counts: NDArray[np.int64], *, train_share: float, valid_share: float, rng: np.random.Generator
 ) -> NDArray[np.uint8]:
-    """The first part of each sequence is learnt from, the rest is the test; of some users the first part validates.
+    """The first part of each sequence is trained on, the rest is the test; of some users the first part validates.
 
     A sequence of n events begins with floor(n * train_share) that are not test, at least one. Those of
     `half_up(n_users * valid_share)` users drawn at random, at most all but one, are validation.

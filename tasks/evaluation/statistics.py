@@ -49,7 +49,7 @@ def bootstrap_interval(
 
     Over target users: one 0 or 1 per user, whether the attacker was right. Over seeds: one value per seed; with few
     seeds the interval is too narrow (of five normal values it covers the mean 83 % of the time, not 95 %), so show
-    the number of seeds beside it.
+    the number of seeds next to it.
 
     Raises:
         ValueError: no values, one that is not finite, or a level outside (0, 1).
@@ -93,7 +93,7 @@ def crossed_interval(values: ArrayLike, *, seed: int = 0, resamples: int = 2_000
 
 
 def clopper_pearson(successes: int, n: int, *, level: float = 0.95) -> tuple[float, float]:
-    """Exact interval of a proportion (Clopper & Pearson 1934): covers at least `level` whatever the proportion.
+    """Exact interval of a proportion (Clopper & Pearson 1934): covers at least `level` regardless of the proportion.
 
     Raises:
         ValueError: `successes` outside 0..n, or n below 1.
@@ -214,7 +214,7 @@ def ordering_agreement(published: Sequence[float], measured: Sequence[float]) ->
     """
     reference, checked = _require_finite(published), _require_finite(measured)
     if len(reference) != len(checked):
-        raise ValueError(f"{len(reference)} published values beside {len(checked)} of ours")
+        raise ValueError(f"{len(reference)} published values next to {len(checked)} of ours")
     first, second = np.triu_indices(len(reference), 1)
     printed, observed = np.sign(reference[first] - reference[second]), np.sign(checked[first] - checked[second])
     ordered = printed != 0

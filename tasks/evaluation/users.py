@@ -26,7 +26,7 @@ def bin_users(
 ) -> list[tuple[float, float, int]]:
     """(low, high, users) of bins between neighbouring edges; small ones are joined with the next, so none is smaller.
 
-    Where nobody is between two bins there is none.
+    Where no one is between two bins there is none.
 
     Args:
         values: (n_users,) within the first and the last edge; the last bin includes its upper end.

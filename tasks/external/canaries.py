@@ -1,8 +1,8 @@
-"""Canaries in somebody else's training data: made here, trained on there, and what guessing their coins proves.
+"""Canaries in someone else's training data: made here, trained on there, and what guessing their coins proves.
 
 A canary is a made-up user with a few rare items A and another, B, who is in the training data if a coin says so. Its
 witness is a made-up user with A alone, who always is. Who was trained on canary and witness alike recommends B to the
-witness. Nobody sees the canary's own list: what is bounded is the ε of everybody else's (joint differential privacy),
+witness. No one sees the canary's own list: what is bounded is the ε of everyone else's (joint differential privacy),
 for one user's row added or removed. `tasks.privacy.audits.one_run` has the theorem.
 """
 
@@ -278,7 +278,7 @@ def _rare_items(items: Sequence[str], fewest: int, wanted: int, rng: np.random.G
 
 
 def _new_ids(users: set[str], count: int, rng: np.random.Generator) -> list[str]:
-    """Ids that no user has, whole numbers where all ids are: nobody's role can be read off them."""
+    """Ids that no user has, whole numbers where all ids are: no one's role can be read off them."""
     if all(user.isascii() and user.isdigit() for user in users):
         first = max(map(int, users)) + 1
         return [str(first + int(i)) for i in rng.permutation(count)]

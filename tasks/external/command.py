@@ -1,8 +1,8 @@
-"""Runs somebody's own training again and again on splits of their data, so that it can be audited with shadow runs.
+"""Runs someone's own training again and again on splits of their data, so that it can be audited with shadow runs.
 
 A run has a folder, named by its number, with what it was given and the lists that it wrote. `DONE` is written last,
 with digests of all of it and of the command: a run that agrees with it is not repeated. What a run writes meanwhile
-lies in a folder of another name that nobody else uses, so whatever kills the audit costs the runs that had begun.
+lies in a folder of another name that no one else uses, so whatever kills the audit costs the runs that had begun.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ class _Runner:
 def _kill(process: subprocess.Popen[bytes], begun: Path) -> None:
     """End a run with all its processes; on Linux also those in other sessions.
 
-    A process that is being started has no environment for a moment, so nobody must be there twice in a row. One escapes
+    A process that is being started has no environment for a moment, so no one must be there twice in a row. One escapes
     that hides whose it is, or goes on under another number sooner than all can be listed.
     """
     with suppress(ProcessLookupError):

@@ -1,4 +1,4 @@
-"""What an audit found, as it is written to audit.json. The schema is committed beside this module."""
+"""What an audit found, as it is written to audit.json. The schema is committed next to this module."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Do released embeddings of a network tell who is linked, or who somebody is in another network?
+"""Do released embeddings of a network tell who is linked, or who someone is in another network?
 
 Links: pairs of users whose vectors are alike, by cosine, by dot product, or as known links teach. People: an attacker
 who knows half of the anchors maps one release into the space of the other by an orthogonal map, and names the nearest
 account for the other half. The attacks are those of `tasks.attacks.embeddings`. Attributes make friends and tell people
-apart without any release: where they are given, an attack counts only beyond that. Nobody is named in what is written.
+apart without any release: where they are given, an attack counts only beyond that. No one is named in what is written.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ KNOWN = 0.5
 """Of links and of anchors, what the attacker knows."""
 FEWEST = 20
 """Links, and anchors, below which nothing is decided."""
-ATTACKERS = {"cosine": "cosine", "dot": "dot product", "hadamard": "learnt from known links"}
+ATTACKERS = {"cosine": "cosine", "dot": "dot product", "hadamard": "trained on known links"}
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def run(request: GraphAuditRequest, say: Callable[[str], None]) -> Audit:
 
 
 def links(embeddings: Given, edges: Given, people: Given | None, seed: int) -> Answer:
-    """Link stealing, beside attributes and numbers of friends; intervals are for other pairs of the same network."""
+    """Link stealing, next to attributes and numbers of friends; intervals are for other pairs of the same network."""
     pairs, note = _rows_of(edges, embeddings.rows["user"], embeddings.rows["user"])
     pairs = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
     n = len(embeddings.rows)
@@ -124,7 +124,7 @@ def _scores(vectors: Vectors, pairs: Pairs) -> dict[str, NDArray[np.float64]]:
 def reidentification(
     embeddings: Given, other: Given, anchors: Given, people: tuple[Given, Given] | None, seed: int
 ) -> Answer:
-    """Naming people in the other network, beside attributes and chance; intervals are for other people."""
+    """Naming people in the other network, compared with attributes and chance; intervals are for other people."""
     pairs, note = _rows_of(anchors, embeddings.rows["user"], other.rows["user"])
     firsts = [np.unique(column, return_index=True, return_counts=True) for column in pairs.T]
     single = [np.isin(column, users[counts == 1]) for column, (users, _, counts) in zip(pairs.T, firsts, strict=True)]

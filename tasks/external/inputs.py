@@ -66,7 +66,7 @@ class Scores:
     def of_others(self, keys: Ints, n_items: int) -> NDArray[np.float64]:
         """The control of `lookup`: what is released of the same items for other users, on average.
 
-        Of an item that nobody else has a score of it is the score itself: whose that is cannot be told.
+        Of an item that no one else has a score of it is the score itself: whose that is cannot be told.
         """
         values, items, scored = self.lookup(keys), keys % n_items, self.keys % n_items
         counts = np.bincount(scored, minlength=n_items)[items] - 1

@@ -3,7 +3,7 @@
 Members are what was trained on. Non-members are what is public and was not: users with a list of their own, folded in
 as members are, and pairs of trained users that were held back. Controls see no list, or the list of another user who is
 as active: what still succeeds with exchanged lists is a difference of the data. An attack counts only if it beats
-chance and every control. Whether members score higher or lower is learnt from shadow runs, never from the audited one.
+chance and every control. Whether members score higher or lower is trained on shadow runs, never from the audited one.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> Interactions
     }
     if inputs.shadows:
         associations = signals.associations(inputs.known, inputs.shadows)
-        of_lists["association learnt from shadow runs"] = lambda run: similar(associations, run)
+        of_lists["association trained on shadow runs"] = lambda run: similar(associations, run)
     if rule:
         notes.append(
             "The serving rule: lists leave out trained items. That alone tells of an item in a list that it was "
@@ -145,7 +145,7 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> Interactions
 
 
 def naive_bayes(features: csr_array, is_member: Bools, groups: Ints, rng: np.random.Generator) -> Floats:
-    """(n,) mean log odds of membership by features alone, learnt from the groups of other folds.
+    """(n,) mean log odds of membership by features alone, trained on the groups of other folds.
 
     Features are (n, m) of 0 and 1; counts are smoothed by one.
     """

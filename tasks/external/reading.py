@@ -163,7 +163,7 @@ def vectors(path: Path, role: str, names: Names) -> Given:
     user = _column(path, "user", names)
     numbers = [name for name in columns_of(path) if name != user]
     if not numbers:
-        raise DataError(f"{path}:1: no column of numbers beside {user!r}")
+        raise DataError(f"{path}:1: no column of numbers next to {user!r}")
     rows = rows_of(path, {user: Column("id")} | {name: Column("number") for name in numbers})
     for name in numbers:
         require_finite(path, rows, name)

@@ -2,7 +2,7 @@
 
 The attacker knows the training ratings and what was released, learns from the held-back ratings of half of the users,
 and predicts those of the others. Controls are the same regression without what was released, and with the list of
-somebody else and the scores of others: what these say about an item, and not about its user, is no leak.
+someone else and the scores of others: what these say about an item, and not about its user, is no leak.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _release_features(inputs: Inputs, similarity: Weights, pairs: Pairs, scores:
 
 
 def _predict(features: Floats, ratings: Floats, learns: NDArray[np.bool_]) -> Floats:
-    """Ridge regression on standardised features, learnt where `learns`, for the others."""
+    """Ridge regression on standardised features, learned where `learns`, for the others."""
     mean, deviation = features[learns].mean(axis=0), features[learns].std(axis=0)
     standard = (features - mean) / np.where(deviation > 0, deviation, 1.0)
     centre = ratings[learns].mean()

@@ -165,7 +165,7 @@ def _require_known(table: Given, users: pl.Series, path: Path) -> None:
 
 
 def _shadows(pattern: str) -> list[OtherRun]:
-    """The runs of all files of the pattern: NAME.csv or .parquet beside NAME.train.csv or .parquet."""
+    """The runs of all files of the pattern: NAME.csv or .parquet next to NAME.train.csv or .parquet."""
     paths = [Path(path) for path in sorted(glob.glob(pattern)) if not Path(path).stem.endswith(".train")]
     if not paths:
         raise DataError(f"--shadows {pattern!r}: no such files")

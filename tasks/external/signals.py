@@ -7,7 +7,7 @@ member's row and a non-member's count alike.
 Systems mostly leave out of a list what its user was trained on, so a list has fewer items like those; others leave out
 nothing. An attack must not measure either. So with every target another item of its user is left out of the list
 (`stand_ins`): of the two one was trained on and one was not. What is left are the first K - 2 items that are neither:
-under a random split the same law for both, whatever the system, as long as it learnt from neither.
+under a random split the same law for both, regardless of the system, as long as it trained on neither.
 """
 
 from __future__ import annotations

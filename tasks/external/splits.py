@@ -1,4 +1,4 @@
-"""Splits of somebody's training data, by coins: what each run of their system is trained on, and what is left out.
+"""Splits of someone's training data, by coins: what each run of their system is trained on, and what is left out.
 
 In every run each user is in with probability 1/2, and each interaction of a user is held back with probability
 `HELD_BACK`, whether the user is in or not. Canaries have coins of their own (`tasks.external.canaries`). The coins of a
@@ -47,7 +47,7 @@ class Splits:
         """Write what a run is made of.
 
         `TRAIN`: what it is trained on. `HISTORIES`: that, and the same part of those who are out, for lists to be made
-        for everybody. `PUBLIC`: what is known and was not trained on: what was held back of those who are in, and the
+        for everyone. `PUBLIC`: what is known and was not trained on: what was held back of those who are in, and the
         histories of those who are out. `USERS` and `CANARIES`: the coins, for the owner alone.
         """
         rng = np.random.default_rng([self._seed, run])

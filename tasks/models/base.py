@@ -60,7 +60,7 @@ class Resumable(Protocol):
         ...
 
     def diagnostics(self) -> dict[str, float]:
-        """Figures of the last epoch worth showing beside the loss."""
+        """Figures of the last epoch worth showing besides the loss."""
         ...
 
 
@@ -119,12 +119,12 @@ class Model(ABC):
     """Whether what it draws for a finite budget ε can be secure."""
     own_tensors: ClassVar[tuple[str, ...]] = ()
     """Of `released`, what is computed from each user's own record and is for that user's eyes: no guarantee covers it
-    towards anybody else. `save` writes it to a file of its own."""
+    towards anyone else. `save` writes it to a file of its own."""
 
     noise_key: ClassVar[str] = ""
     """Names the model in the key of its noise: what the class was called when keys were frozen."""
     named: tuple[str, ...] = ()
-    """What else tells the noise of this fit from that of others, beside its data, configuration and seed: data set,
+    """What else distinguishes the noise of this fit from that of others, besides its data, configuration and seed: data set,
     experiment and setting."""
     noise_mode: noise.Mode = "research"
     """Where `noise_stream` draws from: the seed, or the operating system."""
@@ -163,7 +163,7 @@ class Model(ABC):
 
     @abstractmethod
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        """Learn from `data`; fitting again forgets what was learnt before."""
+        """Learn from `data`; fitting again forgets what was learned before."""
 
     @abstractmethod
     def released(self) -> dict[str, Tensor]:
@@ -215,7 +215,7 @@ class Model(ABC):
                 about = json.loads(file.metadata()["model"])
                 config = cls.Config.model_validate_json(about["config"])
                 if about["own"] and not local.exists():
-                    raise DataError(f"{path}: {local.name} is not beside it, without which no user can be scored")
+                    raise DataError(f"{path}: {local.name} is not next to it, without which no user can be scored")
             if about["own"]:
                 tensors |= load_file(local)
         except (OSError, SafetensorError, TypeError, KeyError, ValueError) as error:
@@ -226,7 +226,7 @@ class Model(ABC):
 
 
 def own_file(path: Path) -> Path:
-    """Where `Model.save` puts what is for each user's own eyes: `model.own.safetensors` beside `model.safetensors`."""
+    """Where `Model.save` puts what is for each user's own eyes: `model.own.safetensors` next to `model.safetensors`."""
     return path.with_suffix(".own.safetensors")
 
 
@@ -244,21 +244,21 @@ class Recommender(Model):
 class NextItemRecommender(Model):
     """A recommender of what comes next. After `fit` (or `load`) it scores every prefix of any sequence.
 
-    `fit` reads `TrainingData.sequences`. What it keeps of a user beside the model (features, a state) is found again by
-    the user's id.
+    `fit` reads `TrainingData.sequences`. What it keeps of a user besides the model (features, a state) is found again
+    by the user's id.
     """
 
     @abstractmethod
     def score_next(self, sequences: Sequences) -> Tensor:
         """Scores of all items after each event, given it and the ones before it: (n_events, n_items) float32, finite.
 
-        Higher is better. A sequence is scored the same whichever others are asked about beside it.
+        Higher is better. A sequence is scored the same whichever others are asked about next to it.
         """
 
 
 @dataclass(frozen=True)
 class Received:
-    """What somebody got from users again and again during training, averaged over iterations.
+    """What someone got from users again and again during training, averaged over iterations.
 
     All noise in it has a variance that the receiver knows, because the receiver drew it (PrivSR's h).
 
@@ -280,7 +280,7 @@ class Received:
 
 @dataclass(frozen=True)
 class Observed:
-    """What an untrusted recommender and untrusted friends hold after training, beside the published ratings.
+    """What an untrusted recommender and untrusted friends hold after training, next to the published ratings.
 
     items: (n_items, K) float32 item vectors at the end.
     mean_items: (n_items, K) float32, averaged over the iterations whose messages are.

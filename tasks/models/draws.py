@@ -16,7 +16,7 @@ class OwnDraws:
     """Numbers that every user draws alone: a user's rows are the same whoever else is there.
 
     A step of private SGD may be moved by one user's gradient alone. A generator for all rows together would hand other
-    numbers to everybody after a user who is in the step, or whose rows are more: what moves then are others' gradients.
+    numbers to everyone after a user who is in the step, or whose rows are more: what moves then are others' gradients.
     """
 
     def __init__(self, key: Sequence[int], users: NDArray[np.integer], rows: NDArray[np.integer] | int) -> None:

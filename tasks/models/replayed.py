@@ -1,4 +1,4 @@
-"""What somebody who got messages again and again recalls of each, beside their averages (`tasks.models.base.Received`).
+"""What someone who got messages again and again recalls of each, next to their averages (`tasks.models.base.Received`).
 
 Apart from the base, so that what no model of this kind decides does not depend on it.
 """

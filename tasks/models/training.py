@@ -100,7 +100,7 @@ class EpochModel(Model):
         """Called whenever parameters may have changed; a subclass drops what it derived from them."""
 
     def diagnostics(self) -> dict[str, float]:
-        """Figures of the last epoch worth showing beside the loss."""
+        """Figures of the last epoch worth showing besides the loss."""
         return {}
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:

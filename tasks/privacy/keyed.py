@@ -1,4 +1,4 @@
-"""Gaussian noise by key: the same (key, id) always gives the same numbers, whichever others are asked for beside it.
+"""Gaussian noise by key: the same (key, id) always gives the same numbers, whichever others are asked for next to it.
 
 A release that is read piece by piece (a user's sequence today, another user's tomorrow) gets its noise so: asking twice
 for the same piece tells no more than asking once, and no table of what was drawn has to be kept. An id that is made of
@@ -66,7 +66,7 @@ def prefix_ids(heads: Ids, items: NDArray[np.integer], indptr: NDArray[np.int64]
     """(n_events,) an id of every prefix: of its sequence's head and of all items so far, in their order.
 
     Args:
-        heads: (n_sequences,) what else tells sequences apart, e.g. the user.
+        heads: (n_sequences,) what else distinguishes sequences, e.g. the user.
         items, indptr: see `tasks.sequences.Sequences`.
     """
     ids, state, lengths = np.empty(len(items), np.uint64), heads.copy(), np.diff(indptr)
@@ -78,7 +78,7 @@ def prefix_ids(heads: Ids, items: NDArray[np.integer], indptr: NDArray[np.int64]
 
 
 def head_ids(sequences: Sequences, draws: NDArray[np.int64], *, tested: bool) -> Ids:
-    """(n_sequences,) ids to name prefixes by, see `prefix_ids`: whose, which draw, and whether learnt from or asked.
+    """(n_sequences,) ids to name prefixes by, see `prefix_ids`: whose, which draw, and whether trained on or asked.
 
     A user's training sequence and the one asked about hold different visits. Where both begin with the same items, they
     would otherwise have one noise, and two releases with one noise show their difference without any.

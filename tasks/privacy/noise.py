@@ -5,7 +5,7 @@ drawn. What hides nothing (initial weights, batches, the random part of an autoe
 
 Two modes, which the generator decides. `research`: numpy's generators, from seeds that the parameters name, so that
 every number can be regenerated; whoever knows the seed knows the noise. `secure`: a generator keyed by the operating
-system, and noise that is added on a grid, exactly (`tasks.privacy.secure`), for whoever releases a model.
+system, and noise that is added on a grid, exactly (`tasks.privacy.secure`), for anyone who releases a model.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def generator(seed: int, epsilon: float, *release: str, secure: bool = False) ->
     must not share their noise, or their difference would reveal the features.
 
     Args:
-        release: what else tells the release from others of the same seed and budget, if anything does: the entry of
+        release: what else distinguishes the release from others of the same seed and budget, if anything does: the entry of
             params.yaml, its setting, the network, the kind of data.
     """
     if secure:
@@ -110,7 +110,7 @@ def state(rng: np.random.Generator) -> dict[str, Any] | None:
     """What a checkpoint keeps of a generator of noise: nothing of a secure one.
 
     Training that goes on draws from a new one. Noise of later steps need only be independent of what was drawn before,
-    which it is; steps after the checkpoint are run again and were released to nobody.
+    which it is; steps after the checkpoint are run again and were released to no one.
     """
     return None if isinstance(rng, SecureGenerator) else dict(rng.bit_generator.state)
 

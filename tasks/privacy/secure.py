@@ -13,7 +13,7 @@ Drawing is exact, up to the generator's bits: X is the quantile of a uniform num
 as decide the rounding of X. 63 bits and double precision decide all but about one number in a thousand; what is left is
 decided by comparing V with the law's tail in as many digits as it takes (the idea of Karney, "Sampling exactly from the
 normal distribution", ACM TOMS 2016: nothing is rounded before it is known). Time depends on what is drawn: this is no
-protection from somebody who measures it.
+protection from someone who measures it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ GROWTH = 2.0**-10
 SHARE = 2.0**-14
 """Of the sensitivity, the most that rounding one array may add: `GROWTH` pays for 16 arrays in L1, 256 in L2."""
 LARGEST_SCALE = {"gaussian": 2.0**100, "laplace": 2.0**100, "discrete laplace": 2.0**40}
-"""Of a law, the scale up to which its noise keeps it in any mode, and hence a smallest budget. Beyond, floats of single
+"""Of a law, the scale up to which its noise keeps it in any mode, and so a smallest budget. Beyond, floats of single
 precision would soon be infinite. Integers would come in steps, which show an exact count, and at last all be equal."""
 _LARGEST = 2.0**52
 """Of a value, in steps of the grid; what is farther out is cut off there before noise is added."""

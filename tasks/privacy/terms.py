@@ -37,7 +37,7 @@ Mechanism = Literal[
     "edge-count-discrete-laplace", "counts-of-biases", "sums-gaussian",
 ]  # fmt: skip
 Observer = Literal["", "recommender-of-submissions", "recommender-of-sums"]
-"""Who is held off; empty for anybody who sees what is released."""
+"""Who is held off; empty for anyone who sees what is released."""
 Condition = Literal[
     "configuration", "epoch", "states", "bounds", "categories", "vocabulary", "visit-counts", "no-repeats",
     "preparation",

@@ -1,1 +1,1 @@
-"""A private release of anybody's interactions, and recommenders fitted from it at no further cost (docs/release.md)."""
+"""A private release of anyone's interactions, and recommenders fitted from it at no further cost (docs/release.md)."""

@@ -60,7 +60,7 @@ class Built:
 def rows_of(users: NDArray[np.int32], items: NDArray[np.int32], n_users: int, n_items: int) -> Rows:
     """Users x catalogue from (n,) pairs by number, repeated pairs once.
 
-    A row depends on that user's interactions alone: nobody is dropped for others' sake, and no item for being rare.
+    A row depends on that user's interactions alone: no one is dropped for others' sake, and no item for being rare.
     """
     keys = users.astype(np.int64) * n_items
     keys += items

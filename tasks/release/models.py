@@ -17,7 +17,7 @@ Kind = Literal["svd", "ease", "knn", "als", "popularity"]
 RIDGE = 4.0
 """Of EASE, times the mean of the diagonal, where none is given."""
 ALS_SHARE = 0.1
-"""Weight in ALS of an item that a user does not have, by which a user's own items are told from all others."""
+"""Weight in ALS of an item that a user does not have, by which a user's own items are distinguished from all others."""
 
 
 @dataclass(frozen=True)

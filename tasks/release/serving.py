@@ -44,7 +44,7 @@ class Recommender:
 def lists(model: Model, rows: Rows, k: int) -> NDArray[np.int64]:
     """(n_users, k) items for each row, best first, without the row's own; -1 where there are no more.
 
-    Items of the head come first, by the model, for whoever has one of them; all others by noisy counts.
+    Items of the head come first, by the model, for anyone who has one of them; all others by noisy counts.
     """
     made = np.full((rows.shape[0], k), -1, np.int64)
     popular = np.argsort(-model.counts, kind="stable")

@@ -114,7 +114,7 @@ def _releases(results: Results, system: System, line: Line) -> Iterator[_Release
     """A line's release of each seed. Perturbed data are released once for all systems that read them.
 
     Networks may be read as what was made of perturbed ones, so that each suite counts its own. A setting of a budget of
-    perturbed data releases all that a network holds anew, also what has the same budget as elsewhere.
+    perturbed data releases all that a network holds again, also what has the same budget as elsewhere.
     """
     entry = line.entry
     layers = [system.parameters["features"], *system.parameters.get("features_of_splits", ())]

@@ -8,7 +8,7 @@ most cases", "in general" or "generally" needs more than half of its cases, and 
 both directions of all comparisons are corrected together. A sentence that can be read in several ways is one claim;
 where the readings have different verdicts it depends on the reading, and where some were not run it is not decided.
 Tests over seeds speak of the users and items at hand, as the paper's averages do: seeds share the attacked users or the
-held-out items, or split the same users anew (embeddings).
+held-out items, or split the same users again (embeddings).
 """
 
 from __future__ import annotations

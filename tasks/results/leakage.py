@@ -57,7 +57,7 @@ def collect(results: Results) -> list[dict[str, Any]]:
     return result
 
 
-# Membership: whether a released model tells that a user, or an interaction, was in its training data. By a threshold on
+# Membership: whether a released model shows that a user, or an interaction, was in its training data. By a threshold on
 # one signal, by the likelihood ratio of shadow runs (LiRA) and by RMIA; the score is the AUC, of which chance has 0.5.
 
 BLIND = "nothing"
@@ -131,7 +131,7 @@ def _attributes_shown(results: Results, judged: pl.DataFrame) -> dict[str, Any]:
     }
 
 
-# Interactions: whether what is released tells that one of them is there. The score is the advantage, true minus false
+# Interactions: whether what is released shows that one of them is there. The score is the advantage, true minus false
 # positive rate: 0 is chance, 1 certainty. The other world lacks an earlier interaction (`removed`) or the last one
 # (`last`), or has two neighbouring ones exchanged (`swapped`).
 

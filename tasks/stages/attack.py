@@ -63,7 +63,7 @@ class Release:
         return f"ratings alone seed {self.seed}" if self.kind == ALONE else title
 
     def decides(self) -> list[Any]:
-        """All that results depend on beside the data, as JSON values."""
+        """All that results depend on besides the data, as JSON values."""
         lists, profiles = self.lists[:, : max(self.ks)].tolist(), text_digest(self.profiles.tobytes().hex())
         return [profiles, list(self.ks), list(self.attackers), self.seed, self.kind == RANDOM, lists]
 
@@ -133,7 +133,7 @@ class AttributeInference(ExperimentAttack[AttributeAttack, Release]):
         return table["item"].to_numpy().reshape(-1, length)
 
     def profiles(self, setting: str, seed: int) -> NDArray[np.int32] | None:
-        """The rated items and what the system was given beside them; None where it was given the true ones."""
+        """The rated items and what the system was given besides them; None where it was given the true ones."""
         path = self.released / setting / "profiles" / f"seed-{seed}.parquet"
         if not path.exists():
             return None

@@ -1,4 +1,4 @@
-"""Stage `attack-edges`: can somebody tell two worlds apart that differ in one interaction of one user?
+"""Stage `attack-edges`: can someone tell two worlds apart that differ in one interaction of one user?
 
 For each budget of each system under attack, an attacker tries on tested users' sequences, from which an interaction is
 removed, an earlier one or the last, or two neighbouring ones swapped. It sees the aggregates that the system releases,
@@ -172,7 +172,7 @@ def recommended_lists(
     """The lists after every event of a sequence, in independent inferences: (trials, n_events, k).
 
     Where inference is without noise they are all the same, and computed once. first: number of the first draw of noise;
-    no two sequences that are told apart share one.
+    no two sequences that are distinguished share one.
     """
     trials = options.trials if model.noisy_inference else 1
     repeated = Sequences(

@@ -201,7 +201,7 @@ def classifier(feature: Feature) -> Classifier:
 def attack_links(
     network: str, vectors: Vectors, friends: NDArray[np.int32], options: EmbeddingAttack, seed: int
 ) -> list[Record]:
-    """How well friends are told from others: metrics NET/links/ATTACKER/{auc, tpr}."""
+    """How well friends are distinguished from others: metrics NET/links/ATTACKER/{auc, tpr}."""
     thefts = steal(vectors, friends, pairs=options.pairs, known_share=options.known_share, seed=seed)
     return [
         record(f"{network}/links/{theft.attacker}/{kind}", getattr(theft, kind).value)
@@ -215,7 +215,7 @@ def match_accounts(
 ) -> list[Record]:
     """How well accounts of one person are matched by the cosine of their vectors: metrics anchors/...
 
-    Judged on the tested anchors alone. anchors/confident/precision is absent where the confident attacker names nobody.
+    Judged on the tested anchors alone. anchors/confident/precision is absent where the confident attacker names no one.
     """
     matches = reidentify_tested(
         similarity_scorer(first, second), anchors, len(first), seed=seed, ks=options.k, wanted=options.wanted_precision

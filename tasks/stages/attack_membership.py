@@ -4,7 +4,7 @@ Trains every attacked system at setting `base` again and again on random parts o
 that is attacked and its shadows (`tasks.attacks.shadows`). All epochs are run, nothing is validated. Writes
 data/runs/<suite>/membership/: membership.parquet and inputs.json.
 
-Nothing but what training released tells members from others, so an accounted (ε, δ) bounds the attacks
+Nothing but what training released distinguishes members from others, so an accounted (ε, δ) bounds the attacks
 (`shadows.refute`). What refutes the ledger ends the stage.
 """
 
@@ -159,7 +159,7 @@ def accounted(ledger: list[LedgerEntry]) -> shadows.Bounds:
 
 
 def restrict(data: TrainingData, trained: shadows.Bools) -> TrainingData:
-    """The same with these interactions alone; nobody's features are left out."""
+    """The same with these interactions alone; no one's features are left out."""
     ratings = None if data.ratings is None else data.ratings[trained]
     return replace(data, users=data.users[trained], items=data.items[trained], ratings=ratings)
 

@@ -62,7 +62,7 @@ class Attack(Job[Unit[_Target]], Generic[_Options, _Target]):
         """Refuse what was found, once it is written."""
 
     def unit(self, title: str, target: _Target, *decides: Any, steps: int = 1) -> Unit[_Target]:
-        """decides: all that results depend on beside code and parameters of the attack, as JSON values."""
+        """decides: all that results depend on besides code and parameters of the attack, as JSON values."""
         label = re.sub(",? ", "-", title)
         return Unit(label, self.folder(label, *decides), title, target, steps)
 

@@ -56,7 +56,7 @@ def embedded_networks(pair: ProcessedTables) -> dict[str, ProcessedTables]:
     networks = {name: pair.network(name) for name in pair.schema.networks}
     with_friends = {name: network for name, network in networks.items() if "social" in network.schema.tables}
     if not with_friends:
-        raise DataError(f"{pair.folder}/schema.json: has no network with friendships, so there is nobody to embed")
+        raise DataError(f"{pair.folder}/schema.json: has no network with friendships, so there is no one to embed")
     return with_friends
 
 

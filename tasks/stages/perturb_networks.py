@@ -3,7 +3,7 @@
 Writes <setting>/seed-<s>/<network>/ (of a lone network <setting>/seed-<s>/), for each of those that the network has:
 features.parquet (user, then encoded columns), social.parquet (each friendship once, the smaller id first),
 posts.parquet and vocabulary.parquet (words that a post may hold), and schema.json: `tables` names all but the features.
-Beside two networks lies the schema.json of the pair. Nothing else of the processed data is there: labels, anchors,
+Next to two networks lies the schema.json of the pair. Nothing else of the processed data is there: labels, anchors,
 vectors of whole texts and published ids are not perturbed, so they are not released. Where accounting is `released`,
 what the authors' code leaves as it is stays so, and follows are perturbed with their direction, which friendships lose.
 

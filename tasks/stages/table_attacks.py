@@ -40,7 +40,7 @@ def embeddings(name: str, suite: Suite) -> Iterator[Stage]:
     """On each experiment's embeddings of users."""
 
     def joint(experiment: Experiment) -> list[Any]:
-        """Beside those, the model, which says whether both networks are in one space, and which anchors judge."""
+        """Next to those, the model, which says whether both networks are in one space, and which anchors judge."""
         split = held_out(experiment.features, suite.aligned)
         return [experiment.model, *([list(split)] if split else []), *_named_parts(experiment)]
 
@@ -71,7 +71,7 @@ def membership(name: str, suite: Suite) -> Iterator[Stage]:
 
 
 def _named_parts(experiment: Experiment) -> list[Any]:
-    """Beside settings and seeds the system, whose name results have; no parameter of these stages says it."""
+    """Next to settings and seeds the system, whose name results have; no parameter of these stages says it."""
     return [experiment.system, *names(experiment)]
 
 

@@ -166,7 +166,7 @@ def test_canaries_rate_as_high_as_anybody() -> None:
 
 @pytest.mark.parametrize("prior", ["standard", "user"])
 def test_the_watcher_knows_what_steps_draw_and_whose_priors_they_have(prior: str) -> None:
-    """Of a VAE too: without noise and with everybody in every step, what is left is the canaries' own gradients."""
+    """Of a VAE too: without noise and with everyone in every step, what is left is the canaries' own gradients."""
     data, coins = popular(), np.random.default_rng(0)
     data = replace(data, features=coins.random((N_USERS, 4)).astype(np.float32))
     made_up = draw(data, M, EACH, coins)

@@ -1,4 +1,4 @@
-"""Membership attacks beside the formulas of their papers, written out, and where the best attack is known."""
+"""Membership attacks against the formulas of their papers, written out, and where the best attack is known."""
 
 import numpy as np
 import pytest
@@ -99,7 +99,7 @@ def test_rmia_tells_nothing_of_members_whose_signals_are_those_of_others() -> No
     rng = np.random.default_rng(5)
     n, runs = 4_000, 2
     member, included = rng.random(n) < 0.5, np.broadcast_to([[True], [False]], (runs, n))
-    # reciprocal ranks in one list that depends on nobody's data: most items are not in it
+    # reciprocal ranks in one list that depends on no one's data: most items are not in it
     likelihoods = as_likelihoods(np.where(rng.random(n) < 0.7, 0.0, rng.random(n)))
     shadows = np.broadcast_to(likelihoods, (runs, n))
     for offline in (None, 0.3):

@@ -98,7 +98,7 @@ def test_leaving_out_by_the_hat_matrix_equals_fitting_again(monkeypatch: pytest.
 
 def test_the_controls_damping_predicts_published_ratings_best_when_each_is_left_out() -> None:
     """Noisy ratings of users and items that hardly differ want much of it, means that differ widely and exactly none;
-    sensitive ratings have no say, as nobody hands them over."""
+    sensitive ratings have no say, as no one hands them over."""
     rng = np.random.default_rng(0)
     users, items = (ids.ravel().astype(np.int32) for ids in np.indices((40, 30)))
     noisy = rng.uniform(1, 5, len(users))

@@ -2,7 +2,7 @@
 
 Generated networks of a million users each (or as many as said): ten friends, three posts of eight words and 56
 attributes per user. Each line is a fresh process that takes a few gradient steps, on a tenth as many friendships as
-there are users, and embeds everybody; the peak is all that the process held (Linux), data included. At a million users
+there are users, and embeds everyone; the peak is all that the process held (Linux), data included. At a million users
 R-GCN held 7.3 GiB, and the cross-network GCN 10.1 GiB for both networks of a million together.
 """
 

@@ -1,6 +1,6 @@
 """Speed of full-ranking evaluation at MovieLens-1M size: `python -m tests.benchmarks.bench_ranking`.
 
-Prints users per second of `top_k` (masking and top-20 of a dot-product scorer, d = 64) beside a bare matrix product
+Prints users per second of `top_k` (masking and top-20 of a dot-product scorer, d = 64) against a bare matrix product
 and `torch.topk` in the same process; best of several alternating rounds, so that other load hits both alike.
 """
 

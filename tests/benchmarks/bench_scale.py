@@ -133,7 +133,7 @@ def show(root: Path) -> list[dict[str, Any]]:
 
 
 def compare_with_limits(records: list[dict[str, Any]]) -> None:
-    """Print what must not exceed a limit beside it."""
+    """Print what must not exceed a limit next to it."""
     contracts = [record for record in records if record["stage"] in CONTRACTS]
     seconds, peak = (
         sum(record["seconds"] for record in contracts),

@@ -1,6 +1,6 @@
 """Seconds per epoch of the models of next items: `python -m tests.benchmarks.bench_sessions`.
 
-Sequences are random and of ML-100K's size after DIPSGNN's protocol. Beside the models runs the same network with a
+Sequences are random and of ML-100K's size after DIPSGNN's protocol. Next to the models runs the same network with a
 dense graph for every prefix, batches of 100 made in Python: some such steps, timed in turns with the epochs, and
 extrapolated to an epoch. Times are of the processor, so that ratios do not depend on how busy the machine is.
 """
@@ -92,7 +92,7 @@ def naive_step(known: TrainingData) -> Callable[[], None]:
 
 
 def main() -> None:
-    """Print seconds per epoch and what a hundred prefixes take, beside one graph per prefix."""
+    """Print seconds per epoch and what a hundred prefixes take, against one graph per prefix."""
     torch.set_num_threads(1)
     known = data()
     assert known.sequences is not None

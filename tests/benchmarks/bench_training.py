@@ -174,7 +174,7 @@ def stepper(loss: Callable[[], torch.Tensor], network: torch.nn.Module) -> Calla
 
 
 def single_steps(interactions: TrainingData) -> None:
-    """Print milliseconds per gradient step, GERAI's beside the literal equations."""
+    """Print milliseconds per gradient step, GERAI's against the literal equations."""
     common = {"epochs": 1, "learning_rate": 0.005, "dimension": DIMENSION}
 
     def initial(model):  # type: ignore[no-untyped-def]

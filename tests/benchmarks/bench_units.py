@@ -1,4 +1,4 @@
-"""One experiment of eight equal units with `--jobs 2` beside `--jobs 1`: `python -m tests.benchmarks.bench_units`.
+"""One experiment of eight equal units with `--jobs 2` against `--jobs 1`: `python -m tests.benchmarks.bench_units`.
 
 Both run the suite `own` of `tests.benchmarks.bench_scale` with one system, BPR with eight seeds, in the same project:
 `dprec run own --force`, in turns, with every epoch trained. What is compared are the seconds of the stage `train`, as

@@ -28,7 +28,7 @@ USERS = pl.Series(["ann", "bob", "cy"])
     ],
 )
 def test_simhash_is_that_of_the_package_the_authors_use(name: str, value: int) -> None:
-    bits = simhash(pl.Series(["somebody else", name, None])).row(1)
+    bits = simhash(pl.Series(["someone else", name, None])).row(1)
     assert sum(bit << place for place, bit in enumerate(bits)) == value
 
 

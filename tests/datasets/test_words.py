@@ -59,7 +59,7 @@ def test_a_number_is_the_band_or_the_third_that_it_lies_in() -> None:
 
 
 def test_a_number_whose_bounds_are_the_datas_own_is_refused_unless_it_is_an_age() -> None:
-    """One user's largest number would move the thirds, and so the vectors and gradients, of everybody else."""
+    """One user's largest number would move the thirds, and so the vectors and gradients, of everyone else."""
     users = pl.DataFrame({"user": range(3), "reviews": [10, 20, 300], "age": [10, 20, 30]})
     with pytest.raises(DataError, match="'reviews' has the data's own minimum and maximum for bounds"):
         attribute(Feature(name="reviews", kind="numeric", low=10, high=300, bounds="fitted"), users)

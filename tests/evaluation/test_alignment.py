@@ -1,4 +1,4 @@
-"""Precision of an alignment: equal to a slow loop, and chance for whoever cannot tell users apart."""
+"""Precision of an alignment: equal to a slow loop, and chance for anyone who cannot tell users apart."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_vectors_that_hold_the_labels_are_read_perfectly_and_random_ones_as_ofte
     labels = interests(500, 0)
     users = np.arange(500)
     noise = np.random.default_rng(1).standard_normal((500, 4)).astype(np.float32)
-    # Sets of labels that nobody taught are not always read right.
+    # Sets of labels that no one taught are not always read right.
     perfect = predict_labels(labels.astype(np.float32), users, labels, seed=0, repeats=3)
     assert min(min(scores) for scores in perfect.scores) > 0.98
     chance = predict_labels(noise, users, labels, seed=0, repeats=20)
@@ -107,7 +107,7 @@ def test_equal_seeds_give_equal_scores_and_unknown_users_and_their_order_change_
 
 
 def test_other_vectors_of_the_same_users_are_judged_on_the_same_splits() -> None:
-    """What is guessed without vectors is right equally often beside either, repeat by repeat."""
+    """What is guessed without vectors is right equally often against either, repeat by repeat."""
     rng = np.random.default_rng(4)
     classes, labels, users = rng.integers(0, 3, 60), interests(60, 4), np.arange(60)
     ours, others = rng.standard_normal((60, 5)), rng.standard_normal((60, 2))
@@ -131,7 +131,7 @@ def test_one_class_alone_and_classes_of_one_member_are_no_failure(classifier) ->
     tested = held_out(30, 0.2, 20, 0)[:, 7]
     assert tested.any()
     assert not tested.all()
-    # Where the only member is tested, nobody could learn its class; everybody else is told apart.
+    # Where the only member is tested, no one could learn its class; everyone else is distinguished.
     assert all(
         scores.micro_f1 == pytest.approx(5 / 6 if alone_is_tested else 1)
         for scores, alone_is_tested in zip(actual.scores, tested, strict=True)

@@ -1,4 +1,4 @@
-"""AUC and rates of true positives beside brute force; intervals and p-values where the truth is known."""
+"""AUC and rates of true positives against brute force; intervals and p-values where the truth is known."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a ranking is worth to each user, and counts of users that name nobody."""
+"""What a ranking is worth to each user, and counts of users that name no one."""
 
 from __future__ import annotations
 

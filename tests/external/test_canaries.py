@@ -204,7 +204,7 @@ def test_training_data_that_the_canaries_are_not_in_are_refused(planted: Path) -
     witnesses = pl.read_csv(coins)["witness"]
     asked = AuditRequest(planted / "train-with-canaries.csv", lists, canaries=coins)
     table.filter(pl.col("user") != witnesses[0]).write_csv(lists)
-    assert run(asked, quiet)[0].canaries is not None  # a system may find nothing for somebody
+    assert run(asked, quiet)[0].canaries is not None  # a system may find nothing for someone
     table.filter(~pl.col("user").is_in(witnesses.implode())).write_csv(lists)
     with pytest.raises(DataError, match=r"canaries.csv: no witness has a list in .*; recommend to all users"):
         run(asked, quiet)

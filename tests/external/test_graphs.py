@@ -46,7 +46,7 @@ def test_links_are_revealed_by_what_made_them_and_not_by_random_vectors(tmp_path
     edges = friends(tmp_path, 0.1 / (1 + np.exp(2 - 2 * taste @ taste.T)), rng)
     shown = only(GraphAuditRequest(written(tmp_path, "own.csv", taste), edges))
     assert shown.state == "shown"
-    assert {attack.name for attack in shown.attacks} == {"cosine", "dot product", "learnt from known links"}
+    assert {attack.name for attack in shown.attacks} == {"cosine", "dot product", "trained on known links"}
     quiet_answer = only(GraphAuditRequest(written(tmp_path, "random.csv", rng.normal(size=(N, 4))), edges))
     assert quiet_answer.state == "not shown"
 
@@ -98,7 +98,7 @@ def test_people_are_found_in_the_other_network_by_a_map_and_not_among_random_vec
 
 def test_what_attributes_tell_of_people_is_no_leak(tmp_path: Path, networks: tuple[Path, Path, Path, Path]) -> None:
     own, other, _, who = networks
-    for path, name in ((own, "users.csv"), (other, "others.csv")):  # an attribute that tells everybody apart in 30 ways
+    for path, name in ((own, "users.csv"), (other, "others.csv")):  # an attribute that tells everyone apart in 30 ways
         table = pl.read_csv(path)
         pairs = pl.read_csv(who)
         person = table["user"] if path == own else pairs.sort("target")["source"]

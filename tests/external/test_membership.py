@@ -30,7 +30,7 @@ def test_shadow_runs_teach_what_similarity_cannot(tmp_path: Path) -> None:
     audit = audited(asked)
     assert answer(audit, "interactions").state == "shown"
     rates = {attack.name: attack.measures[0].value for attack in answer(audit, "interactions").attacks}
-    assert rates["RMIA on association learnt from shadow runs"] > 0.65
+    assert rates["RMIA on association trained on shadow runs"] > 0.65
     assert "6 shadow runs" in answer(audit, "users").notes[0]
     (tmp_path / "runs" / "r0.train.csv").write_bytes((tmp_path / "target" / "train.csv").read_bytes())
     with pytest.raises(DataError, match=r"r0.train.csv: is what the audited run was trained on"):
@@ -126,7 +126,7 @@ def test_lists_of_non_members_that_were_not_made_as_those_of_members_decide_noth
 
 @pytest.mark.parametrize("who", ["members", "those of non-members"])
 def test_lists_that_leave_out_own_items_of_one_kind_alone_decide_nothing(tmp_path: Path, who: str) -> None:
-    """The most popular items, which tell of nobody; but whether one's own are among them differs."""
+    """The most popular items, which tell of no one; but whether one's own are among them differs."""
     outside = ~WORLD.trained.any(axis=1)
     popular = np.broadcast_to(WORLD.trained.sum(axis=0), WORLD.trained.shape)
     serves = ~outside if who == "members" else outside

@@ -84,7 +84,7 @@ def charts(made: World) -> NDArray[np.int64]:
 
 
 def random_lists(made: World, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Nothing of anybody."""
+    """Nothing of anyone."""
     return best(rng.random(made.trained.shape), seen(made))
 
 

@@ -1,4 +1,4 @@
-"""Commands beside a run that is in the middle of its stages: both end well, or the other in words that name the run."""
+"""Commands during a run that is in the middle of its stages: both end well, or the other in words that name the run."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _concurrent(setup: Setup, first: tuple[str, ...], second: tuple[str, ...]) -
     running.wait(timeout=120)
     wrong = [f"left running: {line}" for line in suite.left()]
     if running.returncode != 0:
-        wrong.append(f"the run beside it failed: {suite.said()}")
+        wrong.append(f"the run next to it failed: {suite.said()}")
     if other.returncode != 0 and not _names(other, running.pid):
         wrong.append(f"names no owner: {other.stderr!r}")
     if other.returncode != 0 and other.stderr.strip().count("\n") >= (LINES if second[:3] == DVC else 1):

@@ -108,7 +108,7 @@ def cut(path: Path) -> None:
 
 
 def garbage(path: Path) -> None:
-    """A file holds nothing that anybody wrote."""
+    """A file holds nothing that anyone wrote."""
     mode = path.stat().st_mode
     path.chmod(0o644)
     path.write_bytes(b"\0\xff{[%" * 40)

@@ -123,7 +123,7 @@ class Suite(conftest.Project):
         return super().environment | {"PREFECT_HOME": str(self.root / ".prefect")}
 
     def begin(self, *command: str, **extra: str) -> subprocess.Popen[str]:
-        """Start a program in a process group of its own; what it says goes to files beside the project."""
+        """Start a program in a process group of its own; what it says goes to files next to the project."""
         with (self.root.parent / "out").open("w") as out, (self.root.parent / "err").open("w") as err:
             return subprocess.Popen(
                 command,
@@ -165,7 +165,7 @@ class Suite(conftest.Project):
         mark.touch() if killed else mark.unlink(missing_ok=True)
 
     def processes(self) -> Iterator[psutil.Process]:
-        """What works in the folder now, but for dead processes that nobody has asked how they ended."""
+        """What works in the folder now, but for dead processes that no one has asked how they ended."""
         for process in psutil.process_iter():
             try:
                 if process.cwd() == str(self.root) and process.status() != psutil.STATUS_ZOMBIE:

@@ -50,7 +50,7 @@ stages:
       outs: ["data/runs/demo/${item}"]
 """
 
-# A stage does what a file beside it says: `fail.NAME` (until it is gone; `once` fails one time), `slow.NAME` (seconds,
+# A stage does what a file next to it says: `fail.NAME` (until it is gone; `once` fails one time), `slow.NAME` (seconds,
 # or until it is gone).
 STAGE = """
 import pathlib, sys, time

@@ -22,7 +22,7 @@ stages:
       deps: [data/raw/demo, "code/${item}.py"]
       outs: ["data/runs/demo/${item}"]
 """
-# A package beside the project's own: its module `train` comes first. A unit lasts until there is a file `go`; files
+# A package next to the project's own: its module `train` comes first. A unit lasts until there is a file `go`; files
 # `fail.LABEL` and `killed.LABEL` say how one ends. All these are in the folder that UNITS_FOLDER names.
 EXTEND = "__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n"
 TRAIN = """

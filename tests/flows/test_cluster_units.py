@@ -1,4 +1,5 @@
-"""Units of stages that a cluster works on, beside a cluster that is made up: how stages hear of what became of them."""
+"""Units of stages that a cluster works on, against a cluster that is made up: how stages hear of what became of
+them."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ stages:
 """
 
 
-@pytest.mark.parametrize("how", ["the disk lost a bit", "somebody wrote into it"])
+@pytest.mark.parametrize("how", ["the disk lost a bit", "someone wrote into it"])
 def test_the_remedy_for_a_file_that_is_not_the_one_that_was_checked_works(finished: Project, how: str) -> None:
     """Each command that the message names is tried; DVC alone would say that nothing changed."""
     finished.write("checked.py", CHECKED)
@@ -130,7 +130,7 @@ def test_the_remedy_for_a_file_that_is_not_the_one_that_was_checked_works(finish
     train = ["repro", "-q", "data/dvc.yaml:train@demo"]
     assert finished.dvc(*train) == 0
     finished.write("code/a.py", "# changed\n")
-    if how == "somebody wrote into it":
+    if how == "someone wrote into it":
         finished.write("data/processed/demo", "other data")
     else:
         rot(finished.root / "data/processed/demo")
@@ -166,7 +166,7 @@ def test_a_damaged_lock_file_is_set_aside_and_nothing_is_computed_again(finished
 def test_a_damaged_lock_file_stays_where_the_committed_one_cannot_be_had(
     finished: Project, monkeypatch: pytest.MonkeyPatch, fails: str
 ) -> None:
-    """It was renamed first, and then a later run began anew, although one is committed."""
+    """It was renamed first, and then a later run began again, although one is committed."""
     lock = finished.root / "suites/demo/dvc.lock"
     finished.call("git", "add", "-f", "suites/demo/dvc.lock")
     finished.call("git", "commit", "-q", "-m", "results")

@@ -223,7 +223,7 @@ def working(root: Path) -> list[str]:
 def test_dvc_repro_gives_what_calling_dvc_gives(
     inside: Project, finished_template: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The way for versions of DVC that nobody tried: it says so in a line."""
+    """The way for versions of DVC that no one tried: it says so in a line."""
     asked = inside.start("run", "demo", "--dvc-repro", PREFECT_API_URL=address)
     output, _ = asked.communicate(timeout=600)
     assert asked.returncode == 0, output

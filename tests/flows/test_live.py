@@ -49,7 +49,7 @@ def test_in_a_terminal_a_run_is_one_view_that_leaves_its_sum_and_the_report(fini
     code, received = in_terminal(finished, "run", "demo", PREFECT_API_URL=address)
     assert code == 0
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", received)
-    assert re.search(r"train@a +[━╸╺ ]+ 0:00:0\d +code/a\.py changed", text), "why it runs, beside its bar"
+    assert re.search(r"train@a +[━╸╺ ]+ 0:00:0\d +code/a\.py changed", text), "why it runs, next to its bar"
     assert re.search(r"report@demo +[━╸╺ ]+ 0:00:0\d 0:00:\d\d left [12] of 4 stages \([12] cached\)", text)
     assert not re.search(r"^train@a +(\| |starts|done)", text, re.MULTILINE), "no line for each event"
     assert "\x1b[?25l" in received, "the view hides the cursor"

@@ -57,7 +57,7 @@ def test_the_credential_of_schedules_lies_where_only_its_owner_reads_it(
     other = tmp_path / "other"
     other.write_text("kept")
     path = tmp_path / "credential"
-    path.symlink_to(other)  # as anybody might leave it there who wants to read along
+    path.symlink_to(other)  # as anyone might leave it there who wants to read along
     for secret in ("dprec:first", "dprec:second"):
         monkeypatch.setenv(CREDENTIAL, secret)
         assert str(path) in _asked_for()
@@ -81,7 +81,7 @@ def test_a_server_that_dies_ends_the_run_and_none_outlives_a_killed_parent(prefe
         "print(httpx.get(server.os.environ['PREFECT_API_URL'] + '/health').status_code, flush=True)\ntime.sleep(600)\n"
     )
     environment = os.environ | {"PREFECT_HOME": prefect_home, "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
-    environment |= {"HTTP_PROXY": "http://127.0.0.1:9", "http_proxy": "http://127.0.0.1:9"}  # where nobody answers
+    environment |= {"HTTP_PROXY": "http://127.0.0.1:9", "http_proxy": "http://127.0.0.1:9"}  # where no one answers
     for name in ("PREFECT_API_URL", "NO_PROXY", "no_proxy"):
         environment.pop(name, None)
     for dies in ("server", "parent"):
@@ -95,7 +95,7 @@ def test_a_server_that_dies_ends_the_run_and_none_outlives_a_killed_parent(prefe
         port = int(address.rpartition(":")[2].partition("/")[0])
         assert listening(port)
         [process] = psutil.Process(parent.pid).children()
-        assert "Umask:\t0077\n" in Path(f"/proc/{process.pid}/status").read_text()  # nobody else reads its database
+        assert "Umask:\t0077\n" in Path(f"/proc/{process.pid}/status").read_text()  # no one else reads its database
         assert str(port) not in process.cmdline()
         assert (
             process.environ()["PREFECT_SERVER_SERVICES_TRIGGERS_ENABLED"] == "False"

@@ -56,7 +56,7 @@ def test_a_units_results_are_believed_only_as_its_manifest_has_them(
     assert "kept/unit-0123" in line
     assert f"files/{value.name}: not what its name says, and removed" in line
     assert not store.get_unit("kept/unit-0456", tmp_path / "again")
-    assert not any(capsys.readouterr()), "one that nobody put there is no damage"
+    assert not any(capsys.readouterr()), "one that no one put there is no damage"
     assert not (tmp_path / "again").exists()
     assert not value.exists(), "it would be taken for what its name says"
     (done / "below/value").write_text("edited")

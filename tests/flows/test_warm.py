@@ -125,7 +125,7 @@ def test_the_fork_server_and_its_stages_end_with_the_run(tmp_path: Path) -> None
 
 
 def works(process: psutil.Process) -> bool:
-    """A zombie, whose parent nobody reaps, does not."""
+    """A zombie, whose parent no one reaps, does not."""
     try:
         return bool(process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:

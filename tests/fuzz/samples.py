@@ -181,7 +181,7 @@ def _json(record: dict[str, Any]) -> str:
 
 
 def write(sample: Sample, folder: Path) -> None:
-    """Write the files of a sample into a folder, which is made anew."""
+    """Write the files of a sample into a folder, which is made again."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for name, content in sample.files.items():

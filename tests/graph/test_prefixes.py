@@ -1,4 +1,4 @@
-"""The graphs of all prefixes beside brute force: every prefix's graph by itself, refined step by step."""
+"""The graphs of all prefixes against brute force: every prefix's graph by itself, refined step by step."""
 
 from collections import Counter
 from itertools import pairwise

@@ -235,12 +235,12 @@ def fitted(name: str, data: Any, seed: int = 0, **override: Any) -> Any:
 
 
 def short(name: str) -> dict[str, int]:
-    """What does not depend on how much is learnt need not learn much."""
+    """What does not depend on how much is learned need not learn much."""
     return {"epochs": 2} if name in BY_EPOCHS and name not in RATINGS else {}
 
 
 def quickly(name: str, data: Any = None, seed: int = 0) -> Any:
-    """A model that has learnt something."""
+    """A model that has learned something."""
     return fitted(name, small(name) if data is None else data, seed, **short(name))
 
 

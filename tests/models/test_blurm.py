@@ -20,7 +20,7 @@ N_USERS, N_ITEMS = 200, 80
 
 def planted(seed: int = 0) -> TrainingData:
     """Users of three kinds: class 0 likes the first 20 items more than others, class 1 the next 20, and of a tenth of
-    the users nobody knows the class. User 0 has nothing."""
+    the users no one knows the class. User 0 has nothing."""
     rng = np.random.default_rng(seed)
     classes = rng.integers(0, 2, N_USERS)
     likes = np.full((N_USERS, N_ITEMS), 0.2)

@@ -1,4 +1,4 @@
-"""BPR's gradient, which is written out, and its step beside those of autograd."""
+"""BPR's gradient, which is written out, and its step against those of autograd."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def assert_much_the_same(actual: torch.Tensor, expected: torch.Tensor, what: str
 
 
 def learn(name, progress):
-    """A model, and the data that it learnt from."""
+    """A model, and the data that it trained on."""
     model = make(name, epochs=2, **CONFIGS.get(name, {}))
     data = small(name) if name in NETWORKS else grammar(n_users=20)
     if name in LISTS:

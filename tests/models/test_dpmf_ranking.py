@@ -77,7 +77,7 @@ def test_user_vectors_are_ridge_regressions_in_turn_scaled_to_length_one(kind: s
         expected = ridge_regressions(before.items.double().numpy(), mine, 0.5)
         length = np.linalg.norm(expected)
         np.testing.assert_allclose(after.users[user].numpy(), expected / (length or 1), atol=1e-4)
-    assert not after.users[-1].any()  # nobody knows anything about that user
+    assert not after.users[-1].any()  # no one knows anything about that user
 
 
 def test_explicit_cells_are_the_ratings_on_the_public_scale() -> None:

@@ -1,4 +1,4 @@
-"""EdgeRand beside dense noisy matrices, one prefix at a time; whose noise it is, and what it is worth."""
+"""EdgeRand against dense noisy matrices, one prefix at a time; whose noise it is, and what it is worth."""
 
 from itertools import pairwise
 
@@ -43,7 +43,7 @@ def matrices(
 
 @pytest.mark.parametrize("steps", [1, 2, 3])
 def test_all_prefixes_at_once_are_as_each_by_itself_with_its_dense_noisy_matrices(steps):
-    """Scores and gradients; the running sums' own backward pass beside autograd's."""
+    """Scores and gradients; the running sums' own backward pass against autograd's."""
     model, sequences = trained(steps=steps), data().sequences
     learnt, asked = (
         {"steps": steps, "clip": CLIP, "matrix_noise": matrices(model, sequences, tested=tested).get}
@@ -60,7 +60,7 @@ def test_all_prefixes_at_once_are_as_each_by_itself_with_its_dense_noisy_matrice
 
 
 def test_running_sums_are_the_sums_over_every_prefix_and_pass_the_gradient_check():
-    """In double precision: beside a loop, and the analytic gradient beside finite differences."""
+    """In double precision: against a loop, and the analytic gradient against finite differences."""
     rng = np.random.default_rng(4)
     sequences = ragged([rng.integers(0, 5, length).tolist() for length in (6, 1, 9, 3)])
     graphs = trained().graphs(sequences)

@@ -1,4 +1,4 @@
-"""HRNN beside slow, obvious code: one event after the other, with the equations of a GRU written out."""
+"""HRNN against slow, obvious code: one event after the other, with the equations of a GRU written out."""
 
 import numpy as np
 import pytest

@@ -79,7 +79,7 @@ def test_equal_histories_are_served_alike_whoever_was_trained_on(name: str) -> N
         features=np.ones((N_USERS, 3), np.float32),
     )
     model = fitted(name, of)
-    history = np.array([1, 4, 7, 9, 12], np.int32)  # of a member, of somebody else, and of nobody who was trained on
+    history = np.array([1, 4, 7, 9, 12], np.int32)  # of a member, of someone else, and of no one who was trained on
     users = np.repeat(np.array([3, 8, 35], np.int32), len(history))
     score = fold_in(model, Seen.from_pairs(users, np.tile(history, 3), N_USERS), N_ITEMS)
     scores = score(np.array([3, 8, 35], np.int32))

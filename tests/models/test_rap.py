@@ -63,7 +63,7 @@ def batch(data: TrainingData, seed: int = 1) -> list[torch.Tensor]:
 
 
 def fresh_adversary(model: RAP, steps: int = 80) -> tuple[float, float]:
-    """An adversary of gender trained anew on the lists of half of the labelled users; the model stays as it is.
+    """An adversary of gender trained again on the lists of half of the labelled users; the model stays as it is.
 
     Returns its cross-entropy in nats and its accuracy on the other half.
     """

@@ -43,7 +43,7 @@ def test_nobody_has_friends_or_everybody_is_alone_with_a_rating(name):
 
 @pytest.mark.parametrize("name", RATINGS)
 def test_what_was_learnt_is_predicted_better_than_by_the_mean(name):
-    """Everybody likes even items."""
+    """Everyone likes even items."""
     users, items = (ids.ravel().astype(np.int32) for ids in np.indices((40, 30)))
     values = np.where(items % 2 == 0, 5, 2).astype(np.float32)
     rng = np.random.default_rng(0)

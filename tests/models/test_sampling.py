@@ -1,4 +1,4 @@
-"""Negative items beside a set of all interactions, looked up one by one."""
+"""Negative items next to a set of all interactions, looked up one by one."""
 
 from __future__ import annotations
 

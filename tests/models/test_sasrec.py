@@ -1,4 +1,4 @@
-"""SASRec beside slow, obvious code: every prefix by itself, attention as in the paper's equations."""
+"""SASRec against slow, obvious code: every prefix by itself, attention as in the paper's equations."""
 
 import numpy as np
 import pytest

@@ -34,12 +34,12 @@ def test_what_is_for_each_users_own_eyes_is_in_no_file_that_is_released(name: st
     assert set(load_file(own_file(path))) | set(public) == set(model.released())
     assert not set(public) & set(model.own_tensors)
     own_file(path).unlink()
-    with pytest.raises(DataError, match=r"model.own.safetensors is not beside it"):
+    with pytest.raises(DataError, match=r"model.own.safetensors is not next to it"):
         type(model).load(path)
 
 
 def test_equal_models_are_equal_bytes(tmp_path: Path) -> None:
-    """safetensors writes entries of its header in an order of its own, anew each time: one entry has no order."""
+    """safetensors writes entries of its header in an order of its own, again each time: one entry has no order."""
     model = model_of("dpae").fit(case("dpae")[1], rng=np.random.default_rng(0))
     saved = set()
     for number in range(16):

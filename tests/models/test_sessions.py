@@ -1,4 +1,4 @@
-"""Gated graph networks beside the same equations, one prefix at a time; what they read, and what they must not."""
+"""Gated graph networks against the same equations, one prefix at a time; what they read, and what they must not."""
 
 from dataclasses import replace
 
@@ -134,7 +134,7 @@ LEARN = {"epochs": 10, "batch_size": 8, "learning_rate": 0.02, "dimension": 12, 
 
 @pytest.mark.parametrize("name", BY_FEATURES)
 def test_features_stay_with_their_users_through_every_shuffle(name):
-    """Batches mix users anew each epoch: with another user's features a quarter of the next items could be found."""
+    """Batches mix users again each epoch: with another user's features a quarter of the next items could be found."""
     known, own = classes_of_users()
     cls = system_class(name)
     settings = LEARN if name == "apgnn" else SCALED | LEARN | BY_FEATURES[name]
@@ -147,7 +147,7 @@ def test_features_stay_with_their_users_through_every_shuffle(name):
 
 @pytest.mark.parametrize("name", ["apgnn", "nonp"])
 def test_other_numbers_for_the_same_users_change_nothing(name):
-    """Relabelled features beside relabelled sequences: the same training, the same scores."""
+    """Relabelled features next to relabelled sequences: the same training, the same scores."""
     known = data()
     number = np.random.default_rng(3).permutation(10)
     features = np.empty_like(known.features)

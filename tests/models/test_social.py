@@ -179,7 +179,7 @@ def test_the_recommender_holds_no_rating_and_no_vector_of_a_user():
 
 @pytest.mark.usefixtures("same_noise")
 def test_a_users_messages_depend_on_own_ratings_friends_and_the_recommender_alone():
-    """Another user's ratings changed: everybody else's submissions of that iteration stay, with the same noise."""
+    """Another user's ratings changed: everyone else's submissions of that iteration stay, with the same noise."""
     data = ratings()
     victim = int(data.users[data.sensitive & (data.ratings != 3)][0])
     changed = replace(data, ratings=np.where(data.users == victim, 6 - data.ratings, data.ratings))

@@ -134,7 +134,7 @@ def test_sums_are_those_of_dense_least_squares_with_derivatives_by_differences(n
 
 @pytest.mark.parametrize("name", NAMES)
 def test_where_ratings_are_what_was_expected_there_is_noise_of_the_stated_law_alone(name):
-    """The control: L⁻¹ G with H = L Lᵀ is normal (KS), though H is summed over several iterations; so nobody learns
+    """The control: L⁻¹ G with H = L Lᵀ is normal (KS), though H is summed over several iterations; so no one learns
     anything, and the estimates are as far from the guess as noise takes them."""
     data = ratings()
     standardised = []

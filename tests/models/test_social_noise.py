@@ -54,7 +54,7 @@ def test_noise_of_the_two_kinds_of_ratings_is_independent():
 
 @pytest.mark.parametrize("watched", [True, False])
 def test_what_friends_add_follows_the_laplace_law_of_theorem_2(watched):
-    """Whether all messages of a sum are drawn at once, or some by themselves because somebody looks at them."""
+    """Whether all messages of a sum are drawn at once, or some by themselves because someone looks at them."""
     model = started("privsr", ratings())
     friends = model._users.friends
     if not watched:

@@ -58,7 +58,7 @@ def test_first_and_averaged_submissions_are_off_by_noise_of_the_known_variance(n
 
 @pytest.mark.parametrize("name", ["privsr", "dpmf-ratings", "privsr-rigorous"])
 def test_without_noise_the_first_submission_gives_the_rating_away(name):
-    """Whoever holds submissions, in the published and in the rigorous variant: noise alone is what protects."""
+    """Anyone who holds submissions, in the published and in the rigorous variant: noise alone is what protects."""
     data = ratings()
     model = make(name, **QUIET).fit(data, rng=np.random.default_rng(0))
     _, replayed, truth = submissions_of(model, data)

@@ -78,7 +78,7 @@ def prior_means(model: VAE) -> np.ndarray:
 
 
 def test_rigorous_priors_know_nothing_of_other_users():
-    """Another user's metadata may move nobody's prior but that user's own."""
+    """Another user's metadata may move no one's prior but that user's own."""
     changed = VECTORS.copy()
     changed[3] = 1 - changed[3]
     override = USER | RIGOROUS | {"epochs": 1}

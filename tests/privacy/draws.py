@@ -1,6 +1,6 @@
-"""Where code draws beside the one door for private randomness (`tasks.privacy.noise`), read off its syntax tree.
+"""Where code draws next to the one door for private randomness (`tasks.privacy.noise`), read off its syntax tree.
 
-Python can hide a draw from any such reader; this one sees the ways that somebody takes who means no harm.
+Python can hide a draw from any such reader; this one sees the ways that someone takes who means no harm.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ DRAWS = HIDING | {
     "alpha_dropout", "feature_alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "rrelu", "getrandom",
     "feature_dropout", "native_dropout",
 }  # fmt: skip
-"""All laws: what decides about somebody, as randomised response does, hides as well."""
+"""All laws: what decides about someone, as randomised response does, hides as well."""
 DECIDING = DRAWS - {"beta", "bytes", "f", "power"}
-"""What models that spend a budget draw by no generator beside the door; without names that parameters have."""
+"""What models that spend a budget draw by no generator besides the door; without names that parameters have."""
 CALLED = {"dropout"}
 """Laws whose names configurations have, too: a draw is where they are called."""
 DOORS = {"noise": "tasks.privacy", "draws": "tasks.models"}
 SECRET = re.compile(r"\b_?noise_rngs?$|\bnoise_stream$|\bnoise\.(stream|generator|secure_generator)$")
-"""A generator of noise, from which nothing is drawn beside the door, by whatever law."""
+"""A generator of noise, from which nothing is drawn next to the door, by whatever law."""
 KEYED = {"digest", "mix", "prefix_ids", "head_ids", "INSECURE"}
 """What of `tasks.privacy.keyed` is no noise."""
 BEHIND = ("keyed", "secure")
@@ -54,7 +54,7 @@ CONTAINERS = {"dict", "list", "tuple", "zip", "iter", "next", "enumerate", "reve
 
 
 def draws(text: str, laws: set[str]) -> Iterator[str]:
-    """Every draw of a module beside the door, as it stands there; `laws`: those that are draws by any generator."""
+    """Every draw of a module next to the door, as it stands there; `laws`: those that are draws by any generator."""
     module = _Module(ast.parse(text), laws)
     for node in module.nodes:
         yield from module.wrong(node)
@@ -125,7 +125,7 @@ class _Module:
         return False
 
     def wrong(self, node: ast.AST) -> Iterator[str]:
-        """What of a node is a draw beside the door."""
+        """What of a node is a draw next to the door."""
         match node:
             case ast.Attribute(value=value, attr=attr) if attr not in CALLED or node in self.called:
                 if self._draws(value, attr) or (self._stands_for(value) == "keyed" and attr not in KEYED):

@@ -65,7 +65,7 @@ def test_sampling_is_accounted_a_little_tighter_than_by_renyi_divergence(rate: f
 
 
 def test_gaussian_noise_beside_sampled_steps_is_composed_with_them() -> None:
-    """Nearly everybody is in the sample, so that both are Gaussian releases but for rounding."""
+    """Nearly everyone is in the sample, so that both are Gaussian releases but for rounding."""
     sampled = event("sampled-gaussian", 3, noise_multiplier=2.0, sampling_probability=1 - 1e-7)
     gaussian = event("gaussian", noise_multiplier=1.5)
     every = account([event("gaussian", 3, noise_multiplier=2.0), gaussian], 1e-5).epsilon

@@ -1,6 +1,6 @@
 """DP-CroSUE's perturbation as its authors' code has it: the law of every part, and that it keeps no budget.
 
-Seeds are fixed; each test of a law would fail once in a thousand times by chance, were they drawn anew.
+Seeds are fixed; each test of a law would fail once in a thousand times by chance, were they drawn again.
 """
 
 import math

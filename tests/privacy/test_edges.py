@@ -223,7 +223,7 @@ def test_rigorous_releases_cost_what_the_ledger_says_whatever_comes_out() -> Non
 
 
 def test_published_releases_cost_more_than_they_claim() -> None:
-    """Infinitely much beside the noisy count, and more than both budgets if only the graph is seen."""
+    """Infinitely much besides the noisy count, and more than both budgets if only the graph is seen."""
     assert worst_loss("published", lambda law: law) == math.inf
     assert BUDGET + COUNT_BUDGET < worst_loss("published", lambda law: law.sum(axis=0)) < math.inf
     entry = edges.ledger(BUDGET, COUNT_BUDGET, "published", 1)

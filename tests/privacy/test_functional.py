@@ -34,7 +34,7 @@ def test_no_noise_at_an_infinite_budget() -> None:
 
 
 def test_noise_is_laplace_and_symmetric() -> None:
-    """Kolmogorov-Smirnov at 1e-5 for the linear and the diagonal noise; five standard errors for the variance beside
+    """Kolmogorov-Smirnov at 1e-5 for the linear and the diagonal noise; five standard errors for the variance next to
     the diagonal, half of Laplace's 2 scale² because two independent draws are averaged."""
     dim, scale, rng = 2_000, 0.03, np.random.default_rng(1)
     linear, quadratic = functional.draw(dim, scale, rng)

@@ -1,4 +1,4 @@
-"""Whatever a finite ε does not cover is named beside it."""
+"""Whatever a finite ε does not cover is named next to it."""
 
 import numpy as np
 import pytest

@@ -129,7 +129,7 @@ def test_tied_weights_have_no_l1_norms_and_need_their_source():
         ghost.l1_norms(ours(network, rows))
     with ghost.record_calls(network) as calls:
         actual = losses(nn.Sequential(nn.Linear(5, 3).double().requires_grad_(False), network.writer), rows)
-    with pytest.raises(ValueError, match="to be used beside them"):
+    with pytest.raises(ValueError, match="to be used next to them"):
         ghost.gradients(actual, calls)
     network.reader.requires_grad_(False)
     with pytest.raises(ValueError, match="both trained or both frozen"), ghost.record_calls(network):

@@ -131,7 +131,7 @@ def test_ledger_accounts_for_the_budget_and_names_what_it_does_not_cover() -> No
 
 
 def test_bounds_that_are_fitted_leave_no_finite_epsilon_but_given_them() -> None:
-    """A user's own maximum is in the release's schema and scales everybody: replacing that user shows."""
+    """A user's own maximum is in the release's schema and scales everyone: replacing that user shows."""
     unconditional, given = multidimensional.entries(FEATURES, 10.0, n_releases=1)
     assert (unconditional.unit, unconditional.neighbouring) == ("features", "replace")
     assert (unconditional.accounted_epsilon, unconditional.claimed_epsilon) == (None, 10.0)

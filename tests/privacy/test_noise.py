@@ -84,7 +84,7 @@ SPENDS = re.compile(
 
 
 def drawn_directly(path: Path, laws: set[str]) -> Iterator[str]:
-    """Where a module draws beside the doors; where it knows of budgets any law is a draw."""
+    """Where a module draws besides the doors; where it knows of budgets any law is a draw."""
     text = path.read_text(encoding="utf-8")
     name = path.relative_to(ROOT).as_posix()
     private = not name.startswith("tasks/privacy/") and SPENDS.search(text)
@@ -249,7 +249,7 @@ def test_a_recorder_is_told_release_law_scale_and_shape() -> None:
         noise.laplace(rng, "counts", 2.0, 3)
         noise.gaussian(rng, "gradients", np.array([[1.0], [4.0]]), (2, 5))
         noise.uniform(rng, "bits", ())
-    noise.laplace(rng, "nobody listens", 1.0, 1)
+    noise.laplace(rng, "no one listens", 1.0, 1)
     assert draws == [
         Draw("counts", "laplace", 2.0, (3,)),
         Draw("gradients", "gaussian", 4.0, (2, 5)),

@@ -21,7 +21,7 @@ UNUSED = {
     ("visit-given-states", "visit"),
     ("visit-of-known-items", "visit-given-states"),
 }
-"""Four steps, which are not counted; and a guarantee given what was learnt bounds nothing without that."""
+"""Four steps, which are not counted; and a guarantee given what was learned bounds nothing without that."""
 NUMBERS, CATEGORIES = (0.2, 0.8, 9.0), ("listed", "listed too", "other")
 BOUNDED, LISTED = {*product(NUMBERS[:2], CATEGORIES)}, {*product(NUMBERS, CATEGORIES[:2])}
 

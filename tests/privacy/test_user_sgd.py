@@ -157,7 +157,7 @@ def test_the_adaptive_bound_finds_its_quantile_and_costs_what_is_counted():
 
 
 def test_the_adaptive_bound_follows_a_count_with_all_of_its_noise():
-    """A step that nobody is in moves the bound by the noise alone."""
+    """A step that no one is in moves the bound by the noise alone."""
     private, counts = rigorous(quantile=0.5), []
     rng, nobody = np.random.default_rng(1), np.empty(0, np.int64)
     for _ in range(300):

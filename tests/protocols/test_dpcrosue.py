@@ -91,7 +91,7 @@ def test_the_vocabulary_is_the_most_frequent_words_then_by_name(
 
 
 def network() -> dict[str, pl.DataFrame]:
-    """Users d (no post, no friend, no label), a, b, c; what names z names nobody."""
+    """Users d (no post, no friend, no label), a, b, c; what names z names no one."""
     vectors = pl.Series("vector", [[1.0, 2.0], [3.0, 4.0]], pl.Array(pl.Float32, 2))
     return {
         "users": pl.DataFrame({"user": ["d", "a", "c", "b"], "gender": ["F", "M", None, "F"]}),

@@ -210,7 +210,7 @@ NO_BOUND = {"omega": None, "delta": None, "d": None, "p_min": None, "omit": ()}
 
 
 def test_without_a_bound_everything_stays(tmp_path: Path, random_tables: dict[str, pl.DataFrame]) -> None:
-    """As under a bound that nobody reaches from above, with nobody omitted; the other tests' bound leaves less."""
+    """As under a bound that no one reaches from above, with no one omitted; the other tests' bound leaves less."""
     raw = stored(tmp_path, random_tables, **SCHEMA)
     options = RANDOM.model_dump()
     original = prepare(raw, Options.model_validate(options | NO_BOUND))
@@ -248,7 +248,7 @@ def test_without_times_repeats_are_averaged_and_no_time_is_made_up(tmp_path: Pat
 
 def test_a_bound_that_nobody_reaches_is_refused(tmp_path: Path) -> None:
     raw = stored(tmp_path, {"interactions": interactions((1, 1, 5, 1), (2, 1, 5, 2))}, time="seconds")
-    with pytest.raises(DataError, match=r"none are left \(of 2, nobody has 3 or more\)"):
+    with pytest.raises(DataError, match=r"none are left \(of 2, no one has 3 or more\)"):
         prepare(raw, PAPER)
 
 

@@ -172,7 +172,7 @@ def processed_tables() -> dict[str, pl.DataFrame]:
 
 
 def sequences() -> dict[str, pl.DataFrame]:
-    """The same, but one event is repeated, and only items are tested that somebody learns from."""
+    """The same, but one event is repeated, and only items are tested that someone learns from."""
     tables = processed_tables()
     events = tables["interactions"]
     seen = events.filter(pl.col("split") != "test")["item"].unique()

@@ -1,4 +1,4 @@
-"""The contract of metrics of predicted ratings, made up: amounts without an upper end beside what lists have."""
+"""The contract of metrics of predicted ratings, made up: amounts without an upper end next to what lists have."""
 
 from __future__ import annotations
 

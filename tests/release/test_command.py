@@ -32,7 +32,7 @@ FILES = {files.RELEASE, files.MODEL, files.LEDGER, files.CARD, "opendp.json", "c
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with ratings, a catalogue with an item that nobody has, and a release with everything."""
+    """A folder with ratings, a catalogue with an item that no one has, and a release with everything."""
     folder = tmp_path_factory.mktemp("release")
     rng = np.random.default_rng(0)
     pairs = [

@@ -131,7 +131,7 @@ def test_every_setting_is_attacked_and_named() -> None:
         ("tiny", "tiny-features", "tiny", "gerai-nf")
     ]
     # base: 2 attackers x (f1, advantage) x k in 0, 1, 2, the majority guess, and 2 attackers on random attributes;
-    # beside it: 1 attacker x (f1, advantage) x k in 0, 1, and the majority guess
+    # next to it: 1 attacker x (f1, advantage) x k in 0, 1, and the majority guess
     n_rows = 2 * (2 * 2 * 3 + 1 + 2) + 2 * (2 * 2 + 1)
     assert len(table) == len(table.unique(["setting", "seed", "metric", "k"])) == n_rows
 

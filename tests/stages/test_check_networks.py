@@ -155,7 +155,7 @@ def test_metrics_of_training_and_attack_pass() -> None:
     more = {"metric": "anchors/confident/precision", "value": 1.0}
     edit(file("tiny-crosue", "attack"), lambda table: pl.concat([table, table.head(1).with_columns(**lits(more))]))
     check.main("metrics/tiny")
-    assert read_json(QUALITY / "metrics" / "tiny.json")["success"], "who names nobody has no such metric"
+    assert read_json(QUALITY / "metrics" / "tiny.json")["success"], "who names no one has no such metric"
 
 
 def lits(values: dict[str, Any]) -> dict[str, pl.Expr]:

@@ -1,4 +1,4 @@
-"""What results say of the data that they are of: a hash of public data, none of somebody's own."""
+"""What results say of the data that they are of: a hash of public data, none of someone's own."""
 
 from pathlib import Path
 

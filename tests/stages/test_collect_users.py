@@ -62,7 +62,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 
 def _write(name: str, seed: int, first: np.ndarray) -> None:
-    """Lists that begin with `first`, and go on with items that nobody holds out: (N_USERS, K) as a table."""
+    """Lists that begin with `first`, and go on with items that no one holds out: (N_USERS, K) as a table."""
     lists = np.empty((N_USERS, K), np.int32)
     for user, item in enumerate(first):
         rest = [other for other in range(N_ITEMS) if other not in (0, item, user % (N_ITEMS - 1) + 1)]
@@ -92,7 +92,7 @@ def test_users_are_counted_by_what_their_lists_are_worth(made: Made) -> None:
 
 
 def test_exposure_is_of_training_data(made: Made) -> None:
-    # Everybody has item 0 in the training data, and nobody anything else: one item of ten, or none.
+    # Everyone has item 0 in the training data, and no one anything else: one item of ten, or none.
     assert made.bins("demo-popularity", "exposure") == [(0.1, 0.12, N_USERS)]
     assert made.bins("demo-ease", "exposure") == [(0.0, 0.02, N_USERS)]
 

@@ -1,4 +1,4 @@
-"""`counts` of a suite: all data of which its own are a part, counted beside what the paper prints."""
+"""`counts` of a suite: all data of which its own are a part, counted against what the paper prints."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_two_networks_do_not_start_from_equal_weights(name: str) -> None:
     ],
 )
 def test_what_is_not_read_changes_nothing(kind: str, poison: Callable[[], None]) -> None:
-    """Beside embeddings that read it, which do change."""
+    """Next to embeddings that read it, which do change."""
     others = [name for name in ("feature", "edge", "text") if name != kind]
     blind = tiny.ALONE | {"reads": others, "text": tiny.WORDS if "text" in others else None}
     tiny.parameters(embeddings={"raw": tiny.ALONE, "blind": blind}, aligned={}, experiments={})
@@ -173,7 +173,7 @@ def test_a_network_without_friendships_is_left_out() -> None:
     [
         ("raw", lambda: tiny.passed("processed", "tiny", success=False), "processed/tiny.json: .* failed their check"),
         ("private", lambda: tiny.passed("perturbed", "published", success=False), "published.json: .* failed their"),
-        ("raw", no_friendships, "no network with friendships, so there is nobody to embed"),
+        ("raw", no_friendships, "no network with friendships, so there is no one to embed"),
         ("raw", lambda: (PROCESSED / "tiny/left/posts.parquet").unlink(), "left/posts.parquet: no such table"),
         ("raw", lambda: (PROCESSED / "tiny/left/users.parquet").unlink(), "left/users.parquet: no such table"),
         ("raw", lambda: (PROCESSED / "tiny/right/social.parquet").unlink(), "right/social.parquet: no such table"),

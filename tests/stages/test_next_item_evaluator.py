@@ -189,7 +189,7 @@ def test_nobody_to_test_is_an_error() -> None:
 
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A suite of next items that nobody attacks, with a model of counts and one of vectors."""
+    """A suite of next items that no one attacks, with a model of counts and one of vectors."""
     monkeypatch.chdir(tmp_path)
     shared = {"suite": "tiny", "data": "tiny", "features": "processed/tiny", "seeds": [0, 1], "sweep": []}
     config = {"epochs": 2, "batch_size": 64, "learning_rate": 0.01, "regularization": 0.0, "dimension": 4}

@@ -110,7 +110,7 @@ def test_models_can_read_a_release(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["published", "rigorous"])
 def test_no_column_of_any_attribute_survives(name: str) -> None:
-    """Not one encoded column, sensitive ones included, is that of the true users, whatever the budget."""
+    """Not one encoded column, sensitive ones included, is that of the true users, regardless of the budget."""
     perturb.main(name)
     for setting in SETTINGS:
         for seed in (0, 1):

@@ -261,7 +261,7 @@ def test_a_revision_is_changed_by_code_and_not_by_what_is_derived_from_it(tmp_pa
 
 
 def test_a_unit_is_named_by_its_data_and_by_all_tables_that_it_reads(tmp_path, monkeypatch):
-    """The noise of a fit has the name of its data; a model may read attributes of users beside perturbed features."""
+    """The noise of a fit has the name of its data; a model may read attributes of users next to perturbed features."""
     build(tmp_path, monkeypatch)
     monkeypatch.setattr(jobs, "fingerprint", lambda *_: "code")
     params = load()
@@ -300,7 +300,7 @@ def test_outputs_are_values_without_a_clock(name, tmp_path, monkeypatch):
     shutil.rmtree(CHECKPOINTS)
     train.main(name)
     assert digest(RUNS) == first
-    assert bool(timings["epoch_seconds"]) == (name != "tiny-counts"), "the clock is told beside them"
+    assert bool(timings["epoch_seconds"]) == (name != "tiny-counts"), "the clock is told next to them"
 
 
 def keys(value) -> set[str]:

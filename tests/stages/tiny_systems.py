@@ -133,7 +133,7 @@ def made_up(folder: Path, settings: list[str], width: int = WIDTH) -> None:
 
 
 def learnt(folder: Path, settings: list[str]) -> None:
-    """Write such embeddings as if they were learnt without epochs, and nothing were spent on them."""
+    """Write such embeddings as if they were learned without epochs, and nothing were spent on them."""
     made_up(folder, settings)
     for file in ("ledger.json", "history.json"):
         (folder / file).write_text("[]", encoding="utf-8")

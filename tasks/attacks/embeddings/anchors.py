@@ -1,9 +1,9 @@
 """Re-identification: whose account in one network is whose in another, found from what both released.
 
-Source: docs/methods.md §6 and §7. DP-CroSUE finds the accounts of a person in two networks, to learn from both. Whoever
-holds both releases can do the same to find out who a pseudonym is, so the precision of an alignment is here the success
-of an attack. An attacker need not name everybody: it names those of whom it is sure. How many users those are when
-nine names of ten are right is `Confident`; a mean over all users hides them.
+Source: docs/methods.md §6 and §7. DP-CroSUE finds the accounts of a person in two networks, to learn from both. Anyone
+who holds both releases can do the same to find out who a pseudonym is, so the precision of an alignment is here the
+success of an attack. An attacker need not name everyone: it names those of whom it is sure. How many users those are
+when nine names of ten are right is `Confident`; a mean over all users hides them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Confident:
     """The attacker that names only those of whom it is sure.
 
     share: right names over all anchors, with an exact 95 % interval.
-    precision: right names over names; None where it names nobody. It may fall below what was wanted: the threshold was
+    precision: right names over names; None where it names no one. It may fall below what was wanted: the threshold was
         chosen on other users.
     names: how many it gives.
     """
@@ -110,7 +110,7 @@ def reidentify_tested(
 ) -> Reidentified:
     """As `reidentify`, judged on the tested anchors, all targets being candidates.
 
-    Anybody may be named but the source users of other anchors: whoever was given these, or learnt from vectors that
+    Anyone may be named but the source users of other anchors: whoever was given these, or trained on vectors that
     were trained on them, knows them already, and they would count as wrong names.
     """
     trained = np.setdiff1d(anchors.true[:, 0], anchors.test[:, 0])

@@ -4,10 +4,10 @@ Source: He et al., "Stealing Links from Graph Neural Networks" (USENIX Security 
 similar vectors, so similarity gives them away (cosine, dot product); an attacker who knows some pairs learns which
 dimensions do (logistic regression on the Hadamard product).
 
-Links are the true ones, whatever the embedding was trained on: to be told apart from non-links drawn uniformly. Chance
-is an AUC of 0.5, and a true positive rate of 0.01 at a false positive rate of 1 %. Neither is what a release gives away
-by itself: attributes make friends too, and users of many friends are easy. So give the attributes alone, and the number
-of friends as vectors of length one, as controls.
+Links are the true ones, whatever the embedding was trained on: to be distinguished from non-links drawn uniformly.
+Chance is an AUC of 0.5, and a true positive rate of 0.01 at a false positive rate of 1 %. Neither is what a release
+gives away by itself: attributes make friends too, and users of many friends are easy. So give the attributes alone, and
+the number of friends as vectors of length one, as controls.
 
 Intervals are for other pairs of the same network, as if pairs were independent; a user is in several.
 """
@@ -60,7 +60,7 @@ class Similarity(NamedTuple):
 
 
 class Theft(NamedTuple):
-    """How well one attacker tells links from others."""
+    """How well one attacker distinguishes links from others."""
 
     attacker: str
     auc: Estimate
@@ -76,14 +76,14 @@ def steal(
     known_share: float,
     seed: int,
 ) -> list[Theft]:
-    """Attack a release by similarity, and by what can be learnt from known pairs.
+    """Attack a release by similarity, and by what can be trained on known pairs.
 
     Args:
         vectors: (n_users, d) as released.
         links: (n, 2) true links or follows; direction, repeats and links to oneself do not count.
         pairs: how many links are drawn, and as many non-links (fewer where there are fewer).
-        known_share: of both, what the attacker knows; with 0 nothing is learnt and there is no `hadamard`.
-        seed: of pairs and of breaking ties. Equal seeds draw equal pairs, whatever the vectors.
+        known_share: of both, what the attacker knows; with 0 nothing is learned and there is no `hadamard`.
+        seed: of pairs and of breaking ties. Equal seeds draw equal pairs, regardless of the vectors.
 
     Raises:
         DataError: there are fewer than two links or non-links to test; vectors are not finite; a link names a user
@@ -163,7 +163,7 @@ def tpr(similarity: Similarity, rng: np.random.Generator, fpr: float = FALSE_POS
 
     Among equal values the threshold lies at random, so whoever cannot tell anything apart gets `fpr`. The interval
     knows that the threshold is an estimate too: with 97.5 % it lies between two order statistics of the non-links, and
-    the rates at these have exact intervals of 97.5 %. It needs no assumption beside independent pairs, and is wide.
+    the rates at these have exact intervals of 97.5 %. It needs no assumption besides independent pairs, and is wide.
 
     Args:
         rng: breaks ties, for the interval alone.

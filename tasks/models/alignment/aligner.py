@@ -35,7 +35,7 @@ class Aligner:
     """Embeddings of two networks' users, (n_sources, d) and (n_targets, d) normalised float64, and their maps."""
 
     def __init__(self, config: AlignmentConfig, source: NDArray[np.floating], target: NDArray[np.floating]) -> None:
-        """Take the embeddings, (n_sources, d) and (n_targets, d), as they were learnt."""
+        """Take the embeddings, (n_sources, d) and (n_targets, d), as they were learned."""
         self.config = config
         self.source, self.target = (normalise(side, config.normalise) for side in (source, target))
         if self.source.shape[1] != self.target.shape[1]:
@@ -55,7 +55,7 @@ class Aligner:
         """An aligner of the embeddings' codes, which are not normalised, for a start by `cycle_start`.
 
         Args:
-            source, target: (n_sources, d) and (n_targets, d) embeddings as they were learnt.
+            source, target: (n_sources, d) and (n_targets, d) embeddings as they were learned.
         """
         assert self.config.cycle is not None, "params.yaml has the way `cycle` only with its configuration"
         both = [codes(side, self.config.cycle.coder, rng) for side in (source, target)]

@@ -1,4 +1,4 @@
-"""CSLS, and normalisation: how near users of different networks are, corrected for how near they are to everybody.
+"""CSLS, and normalisation: how near users of different networks are, corrected for how near they are to everyone.
 
 Source: MUSE, section 2.3. With cosines in the target's space, r(x) the mean cosine of a source user x with its k
 nearest targets and r(y) that of a target user y with its k nearest sources, CSLS(x, y) = 2 cos(x, y) - r(x) - r(y). It
@@ -28,11 +28,11 @@ CELLS = 1 << 23
 class Matches:
     """Pairs of users taken to be the same person.
 
-    pairs: (n, 2) int64 source and target user; nobody occurs twice.
+    pairs: (n, 2) int64 source and target user; no one occurs twice.
     scores: (n,) float32 CSLS of each pair, descending.
     criterion: mean cosine of every source user with the target that is nearest by CSLS: how good the map is, judged
         without an anchor (MUSE, section 3.5). It can be compared between maps of the same embeddings alone. The mean
-        CSLS of the pairs is no such measure: a map under which few are near anybody makes it high.
+        CSLS of the pairs is no such measure: a map under which few are near anyone makes it high.
     """
 
     pairs: NDArray[np.int64]

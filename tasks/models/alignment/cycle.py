@@ -10,7 +10,7 @@ Left out of that code: a learning rate that is halved where the criterion falls 
 
 Source: the code that accompanies Ren et al., CIKM 2022, as of 2023, which took it from Mohiuddin and Joty, "Revisiting
 adversarial autoencoder for unsupervised word translation with cycle consistency and improved training" (NAACL 2019);
-facts of it alone, written anew.
+facts of it alone, written again.
 """
 
 from __future__ import annotations

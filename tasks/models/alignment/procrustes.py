@@ -77,7 +77,7 @@ def refine(
         mapping: (d, d) the start.
         neighbours: k of CSLS.
         anchors: (n_anchors, 2) pairs known to be right, kept in every fit; found pairs that have one of their users
-            with somebody else are left out.
+            with someone else are left out.
     """
     kept = np.empty((0, 2), np.int64) if anchors is None else anchors.astype(np.int64)
     maps = [np.asarray(mapping, np.float64)]

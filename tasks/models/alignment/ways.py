@@ -36,7 +36,7 @@ def from_attributes(aligner: Aligner, source: Vectors, target: Vectors, by: Alig
     """A map fitted to the pairs that the attributes found, refined; without a pair the identity, as it is.
 
     Args:
-        source, target: embeddings as they were learnt.
+        source, target: embeddings as they were learned.
     """
     pairs = nonzero(by.pairs, source, target)
     if len(pairs):
@@ -82,5 +82,5 @@ def with_history(alignment: AlignmentResult, more: dict[str, Any]) -> AlignmentR
 
 
 def nonzero(pairs: Pairs, source: Vectors, target: Vectors) -> Pairs:
-    """The pairs of users both of whose vectors say something: one of zeros is as near to everybody."""
+    """The pairs of users both of whose vectors say something: one of zeros is as near to everyone."""
     return pairs[source[pairs[:, 0]].any(axis=1) & target[pairs[:, 1]].any(axis=1)]

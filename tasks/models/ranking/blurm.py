@@ -51,7 +51,7 @@ class Blurm(BPR):
     config: BlurmConfig
     uses_attributes = True
     withheld: Seen
-    """Items never recommended to a user beside those of the training interactions."""
+    """Items never recommended to a user besides those of the training interactions."""
     _profiles: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None
 
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:

@@ -10,7 +10,7 @@ is `unobserved_weight` and w_u weighs a user:
 
 without `unobserved_weight` all cells weigh the same, Σ_u w_u Σ_j (r_uj - u·v_j)², and no item has a Gramian of its own.
 
-A user's vector is solved from the items' vectors, which are released, and from the user's own row; nobody else sees it.
+A user's vector is solved from the items' vectors, which are released, and from the user's own row; no one else sees it.
 Items' vectors are solved from sums over users. Let û be the user's vector clipped to norm C (`clip`), x the row of what
 its items' targets are (below), and m = `contribution`. One user adds
 
@@ -80,7 +80,7 @@ class DPALSConfig(ModelConfig):
     iterations: int = Field(ge=1)
     """How often items are solved for; the budget is split equally."""
     unobserved_weight: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """α: weight of u·v = 0 in every cell, beside 1 for u·v = 1 in a user's own; None weighs all cells the same."""
+    """α: weight of u·v = 0 in every cell, next to 1 for u·v = 1 in a user's own; None weighs all cells the same."""
     user_ridge: float = Field(gt=0, allow_inf_nan=False)
     """Weight of the squared norm of a user's vector."""
     item_ridge: float = Field(gt=0, allow_inf_nan=False)

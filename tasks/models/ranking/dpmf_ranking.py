@@ -40,7 +40,7 @@ class ListedConfig(FactorConfig):
     """Configuration of `ImplicitDPMF`. `ridge` weighs users' vectors too, where they are fitted."""
 
     alternations: int = Field(ge=0)
-    """Rounds of least squares in which users' vectors are learnt from listed cells alone.
+    """Rounds of least squares in which users' vectors are trained on listed cells alone.
 
     0 leaves them as the SVD has them, which also knows which cells are not listed. Where all ratings are high, the
     listed ones alone say little else than what is popular."""

@@ -25,7 +25,7 @@ class EASEConfig(ModelConfig):
     """Configuration of `EASE`."""
 
     regularization: float = Field(gt=0, allow_inf_nan=False)
-    """λ, the weight of ‖B‖² beside the squared error summed over all users: of the order of an item's interactions."""
+    """λ, the weight of ‖B‖² next to the squared error summed over all users: of the order of an item's interactions."""
 
 
 class EASE(Recommender):
@@ -57,7 +57,7 @@ class EASE(Recommender):
         return torch.from_numpy(_matrix(histories, len(self.weights), np.float32) @ self.weights)
 
     def released(self) -> dict[str, Tensor]:
-        """See `Model.released`: B, and the users' training items, without which nobody can be scored."""
+        """See `Model.released`: B, and the users' training items, without which no one can be scored."""
         arrays = {"weights": self.weights, "indptr": self.given.indptr, "items": self.given.items}
         return {name: torch.from_numpy(array) for name, array in arrays.items()}
 

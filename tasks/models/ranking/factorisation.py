@@ -1,4 +1,4 @@
-"""SVD and MF: rating matrices as products of users' and items' vectors, learnt by gradient steps on users.
+"""SVD and MF: rating matrices as products of users' and items' vectors, learned by gradient steps on users.
 
 Source: the factorisations of DP-VAE's Tables 8 and 11 (Fang, Du and Wu, 2022), which names SGD and, for SVD, rank 100,
 and no more. Here SVD has a bias for every item and MF has none. A cell without an interaction counts as a rating of 0

@@ -90,8 +90,8 @@ def unit_user_vectors(matrix: csr_array, dimension: int, rng: np.random.Generato
     """Rows of `matrix` projected on its leading right singular vectors, each scaled to length 1.
 
     Without the scaling these are PureSVD's user vectors (Cremonesi, Koren and Turrin, RecSys 2010). Vectors as long as
-    the unit ball allows keep the noise of `tasks.privacy.mechanisms.objective` small beside the data, and ranking items
-    for one user does not ask for its length. A row without any direction (no interactions) stays 0.
+    the unit ball allows keep the noise of `tasks.privacy.mechanisms.objective` small next to the data, and ranking
+    items for one user does not ask for its length. A row without any direction (no interactions) stays 0.
 
     Args:
         matrix: (n_users, n_items).

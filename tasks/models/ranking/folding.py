@@ -1,6 +1,6 @@
-"""Serving users from a history that is given, by a model that was trained on other data: the same rule for everybody.
+"""Serving users from a history that is given, by a model that was trained on other data: the same rule for everyone.
 
-What a model keeps of a user's own training record is not used; lists follow from what it learnt of items and from the
+What a model keeps of a user's own training record is not used; lists follow from what it learned of items and from the
 history alone. So they are post-processing of what a private model releases, whoever was in its training data. A model
 that solves or encodes its users' vectors from their rows does so with a history. Where a model only learns a vector for
 each of its users, a history gets the one that fits it best (ridge regression on item vectors); so it does where a

@@ -32,7 +32,7 @@ class IALSConfig(ModelConfig):
     iterations: int = Field(ge=1)
     """Sweeps: all users, then all items."""
     alpha: float = Field(gt=0, allow_inf_nan=False)
-    """α: weight of a user's own cells, beside 1 of all others."""
+    """α: weight of a user's own cells, next to 1 of all others."""
     regularization: float = Field(gt=0, allow_inf_nan=False)
     """λ, weight of the squared norms of all vectors."""
 

@@ -80,7 +80,7 @@ class KNN(Recommender):
         return torch.from_numpy((chosen @ self.rows).toarray()) / k
 
     def released(self) -> dict[str, Tensor]:
-        """See `Model.released`: who is near whom, and the users' rows, without which nobody can be scored."""
+        """See `Model.released`: who is near whom, and the users' rows, without which no one can be scored."""
         rows = self.rows
         arrays = {"neighbours": self.neighbours, "indptr": rows.indptr, "items": rows.indices, "values": rows.data}
         tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}

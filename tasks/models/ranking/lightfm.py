@@ -53,7 +53,7 @@ class LightFMNetwork(nn.Module):
     def __init__(self, users: Tensor, items: Tensor, columns: Tensor, features: Tensor) -> None:
         """users: (n_users, d), items: (n_items, d + 1), biases last; columns: (n_columns, d).
 
-        features: (n_users, n_columns), not learnt.
+        features: (n_users, n_columns), not learned.
         """
         super().__init__()
         self.users = nn.Parameter(users)

@@ -2,7 +2,7 @@
 
 With A the adjacency matrix of users and items and D its degrees, the vectors of layer k are E⁽ᵏ⁾ = (D^-½ A D^-½) E⁽ᵏ⁻¹⁾
 (Eq. 3, 7); no layer has weights, a nonlinearity or a loop from a node to itself. A node's vector is the mean of its
-layers 0..L (α_k = 1 / (L + 1)), a score the inner product of two (Eq. 5). E⁽⁰⁾ alone is learnt, by the pairwise loss.
+layers 0..L (α_k = 1 / (L + 1)), a score the inner product of two (Eq. 5). E⁽⁰⁾ alone is learned, by the pairwise loss.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class LightGCNConfig(EpochConfig):
     """λ: weight of half the squared norms of the three vectors of layer 0 that a triple takes, averaged over the batch.
 
     This is the released code's reading of λ‖E⁽⁰⁾‖² (Eq. 15). The inherited `regularization` weighs all of E⁽⁰⁾ in every
-    step, whichever rows the batch takes; the paper has no such term beside this one."""
+    step, whichever rows the batch takes; the paper has no such term next to this one."""
     init_std: float = Field(default=0.1, gt=0)
     """Standard deviation of the initial vectors."""
 

@@ -41,7 +41,7 @@ def fit_many(
     BPR is trained side by side, any other model one after another. No validation ends training.
 
     Args:
-        named: what tells the noise of the models apart (`Model.named`).
+        named: what distinguishes the noise of the models (`Model.named`).
     """
     if cls is BPR and isinstance(config, BPRConfig):
         return list(_fit_bpr(config, datas, rngs))

@@ -28,7 +28,7 @@ from tasks.privacy.accounting.ledger import LedgerEntry, unbounded_entry
 from tasks.privacy.terms import because, gap
 from tasks.training_data import TrainingData
 
-UNKNOWN = -1  # class of a user whose attribute nobody knows
+UNKNOWN = -1  # class of a user whose attribute no one knows
 
 
 class RAPConfig(BPRConfig):

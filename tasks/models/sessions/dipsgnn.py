@@ -48,7 +48,7 @@ Kind = Literal["published", "released", "rigorous", "cached"]
 IN_TRAINING = ("published", "released")
 """Those whose noise is fresh for every state of a node, in training alone."""
 LEARNED = (gap("covers-aggregates"), gap("item-vectors-exact"))
-"""Where aggregates of learnt vectors are noisy."""
+"""Where aggregates of learned vectors are noisy."""
 
 
 class DIPSGNNConfig(APGNNConfig):
@@ -168,7 +168,7 @@ class DIPSGNN(KeyedModel, ScaledSessions):
     def noise(self, step: Step, width: int, queries: Queries) -> tuple[Tensor, ...]:
         """The noise on the aggregates of successors and of predecessors, each (n_versions, width); none without any.
 
-        It is a function of the secret, the vectors that are aggregated, the user, whether the sequence was learnt from
+        It is a function of the secret, the vectors that are aggregated, the user, whether the sequence was trained on
         or is asked about, and the items that the aggregate is of: the same again whenever the same is asked, and
         independent where anything differs, so that no difference of two releases is without noise.
         """
@@ -228,7 +228,7 @@ class DIPSGNN(KeyedModel, ScaledSessions):
         if cached:
             graph = graph_entry("aggregates-once", remark, event, claimed, gaps=covered, given=("visit-counts",))
             return [lists, graph, LABELS]
-        # Item vectors that are learnt without noise change between the releases.
+        # Item vectors that are learned without noise change between the releases.
         graph = graph_entry(
             "aggregates-per-epoch", remark, event, claimed,
             gaps=(*covered, gap("dropout-seed")), given=("states", "visit-counts"), unit="visit-given-states",
@@ -291,7 +291,7 @@ class UserVectors(nn.Embedding):
         super().__init__(n_users, dimension)
         trained = torch.zeros(n_users, dtype=torch.bool)
         trained[torch.from_numpy(users).long()] = True
-        self.register_buffer("trained", trained, persistent=False)  # nobody else is asked about after training
+        self.register_buffer("trained", trained, persistent=False)  # no one else is asked about after training
 
     def forward(self, users: Tensor) -> Tensor:
         """(n,) ids -> (n, dimension)."""
@@ -302,6 +302,6 @@ class UserVectors(nn.Embedding):
 
 
 def prefixes(queries: Queries) -> NDArray[np.uint64]:
-    """(n_events,) an id of each prefix: of its user, its draw, its part (learnt from or asked about) and its items."""
+    """(n_events,) an id of each prefix: of its user, its draw, its part (trained on or asked about) and its items."""
     sequences = queries.sequences
     return prefix_ids(head_ids(sequences, queries.draws, tested=queries.tested), sequences.items, sequences.indptr)

@@ -47,7 +47,7 @@ class EdgeRand(DIPSGNN):
     config: EdgeRandConfig
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
-        """The network, and whether any item is repeated, which the ledger tells."""
+        """The network, and whether any item is repeated, which the ledger says."""
         network = super().build(data, rng)
         events = self._sequences
         n_nodes = len(np.unique(events.owners * data.n_items + events.items))

@@ -70,8 +70,8 @@ class Queries:
     """What scores are computed of.
 
     graphs: of all prefixes of the sequences. draws: (n_sequences,) int64, which of the independent draws of a user's
-    noise each sequence gets, where there is any; 0 unless somebody asks for others. tested: whether the sequences are
-    asked about, which have noise of their own, and not learnt from.
+    noise each sequence gets, where there is any; 0 unless someone asks for others. tested: whether the sequences are
+    asked about, which have noise of their own, and not trained on.
     """
 
     sequences: Sequences

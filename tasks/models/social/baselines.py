@@ -1,4 +1,4 @@
-"""What PrivSR is compared with: MF and SoReg, which get no sensitive ratings, and DPMF, which trusts nobody with any.
+"""What PrivSR is compared with: MF and SoReg, which get no sensitive ratings, and DPMF, which trusts no one with any.
 
 Source: Meng et al. (AAAI 2018), "Experimental evaluation"; MF: Koren, Bell and Volinsky (2009); SoReg: Ma et al. (WSDM
 2011), Eq. 2 of PrivSR's paper; DPMF: Hua, Xia and Zhong (IJCAI 2015). All three are PrivSR's own factorisation with
@@ -42,7 +42,7 @@ class DPMFConfig(FactorisationConfig):
 
 
 class MF(SocialFactorisation):
-    """Published ratings alone, factorised by whoever holds them."""
+    """Published ratings alone, factorised by anyone who holds them."""
 
     noise_key = "MF"
     with_parties = False

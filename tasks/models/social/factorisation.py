@@ -128,7 +128,7 @@ class SocialFactorisation(EpochModel, RatingPredictor):
         return 1.0
 
     def splits_vectors(self) -> bool:
-        """Whether messages are computed with vectors learnt from published ratings alone."""
+        """Whether messages are computed with vectors trained on published ratings alone."""
         return False
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> Vectors:
@@ -293,7 +293,7 @@ class SocialFactorisation(EpochModel, RatingPredictor):
         """What the recommender and friends remember: nothing yet.
 
         Args:
-            published: ratings that everybody knows.
+            published: ratings that everyone knows.
             sensitive: ratings that their users keep to themselves, among those that are submitted as sensitive.
         """
         users, dimension = self._users, self.config.dimension

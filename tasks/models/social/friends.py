@@ -43,9 +43,9 @@ def similarities(public: RatingTable, links: NDArray[np.int32]) -> NDArray[np.fl
 class Friends:
     """The exchange among all users at once.
 
-    receivers, senders: (n_links,) int32: i, and f in F_i; nobody is a friend of oneself.
+    receivers, senders: (n_links,) int32: i, and f in F_i; no one is a friend of oneself.
     similarity: (n_links,) float32, S_if.
-    watched: (n_watched,) positions in these: of every user who sends to somebody similar, the one with the lowest id.
+    watched: (n_watched,) positions in these: of every user who sends to someone similar, the one with the lowest id.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Friends:
     def exchange(self, vectors: NDArray[np.float32]) -> FriendMessages:
         """Every friend's message 2 S_if u_f with fresh noise, the sign as in Algorithm 1: q_if - 2 S_if u_f.
 
-        The noise of messages that nobody watches is drawn as one sum, with the law of the sum of their shares.
+        The noise of messages that no one watches is drawn as one sum, with the law of the sum of their shares.
 
         Args:
             vectors: (n_users, K) u, of which a message contains its sender's row alone.

@@ -90,7 +90,7 @@ def rigorous(
         most_raters: largest number of sensitive ratings of one item; 0 if it is not known, or if there are none.
 
     Returns:
-        One entry, or two if towards sums: what the same noise is worth to somebody who sees each submission.
+        One entry, or two if towards sums: what the same noise is worth to someone who sees each submission.
     """
 
     def entry(multiplier: float, observer: Observer, claimed: float | None, remark: KnownGap | None) -> LedgerEntry:

@@ -65,7 +65,7 @@ class FriendMessages:
     """Between friends: what user i got of all friends f, q_if - 2 S_if u_f, and the h_i that i had sent them for q.
 
     sums: (n_users, K) float32, all messages that a user got, added up.
-    watched: (n_watched, K) float32, single messages: one of every user who sends to somebody similar.
+    watched: (n_watched, K) float32, single messages: one of every user who sends to someone similar.
     mixing: (n_users, K), h_i; None where the noise needs none.
     """
 

@@ -5,7 +5,7 @@ Algorithm 1; docs/methods.md §5. Published accounting draws fresh noise in ever
 budget.
 
 Rigorous accounting (ours). A user's vector carries all ratings of the user into everything that is computed with it. So
-each user has two: w, learnt from the user's published ratings, V and friends' w, in the unit ball; and u, learnt from
+each user has two: w, trained on the user's published ratings, V and friends' w, in the unit ball; and u, trained on
 all own ratings, which predicts the user's own ratings and never leaves. Submissions and friends' messages are computed
 with w. Then those about published ratings, and those between friends, are functions of what is published and of V, and
 need no noise. A sensitive rating enters through its own submission 2 (wᵀv - r) w alone, and another value of it changes
@@ -46,7 +46,7 @@ class PrivSRConfig(FactorisationConfig):
     delta: float | None = Field(default=None, gt=0, lt=1)
     """δ of the total (rigorous only)."""
     towards: Literal["sums", "recommender"] | None = None
-    """Who is held off (rigorous only): somebody who sees the sums of submissions per item, as secure aggregation would
+    """Who is held off (rigorous only): someone who sees the sums of submissions per item, as secure aggregation would
     give; or a recommender who sees each single submission."""
 
     sensitive_weight: float | None = Field(default=None, gt=0, allow_inf_nan=False)

@@ -127,7 +127,7 @@ class PrivateRatingMeans(RatingMeans):
     An item's sum of r - μ over its sensitive ratings changes by at most Δ with the value of one rating, so Laplace
     noise of scale Δ/ε makes it ε-differentially private; who rated what is public, and so is n_s, the number of those
     ratings. A mean of n_s ratings of variance s² (`variance`) has variance s²/n_s, that of the noise is 2Δ²/(ε n_s)²;
-    so the noisy mean is worth 1/(1/n_s + 2Δ²/(ε n_s)²/s²) published ratings, and that is its weight beside them.
+    so the noisy mean is worth 1/(1/n_s + 2Δ²/(ε n_s)²/s²) published ratings, and that is its weight next to them.
     """
 
     noise_key = "PrivateRatingMeans"

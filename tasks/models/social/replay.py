@@ -19,7 +19,7 @@ from tasks.models.social.users import Steps, Users
 
 
 class Replay:
-    """Users as the recommender expects them, beside what it remembers of submissions about sensitive ratings."""
+    """Users as the recommender expects them, besides what it remembers of submissions about sensitive ratings."""
 
     def __init__(
         self,

@@ -32,7 +32,7 @@ class Users:
 
     sensitive, public: their ratings.
     vectors: (n_users, K) float32 u, changed in place.
-    public_vectors: (n_users, K) float32 w, learnt from public ratings alone, if submissions and messages to friends are
+    public_vectors: (n_users, K) float32 w, trained on public ratings alone, if submissions and messages to friends are
         computed with those; None if they are computed with u.
     """
 
@@ -61,7 +61,7 @@ class Users:
         return self.vectors if self.public_vectors is None else self.public_vectors
 
     def watch(self, positions: NDArray[np.intp]) -> None:
-        """Somebody looks at single submissions about non-sensitive ratings from now on: (n_watched,) in their order."""
+        """Someone looks at single submissions about non-sensitive ratings from now on: (n_watched,) in their order."""
         table = self.public
         self.watched = positions
         items, n = table.items[positions], len(positions)
@@ -74,7 +74,7 @@ class Users:
     def submit(self, broadcast: Broadcast) -> Submissions:
         """2 (uᵀv - r) u of every rating, with a share of noise each (Algorithm 1, lines 5-8).
 
-        What is submitted about non-sensitive ratings is added up by item. The noise of what nobody watches is drawn as
+        What is submitted about non-sensitive ratings is added up by item. The noise of what no one watches is drawn as
         one, with the law of the sum of its shares.
         """
         table, vectors = self.sensitive, self.shown
@@ -119,7 +119,7 @@ class Users:
 
         Args:
             items: (n_items, K) v as the recommender shares them.
-            messages: of friends, computed before anybody's step.
+            messages: of friends, computed before anyone's step.
         """
         shown, n_shown = None, len(self.public)
         if self.public_vectors is not None:

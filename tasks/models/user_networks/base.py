@@ -1,7 +1,7 @@
 """Networks of users and what they wrote, pairs of them with anchors, and the models that embed their users.
 
 Source: DP-CroSUE (Ren et al., CIKM 2022), sections 3 and 4. What a model is given was perturbed before, or is raw: the
-data say which, kind by kind. Everything learnt from perturbed inputs is post-processing of them, so it is the
+data say which, kind by kind. Everything trained on perturbed inputs is post-processing of them, so it is the
 perturbation that has the entries with a budget; a raw input gets an entry without one.
 """
 
@@ -69,9 +69,9 @@ class NetworkData:
     links: (n_links, 2) int32, friendships without direction: each pair of different users once, in any order.
     features: (n_users, n_columns) float32 attributes as numbers, raw or perturbed; None where there are none.
     posts: what users wrote; None where no text is known.
-    word_vectors: (n_words, d) float32, a vector for each word of the posts; None where none were learnt.
+    word_vectors: (n_words, d) float32, a vector for each word of the posts; None where none were learned.
     text_vectors: (n_users, d) float32, one vector for all that a user wrote, where the texts are not known; or None.
-    has_text: (n_users,) bool, who has a text vector; None: everybody. Rows of others are not read.
+    has_text: (n_users,) bool, who has a text vector; None: everyone. Rows of others are not read.
     perturbed: which of `feature`, `edge` and `text` were perturbed before, the budget being accounted for there.
 
     Raises:
@@ -118,7 +118,7 @@ class PairData:
 
     anchors: (n_anchors, 2) int32, a user of the first and one of the second: known, or found by an alignment and then
         perhaps wrong. A user may be in several.
-    embeddings: for each network (n_users, d) float32 of its users learnt alone, d the same for both: what models that
+    embeddings: for each network (n_users, d) float32 of its users learned alone, d the same for both: what models that
         join networks start from. None for models that learn their own.
 
     Raises:
@@ -154,7 +154,7 @@ def scale(rows: NDArray[np.float32]) -> Tensor:
     """The rows, all divided by one number, so that the mean square of their entries is 1.
 
     Attributes perturbed with a small budget are tens of times longer than true ones (all but a few are 0, and these are
-    scaled up), and vectors of texts as long as whoever learnt them made them; unscaled, the longest decide how fast a
+    scaled up), and vectors of texts as long as whoever learned them made them; unscaled, the longest decide how fast a
     network learns from all the others.
     """
     size = float(np.sqrt(np.square(rows, dtype=np.float64).mean())) if rows.size else 0.0
@@ -234,7 +234,7 @@ class UserEmbedder(Embedder):
 
     @abstractmethod
     def fit(self, data: NetworkData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:  # type: ignore[override]  # a network, not interactions
-        """Learn from a network; fitting again forgets what was learnt before."""
+        """Learn from a network; fitting again forgets what was learned before."""
 
     def embed(self) -> NDArray[np.float32]:
         """(n_users, d) float32, finite; a user about whom nothing is known has a row like any other."""
@@ -260,7 +260,7 @@ class PairEmbedder(Embedder):
 
     @abstractmethod
     def fit(self, data: PairData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:  # type: ignore[override]  # two networks, not interactions
-        """Learn from two networks; fitting again forgets what was learnt before."""
+        """Learn from two networks; fitting again forgets what was learned before."""
 
     def embed(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """(n_users, d) float32 of the first network and of the second, finite."""

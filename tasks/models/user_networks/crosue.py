@@ -1,6 +1,6 @@
 """The cross-network GCN of DP-CroSUE (Ren et al., CIKM 2022, section 4.3): two networks joined at their anchors.
 
-It starts from embeddings Z of both networks learnt alone, which stay as they are; what is learnt carries them across
+It starts from embeddings Z of both networks learned alone, which stay as they are; what is learned carries them across
 and around. An anchor's vector takes in the other network's (Eq. 10), z'₁ = σ(z₁ + W₂₁ z₂) and the same the other way;
 of several partners the mean. With Â the row-normalised adjacency (means over friends) and D the diagonal of anchors,
 

@@ -9,7 +9,7 @@ All users are computed in every step, without sampling neighbours, and exactly. 
 user reads three rows that never change (own, mean of friends, mean of posts), so it is one product; the first layer of
 posts is computed in blocks, again in the backward pass, so that its memory does not grow with the number of posts.
 
-A network without texts has no posts and no writing. Without attributes every user has a learnt vector instead. Without
+A network without texts has no posts and no writing. Without attributes every user has a learned vector instead. Without
 friendships there is nothing to learn from: the weights stay as drawn.
 """
 
@@ -50,7 +50,7 @@ class RGCNConfig(EpochConfig):
     negatives: int = Field(default=1, ge=1)
     """Q: users drawn against each friendship."""
     free: int = Field(default=64, ge=1)
-    """Length of the learnt vectors of users, where there are no attributes."""
+    """Length of the learned vectors of users, where there are no attributes."""
 
 
 class RGCNNetwork(nn.Module):
@@ -170,7 +170,7 @@ class PostVectors:
         """The posts of a network; None where it has no texts.
 
         Vectors are centred and scaled (`centre`, `scale`): what they have in common, and how long they are, only says
-        how they were learnt.
+        how they were learned.
         """
         by_user = np.zeros(data.n_users + 1, np.int64)
         if data.posts is not None:

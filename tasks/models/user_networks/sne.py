@@ -2,7 +2,7 @@
 
 A user's id and attributes are embedded apart, laid side by side (early fusion, attributes weighted by λ) and go
 through a layer of softsign units; what comes out predicts the users met on short random walks, by a vector that each
-has for that purpose. The paper's softmax over all users is learnt by sampling, here by Q negatives. The embedding is
+has for that purpose. The paper's softmax over all users is learned by sampling, here by Q negatives. The embedding is
 the sum of a user's two vectors, as in the paper.
 """
 

@@ -42,7 +42,7 @@ def word_vectors(posts: Posts, config: Word2VecConfig, rng: np.random.Generator)
 
 
 def with_word_vectors(data: NetworkData, config: Word2VecConfig, rng: np.random.Generator) -> NetworkData:
-    """The network with vectors of its words, learnt from its own posts; as it is where it has no posts."""
+    """The network with vectors of its words, trained on its own posts; as it is where it has no posts."""
     return data if data.posts is None else replace(data, word_vectors=word_vectors(data.posts, config, rng))
 
 
@@ -71,7 +71,7 @@ def text_of_users(data: NetworkData, config: Word2VecConfig, rng: np.random.Gene
 
 
 class MeanOfWords(DirectEmbedder):
-    """The mean of a user's words, whose vectors are learnt from the posts."""
+    """The mean of a user's words, whose vectors are trained on the posts."""
 
     reads: ClassVar[frozenset[Protected]] = frozenset({"text"})
 
@@ -89,7 +89,7 @@ class MeanOfWords(DirectEmbedder):
 
 
 class Word2Vec(MeanOfWords):
-    """The mean of a user's words, which are learnt in closed form."""
+    """The mean of a user's words, which are learned in closed form."""
 
     config: Word2VecConfig
 
@@ -108,7 +108,7 @@ class TrainedWord2VecConfig(SkipgramConfig):
 
 
 class TrainedWord2Vec(MeanOfWords):
-    """The mean of a user's words, which are learnt by skip-gram."""
+    """The mean of a user's words, which are learned by skip-gram."""
 
     config: TrainedWord2VecConfig
 

@@ -166,7 +166,7 @@ class UserModel(DerivedModel, Recommender):
     def _draws(self, users: NDArray[np.int64]) -> Draws:
         """What the examples of `users` draw in a private step.
 
-        Of Poisson samples every user draws alone, so that who is in the step changes nobody else's gradient. Where
+        Of Poisson samples every user draws alone, so that who is in the step changes no one else's gradient. Where
         batches partition the users, whoever is taken out keeps a row, and all others their draws.
         """
         if isinstance(self.network.private, user_sgd.Rigorous):

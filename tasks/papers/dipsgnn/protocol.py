@@ -75,7 +75,7 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     counts = [start.published, count("in the ranges kept", rows)]
 
     rows = rows.filter(k_core(rows["user"].to_numpy(), rows["item"].to_numpy(), options.core))
-    require_some(rows, f"nobody is in the {options.core}-core of {counts[-1].interactions} rows")
+    require_some(rows, f"no one is in the {options.core}-core of {counts[-1].interactions} rows")
     counts.append(count(f"{options.core}-core", rows))
 
     rows = rows.sort("user", time, "item", "rating")  # so that the draw does not depend on the order of raw rows

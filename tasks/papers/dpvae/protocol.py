@@ -84,7 +84,7 @@ class Options(RangeOptions):
         if 0 < len(named) < 4:
             raise ValueError(f"omega, delta, d and p_min make one bound: null for all of them, or none (has {named})")
         if self.omit and not named:
-            raise ValueError("omit: nobody is below a bound that is null; say []")
+            raise ValueError("omit: no one is below a bound that is null; say []")
         return self
 
     def bounds(self) -> tuple[int, int] | None:
@@ -118,8 +118,8 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     if bound := options.bounds():
         lower, upper = bound
         rows = rows.filter(pl.Series(frequent(rows, lower, options.omit)))
-        require_some(rows, f"of {counts[-1].interactions}, nobody has {lower} or more")
-        counts.append(count_coded(f"{' and '.join(options.omit) or 'nobody'} omitted below {lower}", rows))
+        require_some(rows, f"of {counts[-1].interactions}, no one has {lower} or more")
+        counts.append(count_coded(f"{' and '.join(options.omit) or 'no one'} omitted below {lower}", rows))
         rows = most_recent(rows, upper)
         counts.append(count_coded(f"most recent {upper} of each user", rows))
 

@@ -97,7 +97,7 @@ def draw_users(
     """Users of the test, of validation and of training, drawn from (n,) ascending ids; each ascending.
 
     Raises:
-        DataError: nobody is left to train on.
+        DataError: no one is left to train on.
     """
     n = options.held_out
     if len(users) <= 2 * n:

@@ -99,7 +99,7 @@ def account(events: Sequence[Event], delta: float = 0.0) -> Spent:
 
 
 def estimate(events: Sequence[Event], delta: float) -> Spent:
-    """`account`, an upper bound as well, on a coarser grid: for whoever searches and confirms by `account`."""
+    """`account`, an upper bound as well, on a coarser grid: for anyone who searches and confirms by `account`."""
     return _account(events, delta, ROUGH)
 
 

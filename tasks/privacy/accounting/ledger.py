@@ -69,7 +69,7 @@ class LedgerEntry(BaseModel):
     """How they differ in it."""
     mechanism: Mechanism
     observer: Observer = ""
-    """Who is held off, if not anybody who sees what is released. What the same noise is worth towards different
+    """Who is held off, if not anyone who sees what is released. What the same noise is worth towards different
     observers is an entry for each, and these do not add up."""
     accounting: Accounting
     """`published`: the noise the paper prescribes; `released`: that of its authors' code, where it is another;
@@ -113,7 +113,7 @@ def unbounded_entry(
 
     Args:
         reasons: why none follows.
-        claimed: ε, or None where nobody claims any, and δ.
+        claimed: ε, or None where no one claims any, and δ.
     """
     epsilon, delta = claimed
     return LedgerEntry(

@@ -1,7 +1,7 @@
 """The neighbouring inputs that are hardest to hide, for each mechanism: samples that an audit judges.
 
 Each function runs the mechanism `n` times on either input and returns the log-likelihood ratio of every output, the
-statistic that tells the two inputs apart best. docs/methods.md §9.
+statistic that distinguishes the two inputs best. docs/methods.md §9.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ either end, which is in one transition. The same holds with one row per visit (e
 matrix), where the removed visit keeps its row, now zero.
 
 It does not hold for sums that grow along a sequence with fresh noise in each: a transition then is in many rows. And H
-is held constant: where it was learnt from the same interactions, that is for another entry of the ledger to say.
+is held constant: where it was trained on the same interactions, that is for another entry of the ledger to say.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """DP-CroSUE's perturbation as its authors' code has it, and what that is worth (docs/choices-dpcrosue.md).
 
-**Attributes.** Of the bits of a screen name's hash two are perturbed, the same two for everybody; so are the counts and
+**Attributes.** Of the bits of a screen name's hash two are perturbed, the same two for everyone; so are the counts and
 the occupation, each column by a piecewise mechanism with an equal part of ε_a. All other bits and the gender, the last
 two columns, pass as they are. The outer pieces have each other's probabilities: the left one is taken with that of the
 right one's length. So x = 1, whose right piece has no length, becomes C exactly with probability 1/(e^(ε/2) + 1), which
@@ -13,7 +13,7 @@ probability 0.95 at ε = 5 on Foursquare, where 0.44 keeps the ratio of true to 
 
 **Words.** The least frequent words are replaced by one another, of the others a share; the rest pass as they are.
 
-Source: the code that accompanies Ren et al., CIKM 2022, as of 2023; facts of it alone, written anew.
+Source: the code that accompanies Ren et al., CIKM 2022, as of 2023; facts of it alone, written again.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def follows(
     """Follows as the code releases them: (n, 2), in order, some from a user to itself, the last user always.
 
     Args:
-        pairs: (n_follows, 2) each follow once, nobody following itself.
+        pairs: (n_follows, 2) each follow once, no one following itself.
         n_nodes: how many users there are.
         epsilon: ε_g, of the filter.
         epsilon_count: of the noisy number of follows.

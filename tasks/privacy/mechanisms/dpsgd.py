@@ -100,7 +100,7 @@ def noise_multiplier(
     _check_probability(sampling_probability)
     check_at_least(1, steps=steps)
     if composed_with and not (composed_alone := _epsilon(account(composed_with, delta))) < epsilon:
-        raise ValueError(f"epsilon = {epsilon:g} must be above what is released beside the steps ({composed_alone:g})")
+        raise ValueError(f"epsilon = {epsilon:g} must be above what is released besides the steps ({composed_alone:g})")
 
     composed = tuple(event.model_dump_json() for event in composed_with)
     return _noise_multiplier(epsilon, delta, sampling_probability, steps, composed)
@@ -118,7 +118,7 @@ def _noise_multiplier(
         return _epsilon(by([release(multiplier, sampling_probability, steps), *composed_with], delta))
 
     if cost(ENOUGH, estimate) > epsilon:
-        raise ValueError(f"epsilon = {epsilon:g} leaves too little for the steps beside what else is released")
+        raise ValueError(f"epsilon = {epsilon:g} leaves too little for the steps besides what else is released")
     # The accountant takes longer than its estimate: it is asked how far that is off, and where that does not decide, in
     # steps that double.
     low, high = _bracket(lambda multiplier: cost(multiplier, estimate) <= epsilon)

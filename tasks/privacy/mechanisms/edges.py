@@ -124,7 +124,7 @@ def filter_towards(
 
 
 def budgets(epsilon: float, count_share: float, mode: Accounting) -> tuple[float, float]:
-    """What the cells and their number cost: beside one another where published, together ε where rigorous.
+    """What the cells and their number cost: next to one another where published, together ε where rigorous.
 
     Args:
         count_share: what the number costs, in shares of ε.

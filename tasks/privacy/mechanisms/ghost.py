@@ -224,7 +224,7 @@ def gradients(
         if isinstance(call.layer, Transposed):
             first = outers.get(call.layer.source)
             if not isinstance(first, Outer):
-                raise ValueError("ghost norms need the source of transposed weights to be used beside them, both once")
+                raise ValueError("ghost norms need the source of transposed weights to be used next to them, both once")
             outers[call.layer.source] = TiedOuters(first, call.layer, call.inputs, errors)
     return list(outers.values()), gradients[len(calls) :]
 

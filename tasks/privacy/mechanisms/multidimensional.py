@@ -133,7 +133,7 @@ def log_likelihood_ratio(
 def entries(features: Sequence[Feature], epsilon: float, n_releases: int) -> list[LedgerEntry]:
     """What one release of `perturb`ed features spent: where a range is fitted to the data, ∞ and what holds given it.
 
-    Bounds and categories are in the schema of the release. Bounds scale everybody, and each category is a column: they
+    Bounds and categories are in the schema of the release. Bounds scale everyone, and each category is a column: they
     are a release without noise.
 
     Args and errors: as `ledger`.

@@ -87,7 +87,7 @@ def known_words(posts: pl.DataFrame, word_names: pl.Series, public: Vocabulary) 
 def first_words(posts: pl.DataFrame, limit: int, rng: np.random.Generator) -> pl.DataFrame:
     """Of each user at most so many words, the first ones of its posts in random order; empty posts are dropped.
 
-    Posts stay in that order, which only the coins decide, so that it tells nothing about their texts.
+    Posts stay in that order, which only the coins decide, so that it shows nothing of their texts.
     """
     coins = noise.uniform(rng, "which posts come first", len(posts))
     posts = posts[np.lexsort((coins, posts["user"].to_numpy()))]

@@ -51,7 +51,7 @@ class UserSGD(nn.Module, ABC):
         self.batch_size = batch_size
         self.epochs = epochs
         self.noted: list[tuple[float, float]] = []
-        """Of every step since somebody last looked: the bound, and the share of examples that it clipped."""
+        """Of every step since someone last looked: the bound, and the share of examples that it clipped."""
 
     @abstractmethod
     def batches(self, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
@@ -211,7 +211,7 @@ class Rigorous(UserSGD):
     def release(
         self, outers: Sequence[ghost.Outers], users: NDArray[np.int64], examples: int, rng: np.random.Generator
     ) -> tuple[Gradient, float]:
-        """See `UserSGD.release`. Divided by the expected number of users: the actual one is nobody's business.
+        """See `UserSGD.release`. Divided by the expected number of users: the actual one is no one's business.
 
         In the count a user adds 1/2 or -1/2, and 0 without interactions (whose gradient is 0), as a user who is not in
         the step: so one user's presence moves it by 1/2 at most.

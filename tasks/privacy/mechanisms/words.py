@@ -10,7 +10,7 @@ denominator and so the denominator, by at most e^(½ε d(x, x')) each: together 
 - One word replaced by another at distance d costs ε d: ε is per unit of distance and means nothing without φ's scale.
 - One word replaced by any other costs at most ε D, D the diameter of the vectors (`diameter`): a pure ε.
 - A text of n words replaced by any other of n words costs at most n ε D (`epsilon_total`), since words are drawn
-  independently. A user's texts together are one such text. Whoever wants that to be a given total takes
+  independently. A user's texts together are one such text. Anyone who wants that to be a given total takes
   `epsilon_per_distance` for ε.
 
 **What does not.** How many words a text has shows. All of it supposes vocabulary and vectors that were chosen without

@@ -65,7 +65,7 @@ def test_a_constant_scorer_is_at_chance_and_its_claims_are_spread() -> None:
     actual = reidentify(lambda users: np.zeros((len(users), 400)), anchors, 400, seed=0)
     assert {k: precision.value for k, precision in actual.at.items()} == pytest.approx(actual.chance)
     named = nearest_accounts(lambda users: np.zeros((len(users), 400)), anchors, 400, np.random.default_rng(0))
-    assert named.right.sum() == 1, "all are equally near to everybody: one account for all of them"
+    assert named.right.sum() == 1, "all are equally near to everyone: one account for all of them"
     assert not named.confidence["margin"].any()
 
 
@@ -128,7 +128,7 @@ def test_one_target_no_anchors_and_people_twice() -> None:
 
 
 def test_a_confident_attacker_is_not_blamed_for_people_whom_others_judge() -> None:
-    """Everybody is their own nearest: naming the 48 whom a way may know would be no mistake."""
+    """Everyone is their own nearest: naming the 48 whom a way may know would be no mistake."""
     pairs = np.stack([np.arange(60)] * 2, axis=1)
     anchors = Anchors(pairs[:12], pairs[12:], pairs)
     eye = np.eye(60)

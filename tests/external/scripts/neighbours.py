@@ -18,7 +18,7 @@ def read(path: str) -> Rows:
 
 
 def main(train: str, histories: str, out: str) -> None:
-    """Train, and write lists for everybody in `histories`."""
+    """Train, and write lists for everyone in `histories`."""
     trained, served = read(train), read(histories)
     items = sorted({row["item"] for row in trained + served})
     place = {item: i for i, item in enumerate(items)}

@@ -74,7 +74,7 @@ def test_the_way_back_ends_where_it_began(pair: Rotated) -> None:
 
 
 def test_a_turned_copy_is_turned_back_as_far_as_the_truth_goes() -> None:
-    """By 0.7 radians, from the identity, which finds nobody; the map of all true pairs is the most there is."""
+    """By 0.7 radians, from the identity, which finds no one; the map of all true pairs is the most there is."""
     rng = np.random.default_rng(5)
     cloud, turn = clustered(150, 4, 4, rng), np.eye(4)
     turn[:2, :2] = [[np.cos(0.7), -np.sin(0.7)], [np.sin(0.7), np.cos(0.7)]]

@@ -32,7 +32,7 @@ class Mutation:
     refuted: bool = True
     """Whether the audit refutes the model's own ledger then: a mistake that it does not see is published as that."""
     tests_read: bool = False
-    """Whether it was thought of by somebody who had read the tests, not from the formulas alone."""
+    """Whether it was thought of by someone who had read the tests, not from the formulas alone."""
 
     def mutated(self, root: Path = ROOT) -> str:
         """The file's text with the bug in it.
