@@ -95,7 +95,7 @@ def predict_labels(
         users: (n_labelled,) whose labels are known, each once. Their order does not matter.
         labels: (n_labelled, n_labels) 0 or 1.
         seed: of splits and trees. Equal seeds give equal splits, regardless of the vectors: other vectors of the same
-            users, such as random ones or such as were learned without attributes, are controls if they get the same seed.
+            users, random ones or those learned without attributes, are controls if they get the same seed.
 
     Raises:
         DataError: fewer than two users are labelled, a user is unknown or twice there, a label is not 0 or 1, or a

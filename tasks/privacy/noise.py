@@ -90,7 +90,7 @@ def generator(seed: int, epsilon: float, *release: str, secure: bool = False) ->
     must not share their noise, or their difference would reveal the features.
 
     Args:
-        release: what else distinguishes the release from others of the same seed and budget, if anything does: the entry of
+        release: what else distinguishes the release from others of one seed and budget, if anything does: the entry of
             params.yaml, its setting, the network, the kind of data.
     """
     if secure:
