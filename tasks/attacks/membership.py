@@ -8,7 +8,7 @@ of the training data, of which the attacker knows who was in. `tasks.evaluation.
 Of a target's signal in a run that released nothing about it, NaN is passed: that run says nothing of the target.
 
 `shadow_attacks` are the attacks of our suites and of `dprec audit`. Whether members score higher or lower, and how many
-of them score higher than a false positive rate allows, is trained on shadow runs, each attacked with the help of the
+of them score higher than a false positive rate allows, is learned from shadow runs, each attacked with the help of the
 others, and never from the attacked one.
 """
 

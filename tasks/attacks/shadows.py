@@ -251,7 +251,8 @@ def records(
         for signal in SEEN:
             values = of_kind(targets, kind, signals[signal])
             for name, attack in shadow_attacks(values[0], values[1:], bits[1:]).items():
-                tries[signal, NAMES[name]] = attack.scores(values[0])
+                sign, _ = attack.learn(np.ones(bits[1:].shape, bool)) or (1.0, 0.0)
+                tries[signal, NAMES[name]] = sign * attack.scores(values[0])
         for (signal, name), scores in tries.items():
             about = {"target": kind, "seen": signal, "attack": name, "shadows": len(included) - 1}
             bound = refute(scores, is_member, bounds.get(kind), alarm, seed)

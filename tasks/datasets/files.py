@@ -248,7 +248,7 @@ class TextTable:
             largest = INTEGERS.get(column.kind) if field else None
             if largest and not (_DIGITS.fullmatch(field) and abs(int(field)) <= largest):
                 return f"{name} is {field[:SHOWN]!r}, not an integer up to {largest}"
-            if field and column.kind in FLOATS and not _is_number(field):
+            if field and column.kind in FLOATS and not is_number(field):
                 return f"{name} is {field[:SHOWN]!r}, not a number"
         return ""
 
@@ -279,7 +279,8 @@ class TextTable:
             out.write(rows.write_csv(**style).replace(separator, self.separator).encode(codec))
 
 
-def _is_number(field: str) -> bool:
+def is_number(field: str) -> bool:
+    """Whether a field is a number, as polars reads them."""
     try:
         float(field)
     except ValueError:

@@ -48,7 +48,9 @@ SEPARATORS = (",", "\t", ";", "|")
 LONGER_SEPARATORS = ("::", ", ")
 ORDER = ("user", "item", "rating", "timestamp")
 """Columns of a table of numbers without a header."""
-NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+BLANK = r"^\s|\s$"
+RATINGS, TIMES = 1000.0, 1e6
+"""Numbers without a header are taken for ratings up to there, and for times from there on."""
 ATOMIC = re.compile(r"(.+):(token|token_seq|float|float_seq)")
 """A column's name and type in RecBole's files."""
 ISO = "a date and time as 2024-05-31T18:30:00 or 2024-05-31T18:30:00+02:00, or a date as 2024-05-31"
@@ -103,7 +105,7 @@ def form(path: Path, separator: str | None = None) -> Form:
     if line.startswith("{"):
         try:
             return Form("json", list(json.loads(line)))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DataError(f"{path}:1: is no JSON ({error}); one record a line is read") from None
     separator = separator or _separator(line)
     short = separator.strip(" ") if separator != " " else separator
@@ -114,8 +116,10 @@ def form(path: Path, separator: str | None = None) -> Form:
     except csv.Error as error:
         raise DataError(f"{path}:1: does not name columns ({error})") from None
     fields = [field.strip() for field in fields]
-    if len(fields) > 1 and all(NUMBER.fullmatch(field) for field in fields):
-        if len(fields) > len(ORDER) or fields == [str(number) for number in range(len(fields))]:
+    numbers = [float(field) for field in fields if files.is_number(field)]
+    if len(fields) > 1 and len(numbers) == len(fields):
+        likely = all(abs(rating) <= RATINGS for rating in numbers[2:3]) and all(time >= TIMES for time in numbers[3:])
+        if len(fields) > len(ORDER) or not likely or numbers == list(range(len(fields))):
             raise DataError(f"{path}:1: looks like data; add a first line that names the columns")
         return Form("text", list(ORDER[: len(fields)]), separator)
     atomic = [ATOMIC.fullmatch(field) for field in fields]
@@ -134,7 +138,7 @@ def _first_line(path: Path) -> str:
     with opened(path) as file:
         raw = file.readline(LONGEST_LINE)
     if not raw.strip():
-        raise DataError(f"{path}:1: is empty; the first line must name the columns")
+        raise DataError(f"{path}: is empty; the first line must name the columns")
     if len(raw) == LONGEST_LINE and not raw.endswith(b"\n"):
         raise DataError(f"{path}:1: is longer than {LONGEST_LINE:,} bytes; is it the right file?")
     try:
@@ -175,6 +179,16 @@ def batches(path: Path, separator: str | None, columns: Mapping[str, Column]) ->
     empty = True
     for line, rows in read:
         empty = False
+        for name in (name for name, column in columns.items() if column.kind == "id"):
+            allow(
+                path,
+                rows,
+                name,
+                ~pl.col(name).str.contains(BLANK),
+                "an id without blanks around it",
+                line,
+                complete=False,
+            )
         yield line, rows
     if empty:
         raise DataError(f"{path}: has {'a header and nothing else' if shape.headed else 'no rows'}")
@@ -240,6 +254,7 @@ def _text(path: Path, shape: Form, columns: Mapping[str, Column]) -> Iterator[tu
 
 def _json(path: Path, _: Form, columns: Mapping[str, Column]) -> Iterator[tuple[int, pl.DataFrame]]:
     for line, lines in blocks(path):
+        lines = lines.removeprefix(b"\xef\xbb\xbf") if line == 1 else lines
         _utf_8(path, lines, line)
         try:
             rows = pl.read_ndjson(io.BytesIO(lines), infer_schema_length=None)
@@ -254,7 +269,7 @@ def _not_json(path: Path, lines: bytes, line: int, error: Exception) -> DataErro
         try:
             if isinstance(json.loads(text), dict):
                 continue
-        except ValueError as bad:
+        except (ValueError, RecursionError) as bad:
             error = bad
         return DataError(f"{path}:{number}: is no JSON record ({error}); one a line is read")
     return DataError(f"{path}: a field holds different things in different lines ({' '.join(str(error).split())})")

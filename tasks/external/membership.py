@@ -195,7 +195,9 @@ def drawn_pairs(inputs: Inputs, rng: np.random.Generator) -> tuple[Pairs, Bools]
 def served_otherwise(inputs: Inputs, members: Ints, outsiders: Ints) -> str:
     """Why non-members' lists were not made as members' are, or nothing: then an attack would measure the serving."""
     n = min(len(members), len(outsiders), 200)
-    first, second = (len(np.unique(inputs.lists[users[:n]])) for users in (members, outsiders))
+    # Of equal length: that lengths differ is an attack of its own.
+    length = int(min(np.median(_lengths(inputs.lists, users)) for users in (members, outsiders)))
+    first, second = (len(np.unique(inputs.lists[users[:n], :length])) for users in (members, outsiders))
     if min(first, second) < ALIKE * max(first, second):
         return (
             f"{n} lists of non-members hold {second} different items and as many of members {first}: they were not "

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
+from tasks.datasets.files import is_number
 from tasks.datasets.tables import PARQUET as PARQUET
 from tasks.datasets.tables import SUFFIXES as SUFFIXES
 from tasks.datasets.tables import Column as Column
@@ -257,6 +258,10 @@ def role_column(path: Path, role: Role, names: Names, *, required: bool = True) 
     """The column of that role, or None where it is not required."""
     header, named = columns_of(path), names.columns.get(role)
     if named is not None and named in header:
+        if is_number(named):
+            raise DataError(
+                f"{path}:1: {named!r} is a number and no name of a column; add a first line that names them"
+            )
         return named
     words = USUAL[role].split()
     usual = [name for name in dict.fromkeys(header) if "".join(c for c in name.lower() if c not in " _-") in words]
@@ -264,6 +269,8 @@ def role_column(path: Path, role: Role, names: Names, *, required: bool = True) 
         raise DataError(f"{path}:1: {' and '.join(map(repr, usual))} may both be the {role}; say --{role}-column NAME")
     if not usual and required:
         which = f"no column {named!r} and none" if named is not None else "no column"
+        if any(map(is_number, header)):
+            raise DataError(f"{path}:1: looks like data ({_quote(header)}); add a first line that names the columns")
         raise DataError(
             f"{path}:1: {which} is recognised as the {role} (has {_quote(header)}); say --{role}-column NAME"
         )

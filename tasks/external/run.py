@@ -87,11 +87,12 @@ def run(request: AuditRequest, say: Callable[[str], None]) -> tuple[Audit, pl.Da
     read, names = Log(say), request.names
     train = read(reading.interactions(request.train, "train", names))
     lists = read(reading.lists(request.recommendations, "recommendations", names))
+    _require_known(lists, "item", train.rows["item"], request.train)
     public = read(reading.interactions(request.public, "public", names)) if request.public else None
     scores = read(reading.scores(request.scores, names)) if request.scores else None
     people = read(reading.attributes(request.users, names, request.attributes)) if request.users else None
     if people is not None:
-        _require_known(people, train.rows["user"], request.train)
+        _require_known(people, "user", train.rows["user"], request.train)
     coins = read(reading.canaries(request.canaries)) if request.canaries else None
     runs = [planted.check_run(coins, train, lists)] if coins is not None else []
     users = pl.concat([table.rows["user"] for table in (train, public) if table is not None]).unique()
@@ -100,7 +101,7 @@ def run(request: AuditRequest, say: Callable[[str], None]) -> tuple[Audit, pl.Da
         for shadow in _shadows(request.shadows) if isinstance(request.shadows, str) else request.shadows or ():
             trained_on = read(reading.interactions(shadow.train, "shadow train", names))
             listed = read(reading.lists(shadow.lists, "shadow lists", names))
-            _require_known(listed, users, request.train)
+            _require_known(listed, "user", users, request.train)
             if shadow.canaries is not None:
                 runs.append(planted.check_run(reading.canaries(shadow.canaries), trained_on, listed))
             yield trained_on, listed
@@ -158,10 +159,10 @@ def _prove(runs: Sequence[OtherRun], request: AuditRequest, released: Floats | N
     return planted.audit(checked, request.delta, scores=unknown).epsilon
 
 
-def _require_known(table: Given, users: pl.Series, path: Path) -> None:
-    """Refuse a file all of whose users are strangers."""
-    if not table.rows["user"].is_in(users.implode()).any():
-        raise DataError(f"{table.taken.path}: holds no user of {path}; do the ids agree?")
+def _require_known(table: Given, what: str, ids: pl.Series, path: Path) -> None:
+    """Refuse a file all of whose users, or items, are strangers."""
+    if not table.rows[what].is_in(ids.implode()).any():
+        raise DataError(f"{table.taken.path}: holds no {what} of {path}; do the ids agree?")
 
 
 def _shadows(pattern: str) -> list[OtherRun]:

@@ -25,7 +25,7 @@ class EpochConfig(ModelConfig):
     """Passes over the training interactions, at most: validation may end training earlier."""
     batch_size: int = Field(ge=1)
     """Training triples per gradient step."""
-    learning_rate: float = Field(gt=0, allow_inf_nan=False)
+    learning_rate: float = Field(ge=0, allow_inf_nan=False)
     """Step size of the optimiser."""
     regularization: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     """Weight of the squared norm of all parameters, added to the mean loss of a batch."""

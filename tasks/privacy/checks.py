@@ -25,9 +25,9 @@ def check_epsilon(epsilon: float) -> None:
 
 
 def check_budget(epsilon: float) -> None:
-    """Refuse a budget that is neither a positive number nor infinite, which stands for no noise."""
-    if math.isnan(epsilon) or epsilon <= 0:
-        raise ValueError(f"epsilon must be a positive number (is {epsilon})")
+    """Refuse a budget as `check_epsilon` does, unless it is infinite, which stands for no noise."""
+    if epsilon != math.inf:
+        check_epsilon(epsilon)
 
 
 def check_delta(delta: float) -> None:

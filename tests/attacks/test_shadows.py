@@ -102,6 +102,13 @@ def test_likelihood_ratios_find_what_a_threshold_cannot_and_nothing_is_found_whe
     assert sum(record["auc_low"] > 0.5 for record in quiet) <= 2
 
 
+def test_attacks_learn_on_shadow_runs_whether_members_score_higher() -> None:
+    up, down = (simulate(lambda is_in, sign=sign: sign * 4.0 * is_in) for sign in (1, -1))
+    for record, mirrored in zip(up, down, strict=True):
+        if record["seen"] != "nothing":
+            assert min(record["auc"], mirrored["auc"]) > 0.7
+
+
 def test_of_kind_is_a_mean_over_each_user() -> None:
     made = targets()
     values = np.arange(len(made.asked), dtype=float)

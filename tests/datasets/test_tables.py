@@ -150,7 +150,7 @@ def test_numbers_without_a_header_are_in_the_order_of_movielens(path: Path) -> N
         path.write_text(between.join(["1", "17", "4.5", "881250949"]) + "\n")
         assert [rows.rows() for _, rows in batches(path, None, columns)] == [[("1", "17", 4.5, 881250949)]]
         assert first_line(path) == 1
-    for wrong in ("1,2,3,4,5", "0,1,2"):
+    for wrong in ("1,2,3,4,5", "0,1,2", "1,17,881250949", "1,17,881250949,4", "0,196,242,3"):
         path.write_text(f"{wrong}\n")
         refused(path, "table.csv:1: looks like data; add a first line", separator=None)
 
@@ -161,6 +161,11 @@ def test_quoted_text_may_have_line_ends(path: Path, monkeypatch: pytest.MonkeyPa
     assert read(path) == [("7", 3, 1.0, 'a\nb, "c"'), ("8", 4, 2.0, None)]
     path.write_text(HEADER + '7,,3,5" disk,1\n8,,4,5" disk,1\n')
     refused(path, "table.csv:2: a quot")
+
+
+def test_ids_with_blanks_around_them_are_refused(path: Path) -> None:
+    path.write_text(HEADER + "7,,3,w,1\n 7,,4,w,1\n")
+    refused(path, "table.csv:3: user is ' 7', not an id without blanks")
 
 
 def test_damaged_archives_are_refused(path: Path) -> None:

@@ -70,11 +70,12 @@ def test_shadow_runs_of_a_public_chart_of_each_region_show_nothing(tmp_path: Pat
 
 
 @pytest.mark.parametrize("shorter", [False, True])
-def test_lists_whose_length_tells_members_leak(tmp_path: Path, shorter: bool) -> None:
-    """14 and 15 random items."""
+@pytest.mark.parametrize("length", [1, worlds.K - 1])
+def test_lists_whose_length_tells_members_leak(tmp_path: Path, shorter: bool, length: int) -> None:
+    """Fewer and 15 random items."""
     asked = worlds.asked(tmp_path, WORLD, worlds.random_lists(WORLD, np.random.default_rng(0)))
     members = worlds.names("u", np.flatnonzero(WORLD.trained.any(axis=1)))
-    cut = (pl.col("user").is_in(members) == shorter) & (pl.col("rank") == worlds.K)
+    cut = (pl.col("user").is_in(members) == shorter) & (pl.col("rank") > length)
     pl.read_parquet(asked.recommendations).filter(~cut).write_parquet(asked.recommendations)
     about_users = answer(audited(asked), "users")
     assert (about_users.state, "of the list" in about_users.decided_by) == ("shown", True)

@@ -262,6 +262,10 @@ STEPS = event("sampled-gaussian", 1000, noise_multiplier=1.0, sampling_probabili
 @example([event("discrete-laplace", noise_parameter=1e-7 + k * 1e-9, sensitivity=5e5 + k) for k in range(100)], 1e-6)
 @example([event("sampled-gaussian", noise_multiplier=1e3 + k, sampling_probability=1e-3) for k in range(500)], 1e-6)
 @example([event("sampled-gaussian", noise_multiplier=30 + k / 10, sampling_probability=0.1) for k in range(5000)], 1e-6)
+@example([event("sampled-gaussian", noise_multiplier=1e9 + k, sampling_probability=0.01) for k in range(999)], 1e-300)
+@example([event("sampled-gaussian", noise_multiplier=1.0, sampling_probability=5e-324)], 1e-5)
+@example([event("sampled-gaussian", noise_multiplier=1 + k, sampling_probability=1e-309) for k in range(101)], 1e-5)
+@example([event("gaussian", noise_multiplier=1e-160), STEPS], 1e-5)
 @example([event("pure-local", epsilon=0.01 + k * 1e-5) for k in range(3000)], 1e-6)
 @given(st.lists(EVENTS, min_size=1, max_size=8), powers(-300, -1))
 def test_whatever_is_composed_takes_little_time_and_memory(events: list[Event], delta: float) -> None:
@@ -277,6 +281,16 @@ def test_whatever_is_composed_takes_little_time_and_memory(events: list[Event], 
     finally:
         resource.setrlimit(resource.RLIMIT_AS, limits)
     assert spent.epsilon is None or 0 <= spent.epsilon < math.inf
+
+
+@pytest.mark.parametrize("noise", [1e-160, 1e-150, 1e-99, 1e-3])
+@pytest.mark.parametrize("count", [1, 2**53])
+def test_one_release_more_never_makes_a_bound_smaller(noise: float, count: int) -> None:
+    hardly_hidden = event("gaussian", count, noise_multiplier=noise)
+    alone = account([hardly_hidden], 1e-5).epsilon
+    for other in (event("laplace", noise_multiplier=10.0), STEPS):
+        both = account([hardly_hidden, other], 1e-5).epsilon
+        assert both is None if alone is None else both is not None and both >= alone
 
 
 def test_many_kinds_of_sampled_gaussians_are_bounded_closely() -> None:

@@ -11,7 +11,7 @@ from torch import nn
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.ledger import Event
-from tasks.privacy.mechanisms import ghost, user_sgd
+from tasks.privacy.mechanisms import dpsgd, ghost, user_sgd
 from tasks.privacy.mechanisms.dpsgd import release
 
 N_USERS, EPSILON, DELTA = 40, 0.5, 1e-3
@@ -187,6 +187,25 @@ def test_no_published_step_has_less_noise_than_is_accounted():
                 private.release(outers(0), users, 1, rng)
         least = min(least, *(draw.scale for draw in draws if draw.release == "sum of gradients"))
     assert event.parameters["noise_multiplier"] * 1.5 <= least < 2 * event.parameters["noise_multiplier"] * 1.5
+
+
+@pytest.mark.parametrize("clip_norm", [0.01, 1.5, 40.0])
+def test_secure_noise_knows_the_sensitivity_of_what_it_hides(monkeypatch: pytest.MonkeyPatch, clip_norm: float):
+    """It pays for rounding by it: of a sum of gradients it is the bound, of counts of ±1/2 a half."""
+    stated: dict[str, tuple[float, float]] = {}
+    plain = noise.add_gaussian
+
+    def add(rng, release, value, std, *, sensitivity):
+        stated[release] = std, sensitivity
+        return plain(rng, release, value, std, sensitivity=sensitivity)
+
+    monkeypatch.setattr(noise, "add_gaussian", add)
+    private, rng = rigorous(quantile=0.5, clip_norm=clip_norm), np.random.default_rng(0)
+    private.release(outers(4), np.arange(4), 1, rng)
+    assert stated["sum of gradients"] == pytest.approx((private.gradient_multiplier * clip_norm, clip_norm))
+    assert stated["count of small norms"] == (private.count_noise, 0.5)
+    dpsgd.add_noise(torch.zeros(5), 2.0, clip_norm, rng)
+    assert stated["sum of gradients"] == (2 * clip_norm, clip_norm)
 
 
 @pytest.mark.parametrize("make", [published, rigorous])

@@ -39,7 +39,7 @@ class DPAEConfig(EpochConfig):
 
     batch_size: int = Field(ge=1)
     """Expected number of users in a step; the number of users, or more, puts all of them into every step."""
-    learning_rate: float = Field(gt=0, allow_inf_nan=False)
+    learning_rate: float = Field(ge=0, allow_inf_nan=False)
     """Step size of SGD with momentum: noise is smaller than what is learned only where steps do not equalise sizes."""
     momentum: float = Field(ge=0, lt=1)
     """Share of the last step that is taken again."""

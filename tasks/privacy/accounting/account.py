@@ -54,7 +54,7 @@ MOST_KINDS = 100
 """Kinds of events whose privacy loss distributions are composed."""
 FEW_KINDS = 32
 """Of more, so many are made, since each takes its own: discretisation is finer, the fewer there are."""
-DISTINCT = 1000
+DISTINCT = 500
 """Kinds of events whose Rényi divergences are composed."""
 LARGEST_SENSITIVITY = 2**20
 """Of discrete Laplace noise, whose losses are counted one by one up to there, over all kinds of events; beyond, its
@@ -66,9 +66,15 @@ ORDERS = sorted({1 + 2 ** (k / 8) for k in range(-80, 0)} | {float(round(2 ** (k
 """Rényi orders, 1.001 to 2^40, integers from 2 on; 9 % apart, which costs at most 0.1 % of ε. The best one is about
 1 + 2 log(1/δ)/ε, so that ε = 1e-9 is within reach at δ = 1e-300."""
 MANY = 50
-"""Kinds of events for which all orders are tried; of more every second, third, ... order."""
+"""Kinds of events for which all orders are tried; of more every second, third, ... order, and of many half of these."""
 TERMS = 2**17
 """Terms of a sampled Gaussian's Rényi divergence, at most; where it takes more, that of all records is the bound."""
+
+
+LEAST_NOISE = 1e-100
+"""Noise multipliers below are refused: their squares are out of double precision's range."""
+LEAST_PROBABILITY = 1e-300
+"""Smaller probabilities of a record count as this one, for the same reason."""
 
 
 class Spent(NamedTuple):
@@ -174,6 +180,8 @@ def _refusal(event: Event) -> str:
         return f"a {event.kind} event is counted at most {MOST} times"
     if name := next((name for name, value in event.parameters.items() if value <= 0), ""):
         return f"a {event.kind} event has no finite epsilon with {name} = {event.parameters[name]:g}"
+    if event.kind.endswith("gaussian") and event.parameters["noise_multiplier"] < LEAST_NOISE:
+        return "the noise is too small for any finite epsilon"
     if event.parameters.get("sampling_probability", 0) > 1:
         return f"a {event.kind} event has no sampling probability of {event.parameters['sampling_probability']:g}"
     if event.kind == "discrete-laplace" and not event.parameters["sensitivity"].is_integer():
@@ -195,7 +203,10 @@ def _merged(events: Sequence[Event]) -> list[Event]:
     """The same releases, each kind with its parameters once."""
     counts = Counter[tuple[str, tuple[tuple[str, float], ...]]]()
     for event in events:
-        counts[event.kind, tuple(sorted(event.parameters.items()))] += event.count
+        known = event.parameters
+        if "sampling_probability" in known:
+            known = known | {"sampling_probability": max(known["sampling_probability"], LEAST_PROBABILITY)}
+        counts[event.kind, tuple(sorted(known.items()))] += event.count
     return [Event(kind=kind, parameters=dict(known), count=count) for (kind, known), count in counts.items()]
 
 
@@ -263,8 +274,9 @@ def _renyi_epsilon(events: Sequence[Event], noise_multiplier: float | None, delt
     noise_multiplier: of Gaussian noise that is composed with the events.
     """
     best = math.inf
-    for order in ORDERS[:: 1 + len(events) // MANY]:
-        total = order / 2 / noise_multiplier / noise_multiplier if noise_multiplier else 0.0
+    tried = MANY if len(events) <= MOST_KINDS else MANY // 2
+    for order in ORDERS[:: 1 + len(events) // tried]:
+        total = order / 2 / noise_multiplier / noise_multiplier if noise_multiplier is not None else 0.0
         total += sum(event.count * _renyi(event, order) for event in events)
         epsilon = total * (1 + 1e-5) + math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
         best = min(best, max(epsilon, 0.0))
@@ -329,7 +341,9 @@ def _compose(events: Sequence[Event], noise_multiplier: float | None, delta: flo
     asked = delta if error < 1e-5 * delta else delta - error
     if error > delta / 100 or releases > MOST_COMPOSED or len(events) > MOST_KINDS:
         return math.inf
-    reach = math.fsum(map(_reach, events)) + (_gaussian_reach(noise_multiplier) if noise_multiplier else 0.0)
+    reach = math.fsum(map(_reach, events)) + (
+        _gaussian_reach(noise_multiplier) if noise_multiplier is not None else 0.0
+    )
     width = 8 * reach + math.fsum(map(_width, events))
     if width > 1e5:
         return math.inf

@@ -16,7 +16,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.privacy.checks import check_delta
+from tasks.privacy.checks import check_budget, check_delta
 
 Floats = NDArray[np.floating]
 
@@ -25,8 +25,7 @@ def sigma(epsilon: Floats | float, delta: float) -> NDArray[np.float64]:
     """σ_k/S = √(2 log(1.25/δ))/ε_k: standard deviation of a user's noise per unit of clipping bound, for one step."""
     check_delta(delta)
     budgets = np.asarray(epsilon, np.float64)
-    if not (budgets > 0).all():
-        raise ValueError("epsilon must be positive for every user")
+    check_budget(float(budgets.min()))
     return math.sqrt(2 * math.log(1.25 / delta)) / budgets
 
 
