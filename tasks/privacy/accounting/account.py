@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 import sys
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from tasks.privacy.accounting.kinds import distinct, merged
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.terms import Explanation, because
 
@@ -73,8 +73,6 @@ TERMS = 2**17
 
 LEAST_NOISE = 1e-100
 """Noise multipliers below are refused: their squares are out of double precision's range."""
-LEAST_PROBABILITY = 1e-300
-"""Smaller probabilities of a record count as this one, for the same reason."""
 
 
 class Spent(NamedTuple):
@@ -116,7 +114,7 @@ def _account(events: Sequence[Event], delta: float, points: int) -> Spent:
         return Spent(None, delta, "no release was recorded, so nothing can be accounted")
     if reason := next(filter(None, map(_refusal, events)), ""):
         return Spent(None, delta, reason)
-    events = _distinct(_merged(events), DISTINCT)
+    events = distinct(merged(events), DISTINCT)
     pure = [event for event in events if not event.kind.endswith("gaussian")]
     gaussian = [event for event in events if event.kind.endswith("gaussian")]
     basic = _sum(pure)
@@ -197,43 +195,6 @@ def _pure_epsilon(event: Event) -> float:
     if event.kind == "discrete-laplace":
         return parameters["noise_parameter"] * parameters["sensitivity"]
     return parameters["epsilon"]
-
-
-def _merged(events: Sequence[Event]) -> list[Event]:
-    """The same releases, each kind with its parameters once."""
-    counts = Counter[tuple[str, tuple[tuple[str, float], ...]]]()
-    for event in events:
-        known = event.parameters
-        if "sampling_probability" in known:
-            known = known | {"sampling_probability": max(known["sampling_probability"], LEAST_PROBABILITY)}
-        counts[event.kind, tuple(sorted(known.items()))] += event.count
-    return [Event(kind=kind, parameters=dict(known), count=count) for (kind, known), count in counts.items()]
-
-
-def _distinct(events: list[Event], most: int) -> list[Event]:
-    """At most so many kinds, where sampled Gaussians are the reason for more: with less noise, of larger samples."""
-    step = 1e-3
-    while len(events) > most and step < 1:
-        sampled = [event for event in events if event.kind == "sampled-gaussian"]
-        coarser = [
-            Event(
-                kind=event.kind,
-                parameters={
-                    "noise_multiplier": _rounded_down(event.parameters["noise_multiplier"], step),
-                    "sampling_probability": 1 / _rounded_down(1 / event.parameters["sampling_probability"], step),
-                },
-                count=event.count,
-            )
-            for event in sampled
-        ]
-        events = [event for event in events if event.kind != "sampled-gaussian"] + _merged(coarser)
-        step *= 2
-    return events
-
-
-def _rounded_down(value: float, step: float) -> float:
-    """To a power of 1 + step; 1 and more stay at least 1."""
-    return min(value, (1 + step) ** math.floor(math.log(value) / math.log1p(step)))
 
 
 def _sum(events: Sequence[Event]) -> float:
@@ -335,7 +296,7 @@ def _compose(events: Sequence[Event], noise_multiplier: float | None, delta: flo
     """
     from dp_accounting.pld import privacy_loss_distribution as pld
 
-    events = events if len(events) <= MOST_KINDS else _distinct(list(events), FEW_KINDS)
+    events = events if len(events) <= MOST_KINDS else distinct(list(events), FEW_KINDS)
     releases = sum(event.count for event in events) + len(events)
     error = FFT_ERROR * releases
     asked = delta if error < 1e-5 * delta else delta - error
