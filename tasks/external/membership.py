@@ -3,7 +3,7 @@
 Members are what was trained on. Non-members are what is public and was not: users with a list of their own, folded in
 as members are, and pairs of trained users that were held back. Controls see no list, or the list of another user who is
 as active: what still succeeds with exchanged lists is a difference of the data. An attack counts only if it beats
-chance and every control. Whether members score higher or lower is trained on shadow runs, never from the audited one.
+chance and every control. Whether members score higher or lower is learned from shadow runs, never from the audited one.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ class Model(ABC):
     noise_key: ClassVar[str] = ""
     """Names the model in the key of its noise: what the class was called when keys were frozen."""
     named: tuple[str, ...] = ()
-    """What else distinguishes the noise of this fit , besides its data, configuration and seed: data set,
+    """What else distinguishes the noise of this fit, besides its data, configuration and seed: data set,
     experiment and setting."""
     noise_mode: noise.Mode = "research"
     """Where `noise_stream` draws from: the seed, or the operating system."""
