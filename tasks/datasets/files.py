@@ -218,10 +218,6 @@ class TextTable:
                     if wrong := self._wrong(fields):
                         return DataError(f"{path}:{number}: {wrong}")
                     number = line + records.line_num
-                between = re.escape(separator)
-                if stray := re.search(rf'(?:^|{between})[^"\n{between}]+"', text := lines.decode(), re.M):
-                    number = line + text.count("\n", 0, stray.end())
-                    return DataError(f"{path}:{number}: a quotation mark is in the wrong place")
             for number, raw in enumerate(() if self.multiline else io.BytesIO(lines), start=line):
                 text = raw.decode().removesuffix("\n").removesuffix("\r")
                 fields = text.split(separator)
@@ -235,6 +231,10 @@ class TextTable:
             what = "a quotation mark is in the wrong place, or missing"
             what = what if self.multiline else "a quoted field does not end on its line"
             return DataError(f"{path}:{number}: {what}")
+        between = re.escape(separator)
+        if self.quoted and (stray := re.search(rf'(?:^|{between})[^"\n{between}]+"', text := lines.decode(), re.M)):
+            number = line + text.count("\n", 0, stray.end())
+            return DataError(f"{path}:{number}: a quotation mark is in the wrong place")
         return DataError(f"{path}: not readable as a table of {len(self.columns)} columns ({otherwise})")
 
     def _wrong(self, fields: list[str]) -> str:

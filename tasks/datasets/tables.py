@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.datasets import files
-from tasks.datasets.text import LONGEST_LINE, YEAR_2100, allow, blocks, opened
+from tasks.datasets.text import BLOCK, LONGEST_LINE, YEAR_2100, allow, blocks, opened
 from tasks.errors import DataError
 
 PARQUET = ".parquet"
@@ -234,22 +234,25 @@ def _text(path: Path, shape: Form, columns: Mapping[str, Column]) -> Iterator[tu
     }
     if len(fields) < len(shape.names):
         raise DataError(f"{path}:1: two columns have the same name; give each its own")
-    first, waiting, start = shape.headed, b"", 1
+    waiting, start = b"", 1
     for line, lines in blocks(path):
-        if first:
-            lines, line, first = lines[lines.index(b"\n") + 1 :] if b"\n" in lines else b"", line + 1, False
+        if line == 1:
+            lines = lines.removeprefix(b"\xef\xbb\xbf")
+            if shape.headed:
+                line, (_, _, lines) = 2, lines.partition(b"\n")
         start, lines, waiting = (start if waiting else line), waiting + lines, b""
-        quotes = lines.count(b'"')
-        if quotes % 2:  # a quoted field may go on in the next block
+        if lines.count(b'"') % 2 and len(lines) < 2 * BLOCK:  # a quoted field may go on in the next block
             waiting = lines
-            continue
-        if lines := lines.rstrip(b"\r\n"):
-            _utf_8(path, lines, start)
-            quoted = files.TextTable(path.name, fields, shape.separator, quoted=quotes > 0, multiline=quotes > 0)
-            yield start, quoted.parse(path, lines, start).select(list(columns))
+        elif lines := lines.rstrip(b"\r\n"):
+            yield start, _parsed(path, shape, fields, lines, start).select(list(columns))
     if waiting:
-        _utf_8(path, waiting, start)
-        yield start, files.TextTable(path.name, fields, shape.separator, quoted=True).parse(path, waiting, start)
+        yield start, _parsed(path, shape, fields, waiting, start).select(list(columns))
+
+
+def _parsed(path: Path, shape: Form, fields: dict[str, files.Column], lines: bytes, line: int) -> pl.DataFrame:
+    _utf_8(path, lines, line)
+    quoted = b'"' in lines
+    return files.TextTable(path.name, fields, shape.separator, quoted=quoted, multiline=quoted).parse(path, lines, line)
 
 
 def _json(path: Path, _: Form, columns: Mapping[str, Column]) -> Iterator[tuple[int, pl.DataFrame]]:

@@ -71,7 +71,7 @@ def test_other_separators(path: Path, separator: str) -> None:
         (HEADER + '7,,3,"w",1\n8,,3,w\n', "table.csv:3: 4 fields instead of 5"),
         (HEADER + "7,,3,w,1\n8,,3.0,w,1\n", "table.csv:3: n is '3.0', not an integer"),
         (HEADER + "7,,3,w,1\n,,3,w,1\n", "table.csv:3: user is empty"),
-        (HEADER + '7,"open,3,w,1\n8,,3,w,1\n', "table.csv:2: a quoted field does not end on its line"),
+        (HEADER + '7,"open,3,w,1\n8,,3,w,1\n', "table.csv:2: a quotation mark is in the wrong place"),
     ],
 )
 def test_a_malformed_table_is_named(path: Path, content: str, match: str) -> None:
@@ -160,6 +160,11 @@ def test_quoted_text_may_have_line_ends(path: Path, monkeypatch: pytest.MonkeyPa
     path.write_text(HEADER + '7,,3,"a\nb, ""c""",1\n8,,4,,2\n')
     assert read(path) == [("7", 3, 1.0, 'a\nb, "c"'), ("8", 4, 2.0, None)]
     path.write_text(HEADER + '7,,3,5" disk,1\n8,,4,5" disk,1\n')
+    refused(path, "table.csv:2: a quot")
+    path.write_text(HEADER + '7,,3,w,1\n8,,4,5" disk,1\n9,,4,w,1\n')
+    refused(path, "table.csv:3: a quot")
+    path.write_text(HEADER + '7,,3,"w,1\n' + "8,,4,w,1\n" * 100)
+    monkeypatch.setattr(tables, "BLOCK", 50)
     refused(path, "table.csv:2: a quot")
 
 

@@ -240,7 +240,7 @@ CUSTOMERS = [f"{n},{20 + n},{'ab'[n % 2]}\n" for n in range(40)]
         ("user,age,plan", "3,4", r"people\.csv:9: 2 fields instead of 3"),
         ("user,age,plan", "3,4,5,6", r"people\.csv:9: 4 fields instead of 3"),
         ("user,age,plan", "3,4,\0", r"people\.csv:9: holds a NUL byte"),
-        ("user,age,plan", '3,4,"open', r"people\.csv:9: a quoted field does not end on its line"),
+        ("user,age,plan", '3,4,"open', r"people\.csv:9: a quotation mark is in the wrong place"),
         ("user,age,plan", "3,4,\udce9", r"people\.csv:9: byte 0xe9 is not UTF-8"),
         ("user,age,plan", "3,nan,a", r"people\.csv:9: age is 'nan', not a finite number"),
         ("user,age,plan", "3,-inf,a", r"people\.csv:9: age is '-inf', not a finite number"),
