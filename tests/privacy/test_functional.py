@@ -49,7 +49,7 @@ def test_noise_is_laplace_and_symmetric() -> None:
 def test_impossible_arguments_are_refused() -> None:
     rng = np.random.default_rng(0)
     for epsilon in (0.0, -1.0, np.nan):
-        with pytest.raises(ValueError, match="epsilon must be a positive number"):
+        with pytest.raises(ValueError, match="epsilon must be a positive finite number"):
             functional.noise_scale(60, epsilon, 80_000)
     with pytest.raises(ValueError, match="dim must be at least 1"):
         functional.noise_scale(0, 1.0, 10)

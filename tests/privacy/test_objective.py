@@ -134,7 +134,7 @@ def test_noise_that_is_off_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_impossible_arguments_are_refused() -> None:
     rng = np.random.default_rng(0)
     for epsilon in (0.0, -1.0, np.nan):
-        with pytest.raises(ValueError, match="epsilon must be a positive number"):
+        with pytest.raises(ValueError, match="epsilon must be a positive finite number"):
             objective.noise_scale(4, epsilon, 1.0)
     for sensitivity in (0.0, -1.0, np.nan, np.inf):
         with pytest.raises(ValueError, match="sensitivity must be a positive finite number"):
