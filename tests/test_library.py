@@ -79,7 +79,9 @@ def test_the_wheel_serves_the_library_and_the_audit_without_the_pipeline(tmp_pat
     lists, train = tmp_path / "lists.csv", tmp_path / "train.csv"
     pairs = [(user, item) for user in range(40) for item in range(user % 7, 60, 3)]
     train.write_text("user,item\n" + "".join(f"{user},{item}\n" for user, item in pairs))
-    lists.write_text("user,item\n" + "".join(f"{user},{60 + item}\n" for user in range(40) for item in range(5)))
+    lists.write_text(
+        "user,item\n" + "".join(f"{user},{(user + 1) % 3 + 3 * item}\n" for user in range(40) for item in range(5))
+    )
     audit = ["audit", "--train", str(train), "--recommendations", str(lists), "--out", str(tmp_path / "audit")]
     alone = [sys.executable, "-c", ALONE, str(tmp_path / "wheel"), " ".join(PIPELINE), " ".join(MODULES), *audit]
     done = subprocess.run(alone, cwd=tmp_path, capture_output=True, text=True, check=False)

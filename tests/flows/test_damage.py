@@ -2,7 +2,6 @@
 
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
 from typing import NoReturn
 
 import pytest
@@ -174,7 +173,7 @@ def test_a_damaged_lock_file_stays_where_the_committed_one_cannot_be_had(
     lock.write_text("stages: [")
     with monkeypatch.context() as patched:
         if fails == "git":
-            patched.setattr(dvc, "subprocess", SimpleNamespace(run=_raise))
+            patched.setattr(dvc, "git", _raise)
         else:
             write = lambda path, **_: _raise() if path.name == lock.name else atomic_write(path)  # noqa: E731
             patched.setattr(dvc, "atomic_write", write)
