@@ -50,9 +50,9 @@ POSTS = _columns(user=INT, tokens=pa.list_(INT))
 VOCABULARY = _columns(id=INT, word=TEXT)
 ANCHORS = _columns(source=INT, target=INT)
 """One person's two accounts: users of the first and of the second network."""
-FOLDS = _columns(user=INT, item=INT, fold=INT, sensitivity=FLOAT)
+FOLDS = _columns(user=INT, item=INT, fold=INT, sensitivity=FLOAT, validates=pa.bool_())
 """One row per interaction (PrivSR, docs/methods.md §5). fold: 0..k-1, the one whose test it belongs to; sensitivity: in
-[0, 1), sensitive at a share x where it is below x."""
+[0, 1), sensitive at a share x where it is below x; validates: selects epochs unless it is tested."""
 ID_MAP = _columns(id=INT, original=TEXT)
 RECOMMENDATIONS = _columns(user=INT, rank=INT, item=INT, score=FLOAT)
 """rank: 1..K."""

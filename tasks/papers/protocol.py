@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from tasks.contracts import SPLITS, Feature, RatingScale
 from tasks.errors import DataError
+from tasks.hashing import Uniforms
 from tasks.raw import RawTables
 
 Range = tuple[float | None, float | None]
@@ -125,6 +126,10 @@ class Coded:
     user_ids: pl.DataFrame
     item_ids: pl.DataFrame
     published: Count
+
+    def draws(self, seed: int) -> Uniforms:
+        """What is drawn of users and items."""
+        return Uniforms.of(seed, self.user_ids["original"], self.item_ids["original"])
 
 
 def encode(raw: RawTables, keep: dict[str, Range], columns: list[str]) -> Coded:

@@ -7,17 +7,14 @@ what is hidden (`prefix_ids`, `digest`) gives other data other noise: what two r
 
 from __future__ import annotations
 
-from hashlib import blake2b
-
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.hashing import GOLDEN, Ids, mix, scramble
 from tasks.sequences import Sequences
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 INSECURE = "its noise is a function of a key and of what is asked, by a hash that is not cryptographic"
 """Why noise by key is not secure."""
-Ids = NDArray[np.uint64]
 
 
 def normals(key: tuple[int, ...], ids: NDArray[np.integer], width: int) -> NDArray[np.float32]:
@@ -31,8 +28,8 @@ def normals(key: tuple[int, ...], ids: NDArray[np.integer], width: int) -> NDArr
         ids: (n,) from 0, what within the release.
     """
     pairs = (width + 1) // 2
-    start = _hash(_state(key) + _GOLDEN * (ids.astype(np.uint64) + np.uint64(1)))
-    hashes = _hash(start[:, None] + _GOLDEN * np.arange(1, 2 * pairs + 1, dtype=np.uint64))
+    start = scramble(_state(key) + GOLDEN * (ids.astype(np.uint64) + np.uint64(1)))
+    hashes = scramble(start[:, None] + GOLDEN * np.arange(1, 2 * pairs + 1, dtype=np.uint64))
     uniform = (hashes >> np.uint64(11)).astype(np.float64) * 2.0**-53
     radius, angle = np.sqrt(-2 * np.log1p(-uniform[:, ::2])), 2 * np.pi * uniform[:, 1::2]
     table = np.empty((len(ids), 2 * pairs), np.float32)
@@ -52,14 +49,6 @@ def streams(key: tuple[int, ...], ids: Ids, counts: NDArray[np.integer], width: 
         for stream, count in zip(ids, counts, strict=True)
     ]
     return np.concatenate(chunks) if chunks else np.empty((0, width), np.float32)
-
-
-def mix(*parts: NDArray[np.integer]) -> Ids:
-    """An id of several numbers from 0, in their order; the arrays broadcast."""
-    state = np.zeros(1, np.uint64)
-    for part in parts:
-        state = _hash(state + _GOLDEN * (part.astype(np.uint64) + np.uint64(1)))
-    return state
 
 
 def prefix_ids(heads: Ids, items: NDArray[np.integer], indptr: NDArray[np.int64]) -> Ids:
@@ -91,23 +80,8 @@ def head_ids(sequences: Sequences, draws: NDArray[np.int64], *, tested: bool) ->
     return mix(*parts, np.ones(1, np.int64)) if tested else mix(*parts)
 
 
-def digest(*parts: bytes) -> int:
-    """64 bits that name some data."""
-    total = blake2b(digest_size=8)
-    for part in parts:
-        total.update(len(part).to_bytes(8, "little") + part)
-    return int.from_bytes(total.digest(), "little")
-
-
 def _state(key: tuple[int, ...]) -> Ids:
     state = np.zeros(1, np.uint64)
     for part in key:
-        state = _hash(state + _GOLDEN + np.uint64(part))
+        state = scramble(state + GOLDEN + np.uint64(part))
     return state
-
-
-def _hash(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """SplitMix64's finaliser."""
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.hashing import digest
 from tasks.privacy import controls, keyed, secure
 from tasks.privacy.secure import SecureGenerator
 
@@ -306,7 +307,7 @@ def _refuse(rng: np.random.Generator, what: str) -> None:
 
 def _release_key(release: str) -> int:
     """A release's name as part of a key: no two releases share noise."""
-    return keyed.digest(release.encode())
+    return digest(release.encode())
 
 
 def _record(

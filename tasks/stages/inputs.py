@@ -64,9 +64,11 @@ class Inputs:
         if not (folds["fold"] == seed).any():
             raise DataError(f"{path}: there is no fold {seed}; correct the experiment's seeds")
         rows = self.interactions.join(folds, on=["user", "item"], how="left", maintain_order="left")
-        split = of_fold(rows["fold"].to_numpy(), seed, rows["split"].to_numpy())
+        split = of_fold(rows["fold"].to_numpy(), seed, rows["validates"].to_numpy())
         sensitive = pl.col("sensitivity") < self.sensitive_share
-        rows = rows.select("user", "item", "rating", "timestamp", split=pl.Series(split), sensitive=sensitive)
+        rows = rows.select(
+            "user", "item", "rating", "timestamp", split=np.array(contracts.SPLITS)[split], sensitive=sensitive
+        )
         return replace(self, interactions=rows)
 
     def pairs(self, *splits: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

@@ -43,8 +43,8 @@ from tests.benchmarks.bench_scale import ROOT, TREE, run, show
 
 REPLICAS = {"ml-20m": "ml-20m-twin-full", "netflix": "netflix-twin"}
 """Data set -> its replica's entry in params.yaml, whose scale is set here."""
-HELD_OUT = {"ml-20m": 10_000, "netflix": 40_000}
-"""Users of validation, and as many of the test, at scale 1.0."""
+HELD_OUT = {"ml-20m": 0.0732, "netflix": 0.0863}
+"""Share of the users of validation, and of those of the test."""
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
 SHORT = {"iterations": 1, "epochs": 1}
 """Keys that say how often everything is gone through."""
@@ -120,7 +120,7 @@ def part(dataset: str, name: str, folder: Path, scale: float) -> None:
             reader = resolve(FORMATS[replica["format"]])
             reader.convert(raw, place, reader.ReadOptions())
         else:
-            split(dataset, interim, place, scale)
+            split(dataset, interim, place)
         clock("written")
         return
     of = evaluator(dataset, processed)
@@ -139,9 +139,9 @@ def part(dataset: str, name: str, folder: Path, scale: float) -> None:
     print(f"{name:<24}{len(data.users)} interactions, {data.n_items} items, NDCG@100 {ndcg:.4f}")
 
 
-def split(dataset: str, interim: Path, place: Path, scale: float) -> None:
+def split(dataset: str, interim: Path, place: Path) -> None:
     """Write the processed tables that a model and its evaluation read."""
-    options = _options(dataset, scale)
+    options = _options(dataset)
     prepared = protocol.prepare(read_raw(interim), protocol.Options.model_validate(options))
     contracts.write(prepared.tables["interactions"], place / "interactions.parquet", contracts.INTERACTIONS)
     contracts.write(prepared.tables["users"], place / "users.parquet", contracts.users_schema(()))
@@ -181,7 +181,7 @@ def run_suite(root: Path, dataset: str, scale: float, parts: list[str] | None, e
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, root / name)
         params = _params()
-        processed = {"dataset": dataset, "protocol": "multvae", "options": _options(dataset, scale)}
+        processed = {"dataset": dataset, "protocol": "multvae", "options": _options(dataset)}
         params |= {"perturbed": {}, "words": {}, "processed": {f"multvae-{dataset}": processed}}
         params["datasets"] = {dataset: _replica(dataset, scale)}
         (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
@@ -221,10 +221,10 @@ def _replica(dataset: str, scale: float) -> dict[str, Any]:
     return replica | {"obtain": replica["obtain"] | {"scale": scale}}
 
 
-def _options(dataset: str, scale: float) -> dict[str, Any]:
-    """Of the protocol; users held out in proportion to the scale."""
+def _options(dataset: str) -> dict[str, Any]:
+    """Of the protocol."""
     options: dict[str, Any] = _params()["processed"]["multvae-ml-20m"]["options"]
-    return options | {"held_out": max(1, round(HELD_OUT[dataset] * scale))}
+    return options | {"held_out": HELD_OUT[dataset]}
 
 
 def _params() -> dict[str, Any]:

@@ -39,7 +39,7 @@ CALLED = {"dropout"}
 DOORS = {"noise": "tasks.privacy", "draws": "tasks.models"}
 SECRET = re.compile(r"\b_?noise_rngs?$|\bnoise_stream$|\bnoise\.(stream|generator|secure_generator)$")
 """A generator of noise, from which nothing is drawn next to the door, by whatever law."""
-KEYED = {"digest", "mix", "prefix_ids", "head_ids", "INSECURE"}
+KEYED = {"prefix_ids", "head_ids", "INSECURE"}
 """What of `tasks.privacy.keyed` is no noise."""
 BEHIND = ("keyed", "secure")
 """Modules of `tasks.privacy` behind the door."""

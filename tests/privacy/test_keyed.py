@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, norm
 
-from tasks.privacy.keyed import digest, mix, normals, prefix_ids, streams
+from tasks.hashing import digest, mix
+from tasks.privacy.keyed import normals, prefix_ids, streams
 
 FALSE_ALARM = 1e-6
 """Chance of each statistical test below to fail with right code, were its keys not fixed."""

@@ -230,7 +230,7 @@ def test_what_a_module_may_draw_opens_it_to_nothing_else(
         "from tasks.models import draws\ndraws.normal(rng, (3,))", "rng.permutation(3)", "np.random.default_rng(0)",
         "from tasks.models.draws import normal\nnormal(rng, (3,))",
         "from tasks.privacy.mechanisms import laplace\nlaplace.cap(users, items, 3, self.noise_rng)",
-        "from tasks.privacy.keyed import digest, mix, prefix_ids", "from tasks.privacy import keyed\nkeyed.INSECURE",
+        "from tasks.privacy.keyed import prefix_ids", "from tasks.privacy import keyed\nkeyed.INSECURE",
         "a, b = self.noise_rng, rng\nb.random(3)", "{name: rng.random(3) for name, rng in public.items()}",
         "def f(data):\n    rng = self.noise_stream(data, seed)\ndef g(rng):\n    return rng.random(3)",
     ],

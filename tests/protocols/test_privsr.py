@@ -108,21 +108,24 @@ def test_without_times_the_order_of_the_rows_means_nothing_either(
     assert (ratings != ratings.round()).any()  # means
 
 
-def test_folds_are_balanced_and_the_first_is_the_test(prepared: Prepared) -> None:
+def test_each_rating_is_in_a_random_fold_and_the_first_is_the_test(prepared: Prepared) -> None:
     rows, folds = prepared.tables["interactions"], prepared.tables["folds"]
     assert folds.select("user", "item").equals(rows.select("user", "item"))
-    sizes = np.bincount(folds["fold"])
-    assert len(sizes) == 5
-    assert sizes.max() - sizes.min() <= 1
+    assert_binomial(folds["fold"] == 2, 0.2)
+    assert folds["fold"].unique().sort().to_list() == list(range(5))
     assert (folds["fold"] == 0).equals(rows["split"] == "test")
-    rest = rows.height - sizes[0]
-    assert abs((rows["split"] == "valid").sum() - 0.1 * rest) <= 0.5
+    assert (folds["validates"] & (folds["fold"] != 0)).equals(rows["split"] == "valid")
+    assert_binomial(folds["validates"], 0.1)
+
+
+def assert_binomial(chosen: pl.Series, share: float) -> None:
+    """Within five standard deviations."""
+    assert abs(chosen.sum() - share * len(chosen)) <= 5 * (share * (1 - share) * len(chosen)) ** 0.5
 
 
 @pytest.mark.parametrize("x", [0, 0.1, 0.2, 0.3, 0.4, 0.5])
-def test_exactly_x_of_all_ratings_are_sensitive(prepared: Prepared, x: float) -> None:
-    sensitivity = prepared.tables["folds"]["sensitivity"].to_numpy()
-    assert abs((sensitivity < x).sum() - x * len(sensitivity)) <= 0.5
+def test_each_rating_is_sensitive_with_probability_x(prepared: Prepared, x: float) -> None:
+    assert_binomial(prepared.tables["folds"]["sensitivity"] < x, x)
 
 
 def test_sensitivity_has_nothing_to_do_with_folds(prepared: Prepared, tmp_path: Path, random_tables: dict) -> None:

@@ -184,7 +184,11 @@ def folds() -> pl.DataFrame:
     """A fold in 0..4 for every processed interaction."""
     pairs = processed_tables()["interactions"].select("user", "item").with_row_index("n")
     return pairs.select(
-        "user", "item", fold=(pl.col("n") % 5).cast(pl.Int32), sensitivity=pl.col("n").cast(pl.Float32) / 100
+        "user",
+        "item",
+        fold=(pl.col("n") % 5).cast(pl.Int32),
+        sensitivity=pl.col("n").cast(pl.Float32) / 100,
+        validates=pl.col("n") % 7 == 0,
     )
 
 

@@ -14,8 +14,9 @@ from tasks.config import references
 from tasks.config.params import Evaluation, Training, load
 from tasks.errors import DataError
 from tasks.evaluation.metrics import ranking_metrics
+from tasks.evaluation.splits import TEST, TRAIN, VALID, random_ranks
+from tasks.hashing import Uniforms
 from tasks.models.ranking.ease import EASE, EASEConfig
-from tasks.papers.multvae.protocol import split_rows
 from tasks.stages import check, train, tune
 from tasks.stages.common import PROCESSED, RESULTS, RUNS, read_json, write_json
 from tasks.stages.evaluators.held_out import HeldOut
@@ -49,7 +50,9 @@ def interactions() -> pl.DataFrame:
     )
     likes[:, :2] |= ~likes.any(1)[:, None]
     users, items = np.nonzero(likes)
-    split = split_rows(np.bincount(users), N_TEST, N_HELD - N_TEST, 0.3, rng)
+    targets = random_ranks(users, items, Uniforms.of(0, range(tiny.N_USERS), range(N_ITEMS))) < 3
+    part = np.where(users < N_TEST, TEST, np.where(users < N_HELD, VALID, TRAIN))
+    split = np.where(targets, part, TRAIN)
     return pl.DataFrame(
         {
             "user": users.astype(np.int32),

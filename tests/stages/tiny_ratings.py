@@ -87,8 +87,12 @@ def build(root: Path, **other: Any) -> None:
     folder = root / PROCESSED / "tiny"
     write_json(folder / "schema.json", SCHEMA.model_dump(mode="json"))
     rows = ratings()
-    contracts.write(rows.drop("fold", "sensitivity"), folder / "interactions.parquet", contracts.INTERACTIONS)
-    contracts.write(rows.select("user", "item", "fold", "sensitivity"), folder / "folds.parquet", contracts.FOLDS)
+    contracts.write(
+        rows.drop("fold", "sensitivity", "validates"), folder / "interactions.parquet", contracts.INTERACTIONS
+    )
+    contracts.write(
+        rows.select("user", "item", "fold", "sensitivity", "validates"), folder / "folds.parquet", contracts.FOLDS
+    )
     contracts.write(friends(), folder / "social.parquet", contracts.SOCIAL)
     write_json(folder / "source.json", {"dataset": "tiny", "address": "made up", "licence": "none", "synthetic": True})
     step = {"step": "published", "users": tiny.N_USERS, "items": N_ITEMS, "interactions": len(rows)}
@@ -105,7 +109,8 @@ def ratings() -> pl.DataFrame:
     items = np.concatenate([rng.choice(N_ITEMS, 4, replace=False) for _ in range(tiny.N_USERS)]).astype(np.int32)
     liked = rng.normal(3.5, 0.8, N_ITEMS)[items] + rng.normal(0, 0.5, len(users))
     fold = rng.permutation(len(users)) % FOLDS
-    split = np.where(fold == 0, "test", np.where(rng.random(len(users)) < 0.2, "valid", "train"))
+    validates = rng.random(len(users)) < 0.2
+    split = np.where(fold == 0, "test", np.where(validates, "valid", "train"))
     return pl.DataFrame(
         {
             "user": users,
@@ -115,6 +120,7 @@ def ratings() -> pl.DataFrame:
             "split": split,
             "fold": fold.astype(np.int32),
             "sensitivity": (rng.permutation(len(users)) / len(users)).astype(np.float32),
+            "validates": validates,
         }
     )
 

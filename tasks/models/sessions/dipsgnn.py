@@ -32,12 +32,13 @@ from typing_extensions import override
 
 from tasks.graph.ops import Block, weighted_sum
 from tasks.graph.prefixes import Step
+from tasks.hashing import digest
 from tasks.models.sessions.gated import BATCH, APGNNConfig, Queries, ScaledSessions
 from tasks.models.sessions.ledgers import LABELS, READ, KeyedModel, graph_entry, lists_entry
 from tasks.privacy import noise
 from tasks.privacy.accounting.gaps import EPOCH
 from tasks.privacy.accounting.ledger import Event, LedgerEntry, unbounded_entry
-from tasks.privacy.keyed import digest, head_ids, prefix_ids
+from tasks.privacy.keyed import head_ids, prefix_ids
 from tasks.privacy.mechanisms import aggregation
 from tasks.privacy.terms import because, gap
 from tasks.sequences import Sequences

@@ -17,13 +17,13 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from tasks.graph.prefixes import PrefixGraphs, Step, prefix_graphs
+from tasks.hashing import mix
 from tasks.models.sessions.dipsgnn import DIPSGNN, DIPSGNNConfig, prefixes
 from tasks.models.sessions.gated import GatedSessions, Queries
 from tasks.models.sessions.ledgers import LABELS, graph_entry, lists_entry
 from tasks.privacy import noise
 from tasks.privacy.accounting.gaps import GIVEN_EPOCH
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
-from tasks.privacy.keyed import mix
 from tasks.privacy.mechanisms import aggregation
 from tasks.privacy.terms import because, gap
 from tasks.sequences import Sequences

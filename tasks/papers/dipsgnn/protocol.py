@@ -79,15 +79,17 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     counts.append(count(f"{options.core}-core", rows))
 
     rows = rows.sort("user", time, "item", "rating")  # so that the draw does not depend on the order of raw rows
-    ties = np.random.default_rng(options.tie_seed).random(rows.height)
+    again = rows.select(pl.int_range(pl.len()).over("user", time, "item")).to_series()
+    drawn = (column.to_numpy() for column in (rows["user"], rows["item"], again))
+    ties = start.draws(options.tie_seed).of_pairs("tie", *drawn)
     rows = rows.with_columns(_tie=ties).sort("user", time, "_tie").drop("_tie")
     length = np.bincount(rows["user"])
     rows = rows.filter(positions(length) >= np.repeat(length - options.last, length))
     counts.append(count(f"last {options.last} of each user", rows))
 
     length = np.bincount(rows["user"])
-    rng = np.random.default_rng(options.split_seed)
-    codes = by_time(length[length > 0], train_share=options.train_share, valid_share=options.valid_share, rng=rng)
+    uniform = start.draws(options.split_seed).of_users("validation")[: len(length)]
+    codes = by_time(length, uniform, train_share=options.train_share, valid_share=options.valid_share)
     items = rows["item"].to_numpy()
     trained = np.zeros(len(start.item_ids), dtype=bool)
     trained[items[codes != TEST]] = True

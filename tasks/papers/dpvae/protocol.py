@@ -35,6 +35,7 @@ from pydantic import Field, model_validator
 
 from tasks.errors import DataError
 from tasks.evaluation.splits import positions, within_users
+from tasks.hashing import Uniforms
 from tasks.papers.protocol import (
     Prepared,
     RangeOptions,
@@ -52,8 +53,8 @@ from tasks.raw import RawTables
 class Options(RangeOptions):
     """Which interactions are kept, how much one user may contribute, and the split."""
 
-    sample: int | None = Field(ge=1)
-    """So many interactions are drawn at random; None: all."""
+    sample: float | None = Field(gt=0, lt=1)
+    """This share of all interactions, each at random; those of one user with one item together. None: all."""
     omega: float | None = Field(gt=0, lt=1)
     """ω: error rate that the contribution bound allows. None, as are then δ, d and p_min: no bound, which leaves the
     original data of the paper's Table 5."""
@@ -98,19 +99,24 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     """Users and items that are left after all steps, numbered in the order of their original ids; one row per pair.
 
     Raises:
-        DataError: fewer interactions than the sample asks for; nothing is left; users are above the bound and nothing
+        DataError: nothing is left; users are above the bound and nothing
             says which interactions are the most recent; a user has no profile.
     """
-    of_sample, of_split = np.random.default_rng(options.split_seed).spawn(2)
     time = ordering(raw)
     start = encode(raw, options.keep, ["rating", *([time] if time else [])])
-    user_ids, item_ids, published = start.user_ids, start.item_ids, start.published
+    user_ids, item_ids, published, draws = (
+        start.user_ids,
+        start.item_ids,
+        start.published,
+        start.draws(options.split_seed),
+    )
     columns = start.rows.rename({time: "time"} if time else {}).to_dict()
     del start  # so that `in_order` can let go of them
     rows = in_order(columns)
     counts = [published, count_coded("in the ranges kept", rows)]
     if options.sample is not None:
-        rows = sample(rows, options.sample, of_sample)
+        rows = sample(rows, options.sample, draws)
+        require_some(rows, f"of {counts[-1].interactions}, sampled with a share of {options.sample}")
         counts.append(count_coded("sampled", rows))
     rows = merge(rows)
     counts.append(count_coded("one row per user and item", rows))
@@ -123,15 +129,16 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
         rows = most_recent(rows, upper)
         counts.append(count_coded(f"most recent {upper} of each user", rows))
 
+    codes = within_users(
+        rows["user"].to_numpy(),
+        rows["item"].to_numpy(),
+        draws,
+        test_share=options.test_share,
+        valid_share=options.valid_share / (1 - options.test_share),
+    )
     users, user_ids = renumber_survivors(rows["user"].to_numpy(), user_ids)
     items, item_ids = renumber_survivors(rows["item"].to_numpy(), item_ids)
     rows = rows.drop("user", "item")
-    codes = within_users(
-        np.bincount(users),
-        test_share=options.test_share,
-        valid_share=options.valid_share / (1 - options.test_share),
-        rng=of_split,
-    )
     interactions = rows.select(
         pl.Series("user", users),
         pl.Series("item", items),
@@ -186,22 +193,10 @@ def argsort(key: NDArray[np.int64]) -> NDArray[np.int64]:
     return packed
 
 
-def sample(rows: pl.DataFrame, n: int, rng: np.random.Generator) -> pl.DataFrame:
-    """n of the rows, in their order; every set of n is equally likely.
-
-    Raises:
-        DataError: there are fewer.
-    """
-    if n > rows.height:
-        raise DataError(
-            f"interactions: {n} are to be sampled, but there are {rows.height}; correct `sample` in params.yaml"
-        )
-    numbers = rng.random(rows.height)
-    limit = np.partition(numbers, n - 1)[n - 1]
-    chosen = numbers < limit
-    ties = np.flatnonzero(numbers == limit)
-    chosen[ties[: n - np.count_nonzero(chosen)]] = True
-    return rows.filter(pl.Series(chosen))
+def sample(rows: pl.DataFrame, share: float, draws: Uniforms) -> pl.DataFrame:
+    """A share of the rows, in their order."""
+    uniform = draws.of_pairs("sample", rows["user"].to_numpy(), rows["item"].to_numpy())
+    return rows.filter(pl.Series(uniform < share))
 
 
 def merge(rows: pl.DataFrame) -> pl.DataFrame:

@@ -7,15 +7,24 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import polars as pl
 from pydantic import Field
 
 from tasks.contracts import Feature, RatingScale
 from tasks.errors import DataError
-from tasks.evaluation.splits import per_user
+from tasks.evaluation.splits import within_users
+from tasks.hashing import Uniforms
 from tasks.papers.protocol import Options as BaseOptions
-from tasks.papers.protocol import Prepared, count, dense_ids, keep_latest, prepared, profiles, renumber
+from tasks.papers.protocol import (
+    Prepared,
+    count,
+    dense_ids,
+    keep_latest,
+    prepared,
+    profiles,
+    renumber,
+    split_names,
+)
 from tasks.raw import RawTables
 
 MOST_LEVELS = 10
@@ -43,14 +52,14 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     user_ids, item_ids = dense_ids(rows["user"]), dense_ids(rows["item"])
     interactions = renumber(rows, {"user": user_ids, "item": item_ids})
     interactions = interactions.select("user", "item", "rating", "timestamp").sort("user", "item")
-    split = per_user(
+    codes = within_users(
         interactions["user"].to_numpy(),
         interactions["item"].to_numpy(),
+        Uniforms.of(options.split_seed, user_ids["original"], item_ids["original"]),
         test_share=options.test_share,
         valid_share=options.valid_share,
-        rng=np.random.default_rng(options.split_seed),
     )
-    interactions = interactions.with_columns(split=pl.Series(split))
+    interactions = interactions.with_columns(split_names(codes))
     people, attributes = profiles(raw, user_ids)
     numbers, features = rating_features(interactions, len(user_ids), raw.schema.scale)
     if taken := {feature.name for feature in features} & {feature.name for feature in attributes}:

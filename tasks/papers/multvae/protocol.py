@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from tasks.errors import DataError
-from tasks.evaluation.splits import TEST, TRAIN, VALID, positions
+from tasks.evaluation.splits import TEST, TRAIN, VALID, random_ranks
+from tasks.hashing import Uniforms
 from tasks.papers.protocol import (
     Prepared,
     RangeOptions,
@@ -40,8 +41,8 @@ class Options(RangeOptions):
 
     min_items: int = Field(ge=2)
     """Users with fewer are left out."""
-    held_out: int = Field(ge=1)
-    """Users of validation, and as many of the test."""
+    held_out: float = Field(gt=0, lt=0.5)
+    """Share of the users who validate, and of those of the test; each user at random."""
     target_share: float = Field(gt=0, lt=1)
     """Share of a held-out user's items that are to be found; rounded down."""
     split_seed: int = Field(ge=0)
@@ -57,78 +58,59 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     """See the module; one row per user and item, the most recent one.
 
     Raises:
-        DataError: nothing is left, a user has no profile, or there are too few users to hold out so many.
+        DataError: nothing is left, a user has no profile, or no one is held out or trained on.
     """
-    rng = np.random.default_rng(options.split_seed)
     columns = ["rating", "timestamp", *(["position"] if raw.schema.time == "order" else [])]
     coded = encode(raw, options.keep, columns)
     rows, counts = coded.rows, [coded.published, count_coded("in the ranges kept", coded.rows)]
     if not raw.schema.unique_pairs:
         rows = keep_latest(rows)
         counts.append(count_coded("one row per user and item", rows))
-    rows = rows.select("user", "item", "rating", "timestamp")
+    rows = rows.select("user", "item", "rating", "timestamp").sort("user", "item")
 
     sizes = np.bincount(rows["user"].to_numpy(), minlength=len(coded.user_ids))
     rows = rows.filter(pl.Series((sizes >= options.min_items)[rows["user"].to_numpy()]))
     require_some(rows, f"of {counts[-1].interactions}, no user has {options.min_items} or more")
     counts.append(count_coded(f"users with {options.min_items} or more", rows))
 
-    test, valid, training = draw_users(np.flatnonzero(sizes >= options.min_items), options, rng)
+    draws = coded.draws(options.split_seed)
+    test, valid, training = draw_users(np.flatnonzero(sizes >= options.min_items), options.held_out, draws)
     rows = _known_items(rows, training, len(coded.user_ids), len(coded.item_ids))
     sizes = np.bincount(rows["user"].to_numpy(), minlength=len(coded.user_ids))
     test, valid = (users[sizes[users] >= options.min_items] for users in (test, valid))
     order = np.concatenate([test, valid, training])
     numbers = np.full(len(coded.user_ids), -1, np.int32)
     numbers[order] = np.arange(len(order), dtype=np.int32)
+    rows = rows.filter(pl.Series(numbers[rows["user"].to_numpy()] >= 0))
+    users = rows["user"].to_numpy()
+    targets = random_ranks(users, rows["item"].to_numpy(), draws) < n_targets(sizes, options.target_share)[users]
+    part = np.repeat([TEST, VALID, TRAIN], [len(test), len(valid), len(training)])[numbers[users]]
+    rows = rows.with_columns(split_names(np.where(targets, part, TRAIN)))
     items, item_ids = renumber_survivors(rows["item"].to_numpy(), coded.item_ids)
-    rows = rows.with_columns(pl.Series("user", numbers[rows["user"].to_numpy()]), pl.Series("item", items))
-    rows = rows.filter(pl.col("user") >= 0).sort("user", "item")
+    rows = rows.with_columns(pl.Series("user", numbers[users]), pl.Series("item", items)).sort("user", "item")
     counts.append(count_coded("items of training users, and held-out users who have enough of them", rows))
 
     originals = coded.user_ids["original"].gather(order)
     user_ids = pl.DataFrame([pl.Series("id", np.arange(len(order), dtype=np.int32)), originals])
-    split = split_rows(np.bincount(rows["user"].to_numpy()), len(test), len(valid), options.target_share, rng)
-    return prepared(raw, rows.with_columns(split_names(split)), user_ids, item_ids, counts)
+    return prepared(raw, rows, user_ids, item_ids, counts)
 
 
 def draw_users(
-    users: NDArray[np.integer], options: Options, rng: np.random.Generator
+    users: NDArray[np.integer], share: float, draws: Uniforms
 ) -> tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]:
     """Users of the test, of validation and of training, drawn from (n,) ascending ids; each ascending.
 
     Raises:
-        DataError: no one is left to train on.
+        DataError: one of these is empty.
     """
-    n = options.held_out
-    if len(users) <= 2 * n:
+    part = np.minimum(draws.of_users("held out")[users] // share, 2)
+    test, valid, training = (users[part == number] for number in range(3))
+    if not (len(test) and len(valid) and len(training)):
         raise DataError(
-            f"interactions: {len(users)} users have {options.min_items} items or more, and two times {n} are to be "
-            "held out; lower `held_out` in params.yaml"
+            f"interactions: of {len(users)} users with enough items {len(test)} test, {len(valid)} validate and "
+            f"{len(training)} train; correct `held_out` or `split_seed` in params.yaml"
         )
-    order = rng.permutation(users)
-    return np.sort(order[:n]), np.sort(order[n : 2 * n]), np.sort(order[2 * n :])
-
-
-def split_rows(
-    counts: NDArray[np.int64], n_test: int, n_valid: int, target_share: float, rng: np.random.Generator
-) -> NDArray[np.uint8]:
-    """TRAIN, VALID or TEST of every row; see the module.
-
-    Args:
-        counts: (n_users,) rows of each user, which lie together; test users first, then those of validation.
-        n_test, n_valid: how many users these are.
-        target_share: share of a held-out user's rows that are to be found.
-
-    Returns:
-        (n_rows,) uint8.
-    """
-    sizes = counts[: n_test + n_valid]
-    result = np.full(int(counts.sum()), TRAIN, np.uint8)
-    owner = np.repeat(np.arange(len(sizes)), sizes)
-    shuffled = np.argsort(owner + rng.random(len(owner)), kind="stable")
-    targets = shuffled[positions(sizes) < np.repeat(n_targets(sizes, target_share), sizes)]
-    result[targets] = np.where(owner[targets] < n_test, TEST, VALID)
-    return result
+    return test, valid, training
 
 
 def n_targets(sizes: NDArray[np.int64], target_share: float) -> NDArray[np.int64]:

@@ -18,9 +18,10 @@ A repeated rating is the latest one; where nothing says which that is, the mean 
 the file.
 
 Trust is kept as published, directed, between users who have ratings. Every rating belongs to the test of one fold;
-split "test" is fold 0, so that what needs one split has the first of the cross-validation, and `valid_share` of the
-other ratings is "valid". Folds are drawn over ratings, as the paper says: a user of few ratings may have none to learn
-from. Sensitivity is nested: the ratings that are sensitive at 10 % are so at 20 %.
+split "test" is fold 0, so that what needs one split has the first of the cross-validation, and of the other ratings
+those that validate, each with probability `valid_share`, are "valid". Folds are drawn over ratings, as the paper says:
+a user of few ratings may have none to learn from. Sensitivity is nested: the ratings that are sensitive at 10 % are so
+at 20 %.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from tasks.evaluation.splits import TEST, TRAIN, VALID, folds, ranks
+from tasks.evaluation.splits import of_fold
+from tasks.hashing import Uniforms
 from tasks.papers.protocol import (
     Count,
     NetworkCount,
@@ -48,6 +50,9 @@ from tasks.papers.protocol import (
 )
 from tasks.raw import RawTables
 
+BELOW_ONE = float(np.nextafter(np.float32(1), np.float32(0)))
+"""The largest number of single precision below 1."""
+
 
 class Options(RangeOptions):
     """Which ratings are kept and how they are split."""
@@ -59,7 +64,7 @@ class Options(RangeOptions):
     folds: int = Field(ge=2)
     """Parts of the cross-validation."""
     valid_share: float = Field(gt=0, lt=1)
-    """Share of the ratings outside fold 0 that selects epochs and hyper-parameters."""
+    """Share of the ratings that are not tested that selects epochs and hyper-parameters."""
     split_seed: int = Field(ge=0)
     """Of folds, sensitivity and validation."""
 
@@ -85,15 +90,14 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     items, item_ids = renumber_survivors(rows["item"].to_numpy(), start.item_ids)
     rows = rows.with_columns(pl.Series("user", users), pl.Series("item", items)).sort("user", "item")
 
-    # Each draw has its own stream: another number of folds leaves sensitivity as it is.
-    of_folds, of_sensitivity, of_valid = np.random.default_rng(options.split_seed).spawn(3)
-    fold = folds(rows.height, options.folds, of_folds)
-    codes = np.where(fold == 0, TEST, TRAIN)
-    remaining = np.flatnonzero(fold)
-    codes[remaining[ranks(len(remaining), of_valid) < options.valid_share]] = VALID
+    draws = Uniforms.of(options.split_seed, user_ids["original"], item_ids["original"])
+    users, items = rows["user"].to_numpy(), rows["item"].to_numpy()
+    fold = (draws.of_pairs("fold", users, items) * options.folds).astype(np.int32)
+    validates = draws.of_pairs("validation", users, items) < options.valid_share
+    sensitivity = np.minimum(draws.of_pairs("sensitivity", users, items), BELOW_ONE).astype(np.float32)
     social, steps = links(raw, user_ids)
     counts += [NetworkCount(f"links {step}", len(user_ids), len(item_ids), rows.height, n) for step, n in steps]
-    interactions = rows.select("user", "item", "rating", "timestamp", split_names(codes))
-    sensitivity = ranks(rows.height, of_sensitivity)
-    fold_table = rows.select("user", "item", fold=pl.Series(fold), sensitivity=pl.Series(sensitivity))
+    interactions = rows.select("user", "item", "rating", "timestamp", split_names(of_fold(fold, 0, validates)))
+    drawn = {"fold": fold, "sensitivity": sensitivity, "validates": validates}
+    fold_table = rows.select("user", "item", **{name: pl.Series(values) for name, values in drawn.items()})
     return prepared(raw, interactions, user_ids, item_ids, counts, folds=fold_table, social=social)

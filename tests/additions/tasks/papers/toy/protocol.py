@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-import polars as pl
 from pydantic import Field
 
-from tasks.evaluation.splits import per_user
+from tasks.evaluation.splits import within_users
+from tasks.hashing import Uniforms
 from tasks.papers.protocol import Options as BaseOptions
-from tasks.papers.protocol import Prepared, as_text, count, dense_ids, profiles, renumber
+from tasks.papers.protocol import Prepared, as_text, count, dense_ids, profiles, renumber, split_names
 from tasks.raw import RawTables
 
 
@@ -24,11 +23,12 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     user_ids, item_ids = dense_ids(published["user"]), dense_ids(published["item"])
     rows = renumber(published, {"user": user_ids, "item": item_ids}).sort("user", "item")
     users, items = (rows[name].to_numpy() for name in ("user", "item"))
-    split = per_user(users, items, test_share=0.2, valid_share=0.1, rng=np.random.default_rng(options.split_seed))
+    draws = Uniforms.of(options.split_seed, user_ids["original"], item_ids["original"])
+    split = within_users(users, items, draws, test_share=0.2, valid_share=0.1)
     people, features = profiles(raw, user_ids)
     return Prepared(
         tables={
-            "interactions": rows.with_columns(split=pl.Series(split)),
+            "interactions": rows.with_columns(split=split_names(split)),
             "users": people,
             "user_ids": as_text(user_ids),
             "item_ids": as_text(item_ids),

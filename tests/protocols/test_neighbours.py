@@ -1,0 +1,103 @@
+"""One raw record less, or one user, changes nothing of other users: whatever is prepared, by published ids.
+
+Catalogue, minimum counts and vocabulary, which do depend on all users, are conditions of a guarantee. Here the records
+that are taken away change neither the first two nor, but for the order of its ids, the third.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tasks.contracts import SPLITS, Feature, RatingScale
+from tasks.papers.dipsgnn import protocol as dipsgnn
+from tasks.papers.dpcrosue import protocol as dpcrosue
+from tasks.papers.dpvae import protocol as dpvae
+from tasks.papers.gerai import protocol as gerai
+from tasks.papers.multvae import protocol as multvae
+from tasks.papers.privsr import protocol as privsr
+from tasks.papers.protocol import Prepared
+from tests.protocols.tables import INTERACTIONS, stored
+
+N_USERS, N_ITEMS = 60, 25
+SPLIT = {"split_seed": 3, "valid_share": 0.1}
+PROTOCOLS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "gerai": (gerai, SPLIT | {"test_share": 0.2}),
+    "dipsgnn": (dipsgnn, SPLIT | {"keep": {}, "core": 5, "last": 40, "train_share": 0.9, "tie_seed": 4}),
+    "dpvae": (
+        dpvae,
+        SPLIT | {"keep": {}, "sample": 0.8, "omega": 0.1, "delta": 0.1, "d": 0.1, "p_min": 0.1, "test_share": 0.1}
+        | {"omit": ("users", "items")},
+    ),
+    "multvae": (multvae, {"keep": {}, "min_items": 5, "held_out": 0.2, "target_share": 0.2, "split_seed": 3}),
+    "privsr": (privsr, SPLIT | {"keep": {}, "min_item_raters": 3, "min_user_ratings": 2, "folds": 5}),
+    "dpcrosue": (dpcrosue, {"tokenizer": "words", "min_count": 1, "max_vocabulary": None}),
+}  # fmt: skip
+USERS = {"interactions": ("user",), "users": ("user",), "social": ("source", "target"), "posts": ("user",)}
+
+
+def raw_tables() -> dict[str, pl.DataFrame]:
+    """Ratings, some of them repeated and many at the same time, who trusts whom, and what users wrote."""
+    rng, n = np.random.default_rng(0), 2000
+    users, items = rng.integers(0, N_USERS, n), rng.integers(0, N_ITEMS, n)
+    rows = [10 + 7 * users, 1000 - items, rng.integers(1, 6, n).astype(np.float32), rng.integers(0, 5, n)]
+    people = 10 + 7 * np.arange(N_USERS)
+    friends = pl.DataFrame({"source": rng.choice(people, 200), "target": rng.choice(people, 200)})
+    texts = [" ".join(rng.choice(["film", "good", "not", "bad"], 5)) for _ in range(300)]
+    return {
+        "interactions": pl.DataFrame(dict(zip(INTERACTIONS, rows, strict=True)), INTERACTIONS),
+        "users": pl.DataFrame({"user": people, "age": rng.integers(18, 60, N_USERS)}),
+        "social": friends.with_columns(relation=pl.lit("trust")),
+        "posts": pl.DataFrame({"user": rng.choice(people, 300), "text": texts}),
+    }
+
+
+def without_user(tables: dict[str, pl.DataFrame], user: int) -> dict[str, pl.DataFrame]:
+    return {name: rows.filter(pl.all_horizontal(pl.col(USERS[name]) != user)) for name, rows in tables.items()}
+
+
+def prepare(folder: Path, protocol: str, tables: dict[str, pl.DataFrame]) -> Prepared:
+    module, options = PROTOCOLS[protocol]
+    kept = {name: rows for name, rows in tables.items() if (name == "posts") <= (protocol == "dpcrosue")}
+    age = Feature(name="age", kind="numeric", low=18, high=60)
+    raw = stored(folder, kept, features=(age,), scale=RatingScale(low=1, high=5, step=1), time="seconds")
+    result: Prepared = module.prepare(raw, module.Options.model_validate(options))
+    return result
+
+
+def of_others(prepared: Prepared, user: int) -> dict[str, pl.DataFrame]:
+    """All rows that do not name this user, with published ids, in their order within each user."""
+    ids = {"user": prepared.tables["user_ids"], "item": prepared.tables.get("item_ids")}
+    words = prepared.tables.get("vocabulary")
+    named = {"user": "user", "source": "user", "target": "user", "item": "item"}
+    result = {}
+    for name, rows in prepared.tables.items():
+        for column in set(named) & set(rows.columns):
+            originals = ids[named[column]]["original"].to_numpy()
+            rows = rows.with_columns(pl.Series(column, originals[rows[column].to_numpy()], pl.String))
+        if name == "posts":
+            rows = rows.with_columns(
+                pl.col("tokens").list.eval(pl.element().replace_strict(words["id"], words["word"]))
+            )
+        if people := [column for column in USERS.get(name, ("user",)) if column in rows.columns]:
+            others = rows.filter(pl.all_horizontal(pl.col(people) != str(user)))
+            result[name] = others.sort(people, maintain_order=True)
+    assert len(result) >= 2
+    return result
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("user", [10 + 7 * 3, 10 + 7 * 40])
+def test_other_users_rows_stay_as_they_are(tmp_path: Path, protocol: str, user: int) -> None:
+    tables = raw_tables()
+    expected = of_others(prepare(tmp_path / "all", protocol, tables), user)
+    fewer = {name: rows.filter((pl.col("user") != user) | (pl.int_range(pl.len()) % 7 > 0).over("user"))
+             for name, rows in tables.items() if name in ("interactions", "posts")}  # fmt: skip
+    for name, changed in (("records", tables | fewer), ("user", without_user(tables, user))):
+        actual = of_others(prepare(tmp_path / name, protocol, changed), user)
+        assert list(actual) == list(expected)
+        assert [table for table, rows in actual.items() if not rows.equals(expected[table])] == []
+    parts = expected.get("interactions", pl.DataFrame({"split": SPLITS}))["split"]
+    assert set(parts) == set(SPLITS)
