@@ -80,7 +80,7 @@ def show_composed() -> None:
     english, clear = terms.english(), list[str]()
     numbers = [Column(name, justify="right") for name in ("releases", "without a bound", "largest ε", "ε together")]
     about = [Column(name) for name in ("data set", "suites", "network", "unit", "observer")]
-    title = "ε of all settings and seeds of all suites on a data set, composed; conditional on preprocessing and splits"
+    title = "ε of all settings and seeds of all suites on a data set, composed"
     table = make_table(title, *about, *numbers, Column("δ", justify="right"), Column("conditional on"))
     for composed in compose():
         for group in composed.together:

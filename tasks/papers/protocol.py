@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from tasks.contracts import SPLITS, Feature, RatingScale
 from tasks.errors import DataError
 from tasks.hashing import Uniforms
+from tasks.privacy.terms import Condition
 from tasks.raw import RawTables
 
 Range = tuple[float | None, float | None]
@@ -57,6 +58,7 @@ class Prepared:
 
     tables: name of a processed table -> its rows (`tasks.contracts.table_schema` has the columns).
     counts: what each step left, in order; published as counts.json, next to the paper's counts in reports.
+    conditions: what of it all users' records decide. All else of a user depends on that user's records alone.
     """
 
     tables: dict[str, pl.DataFrame]
@@ -66,6 +68,7 @@ class Prepared:
     scale: RatingScale | None = None
     repeats: bool = False
     labels: tuple[str, ...] = ()
+    conditions: tuple[Condition, ...] = ()
     n_words: int = 0
     vector_size: int = 0
     counts: list[Count] = field(default_factory=list)
@@ -239,12 +242,14 @@ def prepared(
     *,
     people: tuple[pl.DataFrame, tuple[Feature, ...]] | None = None,
     repeats: bool = False,
+    minimum_counts: bool = False,
     **more: pl.DataFrame,
 ) -> Prepared:
     """A data set of users who have items.
 
     Args:
         people: their features in user order, and the description of these; None: as published (`profiles`).
+        minimum_counts: whether who else has an item decides whether it is kept.
         more: other tables.
     """
     users, features = people or profiles(raw, user_ids)
@@ -256,6 +261,7 @@ def prepared(
         features=features,
         scale=raw.schema.scale,
         repeats=repeats,
+        conditions=("catalogue", *(("minimum-counts",) if minimum_counts else ())),
         counts=counts,
     )
 

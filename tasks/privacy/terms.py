@@ -40,7 +40,7 @@ Observer = Literal["", "recommender-of-submissions", "recommender-of-sums"]
 """Who is held off; empty for anyone who sees what is released."""
 Condition = Literal[
     "configuration", "epoch", "states", "bounds", "categories", "vocabulary", "visit-counts", "no-repeats",
-    "preparation",
+    "preparation", "catalogue", "minimum-counts",
 ]  # fmt: skip
 """What was chosen on private data, or holds of them, and a guarantee takes as fixed."""
 Gap = Literal[

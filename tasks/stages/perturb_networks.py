@@ -306,7 +306,7 @@ def with_remarks(entries: list[LedgerEntry], network: Network, options: AnyNetwo
     for entry in map(secure_entry, entries) if options.noise == "secure" else entries:
         gaps = (*(words if entry.protects == "text" else ()), *common, *entry.gaps)
         reasons = (*entry.reasons, *network.unreleased.get(entry.protects, ()))
-        yield prepared_entry(entry.model_copy(update={"gaps": gaps, "reasons": reasons}))
+        yield prepared_entry(entry.model_copy(update={"gaps": gaps, "reasons": reasons}), network.schema.conditions)
     if "text" in network.unreleased:
         yield prepared_entry(left_out("text", "texts", options.accounting, network.unreleased["text"]))
     if "feature" in network.unreleased and network.matrix is None:

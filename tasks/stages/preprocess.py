@@ -62,6 +62,7 @@ def _write(prepared: Prepared, target: Path, about: dict[str, str | bool]) -> No
             "scale": prepared.scale,
             "repeats": prepared.repeats,
             "labels": prepared.labels,
+            "conditions": prepared.conditions,
             "n_words": prepared.n_words,
             "vector_size": prepared.vector_size,
             "networks": tuple(prepared.networks),

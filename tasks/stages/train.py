@@ -141,7 +141,8 @@ class Training(Job[Unit]):
         protected: what the task's models are trained on.
         """
         secure = self.experiment.noise == "secure"
-        entries = [prepared_entry(secure_entry(entry) if secure else entry) for entry in model.ledger()]
+        conditions = unit.inputs.schema.conditions
+        entries = [prepared_entry(secure_entry(entry) if secure else entry, conditions) for entry in model.ledger()]
         if model.reads_features() and self.experiment.features.startswith("perturbed/"):
             recorded = read_json(unit.inputs.features_layer.parent / "ledger.json")
             budget = self.params.features_epsilon(self.experiment, self.experiment.settings()[unit.setting])

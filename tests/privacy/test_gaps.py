@@ -58,3 +58,13 @@ def test_counts_and_hashes_are_named_of_every_release() -> None:
 def test_a_delta_means_little_above_one_in_all_users() -> None:
     assert gaps.large_delta(0.1, 10) == ()
     assert gaps.large_delta(0.11, 10) == (gap("large-delta", delta=0.11, n_users=10),)
+
+
+def test_what_all_users_decide_is_a_condition_of_finite_lines_but_of_features() -> None:
+    conditions = ("catalogue", "minimum-counts")
+    count = quickly("dp-popularity").ledger()[0]
+    assert gaps.prepared_entry(count, conditions).given == (*gaps.GIVEN, *conditions)
+    feature = multidimensional.entries([Feature(name="age", kind="numeric", low=0, high=1)], 1.0, 1)[0]
+    assert gaps.prepared_entry(feature, conditions).given == feature.given
+    infinite = count.model_copy(update={"accounted_epsilon": None})
+    assert gaps.prepared_entry(infinite, conditions) == infinite

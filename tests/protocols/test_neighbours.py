@@ -35,6 +35,8 @@ PROTOCOLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "privsr": (privsr, SPLIT | {"keep": {}, "min_item_raters": 3, "min_user_ratings": 2, "folds": 5}),
     "dpcrosue": (dpcrosue, {"tokenizer": "words", "min_count": 1, "max_vocabulary": None}),
 }  # fmt: skip
+COUNTED = ("catalogue", "minimum-counts")
+CONDITIONS: dict[str, tuple[str, ...]] = {"dipsgnn": COUNTED, "dpvae": COUNTED, "privsr": COUNTED, "dpcrosue": ()}
 USERS = {"interactions": ("user",), "users": ("user",), "social": ("source", "target"), "posts": ("user",)}
 
 
@@ -92,7 +94,9 @@ def of_others(prepared: Prepared, user: int) -> dict[str, pl.DataFrame]:
 @pytest.mark.parametrize("user", [10 + 7 * 3, 10 + 7 * 40])
 def test_other_users_rows_stay_as_they_are(tmp_path: Path, protocol: str, user: int) -> None:
     tables = raw_tables()
-    expected = of_others(prepare(tmp_path / "all", protocol, tables), user)
+    complete = prepare(tmp_path / "all", protocol, tables)
+    assert complete.conditions == CONDITIONS.get(protocol, ("catalogue",))
+    expected = of_others(complete, user)
     fewer = {name: rows.filter((pl.col("user") != user) | (pl.int_range(pl.len()) % 7 > 0).over("user"))
              for name, rows in tables.items() if name in ("interactions", "posts")}  # fmt: skip
     for name, changed in (("records", tables | fewer), ("user", without_user(tables, user))):

@@ -99,7 +99,7 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     users, user_ids = renumber_survivors(rows["user"].to_numpy(), start.user_ids)
     items, item_ids = renumber_survivors(rows["item"].to_numpy(), start.item_ids)
     interactions = rows.select(pl.Series("user", users), pl.Series("item", items), "rating", "timestamp", "split")
-    return prepared(raw, interactions, user_ids, item_ids, counts, repeats=True)
+    return prepared(raw, interactions, user_ids, item_ids, counts, repeats=True, minimum_counts=True)
 
 
 def k_core(users: NDArray[np.int32], items: NDArray[np.int32], k: int) -> NDArray[np.bool_]:

@@ -140,6 +140,7 @@ def _network(raw: RawTables, user_ids: pl.DataFrame, options: Options) -> Prepar
         n_users=n_users,
         features=features,
         labels=schema.labels,
+        conditions=() if "users" in schema.tables else ("catalogue",),
         n_words=n_words,
         vector_size=vector_size,
         counts=list(counts),

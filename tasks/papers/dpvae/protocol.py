@@ -146,7 +146,7 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
         (pl.col("time") if raw.schema.time == "seconds" else pl.lit(None, pl.Int64)).alias("timestamp"),
         split_names(codes),
     )
-    return prepared(raw, interactions, user_ids, item_ids, counts)
+    return prepared(raw, interactions, user_ids, item_ids, counts, minimum_counts="items" in options.omit)
 
 
 def bounds(omega: float, delta: float, d: float, p_min: float) -> tuple[int, int]:

@@ -100,4 +100,4 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     interactions = rows.select("user", "item", "rating", "timestamp", split_names(of_fold(fold, 0, validates)))
     drawn = {"fold": fold, "sensitivity": sensitivity, "validates": validates}
     fold_table = rows.select("user", "item", **{name: pl.Series(values) for name, values in drawn.items()})
-    return prepared(raw, interactions, user_ids, item_ids, counts, folds=fold_table, social=social)
+    return prepared(raw, interactions, user_ids, item_ids, counts, minimum_counts=True, folds=fold_table, social=social)

@@ -48,16 +48,16 @@ def secure_entry(entry: LedgerEntry) -> LedgerEntry:
     return entry.model_copy(update={"gaps": gaps, "noise": "secure"})
 
 
-def prepared_entry(entry: LedgerEntry) -> LedgerEntry:
-    """The entry as a stage records it: a finite ε is of prepared data, and metrics are published with the results.
+def prepared_entry(entry: LedgerEntry, conditions: tuple[str, ...] = ()) -> LedgerEntry:
+    """The entry as a stage records it: metrics are published with the results.
 
-    What a protocol dropped, which records are for training, and the order of events of one moment were decided from all
-    records, part of it by one stream of random numbers: one raw record less can change those of others.
+    conditions: of the prepared data. Features have none: no user's depend on another's but for their fitted bounds.
     """
     if entry.accounted_epsilon is None:
         return entry
     gaps = tuple(dict.fromkeys((*entry.gaps, METRICS)))
-    return entry.model_copy(update={"given": (*entry.given, "preparation"), "gaps": gaps})
+    given = tuple(dict.fromkeys((*entry.given, *(conditions if entry.protects != "feature" else ()))))
+    return entry.model_copy(update={"given": given, "gaps": gaps})
 
 
 def large_delta(delta: float, n_users: int) -> tuple[KnownGap, ...]:
