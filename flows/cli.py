@@ -49,16 +49,18 @@ def common(
     ] = False,
 ) -> None:
     """Runs before every command: finds the project, which an audit of files needs not, and sets the tools up."""
+    command = context.invoked_subcommand or ""
     if debug:
         os.environ["DPREC_DEBUG"] = "1"
         os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "DEBUG")
-    if context.invoked_subcommand not in ("run", "schedule"):  # they set what stops them
+    if command not in ("run", "schedule"):  # they set what stops them
         as_usual()
-    if context.invoked_subcommand in ("audit", "release"):
+    if settings.COMMANDS[command] is settings.Needs.NOTHING:
         private()  # what it writes has rows of users, or names them
         return
     context.obj = Path.cwd()  # from which paths are given
     root = settings.project(context.obj)
+    settings.require(command, root)
     os.chdir(root)
     settings.apply(root)
     private()

@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from flows import dvc, plan
+from flows import plan, settings
 from tasks.config import params
 from tasks.config.tasks import ATTACKS, TASKS
 from tasks.errors import ConfigurationError, DataError
@@ -77,7 +77,7 @@ def compare_with_revision(suite: str, revision: str) -> tuple[int, list[str], st
         )
     if not path.is_file():
         raise DataError(f"{path}: not there; regenerate it with `dprec run {suite}`")
-    shipped = dvc.SHIPPED / f"{suite}.csv"
+    shipped = settings.SHIPPED / f"{suite}.csv"
     if shipped.is_file():
         there, whose = shipped.as_posix(), "the archive"
         before: str | None = shipped.read_text(encoding="utf-8")

@@ -36,8 +36,9 @@ from dvc.utils.serialize import load_path
 
 from flows.execution import say
 from flows.owners import holder, lives
+from flows.settings import is_writable, keep_shipped
 from tasks.errors import ConfigurationError, DprecError
-from tasks.stages.common import RESULTS, atomic_write, remove
+from tasks.stages.common import atomic_write, remove
 from tasks.stages.provenance import git
 
 TRIED = {"dvc": "3.67.1", "dvc-data": "3.18.3", "dvc-objects": "5.2.0"}
@@ -53,10 +54,6 @@ with suppress(ImportError):
 
 BY_REPRO = "DPREC_DVC_REPRO"
 """Set to 1 in the environment, stages run by `dvc repro`."""
-
-
-SHIPPED = Path(".dvc/tmp/shipped")
-"""A copy of each suite's `metrics.csv`, as it was in a project without git before anything ran."""
 
 
 class Busy(DprecError):
@@ -325,9 +322,17 @@ def _why_by_repro() -> str:
     return "as asked for" if os.environ.get(BY_REPRO) == "1" else ", ".join(untried)
 
 
+class _ReadOnlyRepo(Repo):
+    """DVC's view of a project that may not be written to: its locks lie with what it remembers of files."""
+
+    tmp_dir = property(lambda _: os.environ["DVC_SITE_CACHE_DIR"])
+
+    def _ignore(self) -> None: ...
+
+
 def _repo() -> Any:
     try:
-        return Repo()
+        return Repo() if is_writable(Path.cwd()) else _ReadOnlyRepo()
     except sqlite3.DatabaseError:  # what it remembers of files is damaged
         remove(Path(os.environ["DVC_SITE_CACHE_DIR"]))
         return Repo()
@@ -341,23 +346,19 @@ def _repo_of_an_archive() -> Any:
     """DVC works without git from now on; the numbers that were shipped are kept for comparison."""
     with Config(".dvc").edit("local") as local:
         local.setdefault("core", {})["no_scm"] = True
-    SHIPPED.mkdir(parents=True, exist_ok=True)
-    for path in RESULTS.glob("*/metrics.csv"):
-        shutil.copyfile(path, SHIPPED / f"{path.parent.name}.csv")
+    keep_shipped()
     return Repo()
 
 
 def _replace(lock: Path) -> None:
     """Set a damaged dvc.lock aside and take the committed one; what that does not know comes from DVC's cache."""
     committed = git("show", f"HEAD:./{lock.as_posix()}")
-    for path, content in (
-        (lock.with_name(f"{lock.name}.damaged"), lock.read_bytes()),
-        (lock, (committed or "").encode()),
-    ):
-        with atomic_write(path) as new:
-            new.write_bytes(content)
+    shutil.copyfile(lock, lock.with_name(f"{lock.name}.damaged"))
     if committed is None:
         lock.unlink()
+    else:
+        with atomic_write(lock) as new:
+            new.write_text(committed, encoding="utf-8")
     say(lock.as_posix(), f"damaged, kept as {lock.name}.damaged; the committed one is used, if there is one")
 
 

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, Literal, get_args
 
 import polars as pl
 from rich.markup import escape
 from rich.table import Column
 
+from flows.settings import is_writable
 from flows.tables import make_table, print_table
 from tasks.config.params import load
 from tasks.errors import ConfigurationError, DataError
@@ -161,9 +163,12 @@ def report(suite: str, *, draw_first: bool = False) -> Path:
     Raises:
         DataError: there are no results, or no report.
     """
-    if draw_first and (suite in collected() or not (REPORTS / suite).is_dir()):
-        draw(suite)
-    path = REPORTS / suite / "index.html"
+    folder = REPORTS / suite
+    if draw_first and (suite in collected() or not folder.is_dir()):
+        if not is_writable(Path.cwd()):
+            folder = Path(mkdtemp(prefix="dprec-"), suite)
+        draw(suite, folder)
+    path = folder / "index.html"
     if not path.is_file():
         raise DataError(f"{path}: no such report; write it with `dprec run {suite}`")
     return path

@@ -6,11 +6,39 @@ same when they are called by hand in the project's folder.
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+from enum import Enum
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tasks.errors import ConfigurationError
+from tasks.stages.common import RESULTS
+
+SHIPPED = Path(".dvc/tmp/shipped")
+"""A copy of each suite's `metrics.csv`, as it was in a project without git before anything ran."""
+
+
+class Needs(Enum):
+    """What a command needs of the project."""
+
+    NOTHING = 0
+    READS = 1
+    """A project that may not be written to will do; what DVC wants to write, it writes elsewhere."""
+    WRITES = 2
+
+
+COMMANDS = {
+    **dict.fromkeys(("audit", "release"), Needs.NOTHING),
+    **dict.fromkeys(
+        ("card", "check", "compare", "composed", "coverage", "data", "mechanisms", "pipeline", "report", "site"),
+        Needs.READS,
+    ),
+    **dict.fromkeys(("init", "run", "schedule", "scrub", "tune"), Needs.WRITES),
+}
+"""What each command of `dprec` needs."""
 
 
 def project(start: Path) -> Path:
@@ -36,9 +64,37 @@ def show_version(show: bool) -> None:
         raise SystemExit
 
 
+def is_writable(root: Path) -> bool:
+    """Whether a project may be written to, as a read-only mount or another user's clone may not."""
+    return os.access(root / ".dvc", os.W_OK)
+
+
+def require(command: str, root: Path) -> None:
+    """Refuse a command that writes in a project that may not be written to.
+
+    Raises:
+        ConfigurationError: so it is.
+    """
+    if COMMANDS[command] is Needs.WRITES and not is_writable(root):
+        raise ConfigurationError(
+            f"{root}: may not be written to, as `dprec {command}` does; run it in a clone of yours"
+        )
+
+
+def keep_shipped() -> None:
+    """Copy the numbers of a project without git, for comparison."""
+    SHIPPED.mkdir(parents=True, exist_ok=True)
+    for path in RESULTS.glob("*/metrics.csv"):
+        shutil.copyfile(path, SHIPPED / f"{path.parent.name}.csv")
+
+
 def apply(root: Path) -> None:
     """Set what must be set before Prefect, DVC or Great Expectations is imported; what the user set stays."""
     site = root / ".dvc" / "tmp" / "site"
+    if (root / ".dvc").is_dir() and not is_writable(root):
+        elsewhere = TemporaryDirectory(prefix="dprec-")
+        atexit.register(elsewhere.cleanup)
+        site = Path(elsewhere.name)
     defaults = {
         "PREFECT_HOME": str(root / ".prefect"),
         # Its own lines would double ours; they are kept in the run's log all the same.

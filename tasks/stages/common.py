@@ -47,7 +47,7 @@ def private() -> None:
     folders that are there already stay as they are, as their owner may share them on purpose.
     """
     os.umask(0o077)
-    if CACHE.parent.is_dir():
+    if os.access(CACHE.parent, os.W_OK):
         CACHE.mkdir(exist_ok=True)
         if not CACHE.is_symlink() and CACHE.stat().st_uid == os.getuid():
             CACHE.chmod(0o700)

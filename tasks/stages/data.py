@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -202,6 +202,8 @@ def _dataset(name: str) -> Dataset:
 
 @contextmanager
 def _scratch(name: str) -> Iterator[Path]:
-    CHECKPOINTS.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=CHECKPOINTS, prefix=f"verify-{name}-") as scratch:
+    with suppress(PermissionError):
+        CHECKPOINTS.mkdir(parents=True, exist_ok=True)
+    folder = CHECKPOINTS if os.access(CHECKPOINTS, os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=folder, prefix=f"verify-{name}-") as scratch:
         yield Path(scratch) / "data"

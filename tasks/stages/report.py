@@ -49,12 +49,12 @@ def main(name: str) -> None:
         target.write_text(json.dumps(short, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     with atomic_write(RESULTS / name / "plots") as folder:
         summary.write_plots(folder, files)
-    write(name, pages)
+    write(REPORTS / name, pages)
 
 
-def draw(name: str) -> None:
+def draw(name: str, folder: Path) -> None:
     """Write the pages of suite `name` alone."""
-    write(name, pages_of(results_of(name)))
+    write(folder, pages_of(results_of(name)))
 
 
 def judged(results: Results) -> dict[str, pl.DataFrame]:
@@ -98,9 +98,9 @@ def pages_of(results: Results) -> dict[str, str]:
     return {PurePosixPath(page.address).name: render(page, results.revisions, home=False) for page in pages}
 
 
-def write(name: str, pages: dict[str, str]) -> None:
+def write(folder: Path, pages: dict[str, str]) -> None:
     """Replace the report of a suite."""
-    with atomic_write(REPORTS / name) as target:
+    with atomic_write(folder) as target:
         target.mkdir()
         for file, text in pages.items():
             path = Path(target, file)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from flows import settings
@@ -137,6 +138,38 @@ def test_a_misspelt_stage_that_needs_resources_is_one_line_without_a_cluster(pro
     assert result.returncode == 1
     assert result.stderr == "dprec: suites/demo/params.yaml: resources.trian: demo has no such stage\n"
     assert project.ran() == []
+
+
+def test_commands_say_what_they_need() -> None:
+    assert settings.COMMANDS.keys() == typer.main.get_command(app).commands.keys()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "end"),
+    [
+        (["report", "demo"], 0, "data/reports/demo/index.html"),
+        (["check"], 0, ""),
+        (["check", "demo"], 0, ""),
+        (["data", "list"], 0, ""),
+        (["run", "demo"], 1, "may not be written to, as `dprec run` does; run it in a clone of yours"),
+    ],
+)
+def test_a_project_that_may_not_be_written_to_can_be_read(
+    finished: Project, command: list[str], code: int, end: str
+) -> None:
+    without = ["setpriv", "--bounding-set", "-dac_override", "--inh-caps", "-dac_override"] if os.getuid() == 0 else []
+    if without and shutil.which(without[0]) is None:
+        pytest.skip("root may write anywhere")
+    modes = {path: path.stat().st_mode for path in (finished.root, *finished.root.rglob("*")) if not path.is_symlink()}
+    for path, mode in modes.items():
+        path.chmod(mode & ~0o222)
+    try:
+        done = finished.call("env", "-u", "DVC_SITE_CACHE_DIR", *without, sys.executable, "-m", "flows", *command)
+    finally:
+        for path, mode in modes.items():
+            path.chmod(mode)
+    assert done.returncode == code, done.stderr
+    assert (done.stderr or done.stdout).rstrip().endswith(end)
 
 
 def test_debug_shows_the_traceback(project: Project) -> None:

@@ -198,7 +198,7 @@ def test_a_site_is_written_whole_and_replaces_nothing_but_a_site(project: Path) 
 
 
 def test_a_report_stands_alone(project: Path) -> None:
-    report.draw("demo")
+    report.draw("demo", Path("data/reports/demo"))
     pages = {path.name: path.read_text() for path in (project / "data/reports/demo").iterdir()}
     for name, text in pages.items():
         for link in map(unescape, re.findall(r'\bhref="([^"]+)"', text)):
