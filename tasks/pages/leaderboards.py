@@ -54,12 +54,25 @@ def view(board: Board, cards: Mapping[str, Card], source: str) -> dict[str, Any]
         | {"rows": cells(board.at(level).to_dicts())}
         for level in board.levels
     ]
-    return headline(board) | {"open": cells(board.open().to_dicts()), "levels": levels}
+    answers = [answer_row(each, board, source) for each in board.answers()]
+    return headline(board) | {"answers": answers, "open": cells(board.open().to_dicts()), "levels": levels}
 
 
 def best(board: Board, level: Level) -> dict[str, Any] | None:
     """The best private system of a level up to its limit; None without one."""
     return board.best(level, LIMITS.get(level, math.inf))
+
+
+def answer_row(answer: Mapping[str, Any], board: Board, source: str) -> dict[str, Any]:
+    """One of `Board.answers` as a row: the best private system, or noisy popularity where that is no worse."""
+    best, noisy, sign = answer["best"], answer["noisy"], -1 if board.measure.lower else 1
+    winner = noisy if best is None or (noisy is not None and sign * (noisy["utility"] - best["utility"]) >= 0) else best
+    ceiling = board.ceiling["utility"] if board.ceiling else None
+    return row_of(winner, source, lower=board.measure.lower) | {
+        "limit": answer["epsilon"],
+        "share": None if ceiling is None or board.measure.lower else 100 * winner["utility"] / ceiling,
+        "gain": None if noisy is None else winner["utility"] - noisy["utility"],
+    }
 
 
 def headline(board: Board) -> dict[str, Any]:

@@ -18,6 +18,8 @@ from tasks.results.paper import Paper
 
 SMALL_EPSILON = 1.0
 """The user-level ε up to which the best private system is named."""
+ANSWERED = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""User-level ε at which a board says who is best."""
 SWEPT = ("epsilon", "epsilon_max")
 """Keys of a configuration that are budgets: settings that override one of them alone are points of one curve."""
 TEXT = ("suite", "publication", "dataset", "kind", "experiment", "system", "role", "setting", "compared")
@@ -202,6 +204,21 @@ class Board:
         """
         candidate = (pl.col("unbounded").list.len() == 0) & (~pl.col("noisy") | noisy)
         return _first(self.base.filter(pl.col("accounted") <= limit, candidate, level=level))
+
+    def answers(self) -> list[dict[str, Any]]:
+        """At each user-level ε of `ANSWERED`: the best of all settings with at most this ε, and noisy popularity.
+
+        `epsilon`, `best`, `noisy`: rows of `ENTRIES`, or None; without what a smaller ε has already.
+        """
+        bounded = self.rows.filter(pl.col("unbounded").list.len() == 0, level="user")
+        ranked = bounded.sort("utility", descending=not self.measure.lower, maintain_order=True)
+        made: list[dict[str, Any]] = []
+        for epsilon in ANSWERED:
+            within = ranked.filter(pl.col("accounted") <= epsilon * (1 + 1e-9))
+            chosen = {"best": _first(within.filter(~pl.col("noisy"))), "noisy": _first(within.filter("noisy"))}
+            if any(chosen.values()) and (not made or made[-1] | chosen != made[-1]):
+                made.append({"epsilon": epsilon} | chosen)
+        return made
 
     def curve(self, level: Level) -> pl.DataFrame:
         """All settings with a positive ε at a level and a finite one at all, by system and ε."""

@@ -40,6 +40,9 @@ def summary(results: Results, board: Board | None) -> dict[str, Any]:
     return {
         "utility": {"metric": board and board.measure.label, "small_epsilon": SMALL_EPSILON}
         | {name: row and round(row["utility"], 6) for name, row in places.items()},
+        "best_at_user_level_epsilon": {f"{each['epsilon']:g}": _named(each) for each in board.answers()}
+        if board
+        else {},
         "ledger": {
             "private": len(lines),
             "finite": sum(line.entry.accounted_epsilon is not None for line in lines),
@@ -49,6 +52,10 @@ def summary(results: Results, board: Board | None) -> dict[str, Any]:
         "claims": dict(sorted(results.claims["verdict"].value_counts().iter_rows())),
         "published": reproduction(results.comparison),
     }
+
+
+def _named(answer: Mapping[str, Any]) -> str | None:
+    return answer["best"] and f"{answer['best']['system']} {answer['best']['utility']:.3f}"
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,20 @@ def test_the_best_of_a_level_has_a_small_epsilon_there_and_a_finite_one_at_all_o
     assert made.levels == ["user", "interaction"]
 
 
+def test_the_answer_at_an_epsilon_is_the_best_of_all_settings_within_it() -> None:
+    made = board(
+        row("noisy", 0.3, accounted=0.5),
+        row("a", 0.5),
+        row("b", 0.2, accounted=4.0),
+        row("b", 0.7, accounted=8.0, setting="epsilon=8"),
+        row("endless", 0.9, accounted=math.inf),
+    )
+    named = [
+        (each["epsilon"], each["best"] and each["best"]["utility"], each["noisy"]["utility"]) for each in made.answers()
+    ]
+    assert named == [(0.5, None, 0.3), (1.0, 0.5, 0.3), (8.0, 0.7, 0.3)]
+
+
 def test_where_less_is_better_the_least_is_best() -> None:
     rows = (row("noisy", 0.7), row("a", 0.9), row("b", 0.8))
     assert board(*rows, by=MAE).best("user")["system"] == "b"  # type: ignore[index]
