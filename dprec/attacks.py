@@ -5,7 +5,7 @@ from tasks.attacks.attribute import profiles
 from tasks.attacks.embeddings.anchors import reidentify
 from tasks.attacks.embeddings.links import steal as steal_links
 from tasks.attacks.membership import lira_offline, lira_online, loss_threshold, rmia
-from tasks.evaluation.gains import Gain, gain
+from tasks.evaluation.statistics import Gain, gain
 
 __all__ = [
     "Gain",

@@ -19,7 +19,7 @@ from tests.parameters import ROOT
 MODULES = ("accounting", "attacks", "audits", "mechanisms", "metrics", "release")
 PIPELINE = (
     *("dask", "dgl", "distributed", "dvc", "fastapi", "filelock", "fsspec", "great_expectations", "httpx", "pandas"),
-    *("prefect", "psutil", "tenacity", "yaml"),
+    *("prefect", "psutil", "pyarrow", "tenacity", "torch", "yaml"),
 )
 """What `dprec[audit]` does not bring."""
 ALONE = """
@@ -76,13 +76,15 @@ def test_the_wheel_serves_the_library_and_the_audit_without_the_pipeline(tmp_pat
         shutil.copy(ROOT / name, copy / name)
     built = [*pip, "install", "--no-deps", "--no-build-isolation", "--target", str(tmp_path / "wheel"), str(copy)]
     subprocess.run(built, check=True, capture_output=True)
-    lists, train = tmp_path / "lists.csv", tmp_path / "train.csv"
-    pairs = [(user, item) for user in range(40) for item in range(user % 7, 60, 3)]
+    lists, train, people = tmp_path / "lists.csv", tmp_path / "train.csv", tmp_path / "people.csv"
+    people.write_text("user,plan\n" + "".join(f"{user},{user % 2}\n" for user in range(60)))
+    pairs = [(user, item) for user in range(60) for item in range(user % 7, 60, 3)]
     train.write_text("user,item\n" + "".join(f"{user},{item}\n" for user, item in pairs))
     lists.write_text(
-        "user,item\n" + "".join(f"{user},{(user + 1) % 3 + 3 * item}\n" for user in range(40) for item in range(5))
+        "user,item\n" + "".join(f"{user},{(user + 1) % 3 + 3 * item}\n" for user in range(60) for item in range(5))
     )
-    audit = ["audit", "--train", str(train), "--recommendations", str(lists), "--out", str(tmp_path / "audit")]
+    audit = ["audit", "--train", str(train), "--recommendations", str(lists)]
+    audit += ["--users", str(people), "--out", str(tmp_path / "audit")]
     alone = [sys.executable, "-c", ALONE, str(tmp_path / "wheel"), " ".join(PIPELINE), " ".join(MODULES), *audit]
     done = subprocess.run(alone, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 4, done.stderr  # there is nothing held back
@@ -95,7 +97,7 @@ def test_the_wheel_serves_the_library_and_the_audit_without_the_pipeline(tmp_pat
         "release fit shop --model ease --ridge 300",
         f"release recommend shop --for {train} --k 20 --out lists.csv",
     ):
-        absent = " ".join((*PIPELINE, "torch", "sklearn"))
+        absent = " ".join((*PIPELINE, "sklearn"))
         alone = [sys.executable, "-c", ALONE, str(tmp_path / "wheel"), absent, "release", *command.split()]
         done = subprocess.run(alone, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert not done.returncode, done.stderr

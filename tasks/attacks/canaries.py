@@ -21,13 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from tasks.attacks.targets import shuffled_groups
 from tasks.errors import ConfigurationError, DataError
 from tasks.training_data import TrainingData
 
@@ -91,16 +92,6 @@ class Canaries:
     def all_out(self) -> Canaries:
         """The same with no one in the training data: what a reference is trained with."""
         return replace(self, included=np.zeros_like(self.included))
-
-
-def shuffled_groups(pool: NDArray[Any], n_groups: int, size: int, rng: np.random.Generator) -> NDArray[Any]:
-    """(n_groups, size): groups of a shuffled pool that have nothing in common until it is used up, and shuffled again.
-
-    pool: (n,), n at least `size`.
-    """
-    at_once = len(pool) // size
-    shuffles = [rng.permutation(pool)[: at_once * size] for _ in range(-(-n_groups // at_once))]
-    return np.concatenate(shuffles).reshape(-1, size)[:n_groups]
 
 
 def draw(data: TrainingData, m: int, n_items_each: int, rng: np.random.Generator) -> Canaries:

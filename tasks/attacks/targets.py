@@ -1,8 +1,9 @@
-"""Which users' attributes must be guessed; attackers know the labels of all others."""
+"""Who is attacked: users whose attributes must be guessed, and the items of users made up for an audit."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,3 +39,13 @@ def split_users(
     is_target = np.zeros(n_users, bool)
     is_target[order[positions.astype(np.int64)]] = True
     return is_target
+
+
+def shuffled_groups(pool: NDArray[Any], n_groups: int, size: int, rng: np.random.Generator) -> NDArray[Any]:
+    """(n_groups, size): groups of a shuffled pool that have nothing in common until it is used up, and shuffled again.
+
+    pool: (n,), n at least `size`.
+    """
+    at_once = len(pool) // size
+    shuffles = [rng.permutation(pool)[: at_once * size] for _ in range(-(-n_groups // at_once))]
+    return np.concatenate(shuffles).reshape(-1, size)[:n_groups]

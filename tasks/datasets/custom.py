@@ -20,9 +20,9 @@ from pydantic import Field, model_validator
 from tasks.contracts import Feature, RatingScale
 from tasks.datasets.fetch import Options, Places, Source
 from tasks.datasets.tables import LONGER_SEPARATORS, SUFFIXES, Column, batches, first_line, in_seconds
-from tasks.datasets.text import allow, raw_writer, require_unique
+from tasks.datasets.text import allow, require_unique
 from tasks.errors import DataError
-from tasks.raw import write_raw
+from tasks.raw import raw_writer, write_raw
 
 TABLES = ("interactions", "users", "social")
 MOST_LEVELS = 100_000

@@ -12,14 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tasks.contracts import Feature
 from tasks.datasets.accounts import GENDER, SIMHASH, occupation, occupation_feature
 from tasks.datasets.fetch import NoOptions, Source, copied, form_files
 from tasks.datasets.files import Column, Listed, check
-from tasks.datasets.tables import from_arrow
+from tasks.datasets.tables import UNREADABLE
 from tasks.datasets.text import allow, require_unique
 from tasks.errors import DataError
 from tasks.raw import write_raw
@@ -143,10 +141,10 @@ def _check_indicators(path: Path, lists: pl.Series, size: int) -> None:
 def _read(path: Path, columns: Mapping[str, Column], unique: list[str], listed: Listed | None = None) -> pl.DataFrame:
     """A Parquet file with exactly these columns, none of whose values is there twice in a column of `unique`."""
     try:
-        table = from_arrow(pq.ParquetFile(path).read())  # polars panics where a file is not what its footer says
+        table = pl.read_parquet(path, glob=False)
     except FileNotFoundError:
         raise DataError(f"{path}: not found; run the download stage again") from None
-    except (pa.ArrowException, pl.exceptions.PolarsError, OSError, ValueError) as error:
+    except UNREADABLE as error:
         why = " ".join(str(error).split())
         raise DataError(f"{path}: not a readable Parquet file ({why}); run the download stage again") from error
     if missing := [name for name in columns if name not in table.columns]:

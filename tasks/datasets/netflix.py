@@ -24,12 +24,11 @@ from tasks.datasets.text import (
     blocks,
     content,
     n_lines,
-    raw_writer,
     repeat_error,
     require_unique,
 )
 from tasks.errors import ByHandError, DataError
-from tasks.raw import write_raw
+from tasks.raw import raw_writer, write_raw
 
 PAGE = "https://www.kaggle.com/datasets/netflix-inc/netflix-prize-data"
 COMBINED = form_files("netflix", PAGE, "{}, unpacked", {f"combined_data_{n}.txt": None for n in range(1, 5)})

@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Literal
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tasks.datasets import files
 from tasks.datasets.text import BLOCK, LONGEST_LINE, YEAR_2100, allow, blocks, opened
@@ -54,6 +52,8 @@ RATINGS, TIMES = 1000.0, 1e6
 ATOMIC = re.compile(r"(.+):(token|token_seq|float|float_seq)")
 """A column's name and type in RecBole's files."""
 ISO = "a date and time as 2024-05-31T18:30:00 or 2024-05-31T18:30:00+02:00, or a date as 2024-05-31"
+UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
+"""What polars raises at a broken Parquet file."""
 _TYPES: dict[str, type[pl.DataType]] = {"number": pl.Float64, "whole": pl.Int64}
 
 
@@ -98,8 +98,8 @@ def form(path: Path, separator: str | None = None) -> Form:
         if path.suffix != PARQUET:
             raise DataError(f"{path}: would be read as text; rename it to {path.stem}{PARQUET}")
         try:
-            return Form("parquet", list(pq.read_schema(path).names))
-        except (pa.ArrowException, OSError, ValueError) as error:
+            return Form("parquet", list(pl.read_parquet_schema(path)))
+        except UNREADABLE as error:
             raise not_parquet(path, error) from None
     line = _first_line(path)
     if line.startswith("{"):
@@ -296,29 +296,17 @@ def _require_columns(where: str | Path, names: list[str], columns: Mapping[str, 
 
 def _parquet(path: Path, _: Form, columns: Mapping[str, Column]) -> Iterator[tuple[int, pl.DataFrame]]:
     try:
-        with pq.ParquetFile(path) as file:
-            row = 1
-            for batch in file.iter_batches(BATCH, columns=list(columns)):
-                rows = from_arrow(batch)
-                yield row, rows.select(_cast(path, rows[name], column, row) for name, column in columns.items())
-                row += len(rows)
-    except (pa.ArrowException, pl.exceptions.PolarsError, OSError, ValueError) as error:
+        row = 1
+        for rows in pl.scan_parquet(path, glob=False).select(list(columns)).collect_batches(chunk_size=BATCH):
+            yield row, rows.select(_cast(path, rows[name], column, row) for name, column in columns.items())
+            row += len(rows)
+    except UNREADABLE as error:
         raise not_parquet(path, error) from error
 
 
 def not_parquet(path: Path, error: Exception) -> DataError:
     """What is said of a file that its suffix calls Parquet."""
     return DataError(f"{path}: not a readable Parquet file ({' '.join(str(error).split())}); save it again")
-
-
-def from_arrow(rows: pa.RecordBatch | pa.Table) -> pl.DataFrame:
-    """Rows of a Parquet file for polars, which panics at text that is not UTF-8, in metadata too.
-
-    Raises:
-        ValueError: there is such text, or another value that its type does not have.
-    """
-    rows.validate(full=True)
-    return pl.DataFrame({name: pl.from_arrow(rows.column(name)) for name in rows.schema.names})
 
 
 def _cast(path: Path, values: pl.Series, column: Column, row: int) -> pl.Series:

@@ -9,15 +9,13 @@ from __future__ import annotations
 import gzip
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, cast
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tasks.errors import DataError
@@ -29,14 +27,8 @@ YEAR_2100 = 4_102_444_800
 BLOCK = 64 << 20
 """Bytes of a large file that are read at a time."""
 LONGEST_LINE = 1 << 20
-ROW_GROUP = 1 << 20
-"""Fewest rows of a raw table that are written at a time."""
 SHOWN = 80
 """Characters of a wrong text that a message shows."""
-INTERACTIONS = pa.schema(
-    [("user", pa.int64()), ("item", pa.int64()), ("rating", pa.float32()), ("timestamp", pa.int64())]
-)
-"""The columns of most raw tables of interactions."""
 
 
 def content(path: Path, encoding: str = "utf-8") -> str:
@@ -259,29 +251,3 @@ class Pairs:
             key = keys[np.isin(keys, twice)][0]
             lines = np.flatnonzero(keys == key) + first_line
             raise repeat_error(path, {names[0]: key >> 32, names[1]: key & 0xFFFFFFFF}, lines[0], lines[1])
-
-
-@contextmanager
-def raw_writer(
-    path: Path, schema: pa.Schema = INTERACTIONS, differences: Sequence[str] = ("user", "item", "timestamp")
-) -> Iterator[Callable[[pl.DataFrame], None]]:
-    """Yield what appends rows, with the columns of `schema` among others, to a raw table as large files are read.
-
-    differences: whole numbers written as such: against a dictionary, half the time and less space where few repeat.
-    """
-    encoding = dict.fromkeys(differences, "DELTA_BINARY_PACKED")
-    dictionary = [name for name in schema.names if name not in differences]
-    waiting: list[pa.Table] = []
-    with pq.ParquetWriter(
-        path, schema, compression="zstd", use_dictionary=dictionary, column_encoding=encoding or None
-    ) as out:
-
-        def write(rows: pl.DataFrame) -> None:
-            waiting.append(rows.select(schema.names).to_arrow().cast(schema))
-            if sum(map(len, waiting)) >= ROW_GROUP:
-                out.write_table(pa.concat_tables(waiting))
-                waiting.clear()
-
-        yield write
-        if waiting:
-            out.write_table(pa.concat_tables(waiting))

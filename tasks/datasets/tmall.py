@@ -15,8 +15,8 @@ import pyarrow as pa
 from tasks.contracts import Feature
 from tasks.datasets.fetch import Options, Source, copied, form_files
 from tasks.datasets.files import Column, TextTable
-from tasks.datasets.text import allow, raw_writer
-from tasks.raw import write_raw
+from tasks.datasets.text import allow
+from tasks.raw import raw_writer, write_raw
 
 PAGE = "https://tianchi.aliyun.com/dataset/42"
 LOG_FILE, INFO_FILE = form_files(

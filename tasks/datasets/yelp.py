@@ -16,9 +16,9 @@ from pydantic import model_validator
 from tasks.contracts import Feature, RatingScale
 from tasks.datasets.fetch import Options, Source, copied, form_files
 from tasks.datasets.files import Column, Kind, Listed, check
-from tasks.datasets.text import allow, blocks, n_lines, raw_writer, require_unique
+from tasks.datasets.text import allow, blocks, n_lines, require_unique
 from tasks.errors import DataError
-from tasks.raw import write_raw
+from tasks.raw import raw_writer, write_raw
 
 PAGE = "https://business.yelp.com/data/resources/open-dataset/"
 FILES = form_files(

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 import polars as pl
-import torch
 from numpy.typing import NDArray
 
 from tasks.errors import DataError, DivergenceError
 from tasks.evaluation.checks import PADDING, require_ids, require_lists
 from tasks.evaluation.metrics import ByCutoff, Values, means, ranking_values, sampled_metrics, sampled_values
+
+if TYPE_CHECKING:
+    import torch
 
 __all__ = [
     "Scorer",
@@ -32,7 +34,7 @@ __all__ = [
     "top_k",
 ]
 
-Scorer = Callable[[NDArray[np.int32]], torch.Tensor]
+Scorer = Callable[[NDArray[np.int32]], "torch.Tensor"]
 """(batch,) user ids -> (batch, n_items) float32 scores, higher is better."""
 
 
@@ -158,6 +160,8 @@ def top_k(
         ValueError: a user that `seen` does not have, a seen item that `tie_order` does not have, k below 1, or a
             `tie_order` that is no permutation.
     """
+    import torch  # which the scorer has brought
+
     n_items = len(tie_order)
     _check_task(users, seen, k, tie_order)
     items, scores = np.empty((len(users), k), np.int32), np.empty((len(users), k), np.float32)
@@ -224,6 +228,8 @@ def _top_k(table: torch.Tensor, k: int, order: torch.Tensor) -> tuple[torch.Tens
 
 def _tied_choice(table: torch.Tensor, smallest: torch.Tensor, k: int, order: torch.Tensor) -> torch.Tensor:
     """Of each row: all columns above `smallest` (fewer than k) and, of those equal to it, the first by `order`."""
+    import torch
+
     n_items = table.shape[1]
     key = torch.where(table == smallest, (n_items - order).to(torch.int32), 0)
     return key.masked_fill_(table > smallest, 2 * n_items).topk(k, dim=1).indices
@@ -303,6 +309,8 @@ def sampled_ranks(
     Raises:
         DivergenceError: a score is NaN.
     """
+    import torch
+
     order = np.lexsort((positives, users))
     candidates = np.concatenate([positives[:, None], negatives], axis=1)[order]
     distinct, row = np.unique(users[order], return_inverse=True)

@@ -21,8 +21,7 @@ from tasks.attacks import ATTACKERS
 from tasks.attacks.attribute import UNKNOWN, Labels, Profiles, attack, majority_right, shuffle_labels
 from tasks.attacks.targets import FEWEST_LABELLED, split_users
 from tasks.evaluation.detection import p_more_often
-from tasks.evaluation.gains import gain
-from tasks.evaluation.statistics import clopper_pearson
+from tasks.evaluation.statistics import clopper_pearson, gain
 from tasks.external.findings import Answer, Attack, Measure, tested, undecided, with_interval
 from tasks.external.inputs import NOBODY, Inputs, Ints, sample
 

@@ -18,8 +18,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.attacks.canaries import shuffled_groups
 from tasks.attacks.membership import Floats
+from tasks.attacks.targets import shuffled_groups
 from tasks.errors import ConfigurationError, DataError
 from tasks.external import folders
 from tasks.external.findings import Canaries

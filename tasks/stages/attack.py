@@ -23,7 +23,8 @@ from tasks.attacks import attribute, blurring
 from tasks.config.attacks import AttributeAttack
 from tasks.config.fields import BASE
 from tasks.errors import ConfigurationError, DataError
-from tasks.evaluation.gains import GAINS, gain
+from tasks.evaluation.gains import GAINS
+from tasks.evaluation.statistics import gain
 from tasks.stages import runs
 from tasks.stages.attacks import ExperimentAttack, Unit
 from tasks.stages.command import run_stage

@@ -3,6 +3,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tasks import raw
 from tasks.datasets import text
 from tasks.datasets.text import (
     LATIN_1_OR_UTF_8,
@@ -12,10 +13,10 @@ from tasks.datasets.text import (
     content,
     line_count,
     n_lines,
-    raw_writer,
     require_unique,
 )
 from tasks.errors import DataError
+from tasks.raw import raw_writer
 
 LINES = [f"{number},{number / 2},film {number}" for number in range(1, 41)]
 
@@ -120,7 +121,7 @@ def test_pairs_in_blocks_are_judged_as_in_one_table(tmp_path: Path, rows: list[t
 
 @pytest.mark.parametrize("group", [1, 2, 100])
 def test_appended_rows_are_read_back_as_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: int) -> None:
-    monkeypatch.setattr(text, "ROW_GROUP", group)
+    monkeypatch.setattr(raw, "ROW_GROUP", group)
     rows = {"user": [3, -1, 2**40], "item": [1, 1, 2], "rating": [0.5, 5.0, None], "timestamp": [10, 5, None]}
     table = pl.DataFrame(rows, schema_overrides={"rating": pl.Float32})
     with raw_writer(tmp_path / "table.parquet") as write:

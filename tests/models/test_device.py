@@ -9,8 +9,6 @@ import pytest
 import torch
 
 from tasks import device
-from tasks.attacks import attribute
-from tasks.attacks.attribute import neural
 from tasks.attacks.canaries import Watcher, draw, insert
 from tasks.audits import auditor
 from tasks.errors import ConfigurationError
@@ -150,17 +148,6 @@ def test_every_model_learns_much_the_same_on_cuda(name, tmp_path):
     assert_much_the_same(again, there, "scores of the loaded model")
     for drawn, expected_draw in zip(same, draws, strict=True):
         np.testing.assert_array_equal(drawn.values, expected_draw.values)
-
-
-def test_the_learning_attacker_guesses_the_same_on_another_device(monkeypatch, elsewhere):
-    monkeypatch.setattr(attribute, "EPOCHS", 3)
-    rng = np.random.default_rng(0)
-    profiles = rng.poisson(0.5, (60, 12)).astype(np.float32)
-    labels = (profiles[:, :3].sum(1) > 1).astype(np.int64)
-    known = profiles[:40], labels[:40], profiles[40:]
-    expected = neural(*known, np.random.default_rng(1))
-    with elsewhere():
-        np.testing.assert_array_equal(neural(*known, np.random.default_rng(1)), expected)
 
 
 def test_adversarial_alignment_ends_alike_on_another_device(elsewhere):

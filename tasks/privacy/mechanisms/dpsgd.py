@@ -11,17 +11,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import Spent, account, estimate
 from tasks.privacy.accounting.ledger import Event
 from tasks.privacy.checks import check_at_least, check_delta, check_epsilon
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 PRECISION = 1e-3  # relative; what the multiplier is above the smallest one
 ENOUGH = 2.0**60  # noise with which steps cost next to nothing
@@ -174,6 +175,8 @@ def add_noise(total: Tensor, multiplier: float, clip_norm: float, rng: np.random
     Args:
         total: a sum of gradients, clipped to norm `clip_norm` over all arrays together.
     """
+    import torch  # accounting does without
+
     if not (multiplier and clip_norm):
         return total
     values, std = total.detach().cpu().numpy(), multiplier * clip_norm
