@@ -80,7 +80,8 @@ def begin(
             _require_usable(path)
         _require_named(names, ratings, files)
         dataset, interactions, notes = _dataset(ratings, people, names, licence)
-        options = {"split_seed": 2021, "test_share": 0.2, "valid_share": 0.05}
+        options = {"split": "random", "user_core": 1, "item_core": 1}
+        options |= {"split_seed": 2021, "test_share": 0.2, "valid_share": 0.05}
         added = {
             "datasets": {name: dataset},
             "processed": {name: {"dataset": name, "protocol": "gerai", "options": options}},

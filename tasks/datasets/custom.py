@@ -17,7 +17,7 @@ from typing import Literal
 import polars as pl
 from pydantic import Field, model_validator
 
-from tasks.contracts import Feature, RatingScale
+from tasks.contracts import SPLITS, Feature, RatingScale
 from tasks.datasets.fetch import Options, Places, Source
 from tasks.datasets.tables import LONGER_SEPARATORS, SUFFIXES, Column, batches, first_line, in_seconds
 from tasks.datasets.text import allow, require_unique
@@ -77,6 +77,8 @@ class Interactions(_Columns):
     item: str
     rating: str | None
     timestamp: str | None
+    split: str | None = None
+    """Which part an interaction is of: train, valid or test."""
 
 
 class Scale(Options):
@@ -289,6 +291,8 @@ def _interactions(path: Path, options: ReadOptions, people: _Ids, items: _Ids) -
         columns[names.rating] = Column("number")
     if names.timestamp is not None:
         columns[names.timestamp] = Column("time" if time == "iso" else "number")
+    if names.split is not None:
+        columns[names.split] = Column("text")
     for line, rows in batches(path, options.separator, columns):
         _check_ids(path, rows, names.user, line, people)
         _check_ids(path, rows, names.item, line, items)
@@ -305,6 +309,17 @@ def _interactions(path: Path, options: ReadOptions, people: _Ids, items: _Ids) -
         if time == "order":
             position = line - first_line(path)
             table = table.with_columns(position=pl.int_range(position, position + len(rows), dtype=pl.Int64))
+        if names.split is not None:
+            allow(
+                path,
+                rows,
+                names.split,
+                pl.col(names.split).is_in(SPLITS),
+                f"one of {', '.join(SPLITS)}",
+                line,
+                complete=False,
+            )
+            table = table.with_columns(split=rows[names.split])
         yield table
 
 

@@ -17,7 +17,6 @@ from tasks.contracts import RatingScale
 from tasks.datasets.fetch import NoOptions, Options, Places, Source, copy_files, form_files
 from tasks.datasets.files import Column, TextTable, check
 from tasks.datasets.text import (
-    INTERACTIONS,
     LATIN_1_OR_UTF_8,
     YEAR_2100,
     allow,
@@ -28,7 +27,7 @@ from tasks.datasets.text import (
     require_unique,
 )
 from tasks.errors import ByHandError, DataError
-from tasks.raw import raw_writer, write_raw
+from tasks.raw import INTERACTIONS, raw_writer, write_raw
 
 PAGE = "https://www.kaggle.com/datasets/netflix-inc/netflix-prize-data"
 COMBINED = form_files("netflix", PAGE, "{}, unpacked", {f"combined_data_{n}.txt": None for n in range(1, 5)})

@@ -178,6 +178,25 @@ def split_names(codes: NDArray[np.integer]) -> pl.Series:
     return pl.Series("split", codes.astype(np.uint8)).cat.to(pl.Enum(SPLITS))
 
 
+def k_core(users: NDArray[np.int32], items: NDArray[np.int32], k: int, item_k: int | None = None) -> NDArray[np.bool_]:
+    """The rows of the largest set in which every user has k rows and every item `item_k` (k) rows or more; (n_rows,).
+
+    Args:
+        users, items: (n_rows,) dense ids.
+    """
+    item_k = k if item_k is None else item_k
+    left = np.arange(len(users))
+    while True:
+        core_users, core_items = users[left], items[left]
+        enough = (np.bincount(core_users)[core_users] >= k) & (np.bincount(core_items)[core_items] >= item_k)
+        if enough.all():
+            break
+        left = left[enough]
+    result = np.zeros(len(users), dtype=bool)
+    result[left] = True
+    return result
+
+
 def keep_latest(interactions: pl.DataFrame) -> pl.DataFrame:
     """One row per user and item, the most recent one; of rows of the same time, the one with the highest rating."""
     order = ["user", "item", "timestamp", *(["position"] if "position" in interactions.columns else []), "rating"]

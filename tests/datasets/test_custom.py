@@ -136,6 +136,15 @@ def test_ids_that_turn_to_text_late_are_text_from_the_start(folder: Path, monkey
     assert actual["item"].to_list() == list(range(50))
 
 
+def test_a_column_may_say_the_part_of_an_interaction(folder: Path) -> None:
+    changes = alone(folder) | {"interactions": READ["interactions"] | {"split": "part"}}
+    table = FILES["interactions"].replace("\n", ",train\n").replace("when,train", "when,part")
+    (folder / "interactions.csv").write_text(table)
+    assert set(converted(folder, **changes).scan("interactions").collect()["split"]) == {"train"}
+    (folder / "interactions.csv").write_text(table + "8,20,2,881250953,dev\n")
+    refused(folder, "interactions.csv:6: part is 'dev', not one of train, valid, test", **changes)
+
+
 def test_links_without_a_kind_are_all_of_one(folder: Path) -> None:
     raw = converted(folder, social={"source": "from", "target": "to", "relation": None})
     assert raw.scan("social").collect()["relation"].to_list() == ["link", "link"]

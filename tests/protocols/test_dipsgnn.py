@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tasks.contracts import Feature, RatingScale
 from tasks.errors import DataError
-from tasks.papers.dipsgnn.protocol import Options, k_core, prepare
-from tasks.papers.protocol import Prepared
+from tasks.papers.dipsgnn.protocol import Options, prepare
+from tasks.papers.protocol import Prepared, k_core
 from tasks.results.printed import statistics
 from tasks.stages.papers import describe
 from tests.protocols.tables import as_published, assert_same, interactions, shuffled, stored

@@ -1,5 +1,6 @@
 import math
 import statistics
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from tasks.datasets.movielens import ML_100K
 from tasks.errors import DataError
 from tasks.papers.gerai.protocol import Options, prepare, rating_features
 from tasks.raw import RawSchema, RawTables, read_raw, write_raw_schema
+from tests.protocols import tables
 
 SCALE = RatingScale(low=1, high=5, step=1)
 OPTIONS = Options(split_seed=0, test_share=0.2, valid_share=0.05)
@@ -161,3 +163,44 @@ def test_ml_100k_has_44_encoded_columns_in_bounds(mirror: Path, tmp_path: Path) 
     # What a majority guess scores, as docs/methods.md §7 states it.
     majority = [table[name].value_counts()["count"].max() / 943 for name in ("gender", "age", "occupation")]
     assert majority == pytest.approx([0.710, 0.577, 0.208], abs=5e-4)
+
+
+def timed(folder: Path, **columns: pl.Expr) -> RawTables:
+    """Five users with six items each, but the last of them with two; the later the higher the item."""
+    rows = tables.interactions(*((u, i, 3.0, i) for u in range(5) for i in range(2 if u == 4 else 6)))
+    rows = rows.with_columns(**columns)
+    return tables.stored(folder, {"interactions": rows}, scale=SCALE, time="seconds")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"split": "last"}, {0: "train", 1: "train", 4: "valid", 5: "test"}),
+        ({"split": "time"}, {0: "train", 3: "train", 4: "valid", 5: "test"}),
+        ({"split": "given"}, {0: "valid", 1: "train", 5: "train"}),
+        ({"split": "last", "user_core": 3}, {0: "train", 4: "valid", 5: "test"}),
+        ({"split": "time", "item_core": 5}, {0: "train", 1: "test"}),
+    ],
+)
+def test_own_data_choose_a_split(tmp_path: Path, options: dict, expected: dict[int, str]) -> None:
+    parts = pl.when(pl.col("item") == 0).then(pl.lit("valid")).otherwise(pl.lit("train"))
+    raw = timed(tmp_path, split=parts)
+    prepared = prepare(raw, Options(split_seed=0, test_share=0.15, valid_share=0.18, **options))
+    rows = prepared.tables["interactions"]
+    first = dict(rows.filter(pl.col("user") == 0).select("item", pl.col("split").cast(pl.String)).iter_rows())
+    assert expected.items() <= first.items()
+    assert prepared.n_users == (4 if "user_core" in options else 5)
+    assert prepared.n_items == (2 if "item_core" in options else 6)
+    assert ("preparation" in prepared.conditions) == (options["split"] == "time")
+
+
+def test_a_split_without_what_it_needs_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "timed").mkdir()
+    raw = timed(tmp_path / "timed")
+    shares = {"split_seed": 0, "test_share": 0.2, "valid_share": 0.1}
+    with pytest.raises(DataError, match="no column says the part"):
+        prepare(raw, Options(split="given", **shares))
+    with pytest.raises(DataError, match="no one is in the core"):
+        prepare(raw, Options(user_core=9, **shares))
+    with pytest.raises(DataError, match="nothing says which came first"):
+        prepare(replace(raw, schema=raw.schema.model_copy(update={"time": "none"})), Options(split="last", **shares))

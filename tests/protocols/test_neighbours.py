@@ -25,6 +25,7 @@ N_USERS, N_ITEMS = 60, 25
 SPLIT = {"split_seed": 3, "valid_share": 0.1}
 PROTOCOLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "gerai": (gerai, SPLIT | {"test_share": 0.2}),
+    "gerai, last": (gerai, SPLIT | {"test_share": 0.2, "split": "last", "user_core": 3, "item_core": 4}),
     "dipsgnn": (dipsgnn, SPLIT | {"keep": {}, "core": 5, "last": 40, "train_share": 0.9, "tie_seed": 4}),
     "dpvae": (
         dpvae,
@@ -36,7 +37,13 @@ PROTOCOLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "dpcrosue": (dpcrosue, {"tokenizer": "words", "min_count": 1, "max_vocabulary": None}),
 }  # fmt: skip
 COUNTED = ("catalogue", "minimum-counts")
-CONDITIONS: dict[str, tuple[str, ...]] = {"dipsgnn": COUNTED, "dpvae": COUNTED, "privsr": COUNTED, "dpcrosue": ()}
+CONDITIONS: dict[str, tuple[str, ...]] = {
+    "dipsgnn": COUNTED,
+    "dpvae": COUNTED,
+    "privsr": COUNTED,
+    "dpcrosue": (),
+    "gerai, last": COUNTED,
+}
 USERS = {"interactions": ("user",), "users": ("user",), "social": ("source", "target"), "posts": ("user",)}
 
 

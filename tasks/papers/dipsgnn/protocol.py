@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from pydantic import Field
 
 from tasks.errors import DataError
@@ -32,6 +31,7 @@ from tasks.papers.protocol import (
     RangeOptions,
     count,
     encode,
+    k_core,
     ordering,
     prepared,
     renumber_survivors,
@@ -100,21 +100,3 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     items, item_ids = renumber_survivors(rows["item"].to_numpy(), start.item_ids)
     interactions = rows.select(pl.Series("user", users), pl.Series("item", items), "rating", "timestamp", "split")
     return prepared(raw, interactions, user_ids, item_ids, counts, repeats=True, minimum_counts=True)
-
-
-def k_core(users: NDArray[np.int32], items: NDArray[np.int32], k: int) -> NDArray[np.bool_]:
-    """The rows of the largest set in which every user and every item has k rows or more; (n_rows,).
-
-    Args:
-        users, items: (n_rows,) dense ids.
-    """
-    left = np.arange(len(users))
-    while True:
-        core_users, core_items = users[left], items[left]
-        enough = (np.bincount(core_users)[core_users] >= k) & (np.bincount(core_items)[core_items] >= k)
-        if enough.all():
-            break
-        left = left[enough]
-    result = np.zeros(len(users), dtype=bool)
-    result[left] = True
-    return result

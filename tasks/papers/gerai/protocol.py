@@ -1,28 +1,37 @@
 """GERAI's protocol (docs/methods.md §2): a random split per user, and user features from training ratings.
 
+Own data may be split otherwise, by the order in time or as their files say.
+
 Of ML-100K these are the paper's 21: 18 numbers about a user's ratings, and gender, age group and occupation.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import Literal
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from pydantic import Field
 
-from tasks.contracts import Feature, RatingScale
+from tasks.contracts import SPLITS, Feature, RatingScale
 from tasks.errors import DataError
-from tasks.evaluation.splits import within_users
+from tasks.evaluation.splits import TEST, TRAIN, VALID, positions, within_users
 from tasks.hashing import Uniforms
 from tasks.papers.protocol import Options as BaseOptions
 from tasks.papers.protocol import (
     Prepared,
     count,
     dense_ids,
+    k_core,
     keep_latest,
+    ordering,
     prepared,
     profiles,
     renumber,
+    require_some,
     split_names,
 )
 from tasks.raw import RawTables
@@ -39,34 +48,85 @@ class Options(BaseOptions):
     """Share of each user's interactions that is held out for the test."""
     valid_share: float = Field(gt=0, lt=1)
     """Share of the remaining interactions that selects epochs and hyper-parameters."""
+    split: Literal["random", "last", "time", "given"] = "random"
+    """Of each user at random; each user's last interaction and the one before it; the last shares of all interactions;
+    or what the column `split` says."""
+    user_core: int = Field(1, ge=1)
+    item_core: int = Field(1, ge=1)
+    """Every user, and every item, that is kept has at least so many interactions."""
 
 
 def prepare(raw: RawTables, options: Options) -> Prepared:
     """Users and items with an interaction, numbered in the order of their original ids; one interaction per pair.
 
     Raises:
-        DataError: a rating is not on the scale, a user has no profile, or a feature the name of a number about ratings.
+        DataError: a rating is not on the scale, a user has no profile, a feature the name of a number about ratings,
+            nothing is left, or what the split needs is missing.
     """
     published = raw.scan("interactions").collect()
     rows = keep_latest(published)
+    counts = [count("published", published), count("one row per user and item", rows)]
+    if core := max(options.user_core, options.item_core) > 1:
+        users, items = (rows[name].rank("dense").cast(pl.Int32).to_numpy() for name in ("user", "item"))
+        rows = rows.filter(k_core(users, items, options.user_core, options.item_core))
+        require_some(rows, f"no one is in the core of {counts[-1].interactions}")
+        counts.append(count(f"users with {options.user_core}, items with {options.item_core} or more", rows))
+    if options.split in ("time", "given"):
+        rows = _parts(raw, rows, options).filter((pl.col("split") == "train").any().over("user"))
+        require_some(rows, "no user has a row to train on")
+        counts.append(count("users with training rows", rows))
     user_ids, item_ids = dense_ids(rows["user"]), dense_ids(rows["item"])
     interactions = renumber(rows, {"user": user_ids, "item": item_ids})
-    interactions = interactions.select("user", "item", "rating", "timestamp").sort("user", "item")
-    codes = within_users(
-        interactions["user"].to_numpy(),
-        interactions["item"].to_numpy(),
-        Uniforms.of(options.split_seed, user_ids["original"], item_ids["original"]),
-        test_share=options.test_share,
-        valid_share=options.valid_share,
-    )
-    interactions = interactions.with_columns(split_names(codes))
-    people, attributes = profiles(raw, user_ids)
+    interactions = interactions.sort("user", "item")
+    if options.split in ("random", "last"):
+        draws = Uniforms.of(options.split_seed, user_ids["original"], item_ids["original"])
+        interactions = interactions.with_columns(split_names(_codes(raw, interactions, draws, options)))
+    interactions = interactions.select("user", "item", "rating", "timestamp", "split")
+    published_people, attributes = profiles(raw, user_ids)
     numbers, features = rating_features(interactions, len(user_ids), raw.schema.scale)
     if taken := {feature.name for feature in features} & {feature.name for feature in attributes}:
         raise DataError(f"users: feature {min(taken)!r} has the name of a number about ratings; give it another name")
-    users = numbers.join(people, on="user", maintain_order="left")
-    counts = [count("published", published), count("one row per user and item", interactions)]
-    return prepared(raw, interactions, user_ids, item_ids, counts, people=(users, features + attributes))
+    people = numbers.join(published_people, on="user", maintain_order="left")
+    table = (people, features + attributes)
+    result = prepared(raw, interactions, user_ids, item_ids, counts, people=table, minimum_counts=core)
+    return replace(result, conditions=("preparation",)) if options.split == "time" else result
+
+
+def _codes(raw: RawTables, rows: pl.DataFrame, draws: Uniforms, options: Options) -> NDArray[np.uint8]:
+    """Part of each row, which its user's rows alone decide; rows: sorted by dense user and item."""
+    users, items = rows["user"].to_numpy(), rows["item"].to_numpy()
+    if options.split == "random":
+        return within_users(users, items, draws, test_share=options.test_share, valid_share=options.valid_share)
+    order = np.lexsort((draws.of_pairs("tie", users, items), rows[_time(raw)].to_numpy(), users))
+    counts = np.bincount(users)
+    after = np.repeat(counts, counts) - 1 - positions(counts)
+    result = np.full(len(users), TRAIN, np.uint8)
+    for part, rank in ((TEST, 0), (VALID, 1)):
+        result[order[(after == rank) & (np.repeat(counts, counts) > rank + 1)]] = part
+    return result
+
+
+def _parts(raw: RawTables, rows: pl.DataFrame, options: Options) -> pl.DataFrame:
+    """The rows with their part: by one moment for all users, or as published."""
+    if options.split == "given":
+        if "split" not in rows.columns:
+            raise DataError("interactions: no column says the part; name it as `split` under `read` in params.yaml")
+        return rows.with_columns(pl.col("split").cast(pl.Enum(SPLITS)))
+    moment = rows[_time(raw)]
+    ordered = moment.sort()
+    first_test = int(len(rows) * (1 - options.test_share))
+    first_valid = int(first_test * (1 - options.valid_share))
+    codes = pl.Series(moment >= ordered[first_valid], dtype=pl.UInt8) + (moment >= ordered[first_test]).cast(pl.UInt8)
+    return rows.with_columns(split_names(codes.to_numpy()))
+
+
+def _time(raw: RawTables) -> str:
+    time = ordering(raw)
+    if time is None:
+        raise DataError(
+            "interactions: nothing says which came first; take `split: random`, or name the column of times"
+        )
+    return time
 
 
 def rating_features(
