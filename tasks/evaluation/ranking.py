@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tasks.errors import DataError, DivergenceError
 from tasks.evaluation.checks import PADDING, require_ids, require_lists
 from tasks.evaluation.metrics import ByCutoff, Values, means, ranking_values, sampled_metrics, sampled_values
+from tasks.hashing import Uniforms
 
 if TYPE_CHECKING:
     import torch
@@ -26,6 +27,7 @@ __all__ = [
     "Seen",
     "full_metrics",
     "full_values",
+    "item_order",
     "sampled_metrics",
     "sampled_negatives",
     "sampled_ranks",
@@ -135,6 +137,11 @@ def tie_order(n_items: int, seed: int) -> NDArray[np.int64]:
     return np.random.default_rng([seed, *b"order"]).permutation(n_items)
 
 
+def item_order(draws: Uniforms) -> NDArray[np.int64]:
+    """(n_items,) a `tie_order` by published ids: which of two items goes first does not depend on others."""
+    return draws.of_items("order").argsort().argsort()
+
+
 def top_k(
     score: Scorer,
     users: NDArray[np.int32],
@@ -236,22 +243,17 @@ def _tied_choice(table: torch.Tensor, smallest: torch.Tensor, k: int, order: tor
 
 
 def sampled_negatives(
-    users: NDArray[np.int32],
-    items: NDArray[np.int32],
-    seen_all: Seen,
-    n_items: int,
-    n_negatives: int,
-    seed: int,
+    users: NDArray[np.int32], items: NDArray[np.int32], seen_all: Seen, n_negatives: int, draws: Uniforms
 ) -> NDArray[np.int32]:
     """For each held-out positive, `n_negatives` distinct items its user never interacted with, uniformly.
 
-    Drawn in the order of (user, item), so that the order of the rows has no influence. Ranks among the unobserved
-    items are drawn without repeats by Floyd's algorithm (Bentley & Floyd 1987), one step for all positives at once,
-    then turned into items.
+    Ranks among the unobserved items are drawn without repeats by Floyd's algorithm (Bentley & Floyd 1987), one step for
+    all positives at once, then turned into items.
 
     Args:
         users, items: (n_positives,) the held-out positives.
         seen_all: all items of every user: training, validation and test.
+        draws: a positive's depend on its user and item alone.
 
     Returns:
         (n_positives, n_negatives) int32.
@@ -259,6 +261,7 @@ def sampled_negatives(
     Raises:
         DataError: a user has fewer than `n_negatives` unobserved items.
     """
+    n_items = len(draws.items)
     free = (n_items - seen_all.counts)[users]
     if len(users) and free.min() < n_negatives:
         worst = int(free.argmin())
@@ -266,25 +269,19 @@ def sampled_negatives(
             f"user {users[worst]} has only {free[worst]} unobserved items, fewer than {n_negatives} negatives; "
             "lower evaluation.negatives in params.yaml"
         )
-    order = np.lexsort((items, users))
-    rng = np.random.default_rng([seed, *b"negatives"])
     chosen = np.empty((len(users), n_negatives), np.int64)
     for step in range(n_negatives):
-        last = free[order] - n_negatives + step
-        draw = rng.integers(0, last, endpoint=True)
+        last = free - n_negatives + step
+        draw = (draws.of_pairs("negatives", users, items, np.array([step])) * (last + 1)).astype(np.int64)
         repeated = (chosen[:, :step] == draw[:, None]).any(axis=1)
         chosen[:, step] = np.where(repeated, last, draw)
     # An item that follows j seen ones has rank item - j among the unobserved, so a rank moves up by the number of
     # seen items whose own `item - j` does not exceed it.
     owner = np.repeat(np.arange(seen_all.n_users), seen_all.counts)
     before = seen_all.items - (np.arange(len(owner)) - seen_all.indptr[owner])
-    wanted = users[order].astype(np.int64)[:, None] * (n_items + 1) + chosen
-    moved = (
-        np.searchsorted(owner * (n_items + 1) + before, wanted, side="right") - seen_all.indptr[users[order]][:, None]
-    )
-    negatives = np.empty(chosen.shape, np.int32)
-    negatives[order] = chosen + moved
-    return negatives
+    wanted = users.astype(np.int64)[:, None] * (n_items + 1) + chosen
+    moved = np.searchsorted(owner * (n_items + 1) + before, wanted, side="right") - seen_all.indptr[users][:, None]
+    return (chosen + moved).astype(np.int32)
 
 
 def sampled_ranks(
@@ -292,7 +289,7 @@ def sampled_ranks(
     users: NDArray[np.int32],
     positives: NDArray[np.int32],
     negatives: NDArray[np.int32],
-    tie_seed: int,
+    draws: Uniforms,
     batch: int = 512,
 ) -> NDArray[np.int64]:
     """0-based rank of each positive among its negatives; a rank among equals is uniformly random.
@@ -300,7 +297,7 @@ def sampled_ranks(
     Args:
         users, positives: (n_positives,) the held-out interactions.
         negatives: (n_positives, n_negatives) see `sampled_negatives`.
-        tie_seed: seed of the random ranks among equals; they do not depend on the order of the rows.
+        draws: of the random ranks among equals.
         batch: users scored at once.
 
     Returns:
@@ -327,8 +324,8 @@ def sampled_ranks(
             )
         above[first:last] = (positive[:, 1:] > positive[:, :1]).sum(1).cpu().numpy()
         equal[first:last] = (positive[:, 1:] == positive[:, :1]).sum(1).cpu().numpy()
-    ranks, rng = np.empty(len(users), np.int64), np.random.default_rng([tie_seed, *b"ranks"])
-    ranks[order] = above + np.floor(rng.random(len(users)) * (equal + 1)).astype(np.int64)
+    ranks = np.empty(len(users), np.int64)
+    ranks[order] = above + (draws.of_pairs("rank", users, positives)[order] * (equal + 1)).astype(np.int64)
     return ranks
 
 

@@ -73,7 +73,7 @@ class InteractionAttack(SuiteAttack[EdgeAttack, Trained]):
     @override
     def attack(self, target: Trained, _: Path, __: Callable[[int], None]) -> list[dict[str, Any]]:
         model = self.model(target)
-        order = ranking.tie_order(model.network.items.num_embeddings, self.suite.evaluation.seed)
+        order = ranking.item_order(self.inputs.draws(self.suite.evaluation.seed))
         released = released_model(model, self.options, order, self.epochs(target))
         about = {"system": target.system, "setting": BASE, "epsilon": model.config.epsilon}
         return [about | row for row in edge_worlds.attack(released, self.targets, self.trials)]

@@ -19,6 +19,7 @@ from tasks.errors import DataError
 from tasks.evaluation.ranking import Seen
 from tasks.evaluation.run_numbers import seed_of
 from tasks.evaluation.splits import of_fold
+from tasks.hashing import Uniforms
 from tasks.models.base import Model
 from tasks.sequences import Sequences
 from tasks.stages.common import DATA, PERTURBED, PROCESSED, digest, read_json
@@ -42,7 +43,7 @@ class Inputs:
     @cached_property
     def digest(self) -> str:
         """Fingerprint of all files read here, and of what was spent on them."""
-        tables = ["interactions.parquet", "schema.json", "users.parquet"]
+        tables = ["interactions.parquet", "schema.json", "users.parquet", "user_ids.parquet", "item_ids.parquet"]
         if self.sensitive_share is not None:
             tables += ["folds.parquet", "social.parquet"]
         ledger = [self.features_layer.parent / "ledger.json"] if PERTURBED in self.features_layer.parents else []
@@ -79,6 +80,11 @@ class Inputs:
     def seen_items(self, *splits: str) -> Seen:
         """The items of each user in `splits`."""
         return Seen.from_pairs(*self.pairs(*splits), self.schema.n_users)
+
+    def draws(self, seed: int) -> Uniforms:
+        """What is drawn of users and items, by their published ids."""
+        files = (self.processed / f"{name}_ids.parquet" for name in ("user", "item"))
+        return Uniforms.of(seed, *(contracts.read(file, contracts.ID_MAP)["original"] for file in files))
 
     def features(self, seed: int) -> NDArray[np.float32]:
         """Encoded user features, true or as released for `seed`, or as word vectors: (n_users, n_columns)."""

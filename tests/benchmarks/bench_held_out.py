@@ -145,6 +145,8 @@ def split(dataset: str, interim: Path, place: Path) -> None:
     prepared = protocol.prepare(read_raw(interim), protocol.Options.model_validate(options))
     contracts.write(prepared.tables["interactions"], place / "interactions.parquet", contracts.INTERACTIONS)
     contracts.write(prepared.tables["users"], place / "users.parquet", contracts.users_schema(()))
+    for name in ("user_ids", "item_ids"):
+        contracts.write(prepared.tables[name], place / f"{name}.parquet", contracts.ID_MAP)
     schema = Schema(
         dataset=dataset, protocol="multvae", synthetic=True, n_users=prepared.n_users, n_items=prepared.n_items,
         features=(), scale=prepared.scale,

@@ -21,12 +21,14 @@ from tasks.evaluation.ranking import (
     Scorer,
     Seen,
     full_metrics,
+    item_order,
     sampled_metrics,
     sampled_negatives,
     sampled_ranks,
     tie_order,
     top_k,
 )
+from tasks.hashing import Uniforms
 
 
 def scorer(scores: NDArray[np.float32]) -> Scorer:
@@ -36,6 +38,10 @@ def scorer(scores: NDArray[np.float32]) -> Scorer:
 
 def constant(n_items: int) -> Scorer:
     return lambda users: torch.zeros(1, n_items).expand(len(users), -1)
+
+
+def draws(n_users: int, n_items: int, seed: int = 0) -> Uniforms:
+    return Uniforms.of(seed, range(n_users), range(n_items))
 
 
 def random_seen(rng: np.random.Generator, n_users: int, n_items: int, most: int) -> Seen:
@@ -102,7 +108,7 @@ def test_sampled_ranks_refuse_scores_that_are_not_numbers() -> None:
     scores = np.ones((3, 4), np.float32)
     scores[2, 1] = np.nan
     with pytest.raises(DivergenceError, match="user 2 are not numbers"):
-        sampled_ranks(scorer(scores), np.int32([0, 2]), np.int32([0, 0]), np.int32([[1, 2], [1, 2]]), 0)
+        sampled_ranks(scorer(scores), np.int32([0, 2]), np.int32([0, 0]), np.int32([[1, 2], [1, 2]]), draws(3, 4))
 
 
 def test_seen_counts_a_repeated_pair_once_and_refuses_unknown_users() -> None:
@@ -123,16 +129,16 @@ def test_negatives_are_distinct_unobserved_and_independent_of_the_order_of_rows(
     rng = np.random.default_rng(5)
     seen = random_seen(rng, 30, n_items, n_items - 25)
     users, items = np.repeat(np.arange(30), seen.counts).astype(np.int32), seen.items
-    negatives = sampled_negatives(users, items, seen, n_items, 25, seed=7)
+    negatives = sampled_negatives(users, items, seen, 25, draws(30, n_items, 7))
     assert negatives.shape == (len(users), 25)
     assert not seen.contains(users[:, None], negatives).any()
     assert negatives.min() >= 0
     assert negatives.max() < n_items
     assert all(len(set(row)) == 25 for row in negatives.tolist())
     shuffle = rng.permutation(len(users))
-    again = sampled_negatives(users[shuffle], items[shuffle], seen, n_items, 25, seed=7)
+    again = sampled_negatives(users[shuffle], items[shuffle], seen, 25, draws(30, n_items, 7))
     np.testing.assert_array_equal(again, negatives[shuffle])
-    assert (sampled_negatives(users, items, seen, n_items, 25, seed=8) != negatives).any()
+    assert (sampled_negatives(users, items, seen, 25, draws(30, n_items, 8)) != negatives).any()
 
 
 def test_negatives_are_uniform_over_the_unobserved_items() -> None:
@@ -140,28 +146,41 @@ def test_negatives_are_uniform_over_the_unobserved_items() -> None:
     than independent ones, by 15/19, which the statistic is divided by."""
     seen = Seen.from_pairs(np.repeat(np.arange(8000), 4), np.tile([0, 7, 8, 23], 8000), 8000)
     users = np.arange(8000, dtype=np.int32)
-    negatives = sampled_negatives(users, np.zeros(8000, np.int32), seen, 24, 5, seed=1)
+    negatives = sampled_negatives(users, np.zeros(8000, np.int32), seen, 5, draws(8000, 24, 1))
     counts = np.delete(np.bincount(negatives.ravel(), minlength=24), [0, 7, 8, 23])
     expected = 8000 * 5 / 20
     statistic = ((counts - expected) ** 2 / expected).sum() / (15 / 19)
     assert stats.chi2.sf(statistic, 19) > 1e-4
 
 
-def test_the_order_of_equals_the_negatives_and_the_ranks_among_equals_have_streams_of_their_own(monkeypatch) -> None:
-    """All three began one stream: a tie's number was the negative of another row."""
-    keys, rng_of = [], np.random.default_rng
-    monkeypatch.setattr(np.random, "default_rng", lambda key: keys.append(key) or rng_of(key))
-    users, items = np.zeros(2, np.int32), np.array([0, 1], np.int32)
-    negatives = sampled_negatives(users, items, Seen.from_pairs(users, items, 1), 9, 3, seed=5)
-    sampled_ranks(constant(9), users, items, negatives, tie_seed=5)
-    tie_order(9, 5)
-    assert len({tuple(rng_of(key).integers(2**62, size=2)) for key in (*keys, 5)}) == 4
+def test_a_positive_s_negatives_and_its_rank_among_equals_do_not_depend_on_other_users() -> None:
+    rng = np.random.default_rng(2)
+    seen, published = random_seen(rng, 12, 60, 20), rng.permutation(1000)[:12]
+    users, items = np.repeat(np.arange(12), seen.counts).astype(np.int32), seen.items
+    every = Uniforms.of(1, published, range(60))
+    negatives = sampled_negatives(users, items, seen, 25, every)
+    ranks = sampled_ranks(constant(60), users, items, negatives, every)
+    left = users >= 5
+    fewer = Seen.from_pairs(users[left] - 5, items[left], 7)
+    without = Uniforms.of(1, published[5:], range(60))
+    again = sampled_negatives(users[left] - 5, items[left], fewer, 25, without)
+    np.testing.assert_array_equal(again, negatives[left])
+    np.testing.assert_array_equal(
+        sampled_ranks(constant(60), users[left] - 5, items[left], again, without), ranks[left]
+    )
+
+
+def test_which_of_two_items_goes_first_does_not_depend_on_other_items() -> None:
+    names = [f"item {n}" for n in range(50)]
+    order, fewer = (item_order(Uniforms.of(3, [], chosen)) for chosen in (names, names[10:]))
+    assert sorted(order) == list(range(50))
+    np.testing.assert_array_equal(order[10:].argsort(), fewer.argsort())
 
 
 def test_negatives_are_refused_when_too_few_items_are_left() -> None:
     seen = Seen.from_pairs(np.zeros(8, int), np.arange(8), 1)
     with pytest.raises(DataError, match="user 0 has only 2 unobserved items, fewer than 3"):
-        sampled_negatives(np.int32([0]), np.int32([0]), seen, 10, 3, seed=0)
+        sampled_negatives(np.int32([0]), np.int32([0]), seen, 3, draws(1, 10))
 
 
 def test_sampled_ranks_count_the_negatives_above_and_ignore_the_order_of_rows() -> None:
@@ -172,15 +191,15 @@ def test_sampled_ranks_count_the_negatives_above_and_ignore_the_order_of_rows() 
     negatives[negatives == positives[:, None]] = 0
     positives[positives == 0] = 1  # a positive is never among its negatives
     negatives[negatives == positives[:, None]] = 0
-    ranks = sampled_ranks(scorer(scores), users, positives, negatives, 0, batch=7)
+    ranks = sampled_ranks(scorer(scores), users, positives, negatives, draws(40, 90), batch=7)
     above = scores[users[:, None], negatives] > scores[users, positives][:, None]
     np.testing.assert_array_equal(ranks, above.sum(1))
     tied = np.round(scores)
     pairs = np.unique(np.stack([users, positives]), axis=1, return_index=True)[1]
     users, positives, negatives = users[pairs], positives[pairs], negatives[pairs]
     shuffle = rng.permutation(len(users))
-    ranks = sampled_ranks(scorer(tied), users, positives, negatives, 4)
-    again = sampled_ranks(scorer(tied), users[shuffle], positives[shuffle], negatives[shuffle], 4)
+    ranks = sampled_ranks(scorer(tied), users, positives, negatives, draws(40, 90, 4))
+    again = sampled_ranks(scorer(tied), users[shuffle], positives[shuffle], negatives[shuffle], draws(40, 90, 4))
     np.testing.assert_array_equal(again, ranks[shuffle])
 
 
@@ -189,7 +208,7 @@ def test_a_constant_scorer_has_uniform_sampled_ranks() -> None:
     users = np.repeat(np.arange(202, dtype=np.int32), 100)
     positives = np.tile(np.arange(100, dtype=np.int32), 202)
     negatives = np.broadcast_to(np.arange(100, 200, dtype=np.int32), (20_200, 100))
-    ranks = sampled_ranks(constant(200), users, positives, negatives, tie_seed=11)
+    ranks = sampled_ranks(constant(200), users, positives, negatives, draws(202, 200, 11))
     assert stats.chisquare(np.bincount(ranks, minlength=101)).pvalue > 1e-4
 
 

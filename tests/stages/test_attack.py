@@ -176,7 +176,7 @@ def test_it_refuses_what_it_cannot_attack_and_writes_nothing() -> None:
 def test_it_refuses_a_schema_without_classes_to_infer(sensitive: set[str], message: str) -> None:
     features = [feature.model_copy(update={"sensitive": feature.name in sensitive}) for feature in tiny.FEATURES]
     schema = tiny.SCHEMA.model_copy(update={"features": tuple(features)})
-    write_json(PROCESSED / "tiny" / "schema.json", schema.model_dump(mode="json"))
+    tiny.write_schema(PROCESSED / "tiny", schema)
     with pytest.raises(DataError, match=message):
         attack.main("tiny-counts")
 

@@ -18,6 +18,7 @@ from tasks.config.params import Params, load
 from tasks.config.references import check_references
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation import ranking
+from tasks.hashing import Uniforms
 from tasks.models.sessions.dipsgnn import DIPSGNN
 from tasks.privacy.mechanisms import aggregation
 from tasks.stages import attack_edges, train
@@ -62,7 +63,8 @@ def trained(system: str) -> Trained:
 
 
 def order(model: DIPSGNN) -> np.ndarray:
-    return ranking.tie_order(model.network.items.num_embeddings, 1)
+    n_items = model.network.items.num_embeddings
+    return ranking.item_order(Uniforms.of(1, [], range(n_items)))
 
 
 def rows(**where: object) -> list[dict]:

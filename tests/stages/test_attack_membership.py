@@ -23,7 +23,7 @@ from tasks.privacy.mechanisms import laplace
 from tasks.privacy.terms import Unit
 from tasks.stages import attack_membership, perturb
 from tasks.stages.attack_membership import accounted
-from tasks.stages.common import CHECKPOINTS, PROCESSED, RUNS, read_json, write_json
+from tasks.stages.common import CHECKPOINTS, PROCESSED, RUNS, read_json
 from tests.stages import tiny
 
 N_ITEMS = 80
@@ -49,7 +49,7 @@ def build(root: Path, **changes: Any) -> None:
     suites = {"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "top-k"}}
     tiny.build(root, **({"experiments": EXPERIMENTS, "suites": suites, "attack": ATTACK} | changes))
     schema = tiny.SCHEMA.model_copy(update={"n_items": N_ITEMS})
-    write_json(root / PROCESSED / "tiny" / "schema.json", schema.model_dump(mode="json"))
+    tiny.write_schema(root / PROCESSED / "tiny", schema)
     rng = np.random.default_rng(0)
     pairs = [(user, item) for user in range(tiny.N_USERS) for item in rng.choice(N_ITEMS, 15, replace=False)]
     users, items = zip(*sorted(pairs), strict=True)

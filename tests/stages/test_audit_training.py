@@ -12,7 +12,7 @@ from tasks.config.params import load
 from tasks.errors import ConfigurationError, PrivacyError
 from tasks.privacy.mechanisms import dpsgd
 from tasks.stages import audit_training
-from tasks.stages.common import PROCESSED, RUNS, digest, read_json, write_json
+from tasks.stages.common import PROCESSED, RUNS, digest, read_json
 from tests.stages import tiny
 from tests.stages.test_train import interactions
 
@@ -44,7 +44,7 @@ def build(root: Path, **changes: Any) -> None:
     suites = {"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "top-k"}}
     tiny.build(root, experiments=experiments, suites=suites, training_audit=changes.get("audit", AUDIT))
     schema = tiny.SCHEMA.model_copy(update={"n_items": N_ITEMS})
-    write_json(PROCESSED / "tiny" / "schema.json", schema.model_dump(mode="json"))
+    tiny.write_schema(PROCESSED / "tiny", schema)
     contracts.write(interactions(), PROCESSED / "tiny" / "interactions.parquet", contracts.INTERACTIONS)
 
 

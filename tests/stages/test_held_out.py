@@ -18,9 +18,8 @@ from tasks.evaluation.splits import TEST, TRAIN, VALID, random_ranks
 from tasks.hashing import Uniforms
 from tasks.models.ranking.ease import EASE, EASEConfig
 from tasks.stages import check, train, tune
-from tasks.stages.common import PROCESSED, RESULTS, RUNS, read_json, write_json
+from tasks.stages.common import PROCESSED, RESULTS, RUNS, read_json
 from tasks.stages.evaluators.held_out import HeldOut
-from tasks.stages.inputs import Inputs
 from tests import parameters
 from tests.stages import tiny
 
@@ -69,7 +68,7 @@ SCHEMA = tiny.SCHEMA.model_copy(update={"n_items": N_ITEMS})
 
 def evaluator(rows: pl.DataFrame) -> HeldOut:
     evaluation = Evaluation(k=KS, negatives=None, seed=1, recall="reachable")
-    return HeldOut(Inputs(SCHEMA, rows, PROCESSED, PROCESSED), evaluation, Training(patience=2, validation_k=10))
+    return HeldOut(tiny.Numbered(SCHEMA, rows, PROCESSED, PROCESSED), evaluation, Training(patience=2, validation_k=10))
 
 
 def fitted(of: HeldOut) -> EASE:
@@ -143,7 +142,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         attack=None,
     )
     contracts.write(interactions(), PROCESSED / "tiny" / "interactions.parquet", contracts.INTERACTIONS)
-    write_json(PROCESSED / "tiny" / "schema.json", SCHEMA.model_dump(mode="json"))
+    tiny.write_schema(PROCESSED / "tiny", SCHEMA)
     return tmp_path
 
 

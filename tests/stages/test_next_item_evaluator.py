@@ -18,7 +18,7 @@ from tasks.errors import DataError
 from tasks.models.base import SILENT, NextItemRecommender, Progress, Recommender
 from tasks.sequences import Sequences
 from tasks.stages import check, train, tune
-from tasks.stages.common import PROCESSED, RESULTS, RUNS, read_json, write_json
+from tasks.stages.common import PROCESSED, RESULTS, RUNS, read_json
 from tasks.stages.evaluators.next_items import NextItem
 from tasks.stages.inputs import Inputs
 from tasks.training_data import TrainingData
@@ -96,7 +96,7 @@ def interactions(events: dict[int, dict[str, list[int]]]) -> pl.DataFrame:
 
 
 def inputs(events: dict[int, dict[str, list[int]]]) -> Inputs:
-    return Inputs(SCHEMA.model_copy(update={"n_users": len(events)}), interactions(events), PROCESSED, PROCESSED)
+    return tiny.Numbered(SCHEMA.model_copy(update={"n_users": len(events)}), interactions(events), PROCESSED, PROCESSED)
 
 
 @pytest.fixture
@@ -213,7 +213,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         for user in range(tiny.N_USERS)
     }
     contracts.write(interactions(events), PROCESSED / "tiny" / "interactions.parquet", contracts.INTERACTIONS)
-    write_json(PROCESSED / "tiny" / "schema.json", SCHEMA.model_copy(update={"n_items": 20}).model_dump(mode="json"))
+    tiny.write_schema(PROCESSED / "tiny", SCHEMA.model_copy(update={"n_items": 20}))
     return tmp_path
 
 

@@ -50,7 +50,7 @@ def build(root, monkeypatch, sweep_seeds=None, **changes):
     people = contracts.read(PROCESSED / "tiny/users.parquet", users)
     for name, table_ in (("tiny", rows), (OTHER, rows.with_columns(held))):
         (PROCESSED / name).mkdir(exist_ok=True)
-        write_json(PROCESSED / name / "schema.json", schema.model_dump(mode="json"))
+        tiny.write_schema(PROCESSED / name, schema)
         contracts.write(table_, PROCESSED / name / "interactions.parquet", contracts.INTERACTIONS)
         contracts.write(people, PROCESSED / name / "users.parquet", users)
     passed = {"success": True, "evaluated": 9, "failed": 0, "checked": {}}

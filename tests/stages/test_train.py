@@ -57,7 +57,7 @@ def build(root, monkeypatch, recall="relevant"):
     evaluation = {"k": [5, 10], "negatives": 20, "seed": 1, "recall": recall}
     tiny.build(root, experiments=experiments, suites=suites, evaluation=evaluation)
     schema = tiny.SCHEMA.model_copy(update={"n_items": N_ITEMS})
-    write_json(PROCESSED / "tiny" / "schema.json", schema.model_dump(mode="json"))
+    tiny.write_schema(PROCESSED / "tiny", schema)
     contracts.write(interactions(), PROCESSED / "tiny" / "interactions.parquet", contracts.INTERACTIONS)
     perturb.main("tiny")
     (QUALITY / "perturbed").mkdir(parents=True)

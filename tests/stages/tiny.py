@@ -13,7 +13,9 @@ from tasks import contracts
 from tasks.config.params import load
 from tasks.config.references import check_references
 from tasks.contracts import Feature, Schema
+from tasks.hashing import Uniforms
 from tasks.stages.common import PROCESSED, QUALITY, write_json
+from tasks.stages.inputs import Inputs
 from tests import parameters as parameters_
 
 N_USERS = 300
@@ -90,6 +92,21 @@ def run(stage: Callable[[str], None], name: str) -> None:
     stage(name)
 
 
+def write_schema(folder: Path, schema: Schema) -> None:
+    """The schema, and published ids that are the dense ones."""
+    write_json(folder / "schema.json", schema.model_dump(mode="json"))
+    for name, n in (("user_ids", schema.n_users), ("item_ids", schema.n_items)):
+        ids = pl.DataFrame({"id": np.arange(n, dtype=np.int32), "original": [str(number) for number in range(n)]})
+        contracts.write(ids, folder / f"{name}.parquet", contracts.ID_MAP)
+
+
+class Numbered(Inputs):
+    """Inputs without files, whose published ids are the dense ones."""
+
+    def draws(self, seed: int) -> Uniforms:
+        return Uniforms.of(seed, range(self.schema.n_users), range(self.schema.n_items))
+
+
 def build(root: Path, **changes: Any) -> None:
     """Write the workspace below `root`."""
     write_parameters(parameters(**changes), root)
@@ -106,7 +123,7 @@ def build(root: Path, **changes: Any) -> None:
         }
     )
     contracts.write(users, processed / "users.parquet", contracts.users_schema(FEATURES))
-    write_json(processed / "schema.json", SCHEMA.model_dump(mode="json"))
+    write_schema(processed, SCHEMA)
     write_json(
         verdict, {"contract": "processed", "name": "tiny", "success": True, "evaluated": 9, "failed": 0, "checked": {}}
     )

@@ -76,7 +76,7 @@ def build(root: Path, **other: Any) -> None:
     tiny.build(root, **(changes() | other))
     folder = root / PROCESSED / "tiny"
     schema = tiny.SCHEMA.model_copy(update={"n_items": N_ITEMS, "repeats": True})
-    write_json(folder / "schema.json", schema.model_dump(mode="json"))
+    tiny.write_schema(folder, schema)
     contracts.write(interactions(), folder / "interactions.parquet", contracts.INTERACTIONS)
     source = {"dataset": "tiny", "address": "made up", "licence": "none", "synthetic": True}
     write_json(folder / "source.json", source)

@@ -85,7 +85,7 @@ def build(root: Path, **other: Any) -> None:
     """Write the workspace below `root`."""
     tiny.build(root, **(changes() | other))
     folder = root / PROCESSED / "tiny"
-    write_json(folder / "schema.json", SCHEMA.model_dump(mode="json"))
+    tiny.write_schema(folder, SCHEMA)
     rows = ratings()
     contracts.write(
         rows.drop("fold", "sensitivity", "validates"), folder / "interactions.parquet", contracts.INTERACTIONS

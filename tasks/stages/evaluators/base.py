@@ -15,6 +15,7 @@ from tasks.config.params import Evaluation, Experiment, Suite, Training
 from tasks.config.tasks import TASKS, resolve
 from tasks.evaluation import ranking
 from tasks.evaluation.metrics import Measured, Record, records
+from tasks.hashing import Uniforms
 from tasks.models.base import Model
 from tasks.privacy.terms import Protected
 from tasks.stages.inputs import Inputs
@@ -76,7 +77,11 @@ class Evaluator(ABC):
     @cached_property
     def _order(self) -> NDArray[np.int64]:
         """Of items with equal scores."""
-        return ranking.tie_order(self._inputs.schema.n_items, self._evaluation.seed)
+        return ranking.item_order(self._draws)
+
+    @cached_property
+    def _draws(self) -> Uniforms:
+        return self._inputs.draws(self._evaluation.seed)
 
     @cached_property
     def _users(self) -> NDArray[np.int32]:

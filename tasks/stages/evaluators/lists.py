@@ -43,11 +43,10 @@ class TopK(Evaluator):
             test_users,
             test_items,
             inputs.seen_items("train", "valid", "test"),
-            inputs.schema.n_items,
             evaluation.negatives,
-            evaluation.seed,
+            self._draws,
         )
-        ranks = ranking.sampled_ranks(model.score, test_users, test_items, negatives, evaluation.seed)
+        ranks = ranking.sampled_ranks(model.score, test_users, test_items, negatives, self._draws)
         sampled = ranking.sampled_values(ranks, evaluation.k)
         measured = measure(f"sampled-{evaluation.negatives}", test_users, sampled) + measure("full", users, full)
         return Evaluated(measured, ranking.ranking_table(items, scores, user=self._users))
