@@ -27,7 +27,9 @@ from numpy.typing import NDArray
 from tasks.attacks.membership import scored, shadow_attacks
 from tasks.evaluation.detection import RATES
 from tasks.evaluation.ranking import Seen
+from tasks.evaluation.splits import random_ranks
 from tasks.evaluation.statistics import clopper_pearson
+from tasks.hashing import Uniforms
 from tasks.privacy.audits import one_run
 
 Ints = NDArray[np.int64]
@@ -75,6 +77,7 @@ class Targets:
     by_coin: (n_users,) bool, users who are in by a coin of their own.
     asked: (n,) places of the interactions that are asked about, ascending; of a user by coin, what stands for the user.
     served: what lists are made from, in every run.
+    draws: of membership.
     """
 
     users: NDArray[np.int32]
@@ -82,6 +85,7 @@ class Targets:
     by_coin: Bools
     asked: Ints
     served: Seen
+    draws: Uniforms
 
     @property
     def owners(self) -> Ints:
@@ -93,26 +97,27 @@ class Targets:
         return self.by_coin[self.owners] == (kind == "user")
 
 
-def choose(
-    users: NDArray[np.int32], items: NDArray[np.int32], n_users: int, at_most: int, rng: np.random.Generator
-) -> Targets:
-    """Half of the users by coin; of everyone a random third of the interactions is asked about, at most so many."""
-    by_coin = rng.permutation(n_users) < n_users // 2
-    order = np.lexsort((rng.random(len(users)), users))
-    counts = np.bincount(users, minlength=n_users)
-    position = np.arange(len(users)) - (np.cumsum(counts) - counts)[users[order]]
-    target_rows = np.sort(order[position < np.minimum(at_most, counts // 3)[users[order]]])
-    served = np.delete(np.arange(len(users)), target_rows)
-    return Targets(users, items, by_coin, target_rows, Seen.from_pairs(users[served], items[served], n_users))
+def choose(users: NDArray[np.int32], items: NDArray[np.int32], draws: Uniforms, at_most: int) -> Targets:
+    """Users by a coin each; of everyone a random third of the interactions is asked about, at most so many.
+
+    Args:
+        users, items: ascending.
+        draws: of all users there are; what becomes of one does not depend on the others.
+    """
+    counts = np.bincount(users, minlength=len(draws.users))
+    asked = random_ranks(users, items, draws, "asked about") < np.minimum(at_most, counts // 3)[users]
+    served = Seen.from_pairs(users[~asked], items[~asked], len(draws.users))
+    return Targets(users, items, draws.of_users("by coin") < 0.5, np.flatnonzero(asked), served, draws)
 
 
-def toss(targets: Targets, rng: np.random.Generator) -> tuple[Bools, Bools]:
+def toss(targets: Targets, run: int) -> tuple[Bools, Bools]:
     """Membership bits of a run: which interactions are trained on, and which of those that are asked about, (n,)."""
-    user_coins = rng.random(len(targets.by_coin)) < 0.5
-    item_coins = rng.random(len(targets.asked)) < 0.5
+    asked, purpose = targets.asked, f"coins of run {run}"
+    user_coins = targets.draws.of_users(purpose) < 0.5
+    item_coins = targets.draws.of_pairs(purpose, targets.users[asked], targets.items[asked]) < 0.5
     trained = user_coins[targets.users] | ~targets.by_coin[targets.users]
-    included = np.where(targets.is_kind("user"), trained[targets.asked], item_coins)
-    trained[targets.asked] = included
+    included = np.where(targets.is_kind("user"), trained[asked], item_coins)
+    trained[asked] = included
     return trained, included
 
 

@@ -44,7 +44,9 @@ def within_users(
     return result
 
 
-def random_ranks(users: NDArray[np.int32], items: NDArray[np.int32], draws: Uniforms) -> NDArray[np.int32]:
+def random_ranks(
+    users: NDArray[np.int32], items: NDArray[np.int32], draws: Uniforms, purpose: str = "split"
+) -> NDArray[np.int32]:
     """0, 1, ... within each user in random order, which depends on that user's items alone; see `within_users`."""
     result = np.empty(len(users), np.int32)
     start = 0
@@ -53,7 +55,7 @@ def random_ranks(users: NDArray[np.int32], items: NDArray[np.int32], draws: Unif
         if end < len(users):
             first = int(np.searchsorted(users, users[end]))
             end = first if first > start else int(np.searchsorted(users, users[start], side="right"))
-        owners, numbers = users[start:end], draws.of_pairs("split", users[start:end], items[start:end])
+        owners, numbers = users[start:end], draws.of_pairs(purpose, users[start:end], items[start:end])
         # One whole number sorts by user, then by 43 bits of the draw: ten times as fast as sorting by two keys.
         packed = ((owners - owners[0]).astype(np.int64) << 43) + (numbers * 2**43).astype(np.int64)
         result[start + np.argsort(packed, kind="stable")] = positions(np.bincount(owners - owners[0]))

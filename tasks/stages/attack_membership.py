@@ -79,7 +79,7 @@ class Membership(SuiteAttack[MembershipAttack, Runs]):
     def attack(self, target: Runs, path: Path, step: Callable[[int], None]) -> list[dict[str, Any]]:
         cls, data, targets = self.read_targets(target.system)
         experiment, seed = self.suite.experiments[target.system], self.options.seed
-        coins = [shadows.toss(targets, np.random.default_rng([seed, number, *b"coins"])) for number in target.numbers]
+        coins = [shadows.toss(targets, number) for number in target.numbers]
         models = fit_many(
             cls,
             cls.Config.model_validate(model_config(experiment.config)),
@@ -129,9 +129,9 @@ class Membership(SuiteAttack[MembershipAttack, Runs]):
         experiment = self.suite.experiments[system]
         cls = model_class(experiment.model)
         assert issubclass(cls, Recommender)
-        data = read_inputs(experiment, self.params, experiment.config).training_data(cls, experiment.seeds[0])
-        rng = np.random.default_rng([self.options.seed, *b"targets"])
-        return cls, data, shadows.choose(data.users, data.items, data.n_users, self.options.asked, rng)
+        inputs = read_inputs(experiment, self.params, experiment.config)
+        data, draws = inputs.training_data(cls, experiment.seeds[0]), inputs.draws(self.options.seed)
+        return cls, data, shadows.choose(data.users, data.items, draws, self.options.asked)
 
 
 def accounted(ledger: list[LedgerEntry]) -> shadows.Bounds:

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from tasks.contracts import SPLITS, Feature, RatingScale
+from tasks.models.ranking.popularity import PrivatePopularity, PrivatePopularityConfig
 from tasks.papers.dipsgnn import protocol as dipsgnn
 from tasks.papers.dpcrosue import protocol as dpcrosue
 from tasks.papers.dpvae import protocol as dpvae
@@ -19,6 +20,8 @@ from tasks.papers.gerai import protocol as gerai
 from tasks.papers.multvae import protocol as multvae
 from tasks.papers.privsr import protocol as privsr
 from tasks.papers.protocol import Prepared
+from tasks.privacy.audits.audit import audit
+from tasks.training_data import TrainingData
 from tests.protocols.tables import INTERACTIONS, stored
 
 N_USERS, N_ITEMS = 60, 25
@@ -112,3 +115,31 @@ def test_other_users_rows_stay_as_they_are(tmp_path: Path, protocol: str, user: 
         assert [table for table, rows in actual.items() if not rows.equals(expected[table])] == []
     parts = expected.get("interactions", pl.DataFrame({"split": SPLITS}))["split"]
     assert set(parts) == set(SPLITS)
+
+
+def training_data(prepared: Prepared) -> TrainingData:
+    rows = prepared.tables["interactions"].filter(pl.col("split") == "train").sort("user", "item")
+    return TrainingData(prepared.n_users, prepared.n_items, *(rows[name].to_numpy() for name in ("user", "item")))
+
+
+@pytest.mark.parametrize("protocol", ["gerai", "dpvae"])
+def test_an_audit_that_starts_from_raw_tables_stays_below_what_dp_popularity_accounts(
+    tmp_path: Path, protocol: str
+) -> None:
+    """With splits of one stream for all users, one raw user less moved hundreds of counts, and more was proved."""
+    user, tables = 10 + 7 * 3, raw_tables()
+    data = [
+        training_data(prepare(tmp_path / name, protocol, raw))
+        for name, raw in (("without", without_user(tables, user)), ("all", tables))
+    ]
+    counts = [np.bincount(each.items, minlength=each.n_items) for each in data]
+    moved = counts[1] - counts[0]
+    assert 3 < moved.sum() == np.abs(moved).sum() <= N_ITEMS
+    most = int(np.bincount(data[1].users).max())
+    model = PrivatePopularity(PrivatePopularityConfig(epsilon=1.0, contribution=most))
+    rng = np.random.default_rng(0)
+    sides = [
+        np.array([float(model.fit(each, rng=rng).released()["counts"].numpy() @ np.sign(moved)) for _ in range(3000)])
+        for each in data
+    ]
+    assert audit(*sides, 0.99).epsilon <= 1.0

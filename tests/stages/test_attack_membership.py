@@ -103,19 +103,6 @@ def test_the_first_system_may_read_perturbed_features(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.usefixtures("workspace")
-def test_the_coins_of_the_attacked_run_have_a_stream_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They were drawn from the seed itself, a zero at the end of a key being nothing."""
-    states, toss = [], shadows.toss
-    monkeypatch.setattr(
-        shadows, "toss", lambda targets, rng: states.append(rng.bit_generator.state["state"]) or toss(targets, rng)
-    )
-    attack_membership.main("tiny")
-    seed = load().suites["tiny"].attack.seed
-    assert states
-    assert np.random.default_rng(seed).bit_generator.state["state"] not in states
-
-
-@pytest.mark.usefixtures("workspace")
 def test_shadow_models_stay_where_they_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
     devices = []
 
