@@ -7,8 +7,6 @@ sigmoid(a + b) is 1 / (1 + exp(-a) exp(-b)), whose exponentials are of nodes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from tasks.compiled import compiled
 from tasks.graph import ops
 from tasks.graph.ops import Block
 
@@ -75,7 +74,7 @@ class _Attend(torch.autograd.Function):
         ctx.save_for_backward(*saved)
         ctx.block = block
         arrays = (t.detach().numpy() for t in (*saved, out))
-        _kernels()[0](block.indptr.numpy(), block.sources.numpy(), *arrays)
+        _forward(block.indptr.numpy(), block.sources.numpy(), *arrays)
         return out
 
     @staticmethod
@@ -84,19 +83,11 @@ class _Attend(torch.autograd.Function):
         sources, centres, weight, messages, _ = saved = ctx.saved_tensors
         totals = [torch.zeros_like(t) for t in (sources, centres, weight, messages)]
         arrays = (t.detach().numpy() for t in (*saved, gradients[0].contiguous(), *totals))
-        _kernels()[1](ctx.block.indptr.numpy(), ctx.block.sources.numpy(), *arrays)
+        _backward(ctx.block.indptr.numpy(), ctx.block.sources.numpy(), *arrays)
         return totals[0] * weight, totals[1] * weight, totals[2], totals[3], None
 
 
-@cache
-def _kernels() -> tuple[Callable[..., None], Callable[..., None]]:
-    """The two passes, compiled for the types that they are first called with."""
-    import numba
-
-    compiled = numba.njit(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
-    return compiled(_forward), compiled(_backward)
-
-
+@compiled
 def _forward(
     indptr: Any,
     edges: Any,
@@ -131,6 +122,7 @@ def _forward(
                 out[c, j] += attention[e] * message[j]
 
 
+@compiled
 def _backward(
     indptr: Any,
     edges: Any,

@@ -9,7 +9,7 @@ from scipy import stats
 from tasks.attacks import joint, reconstruction
 from tasks.attacks.joint import Measured
 from tasks.attacks.reconstruction import Published, Targets
-from tasks.models.social import information
+from tasks.models.social import information, passes
 from tasks.models.social.messages import Broadcast
 from tests.models.social_data import N_ITEMS, N_USERS, make, poisoned, ratings, started
 
@@ -87,7 +87,7 @@ class Dense:
         """Of all users' submissions about targets and published ratings, and the variances of their noise."""
         actual = np.concatenate([each[mine] for each, mine in zip(values, self.mine, strict=True)]).ravel()
         variance = np.concatenate([each[mine] for each, mine in zip(variances, self.mine, strict=True)]).ravel()
-        weights = 1 / (variance + information.ROUNDING)
+        weights = 1 / (variance + passes.ROUNDING)
         expected = [world.submissions(items.astype(float)).ravel() for world in self.worlds]
         up, down = np.array(expected[1 : self.n + 1]), np.array(expected[self.n + 1 :])
         slopes = (up - down) / (2 * self.step)
@@ -114,7 +114,7 @@ def test_sums_are_those_of_dense_least_squares_with_derivatives_by_differences(n
         if name == "dpmf-ratings":
             mixing = mixing[:1] * 2
         pairs = zip(channels, mixing, strict=True)
-        variances = [channel.variance * h[channel.table.items] for channel, h in pairs]
+        variances = [channel.variance[:, None] * h[channel.table.items] for channel, h in pairs]
         for user in slow:
             user.add(broadcast.vectors, values, variances)
 

@@ -21,24 +21,18 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from torch import Tensor, from_numpy
 
 from tasks.evaluation.damped_means import DampedMeans
 from tasks.models.replayed import Information
+from tasks.models.social import passes
 from tasks.models.social.messages import Broadcast, Noises, Submissions
 from tasks.models.social.ratings import RatingTable, Scale
 from tasks.models.social.users import Steps, Users, into_unit_ball
 
 Single = NDArray[np.float32]
-ROUNDING = 1e-3
-"""Variance that is added to that of noise: what is expanded and rounded is never exact."""
 LONGEST = 10
 """Iterations whose W is summed before H is, once training has gone on for ten times as many."""
-BLOCK = 1 << 15
-"""Pairs of ratings at a time."""
-SHORT = 1 << 12
-"""Ratings at a time: their vectors stay in the cache."""
 
 
 class Channel:
@@ -48,55 +42,29 @@ class Channel:
     """
 
     def __init__(self, table: RatingTable, variance: NDArray[np.float64], dimension: int) -> None:
-        self.table, self.variance = table, variance.astype(np.float32)[:, None]
+        self.table, self.variance = table, variance.astype(np.float32)
         self.precisions = np.zeros((len(table), dimension), np.float32)
         """W, summed over iterations that H does not have yet."""
-        rows = np.arange(len(table) + 1, dtype=np.int32)
-        self._users_of = csr_array(
-            (np.ones(len(table), np.float32), table.users, rows), shape=(len(table), table.shape[0])
-        )
 
     def gradient(self, users: Single, items: Single, values: Single, mixing: Single | None) -> tuple[Single, Single]:
         """Of one iteration's submissions, (n, K): by each user's vector, (n_users, K), and by each rating, (n,)."""
-        table = self.table
-        by_vector, along = np.empty_like(values), np.empty(len(table), np.float32)
-        for start in range(0, len(table), SHORT):
-            part = slice(start, start + SHORT)
-            user, item = users.take(table.users[part], 0), items.take(table.items[part], 0)
-            variance = self.variance[part]
-            if mixing is not None:
-                variance = variance * mixing.take(table.items[part], 0)
-            precisions = np.reciprocal(variance + np.float32(ROUNDING))
-            self.precisions[part] += precisions
-            errors = _dot(user, item) - table.values[part]
-            off = precisions * (values[part] - 2 * errors[:, None] * user)
-            along[part] = _dot(user, off)
-            by_vector[part] = errors[:, None] * off + along[part, None] * item
-        return 2 * (self._users_of.T @ by_vector), -2 * along
+        by_user, by_rating = np.zeros_like(users), np.empty(len(self.table), np.float32)
+        passes.information_gradient(
+            *self.table.columns, users, items, values, self.variance, mixing, self.precisions, by_user, by_rating
+        )
+        return by_user, by_rating
 
     def matrices(self, users: Single, items: Single) -> tuple[Single, Single, Single]:
         """M of each user, (n_users, K, K); each rating's part of J apart from A: its mixed term (n, K) and square (n,).
 
         The precisions are forgotten after that.
         """
-        table, size = self.table, users.shape[1]
-        user, item = users[table.users], items[table.items]
-        errors = _dot(user, item) - table.values
-        weighted = self.precisions * user
-        square = _dot(user, weighted)
-        half = errors[:, None] * weighted + square[:, None] * item / 2
-        total = np.zeros((table.shape[0], size * size), np.float32)
-        for start in range(0, len(table), BLOCK):
-            part = slice(start, start + BLOCK)
-            products = half[part, :, None] * item[part, None, :]
-            total += self._users_of[part].T @ products.reshape(len(products), -1)
-        total = total.reshape(-1, size, size)
-        total += total.transpose(0, 2, 1).copy()
-        diagonal = np.arange(size)
-        total[:, diagonal, diagonal] += self._users_of.T @ (errors[:, None] ** 2 * self.precisions)
-        mixed = -4 * (errors[:, None] * weighted + square[:, None] * item)
+        n, size = self.precisions.shape
+        total = np.zeros((len(users), size, size), np.float32)
+        mixed, square = np.empty((n, size), np.float32), np.empty(n, np.float32)
+        passes.information_matrices(*self.table.columns, users, items, self.precisions, total, mixed, square)
         self.precisions[:] = 0
-        return 4 * total, mixed, 4 * square
+        return total, mixed, square
 
 
 class Joint:
@@ -158,7 +126,7 @@ class Joint:
             gradient, by_rating = channel.gradient(self._users.vectors, items, sent, mixing)
             by_user += gradient
             by_target = by_rating if channel is self._channels[0] else by_target
-        self.gradient += _dot(self._derivative, by_user[self.targets.users]) + by_target
+        self.gradient += np.einsum("nk,nk->n", self._derivative, by_user[self.targets.users]) + by_target
         self._counts[0] += 1
         done, summed = map(int, self._counts)
         if done - summed >= min(LONGEST, 1 + done // 10):
@@ -167,19 +135,14 @@ class Joint:
     def step(self, items: Single) -> None:
         """What users would do with (n_items, K) item vectors if sensitive ratings were as guessed, and A with it."""
         users, derivative, target = self._users, self._derivative, self.targets
-        rows, columns = np.triu_indices(items.shape[1])
-        products = items[:, rows] * items[:, columns]
-        halves = sum(table.matrix(np.ones(len(table), np.float32)) @ products for table in (target, self._published))
-        curvature = np.empty((len(halves), *2 * items.shape[1:]), np.float32)
-        curvature[:, rows, columns] = curvature[:, columns, rows] = halves
-        change = users.steps.regularization * derivative + _times(derivative, curvature[target.users])
-        derivative -= 2 * users.steps.learning_rate * (change - items[target.items])
+        curvature = np.zeros((len(users.vectors), *2 * items.shape[1:]), np.float32)
+        for table in (target, self._published):
+            passes.squares(table.users, table.items, items, curvature)
+        regularization, rate = np.float32(users.steps.regularization), np.float32(users.steps.learning_rate)
+        passes.derivative_step(target.users, target.items, items, curvature, regularization, rate, derivative)
         users.step(items, None)
         if self._projection:
-            vectors = users.vectors[target.users]
-            norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-            across = derivative - _dot(derivative, vectors)[:, None] * vectors / norms**2
-            np.copyto(derivative, across / norms, where=norms > 1)
+            passes.derivative_projection(target.users, users.vectors, derivative)
             into_unit_ball(users.vectors)
 
     def information(self, items: Single) -> Information:
@@ -205,12 +168,8 @@ class Joint:
             channel.matrices(self._users.vectors, items) for channel in self._channels
         )
         derivative = self._derivative
-        left = _times(derivative, (of_targets + of_shown)[self.targets.users]) + mixed
-        for start in range(0, len(self._left), BLOCK):
-            part = slice(start, start + BLOCK)
-            rows, columns = self._left[part], self._right[part]
-            self.matrix[part] += _dot(left[rows], derivative[columns]) + _dot(derivative[rows], mixed[columns])
-        self.matrix[self._left == self._right] += square
+        left = np.einsum("nk,nkl->nl", derivative, (of_targets + of_shown)[self.targets.users]) + mixed
+        passes.pair_products(self._left, self._right, left, derivative, mixed, square, self.matrix)
 
 
 def watch(
@@ -235,12 +194,3 @@ def watch(
         variance = noises[0].variance(submitted.of_item[published.items[watched]])
     dimension = users.vectors.shape[1]
     return Joint(published, targets, watched, (about_targets, variance), as_sensitive, dimension, scale, steps, rng)
-
-
-def _dot(a: Single, b: Single) -> Single:
-    return np.einsum("nk,nk->n", a, b)
-
-
-def _times(rows: Single, matrices: Single) -> Single:
-    """(n, K) rows times (n, K, K) matrices."""
-    return np.einsum("nk,nkl->nl", rows, matrices)

@@ -10,9 +10,8 @@ from pydantic import AfterValidator
 from scipy.sparse import csr_array
 
 from tasks.errors import DataError
+from tasks.models.social import passes
 from tasks.training_data import TrainingData
-
-BLOCK = 1 << 14  # ratings at a time: their vectors stay in the cache
 
 
 def check_scale(scale: tuple[float, float]) -> tuple[float, float]:
@@ -71,14 +70,17 @@ class RatingTable:
     def __len__(self) -> int:
         return len(self.values)
 
+    @property
+    def columns(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]:
+        """Users, items and values."""
+        return self.users, self.items, self.values
+
     def matrix(self, entries: NDArray[np.float32]) -> csr_array:
         """`entries`, one per rating, as a (n_users, n_items) matrix."""
         return csr_array((entries, self.items, self._rows), shape=self.shape)
 
     def errors(self, users: NDArray[np.float32], items: NDArray[np.float32]) -> NDArray[np.float32]:
         """uᵀv - r of every rating: (n,) float32."""
-        predictions = np.empty(len(self), np.float32)
-        for start in range(0, len(self), BLOCK):
-            part = slice(start, start + BLOCK)
-            predictions[part] = np.einsum("nk,nk->n", users.take(self.users[part], 0), items.take(self.items[part], 0))
-        return predictions - self.values
+        out = np.empty(len(self), np.float32)
+        passes.errors(*self.columns, users, items, out)
+        return out

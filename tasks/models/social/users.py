@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
+from tasks.models.social import passes
 from tasks.models.social.friends import Friends
 from tasks.models.social.messages import Broadcast, FriendMessages, Noises, Submissions
 from tasks.models.social.ratings import RatingTable
@@ -61,14 +61,10 @@ class Users:
         return self.vectors if self.public_vectors is None else self.public_vectors
 
     def watch(self, positions: NDArray[np.intp]) -> None:
-        """Someone looks at single submissions about non-sensitive ratings from now on: (n_watched,) in their order."""
+        """Someone looks at single submissions about non-sensitive ratings from now on: (n_watched,) ascending."""
         table = self.public
         self.watched = positions
-        items, n = table.items[positions], len(positions)
-        self._watched_of = csr_array(
-            (np.ones(n, np.float32), items, np.arange(n + 1, dtype=np.int32)), shape=(n, table.shape[1])
-        )
-        left = table.of_item - np.bincount(items, minlength=table.shape[1])
+        left = table.of_item - np.bincount(table.items[positions], minlength=table.shape[1])
         self._rest = np.sqrt(left / np.maximum(table.of_item, 1)).astype(np.float32)
 
     def submit(self, broadcast: Broadcast) -> Submissions:
@@ -90,20 +86,17 @@ class Users:
 
     def _submit_public(self, broadcast: Broadcast) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """About non-sensitive ratings: sums by item, (n_items, K), and those that are watched, (n_watched, K)."""
-        table, vectors = self.public, self.shown
-        errors = table.errors(vectors, broadcast.vectors)
-        sums = 2 * (table.matrix(errors).T @ vectors)
-        watched = 2 * errors[self.watched, None] * vectors[table.users[self.watched]]
-        law = self.noises.public
+        table, law = self.public, self.noises.public
+        items, sums = table.items[self.watched], np.zeros_like(broadcast.vectors)
+        watched = np.zeros((len(items), sums.shape[1]), np.float32)
         if law.law != "none":
             assert law.shared
             std = np.broadcast_to(law.standard_deviation(broadcast.public_mixing), sums.shape)
-            scale = (std * law.share(table.of_item)[:, None])[table.items[self.watched]]
-            shares = noise.gaussian(self.rng, "watched submissions", scale, watched.shape, single=True)
-            watched += shares
+            scale = (std * law.share(table.of_item)[:, None])[items]
+            watched = noise.gaussian(self.rng, "watched submissions", scale, watched.shape, single=True)
             remainder = std * self._rest[:, None]
-            sums += noise.gaussian(self.rng, "sums of submissions", remainder, sums.shape, single=True)
-            sums += self._watched_of.T @ shares
+            sums = noise.gaussian(self.rng, "sums of submissions", remainder, sums.shape, single=True)
+        passes.submissions(*table.columns, self.shown, broadcast.vectors, self.watched, watched, sums)
         return sums, watched
 
     def exchange(self) -> FriendMessages | None:
@@ -138,12 +131,10 @@ class Users:
     ) -> float:
         """Change `vectors` in place by one step; returns the sum of squared errors before it."""
         steps = self.steps
-        gradient = 2 * steps.regularization * vectors
+        gradient = np.float32(2 * steps.regularization) * vectors
         squares = 0.0
         for table in tables:
-            errors = table.errors(vectors, items)
-            squares += float(errors @ errors)
-            gradient += 2 * (table.matrix(errors) @ items)
+            squares += passes.descent(*table.columns, vectors, items, gradient)
         if messages is not None and self.friends is not None:
             gradient += steps.alpha * (2 * self.friends.total[:, None] * vectors + messages.sums)
         vectors -= steps.learning_rate * gradient
