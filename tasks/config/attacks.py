@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -39,6 +40,8 @@ class AttributeAttack(Attackers, _Attack):
     kind: Literal["attribute"]
     sweep: Attackers
     """The same at all other settings."""
+    lengths: dict[str, Cutoffs] = Field(default_factory=dict)
+    """Attacker -> the only lengths of lists that it sees, where these are not all."""
     control_k: Cutoffs
     """Those `k` at which the attack is repeated on shuffled labels, and on other profiles than the true
     ones where a system was given such."""
@@ -52,6 +55,8 @@ class AttributeAttack(Attackers, _Attack):
             ("sweep.k", self.sweep.k, self.k),
             ("sweep.attackers", self.sweep.attackers, self.attackers),
             ("control_k", self.control_k, self.k),
+            ("lengths", self.lengths, self.attackers),
+            *((f"lengths.{name}", ks, self.k) for name, ks in self.lengths.items()),
         ):
             if missing := [value for value in inner if value not in outer]:
                 raise ValueError(f"{name}: {missing[0]} is not attacked at the setting base")
@@ -60,6 +65,10 @@ class AttributeAttack(Attackers, _Attack):
     def attackers_at(self, setting: str) -> Attackers:
         """Who attacks at a setting."""
         return self if setting == BASE else self.sweep
+
+    def seeing(self, attackers: Iterable[str], k: int) -> list[str]:
+        """Those who see lists of k items, or with k = 0 the ratings alone."""
+        return [name for name in attackers if k in (0, *self.lengths.get(name, [k]))]
 
 
 class EdgeAttack(_Attack):

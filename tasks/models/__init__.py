@@ -18,6 +18,7 @@ MODELS = {
     "dpmf": "tasks.models.ranking.dpmf:DPMF",
     "dpne": "tasks.models.ranking.dpne:DPNE",
     "gcn": "tasks.models.ranking.gerai.gcn:GCN",
+    "gcn-dot": "tasks.models.ranking.gerai.gcn:DotGCN",
     "gerai": "tasks.models.ranking.gerai.gerai:GERAI",
     "dpae": "tasks.models.ranking.dpae:DPAE",
     "dpals": "tasks.models.ranking.dpals:DPALS",

@@ -87,7 +87,7 @@ class AttributeInference(ExperimentAttack[AttributeAttack, Release]):
 
     @override
     def folder(self, label: str, *decides: Any) -> Path:
-        data = self.options.split_seed, self.truth, self.code
+        data = self.options.split_seed, self.options.lengths, self.truth, self.code
         return runs.folder_of(CHECKPOINTS / self.stage, "release", *decides, *data)
 
     @override
@@ -148,8 +148,8 @@ class AttributeInference(ExperimentAttack[AttributeAttack, Release]):
             profiles = attribute.profiles(
                 target.profiles[0], target.profiles[1], target.lists[:, :k], self.schema.n_items
             )
-            seeds = self.options.split_seed, target.seed
-            for score in attribute.attack(profiles, target.labels, self.is_target, target.attackers, seeds):
+            seeds, attackers = (self.options.split_seed, target.seed), self.options.seeing(target.attackers, k)
+            for score in attribute.attack(profiles, target.labels, self.is_target, attackers, seeds):
                 rows.append((score.attribute, score.attacker, k, score.right.tolist()))
             step(number * len(target.attackers))
         return rows

@@ -35,6 +35,7 @@ LISTS = {
     "dpmf-rigorous": {"dimension": 20, "epsilon": 1000.0, "ridge": 1.0, "accounting": "rigorous"},
     "dpne": {"dimension": 2, "epsilon": 1000.0, "ridge": 0.1, "smoothing": 0.75, "shift": 1.0, "cap": 2.0},
     "gcn": GRAPH,
+    "gcn-dot": GRAPH,
     "gerai": GRAPH | {"epsilon": 50.0},
     "gerai-nl": GRAPH | {"epsilon": 50.0},
     "gerai-nf": GRAPH,

@@ -33,17 +33,17 @@ def test_no_noise_at_an_infinite_budget() -> None:
     assert not quadratic.any()
 
 
-def test_noise_is_laplace_and_symmetric() -> None:
-    """Kolmogorov-Smirnov at 1e-5 for the linear and the diagonal noise; five standard errors for the variance next to
-    the diagonal, half of Laplace's 2 scale² because two independent draws are averaged."""
+@pytest.mark.parametrize(("draws", "variance"), [("monomial", 2.0), ("pair", 4.0)])
+def test_noise_is_laplace_and_symmetric(draws: functional.Draws, variance: float) -> None:
+    """Kolmogorov-Smirnov at 1e-5 for the linear and the diagonal noise; five standard errors for the variance of the
+    coefficient of h_m h_n, Laplace's 2 scale² for each draw in it."""
     dim, scale, rng = 2_000, 0.03, np.random.default_rng(1)
-    linear, quadratic = functional.draw(dim, scale, rng)
+    linear, quadratic = functional.draw(dim, scale, rng, draws)
     np.testing.assert_array_equal(quadratic, quadratic.T)
     for noise in (linear, np.diag(quadratic)):
         assert stats.kstest(noise, stats.laplace(scale=scale).cdf).pvalue > 1e-5
-    off_diagonal = quadratic[np.triu_indices(dim, 1)]
-    squares = off_diagonal**2
-    assert abs(squares.mean() - scale**2) <= 5 * squares.std() / np.sqrt(len(squares))
+    squares = (2 * quadratic[np.triu_indices(dim, 1)]) ** 2
+    assert abs(squares.mean() - variance * scale**2) <= 5 * squares.std() / np.sqrt(len(squares))
 
 
 def test_impossible_arguments_are_refused() -> None:

@@ -35,7 +35,7 @@ STEPS = (
 def results(folder: Path, seeds: int = 3, **facts: Any) -> Results:
     at_base = {(label, "base", k): level + k / 100 for label, level in OURS.items() for k in (5, 10)}
     rows = levels(at_base) + levels(at_base, metric="full/hit")
-    rows += levels(at_base, metric=AGE.format("neural")) + levels(at_base, metric=AGE.format("knn"))
+    rows += levels(at_base, metric=AGE.format("neural")) + levels(at_base, metric=AGE.format("default_knn"))
     return made.of_rows(folder, [row for row in rows if row[4] < seeds], facts=facts)
 
 
@@ -53,7 +53,12 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Results:
     ("where", "metric", "k", "printed"),
     [
         ({"artefact": "table3", "metric": "hit@10", "protocol": "sampled-100", "setting": ""}, HIT, 10, 0.507),
-        ({"artefact": "table5", "metric": "f1_age@5", "setting": "attacker=knn"}, AGE.format("knn"), 5, None),
+        (
+            {"artefact": "table5", "metric": "f1_age@5", "setting": "attacker=knn", "protocol": "attribute inference"},
+            AGE.format("default_knn"),
+            5,
+            None,
+        ),
     ],
 )
 def test_each_printed_number_has_the_mean_and_deviation_of_ours(

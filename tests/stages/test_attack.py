@@ -12,9 +12,11 @@ import pytest
 
 from tasks import contracts
 from tasks.attacks import attribute
+from tasks.config.params import load
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.gains import GAINS
 from tasks.stages import attack, targets
+from tasks.stages.checks import attacks as checks
 from tasks.stages.common import PROCESSED, QUALITY, RUNS, read_json, write_json
 from tests.stages import tiny
 
@@ -29,7 +31,8 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     changes = {
         "kind": "attribute",
         "k": [1, 2],
-        "attackers": ["naive_bayes", "knn"],
+        "attackers": ["naive_bayes", "knn", "default_knn"],
+        "lengths": {"default_knn": [1]},
         "sweep": {"k": [1], "attackers": ["knn"]},
         "control_k": [1],
         "target_share": 0.2,
@@ -130,10 +133,14 @@ def test_every_setting_is_attacked_and_named() -> None:
     assert table.select("suite", "experiment", "dataset", "model").unique().rows() == [
         ("tiny", "tiny-features", "tiny", "gerai-nf")
     ]
-    # base: 2 attackers x (f1, advantage) x k in 0, 1, 2, the majority guess, and 2 attackers on random attributes;
-    # next to it: 1 attacker x (f1, advantage) x k in 0, 1, and the majority guess
-    n_rows = 2 * (2 * 2 * 3 + 1 + 2) + 2 * (2 * 2 + 1)
+    # base: 2 attackers x (f1, advantage) x k in 0, 1, 2, another x k in 0, 1, the majority guess, and 3 attackers on
+    # random attributes; next to it: 1 attacker x (f1, advantage) x k in 0, 1, and the majority guess
+    n_rows = 2 * (2 * 2 * 3 + 2 * 2 + 1 + 3) + 2 * (2 * 2 + 1)
     assert len(table) == len(table.unique(["setting", "seed", "metric", "k"])) == n_rows
+    params = load()
+    for setting in ("base", "features_epsilon=7.5"):
+        expected = checks.attribute(params.suites["tiny"], params.experiments["tiny-features"], setting)
+        assert set(table.filter(setting=setting).select("metric", "k").unique().rows()) == set(expected)
 
 
 @pytest.mark.usefixtures("workspace")
@@ -217,7 +224,7 @@ def test_the_luck_of_an_attacker_is_no_gain_over_the_ratings_alone(monkeypatch: 
     alone = values("attribute/colour/knn/f1", 0)
     assert alone[0] != alone[1]  # a draw of its own for each seed
     over = [gain for (_, _, _, control), gain in gains().items() if control == "ratings"]
-    assert over == [(0.0, 0.0, 0.0)] * 4
+    assert over == [(0.0, 0.0, 0.0)] * 5
 
 
 @pytest.mark.usefixtures("workspace")

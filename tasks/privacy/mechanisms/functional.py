@@ -4,12 +4,15 @@ Source: Zhang et al., "Functional mechanism" (VLDB 2012); section 4.2, Algorithm
 docs/methods.md §2.
 
 GERAI's loss per triple is log 2 - ½ hᵀq̄ + ⅛ (hᵀq̄)² with q̄ = q_uv - q_uv' in (-1, 1)^d. As a polynomial in h its
-coefficients are -q̄_m/2 (d of them) and q̄_m q̄_n/8 (d² ordered pairs), at most d/2 + d²/8 in L1 norm, so replacing one
-triple changes their sum by at most Δ = d + d²/4. Protected is one triple's contribution to these coefficients, and
-only that: q̄ itself comes from other parameters and from the graph, and what those reveal is not covered.
+coefficients are -q̄_m/2 (d of them) and q̄_m q̄_n/8 (d² ordered pairs, or half as many monomials with twice as much), at
+most d/2 + d²/8 in L1 norm, so replacing one triple changes their sum by at most Δ = d + d²/4. Protected is one triple's
+contribution to these coefficients, and only that: q̄ itself comes from other parameters and from the graph, and what
+those reveal is not covered.
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,16 +46,25 @@ def noise_scale(dim: int, epsilon: float, n_triples: int) -> float:
     return sensitivity(dim) / (epsilon * n_triples)
 
 
-def draw(dim: int, scale: float, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+Draws = Literal["monomial", "pair"]
+
+
+def draw(
+    dim: int, scale: float, rng: np.random.Generator, draws: Draws = "monomial"
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The noise of one run: η on the linear and N on the quadratic coefficients of h.
 
-    The d² ordered pairs get independent noise A; N = (A + Aᵀ)/2 is the same quadratic form hᵀAh, written symmetrically.
+    Args:
+        draws: what gets independent noise: each monomial h_m h_n, as in Algorithm 3, or each of the d² ordered pairs,
+            so that a cross term h_m h_n has twice the variance.
 
     Returns:
-        η (d,) and N (d, d), symmetric; float64.
+        η (d,) and N (d, d), symmetric; float64. hᵀN h is the noise of the quadratic form.
     """
     check_at_least(1, dim=dim)
     check_finite(scale=scale)
     linear = noise.laplace(rng, "linear coefficients", scale, dim)
     quadratic = noise.laplace(rng, "quadratic coefficients", scale, (dim, dim))
+    if draws == "monomial":
+        quadratic = np.triu(quadratic)
     return linear, (quadratic + quadratic.T) / 2

@@ -92,12 +92,15 @@ class GCN(DerivedModel, PairwiseModel):
             torch.cat([users, n_users + items, n_users + negatives]), sorted=True, return_inverse=True
         )
         nodes = network(self._neighbourhoods.block(centres), centres)
-        user, item, negative = nodes[where].split(len(users))
+        return self.objective(self.difference(*nodes[where].split(len(users))))
+
+    def difference(self, user: Tensor, item: Tensor, negative: Tensor) -> Tensor:
+        """q_uv − q_uv' (Eq. 10) from z* of each: (batch, d)."""
+        network = self.network
         of_user = network.pair_user(user)
-        difference = self.predictive(of_user + network.pair_item(item)) - self.predictive(
+        return self.predictive(of_user + network.pair_item(item)) - self.predictive(
             of_user + network.pair_item(negative)
         )
-        return self.objective(difference)
 
     def predictive(self, pair: Tensor) -> Tensor:
         """q_uv (Eq. 10) from W3(z_u ⊕ z_v) + b3: any shape, element-wise."""
@@ -128,3 +131,39 @@ class GCN(DerivedModel, PairwiseModel):
             for part, out in zip(rows.split(piece), scores.split(piece), strict=True):
                 torch.matmul(self.predictive(part.unsqueeze(1) + items), project, out=out)
         return scores
+
+
+class DotNetwork(GCNNetwork):
+    """`GCNNetwork` without what scores a pair."""
+
+    def __init__(self, features: Tensor, n_items: int, dimension: int) -> None:
+        """See `GCNNetwork`."""
+        super().__init__(features, n_items, dimension)
+        del self.pair_user, self.pair_item, self.project
+
+
+class DotGCN(GCN):
+    """A control of `GCN`: a pair's score is z*_uᵀ z*_v in place of equation 10."""
+
+    network_class = DotNetwork
+
+    def difference(self, user: Tensor, item: Tensor, negative: Tensor) -> Tensor:
+        """Its sum over coordinates is the difference of the two scores: (batch, d)."""
+        return user * (item - negative)
+
+    def objective(self, difference: Tensor) -> Tensor:
+        """See `GCN.objective`."""
+        return softplus(-difference.sum(1)).mean()
+
+    def derived(self) -> dict[str, Tensor]:
+        """What scoring needs: z* of users and of items."""
+        network = self.network
+        everybody = torch.arange(network.n_users + len(network.embed_items), device=self.device)
+        users, items = network(self._neighbourhoods.all(), everybody).tensor_split([network.n_users])
+        return {"users": users, "items": items}
+
+    def score(self, users: NDArray[np.int32]) -> Tensor:
+        """See `Recommender.score`."""
+        scoring = self.released()
+        with torch.no_grad():
+            return scoring["users"][torch.from_numpy(users).long()] @ scoring["items"].T

@@ -35,6 +35,8 @@ class GERAIConfig(GCNConfig):
     """Regularisation of h in standard deviations of the noise; 4 is the functional-mechanism paper's choice."""
     redraw: Literal["run", "step"] = "run"
     """When the noise is drawn: `step` averages it away; it is one reading of Algorithm 3, marked in the ledger."""
+    draws: functional.Draws = "monomial"
+    """What gets a draw of noise in the quadratic form: each monomial (Algorithm 3), or each ordered pair of weights."""
 
 
 class GERAINetwork(GCNNetwork):
@@ -126,6 +128,6 @@ class GERAI(GCN):
         ]
 
     def _draw(self) -> tuple[Tensor, Tensor]:
-        noises = functional.draw(self.config.dimension, self._scale, self.noise_rng)
+        noises = functional.draw(self.config.dimension, self._scale, self.noise_rng, self.config.draws)
         linear, quadratic = (torch.from_numpy(part).float().to(self.device) for part in noises)
         return linear, quadratic
