@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -51,13 +51,14 @@ class AttributeAttack(Attackers, _Attack):
 
     @model_validator(mode="after")
     def _within_base(self) -> AttributeAttack:
-        for name, inner, outer in (
+        parts: list[tuple[str, Collection[Any], Collection[Any]]] = [
             ("sweep.k", self.sweep.k, self.k),
             ("sweep.attackers", self.sweep.attackers, self.attackers),
             ("control_k", self.control_k, self.k),
             ("lengths", self.lengths, self.attackers),
             *((f"lengths.{name}", ks, self.k) for name, ks in self.lengths.items()),
-        ):
+        ]
+        for name, inner, outer in parts:
             if missing := [value for value in inner if value not in outer]:
                 raise ValueError(f"{name}: {missing[0]} is not attacked at the setting base")
         return self

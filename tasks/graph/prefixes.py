@@ -57,6 +57,7 @@ class PrefixGraphs:
     steps: the propagation steps; without any, versions are the nodes.
     last: (n_events,) final version of the last item of each prefix.
     members: for each prefix the final versions of all its nodes, in order of first visit.
+    visits: (n_members,) float32, how often each of them was visited so far.
     event_owners: (n_events,) int64, the sequence of each prefix.
     """
 
@@ -65,6 +66,7 @@ class PrefixGraphs:
     steps: tuple[Step, ...]
     last: Tensor
     members: Block
+    visits: Tensor
     event_owners: Tensor
 
     def to(self, device: torch.device) -> PrefixGraphs:
@@ -107,6 +109,7 @@ def prefix_graphs(sequences: Sequences, n_steps: int, *, share: bool = True) -> 
         steps=tuple(steps),
         last=torch.from_numpy(last),
         members=_block(member_prefix, member_version, visits.n_events, n_final),
+        visits=torch.from_numpy(visits.count(member_node, member_prefix).astype(np.float32)),
         event_owners=torch.from_numpy(sequences.owners),
     )
 
@@ -177,10 +180,14 @@ class _Visits:
             np.concatenate([since, time[preceding], time[following]]),
         )
 
+    def count(self, nodes: Ids, since: Ids) -> Ids:
+        """How often each node is visited up to an event."""
+        keys = self.node[self.order] * self.n_events + self.order
+        return np.searchsorted(keys, nodes * self.n_events + since, side="right") - self.indptr[nodes]
+
     def so_far(self, nodes: Ids, since: Ids) -> tuple[Ids, Ids]:
         """The visits of each node up to an event: (row, event), by row and time."""
-        keys = self.node[self.order] * self.n_events + self.order
-        counts = np.searchsorted(keys, nodes * self.n_events + since, side="right") - self.indptr[nodes]
+        counts = self.count(nodes, since)
         row = np.repeat(np.arange(len(nodes)), counts)
         position = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
         return row, self.order[self.indptr[nodes][row] + position]

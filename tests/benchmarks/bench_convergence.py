@@ -85,7 +85,8 @@ class SRGNNOnPrefixes(OnPrefixes, SRGNN):
         indptr = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)])
         edges = torch.arange(int(indptr[-1])) + torch.repeat_interleave(starts - indptr[:-1], lengths)
         members = Block(indptr, graphs.members.sources[edges], graphs.members.n_sources)
-        sparse = PrefixGraphs(graphs.node_items, graphs.node_owners, graphs.steps, graphs.last[wanted], members, wanted)
+        nodes = graphs.node_items, graphs.node_owners, graphs.steps
+        sparse = PrefixGraphs(*nodes, graphs.last[wanted], members, graphs.visits[edges], wanted)
         return super().read(sparse, states, users)
 
 

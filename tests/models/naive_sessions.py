@@ -81,7 +81,7 @@ def prefix_scores(
         states = network.gates(torch.cat([after, before], dim=1), joint[:, :d])
     last = states[nodes.index(items[-1])]
     attended = torch.zeros(d)
-    for state in states:
+    for state in (states[nodes.index(item)] for item in items):
         hidden = network.attend_last.weight @ last + network.attend_last.bias + network.attend_node.weight @ state
         attended = attended + (network.attention.weight[0] @ torch.sigmoid(hidden)) * state
     parts = [attended, last] if e_user is None else [attended, last, e_user]
@@ -122,12 +122,12 @@ def padded_loss(network, examples: list[tuple[int, list[int]]], *, steps: int, c
     most = max(map(len, graphs))
     nodes = torch.zeros(len(examples), most, dtype=torch.int64)
     a_out = torch.zeros(len(examples), most, most)
-    held = torch.zeros(len(examples), most)
+    visits = torch.zeros(len(examples), most)
     last = torch.zeros(len(examples), dtype=torch.int64)
     for row, ((_, items), graph) in enumerate(zip(examples, graphs, strict=True)):
         place = {item: node for node, item in enumerate(graph)}
         nodes[row, : len(graph)] = torch.tensor(graph)
-        held[row, : len(graph)] = 1
+        visits[row, : len(graph)] = torch.tensor([float(items[:-1].count(item)) for item in graph])
         last[row] = place[items[-2]]
         for item, following in pairwise(items[:-1]):
             a_out[row, place[item], place[following]] += 1
@@ -143,7 +143,7 @@ def padded_loss(network, examples: list[tuple[int, list[int]]], *, steps: int, c
         states = network.gates(aggregate.flatten(0, 1), joint[:, :, :d].flatten(0, 1)).view(len(examples), most, d)
     of_last = states[torch.arange(len(examples)), last]
     hidden = torch.sigmoid(network.attend_last(of_last)[:, None] + network.attend_node(states))
-    attended = (network.attention(hidden) * held[:, :, None] * states).sum(dim=1)
+    attended = (network.attention(hidden) * visits[:, :, None] * states).sum(dim=1)
     parts = [attended, of_last] if e_user is None else [attended, of_last, e_user]
     targets = torch.tensor([items[-1] for _, items in examples])
     return cross_entropy(network.readout(torch.cat(parts, dim=1)) @ network.items.weight.T, targets)

@@ -243,7 +243,7 @@ class _Pass:
         hidden = torch.sigmoid(nodes[members.sources] + lasts[members.centres])
         edges = self._owned(self._events.owners[members.centres])
         weights = self._linear("attention", hidden, edges).squeeze(1)
-        parts = [weighted_sum(members, weights, states), last, users[self._events.owners]]
+        parts = [weighted_sum(members, weights * graphs.visits, states), last, users[self._events.owners]]
         return self._linear("readout", torch.cat(parts, dim=1), self._events)
 
     def _linear(self, name: str, rows: Tensor, owned: Owned) -> Tensor:

@@ -1,7 +1,7 @@
 """Gated graph networks over the graphs of all prefixes: SR-GNN, APGNN, and what DIPSGNN has in common with them.
 
 Each propagation step gives every node the aggregate of its successors' and of its predecessors' states, and updates the
-node's state by a gated recurrent unit; a soft attention over the nodes, led by the last item, reads out the prefix
+node's state by a gated recurrent unit; a soft attention over the positions, led by the last item, reads out the prefix
 (SR-GNN, Wu et al., AAAI 2019, Eq. 1-7; DIPSGNN, Eq. 5-14; docs/methods.md §3). Training takes whole sequences, so that
 the prefixes of a user share what they have in common (`tasks.graph.prefixes`).
 """
@@ -183,13 +183,13 @@ class GatedSessions(SequenceModel):
         return torch.ones(len(block.sources), device=self.device)
 
     def read(self, graphs: PrefixGraphs, states: Tensor, users: Tensor | None) -> Tensor:
-        """z_u of every prefix, (n_events, d): attention over its nodes, the last item, the user."""
+        """z_u of every prefix, (n_events, d): attention over its positions (Eq. 10), the last item, the user."""
         network = self.network
         last = states[graphs.last]
         weights = additive_scores(
             graphs.members, network.attend_node(states), network.attend_last(last), network.attention.weight[0]
         )
-        parts = [weighted_sum(graphs.members, weights, states), last]
+        parts = [weighted_sum(graphs.members, weights * graphs.visits, states), last]
         if users is not None:
             parts.append(users[graphs.event_owners])
         return network.readout(torch.cat(parts, dim=1))
