@@ -12,6 +12,7 @@ import mpmath
 import numpy as np
 import pytest
 from dp_accounting import rdp
+from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
@@ -218,6 +219,19 @@ def test_rounding_in_fourier_transforms_takes_nothing_off_epsilon() -> None:
     everybody = event("sampled-gaussian", 10_000, noise_multiplier=100.0, sampling_probability=1.0)
     for delta in (1e-9, 1e-10, 2e-11, 1e-12):
         assert accounting._compose([everybody], None, delta, accounting.POINTS) >= gaussian_epsilon(1.0, delta)
+
+
+@pytest.mark.parametrize(
+    ("noise", "probability", "interval"),
+    [(0.7, 0.1, 1e-3), (1.9, 0.2255, 1e-4), (8.0, 1.0, 1e-4), (2.0, 1 - 1e-7, 1e-4), (1.0, 1e-300, 1e-4)],
+)
+def test_losses_at_once_are_those_of_dp_accounting(noise: float, probability: float, interval: float) -> None:
+    both = (
+        accounting._gaussian_distribution(noise, probability, interval),
+        from_gaussian_mechanism(noise, sampling_prob=probability, value_discretization_interval=interval),
+    )
+    for delta in (1e-12, 1e-5):
+        assert len({distribution.self_compose(7).get_epsilon_for_delta(delta) for distribution in both}) == 1
 
 
 def test_an_estimate_is_an_upper_bound_and_near() -> None:

@@ -312,7 +312,7 @@ def _compose(events: Sequence[Event], noise_multiplier: float | None, delta: flo
     interval = FINEST * 2 ** max(0, math.ceil(math.log2(coarser)))
     total = pld.identity(interval)
     if noise_multiplier is not None:
-        total = total.compose(pld.from_gaussian_mechanism(noise_multiplier, value_discretization_interval=interval))
+        total = total.compose(_gaussian_distribution(noise_multiplier, 1.0, interval))
     for event in events:
         single = _distribution(event, interval, LARGEST_SENSITIVITY // len(events))
         total = total.compose(_repeated(single, event.count))
@@ -359,10 +359,35 @@ def _distribution(event: Event, interval: float, most: int) -> PrivacyLossDistri
         return pld.from_laplace_mechanism(parameters["noise_multiplier"], value_discretization_interval=interval)
     if event.kind == "sampled-gaussian":
         noise, probability = min(parameters["noise_multiplier"], 1e100), parameters["sampling_probability"]
-        return pld.from_gaussian_mechanism(noise, sampling_prob=probability, value_discretization_interval=interval)
+        return _gaussian_distribution(noise, probability, interval)
     sensitivity = int(parameters.get("sensitivity", 1))
     if sensitivity > most:
         sensitivity = 1
     # With a sensitivity of 1 this is randomised response, of all releases with the same budget the most revealing one.
     noise = _pure_epsilon(event) / sensitivity
     return pld.from_discrete_laplace_mechanism(noise, sensitivity, value_discretization_interval=interval)
+
+
+def _gaussian_distribution(noise_multiplier: float, probability: float, interval: float) -> PrivacyLossDistribution:
+    """dp_accounting's `from_gaussian_mechanism`, with all losses at once instead of one by one, to the same numbers."""
+    from dp_accounting.pld.pld_pmf import PLDPmf, create_pmf_pessimistic_connect_dots_fixed_gap
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+    from dp_accounting.pld.privacy_loss_mechanism import AdjacencyType, GaussianPrivacyLoss
+
+    def one_way(adjacency: AdjacencyType, sign: int) -> PLDPmf:
+        law = GaussianPrivacyLoss(noise_multiplier, sampling_prob=probability, adjacency_type=adjacency)
+        bounds = law.connect_dots_bounds()
+        lower, upper = math.floor(bounds.epsilon_lower / interval), math.ceil(bounds.epsilon_upper / interval)
+        epsilons = np.arange(lower, upper + 1) * interval
+        deltas = -np.expm1(np.minimum(epsilons, 0))
+        reached = sign * epsilons > (math.log1p(-probability) if probability < 1 else -math.inf)
+        logs = sign * epsilons[reached] + np.log(1 / probability)
+        with np.errstate(divide="ignore"):
+            losses = logs + np.log1p(-np.exp(np.minimum(np.log(1 / probability - 1) - logs, 0)))
+            losses[epsilons[reached] == 0] = np.log(1 / probability + (1 - 1 / probability))
+        outputs = -0.5 - sign * losses * noise_multiplier**2 + (1 - sign) / 2
+        deltas[reached] = law.mu_upper_cdf(outputs) - np.exp(epsilons[reached] + law.mu_lower_log_cdf(outputs))
+        return create_pmf_pessimistic_connect_dots_fixed_gap(interval, lower, upper, np.clip(deltas, 0, 1))
+
+    added = [one_way(AdjacencyType.ADD, -1)] if probability < 1 else []
+    return PrivacyLossDistribution(one_way(AdjacencyType.REMOVE, 1), *added)

@@ -120,17 +120,24 @@ def _noise_multiplier(
 
     if cost(ENOUGH, estimate) > epsilon:
         raise ValueError(f"epsilon = {epsilon:g} leaves too little for the steps besides what else is released")
-    # The accountant takes longer than its estimate: it is asked how far that is off, and where that does not decide, in
-    # steps that double.
-    low, high = _bracket(lambda multiplier: cost(multiplier, estimate) <= epsilon)
-    excess = max(cost(high, estimate), epsilon) / max(cost(high), epsilon / 2)
-    low, high = _bracket(lambda multiplier: cost(multiplier, estimate) <= epsilon * excess)
-    step = 1 + PRECISION
-    while cost(high) > epsilon:
-        low, high, step = high, high * step, step * step
-    while cost(low) <= epsilon:
-        low, high, step = low / step, low, step * step
-    return _bracket(lambda multiplier: multiplier >= high or (multiplier > low and cost(multiplier) <= epsilon))[1]
+    # The accountant takes longer than its estimate: it is asked there first, then where its secants meet the budget.
+    low, high, guess = 0.0, math.inf, _bracket(lambda multiplier: cost(multiplier, estimate) <= epsilon)[1]
+    excess = dict[float, float]()
+    while high > low * (1 + PRECISION):
+        excess[guess] = math.log(min(max(cost(guess) / epsilon, 0.5), 2.0))
+        low, high = (guess, high) if excess[guess] > 0 else (low, guess)
+        if low and high < math.inf:
+            target = low * (high / low) ** (excess[low] / (excess[low] - excess[high]))
+        else:
+            target = guess * math.exp(excess[guess])
+        guess = _between(low, high, target)
+    return high
+
+
+def _between(low: float, high: float, target: float) -> float:
+    """Of the multipliers that `_bracket` tries, the smallest from `target` on that is above `low` and below `high`."""
+    below, above = _bracket(lambda multiplier: multiplier >= high or (multiplier > low and multiplier >= target))
+    return above if above < high else below
 
 
 def _bracket(enough: Callable[[float], bool]) -> tuple[float, float]:
