@@ -1,7 +1,7 @@
 """Metrics: rankings, errors, detection at low false-positive rates, and tests that compare systems."""
 
 from tasks.evaluation.detection import Rate, Scored
-from tasks.evaluation.metrics import micro_f1, ranking_metrics, sampled_metrics
+from tasks.evaluation.metrics import catalogue_metrics, micro_f1, ranking_metrics, sampled_metrics
 from tasks.evaluation.ranking import Seen, tie_order, top_k
 from tasks.evaluation.statistics import PairedTest, bootstrap_interval, clopper_pearson, paired_tests
 
@@ -11,6 +11,7 @@ __all__ = [
     "Scored",
     "Seen",
     "bootstrap_interval",
+    "catalogue_metrics",
     "clopper_pearson",
     "micro_f1",
     "paired_tests",

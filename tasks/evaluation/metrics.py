@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.evaluation.checks import require_ids
+from tasks.evaluation.checks import PADDING, require_ids, require_lists
 
 Record = dict[str, Any]
 """A metric without what it is of: `metric`, `k` (None where it has no cut-off) and `value`."""
@@ -45,7 +45,9 @@ def ranking_metrics(
     *,
     recall: Literal["relevant", "reachable"] = "relevant",
 ) -> ByCutoff:
-    """Hit, NDCG, recall and MRR at each cut-off, averaged over users (full ranking, docs/methods.md §8).
+    """Hit, NDCG, recall, MRR, precision and MAP at each cut-off, averaged over users (docs/methods.md §8).
+
+    Precision is hits / k. MAP sums the precision at the rank of each hit, and divides as recall does.
 
     Args:
         hits: (n_users, K) whether the item at rank 1..K is one of the user's held-out items.
@@ -87,13 +89,56 @@ def ranking_values(
     gain = np.cumsum(hits * discount, axis=1)
     hits_within = np.cumsum(hits, axis=1)
     first = np.where(hits.any(axis=1), hits.argmax(axis=1), length)
-    result: Values = {"hit": {}, "ndcg": {}, "recall": {}, "mrr": {}}
+    precision = np.cumsum(hits * hits_within / np.arange(1, length + 1), axis=1)
+    result: Values = {"hit": {}, "ndcg": {}, "recall": {}, "mrr": {}, "precision": {}, "map": {}}
     for k in ks:
         reachable = np.minimum(n_relevant, k)
         result["hit"][k] = hits_within[:, k - 1] > 0
         result["ndcg"][k] = gain[:, k - 1] / ideal[reachable]
-        result["recall"][k] = hits_within[:, k - 1] / (n_relevant if recall == "relevant" else reachable)
+        wanted = n_relevant if recall == "relevant" else reachable
+        result["recall"][k] = hits_within[:, k - 1] / wanted
         result["mrr"][k] = np.where(first < k, 1.0 / (first + 1), 0.0)
+        result["precision"][k] = hits_within[:, k - 1] / k
+        result["map"][k] = precision[:, k - 1] / wanted
+    return result
+
+
+def catalogue_metrics(
+    recommended: NDArray[np.integer], counts: NDArray[np.integer], n_users: int, ks: Sequence[int]
+) -> ByCutoff:
+    """What lists make of the catalogue, at each cut-off.
+
+    `coverage`: share of the items that are in a list. `gini`: of how often each item is listed, from 0 (all as often)
+    towards 1. `popularity` (ARP): training users of a listed item, averaged within lists, then over them. `novelty`:
+    -log2 of the share of users who trained on a listed item, averaged alike; an item of no user counts as one of one.
+
+    Sources: Vargas and Castells, "Rank and relevance in novelty and diversity metrics" (RecSys 2011); Yin et al.,
+    "Challenging the long tail recommendation" (VLDB 2012).
+
+    Args:
+        recommended: (n_lists, K) items, best first, padded with -1.
+        counts: (n_items,) users who have each item in the training data, n_users of them in all.
+        ks: cut-offs, each in 1..K.
+
+    Raises:
+        ValueError: an item out of range or twice in a list, an empty list, or a cut-off outside 1..K.
+    """
+    require_ids("items", recommended, len(counts), PADDING)
+    require_lists(recommended)
+    if recommended.ndim != 2 or not (recommended != PADDING).any(axis=1).all():
+        raise ValueError(f"lists of shape {recommended.shape} must be one or more, each with an item")
+    _check_cutoffs(ks, recommended.shape[1])
+    surprise = -np.log2(np.maximum(counts, 1) / n_users)
+    result: ByCutoff = {"coverage": {}, "gini": {}, "popularity": {}, "novelty": {}}
+    for k in ks:
+        items = recommended[:, :k]
+        listed = items != PADDING
+        exposure = np.sort(np.bincount(items[listed], minlength=len(counts)))
+        ranks = 2 * np.arange(1, len(counts) + 1) - len(counts) - 1
+        result["coverage"][k] = float((exposure > 0).mean())
+        result["gini"][k] = float((ranks * exposure).sum() / (len(counts) * exposure.sum()))
+        for metric, values in (("popularity", counts), ("novelty", surprise)):
+            result[metric][k] = float(((values[items] * listed).sum(axis=1) / listed.sum(axis=1)).mean())
     return result
 
 

@@ -36,6 +36,8 @@ __all__ = [
     "top_k",
 ]
 
+MEASURED = ("hit", "ndcg", "recall", "mrr")
+"""What suites measure of full rankings."""
 Scorer = Callable[[NDArray[np.int32]], "torch.Tensor"]
 """(batch,) user ids -> (batch, n_items) float32 scores, higher is better."""
 
@@ -371,4 +373,5 @@ def full_values(
         raise ValueError(f"{len(recommended)} rankings for {test.n_users} users")
     users = np.flatnonzero(test.counts)
     hits = test.contains(users[:, None], recommended[users])
-    return users, ranking_values(hits, test.counts[users], ks, recall=recall)
+    values = ranking_values(hits, test.counts[users], ks, recall=recall)
+    return users, {metric: values[metric] for metric in MEASURED}

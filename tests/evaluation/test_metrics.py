@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score
 
-from tasks.evaluation.metrics import micro_f1, ranking_metrics, sampled_metrics
+from tasks.evaluation.metrics import catalogue_metrics, micro_f1, ranking_metrics, sampled_metrics
 from tasks.evaluation.ranking import Seen, full_metrics, tie_order, top_k
 
 
@@ -33,7 +33,7 @@ def test_ranking_metrics_stay_in_range_and_do_not_fall_with_the_cutoff(seed: int
     for name, by_cutoff in metrics.items():
         values = list(by_cutoff.values())
         assert all(0 <= value <= 1 for value in values)
-        if name != "ndcg":  # its ideal grows with the cut-off too
+        if name not in ("ndcg", "precision"):  # the ideal, and the number of ranks, grow with the cut-off too
             assert values == sorted(values)
     assert all(metrics["mrr"][k] <= metrics["hit"][k] + 1e-12 for k in metrics["hit"])
 
@@ -41,6 +41,24 @@ def test_ranking_metrics_stay_in_range_and_do_not_fall_with_the_cutoff(seed: int
 def test_a_perfect_ranking_scores_one() -> None:
     metrics = ranking_metrics(np.ones((3, 5), bool), np.array([5, 5, 5]), [5])
     assert {name: by_cutoff[5] for name, by_cutoff in metrics.items()} == dict.fromkeys(metrics, 1.0)
+
+
+def test_catalogue_metrics_are_as_they_are_worded() -> None:
+    rng = np.random.default_rng(4)
+    lists = np.stack([rng.permutation(9)[:4] for _ in range(20)])
+    lists[0, 2:] = -1
+    counts = rng.integers(0, 12, 12)
+    metrics = catalogue_metrics(lists, counts, 12, [1, 4])
+    for k in (1, 4):
+        kept = [[int(item) for item in row[:k] if item >= 0] for row in lists]
+        exposure = np.bincount(np.concatenate(kept), minlength=12)
+        assert metrics["coverage"][k] == pytest.approx((exposure > 0).sum() / 12)
+        assert metrics["gini"][k] == pytest.approx(
+            abs(exposure[:, None] - exposure).mean() / (2 * exposure.mean()), abs=1e-12
+        )
+        assert metrics["popularity"][k] == pytest.approx(np.mean([np.mean(counts[row]) for row in kept]))
+        shares = np.maximum(counts, 1) / 12
+        assert metrics["novelty"][k] == pytest.approx(np.mean([np.mean(-np.log2(shares[row])) for row in kept]))
 
 
 HITS, SINGLE = np.array([[1, 0, 1]], bool), np.array([1])
@@ -64,6 +82,9 @@ HITS, SINGLE = np.array([[1, 0, 1]], bool), np.array([1])
         (lambda _: sampled_metrics(np.array([0, -1]), [1]), r"ranks must lie in 0\.\.∞, not -1"),
         (lambda _: sampled_metrics(np.array([[0, 1]]), [1]), "one rank of each"),
         (lambda _: ranking_metrics(HITS, np.array([2]), [3], recall=cast(Any, "all")), "'relevant' or 'reachable'"),
+        (lambda _: catalogue_metrics(np.array([[3]]), np.array([1, 2]), 2, [1]), r"items must lie in -1\.\.1, not 3"),
+        (lambda _: catalogue_metrics(np.array([[0, 0]]), SINGLE, 2, [1]), "item 0 is in one list"),
+        (lambda _: catalogue_metrics(np.array([[-1]]), SINGLE, 2, [1]), "each with an item"),
         (lambda _: micro_f1(np.array([1, 2]), SINGLE), "one guess for each"),
         (lambda _: micro_f1(np.array([1, np.nan]), np.array([1, 1])), "classes must be integers"),
         (lambda _: micro_f1(-SINGLE, -SINGLE), "classes must lie in 0"),

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from tasks.errors import DataError, DivergenceError
+from tasks.evaluation.metrics import ranking_metrics
 from tasks.evaluation.ranking import (
+    MEASURED,
     Scorer,
     Seen,
     full_metrics,
@@ -277,7 +279,7 @@ def test_full_metrics_equal_ranx(rankings: tuple[NDArray[np.int32], Seen]) -> No
     users = np.flatnonzero(test.counts)
     truth = {str(u): {str(i): 1 for i in test.items[test.indptr[u] : test.indptr[u + 1]]} for u in users}
     run = {str(u): {str(i): 12.0 - rank for rank, i in enumerate(recommended[u])} for u in users}
-    names = {"hit": "hit_rate", "ndcg": "ndcg", "recall": "recall", "mrr": "mrr"}
+    names = {"hit": "hit_rate"} | {name: name for name in ("ndcg", "recall", "mrr", "precision", "map")}
     metrics = [f"{name}@{k}" for name in names.values() for k in (3, 12)]
     process = subprocess.run(
         [sys.executable, "-c", RANX],
@@ -288,7 +290,8 @@ def test_full_metrics_equal_ranx(rankings: tuple[NDArray[np.int32], Seen]) -> No
         check=True,
     )
     theirs = json.loads(process.stdout)
-    ours = full_metrics(recommended, test, [3, 12])
+    ours = ranking_metrics(test.contains(users[:, None], recommended[users]), test.counts[users], [3, 12])
+    assert full_metrics(recommended, test, [3, 12]) == {name: ours[name] for name in MEASURED}
     for name, other in names.items():
         for k in (3, 12):
             assert ours[name][k] == pytest.approx(theirs[f"{other}@{k}"], abs=1e-9)
