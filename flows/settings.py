@@ -10,7 +10,6 @@ import atexit
 import os
 import shutil
 from enum import Enum
-from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -60,6 +59,8 @@ def project(start: Path) -> Path:
 def show_version(show: bool) -> None:
     """Print the installed version and end, where it is asked for."""
     if show:
+        from importlib.metadata import version  # a tenth of a second to import
+
         print(f"dprec {version('dprec')}")
         raise SystemExit
 
