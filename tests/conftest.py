@@ -4,6 +4,7 @@ import gc
 import hashlib
 import json
 import os
+import signal
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from importlib.metadata import version
@@ -22,6 +23,10 @@ from tasks.privacy.accounting.ledger import Event
 # Both measure the machine, which may be busy.
 settings.register_profile("dprec", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("dprec")
+
+# A shell lets what it starts in the background ignore Ctrl-C, and tests of stops would wait for their time limits.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 ACCOUNTED = Path(__file__).with_name("accounted.json")
