@@ -82,10 +82,6 @@ test: env  ## the test suite, but for test-slow; TESTS=tests/privacy for a part 
 test-slow: env  ## runs of whole projects, kills, clusters, statistical audits
 	$(PYTEST) -m slow
 
-.PHONY: accounted
-accounted: env  ## run the test suite, compose every privacy loss anew and write tests/accounted.json
-	DPREC_WRITE_ACCOUNTED=1 $(MAKE) test TESTS=tests
-
 .PHONY: views
 views: env  ## DVC's own views, as docs/running.md has them: a line per suite, plots, curves, experiments of one suite, its stages
 	@mkdir -p .dvc/tmp

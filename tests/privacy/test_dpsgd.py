@@ -131,6 +131,7 @@ def test_a_budget_that_what_else_is_released_nearly_spends_is_refused_in_one_lin
         noise_multiplier(spent * 1.001, 1e-7, 0.01, 2_000_000, others)
 
 
+@pytest.mark.usefixtures("composed_anew")
 def test_calibration_asks_the_accountant_seldom_where_its_estimate_misleads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Step by step it asked 462 times, two minutes at ε = 0.001 and 1."""
     asked = []
