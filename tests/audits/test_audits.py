@@ -68,12 +68,11 @@ def test_published_claims_are_refuted_by_the_shipped_models(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SOUND)
-def test_a_third_of_the_noise_is_refuted_and_none_of_it(name: str) -> None:
-    """The positive controls: whatever the model draws through the door is three times smaller than it says, or 0."""
-    for share in (1 / 3, 0.0):
-        with scaled(share):
-            samples = auditor(name)(2, **fewer(name))
-        assert said(lower_bound(samples), samples) == "refuted"
+def test_a_third_of_the_noise_is_refuted(name: str) -> None:
+    """The positive control: whatever the model draws through the door is three times smaller than it says."""
+    with scaled(1 / 3):
+        samples = auditor(name)(2, **fewer(name))
+    assert said(lower_bound(samples), samples) == "refuted"
 
 
 def audited(see: Callable[[np.ndarray, np.random.Generator], np.ndarray], n: int, scale: float = 1.0) -> dict[str, Any]:

@@ -2,9 +2,7 @@
 
 import html
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +21,6 @@ from tests.external import worlds
 from tests.external.false_alarms import alarms, most, null_lists
 from tests.external.worlds import World, quiet
 
-ROOT = Path(__file__).parents[2]
 WORLD = worlds.world(1)
 
 
@@ -35,19 +32,14 @@ def answer(audit: Audit, question: str) -> Answer:
     return next(given for given in audit.answers if given.question == question)
 
 
-def dprec(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Outside a project: no dvc.yaml is anywhere above `folder`."""
-    command = [sys.executable, "-m", "flows.cli", "audit", *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-
-
-def test_lists_of_own_training_items_leak_outside_a_project(tmp_path: Path) -> None:
+def test_lists_of_own_training_items_leak_outside_a_project(
+    tmp_path: Path, here: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
     worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0)))
     given = ("--train", "train.csv", "--recommendations", "lists.parquet")
-    assert dprec(tmp_path, *given).returncode == 4
+    assert here(tmp_path, *given).returncode == 4
     assert "Questions answered: 0 of 4" in (tmp_path / "audit" / "index.html").read_text()
-    done = dprec(tmp_path, *given, "--public", "public.csv")
+    done = here(tmp_path, *given, "--public", "public.csv")
     assert done.returncode == 3
     assert done.stdout.startswith(
         "Leaks shown: 3. Questions answered: 4 of 4.\nThe lists show what their users were trained"
@@ -100,10 +92,9 @@ def test_interactions_are_revealed_by_their_sequels_although_lists_leave_them_ou
 @pytest.mark.parametrize("kind", [4, 5, 6])
 def test_members_of_other_taste_than_non_members_are_no_leak(tmp_path: Path, kind: int) -> None:
     """One list for all users, a public chart of each region, and lists by true gender: nothing is trained."""
-    for seed in range(kind, kind + 21, 7):
-        made = worlds.world(seed, apart=True)
-        audit = audited(worlds.asked(tmp_path, made, null_lists(seed, made, np.random.default_rng(seed))))
-        assert audit.verdict.shown == 0
+    made = worlds.world(kind, apart=True)
+    audit = audited(worlds.asked(tmp_path, made, null_lists(kind, made, np.random.default_rng(kind))))
+    assert audit.verdict.shown == 0
 
 
 @pytest.mark.parametrize(("n", "seed"), [(80, 0), (160, 0)])

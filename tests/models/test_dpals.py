@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 from scipy import stats
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from tasks.models.ranking.dpals import DPALS, Budget, DPALSConfig
 from tasks.models.ranking.symmetric import outer_sums, positive_part, shrink
@@ -215,7 +215,7 @@ def test_noise_on_counts_is_normal_with_the_promised_deviation():
     model._budget = Budget(1.5)
     matrix = np.ones((200, 4000))  # every user adds √(4/4000) to every count: no noise reaches 0
     matrix[:, 2000:] = 0.0
-    counts = model._popularity(csr_array(np.vstack([matrix] * 40)), np.random.default_rng(2))
+    counts = model._popularity(vstack([csr_array(matrix)] * 40, format="csr"), np.random.default_rng(2))
     signal, std = 8000 * math.sqrt(4 / 2000), 1.5 / math.sqrt(0.3) * 2
     noisy = counts[:2000] / counts[:2000].mean() * signal
     assert stats.kstest((noisy - signal) / std, "norm").pvalue > 1e-3

@@ -180,6 +180,7 @@ def test_together_committed_releases_spend_at_least_what_one_of_them_does(suite:
         assert group.protects
 
 
+@pytest.mark.usefixtures("composed_anew")
 def test_suites_of_one_download_are_composed_and_others_stand_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

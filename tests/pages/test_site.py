@@ -185,8 +185,11 @@ def test_a_site_is_written_whole_and_replaces_nothing_but_a_site(project: Path) 
     (project / "mine/file").touch()
     with pytest.raises(ConfigurationError, match="no site"):
         stage.write(project / "mine", 1)
-    for _ in range(2):
-        assert stage.write(project / "site", 1) == 1
+    (project / "site").mkdir()
+    for file in (stage.SCHEMA, "old.html"):
+        (project / "site" / file).touch()
+    assert stage.write(project / "site", 1) == 1
+    assert not (project / "site/old.html").exists()
     for file in (
         "index.html",
         "docs/audit.html",

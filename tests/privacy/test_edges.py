@@ -183,10 +183,10 @@ def laws(true: frozenset, mode: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("m", [0, 2, 3, 6])
+@pytest.mark.parametrize("m", [0, 3, 6])
 def test_the_law_on_four_nodes_is_the_formula(mode: str, m: int) -> None:
     """Chi-square at 1e-5 over all graphs of four nodes and noisy counts; cells of less than 5 expected are joined."""
-    runs, true = 6_000, SUBSETS[[0, 10, 30, 63][[0, 2, 3, 6].index(m)]]
+    runs, true = 6_000, SUBSETS[{0: 0, 3: 30, 6: 63}[m]]
     assert len(true) == m
     rows, rng = np.array(sorted(true), dtype=np.int32).reshape(-1, 2), np.random.default_rng(3)
     number = {subset: place for place, subset in enumerate(SUBSETS)}

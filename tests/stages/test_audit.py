@@ -20,7 +20,7 @@ from tests.stages import tiny, tiny_ratings
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny.build(tmp_path)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(audit, "MOST", 2_000)
+    monkeypatch.setattr(audit, "MOST", 800)
 
 
 def audited(suite: str = "tiny") -> list[dict[str, Any]]:
@@ -45,7 +45,7 @@ def test_what_is_released_is_audited_at_the_budgets_in_use() -> None:
     for record in records:
         assert 0 <= record["audited_epsilon"] <= record["epsilon_accounted"]
         assert not is_fault(record)
-        assert record["samples"] == 2_000
+        assert record["samples"] == 800
         assert record["confidence"] == 1 - 0.001 / 8
         assert bool(record["covers"]) == (record["audit"] not in OF_CODE)
     (large,) = [record for record in records if record["epsilon_claimed"] == 7.5]

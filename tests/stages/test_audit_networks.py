@@ -31,7 +31,7 @@ NOTHING: dict[str, Any] = {"embeddings": {}, "aligned": {}, "experiments": {}}
 @pytest.fixture(autouse=True)
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(audit, "MOST", 2_000)
+    monkeypatch.setattr(audit, "MOST", 400)
     tiny.build(tmp_path)
 
 
