@@ -16,8 +16,8 @@ from tasks.config import strict_yaml
 from tasks.privacy.accounting import account
 from tasks.privacy.accounting.ledger import Event
 
-# Both measure the machine, which may be busy.
-settings.register_profile("dprec", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The last two measure the machine, which may be busy.
+settings.register_profile("dprec", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("dprec")
 
 # A shell lets what it starts in the background ignore Ctrl-C, and tests of stops would wait for their time limits.

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score
 
@@ -15,7 +15,6 @@ from tasks.evaluation.metrics import catalogue_metrics, micro_f1, ranking_metric
 from tasks.evaluation.ranking import Seen, full_metrics, tie_order, top_k
 
 
-@settings(max_examples=50)
 @given(seed=st.integers(0, 2**32 - 1), n_classes=st.integers(1, 6), n=st.integers(1, 40))
 def test_micro_f1_equals_scikit_learns_and_is_accuracy(seed: int, n_classes: int, n: int) -> None:
     truth, predicted = np.random.default_rng(seed).integers(0, n_classes, (2, n))
@@ -23,7 +22,6 @@ def test_micro_f1_equals_scikit_learns_and_is_accuracy(seed: int, n_classes: int
     assert micro_f1(truth, predicted) == pytest.approx(accuracy_score(truth, predicted))
 
 
-@settings(max_examples=50)
 @given(seed=st.integers(0, 2**32 - 1), n_users=st.integers(1, 20), length=st.integers(1, 15))
 def test_ranking_metrics_stay_in_range_and_do_not_fall_with_the_cutoff(seed: int, n_users: int, length: int) -> None:
     rng = np.random.default_rng(seed)

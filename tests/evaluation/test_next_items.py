@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
@@ -62,7 +62,6 @@ def slow(sequences: Sequences, k: int, order: NDArray[np.int64], had: dict[int, 
     return metrics
 
 
-@settings(max_examples=60)
 @given(seed=st.integers(0, 2**32 - 1), n_users=st.integers(1, 20), new=st.booleans())
 def test_it_equals_a_slow_loop(seed: int, n_users: int, new: bool) -> None:
     rng = np.random.default_rng(seed)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
@@ -61,7 +61,6 @@ def slow_top_k(scores: NDArray[np.float32], seen: Seen, k: int, order: NDArray[n
     return result
 
 
-@settings(max_examples=150)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_users=st.integers(1, 12),

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.evaluation import splits
@@ -24,7 +24,6 @@ def split(users: np.ndarray, items: np.ndarray, seed: int = 7, test: float = 0.2
     return within_users(users, items, draws, test_share=test, valid_share=valid)
 
 
-@settings(max_examples=50)
 @given(
     counts=st.lists(st.integers(1, 100), min_size=1, max_size=8),
     test=st.floats(0.01, 0.99),
@@ -74,7 +73,6 @@ def test_ml_100k_is_split_80_to_20(mirror: Path) -> None:
     assert abs((held == VALID).sum() - 4_000) < 100
 
 
-@settings(max_examples=50)
 @given(counts=st.lists(st.integers(0, 100), max_size=8), seed=st.integers(0, 1000), block=st.integers(1, 300))
 def test_ranks_within_users_are_the_obvious_ones_however_large_a_block(
     counts: list[int], seed: int, block: int

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -161,7 +161,6 @@ def test_a_paired_test_needs_the_same_seeds(pair: tuple[list[float], list[float]
         paired_tests({"claim": pair})
 
 
-@settings(max_examples=100)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=7))
 def test_ordering_agreement_equals_counting_pairs(columns: list[tuple[int, int]]) -> None:
     points = []

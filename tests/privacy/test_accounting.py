@@ -263,7 +263,7 @@ EVENTS = st.one_of(
 STEPS = event("sampled-gaussian", 1000, noise_multiplier=1.0, sampling_probability=0.01)
 
 
-@settings(max_examples=40, derandomize=True, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=10, derandomize=True, phases=[Phase.explicit, Phase.generate])
 @example([event("pure-local", epsilon=710.0), STEPS], 1e-5)
 @example([event("laplace", noise_multiplier=1e-5), STEPS], 1e-5)
 @example([event("discrete-laplace", noise_parameter=1e-9, sensitivity=4e9), STEPS], 1e-5)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.quality import counting
@@ -98,7 +98,6 @@ def slowly(frame: pl.DataFrame, test: Any) -> list[int]:
 
 
 @given(frames())
-@settings(max_examples=40)
 def test_rows_are_counted_and_named_as_when_gone_through_one_by_one(frame: pl.DataFrame) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "t.parquet"

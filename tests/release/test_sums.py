@@ -36,7 +36,6 @@ def slow_pairs(rows: csr_array, m: int) -> NDArray[np.float64]:
     return np.array(made)
 
 
-@settings(max_examples=60, deadline=None)
 @given(users=sets, row=st.sets(st.integers(0, SIZE - 1)), m=st.sampled_from([2, 3, 10]))
 def test_a_user_more_moves_both_sums_by_no_more_than_the_sensitivity(
     users: list[set[int]], row: set[int], m: int
