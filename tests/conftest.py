@@ -20,9 +20,10 @@ from tasks.privacy.accounting.ledger import Event
 settings.register_profile("dprec", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("dprec")
 
-# A shell lets what it starts in the background ignore Ctrl-C, and tests of stops would wait for their time limits.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# `&` and `nohup` have all that they start ignore Ctrl-C and hang-ups; tests of stops would wait for their time limits.
+for number in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, lambda *_: None)
 
 
 ACCOUNTANT = {name: getattr(account, name) for name in ("_compose", "POINTS", "ROUGH")}
