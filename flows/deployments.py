@@ -15,8 +15,7 @@ from flows.notifications import forget, require_webhook
 from flows.notifications import notify as notify_of_failures
 from flows.reports import serve
 from flows.server import CREDENTIAL, server
-from tasks.config.fields import RigorousNetworks
-from tasks.config.params import Params, Suite, load
+from tasks.config.params import Suite, load
 from tasks.stages.common import REPORTS
 from tasks.stages.data import are_obtainable
 from tasks.stages.parent import RUN
@@ -29,7 +28,7 @@ def schedules() -> dict[str, tuple[str, str]]:
     """Deployment -> suite and cron in UTC, of every suite whose data sets are generated or can be downloaded.
 
     A run starts from what DVC knows: unchanged stages stay cached. Suites whose data only a form or a mirror gives out
-    are not there, nor those that need GloVe's file: no user may be at hand to place it.
+    are not there: no user may be at hand to place it.
 
     Raises:
         ConfigurationError: the parameters are wrong.
@@ -38,8 +37,7 @@ def schedules() -> dict[str, tuple[str, str]]:
     suites = [
         name
         for name, suite in sorted(loaded.suites.items())
-        if not _needs_glove(suite, loaded)
-        and are_obtainable({loaded.processed[data].dataset for data in _data(suite)}, loaded.datasets)
+        if are_obtainable({loaded.processed[data].dataset for data in _data(suite)}, loaded.datasets)
     ]
     weekly = [name for name in suites if name != NIGHTLY]
     table = {f"{NIGHTLY}-nightly": (NIGHTLY, "0 2 * * *")} if NIGHTLY in suites else {}
@@ -54,17 +52,6 @@ def _data(suite: Suite) -> set[str]:
     embedded = {embedding.data for embedding in suite.embeddings.values()}
     aligned = {alignment.data for alignment in suite.aligned.values()}
     return {suite.data, *trained, *embedded, *aligned, *filter(None, [suite.counts])}
-
-
-def _needs_glove(suite: Suite, loaded: Params) -> bool:
-    """Whether the suite reads GloVe's vectors, as features or as the public words of a release."""
-    layers = {experiment.features for experiment in suite.experiments.values()}
-    layers |= {embedding.networks for embedding in suite.embeddings.values()}
-    read = {(layer, name) for layer, _, name in (path.partition("/") for path in layers)}
-    releases = [loaded.perturbed[name] for layer, name in read if layer == "perturbed"]
-    return any(layer == "words" and loaded.words[name].vectors == "glove" for layer, name in read) or any(
-        isinstance(release, RigorousNetworks) and release.text_epsilon is not None for release in releases
-    )
 
 
 def deployments() -> list[Any]:

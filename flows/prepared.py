@@ -1,4 +1,7 @@
-"""Suites that docs/SUITE/ holds ready: without committed results, they are this project's once a user runs them."""
+"""Suites without committed results, which are this project's once a user runs them.
+
+They are in docs/SUITE/, or what a suite of a replica, SUITE-twin, is on the data that the replica stands for.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +33,9 @@ def require_known(suite: str, *, to_run: bool = False, elsewhere: bool = False) 
     suites = params.load().suites
     if to_run and not elsewhere:
         require_device()
-    if suite not in suites and _is_prepared(suite):
+    if suite not in suites and (folder := _prepared(suite)):
         if not to_run:
-            raise ConfigurationError(f"{PREPARED / suite}: no suite yet; `dprec run {suite}` copies it to suites/")
+            raise ConfigurationError(f"{folder}: no suite yet; `dprec run {suite}` makes one of it in suites/")
         return
     params.entry("suites", suite, suites)
 
@@ -53,16 +56,29 @@ def take_prepared(suite: str) -> None:
     Raises:
         ConfigurationError: the project's parameters are wrong, or lack what it needs; nothing was copied.
     """
-    if not _is_prepared(suite) or params.own_file(suite).is_file():
+    folder = _prepared(suite)
+    if folder is None or params.own_file(suite).is_file():
         return
     params.load()  # what is wrong with other suites is no fault of this one
-    ready = PREPARED / suite
+    texts = {file: _real((folder / file).read_text(encoding="utf-8"), suite) for file in params.OWN_FILES}
     try:
-        entries.add(suite, {}, {file: (ready / file).read_text(encoding="utf-8") for file in params.OWN_FILES})
+        entries.add(suite, {}, texts)
     except ConfigurationError as error:
-        raise ConfigurationError(f"{error}; docs/scale.md says what {suite} needs") from error
-    say(f"suites/{suite}", f"copied from {ready}")
+        raise ConfigurationError(f"{error}; docs/data.md says what {suite} needs") from error
+    say(f"suites/{suite}", f"made from {folder}")
 
 
-def _is_prepared(suite: str) -> bool:
-    return bool(re.fullmatch(NAME, suite)) and (PREPARED / suite / "params.yaml").is_file()
+def _prepared(suite: str) -> Path | None:
+    """The folder that a suite can be made of."""
+    if not re.fullmatch(NAME, suite):
+        return None
+    folders = PREPARED / suite, params.own_file(f"{suite}-twin").parent
+    return next((folder for folder in folders if (folder / "params.yaml").is_file()), None)
+
+
+def _real(text: str, suite: str) -> str:
+    """A file of the replica's suite on the data that it stands for; what is said of the replica is left out."""
+    if f"{suite}-twin" not in text:
+        return text
+    text = text.replace(f"{suite}-twin", suite).replace("on a replica of", "on")
+    return re.sub(r"^about:.*?\n(?=\w)", 'about: {part: "", limits: ""}\n\n', text, flags=re.MULTILINE | re.DOTALL)

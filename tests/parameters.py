@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy as copying
 import json
-import re
 import shutil
 from functools import cache
 from pathlib import Path
@@ -79,14 +78,6 @@ def copy(place: Path) -> None:
         to = place / file.relative_to(ROOT)
         to.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(file, to)
-
-
-def uncomment(place: Path) -> None:
-    """Take the # away before entries of data that need a form, in the copy below `place`."""
-    path = place / "params.yaml"
-    text = path.read_text(encoding="utf-8")
-    entry = re.compile(r"^  # (?=[a-z0-9-]+: *($|\{)|  )", flags=re.MULTILINE)
-    path.write_text(entry.sub("  ", text), encoding="utf-8")
 
 
 def fingerprint() -> None:

@@ -60,10 +60,6 @@ def test_the_projects_own_parameters_are_valid() -> None:
 @pytest.mark.parametrize(
     ("page", "replica", "suite"),
     [
-        ("dipsgnn", "dipsgnn-tmall-twin", "dipsgnn-tmall"),
-        ("dipsgnn", "dipsgnn-yelp-twin", "dipsgnn-yelp"),
-        ("dpvae", "dpvae-netflix-twin", "dpvae-netflix"),
-        ("dpvae", "dpvae-ml-20m-twin", "dpvae-ml-20m"),
         ("dpcrosue", "dpcrosue-weibo-twin", "dpcrosue-weibo"),
         ("dpcrosue", "dpcrosue-foursquare-twitter-twin", "dpcrosue-foursquare-twitter-text"),
     ],
@@ -73,7 +69,6 @@ def test_the_commands_for_official_data_make_a_suite_of_them(
 ) -> None:
     """Those of docs/, which name one suite of a page, on a copy of the parameters."""
     parameters.copy(tmp_path)
-    parameters.uncomment(tmp_path)
     path, text = tmp_path / "params.yaml", (ROOT / f"docs/{page}.md").read_text(encoding="utf-8")
     (tmp_path / "suites" / replica / "dvc.lock").touch()
     blocks = [block for block in re.findall(r"^```\n(.*?)^```", text, re.MULTILINE | re.DOTALL) if "cp -r" in block]
@@ -88,17 +83,6 @@ def test_the_commands_for_official_data_make_a_suite_of_them(
     check(params, path)
     assert stands_for(params.suites[suite].data, params) == ""
     assert not any("-twin" in experiment.data for experiment in params.suites[suite].experiments.values())
-
-
-def test_what_is_commented_out_is_valid_too(tmp_path: Path) -> None:
-    """Data sets that need a form stand in params.yaml behind a #, to be taken away."""
-    parameters.copy(tmp_path)
-    parameters.uncomment(tmp_path)
-    params = load(tmp_path / "params.yaml")
-    check(params)
-    added = set(params.datasets) - set(ORIGINAL["datasets"])
-    assert {"netflix", "tmall", "yelp"} == added
-    assert len(params.processed) > len(ORIGINAL["processed"])
 
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.message)

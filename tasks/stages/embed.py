@@ -19,7 +19,6 @@ import polars as pl
 from tasks import contracts
 from tasks.config.params import Words, entry, load
 from tasks.datasets import glove, word_vectors
-from tasks.datasets.fetch import local_file
 from tasks.datasets.word_vectors import Vocabulary, WordVector
 from tasks.datasets.words import Attribute, attribute
 from tasks.errors import ByHandError, DataError
@@ -73,7 +72,7 @@ def read_vocabulary(name: str, options: Words) -> tuple[Vocabulary, dict[str, An
         ByHandError, DataError: as `main`.
     """
     try:
-        with local_file(glove.FILE, places()) as path:
+        with glove.local(places()) as path:
             words, vectors = glove.read(path)
             vocabulary = word_vectors.vocabulary(words, vectors, options.dimension)
             origin = {

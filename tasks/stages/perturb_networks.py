@@ -35,7 +35,6 @@ from tasks.config.fields import AnyNetworks, Budgets, PublishedNetworks, Release
 from tasks.contracts import Feature, Schema
 from tasks.datasets import glove
 from tasks.datasets.encoding import encode
-from tasks.datasets.fetch import local_file
 from tasks.errors import ByHandError, DataError
 from tasks.models.user_networks.base import undirected_pairs
 from tasks.models.user_networks.skipgram import skipgram_vectors
@@ -193,7 +192,7 @@ def public_words(options: RigorousNetworks) -> tuple[Vocabulary, dict[str, Any]]
         DataError: the file is not what it should be.
     """
     try:
-        with local_file(glove.FILE, places()) as path:
+        with glove.local(places()) as path:
             names, vectors = glove.read(path)
             sha256 = file_digest(path)
     except ByHandError as error:

@@ -1,9 +1,12 @@
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tasks.datasets import glove, text
+from tasks.datasets.fetch import Places
+from tasks.datasets.transfer import Transfer
 from tasks.errors import DataError
 
 NUMBERS = np.random.default_rng(0).normal(size=(4, glove.WIDTH))
@@ -50,6 +53,23 @@ def test_a_line_that_is_not_a_word_and_its_numbers_is_refused(
     path = written(tmp_path, [LINES[0], line, LINES[2]])
     with pytest.raises(DataError, match=f"glove.txt:2: {message}"):
         glove.read(path)
+
+
+def test_the_official_archive_is_taken_where_nothing_is_placed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "placed" / glove.ARCHIVE.name
+    path.parent.mkdir()
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("glove.6B.100d.txt", "the")
+        archive.writestr(glove.FILE.name, LINES[0])
+    places = Places(mirror=None, placed=path.parent, downloads=tmp_path / "downloads")
+    with glove.local(places) as file:
+        assert glove.read(file)[0] == WORDS[:1]
+    assert [*path.parent.iterdir()] == [path]
+    path.unlink()
+    refused = DataError("no answer")
+    monkeypatch.setattr(Transfer, "run", lambda *_, **__: (_ for _ in ()).throw(refused))
+    with pytest.raises(DataError, match="no answer"), glove.local(places):
+        pass
 
 
 def test_a_file_that_is_empty_or_absent_is_refused(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from flows.cli import app
 from flows.prepared import PREPARED, require_known, take_prepared
+from tasks.config.originals import stands_for
 from tasks.config.params import load
 from tasks.errors import ConfigurationError
 from tests import parameters
@@ -41,29 +42,36 @@ def test_a_prepared_suite_is_copied_once(place: Path) -> None:
 
 
 def test_other_commands_say_which_one_takes_it(place: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"^docs/ml-20m: no suite yet; `dprec run ml-20m` copies it"):
+    with pytest.raises(ConfigurationError, match=r"^docs/ml-20m: no suite yet; `dprec run ml-20m` makes one of it"):
         require_known("ml-20m")
     (place / "suites/ml-20m").mkdir()
     take_prepared("ml-20m")
     require_known("ml-20m")
 
 
-def test_nothing_is_copied_before_its_data_are_named(place: Path) -> None:
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize("suite", ["netflix", "dipsgnn-tmall", "dipsgnn-yelp", "dpvae-netflix", "dpvae-ml-20m"])
+def test_suites_of_data_that_need_a_form_wait_for_their_files(suite: str) -> None:
+    require_known(suite, to_run=True)
+    take_prepared(suite)
+    made = load().suites[suite]
+    assert stands_for(made.data, load()) == ""
+    assert not any("-twin" in experiment.data for experiment in made.experiments.values())
+    assert "replica" not in made.title + made.about.part + made.about.limits
+
+
+def test_nothing_is_made_before_its_data_are_named(place: Path) -> None:
     before = sorted(place.rglob("*"))
-    with pytest.raises(
-        ConfigurationError, match=r"^nothing is written: .*multvae-netflix.*; docs/scale\.md says what netflix needs$"
-    ):
-        take_prepared("netflix")
+    needs = r"^nothing is written: .*dpcrosue-weibo.*; docs/data\.md says what dpcrosue-weibo needs$"
+    with pytest.raises(ConfigurationError, match=needs):
+        take_prepared("dpcrosue-weibo")
     assert sorted(place.rglob("*")) == before
-    parameters.uncomment(place)
-    take_prepared("netflix")
-    assert "netflix" in load().suites
 
 
 def test_what_is_wrong_with_another_suite_is_not_put_down_to_this_one(place: Path) -> None:
     other = place / "suites/demo/params.yaml"
     other.write_text(other.read_text("utf-8").replace("title: ", "titel: "), encoding="utf-8")
-    with pytest.raises(ConfigurationError, match=r"^suites/demo/params\.yaml: (?!.*docs/scale)"):
+    with pytest.raises(ConfigurationError, match=r"^suites/demo/params\.yaml: (?!.*docs/data)"):
         take_prepared("ml-20m")
 
 

@@ -175,7 +175,6 @@ def test_tuning_sees_the_users_of_validation() -> None:
 @pytest.mark.parametrize("name", ["ml-20m", "netflix"])
 def test_the_suites_in_the_documentation_are_of_this_project(name: str, tmp_path: Path) -> None:
     parameters.copy(tmp_path)
-    parameters.uncomment(tmp_path)
     shutil.copytree(parameters.ROOT / "docs" / name, tmp_path / "suites" / name)
     params = load(tmp_path / "params.yaml")
     references.check(params, tmp_path / "params.yaml")
