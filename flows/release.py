@@ -62,11 +62,13 @@ def make(
     item_column: ItemColumn = None,
 ) -> None:
     """Make a private release: the default command."""
+    from tasks.disk import require_writable
     from tasks.external import coding
     from tasks.release.building import Wanted, build, rows_of
 
-    if out.exists():
+    if out.exists() or out.is_symlink():
         raise ConfigurationError(f"--out {out}: is there already, and a second release adds up; choose a new folder")
+    require_writable(out)
     wanted = Wanted(epsilon, delta, users, _model(model), evaluate, audited, research_noise)  # type: ignore[arg-type]
     names = names_of({"user": user_column, "item": item_column})
     names.require([*coding.parts(ratings), *([] if catalogue is None else [catalogue])])

@@ -62,7 +62,8 @@ def plant(train: Path, count: int, n_items: int, fewest: int, out: Path, names: 
     planted.write(coins, included)
     page = out / "what-to-do.txt"
     text = (folders.TEMPLATES / page.name).read_text(encoding="utf-8")
-    page.write_text(text.format(count=count, table=path.name, coins=coins.name, n_items=n_items, least=fewest))
+    with folders.secret(page) as file:
+        file.write(text.format(count=count, table=path.name, coins=coins.name, n_items=n_items, least=fewest))
     return [path, coins, page]
 
 
@@ -123,7 +124,7 @@ def draw(path: Path, table: TextTable, count: int, n_items: int, fewest: int, rn
 
 def write_rows(path: Path, table: TextTable, rows: Iterable[Sequence[str]]) -> None:
     """Write rows as a table of the same header."""
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with folders.secret(path) as file:
         csv.writer(file, delimiter=table.separator, lineterminator="\n").writerows([table.header, *rows])
 
 

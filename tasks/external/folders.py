@@ -9,16 +9,19 @@ from typing import TextIO
 TEMPLATES = Path(__file__).parent / "templates"
 
 
+IGNORED = ".gitignore"
+
+
 def make(folder: Path) -> None:
     """Make a folder that git ignores, and those above it; one that is there is left as it is, and may be a project."""
     if folder.is_dir():
         return
     folder.mkdir(parents=True)
-    (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+    (folder / IGNORED).write_text("*\n", encoding="utf-8")
 
 
 def secret(path: Path) -> TextIO:
-    """A text file, empty and open, that its owner alone can read."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    os.fchmod(handle, 0o600)
+    """A new text file, open, that its owner alone can read, in place of one of that name; a link is not followed."""
+    path.unlink(missing_ok=True)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     return os.fdopen(handle, "w", encoding="utf-8", newline="")

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from tasks.disk import atomic_write, require_writable
 from tasks.errors import ConfigurationError
 from tasks.external import folders
 from tasks.external.findings import Answer, Audit
@@ -15,6 +16,7 @@ from tasks.pages.page import Page
 from tasks.pages.page import render as draw
 
 SCHEMA = Path(__file__).with_name("audit.schema.json")
+FILES = ("audit.json", "index.html", "exposed.csv")
 MOST_CURVES = 6
 """Of a figure: more cannot be distinguished."""
 
@@ -25,27 +27,36 @@ def schema() -> str:
 
 
 def require_folder(out: Path) -> None:
-    """Refuse a folder that cannot be made, before an audit that may take hours.
+    """Refuse a folder that cannot be made or replaced, before an audit that may take hours.
 
     Raises:
-        ConfigurationError: there is a file of that name.
+        ConfigurationError: there is a file or a link of that name, or a folder that holds something else.
+        PermissionError: the folder above may not be written to.
     """
-    if out.exists() and not out.is_dir():
-        raise ConfigurationError(f"--out {out}: there is a file of that name; choose another folder")
+    if out.is_symlink() or (out.exists() and not out.is_dir()):
+        raise ConfigurationError(f"--out {out}: there is a file or a link of that name; choose another folder")
+    if out.is_dir() and (others := sorted({path.name for path in out.iterdir()} - {*FILES, folders.IGNORED})):
+        raise ConfigurationError(f"--out {out}: holds {others[0]}, which no audit wrote; choose another folder")
+    require_writable(out)
 
 
 def write(audit: Audit, exposed: pl.DataFrame | None, out: Path) -> list[Path]:
-    """Write all files; their paths. The same audit gives the same bytes."""
-    folders.make(out)
-    data, page, owner = out / "audit.json", out / "index.html", out / "exposed.csv"
-    data.write_text(json.dumps(audit.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    page.write_text(render(audit), encoding="utf-8")
-    if exposed is None or not len(exposed):
-        owner.unlink(missing_ok=True)
-        return [data, page]
-    with folders.secret(owner) as file:
-        exposed.write_csv(file)
-    return [data, page, owner]
+    """Replace the folder of an audit; the paths of its files. The same audit gives the same bytes.
+
+    Raises:
+        ConfigurationError, PermissionError: see `require_folder`.
+    """
+    require_folder(out)
+    content = json.dumps(audit.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
+    texts = dict(zip(FILES, (content, render(audit)), strict=False))
+    if exposed is not None and len(exposed):
+        texts[FILES[-1]] = exposed.write_csv()
+    with atomic_write(out) as new:
+        folders.make(new)
+        for name, text in texts.items():
+            with folders.secret(new / name) as file:
+                file.write(text)
+    return [out / name for name in texts]
 
 
 def render(audit: Audit) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from tasks.disk import atomic_write
 from tasks.errors import DataError
 from tasks.release.making import Release
 from tasks.release.models import Kind, Model
@@ -23,7 +24,7 @@ SCALARS = ("counts_scale", "pairs_scale", "n_users")
 def save_release(folder: Path, release: Release, items: list[str], marks: dict[str, str]) -> None:
     """Write `release.safetensors`; marks: what else whoever fits it must see, such as where its noise came from."""
     arrays = {name: np.array(getattr(release, name)) for name in ("counts", "head", "pairs", *SCALARS)}
-    save_file(arrays | {"items": _packed(items)}, folder / RELEASE, metadata=_metadata(marks))
+    _save(folder / RELEASE, arrays | {"items": _packed(items)}, marks)
 
 
 def load_release(folder: Path) -> tuple[Release, list[str], dict[str, str]]:
@@ -45,7 +46,7 @@ def save_model(folder: Path, model: Model, items: list[str], marks: dict[str, st
     """Write `model.safetensors`."""
     arrays = {"counts": model.counts, "head": model.head, "items": _packed(items), **model.arrays}
     contiguous = {name: np.ascontiguousarray(value) for name, value in arrays.items()}
-    save_file(contiguous, folder / MODEL, metadata=_metadata(marks | {"model": model.kind}))
+    _save(folder / MODEL, contiguous, marks | {"model": model.kind})
 
 
 def load(folder: Path | str) -> Recommender:
@@ -73,9 +74,13 @@ def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
         raise DataError(f"{path}: not readable ({error})") from None
 
 
-def _metadata(marks: dict[str, str]) -> dict[str, str]:
-    """One entry, since safetensors write several in any order."""
-    return {"dprec": json.dumps(marks)}
+def _save(path: Path, arrays: dict[str, NDArray[Any]], marks: dict[str, str]) -> None:
+    """Marks are one entry, since safetensors write several in any order."""
+    try:
+        with atomic_write(path) as new:
+            save_file(arrays, new, metadata={"dprec": json.dumps(marks)})
+    except SafetensorError as error:
+        raise DataError(f"{path}: not written ({error})") from None
 
 
 def _marks(metadata: dict[str, str] | None) -> dict[str, str]:

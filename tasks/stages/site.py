@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import as_completed
 from pathlib import Path
 
+from tasks.disk import require_writable
 from tasks.errors import ConfigurationError, DataError
 from tasks.pages import api, site
 from tasks.pages.page import render
@@ -39,6 +40,7 @@ def write(out: Path, jobs: int, since: str | None = None) -> int:
     """
     if out.is_file() or (out.is_dir() and any(out.iterdir()) and not (out / SCHEMA).is_file()):
         raise ConfigurationError(f"{out}: is no site and would be replaced; name an empty folder, or a new one")
+    require_writable(out)
     names = collected()
     if not names:
         raise DataError(f"{RESULTS}: no results; `dprec run SUITE` collects some")

@@ -249,7 +249,7 @@ def test_bad_input_is_one_line_and_nothing_is_written(
         (["--attributes", "gender"], "--attributes needs --users"),
         (["--runs", "3"], "--runs needs --command"),
         (["--canary-count", "50"], "--canary-count needs --command"),
-        (["--out", "train.csv"], "--out train.csv: there is a file of that name; choose another folder"),
+        (["--out", "train.csv"], "--out train.csv: there is a file or a link of that name; choose another folder"),
     ],
 )
 def test_options_that_nothing_could_heed_are_refused(

@@ -1,11 +1,15 @@
 """Git takes nothing of what an audit writes, wherever that is; a folder that was there is left as it is."""
 
+import errno
+import os
+import stat
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tasks.errors import DataError
+from tasks import disk
+from tasks.errors import ConfigurationError, DataError
 from tasks.external import folders, writing
 from tasks.external.canaries import plant
 from tasks.external.command import Repeated, repeat
@@ -36,3 +40,25 @@ def test_git_takes_no_folder_that_an_audit_makes(tmp_path: Path, monkeypatch: py
 def test_a_folder_that_was_there_is_left_as_it_is(tmp_path: Path) -> None:
     folders.make(tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_an_audit_replaces_an_audit_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "render", lambda _: "")
+    out, linked = tmp_path / "audit", tmp_path / "linked"
+    linked.write_text("precious")
+    out.mkdir()
+    (out / "audit.json").symlink_to(linked)
+    (out / "exposed.csv").touch(0o644)
+    data, page = writing.write(Audit.model_construct(), None, out)
+    assert (data.is_symlink(), linked.read_text(), (out / "exposed.csv").exists()) == (False, "precious", False)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (data, page)} == {0o600}
+    (out / "notes.txt").touch()
+    for refused, why in ((out, "holds notes.txt, which no audit wrote"), (linked / "audit", "not a folder that may")):
+        with pytest.raises((ConfigurationError, PermissionError), match=why):
+            writing.write(Audit.model_construct(), None, refused)
+    assert data.exists()
+
+
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="audit"), disk.atomic_write(tmp_path / "audit"):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
