@@ -369,7 +369,9 @@ def main() -> None:
     """Entry point: an error is one line and exit code 1; `--debug` shows the traceback."""
     try:
         app()
-    except Exception as error:
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic of polars is no Exception
         if os.environ.get("DPREC_DEBUG") == "1":
             raise
         if isinstance(error, ModuleNotFoundError):

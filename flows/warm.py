@@ -13,7 +13,7 @@ import sys
 import threading
 from functools import cache
 from importlib import import_module
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
@@ -56,12 +56,18 @@ def has_ended() -> bool:
 
 
 def _wait() -> None:
+    resource_tracker.ensure_running()  # which would unblock it again
+    signal.pthread_sigmask(
+        signal.SIG_BLOCK, {signal.SIGINT}
+    )  # also in the fork server: Ctrl-C is for this process alone
     try:
         first = _context.Process(target=_do_nothing)
         first.start()
         first.join()
         if first.exitcode == 0:
             _ready.set()
+    except (OSError, EOFError):  # the fork server is gone: stages run without
+        pass
     finally:
         _ended.set()
 
@@ -96,6 +102,7 @@ class Fork:
 
 def _run(module: str, arguments: list[str], environment: dict[str, str], output: Connection) -> None:
     os.setsid()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     for stream in (1, 2):
         os.dup2(output.fileno(), stream)
     os.write(1, STARTED)

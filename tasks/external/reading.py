@@ -41,6 +41,8 @@ USUAL: Mapping[Role, str] = {
 ROLES: tuple[Role, ...] = ("user", "item", "rating")
 """Of a table of interactions."""
 IDS = ("user", "item", "source", "target")
+LARGEST = 1e100
+"""Of numbers in vectors, whose squares are summed."""
 MOST_CLASSES = 30
 """Values of an attribute above which text is taken for a name or an address, and numbers are grouped."""
 GROUPS = 4
@@ -167,7 +169,8 @@ def vectors(path: Path, role: str, names: Names) -> Given:
         raise DataError(f"{path}:1: no column of numbers next to {user!r}")
     rows = rows_of(path, {user: Column("id")} | {name: Column("number") for name in numbers})
     for name in numbers:
-        require_finite(path, rows, name)
+        small = pl.col(name).cast(pl.Float64).abs() <= LARGEST
+        allow(path, rows, name, small, f"a number from -{LARGEST:g} to {LARGEST:g}", first_line(path))
     require_unique(path, rows, [user], first_line(path))
     return _given(rows.rename({user: "user"}), role, path, {"user": user}, [f"{len(numbers)} numbers"])
 

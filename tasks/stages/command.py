@@ -57,8 +57,8 @@ def run_stage(main: Callable[..., dict[str, Any] | None], *, units: bool = False
     except KeyboardInterrupt:
         print(f"{stage} {name}: interrupted; run it again to go on where it stopped", file=sys.stderr)
         raise SystemExit(130) from None
-    except (DprecError, OSError) as error:
-        if debug:
+    except BaseException as error:  # a panic of polars is no Exception
+        if debug or isinstance(error, SystemExit):
             raise
         print(f"{stage} {name}: {_one_line(error)}", file=sys.stderr)
         raise SystemExit(1) from None
@@ -75,10 +75,12 @@ def _moment(text: str) -> float:
     return seconds
 
 
-def _one_line(error: Exception) -> str:
+def _one_line(error: BaseException) -> str:
     if isinstance(error, ByHandError):
         return str(error)
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return f"no space left on the disk while writing {error.filename or 'an output'}; free some and run it again"
     line = " ".join(str(error).split())
+    if not isinstance(error, DprecError | OSError):
+        return f"{type(error).__name__}: {line} (--debug shows where)"
     return line + DAMAGED if re.search(r"\brun (?!it )[^;]*again$", line) else line

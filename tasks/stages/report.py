@@ -93,9 +93,10 @@ def paper_of(results: Results) -> Paper:
 
 
 def pages_of(results: Results) -> dict[str, str]:
-    """File within the folder of the suite's report -> page."""
+    """File within the folder of the suite's report -> page: a value, without revisions, times and machines."""
+    results.runs = ()
     pages = suite.pages(results, paper_of(results))
-    return {PurePosixPath(page.address).name: render(page, results.revisions, home=False) for page in pages}
+    return {PurePosixPath(page.address).name: render(page, home=False) for page in pages}
 
 
 def write(folder: Path, pages: dict[str, str]) -> None:

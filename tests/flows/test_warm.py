@@ -85,6 +85,35 @@ def test_a_fork_server_that_was_killed_is_said_so(monkeypatch: pytest.MonkeyPatc
         processes.run("python -m job 0 slow", kill)
 
 
+LOADS = """
+import os, signal, sys, time
+import psutil
+from flows import warm
+if __name__ == "__main__":
+    warm.LOADED = ("slow",)
+    warm.prepare()
+    while not os.path.exists("begun"):
+        time.sleep(0.01)
+    for child in psutil.Process().children():
+        if "forkserver" in " ".join(child.cmdline()):
+            child.send_signal(getattr(signal, sys.argv[1]))
+    while not warm.has_ended():
+        time.sleep(0.01)
+    print(warm.is_ready())
+"""
+
+
+@pytest.mark.parametrize(("number", "ready"), [("SIGINT", "True"), ("SIGKILL", "False")])
+def test_signals_while_libraries_are_loaded_show_no_traceback(tmp_path: Path, number: str, ready: str) -> None:
+    """Ctrl-C reaches the fork server, too, which is in the group of the terminal."""
+    (tmp_path / "slow.py").write_text("import pathlib, time\npathlib.Path('begun').touch()\ntime.sleep(2)\n")
+    (tmp_path / "parent.py").write_text(LOADS)
+    variables = os.environ | {"PYTHONPATH": f"{Path(__file__).parents[2]}{os.pathsep}{tmp_path}"}
+    command = [sys.executable, "parent.py", number]
+    done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == (f"{ready}\n", "")
+
+
 STARTS = """
 import os, time
 import psutil

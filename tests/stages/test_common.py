@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from polars.exceptions import PanicException
 
 from tasks.config.params import load
 from tasks.errors import ConfigurationError, DataError, PrivacyError
@@ -209,6 +210,8 @@ def test_data_count_as_checked_only_by_a_check_that_passed_on_these_very_files(v
             1,
             "stage demo: no space left on the disk.*data/raw/x.*",
         ),
+        (KeyError("x"), 1, r"stage demo: KeyError: 'x' \(--debug shows where\)"),
+        (PanicException("of polars"), 1, r"stage demo: PanicException: of polars \(--debug shows where\)"),
         (KeyboardInterrupt(), 130, "stage demo: interrupted; run it again to go on where it stopped"),
     ],
 )
