@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from scipy.stats import binom
 
+from tasks.attacks.membership import FEWEST_SHADOWS
 from tasks.external.run import run
 from tasks.external.verdict import ALPHA
 from tests.external import worlds
@@ -21,8 +23,8 @@ def alarms(seeds: Iterable[int], folder: Path, *, small: bool = False, labels: b
     """Seeds of null systems that a leak is shown of.
 
     A null system recommends noisy popularity, popularity, random items, by a gender dealt out at random, one list to
-    all users, a public chart of the user's region, or by the true gender; of the last three, users who were not trained
-    on have other taste, and gender is not attacked.
+    all users, a public chart of the user's region, or by the true gender; of these three, users who were not trained
+    on have other taste, and gender is not attacked. The last two, popularity and random items, have shadow runs.
 
     Args:
         small: fewer users and items.
@@ -30,11 +32,16 @@ def alarms(seeds: Iterable[int], folder: Path, *, small: bool = False, labels: b
     """
     leaking = []
     for seed in seeds:
-        apart = seed % 7 >= 4
+        apart = 4 <= seed % 9 < 7
         made = worlds.world(seed, 100, 50, 80, 12, apart=apart) if small else worlds.world(seed, apart=apart)
         rng = np.random.default_rng([seed, 7])
         people = {"coin": rng.integers(0, 2, len(made.gender))} | ({} if apart else {"gender": made.gender})
-        asked = worlds.asked(folder, made, null_lists(seed, made, rng), people if labels else None)
+        if seed % 9 < 7:
+            asked = worlds.asked(folder, made, null_lists(seed, made, rng), people if labels else None)
+        else:
+            every = made.trained | made.public
+            served = partial(null_lists, seed - 6)
+            asked = worlds.shadowed(folder / str(seed), made, every, served, FEWEST_SHADOWS)
         audit, _ = run(asked, quiet)
         if audit.verdict.shown:
             leaking.append(seed)
@@ -52,7 +59,7 @@ def null_lists(kind: int, made: World, rng: np.random.Generator) -> np.ndarray:
         lambda: worlds.charts(made),
         lambda: worlds.by_gender(made, made.gender, rng),
     )
-    return makers[kind % 7]()
+    return makers[kind % 9]()
 
 
 def most(systems: int) -> int:

@@ -51,7 +51,8 @@ COMPOSED = 32
 MOST_COMPOSED = 10**7
 """Releases, beyond which rounding and time speak against privacy loss distributions."""
 MOST_KINDS = 100
-"""Kinds of events whose privacy loss distributions are composed."""
+"""Kinds of events whose privacy loss distributions are composed. More are bounded in other ways, so that one kind more
+may be accounted at slightly less; each bound holds by itself."""
 FEW_KINDS = 32
 """Of more, so many are made, since each takes its own: discretisation is finer, the fewer there are."""
 DISTINCT = 500
