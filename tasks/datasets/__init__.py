@@ -25,6 +25,8 @@ FORMATS = {
 SOURCES = {
     **FORMATS,
     "demo": "tasks.datasets.synthetic.demo",
+    "ml_25m": "tasks.datasets.movielens:ML_25M",
+    "ml_32m": "tasks.datasets.movielens:ML_32M",
     "ml_latest_small": "tasks.datasets.movielens:LATEST_SMALL",
     "twin_foursquare_twitter": "tasks.datasets.synthetic.foursquare_twitter:REPLICA",
     "twin_movielens": "tasks.datasets.synthetic.movielens:REPLICA",
