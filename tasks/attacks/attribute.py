@@ -272,8 +272,9 @@ def _tuned(
 
 HIDDEN = 100
 BATCH = 64
-EPOCHS = 10
 MEMBERS = 3
+TEN_EPOCHS = {"max_iter": 10, "n_iter_no_change": 8, "tol": 1e9}
+"""No epoch improves as much: training ends after ten, without the warning that it might go on."""
 
 
 def neural(train: Profiles, labels: Labels, test: Profiles, rng: np.random.Generator) -> Labels:
@@ -286,10 +287,7 @@ def neural(train: Profiles, labels: Labels, test: Profiles, rng: np.random.Gener
     inputs, targets = (normalize(part) * scale for part in (train, test))
     classes, batch = np.unique(labels), min(BATCH, len(labels))
     likely = np.zeros((len(test), len(classes)))
-    for _ in range(MEMBERS):
-        state = np.random.RandomState(int(rng.integers(2**31)))
-        network = MLPClassifier((HIDDEN,), alpha=1, batch_size=batch, random_state=state)
-        for _ in range(EPOCHS):
-            network.partial_fit(inputs, labels, classes=classes)
-        likely += network.predict_proba(targets)
+    for state in rng.integers(2**31, size=MEMBERS):
+        network = MLPClassifier((HIDDEN,), alpha=1, batch_size=batch, random_state=int(state), **TEN_EPOCHS)
+        likely += network.fit(inputs, labels).predict_proba(targets)
     return classes[likely.argmax(axis=1)]
