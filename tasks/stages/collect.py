@@ -1,7 +1,8 @@
 """Stage `collect`: what a suite's runs produced as small files for git, from which its page is drawn.
 
 Writes data/results/<suite>/ (`tasks.results.tables`). Everything is computed before anything is written, and each
-file replaces its predecessor in one rename. The same runs always give the same bytes.
+file replaces its predecessor in one rename. The same runs always give the same bytes; what agrees with the results of
+another processor leaves these as they are (`tasks.stages.agreement`).
 data/results/<suite>/provenance.json is written only with one of them, or where there is none, so it stays that of the
 runs that gave the numbers.
 """
@@ -35,6 +36,7 @@ from tasks.results.load import PROVENANCE, Results, Run, write_runs
 from tasks.results.load import read_runs as recorded_runs
 from tasks.results.tables import Spent
 from tasks.stages import collect_parts
+from tasks.stages.agreement import stands
 from tasks.stages.collect_pairs import compare_pairs
 from tasks.stages.command import run_stage
 from tasks.stages.common import (
@@ -86,6 +88,9 @@ def main(name: str) -> None:
             for file in files.WRITTEN
             if not (folder / file).is_file() or not cmp(new / file, folder / file, shallow=False)
         ]
+        if changed and stands(folder, new, params.suites[name]):
+            print(f"{folder}: agrees with what was computed, on another processor, and stays as it is")
+            changed = []
         recorded = folder / PROVENANCE
         if changed or not recorded.exists():
             by_key = {(run.stage, run.name): run for run in (recorded_runs(recorded) if recorded.exists() else ())}

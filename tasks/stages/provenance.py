@@ -60,13 +60,15 @@ def record(stage: str, name: str, started: float, timings: dict[str, Any]) -> No
 def processor(accelerator: str = "") -> str:
     """The model of the processor and what linear algebra runs on it, never the name of the machine.
 
-    They decide how sums are rounded. Models of different generations have one name, and OPENBLAS_CORETYPE has OpenBLAS
-    compute as on another.
+    They decide how sums are rounded. Models of different generations have one name, and OPENBLAS_CORETYPE and
+    ATEN_CPU_CAPABILITY have OpenBLAS and PyTorch compute as on another.
 
     accelerator: what else does, such as `cuda:0 (NVIDIA H100)`; a stage with units may have worked on it elsewhere.
     """
     blas = sorted({str(info["architecture"]) for info in threadpool_info() if info.get("architecture")})
-    return ", ".join(filter(None, (_processor(), f"BLAS for {' and '.join(blas)}" if blas else "", accelerator)))
+    linear = f"BLAS for {' and '.join(blas)}" if blas else ""
+    torch = f"ATen for {chosen}" if (chosen := os.environ.get("ATEN_CPU_CAPABILITY")) else ""
+    return ", ".join(filter(None, (_processor(), linear, torch, accelerator)))
 
 
 def _processor() -> str:

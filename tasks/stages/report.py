@@ -18,6 +18,7 @@ from tasks.errors import DataError
 from tasks.pages import suite
 from tasks.pages.page import render
 from tasks.results import summary
+from tasks.results.facts import Together
 from tasks.results.files import SUITE
 from tasks.results.judging import claim_tables
 from tasks.results.load import COMPOSED, TOGETHER, Results
@@ -38,8 +39,9 @@ def main(name: str) -> None:
             frame.write_csv(target)
     results = results_of(name)
     together = compose([(results, results.suite.systems)])
-    with atomic_write(RESULTS / name / COMPOSED) as target:
-        target.write_bytes(TOGETHER.dump_json(together, indent=1) + b"\n")
+    if list(map(_rounded, together)) != list(map(_rounded, results.composed)):
+        with atomic_write(RESULTS / name / COMPOSED) as target:
+            target.write_bytes(TOGETHER.dump_json(together, indent=1) + b"\n")
     pages = pages_of(results)
     by = measure(results, paper_of(results))
     table = entries(results, by)
@@ -50,6 +52,12 @@ def main(name: str) -> None:
     with atomic_write(RESULTS / name / "plots") as folder:
         summary.write_plots(folder, files)
     write(REPORTS / name, pages)
+
+
+def _rounded(entry: Together) -> Together:
+    """Without the digits that differ from one processor to another."""
+    numbers = {"largest": entry.largest, "epsilon": entry.epsilon, "delta": entry.delta}
+    return entry.model_copy(update={name: value and float(f"{value:.12g}") for name, value in numbers.items()})
 
 
 def draw(name: str, folder: Path) -> None:

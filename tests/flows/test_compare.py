@@ -1,16 +1,19 @@
 """Regenerated numbers may leave the committed ones by as much as is stated, and no more."""
 
+import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean, stdev
 
 import polars as pl
 import pytest
 
-from flows import compare
 from tasks.config.params import load
 from tasks.errors import ConfigurationError, DataError
+from tasks.stages import agreement
+from tasks.stages.provenance import processor
 from tests.flows.conftest import Project
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,34 +29,36 @@ def table(*values: float, metric: str = "full/hit") -> str:
 
 @pytest.mark.parametrize("metric", ["sampled-100/hit", "full/ndcg", "attribute/gender/knn/f1"])
 def test_the_mean_over_seeds_may_move_within_the_band_of_its_kind(metric: str) -> None:
-    band = compare.tolerance(metric, BANDS)
-    committed = compare.means(table(0.499, 0.501, metric=metric), "committed")
-    inside = compare.means(table(0.499 + band, 0.501 + 0.98 * band, metric=metric), "regenerated")
-    outside = compare.means(table(0.5 + 1.01 * band, 0.5 + 1.01 * band, metric=metric), "regenerated")
-    assert compare.compare(committed, inside, BANDS) == (1, [])
-    (difference,) = compare.compare(committed, outside, BANDS)[1]
+    band = agreement.tolerance(metric, BANDS)
+    committed = agreement.means(table(0.499, 0.501, metric=metric), "committed")
+    inside = agreement.means(table(0.499 + band, 0.501 + 0.98 * band, metric=metric), "regenerated")
+    outside = agreement.means(table(0.5 + 1.01 * band, 0.5 + 1.01 * band, metric=metric), "regenerated")
+    assert agreement.compare(committed, inside, BANDS) == (1, [])
+    (difference,) = agreement.compare(committed, outside, BANDS)[1]
     assert difference.startswith(f"demo-bpr base {metric}@10: 0.5000 -> ")
     assert f"allowed {band}" in difference
 
 
 def test_where_seeds_differ_more_three_standard_errors_are_allowed() -> None:
     """Variance 0.02 of two seeds: 0.01 of their mean, on both sides together a standard error of 0.1414."""
-    committed = compare.means(table(0.4, 0.6), "committed")
-    assert compare.compare(committed, compare.means(table(0.4 + 0.42, 0.6 + 0.42), "regenerated"), BANDS)[1] == []
-    (difference,) = compare.compare(committed, compare.means(table(0.4 + 0.43, 0.6 + 0.43), "regenerated"), BANDS)[1]
+    committed = agreement.means(table(0.4, 0.6), "committed")
+    assert agreement.compare(committed, agreement.means(table(0.4 + 0.42, 0.6 + 0.42), "regenerated"), BANDS)[1] == []
+    (difference,) = agreement.compare(committed, agreement.means(table(0.4 + 0.43, 0.6 + 0.43), "regenerated"), BANDS)[
+        1
+    ]
     assert difference.endswith("(+0.4300, allowed 0.42)")
 
 
 def test_a_number_on_one_side_only_is_a_difference() -> None:
-    first = compare.means(table(0.5), "one")
-    both = pl.concat([first, compare.means(table(0.5, metric="full/ndcg"), "other")])
-    assert compare.compare(first, both, BANDS)[1] == ["demo-bpr base full/ndcg@10: not among the committed numbers"]
-    assert compare.compare(both, first, BANDS)[1] == ["demo-bpr base full/ndcg@10: not among the regenerated numbers"]
+    first = agreement.means(table(0.5), "one")
+    both = pl.concat([first, agreement.means(table(0.5, metric="full/ndcg"), "other")])
+    assert agreement.compare(first, both, BANDS)[1] == ["demo-bpr base full/ndcg@10: not among the committed numbers"]
+    assert agreement.compare(both, first, BANDS)[1] == ["demo-bpr base full/ndcg@10: not among the regenerated numbers"]
 
 
 def test_a_kind_of_metric_without_a_band_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="loss/test"):
-        compare.tolerance("loss/test", BANDS)
+        agreement.tolerance("loss/test", BANDS)
 
 
 def test_every_metric_of_every_suite_has_a_band_of_its_size() -> None:
@@ -62,17 +67,17 @@ def test_every_metric_of_every_suite_has_a_band_of_its_size() -> None:
     files = {path.parent.name: path for path in (ROOT / "data/results").glob("*/metrics.csv")}
     assert files.keys() <= suites.keys()
     for name, path in files.items():
-        bands = compare.bands(suites[name])
-        committed = compare.means(path.read_text(encoding="utf-8"), str(path))
-        assert compare.compare(committed, committed, bands) == (len(committed), [])
+        bands = agreement.bands(suites[name])
+        committed = agreement.means(path.read_text(encoding="utf-8"), str(path))
+        assert agreement.compare(committed, committed, bands) == (len(committed), [])
         for metric, value in committed.select("metric", "value").iter_rows():
-            assert compare.tolerance(metric, bands) <= 0.1 or value > 1, f"{name}: {metric}"
+            assert agreement.tolerance(metric, bands) <= 0.1 or value > 1, f"{name}: {metric}"
 
 
 @pytest.mark.parametrize("text", [HEADER, "a,b\n1,2\n", table(0.5) + "demo,demo-bpr\n"])
 def test_what_is_no_metrics_table_is_refused(text: str) -> None:
     with pytest.raises(DataError, match=r"metrics\.csv"):
-        compare.means(text, "metrics.csv")
+        agreement.means(text, "metrics.csv")
 
 
 def test_the_command_compares_with_a_revision(finished: Project) -> None:
@@ -116,7 +121,7 @@ def test_an_archive_without_git_is_compared_with_what_was_shipped(finished: Proj
 
 
 def test_means_have_their_cut_off_and_their_error() -> None:
-    means = compare.means(table(0.4, 0.6) + "demo-bpr,base,iterations,1,7.000000,,,\n", "means")
+    means = agreement.means(table(0.4, 0.6) + "demo-bpr,base,iterations,1,7.000000,,,\n", "means")
     assert means.rows() == [
         ("demo-bpr", "base", "iterations", "", 7.0, 0.0),
         ("demo-bpr", "base", "full/hit", "10", 0.5, pytest.approx(0.01)),
@@ -126,7 +131,7 @@ def test_means_have_their_cut_off_and_their_error() -> None:
 def test_a_table_of_values_by_seed_is_refused() -> None:
     """Version 0.1 had such."""
     with pytest.raises(DataError, match=r"has no means over seeds, as in 0\.1; see `dprec site --since REV`"):
-        compare.means("experiment,setting,seed,metric,k,value\ndemo-bpr,base,0,full/hit,10,0.5\n", "metrics.csv")
+        agreement.means("experiment,setting,seed,metric,k,value\ndemo-bpr,base,0,full/hit,10,0.5\n", "metrics.csv")
 
 
 @pytest.mark.parametrize("state", ["nothing was run", "outputs were pulled", "a stage changed since"])
@@ -148,3 +153,28 @@ def test_where_results_are_the_committed_ones_nothing_is_compared(
     }
     assert expected[state] in actual.stderr
     assert "`dprec run demo" in actual.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "stands"),
+    [
+        ("metrics.csv", lambda text: text, True),
+        ("metrics.csv", lambda text: re.sub(r"(?<=,)0\.(\d{4})\d+", r"0.\1", text), True),
+        ("metrics.csv", lambda text: text.replace("0.1", "0.9"), False),
+        ("ledger.csv", lambda text: text.replace("1.0", "1.0001"), False),
+        ("suite.json", lambda text: re.sub(r'"fingerprints": *{[^}]*}', '"fingerprints": {}', text), False),
+        ("provenance.json", lambda _: None, False),
+    ],
+)
+def test_results_of_another_processor_stay_if_what_was_computed_agrees(
+    tmp_path: Path, file: str, change: Callable[[str], str | None], stands: bool
+) -> None:
+    committed, new = (shutil.copytree(ROOT / "data/results/demo", tmp_path / name) for name in ("committed", "new"))
+    recorded = (committed / "provenance.json").read_text()
+    (committed / "provenance.json").write_text(recorded.replace('"processor":"', '"processor":"another '))
+    if (text := change((new / file).read_text())) is not None:
+        (new / file).write_text(text)
+    else:
+        here = re.sub(r'"processor":"[^"]*"', f'"processor":"{processor()}"', recorded)
+        (committed / file).write_text(here)
+    assert agreement.stands(committed, new, load(ROOT / "params.yaml").suites["demo"]) is stands
