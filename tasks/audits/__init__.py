@@ -62,7 +62,7 @@ AUDITS: dict[str, str] = {
     "mf": "tasks.audits.sgd:published_factors",
     "privsr": "tasks.audits.social:published",
     "privsr-rigorous": "tasks.audits.social:sums",
-    "privsr-rigorous/recommender": "tasks.audits.social:recommender",
+    "privsr-rigorous/co-raters": "tasks.audits.social:co_raters",
     "privsr-rigorous/submissions": "tasks.audits.social:submissions",
     "svd": "tasks.audits.sgd:published_factors_and_biases",
     "texts": "tasks.audits.releases:texts",
@@ -75,6 +75,7 @@ CLAIMS = (
 """Audits of published claims for which no finite ε follows: that one is refuted is a finding, not a fault."""
 OF_CODE = ("dp-popularity/above-cap",)
 """Audits that have a configuration of their own whatever an experiment has: they are of the code and of no line."""
+_RIGOROUS = {"model": "privsr", "accounting": "rigorous"}
 _EQUAL = {"privacy": "dpsgd", "accounting": (None, "published"), "budgets": (None, "equal")}
 AUDITED_SETTINGS: dict[str, dict[str, Any]] = {
     "ae": {"model": "ae"} | _EQUAL, "mf": {"model": "mf"} | _EQUAL, "svd": {"model": "svd"} | _EQUAL,
@@ -93,12 +94,11 @@ AUDITED_SETTINGS: dict[str, dict[str, Any]] = {
     "edges": {}, "edges/cells": {}, "edges/filled": {}, "edges/number": {}, "edges/released": {}, "texts": {},
     "features": {}, "features/categories": {}, "features/numbers": {}, "features/released": {},
     "privsr": {"model": "privsr", "accounting": "published"},
-    "privsr-rigorous": {"model": "privsr", "accounting": "rigorous", "towards": "sums"},
-    "privsr-rigorous/recommender": {"model": "privsr", "accounting": "rigorous", "towards": "recommender"},
-    "privsr-rigorous/submissions": {"model": "privsr", "accounting": "rigorous", "towards": "sums"},
+    "privsr-rigorous": _RIGOROUS, "privsr-rigorous/co-raters": _RIGOROUS, "privsr-rigorous/submissions": _RIGOROUS,
 }  # fmt: skip
 """Name of an audit -> the model and the keys of its configuration that it is of: a value, several, or `...` for any but
 none. What is not here is of the model whose name it has; what is empty is of perturbed data."""
+_OBSERVED = ("delta", "towards", "colluders")
 _STEPS = ("delta", "batch_size", "epochs", "private_epochs")
 COPIED_KEYS: dict[str, tuple[str, ...]] = {
     "ae": _STEPS, "mf": _STEPS, "svd": _STEPS,
@@ -116,7 +116,7 @@ COPIED_KEYS: dict[str, tuple[str, ...]] = {
     "dpvae-rigorous/popularity": ("popularity", "contribution"),
     "dpvae-rigorous/popularity-above-cap": ("popularity", "contribution"),
     "privsr": ("beta", "epochs", "iterations_per_epoch", "dimension"),
-    "privsr-rigorous": ("delta",), "privsr-rigorous/recommender": ("delta",), "privsr-rigorous/submissions": ("delta",),
+    "privsr-rigorous": _OBSERVED, "privsr-rigorous/co-raters": _OBSERVED, "privsr-rigorous/submissions": _OBSERVED,
 }  # fmt: skip
 """Name of an audit -> keys of a model's configuration that it is given besides the budget: a guarantee for another δ
 has other noise."""

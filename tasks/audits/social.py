@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tasks.audits import Samples
 from tasks.models.base import Received
@@ -19,6 +20,8 @@ from tasks.models.social.baselines import DPMF, DPMFConfig
 from tasks.models.social.factorisation import SocialFactorisation
 from tasks.models.social.privsr import PrivSR, PrivSRConfig
 from tasks.models.social.rating_means import PrivateRatingMeans, PrivateRatingMeansConfig
+from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.privacy.terms import Observer
 from tasks.training_data import TrainingData
 
 SCALE = (1.0, 5.0)
@@ -43,21 +46,26 @@ def means(seed: int, n_samples: int = 200_000, epsilon: float = 1.0) -> Samples:
     return Samples(lowest, highest, model.ledger()[0])
 
 
-def sums(seed: int, n_samples: int = 20_000, epsilon: float = 3.0, delta: float = DELTA) -> Samples:
-    """`privsr-rigorous` towards one who sees sums per item: items' vectors after all iterations tell their sum."""
-    model = _rigorous("sums", epsilon, delta, learning_rate=1e-3)
-    lowest, highest = (-model.network.items[:, 0].double().numpy() for _ in _worlds(model, n_samples, RATERS, seed))
-    return Samples(lowest, highest, model.ledger()[0])
+def sums(seed: int, n_samples: int = 20_000, epsilon: float = 3.0, **budget: Any) -> Samples:
+    """`privsr-rigorous` towards one who sees sums per item: items' vectors after all iterations tell their sum.
+
+    budget: see `_rigorous`.
+    """
+    raters = RATERS if budget.get("towards", "sums") == "sums" else 1
+    return _sums("recommender-of-sums", raters, 0, seed, n_samples, epsilon, budget)
 
 
-def submissions(seed: int, n_samples: int = 20_000, epsilon: float = 1.0, delta: float = DELTA) -> Samples:
-    """`privsr-rigorous` towards sums, seen by a recommender: every submission carries a share of the sum's noise."""
-    return _submissions("sums", 1, seed, n_samples, epsilon, delta)
+def co_raters(seed: int, n_samples: int = 20_000, epsilon: float = 3.0, **budget: Any) -> Samples:
+    """The same towards co-raters, who are all raters of the item but one: they take their submissions off."""
+    colluders = max(budget.get("colluders", 0), 1)
+    return _sums("co-raters", colluders + 1, colluders, seed, n_samples, epsilon, budget)
 
 
-def recommender(seed: int, n_samples: int = 20_000, epsilon: float = 3.0, delta: float = DELTA) -> Samples:
-    """`privsr-rigorous` towards a recommender who sees each submission."""
-    return _submissions("recommender", 0, seed, n_samples, epsilon, delta)
+def submissions(seed: int, n_samples: int = 20_000, epsilon: float = 1.0, **budget: Any) -> Samples:
+    """The same towards a recommender: where sums are protected every submission carries a share of the noise alone."""
+    model = _rigorous(epsilon, **budget)
+    lowest, highest = (-_averages(model)[:n_samples] for _ in _worlds(model, n_samples, RATERS, seed))
+    return Samples(lowest, highest, _line(model, "recommender-of-submissions"))
 
 
 def published(seed: int, n_samples: int = 3_000, epsilon: float = 0.1, beta: float = 0.1, **size: Any) -> Samples:
@@ -72,22 +80,34 @@ def factorisation(seed: int, n_samples: int = 3_000, epsilon: float = 0.1, **siz
     return _claimed_samples(DPMF(config), seed, n_samples)
 
 
-def _rigorous(towards: str, epsilon: float, delta: float, **more: float) -> PrivSR:
-    budget = {"towards": towards, "epsilon": epsilon, "delta": delta}
-    return PrivSR(PrivSRConfig.model_validate(RIGOROUS | budget | more))
+def _rigorous(epsilon: float, delta: float = DELTA, towards: str = "sums", **more: float) -> PrivSR:
+    return PrivSR(
+        PrivSRConfig.model_validate(RIGOROUS | {"towards": towards, "epsilon": epsilon, "delta": delta} | more)
+    )
 
 
-def _submissions(towards: str, line: int, seed: int, n: int, epsilon: float, delta: float) -> Samples:
-    model = _rigorous(towards, epsilon, delta)
-    lowest, highest = (-_averages(model).mean[:n, 0] for _ in _worlds(model, n, RATERS, seed))
-    return Samples(lowest.astype(np.float64), highest.astype(np.float64), model.ledger()[line])
+def _sums(
+    observer: Observer, raters: int, colluders: int, seed: int, n: int, epsilon: float, budget: dict[str, Any]
+) -> Samples:
+    """colluders: raters of each item whose submissions are taken off."""
+    model = _rigorous(epsilon, learning_rate=1e-3, **budget)
+    sides = []
+    for _ in _worlds(model, n, raters, seed):
+        steps = model.config.learning_rate * model.config.iterations
+        of_colluders = _averages(model).reshape(raters, n)[1 : 1 + colluders].sum(0)
+        sides.append(-model.network.items[:, 0].double().numpy() - steps * of_colluders)
+    return Samples(sides[0], sides[1], _line(model, observer))
+
+
+def _line(model: PrivSR, observer: Observer) -> LedgerEntry:
+    return next(entry for entry in model.ledger() if entry.observer == observer)
 
 
 def _claimed_samples(model: SocialFactorisation, seed: int, n: int) -> Samples:
     """Averages by inverse variance are as much as can be known of an unchanging submission, given h."""
     sides = []
     for _ in _worlds(model, n, 1, seed):
-        received = _averages(model)
+        received = _received(model)
         weighted, variance = received.weighted[:n], received.weighted_variance[:n]
         sides.append(-(weighted / variance).sum(1, dtype=np.float64))
     return Samples(sides[0], sides[1], model.ledger()[0])
@@ -101,7 +121,12 @@ def _worlds(model: SocialFactorisation, n: int, raters: int, seed: int) -> Itera
         yield
 
 
-def _averages(model: SocialFactorisation) -> Received:
+def _averages(model: SocialFactorisation) -> NDArray[np.float64]:
+    """The first coordinate of every average submission, in the order of the users."""
+    return _received(model).mean[:, 0].astype(np.float64)
+
+
+def _received(model: SocialFactorisation) -> Received:
     """What the recommender remembers of every submission, in the order of the users."""
     observed = model.observed()
     assert observed is not None

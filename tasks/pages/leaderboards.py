@@ -98,6 +98,7 @@ def row_of(row: Mapping[str, Any], source: str, *, lower: bool) -> dict[str, Any
     return {
         **row,
         "given": terms.conditions(row["given"] or ()),
+        "towards": terms.english()["observers"][row["observer"]] if row["observer"] else "",
         "elsewhere": [kinds[level] for level in row["unbounded"] if level != row["level"]],
         "system_href": relative(source, f"cards/{row['suite']}/{row['experiment']}.html"),
         "suite_href": relative(source, f"suites/{row['suite']}/index.html"),

@@ -36,7 +36,7 @@ Mechanism = Literal[
     "exponential-words", "exponential-some-words", "piecewise", "optimised-unary", "top-m-cell",
     "edge-count-discrete-laplace", "counts-of-biases", "sums-gaussian",
 ]  # fmt: skip
-Observer = Literal["", "recommender-of-submissions", "recommender-of-sums"]
+Observer = Literal["", "recommender-of-submissions", "recommender-of-sums", "co-raters", "friend"]
 """Who is held off; empty for anyone who sees what is released."""
 Condition = Literal[
     "configuration", "epoch", "states", "bounds", "categories", "vocabulary", "visit-counts", "no-repeats",
@@ -55,9 +55,9 @@ Gap = Literal[
     "n-users-items-public", "noise-float", "norms-float", "one-sequence", "other-attributes", "other-parameters",
     "own-file", "own-list", "own-list-counts", "own-list-items", "own-predictions", "own-predictions-means",
     "own-recommendations", "place-kept", "prefixes-exact", "public-words", "raters-public", "rounded",
-    "secure", "seed", "seed-of-release", "sensitivity-three-entries", "side-by-side", "snapped", "some-users-unknown",
-    "single-submission", "submissions-added-up", "sums-float", "covers-aggregates", "covers-initial",
-    "covers-matrices", "text-counts", "triples-aggregated", "two-networks", "uniform-budgets",
+    "secure", "seed", "seed-of-release", "sensitivity-three-entries", "shares-known", "side-by-side", "snapped",
+    "some-users-unknown", "single-submission", "submissions-added-up", "sums-float", "covers-aggregates",
+    "covers-initial", "covers-matrices", "text-counts", "triples-aggregated", "two-networks", "uniform-budgets",
     "untrusted-recommender", "visits-public", "who-rated-shown", "words-float",
 ]  # fmt: skip
 """What is known to lie between a guarantee and the run."""
@@ -76,6 +76,7 @@ Reason = Literal[
 Unaudited = Literal[
     "nothing-depends", "no-bound-and-no-case", "no-bound", "one-step-alone", "other-length", "other-words",
     "nothing-released", "as-many-raters", "lists-exact", "nothing-aggregated", "equal-budgets", "with-interactions",
+    "sees-more",
 ]  # fmt: skip
 """Why a private line has no audit."""
 

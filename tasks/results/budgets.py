@@ -10,7 +10,7 @@ import polars as pl
 
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.audits.unaudited import is_private
-from tasks.privacy.terms import Level
+from tasks.privacy.terms import Level, Observer
 from tasks.privacy.units import LEVELS
 from tasks.results.load import Line, Results
 
@@ -22,6 +22,7 @@ BUDGETS: dict[str, Any] = {
     "level": pl.String,
     "claimed": pl.Float64,
     "accounted": pl.Float64,
+    "observer": pl.String,
     "delta": pl.Float64,
     "audited": pl.Float64,
     "provable": pl.Float64,
@@ -43,9 +44,10 @@ def budgets(results: Results) -> pl.DataFrame:
 
     `claimed`: the largest claim; null without one. `accounted`: all releases of one run that spend at this level, added
     up (basic composition) towards the observer who sees most, of the seed with most; infinity where one of them has no
-    finite ε. `audited`, `provable`: the largest bound and what could have been proved; null without an audit.
-    `verdict`: `refuted` where one claim is, `consistent` where all audits are, else `inconclusive`. `private`: whether
-    anything is claimed or finite. `given`: conditions of the finite lines.
+    finite ε. `observer`: who that is; empty for anyone, or where several have no finite ε. `audited`, `provable`: the
+    largest bound and what could have been proved; null without an audit. `verdict`: `refuted` where one claim is,
+    `consistent` where all audits are, else `inconclusive`. `private`: whether anything is claimed or finite. `given`:
+    conditions of the finite lines.
     """
     grouped: dict[tuple[str, str, str], list[Line]] = {}
     for line in results.lines:
@@ -61,9 +63,11 @@ def _row(lines: Sequence[Line]) -> dict[str, Any]:
     audits = [line.audit for line in lines if line.audit is not None]
     claims = [entry.claimed_epsilon for entry in entries if entry.claimed_epsilon is not None]
     finite = [entry for entry in entries if entry.accounted_epsilon is not None]
+    total, observer = accounted(lines)
     return {
         "claimed": max(claims, default=None),
-        "accounted": accounted(lines),
+        "accounted": total,
+        "observer": observer,
         "delta": max(entry.accounted_delta for entry in entries),
         "audited": max((audit["audited_epsilon"] for audit in audits), default=None),
         "provable": max((audit["provable"] for audit in audits), default=None),
@@ -79,16 +83,17 @@ def worst(verdicts: Iterable[str]) -> str | None:
     return next((verdict for verdict in ("refuted", "inconclusive", "consistent") if verdict in present), None)
 
 
-def accounted(lines: Sequence[Line]) -> float:
-    """ε of all releases of one run, added up: of the seed, and towards the observer, with most.
+def accounted(lines: Sequence[Line]) -> tuple[float, Observer]:
+    """ε of all releases of one run, added up: of the seed, and towards the observer, with most; and that observer.
 
     Entries of the same releases for the same unit are one guarantee. What one mechanism releases of one network costs
     what it does for its largest unit.
     """
-    if any(line.entry.accounted_epsilon is None for line in lines):
-        return math.inf
+    endless = {line.entry.observer for line in lines if line.entry.accounted_epsilon is None}
+    if endless:
+        return math.inf, endless.pop() if len(endless) == 1 else ""
     observers = {line.entry.observer for line in lines}
-    totals: dict[tuple[int, str], dict[tuple[str, ...], float]] = {}
+    totals: dict[tuple[int, Observer], dict[tuple[str, ...], float]] = {}
     released: dict[str, str] = {}
     for line in lines:
         entry = line.entry
@@ -99,4 +104,6 @@ def accounted(lines: Sequence[Line]) -> float:
                 of_run = totals.setdefault((seed, observer), {})
                 key = (line.network, mechanism)
                 of_run[key] = max(of_run.get(key, 0.0), entry.accounted_epsilon or 0.0)
-    return max(sum(of_run.values()) for of_run in totals.values())
+    sums = {key: sum(of_run.values()) for key, of_run in totals.items()}
+    most = max(sums, key=lambda key: sums[key])
+    return sums[most], most[1]

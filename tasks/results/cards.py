@@ -63,6 +63,8 @@ class Parameters(Facts):
 
     epsilon: float
     delta: float
+    observer: Observer
+    """Of all observers the one towards whom most is spent."""
 
 
 class Audit(Facts):
@@ -168,7 +170,7 @@ def _loss(row: Mapping[str, Any], entries: Sequence[LedgerEntry]) -> Loss:
         neighbouring=_once(entry.neighbouring for entry in entries),
         observers=_once(entry.observer for entry in entries),
         claimed=row["claimed"],
-        privacy_parameters=_parameters(row["accounted"], row["delta"]),
+        privacy_parameters=_parameters(row),
         conditions=row["given"],
         reasons=_once(why for entry in entries if entry.accounted_epsilon is None for why in entry.reasons),
         audit=Audit(epsilon=row["audited"], provable=row["provable"], verdict=row["verdict"]) if audited else None,
@@ -176,8 +178,10 @@ def _loss(row: Mapping[str, Any], entries: Sequence[LedgerEntry]) -> Loss:
     )
 
 
-def _parameters(epsilon: float | None, delta: float) -> Parameters | None:
-    return None if epsilon is None or math.isinf(epsilon) else Parameters(epsilon=epsilon, delta=delta)
+def _parameters(row: Mapping[str, Any]) -> Parameters | None:
+    if math.isinf(row["accounted"]):
+        return None
+    return Parameters(epsilon=row["accounted"], delta=row["delta"], observer=row["observer"])
 
 
 def _once(values: Any) -> tuple[Any, ...]:

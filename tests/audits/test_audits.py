@@ -66,6 +66,16 @@ def test_published_claims_are_refuted_by_the_shipped_models(name: str) -> None:
     assert (of_record(recorded), recorded["epsilon_accounted"], is_fault(recorded)) == ("refuted", None, False)
 
 
+@pytest.mark.parametrize("budget", [{}, {"colluders": 1}, {"colluders": 3}])
+def test_a_co_rater_refutes_the_line_of_sums_unless_the_noise_is_made_for_colluders(budget: dict[str, Any]) -> None:
+    """What one knows of the noise protects from everyone else alone."""
+    towards_sums = auditor("privsr-rigorous")(1, 4).entry.accounted_epsilon
+    assert towards_sums is not None
+    recorded = record("privsr-rigorous/co-raters", CONFIDENCE, 1, **budget)
+    assert (of_record(recorded), recorded["observer"]) == ("consistent", "co-raters")
+    assert (recorded["audited_epsilon"] > towards_sums) == (not budget)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SOUND)
 def test_a_third_of_the_noise_is_refuted(name: str) -> None:

@@ -221,8 +221,12 @@ def test_impossible_configurations_and_data_are_refused_in_words():
     ):
         with pytest.raises(ValidationError, match=words):
             make("privsr", **override)
-    with pytest.raises(ValidationError, match="rigorous needs towards"):
-        make("privsr-rigorous", towards=None)
+    for override, words in (
+        ({"towards": None}, "rigorous needs towards"),
+        ({"towards": "recommender", "colluders": 1}, "colluders: only for towards: sums"),
+    ):
+        with pytest.raises(ValidationError, match=words):
+            make("privsr-rigorous", **override)
     data = ratings()
     for broken, words in (
         (replace(data, sensitive=None), "which are sensitive"),

@@ -86,7 +86,8 @@ def test_a_single_friends_message_carries_its_share():
 
 def test_a_share_is_the_whole_for_an_item_with_one_rater_and_for_noise_that_is_not_shared():
     assert SharedNoise("gaussian", 2.0).share(np.array([1, 4])).tolist() == [1.0, 0.5]
-    assert SharedNoise("gaussian", 2.0, shared=False).share(np.array([1, 4])).tolist() == [1.0, 1.0]
+    assert SharedNoise("gaussian", 2.0, colluders=3).share(np.array([1, 4, 7])).tolist() == [1.0, 1.0, 0.5]
+    assert SharedNoise("gaussian", 2.0, colluders=math.inf).share(np.array([1, 4])).tolist() == [1.0, 1.0]
     assert SharedNoise("laplace", 3.0).variance(np.array([2])).tolist() == pytest.approx([9.0])
 
 

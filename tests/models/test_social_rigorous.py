@@ -130,27 +130,49 @@ def test_the_ledger_accounts_for_all_iterations_within_the_budget():
     for epsilon, progress in ((1.0, SILENT), (8.0, SILENT), (8.0, short)):
         model = make("privsr-rigorous", epsilon=epsilon).fit(data, rng=np.random.default_rng(0), progress=progress)
         assert model.iterations_done == (12 if progress is SILENT else 12 / model.config.epochs)
-        sums, single = model.ledger()
-        assert epsilon * 0.99 < sums.accounted_epsilon <= epsilon
-        assert sums.events[0].count == 12
-        assert single.accounted_epsilon > epsilon
-        most = np.bincount(data.items[data.sensitive]).max()
-        assert single.events[0].parameters["noise_multiplier"] == pytest.approx(
-            sums.events[0].parameters["noise_multiplier"] / math.sqrt(most)
-        )
-        assert sums.observer != single.observer
-    (local,) = make("privsr-rigorous", towards="recommender").fit(data, rng=np.random.default_rng(0)).ledger()
-    assert local.accounted_epsilon <= 50.0
-    assert local.observer == "recommender-of-submissions"
+        first = model.ledger()[0]
+        assert first.observer == "recommender-of-sums"
+        assert epsilon * 0.99 < first.accounted_epsilon <= epsilon
+        assert first.events[0].count == 12
+
+
+@pytest.mark.parametrize(
+    ("budget", "made_for", "most_left"),
+    [
+        ({}, "recommender-of-sums", {"co-raters": 1 / 2, "recommender-of-submissions": 1 / 5}),
+        ({"colluders": 1}, "co-raters", {"recommender-of-sums": 5 / 4, "recommender-of-submissions": 1 / 4}),
+        ({"colluders": 3}, "co-raters", {"recommender-of-sums": 2, "recommender-of-submissions": 1 / 2}),
+        ({"towards": "recommender"}, "recommender-of-submissions", {"co-raters": 1, "recommender-of-sums": 2}),
+    ],
+)
+def test_every_observer_has_the_noise_that_the_observer_does_not_know(budget, made_for, most_left):
+    """Of items with two and with five sensitive ratings; the line of those whom the noise is made for comes first."""
+    submitted = np.repeat(np.arange(2), (2, 5)).astype(np.int32)
+    users = np.concatenate([np.arange(2), np.arange(5)]).astype(np.int32)
+    data = replace(
+        ratings(), n_users=5, n_items=2, users=users, items=submitted, ratings=np.full(7, 3, np.float32),
+        sensitive=np.ones(7, bool), links=np.array([[0, 1]], np.int32),
+    )  # fmt: skip
+    model = make("privsr-rigorous", epsilon=2.0, **budget).fit(data, rng=np.random.default_rng(0))
+    lines = {entry.observer: entry for entry in model.ledger()}
+    assert next(iter(lines)) == made_for
+    assert {name for name, entry in lines.items() if entry.claimed_epsilon is not None} == {made_for}
+    assert lines[made_for].accounted_epsilon <= 2.0
+    assert lines["friend"].accounted_epsilon == lines["recommender-of-sums"].accounted_epsilon
+    for observer, share in most_left.items():
+        left = lines[observer].events[0].parameters["noise_multiplier"] / model.noise_multiplier()
+        assert left**2 == pytest.approx(share)
 
 
 def test_the_ledger_gives_the_published_noise_no_finite_epsilon():
     for name in ("privsr", "dpmf-ratings"):
-        (entry,) = make(name, epsilon=0.1).fit(ratings(), rng=np.random.default_rng(0)).ledger()
-        assert (entry.claimed_epsilon, entry.accounted_epsilon) == (0.1, None)
-        assert account(entry.events).epsilon is None
-        assert gap("claim-for-one-iteration", iterations=12, epsilon=0.1) in entry.gaps
-        assert {"untrusted-recommender", "epoch"} <= ids(entry.gaps)
+        entries = make(name, epsilon=0.1).fit(ratings(), rng=np.random.default_rng(0)).ledger()
+        assert ("friend" in {entry.observer for entry in entries}) == (name == "privsr")
+        for entry in entries:
+            assert (entry.claimed_epsilon, entry.accounted_epsilon) == (0.1, None)
+            assert account(entry.events).epsilon is None
+            assert gap("claim-for-one-iteration", iterations=12, epsilon=0.1) in entry.gaps
+            assert ("untrusted-recommender" in ids(entry.gaps)) == entry.observer.startswith("recommender")
     (entry,) = make("privsr", **QUIET).ledger()
     assert entry.claimed_epsilon is None
     assert ids(entry.reasons) == {"infinite-budget"}

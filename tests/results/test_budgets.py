@@ -79,7 +79,8 @@ def test_one_part_without_a_guarantee_leaves_none_at_its_level(tmp_path: Path) -
 def test_entries_towards_one_observer_do_not_add_up_with_those_towards_another(tmp_path: Path) -> None:
     towards = [entry(epsilon, observer=observer, mechanism="sums-laplace") for epsilon, observer in
                ((1.0, "recommender-of-sums"), (3.0, "recommender-of-submissions"))]  # fmt: skip
-    assert spent(tmp_path, *runs(entry(0.5), *towards)) == {"user": 3.5}
+    table = budgets(results(tmp_path, *runs(entry(0.5), *towards)))
+    assert table.select("level", "accounted", "observer").rows() == [("user", 3.5, "recommender-of-submissions")]
 
 
 def test_networks_of_a_pair_are_spent_apart(tmp_path: Path) -> None:

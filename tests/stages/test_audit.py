@@ -143,14 +143,12 @@ def test_models_of_ratings_are_audited_towards_each_observer(tmp_path: Path) -> 
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
         records = audited()
-    each, together = "recommender-of-submissions", "recommender-of-sums"
+    each, together, pooled = "recommender-of-submissions", "recommender-of-sums", "co-raters"
     assert sorted((record["audit"], record["observer"], of_record(record) == "refuted") for record in records) == [
         ("dp-rating-means", "", False),
-        ("privsr", "", True),
-        ("privsr-rigorous", together, False),
-        ("privsr-rigorous", together, False),
-        ("privsr-rigorous/recommender", each, False),
-        ("privsr-rigorous/submissions", each, False),
-        ("privsr-rigorous/submissions", each, False),
+        ("privsr", together, True),
+        *[("privsr-rigorous", together, False)] * 3,
+        *[("privsr-rigorous/co-raters", pooled, False)] * 3,
+        *[("privsr-rigorous/submissions", each, False)] * 3,
     ]
     assert not any(is_fault(record) for record in records)

@@ -91,5 +91,5 @@ class DPMF(SocialFactorisation):
         config = self.config
         if math.isinf(config.epsilon):
             return [ledgers.without_noise("published")]
-        done = self.iterations_done or config.iterations
-        return [ledgers.published_entry(config.epsilon, config.epsilon, None, done)]
+        sensitivity = 2 * config.rating_range * config.dimension**0.5
+        return ledgers.published(config.epsilon, self.submissions(sensitivity), None)

@@ -26,6 +26,7 @@ from tasks.errors import DataError, DivergenceError
 from tasks.models.base import Observed, RatingPredictor
 from tasks.models.draws import normal
 from tasks.models.replayed import Information, Replayed
+from tasks.models.social import ledgers
 from tasks.models.social.friends import Friends
 from tasks.models.social.information import watch
 from tasks.models.social.messages import Memory, Noises
@@ -225,6 +226,12 @@ class SocialFactorisation(EpochModel, RatingPredictor):
         if not self.epochs_done or self._joint is None:
             return None
         return self._joint.information(self._recommender.vectors)
+
+    def submissions(self, sensitivity: float, iterations: int = 0) -> ledgers.Messages:
+        """What ledgers need of submissions about sensitive ratings. iterations: 0 for those that were done."""
+        senders = self._users.sensitive.of_item if self.epochs_done else np.zeros(1, np.int64)
+        done = iterations or self.iterations_done or self.config.iterations
+        return ledgers.Messages(self.noises().sensitive, sensitivity, done, senders)
 
     @property
     def iterations_done(self) -> int:

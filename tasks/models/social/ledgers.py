@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import EPOCH, FLOATS, GIVEN_EPOCH, ONCE, OWN_FILE, UNUSED
 from tasks.privacy.accounting.ledger import Accounting, Event, LedgerEntry, unbounded_entry, untouched_entry
+from tasks.privacy.mechanisms.shared_noise import SharedNoise
 from tasks.privacy.terms import KnownGap, Observer, because, gap
 
 USER_LOCAL = (gap("own-predictions"), OWN_FILE)
@@ -37,80 +42,116 @@ def without_noise(accounting: Accounting) -> LedgerEntry:
     )
 
 
-def published_entry(epsilon: float, sensitive: float, friends: float | None, iterations: int) -> LedgerEntry:
-    """The entry of the published noise.
+class Messages(NamedTuple):
+    """Noisy messages of one kind, in sums of which receivers may see more than the sum."""
+
+    noise: SharedNoise
+    sensitivity: float
+    """How far one sender moves a sum."""
+    iterations: int
+    senders: NDArray[np.integer]
+    """(n_sums,) of each sum; zeros where that is not known."""
+
+    def event(self, shares_known: float) -> tuple[Event, int]:
+        """See `SharedNoise.event`; where senders are not known, of one alone."""
+        senders = self.senders if self.senders.any() else np.ones(1, np.int64)
+        return self.noise.event(self.sensitivity, senders, shares_known, self.iterations)
+
+
+class View(NamedTuple):
+    """What one observer sees of submissions."""
+
+    observer: Observer
+    shares_known: float
+    event: Event
+    gaps: tuple[KnownGap, ...]
+
+
+def views(submissions: Messages, colluders: int) -> list[View]:
+    """Of everyone who exists: all users receive item vectors, and so the sums of what they are computed from.
+
+    colluders: raters of an item who tell each other their shares of its noise.
+    """
+    together, _ = submissions.event(0)
+    pooled, raters = submissions.event(colluders)
+    single, most = submissions.event(math.inf)
+    worst = () if math.isinf(submissions.noise.colluders) else (gap("most-raters", most_raters=most),)
+    return [
+        View("recommender-of-sums", 0, together, (gap("submissions-added-up"),)),
+        View("co-raters", colluders, pooled, (gap("shares-known", raters=raters, shares=colluders),)),
+        View("friend", 0, together, ()),
+        View("recommender-of-submissions", math.inf, single, worst),
+    ]
+
+
+def published(epsilon: float, submissions: Messages, friends: Messages | None) -> list[LedgerEntry]:
+    """The entries of the published noise, one for each observer.
 
     Args:
         epsilon: claimed.
-        sensitive: ε by which the noise on submissions about sensitive ratings is scaled, in every iteration.
-        friends: ε of the noise on what friends send; None without friends.
-        iterations: how many there were.
+        submissions: about sensitive ratings.
+        friends: what they send; None without friends.
     """
-    events = [
-        Event(kind="laplace", parameters={"noise_multiplier": 1 / budget}, count=iterations)
-        for budget in (sensitive, friends)
-        if budget is not None
-    ]
-    friend = () if friends is None else (gap("friend-draws"),)
-    return unbounded_entry(
-        "rating",
-        "sensitive-rating",
-        "shared-laplace",
-        because("user-vectors-in-messages"),
-        claimed=(epsilon, 0.0),
-        gaps=(
-            gap("claim-for-one-iteration", iterations=iterations, epsilon=epsilon),
-            gap("untrusted-recommender"),
-            gap("single-submission"),
-            *friend,
-            EPOCH,
-            gap("who-rated-shown"),
-            *USER_LOCAL,
-            FLOATS,
-        ),
-        events=(*events, Event(kind="messages-with-private-vectors", count=iterations)),
-    )
+    iterations = submissions.iterations
+    untrusted = gap("untrusted-recommender")
+    more: dict[Observer, tuple[KnownGap, ...]] = {
+        "recommender-of-sums": (untrusted,),
+        "recommender-of-submissions": (untrusted, gap("single-submission")),
+        "friend": (gap("friend-draws"),),
+    }
+    entries = []
+    for view in views(submissions, colluders=1):
+        events = [view.event]
+        if view.observer == "friend":
+            if friends is None:
+                continue
+            events.append(friends.event(math.inf)[0])
+        entry = unbounded_entry(
+            "rating",
+            "sensitive-rating",
+            "shared-laplace",
+            because("user-vectors-in-messages"),
+            claimed=(epsilon, 0.0),
+            gaps=(
+                gap("claim-for-one-iteration", iterations=iterations, epsilon=epsilon),
+                *more.get(view.observer, ()), *view.gaps, EPOCH, gap("who-rated-shown"), *USER_LOCAL, FLOATS,
+            ),
+            events=(*events, Event(kind="messages-with-private-vectors", count=iterations)),
+        )  # fmt: skip
+        entries.append(entry.model_copy(update={"observer": view.observer}))
+    return entries
 
 
 def rigorous(
-    epsilon: float,
-    delta: float,
-    towards: Literal["sums", "recommender"],
-    noise_multiplier: float,
-    iterations: int,
-    most_raters: int,
+    epsilon: float, delta: float, towards: Observer, colluders: int, submissions: Messages
 ) -> list[LedgerEntry]:
-    """The entries of noise calibrated to the total.
+    """The entries of noise calibrated to the total, one for each observer; first that of those it is made for.
+
+    Friends' messages and submissions about published ratings are functions of what is published and of item vectors.
 
     Args:
         epsilon, delta: asked for, in all.
-        towards: see `PrivSRConfig.towards`.
-        noise_multiplier: of an item's sum if towards sums, of every submission otherwise.
-        iterations: planned; no more were done.
-        most_raters: largest number of sensitive ratings of one item; 0 if it is not known, or if there are none.
-
-    Returns:
-        One entry, or two if towards sums: what the same noise is worth to someone who sees each submission.
+        towards: whom the noise is made for.
+        colluders: see `views`.
+        submissions: about sensitive ratings; of all iterations that are planned, no more were done.
     """
 
-    def entry(multiplier: float, observer: Observer, claimed: float | None, remark: KnownGap | None) -> LedgerEntry:
+    def entry(view: View) -> LedgerEntry:
         return accounted_entry(
-            [Event(kind="gaussian", parameters={"noise_multiplier": multiplier}, count=iterations)],
+            [view.event],
             delta,
             protects="rating",
             unit="sensitive-rating",
             neighbouring="replace",
-            observer=observer,
+            observer=view.observer,
             mechanism="submissions-gaussian",
-            claimed_epsilon=claimed,
+            claimed_epsilon=epsilon if view.observer == towards else None,
             given=GIVEN_EPOCH,
-            gaps=(*filter(None, [remark]), EPOCH, *ONCE, gap("who-rated-shown"), *USER_LOCAL, FLOATS),
+            gaps=(*view.gaps, EPOCH, *ONCE, gap("who-rated-shown"), *USER_LOCAL, FLOATS),
         )
 
-    if towards == "recommender":
-        return [entry(noise_multiplier, "recommender-of-submissions", epsilon, None)]
-    entries = [entry(noise_multiplier, "recommender-of-sums", epsilon, gap("submissions-added-up"))]
-    if most_raters:
-        worst = gap("most-raters", most_raters=most_raters)
-        entries.append(entry(noise_multiplier / most_raters**0.5, "recommender-of-submissions", None, worst))
-    return entries
+    is_certain = submissions.senders.any()
+    seen = [
+        view for view in views(submissions, colluders) if is_certain or view.shares_known <= submissions.noise.colluders
+    ]
+    return [entry(view) for view in sorted(seen, key=lambda view: view.observer != towards)]

@@ -30,6 +30,7 @@ from tasks.models.social.messages import Noises
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import dpsgd
 from tasks.privacy.mechanisms.shared_noise import SharedNoise
+from tasks.privacy.terms import Observer
 
 
 class PrivSRConfig(FactorisationConfig):
@@ -48,7 +49,9 @@ class PrivSRConfig(FactorisationConfig):
     towards: Literal["sums", "recommender"] | None = None
     """Who is held off (rigorous only): someone who sees the sums of submissions per item, as secure aggregation would
     give; or a recommender who sees each single submission."""
-
+    colluders: int = Field(default=0, ge=0, exclude_if=lambda number: number == 0)
+    """How many raters of an item may pool their shares of its noise (towards sums only): those of the others make up
+    the noise of the sum."""
     sensitive_weight: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """Noise that outweighs what submissions about sensitive ratings say is turned down, which costs no budget: in the
     recommender's steps they weigh this over the noise multiplier z, at most 1. None: 1 (rigorous only)."""
@@ -62,6 +65,8 @@ class PrivSRConfig(FactorisationConfig):
             raise ValueError(f"accounting: {self.accounting} needs {' and '.join(missing)}")
         if excess := [name for name in refused if getattr(self, name) is not None]:
             raise ValueError(f"{' and '.join(excess)}: not for accounting: {self.accounting}")
+        if self.colluders and self.towards != "sums":
+            raise ValueError("colluders: only for towards: sums; otherwise no noise is shared")
         if not self.projection and not math.isinf(self.epsilon):
             raise ValueError("projection: false is for runs without noise; sensitivities need the unit ball")
         return self
@@ -102,7 +107,7 @@ class PrivSR(SocialFactorisation):
             return Noises()
         if config.accounting == "rigorous":
             sigma = 2 * config.rating_range * self.noise_multiplier()
-            return Noises(sensitive=SharedNoise("gaussian", sigma, shared=config.towards == "sums"))
+            return Noises(SharedNoise("gaussian", sigma, config.colluders if config.towards == "sums" else math.inf))
         root = config.dimension**0.5
         return Noises(
             SharedNoise("laplace", 2 * config.rating_range * root / config.sensitive_epsilon),
@@ -134,12 +139,16 @@ class PrivSR(SocialFactorisation):
         config = self.config
         if math.isinf(config.epsilon):
             return [ledgers.without_noise(config.accounting)]
-        done = self.iterations_done or config.iterations
+        sensitivity = 2 * config.rating_range
         if config.accounting == "published":
-            return [ledgers.published_entry(config.epsilon, config.sensitive_epsilon, config.epsilon, done)]
+            root = config.dimension**0.5
+            submissions = self.submissions(sensitivity * root)
+            received = self._users.friends.counts if self.epochs_done and self._users.friends else np.zeros(1, int)
+            friends = ledgers.Messages(self.noises().friends, 2 * root, submissions.iterations, received)
+            return ledgers.published(config.epsilon, submissions, friends)
         assert config.delta is not None
-        assert config.towards is not None
-        raters = int(self._users.sensitive.of_item.max(initial=0)) if self.epochs_done else 0
-        return ledgers.rigorous(
-            config.epsilon, config.delta, config.towards, self.noise_multiplier(), config.iterations, raters
-        )
+        towards: Observer = "recommender-of-submissions"
+        if config.towards == "sums":
+            towards = "co-raters" if config.colluders else "recommender-of-sums"
+        submissions = self.submissions(sensitivity, config.iterations)
+        return ledgers.rigorous(config.epsilon, config.delta, towards, max(config.colluders, 1), submissions)

@@ -90,7 +90,7 @@ class Users:
         items, sums = table.items[self.watched], np.zeros_like(broadcast.vectors)
         watched = np.zeros((len(items), sums.shape[1]), np.float32)
         if law.law != "none":
-            assert law.shared
+            assert not law.colluders
             std = np.broadcast_to(law.standard_deviation(broadcast.public_mixing), sums.shape)
             scale = (std * law.share(table.of_item)[:, None])[items]
             watched = noise.gaussian(self.rng, "watched submissions", scale, watched.shape, single=True)

@@ -73,10 +73,15 @@ def _systems(results: Results, base: pl.DataFrame) -> list[dict[str, Any]]:
         experiment = row["experiment"]
         about: dict[str, Any] = {"parameters": json.dumps(results.system(experiment).config, sort_keys=True)}
         about |= {"revision": commits.get(experiment, ""), "reasons": _reasons(results, experiment)}
-        empty = dict.fromkeys(f"{level}_{kind}" for level in levels for kind in (*KINDS, "audited_verdict"))
+        empty = dict.fromkeys(
+            f"{level}_{kind}" for level in levels for kind in (*KINDS, "audited_verdict", "accounted_observer")
+        )
         cells = rows.setdefault(experiment, empty | row | about)
         cells |= {f"{row['level']}_{kind}": row[kind] for kind in KINDS}
-        cells |= {f"{row['level']}_audited_verdict": row["verdict"]}
+        cells |= {
+            f"{row['level']}_audited_verdict": row["verdict"],
+            f"{row['level']}_accounted_observer": row["observer"],
+        }
     return [*rows.values()]
 
 

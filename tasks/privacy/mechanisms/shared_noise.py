@@ -7,6 +7,7 @@ draw c ~ N(0, 1/n). So towards the receiver, who knows h, the noise is Gaussian 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.privacy import noise
+from tasks.privacy.accounting.ledger import Event
 
 
 @dataclass(frozen=True)
@@ -22,12 +24,13 @@ class SharedNoise:
 
     law: `laplace`, `gaussian`, or `none`.
     scale: Laplace scale, or standard deviation, of the sum.
-    shared: False lets every single sender add the noise of a whole sum.
+    colluders: senders whose shares the receiver may know: those of all others still make up the noise of a sum. With
+        infinity every sender adds the noise of a whole sum.
     """
 
     law: Literal["none", "laplace", "gaussian"] = "none"
     scale: float = 0.0
-    shared: bool = True
+    colluders: float = 0
 
     @property
     def mixes(self) -> bool:
@@ -48,12 +51,36 @@ class SharedNoise:
         return np.float32(self.scale)
 
     def share(self, senders: NDArray[np.integer]) -> NDArray[np.float32]:
-        """What the standard deviation is multiplied by for one of `senders` senders: 1/√n, or 1 if not shared."""
-        if not self.shared:
-            return np.ones(len(senders), np.float32)
-        return (1 / np.sqrt(np.maximum(senders, 1))).astype(np.float32)  # type: ignore[no-any-return]  # numpy's types say Any here
+        """What the standard deviation is multiplied by for one of `senders` senders: 1/√n without colluders."""
+        return (1 / np.sqrt(self._shares(senders))).astype(np.float32)
 
     def variance(self, senders: NDArray[np.integer]) -> NDArray[np.float64]:
         """Variance of one share of `senders`, over h as well (E h = 1)."""
         total = 2 * self.scale**2 if self.mixes else self.scale**2
         return total * self.share(senders).astype(np.float64) ** 2
+
+    def event(
+        self, sensitivity: float, senders: NDArray[np.integer], shares_known: float, count: int
+    ) -> tuple[Event, int]:
+        """What so many sums release of one sender, to an observer who knows the noise of so many others.
+
+        Args:
+            sensitivity: how far one sender moves a sum.
+            senders: (n_sums,) of each sum, some of them not 0.
+            shares_known: infinity for an observer who receives what each sender sends, and so needs no sum.
+
+        Returns:
+            The event of a sender who is hidden worst, and how many send with that one. Who knows h of Lemma 1 sees
+            Gaussian noise of known variance, for which the accountant has no law.
+        """
+        sizes = np.unique(senders[senders > 0])
+        left = (sizes - np.minimum(shares_known, sizes - 1)) / self._shares(sizes)
+        worst = int(left.argmin())
+        multiplier = self.scale / sensitivity * math.sqrt(left[worst])
+        kind = "laplace-of-known-h" if self.mixes else "gaussian"
+        return Event(kind=kind, parameters={"noise_multiplier": multiplier}, count=count), int(sizes[worst])
+
+    def _shares(self, senders: NDArray[np.integer]) -> NDArray[np.float64]:
+        """How many shares make up the noise of a sum."""
+        shares: NDArray[np.float64] = np.maximum(senders - self.colluders, 1.0)
+        return shares
