@@ -31,10 +31,11 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from tasks.graph.ops import Block, weighted_sum
-from tasks.graph.prefixes import Step
-from tasks.hashing import digest
+from tasks.graph.prefixes import PrefixGraphs, Step
+from tasks.hashing import digest, uniform
 from tasks.models.sessions.gated import BATCH, APGNNConfig, Queries, ScaledSessions
 from tasks.models.sessions.ledgers import LABELS, READ, KeyedModel, graph_entry, lists_entry
+from tasks.models.sessions.sequential import Dropout
 from tasks.privacy import noise
 from tasks.privacy.accounting.gaps import EPOCH
 from tasks.privacy.accounting.ledger import Event, LedgerEntry, unbounded_entry
@@ -146,6 +147,20 @@ class DIPSGNN(KeyedModel, ScaledSessions):
             assert users is not None
             return self.scale_states(torch.cat([items, users.expand(len(items), -1)], dim=1))
 
+    @override
+    def initial_states(self, graphs: PrefixGraphs, sequences: Sequences, dropout: Dropout) -> Tensor:
+        """Masks of `rigorous` are a function of vectors, user and item: another visit changes none of them.
+
+        So the guarantee holds whatever they are, and they are no secret.
+        """
+        if not (self.config.plans_epochs and dropout.share):
+            return super().initial_states(graphs, sequences, dropout)
+        users, items = sequences.users[graphs.node_owners.cpu().numpy()], graphs.node_items.cpu().numpy()
+        states = self.network.items(graphs.node_items)
+        coordinates = np.arange(states.shape[1])
+        kept = uniform(self.vectors, "dropout", users[:, None], items[:, None], coordinates) >= dropout.share
+        return states * torch.from_numpy(kept).to(states.device) / (1 - dropout.share)
+
     def receive(self, step: Step, joint: Tensor, through: tuple[Tensor, Tensor], queries: Queries) -> Tensor:
         """What the public network receives, and noise (Eq. 7)."""
         if self.config.accounting == "cached":
@@ -232,7 +247,7 @@ class DIPSGNN(KeyedModel, ScaledSessions):
         # Item vectors that are learned without noise change between the releases.
         graph = graph_entry(
             "aggregates-per-epoch", remark, event, claimed,
-            gaps=(*covered, gap("dropout-seed")), given=("states", "visit-counts"), unit="visit-given-states",
+            gaps=covered, given=("states", "visit-counts"), unit="visit-given-states",
         )  # fmt: skip
         return [lists, graph.model_copy(update={"reasons": (*graph.reasons, because("states-learnt"))}), LABELS]
 

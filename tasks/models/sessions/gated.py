@@ -128,7 +128,7 @@ class GatedSessions(SequenceModel):
         graphs = self.graphs(sequences)
         queries = Queries(sequences, graphs, np.zeros(len(sequences), np.int64) if draws is None else draws, tested)
         users = self.user_vectors(torch.from_numpy(sequences.users).long().to(self.device))
-        states = dropout(self.network.items(graphs.node_items))
+        states = self.initial_states(graphs, sequences, dropout)
         owners = graphs.node_owners
         for step in graphs.steps:
             states = self.propagate(step, states, owners, users, queries)
@@ -138,6 +138,10 @@ class GatedSessions(SequenceModel):
     def graphs(self, sequences: Sequences) -> PrefixGraphs:
         """The graphs of all prefixes, with as many steps as are propagated."""
         return prefix_graphs(sequences, self.config.steps).to(self.device)
+
+    def initial_states(self, graphs: PrefixGraphs, sequences: Sequences, dropout: Dropout) -> Tensor:  # noqa: ARG002
+        """The states of nodes before the first step, (n_nodes, d)."""
+        return dropout(self.network.items(graphs.node_items))
 
     def user_vectors(self, users: Tensor) -> Tensor | None:
         """e_u: (n_users, d'), or None for models without users."""

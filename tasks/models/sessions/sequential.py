@@ -81,15 +81,15 @@ class Dropout:
 
     def __init__(self, share: float, rng: np.random.Generator | None = None) -> None:
         """share: of values that become 0; the rest grow, so that the expectation stays. rng: seeds all masks."""
-        self._share = share
+        self.share = share
         self._generator = None if rng is None else torch.Generator().manual_seed(int(rng.integers(2**63)))
 
     def __call__(self, values: Tensor) -> Tensor:
         """`values` with a fresh random share of them left out."""
-        if self._share == 0:
+        if self.share == 0:
             return values
-        kept = torch.empty_like(values, device="cpu").bernoulli_(1 - self._share, generator=self._generator)
-        return values * kept.div_(1 - self._share).to(values.device)
+        kept = torch.empty_like(values, device="cpu").bernoulli_(1 - self.share, generator=self._generator)
+        return values * kept.div_(1 - self.share).to(values.device)
 
 
 NO_DROPOUT = Dropout(0.0)

@@ -73,12 +73,12 @@ def views(submissions: Messages, colluders: int) -> list[View]:
     colluders: raters of an item who tell each other their shares of its noise.
     """
     together, _ = submissions.event(0)
-    pooled, raters = submissions.event(colluders)
+    pooled, _ = submissions.event(colluders)
     single, most = submissions.event(math.inf)
     worst = () if math.isinf(submissions.noise.colluders) else (gap("most-raters", most_raters=most),)
     return [
         View("recommender-of-sums", 0, together, (gap("submissions-added-up"),)),
-        View("co-raters", colluders, pooled, (gap("shares-known", raters=raters, shares=colluders),)),
+        View("co-raters", colluders, pooled, (gap("shares-known", shares=colluders),)),
         View("friend", 0, together, ()),
         View("recommender-of-submissions", math.inf, single, worst),
     ]
