@@ -20,9 +20,12 @@ mechanism is twice its ε, of Gaussian noise more."""
 def lower_bound(samples: Samples, confidence: float = CONFIDENCE) -> Audit:
     """The lower bound on ε that samples prove, at the δ of the ledger.
 
-    To be compared with `samples.entry.accounted_epsilon`, by `tasks.privacy.audits.audit.verdict`.
+    To be compared with `samples.entry.accounted_epsilon`, by `tasks.privacy.audits.audit.verdict`. What is accounted of
+    Gaussian noise alone is judged as such.
     """
-    return audit(samples.present, samples.without, confidence, samples.entry.accounted_delta)
+    entry = samples.entry
+    gaussian = entry.accounted_epsilon is not None and all(event.kind == "gaussian" for event in entry.events)
+    return audit(samples.present, samples.without, confidence, entry.accounted_delta, gaussian=gaussian)
 
 
 def corrected_confidence(audits: int) -> float:

@@ -77,6 +77,12 @@ def test_a_co_rater_refutes_the_line_of_sums_unless_the_noise_is_made_for_collud
 
 
 @pytest.mark.slow
+def test_an_audit_of_released_visits_has_power_at_the_setting_of_a_suite() -> None:
+    recorded = record("dipsgnn-released", CONFIDENCE, 1, epsilon=5.0, delta=1e-5, n_samples=1_500)
+    assert (recorded["epsilon_claimed"], of_record(recorded)) == (5.0, "consistent")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SOUND)
 def test_a_third_of_the_noise_is_refuted(name: str) -> None:
     """The positive control: whatever the model draws through the door is three times smaller than it says."""

@@ -11,6 +11,7 @@ from scipy import stats
 from tasks.contracts import Feature
 from tasks.privacy.audits import worst_cases
 from tasks.privacy.audits.audit import audit, largest_bound, lower_bound, verdict
+from tasks.privacy.audits.gaussian_runs import epsilon_of
 from tasks.privacy.controls import scaled
 from tasks.privacy.mechanisms import multidimensional, piecewise, unary, words
 from tests.privacy.word_law import probabilities
@@ -46,6 +47,16 @@ def words_samples(epsilon: float, n: int, rng: np.random.Generator) -> tuple[NDA
 def clean(values: np.ndarray, *_: object) -> np.ndarray:
     """A mechanism that forgot its noise."""
     return values
+
+
+@pytest.mark.parametrize("mu", [0.5, 1.5, 3.0])
+def test_the_bound_of_gaussian_noise_is_close_and_closer_than_that_of_any(mu: float) -> None:
+    """At a δ where events with the ratio of the claim are too rare to be seen."""
+    rng, claimed = np.random.default_rng(1), epsilon_of(mu, 1e-6)
+    samples = rng.normal(mu, 1, N), rng.normal(0, 1, N)
+    result = audit(*samples, CONFIDENCE, 1e-6, gaussian=True)
+    assert 0.8 * claimed < result.epsilon <= claimed < result.provable
+    assert audit(*samples, CONFIDENCE, 1e-6).epsilon < 0.8 * claimed
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.5, 5.0])

@@ -6,13 +6,17 @@ samples and judged on the other with Clopper-Pearson intervals, so that choosing
 Sources: Ding et al., "Detecting violations of differential privacy" (CCS 2018); Jagielski et al., "Auditing
 differentially private machine learning" (NeurIPS 2020); docs/methods.md §9.
 
+Of Gaussian noise the same two probabilities bound μ, its sensitivity over its deviation, by Φ⁻¹(P[S | a]) less
+Φ⁻¹(P[S | b]): likely events show it, whose ratio is far below e^ε (Nasr et al., "Tight auditing of differentially
+private machine learning", USENIX Security 2023).
+
 A low bound does not show privacy: with n samples nothing above `provable(n / 2, confidence)` can be proved at all.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -43,7 +47,14 @@ class Audit(NamedTuple):
     """How often the event was seen by the judging halves: for the input that makes it likelier, and for the other."""
 
 
-def audit(samples_a: NDArray[np.number], samples_b: NDArray[np.number], confidence: float, delta: float = 0.0) -> Audit:
+def audit(
+    samples_a: NDArray[np.number],
+    samples_b: NDArray[np.number],
+    confidence: float,
+    delta: float = 0.0,
+    *,
+    gaussian: bool = False,
+) -> Audit:
     """Lower bound on the epsilon of a mechanism from independent outputs for two neighbouring inputs.
 
     Any statistic of the outputs may be passed in place of the outputs (a bound for it holds for the mechanism, by
@@ -53,6 +64,8 @@ def audit(samples_a: NDArray[np.number], samples_b: NDArray[np.number], confiden
         samples_a, samples_b: (n,) outputs, or a statistic of them, for input a and for input b.
         confidence: probability, over the samples, with which the bound holds.
         delta: the delta at which epsilon is bounded.
+        gaussian: bound the epsilon of the Gaussian mechanism that hides least of what the samples allow. A larger one
+            than claimed refutes that the claim is met by Gaussian noise.
 
     Raises:
         ValueError: fewer than 4 samples, arrays that are not 1-D of equal length, NaN among them, or a confidence or
@@ -74,11 +87,21 @@ def audit(samples_a: NDArray[np.number], samples_b: NDArray[np.number], confiden
         (np.bincount(bins_a[part], minlength=n_bins), np.bincount(bins_b[part], minlength=n_bins))
         for part in (slice(0, half), slice(half, 2 * half))
     ]
-    event, swapped = _choose(*chosen, half, confidence, delta)
+
+    def bound(more: NDArray[np.integer], less: NDArray[np.integer]) -> NDArray[np.float64]:
+        if gaussian:
+            return lower_bound_of_mu(more, less, half, confidence)
+        return lower_bound(more, less, half, confidence, delta)
+
+    event, swapped = _choose(*chosen, bound)
     hits = [int(counts[event].sum()) for counts in judged]
     more, less = reversed(hits) if swapped else hits
-    bound = float(lower_bound(np.array([more]), np.array([less]), half, confidence, delta)[0])
-    return Audit(max(0.0, bound), largest_bound(half, confidence, delta), confidence, len(a), (more, less))
+    found, most = (max(0.0, float(value)) for value in bound(np.array([more, half]), np.array([less, 0])))
+    if gaussian:
+        from tasks.privacy.audits.gaussian_runs import epsilon_of
+
+        found, most = epsilon_of(found, delta), epsilon_of(most, delta)
+    return Audit(found, most, confidence, len(a), (more, less))
 
 
 def lower_bound(
@@ -88,14 +111,30 @@ def lower_bound(
 
     Each end is a one-sided Clopper-Pearson bound at half of the error, so both hold together at `confidence`.
     """
+    low, high = _ends(more, less, n, confidence)
+    with np.errstate(divide="ignore"):
+        return np.log(np.maximum(low - delta, 0.0)) - np.log(high)
+
+
+def lower_bound_of_mu(
+    more: NDArray[np.integer], less: NDArray[np.integer], n: int, confidence: float
+) -> NDArray[np.float64]:
+    """Φ⁻¹(p) - Φ⁻¹(q) with p and q as in `lower_bound`: the μ of a mechanism with Gaussian noise, or less."""
+    from scipy.special import ndtri
+
+    low, high = _ends(more, less, n, confidence)
+    return np.where((low > 0) & (high < 1), ndtri(low) - ndtri(high), -math.inf)
+
+
+def _ends(
+    more: NDArray[np.integer], less: NDArray[np.integer], n: int, confidence: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     from scipy.special import betaincinv  # takes a quarter of a second, and pages compute no bound
 
     error = (1 - confidence) / 2
-    with np.errstate(divide="ignore"):
-        low = np.where(more > 0, betaincinv(np.maximum(more, 1), n - more + 1, error), 0.0)
-        # betaincinv needs a positive second argument; n of n has the upper end 1
-        high = np.where(less < n, betaincinv(less + 1, np.maximum(n - less, 1), 1 - error), 1.0)
-        return np.log(np.maximum(low - delta, 0.0)) - np.log(high)
+    low = np.where(more > 0, betaincinv(np.maximum(more, 1), n - more + 1, error), 0.0)
+    # betaincinv needs a positive second argument; n of n has the upper end 1
+    return low, np.where(less < n, betaincinv(less + 1, np.maximum(n - less, 1), 1 - error), 1.0)
 
 
 def largest_bound(n: int, confidence: float, delta: float = 0.0) -> float:
@@ -137,14 +176,16 @@ def _bin(a: NDArray[np.float64], b: NDArray[np.float64], half: int) -> tuple[NDA
 
 
 def _choose(
-    a: NDArray[np.intp], b: NDArray[np.intp], n: int, confidence: float, delta: float
+    a: NDArray[np.intp],
+    b: NDArray[np.intp],
+    bound: Callable[[NDArray[np.intp], NDArray[np.intp]], NDArray[np.float64]],
 ) -> tuple[NDArray[np.intp], bool]:
     """The union of bins with the best bound, and whether it is one that b makes likelier than a."""
     best, event, swapped = -math.inf, np.arange(len(a)), False
     for swap, (first, second) in enumerate([(a, b), (b, a)]):
         # Neyman-Pearson: the best event of its size takes the bins in order of their likelihood ratio.
         order = np.argsort(-np.log((first + 0.5) / (second + 0.5)), kind="stable")
-        bounds = lower_bound(np.cumsum(first[order]), np.cumsum(second[order]), n, confidence, delta)
+        bounds = bound(np.cumsum(first[order]), np.cumsum(second[order]))
         if bounds.max() > best:
             best, event, swapped = float(bounds.max()), order[: int(bounds.argmax()) + 1], bool(swap)
     return event, swapped
