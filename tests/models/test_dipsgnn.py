@@ -10,7 +10,7 @@ from scipy.stats import kstest
 from tasks.errors import PrivacyError
 from tasks.models.sessions.dipsgnn import DIPSGNN, prefixes
 from tasks.models.sessions.gated import GatedSessions, Queries
-from tasks.models.sessions.sequential import NO_DROPOUT, Dropout
+from tasks.models.sessions.sequential import NO_DROPOUT
 from tasks.privacy.accounting.account import account
 from tasks.privacy.audits.audit import audit
 from tasks.privacy.mechanisms import aggregation
@@ -209,27 +209,6 @@ def test_a_visit_keeps_its_noise_whatever_is_asked_beside_or_after_it(accounting
     assert torch.equal(model.score_next(sequences), scores)
     prefixes = model.score_next(sequences.without_last())
     torch.testing.assert_close(prefixes, scores[torch.from_numpy(sequences.has_next)], rtol=0, atol=1e-4)
-
-
-def test_another_visit_changes_no_mask_of_what_is_aggregated():
-    """Given the vectors, which both neighbours have; with others masks are independent (six standard errors)."""
-    model, sequences = trained("rigorous", of=many(), dropout=0.3), many().sequences
-    indptr = sequences.indptr - (np.arange(len(sequences.indptr)) > 0)
-    shorter = Sequences(sequences.users, indptr, np.delete(sequences.items, 3))
-
-    def kept(of: Sequences) -> dict[tuple[int, int], torch.Tensor]:
-        graphs = model.graphs(of)
-        states = model.initial_states(graphs, of, Dropout(0.3, np.random.default_rng(len(of.items))))
-        users = of.users[graphs.node_owners.numpy()].tolist()
-        return dict(zip(zip(users, graphs.node_items.tolist(), strict=True), states.detach() != 0, strict=True))
-
-    first, other = kept(sequences), kept(shorter)
-    assert all(torch.equal(mask, first[node]) for node, mask in other.items())
-    with torch.no_grad():
-        model.network.items.weight *= 2
-    masks = (torch.stack([*of.values()]).float() for of in (first, kept(sequences)))
-    for mask, expected in zip((of_first := next(masks), of_first * next(masks)), (0.7, 0.49), strict=True):
-        assert abs(float(mask.mean()) - expected) < 6 * (expected * (1 - expected) / mask.numel()) ** 0.5
 
 
 def release(model: DIPSGNN, sequences: Sequences, *, tested: bool):

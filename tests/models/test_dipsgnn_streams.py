@@ -8,7 +8,8 @@ import torch
 
 from tasks.models.sessions.dipsgnn import DIPSGNN
 from tasks.models.sessions.gated import Queries
-from tasks.models.sessions.sequential import NO_DROPOUT
+from tasks.models.sessions.sequential import NO_DROPOUT, Dropout
+from tasks.sequences import Sequences
 from tests.models.contract import learning, ragged
 from tests.models.test_dipsgnn import PER_VISIT, independent, many, noise_on, trained
 from tests.models.test_sessions import OWNERS, PARTS, data
@@ -96,3 +97,24 @@ def test_users_do_not_share_noise():
     other = torch.cat(noise_on(model, ragged(PARTS, users=list(range(10, 18)))))
     assert independent(first, other)
     assert (first != other).all()
+
+
+def test_another_visit_changes_no_mask_of_what_is_aggregated():
+    """Given the vectors, which both neighbours have; with others masks are independent (six standard errors)."""
+    model, sequences = trained("rigorous", of=many(), dropout=0.3), many().sequences
+    indptr = sequences.indptr - (np.arange(len(sequences.indptr)) > 0)
+    shorter = Sequences(sequences.users, indptr, np.delete(sequences.items, 3))
+
+    def kept(of: Sequences) -> dict[tuple[int, int], torch.Tensor]:
+        graphs = model.graphs(of)
+        states = model.initial_states(graphs, of, Dropout(0.3, np.random.default_rng(len(of.items))))
+        users = of.users[graphs.node_owners.numpy()].tolist()
+        return dict(zip(zip(users, graphs.node_items.tolist(), strict=True), states.detach() != 0, strict=True))
+
+    first, other = kept(sequences), kept(shorter)
+    assert all(torch.equal(mask, first[node]) for node, mask in other.items())
+    with torch.no_grad():
+        model.network.items.weight *= 2
+    masks = (torch.stack([*of.values()]).float() for of in (first, kept(sequences)))
+    for mask, expected in zip((of_first := next(masks), of_first * next(masks)), (0.7, 0.49), strict=True):
+        assert abs(float(mask.mean()) - expected) < 6 * (expected * (1 - expected) / mask.numel()) ** 0.5

@@ -10,7 +10,7 @@ Of Gaussian noise the same two probabilities bound μ, its sensitivity over its 
 Φ⁻¹(P[S | b]): likely events show it, whose ratio is far below e^ε (Nasr et al., "Tight auditing of differentially
 private machine learning", USENIX Security 2023).
 
-A low bound does not show privacy: with n samples nothing above `provable(n / 2, confidence)` can be proved at all.
+A low bound does not show privacy: with n samples nothing above `Audit.provable` can be proved at all.
 """
 
 from __future__ import annotations
@@ -96,12 +96,12 @@ def audit(
     event, swapped = _choose(*chosen, bound)
     hits = [int(counts[event].sum()) for counts in judged]
     more, less = reversed(hits) if swapped else hits
-    found, most = (max(0.0, float(value)) for value in bound(np.array([more, half]), np.array([less, 0])))
+    epsilon, provable = (max(0.0, float(value)) for value in bound(np.array([more, half]), np.array([less, 0])))
     if gaussian:
         from tasks.privacy.audits.gaussian_runs import epsilon_of
 
-        found, most = epsilon_of(found, delta), epsilon_of(most, delta)
-    return Audit(found, most, confidence, len(a), (more, less))
+        epsilon, provable = epsilon_of(epsilon, delta), epsilon_of(provable, delta)
+    return Audit(epsilon, provable, confidence, len(a), (more, less))
 
 
 def lower_bound(
@@ -135,11 +135,6 @@ def _ends(
     low = np.where(more > 0, betaincinv(np.maximum(more, 1), n - more + 1, error), 0.0)
     # betaincinv needs a positive second argument; n of n has the upper end 1
     return low, np.where(less < n, betaincinv(less + 1, np.maximum(n - less, 1), 1 - error), 1.0)
-
-
-def largest_bound(n: int, confidence: float, delta: float = 0.0) -> float:
-    """The largest bound that n judging samples can give: an event certain for one input, impossible for the other."""
-    return max(0.0, float(lower_bound(np.array([n]), np.array([0]), n, confidence, delta)[0]))
 
 
 def verdict(audited: float, claimed: float, accounted: float | None, controls: Sequence[float] = ()) -> Verdict:
