@@ -42,7 +42,7 @@ class AttributeAttack(Attackers, _Attack):
     """The same at all other settings."""
     lengths: dict[str, Cutoffs] = Field(default_factory=dict)
     """Attacker -> the only lengths of lists that it sees, where these are not all."""
-    control_k: Cutoffs
+    control_k: Annotated[Cutoffs, Field(min_length=1)]
     """Those `k` at which the attack is repeated on shuffled labels, and on other profiles than the true
     ones where a system was given such."""
     target_share: Share
