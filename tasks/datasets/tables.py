@@ -19,7 +19,7 @@ from typing import Literal
 import polars as pl
 
 from tasks.datasets import files
-from tasks.datasets.text import BLOCK, LONGEST_LINE, YEAR_2100, allow, blocks, opened
+from tasks.datasets.text import BLOCK, LONGEST_LINE, SHOWN, YEAR_2100, allow, blocks, opened
 from tasks.errors import DataError
 
 PARQUET = ".parquet"
@@ -268,13 +268,21 @@ def _json(path: Path, _: Form, columns: Mapping[str, Column]) -> Iterator[tuple[
 
 
 def _not_json(path: Path, lines: bytes, line: int, error: Exception) -> DataError:
+    kinds: dict[str, type] = {}
     for number, text in enumerate(lines.splitlines(), start=line):
         try:
-            if isinstance(json.loads(text), dict):
-                continue
+            record = json.loads(text)
+            fields = record.items() if isinstance(record, dict) else None
         except (ValueError, RecursionError) as bad:
-            error = bad
-        return DataError(f"{path}:{number}: is no JSON record ({error}); one a line is read")
+            fields, error = None, bad
+        if fields is None:
+            return DataError(f"{path}:{number}: is no JSON record ({error}); one a line is read")
+        for name, value in fields:
+            kind = float if isinstance(value, int) else type(value)
+            if value is not None and kinds.setdefault(name, kind) is not kind:
+                return DataError(
+                    f"{path}:{number}: {name} is {str(value)[:SHOWN]!r}, another kind than in lines before"
+                )
     return DataError(f"{path}: a field holds different things in different lines ({' '.join(str(error).split())})")
 
 
@@ -322,6 +330,9 @@ def _cast(path: Path, values: pl.Series, column: Column, row: int) -> pl.Series:
         "any": (text or kind.is_numeric() or kind.is_temporal() or kind == pl.Boolean, "text, numbers or times"),
     }[column.kind]
     if not right and kind != pl.Null:
+        if kind == pl.String:  # of JSON lines, where one is text, all are
+            number = pl.col(values.name).cast(pl.Float64, strict=False).is_not_null()
+            allow(path, values.to_frame(), values.name, number, wanted, row, complete=False)
         raise DataError(f"{path}: column {values.name!r} holds {kind}, not {wanted}; save it as such")
     if not column.may_be_empty and values.null_count():
         at = row + values.is_null().arg_true()[0]
