@@ -13,7 +13,7 @@ from tasks.attacks.canaries import Watcher, draw, insert
 from tasks.audits import auditor
 from tasks.errors import ConfigurationError
 from tasks.models import MODELS, model_class
-from tasks.models.ranking import lightfm
+from tasks.models.ranking.lightfm import LightFM
 from tasks.models.sessions.dipsgnn import DIPSGNN
 from tasks.models.social.factorisation import SocialFactorisation
 from tasks.models.training import EpochModel
@@ -32,7 +32,6 @@ CONFIGS = {
     "dpvae": {},
     "dpvae-rigorous": {},
     "gerai": {"redraw": "step"},
-    "lightfm": {"metadata": True},
     "dipsgnn": WITH_DROPOUT,
     "dipsgnn-cached": {},
     "dipsgnn-rigorous": {},
@@ -41,8 +40,8 @@ CONFIGS = {
     "crogcn-nh": {},
 }
 LEARNT = [name for name in MODELS if issubclass(model_class(name), EpochModel)]
-MOVED = [name for name in LEARNT if not issubclass(model_class(name), SocialFactorisation)]
-"""Those whose parties compute with NumPy stay on the CPU."""
+MOVED = [name for name in LEARNT if not issubclass(model_class(name), (SocialFactorisation, LightFM))]
+"""Those that compute with NumPy stay on the CPU."""
 ALL = sorted({*MOVED, *CONFIGS})
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA not run")
 
@@ -88,13 +87,8 @@ def learnt(name: str, where: AbstractContextManager, folder: Path):
 
 @pytest.fixture
 def comparable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without what differs by design: noise by key is named by the bits of weights, which each device rounds itself.
-
-    No sparse gradient either, for which the pretended device has no tensors.
-    """
+    """Without what differs by design: noise by key is named by the bits of weights, which each device rounds itself."""
     monkeypatch.setattr(DIPSGNN, "vectors", 0)
-    dense = torch.nn.functional.embedding
-    monkeypatch.setattr(lightfm, "embedding", lambda ids, table, sparse: dense(ids, table))  # noqa: ARG005
 
 
 @pytest.mark.usefixtures("comparable")

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tasks.errors import ConfigurationError, DataError
-from tasks.models.ranking.lightfm import LightFM, LightFMConfig, LightFMNetwork, violations
+from tasks.models.ranking.lightfm import LightFM, LightFMConfig, LightFMNetwork
 from tasks.training_data import TrainingData
 from tests.models.contract import Stretch
 
@@ -80,7 +80,7 @@ def test_two_steps_equal_those_of_a_loop_over_positives(metadata, regularization
         negatives = model._sampler.draw(np.repeat(users, 4), model._rng).reshape(-1, 4)
         gradients, total, updated = slow_gradients(model, users, items, negatives)
         assert 0 < updated < 40  # some violate, some do not
-        loss = model.step(model.loss(*(torch.from_numpy(ids.astype(np.int64)) for ids in (users, items, negatives))))
+        loss = model.train_batch(users, items, negatives)
         assert loss == pytest.approx(total, rel=1e-5)
         for name, gradient in gradients.items():
             sums[name] += gradient**2
@@ -89,36 +89,20 @@ def test_two_steps_equal_those_of_a_loop_over_positives(metadata, regularization
             np.testing.assert_allclose(ours, before[name], rtol=1e-5, atol=1e-5)
 
 
-def test_the_first_violating_trial_is_taken_and_its_number_gives_the_weight():
-    positives = torch.tensor([2.0, 2.0, 2.0, 2.0, 2.0])
-    trials = torch.tensor([
-        [0.0, 1.5, 9.0],  # the second is above 2 - 1, the third too late
-        [0.0, 0.5, 0.9],  # none
-        [1.1, 1.1, 1.1],
-        [1.0, 1.0, 1.0],  # on the margin is not above it
-        [-5.0, 0.0, 1.2],
-    ])  # fmt: skip
-    actual = violations(positives, trials, n_items=8)
-    assert actual.rows.tolist() == [0, 2, 4]
-    assert actual.trials.tolist() == [1, 0, 2]
-    assert actual.weights.tolist() == pytest.approx([math.log(3), math.log(7), math.log(2)])
-
-
-def test_a_rank_estimated_below_one_weighs_nothing():
-    actual = violations(torch.zeros(1), torch.tensor([[-3.0, -3.0, -3.0, 1.0]]), n_items=3)
-    assert actual.weights.tolist() == [0.0]
-
-
-def test_a_batch_without_violations_changes_nothing():
+@pytest.mark.parametrize(
+    ("biases", "negatives", "updated"), [((5.0, 0.0, 0.0), [1, 2, 2], 0), ((0.0, -3.0, 1.0), [1] * 30 + [2], 1)]
+)
+def test_neither_a_positive_above_its_trials_nor_an_estimated_rank_below_one_changes_anything(
+    biases, negatives, updated
+):
     model = built()
     with torch.no_grad():
-        model.network.users.zero_()
-        model.network.columns.zero_()
-        model.network.items.zero_()
-        model.network.items[0, -1] = 5.0
+        for parameter in model.network.parameters():
+            parameter.zero_()
+        model.network.items[:3, -1] = torch.tensor(biases)
     before = model.weights()
-    loss = model.loss(torch.tensor([0, 1]), torch.tensor([0, 0]), torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8]]))
-    assert model.step(loss) == 0.0
+    assert model.train_batch(*(np.array(ids, np.int32) for ids in ([4], [0], [negatives]))) == 0.0
+    assert model._updated == updated
     assert all(torch.equal(tensor, before[name]) for name, tensor in model.weights().items())
 
 

@@ -7,16 +7,16 @@ vocabulary image annotation" (IJCAI 2011), for the loss. Where the two are silen
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
-from torch.nn.functional import embedding
 from typing_extensions import override
 
+from tasks.compiled import compiled
 from tasks.errors import ConfigurationError
 from tasks.models.base import Recommender
 from tasks.models.sampling import NegativeSampler
@@ -62,38 +62,8 @@ class LightFMNetwork(nn.Module):
         self.register_buffer("features", features, persistent=False)
 
     def user_vectors(self, users: Tensor) -> Tensor:
-        """(n,) ids -> (n, d); the gradient by own vectors is sparse."""
-        return embedding(users, self.users, sparse=True) + self.features[users] @ self.columns
-
-    def item_vectors(self, items: Tensor) -> Tensor:
-        """Ids of any shape -> (..., d + 1), the bias last; the gradient is sparse."""
-        return embedding(items, self.items, sparse=True)
-
-
-class Violations(NamedTuple):
-    """Positives that are not a margin of 1 above all their trials."""
-
-    rows: Tensor
-    """(n,) position of the positive in the batch, ascending."""
-    trials: Tensor
-    """(n,) position from 0 of its first trial that scores above the positive less 1."""
-    weights: Tensor
-    """(n,) float32 log ⌊(n_items - 1) / number of trials until then⌋, the estimated rank; 0 where that is below 1."""
-
-
-def violations(positives: Tensor, trials: Tensor, n_items: int) -> Violations:
-    """The negative that WARP takes for each positive, as if its trials were made one at a time.
-
-    Args:
-        positives: (n,) scores.
-        trials: (n, max_sampled) scores of negatives in the order in which they were drawn.
-        n_items: what the rank is estimated from.
-    """
-    violating = trials > positives[:, None] - 1
-    rows = violating.any(1).nonzero()[:, 0]
-    first = violating[rows].int().argmax(1)
-    ranks = torch.div(n_items - 1, first + 1, rounding_mode="floor").clamp(min=1)
-    return Violations(rows, first, ranks.float().log())
+        """(n,) ids -> (n, d)."""
+        return self.users[users] + self.features[users] @ self.columns
 
 
 class LightFM(DerivedModel, Recommender):
@@ -102,6 +72,11 @@ class LightFM(DerivedModel, Recommender):
     config: LightFMConfig
     uses_features: ClassVar[bool] = True
     network: LightFMNetwork
+
+    def __init__(self, config: Any) -> None:
+        """See `Model`. Steps are compiled loops over NumPy's arrays: on the CPU."""
+        super().__init__(config)
+        self.device = torch.device("cpu")
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
         """Vectors uniform in ±1/(2d), as the package's, and biases 0."""
@@ -122,7 +97,8 @@ class LightFM(DerivedModel, Recommender):
 
     def optimiser(self) -> torch.optim.Optimizer:
         """Adagrad; the penalty is part of the loss, for the rows of a step only."""
-        parameters = self.network.parameters()
+        parameters = list(self.network.parameters())
+        self._gradients = [torch.zeros_like(parameter) for parameter in parameters]
         return torch.optim.Adagrad(parameters, lr=self.config.learning_rate, initial_accumulator_value=1.0)
 
     def train_epoch(self) -> float:
@@ -134,38 +110,31 @@ class LightFM(DerivedModel, Recommender):
         for batch in np.split(order, range(self.config.batch_size, len(order), self.config.batch_size)):
             users, items = data.users[batch], data.items[batch]
             negatives = self._sampler.draw(np.repeat(users, trials), self._rng).reshape(-1, trials)
-            ids = (torch.from_numpy(ids.astype(np.int64)).to(self.device) for ids in (users, items, negatives))
-            total += self.step(self.loss(*ids))
+            total += self.train_batch(users, items, negatives)
         self._updated /= len(order)
         return total / len(order)
 
-    @override
-    def step(self, loss: Tensor) -> float:
-        with torch.sparse.check_sparse_tensor_invariants(False):  # the default, of which torch warns if it is not said
-            return super().step(loss)
+    def train_batch(self, users: NDArray[np.int32], items: NDArray[np.int32], negatives: NDArray[np.int32]) -> float:
+        """A step of Adagrad on a batch of positives; returns their summed loss.
 
-    def loss(self, users: Tensor, items: Tensor, negatives: Tensor) -> Tensor:
-        """Summed loss of a batch of positives; weights are constants of the gradient, as in both sources.
+        Weights of the loss are constants of its gradient, as in both sources.
 
         Args:
-            users, items: (batch,) int64 ids.
-            negatives: (batch, max_sampled) int64 ids of items that the user does not have.
+            users, items: (batch,) ids.
+            negatives: (batch, max_sampled) ids of items that the user does not have, in the order they were drawn.
         """
         network = self.network
-        with torch.no_grad():
-            vectors = network.user_vectors(users)
-            positives, trials = network.item_vectors(items), network.item_vectors(negatives)
-            positive = (vectors * positives[:, :-1]).sum(1) + positives[:, -1]
-            trial = torch.einsum("bd,bnd->bn", vectors, trials[..., :-1]) + trials[..., -1]
-            violated = violations(positive, trial, self._data.n_items)
-        self._updated += len(violated.rows)
-        user = network.user_vectors(users[violated.rows])
-        item = network.item_vectors(items[violated.rows])
-        other = network.item_vectors(negatives[violated.rows, violated.trials])
-        difference = other - item
-        margins = 1 + (user * difference[:, :-1]).sum(1) + difference[:, -1]
-        norms = user.square().sum() + item.square().sum() + other.square().sum()
-        return (violated.weights * margins).sum() + self.config.regularization * norms
+        parameters = tuple(network.parameters())
+        arrays = (tensor.detach().numpy() for tensor in (*parameters, network.features, *self._gradients))
+        penalty, rate = np.float32(self.config.regularization), np.float32(self.config.learning_rate)
+        taken = np.empty_like(items)
+        loss, updated = _add_gradients(users, items, negatives, taken, penalty, *arrays)
+        self._updated += updated
+        rows = users, np.concatenate([items, taken]), np.arange(len(network.columns), dtype=np.int32)
+        for ids, weights, gradient in zip(rows, parameters, self._gradients, strict=True):
+            sums = self._optimiser.state[weights]["sum"]
+            _take_step(ids, rate, *(tensor.detach().numpy() for tensor in (weights, gradient, sums)))
+        return loss
 
     @override
     def reads_features(self) -> bool:
@@ -185,3 +154,73 @@ class LightFM(DerivedModel, Recommender):
         scoring = self.released()
         items = scoring["items"]
         return torch.addmm(items[:, -1], scoring["users"][torch.from_numpy(users).long()], items[:, :-1].T)
+
+
+@compiled
+def _add_gradients(
+    users: Any,
+    items: Any,
+    negatives: Any,
+    taken: Any,
+    penalty: Any,
+    vectors: Any,
+    item_vectors: Any,
+    columns: Any,
+    features: Any,
+    of_vectors: Any,
+    of_items: Any,
+    of_columns: Any,
+) -> tuple[float, int]:
+    """Add up the gradients of a batch; its loss, and how many positives take part.
+
+    A positive does by its first trial that scores above it less 1, which `taken` gets, otherwise the positive itself;
+    its weight is log ⌊(n_items - 1) / number of trials until then⌋, the estimated rank, or 0 where that is below 1.
+    """
+    d, loss, updated = vectors.shape[1], 0.0, 0
+    p, one, two = np.empty(d, vectors.dtype), np.float32(1), np.float32(2)
+    for n in range(len(users)):
+        user, q, taken[n] = users[n], item_vectors[items[n]], items[n]
+        p[:] = vectors[user]
+        for f in range(len(columns)):
+            if features[user, f] != 0:
+                p += features[user, f] * columns[f]
+        score = q[d]
+        for k in range(d):
+            score += p[k] * q[k]
+        for trial in range(negatives.shape[1]):
+            r = item_vectors[negatives[n, trial]]
+            other = r[d]
+            for k in range(d):
+                other += p[k] * r[k]
+            if other > score - one:
+                break
+        if not other > score - one:
+            continue
+        updated += 1
+        taken[n] = negatives[n, trial]
+        weight = np.float32(np.log(max((len(item_vectors) - 1) // (trial + 1), 1)))
+        slope, of_q, of_r = of_vectors[user], of_items[items[n]], of_items[taken[n]]
+        norms = q[d] * q[d] + r[d] * r[d]
+        for k in range(d):
+            norms += p[k] * p[k] + q[k] * q[k] + r[k] * r[k]
+            of_q[k] += two * penalty * q[k] - weight * p[k]
+            of_r[k] += two * penalty * r[k] + weight * p[k]
+            p[k] = weight * (r[k] - q[k]) + two * penalty * p[k]
+            slope[k] += p[k]
+        of_q[d] += two * penalty * q[d] - weight
+        of_r[d] += two * penalty * r[d] + weight
+        for f in range(len(columns)):
+            if features[user, f] != 0:
+                of_columns[f] += features[user, f] * p
+        loss += weight * (one + other - score) + penalty * norms
+    return loss, updated
+
+
+@compiled
+def _take_step(rows: Any, rate: Any, weights: Any, gradient: Any, sums: Any) -> None:
+    """Adagrad's step of these rows, whose gradient is 0 after it, so that a row may be there twice."""
+    for row in rows:
+        for k in range(weights.shape[1]):
+            sums[row, k] += gradient[row, k] * gradient[row, k]
+            weights[row, k] -= rate * gradient[row, k] / (np.sqrt(sums[row, k]) + np.float32(1e-10))
+            gradient[row, k] = 0
