@@ -1,8 +1,8 @@
 """Additive attention on CPU tensors as one compiled pass over the edges: scores, softmax and weighted sum together.
 
-`attend` is what `ops.additive_scores`, `ops.softmax` and `ops.weighted_sum` say one after another, and is that on every
-other device. Nothing of size (n_edges, d) exists, forth or back, and no edge needs an exponential per number:
-sigmoid(a + b) is 1 / (1 + exp(-a) exp(-b)), whose exponentials are of nodes.
+`attend` is what `ops.additive_scores`, `ops.softmax` (or counts) and `ops.weighted_sum` say one after another, and is
+that on every other device. Nothing of size (n_edges, d) exists, forth or back, and no edge needs an exponential per
+number: sigmoid(a + b) is 1 / (1 + exp(-a) exp(-b)), whose exponentials are of nodes.
 """
 
 from __future__ import annotations
@@ -21,12 +21,15 @@ from tasks.graph.ops import Block
 LARGEST = 40.0  # exp(2 * 40) is a float32
 
 
-def attend(block: Block, sources: Tensor, centres: Tensor, weight: Tensor, messages: Tensor) -> Tensor:
-    """For each centre the mean of its sources' messages, weighted by additive attention: (n_centres, k).
+def attend(
+    block: Block, sources: Tensor, centres: Tensor, weight: Tensor, messages: Tensor, counts: Tensor | None = None
+) -> Tensor:
+    """For each centre the sum of its sources' messages, weighted by additive attention: (n_centres, k).
 
     Args:
         sources: (n_sources, d); centres: (n_centres, d); weight: (d,): an edge's score is weightᵀ sigmoid(its
-            source's row + its centre's row), and its weight the softmax of that over the edges of its centre.
+            source's row + its centre's row), and its weight the softmax of that over the edges of its centre;
+            with counts, (n_edges,) constants, it is the score times its count.
         messages: (n_sources, k). A centre without edges gets zeros.
 
     Raises:
@@ -34,11 +37,14 @@ def attend(block: Block, sources: Tensor, centres: Tensor, weight: Tensor, messa
     """
     tensors = sources, centres, weight, messages
     _check(block, *tensors)
+    if counts is not None and counts.shape != block.sources.shape:
+        raise ValueError(f"attention over a block of {len(block.sources)} edges got counts {tuple(counts.shape)}")
     if any(t.device.type != "cpu" for t in tensors) or not _bounded(sources, centres):
-        attention = ops.softmax(block, ops.additive_scores(block, sources, centres, weight))
+        scores = ops.additive_scores(block, sources, centres, weight)
+        attention = ops.softmax(block, scores) if counts is None else scores * counts
         return ops.weighted_sum(block, attention, messages)
     _check_edges(block)
-    return _Attend.apply(*tensors, block)
+    return _Attend.apply(*tensors, block, counts)
 
 
 def _check(block: Block, sources: Tensor, centres: Tensor, weight: Tensor, messages: Tensor) -> None:
@@ -66,15 +72,23 @@ def _bounded(*tensors: Tensor) -> bool:
 
 class _Attend(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, sources: Tensor, centres: Tensor, weight: Tensor, messages: Tensor, block: Block) -> Tensor:
+    def forward(
+        ctx: Any,
+        sources: Tensor,
+        centres: Tensor,
+        weight: Tensor,
+        messages: Tensor,
+        block: Block,
+        counts: Tensor | None,
+    ) -> Tensor:
         grown = [torch.exp(-t).contiguous() for t in (sources, centres)]
         out = messages.new_zeros(len(block.indptr) - 1, messages.shape[1])
         attention = messages.new_empty(len(block.sources))
         saved = (*grown, weight.contiguous(), messages.contiguous(), attention)
         ctx.save_for_backward(*saved)
-        ctx.block = block
+        ctx.block, ctx.counts = block, None if counts is None else counts.numpy()
         arrays = (t.detach().numpy() for t in (*saved, out))
-        _forward(block.indptr.numpy(), block.sources.numpy(), *arrays)
+        _forward(block.indptr.numpy(), block.sources.numpy(), ctx.counts, *arrays)
         return out
 
     @staticmethod
@@ -83,14 +97,15 @@ class _Attend(torch.autograd.Function):
         sources, centres, weight, messages, _ = saved = ctx.saved_tensors
         totals = [torch.zeros_like(t) for t in (sources, centres, weight, messages)]
         arrays = (t.detach().numpy() for t in (*saved, gradients[0].contiguous(), *totals))
-        _backward(ctx.block.indptr.numpy(), ctx.block.sources.numpy(), *arrays)
-        return totals[0] * weight, totals[1] * weight, totals[2], totals[3], None
+        _backward(ctx.block.indptr.numpy(), ctx.block.sources.numpy(), ctx.counts, *arrays)
+        return totals[0] * weight, totals[1] * weight, totals[2], totals[3], None, None
 
 
 @compiled
 def _forward(
     indptr: Any,
     edges: Any,
+    counts: Any,
     sources: Any,
     centres: Any,
     weight: Any,
@@ -112,11 +127,15 @@ def _forward(
             attention[e] = score
             highest = max(highest, score)
         total = weight.dtype.type(0)
+        if counts is None:
+            for e in range(first, end):
+                attention[e] = np.exp(attention[e] - highest)
+                total += attention[e]
         for e in range(first, end):
-            attention[e] = np.exp(attention[e] - highest)
-            total += attention[e]
-        for e in range(first, end):
-            attention[e] /= total
+            if counts is None:
+                attention[e] /= total
+            else:
+                attention[e] *= counts[e]
             message = messages[edges[e]]
             for j in range(out.shape[1]):
                 out[c, j] += attention[e] * message[j]
@@ -126,6 +145,7 @@ def _forward(
 def _backward(
     indptr: Any,
     edges: Any,
+    counts: Any,
     sources: Any,
     centres: Any,
     weight: Any,
@@ -157,7 +177,8 @@ def _backward(
             mean += attention[e] * slope
         for e in range(first, end):
             s = edges[e]
-            slope = attention[e] * (slopes[e - first] - mean)
+            slope = slopes[e - first]
+            slope = attention[e] * (slope - mean) if counts is None else counts[e] * slope
             for j in range(len(weight)):
                 hidden = unit / (unit + sources[s, j] * centre[j])
                 of_weight[j] += slope * hidden

@@ -20,20 +20,25 @@ def gradients(out: torch.Tensor, of: list[torch.Tensor]) -> list[torch.Tensor]:
     return list(torch.autograd.grad((out * weights).sum(), of))
 
 
+@pytest.mark.parametrize("counted", [False, True])
 @pytest.mark.parametrize("loops", [True, False])  # without them some centres have no edges
 @pytest.mark.parametrize("seed", range(3))
-def test_attention_equals_a_loop_over_centres_in_value_and_gradient(seed, loops):
+def test_attention_equals_a_loop_over_centres_in_value_and_gradient(seed, loops, counted):
     graph = random_graph(seed, n_edges=12 if not loops else 30, loops=loops)
     centres = torch.tensor([3, 9, 17, 0, 4])
     given = inputs(len(centres))
-    out = attention.attend(graph.block(centres), *given)
+    block = graph.block(centres)
+    counts = torch.arange(1.0, len(block.sources) + 1) if counted else None
+    out = attention.attend(block, *given, counts)
 
     sources, rows, weight, messages = given
     slow = []
     for position, centre in enumerate(centres.tolist()):
         heard = graph.sources[graph.indptr[centre] : graph.indptr[centre + 1]]
         scores = torch.sigmoid(sources[heard] + rows[position]) @ weight
-        slow.append(torch.softmax(scores, 0) @ messages[heard])
+        edges = slice(block.indptr[position], block.indptr[position + 1])
+        weights = torch.softmax(scores, 0) if counts is None else scores * counts[edges]
+        slow.append(weights @ messages[heard])
     torch.testing.assert_close(out, torch.stack(slow))
     for fast, expected in zip(gradients(out, given), gradients(torch.stack(slow), given), strict=True):
         torch.testing.assert_close(fast, expected)

@@ -7,8 +7,9 @@ import pytest
 import torch
 from scipy.stats import kstest
 
-from tasks.models.sessions.edgerand import EdgeRand, propagate_first, propagate_later
-from tasks.models.sessions.gated import Queries
+from tasks.models.sessions import dense
+from tasks.models.sessions.edgerand import EdgeRand
+from tasks.models.sessions.gated import Queries, gru_update
 from tasks.models.sessions.sequential import NO_DROPOUT
 from tasks.privacy.accounting.account import account
 from tasks.privacy.mechanisms import aggregation
@@ -43,7 +44,7 @@ def matrices(
 
 @pytest.mark.parametrize("steps", [1, 2, 3])
 def test_all_prefixes_at_once_are_as_each_by_itself_with_its_dense_noisy_matrices(steps):
-    """Scores and gradients; the running sums' own backward pass against autograd's."""
+    """Scores and gradients; the compiled backward pass against autograd's."""
     model, sequences = trained(steps=steps), data().sequences
     learnt, asked = (
         {"steps": steps, "clip": CLIP, "matrix_noise": matrices(model, sequences, tested=tested).get}
@@ -59,26 +60,43 @@ def test_all_prefixes_at_once_are_as_each_by_itself_with_its_dense_noisy_matrice
     assert (quiet - expected).abs().max() > 1e-2
 
 
-def test_running_sums_are_the_sums_over_every_prefix_and_pass_the_gradient_check():
-    """In double precision: against a loop, and the analytic gradient against finite differences."""
+def test_sums_over_every_prefix_are_those_of_a_loop_and_all_gradients_pass_the_check():
+    """In double precision: against a loop, and the analytic gradients against finite differences."""
     rng = np.random.default_rng(4)
     sequences = ragged([rng.integers(0, 5, length).tolist() for length in (6, 1, 9, 3)])
     graphs = trained().graphs(sequences)
-    n_nodes = len(graphs.node_items)
+    places = dense.Places.from_graphs(graphs)
+    n_nodes, members, node = len(graphs.node_items), graphs.members, graphs.steps[0].previous
     longest = int(torch.bincount(graphs.node_owners).max())
-    noises = tuple(torch.from_numpy(rng.normal(size=(n_nodes, longest))) for _ in range(2))
-    messages = tuple(torch.from_numpy(rng.normal(size=(n_nodes, 3))).requires_grad_() for _ in range(2))
-    members, node = graphs.members, graphs.steps[0].previous
+
+    def normal(*shape: int) -> torch.Tensor:
+        return torch.from_numpy(rng.normal(size=shape)).requires_grad_()
+
+    noises, messages = [normal(n_nodes, longest).detach() for _ in range(2)], normal(len(node), 3)
     expected = torch.zeros(len(node), 3, dtype=torch.float64)
     for prefix in range(sequences.n_events):
         versions = members.sources[members.indptr[prefix] : members.indptr[prefix + 1]]
         for version in versions:
-            for noise, message in zip(noises, messages, strict=True):
-                weights = noise[node[version], : len(versions)]
-                expected[version] += weights @ message[node[versions]]
-    torch.testing.assert_close(propagate_first(noises, messages, graphs), expected)
-    torch.testing.assert_close(propagate_later(noises, tuple(m[node] for m in messages), graphs), expected)
-    assert torch.autograd.gradcheck(lambda *values: propagate_first(noises, values, graphs), messages)
+            expected[version] = noises[0][node[version], : len(versions)] @ messages[versions]
+    torch.testing.assert_close(dense.noisy_sums(places, noises[0], messages), expected)
+    assert torch.autograd.gradcheck(lambda values: dense.noisy_sums(places, noises[0], values), [messages])
+    states = [normal(n_nodes, 3), normal(n_nodes, 3), normal(3), normal(n_nodes, 3), normal(n_nodes, 1)]
+    assert torch.autograd.gradcheck(lambda a, b, *more: dense.first_states(places, *noises, a, b, *more), states)
+
+
+@pytest.mark.parametrize("size", [0.1, 3.0, 100.0])
+def test_gates_are_those_of_a_recurrent_unit_whatever_they_receive(size):
+    """... of one node without neighbours, in single precision; what is not a number stays that."""
+    graphs = trained().graphs(ragged([[0]]))
+    rng = np.random.default_rng(0)
+    constant, recurrent, kept = (
+        torch.from_numpy(rng.normal(0, size, shape)).float() for shape in ((1500,), (1, 1500), (1, 500))
+    )
+    constant[7] = torch.nan
+    nothing = [torch.zeros(1, 1)] * 2 + [torch.zeros(1, 1500)] * 2
+    actual = dense.first_states(dense.Places.from_graphs(graphs), *nothing, constant, recurrent, kept)
+    expected = gru_update(constant[None].double(), recurrent.double(), kept.double()).float()
+    torch.testing.assert_close(actual, expected, rtol=2e-6, atol=2e-6 * size, equal_nan=True)
 
 
 def test_a_tested_sequence_that_begins_like_training_shares_no_noise_with_it():

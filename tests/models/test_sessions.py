@@ -8,7 +8,7 @@ import torch
 from pydantic import ValidationError
 
 from tasks.config.messages import first_error
-from tasks.models.sessions.sequential import NO_DROPOUT
+from tasks.models.sessions.sequential import NO_DROPOUT, mean_cross_entropy
 from tasks.training_data import TrainingData
 from tests.models.contract import learning, ragged
 from tests.models.naive_sessions import all_scores, mean_loss, padded_loss, prefixes
@@ -221,3 +221,14 @@ def test_the_padded_batches_that_speed_is_compared_with_have_the_same_loss():
     examples = [(user, items) for user, items in prefixes(data().sequences) if len(items) > 1]
     expected = mean_loss(model.network, data().sequences, **how)
     assert padded_loss(model.network, examples, **how).item() == pytest.approx(expected.item(), abs=1e-5)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e4])
+def test_the_mean_cross_entropy_and_its_gradient_are_torchs_however_large_scores_are(size):
+    rng = np.random.default_rng(0)
+    logits = torch.from_numpy(rng.normal(0, size, (20, 9))).requires_grad_()
+    targets = torch.from_numpy(rng.integers(0, 9, 20))
+    losses = [loss(logits, targets) for loss in (torch.nn.functional.cross_entropy, mean_cross_entropy)]
+    torch.testing.assert_close(losses[1], losses[0])
+    slow, fast = (torch.autograd.grad(3 * loss, logits)[0] for loss in losses)
+    torch.testing.assert_close(fast, slow)

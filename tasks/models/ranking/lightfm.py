@@ -177,7 +177,7 @@ def _add_gradients(
     its weight is log ⌊(n_items - 1) / number of trials until then⌋, the estimated rank, or 0 where that is below 1.
     """
     d, loss, updated = vectors.shape[1], 0.0, 0
-    p, one, two = np.empty(d, vectors.dtype), np.float32(1), np.float32(2)
+    p, unit, two = np.empty(d, vectors.dtype), np.float32(1), np.float32(2)
     for n in range(len(users)):
         user, q, taken[n] = users[n], item_vectors[items[n]], items[n]
         p[:] = vectors[user]
@@ -192,9 +192,9 @@ def _add_gradients(
             other = r[d]
             for k in range(d):
                 other += p[k] * r[k]
-            if other > score - one:
+            if other > score - unit:
                 break
-        if not other > score - one:
+        if not other > score - unit:
             continue
         updated += 1
         taken[n] = negatives[n, trial]
@@ -212,7 +212,7 @@ def _add_gradients(
         for f in range(len(columns)):
             if features[user, f] != 0:
                 of_columns[f] += features[user, f] * p
-        loss += weight * (one + other - score) + penalty * norms
+        loss += weight * (unit + other - score) + penalty * norms
     return loss, updated
 
 

@@ -8,7 +8,7 @@ all nodes of its prefix, and prefixes have no state in common. Recommendations a
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from typing_extensions import override
 
 from tasks.graph.prefixes import PrefixGraphs, Step, prefix_graphs
 from tasks.hashing import mix
+from tasks.models.sessions import dense
 from tasks.models.sessions.dipsgnn import DIPSGNN, DIPSGNNConfig, prefixes
 from tasks.models.sessions.gated import GatedSessions, Queries
 from tasks.models.sessions.ledgers import LABELS, graph_entry, lists_entry
@@ -64,15 +65,36 @@ class EdgeRand(DIPSGNN):
         config = self.config
         return 0.0 if config.epsilon is None else aggregation.sigma(1, 1.0, config.epsilon, config.delta)
 
+    @override
+    def update(
+        self,
+        step: Step,
+        joint: Tensor,
+        through: tuple[Tensor, Tensor],
+        constant: Tensor,
+        recurrent: Tensor,
+        queries: Queries,
+    ) -> Tensor:
+        """At the first step, whose messages all prefixes share, one pass; it is computed on the CPU."""
+        if not self.sigma or step is not queries.graphs.steps[0]:
+            return super().update(step, joint, through, constant, recurrent, queries)
+        messages = (joint @ matrix.T for matrix in through)
+        tensors = (*self.noises(queries), *messages, constant, recurrent, joint[:, : self.config.dimension])
+        return dense.first_states(dense.Places.from_graphs(queries.graphs), *(t.cpu() for t in tensors)).to(self.device)
+
     def receive(self, step: Step, joint: Tensor, through: tuple[Tensor, Tensor], queries: Queries) -> Tensor:
         """What the public network receives, and the states of all nodes of the prefix, weighted by noise."""
         received = GatedSessions.receive(self, step, joint, through, queries)
         if not self.sigma:
             return received
-        graphs = queries.graphs
-        propagate = propagate_first if step is graphs.steps[0] else propagate_later
-        matrices = tuple(self.matrices(queries, direction) for direction in range(2))
-        return received + propagate(matrices, tuple(joint @ matrix.T for matrix in through), graphs)
+        places = dense.Places.from_graphs(queries.graphs)
+        for noises, matrix in zip(self.noises(queries), through, strict=True):
+            received = received + dense.noisy_sums(places, noises, (joint @ matrix.T).cpu()).to(self.device)
+        return received
+
+    def noises(self, queries: Queries) -> tuple[Tensor, ...]:
+        """`matrices` of successors and of predecessors, on the CPU."""
+        return tuple(self.matrices(queries, direction).cpu() for direction in range(2))
 
     def matrices(self, queries: Queries, direction: int) -> Tensor:
         """The noise on the matrices of successors (0) or predecessors (1): (n_nodes, most nodes of a sequence).
@@ -127,71 +149,3 @@ class EdgeRand(DIPSGNN):
             fixed = {"accounted_epsilon": None, "given": GIVEN_EPOCH, "reasons": (because("repeated-items"),)}
             graph = graph.model_copy(update=fixed)
         return [lists, graph, LABELS]
-
-
-def propagate_first(noises: tuple[Tensor, ...], messages: tuple[Tensor, ...], graphs: PrefixGraphs) -> Tensor:
-    """Σ_j noise[i, j] messages[j] over the nodes j of each prefix, for each of its nodes i: (n_versions, width).
-
-    It is the sum over all pairs of a noise, (n_nodes, longest), and messages, (n_nodes, width). At the first step a
-    node's message is the same in all prefixes, so the sums of a longer prefix go on from those of a shorter one.
-    """
-    return _RunningSums.apply(graphs, len(noises), *noises, *messages)
-
-
-class _RunningSums(torch.autograd.Function):
-    """Adds one node of every sequence at a time, and keeps what versions need: no (nodes, nodes, width) tensor."""
-
-    @staticmethod
-    def _turns(graphs: PrefixGraphs) -> tuple[Tensor, ...]:
-        """Versions by the number of nodes of their prefix."""
-        members = graphs.members
-        sizes = torch.empty_like(members.sources)
-        sizes[members.sources] = members.indptr.diff()[members.centres]
-        order = sizes.argsort(stable=True)
-        return order.split(torch.bincount(sizes)[1:].cpu().tolist())
-
-    @staticmethod
-    def forward(ctx: Any, graphs: PrefixGraphs, n_noises: int, *tensors: Tensor) -> Tensor:
-        noises, messages = tensors[:n_noises], tensors[n_noises:]
-        owners, node, turns = graphs.node_owners, graphs.steps[0].previous, _RunningSums._turns(graphs)
-        position = torch.arange(len(owners), device=owners.device) - torch.searchsorted(owners, owners)
-        width, longest = messages[0].shape[1], noises[0].shape[1]
-        tables = messages[0].new_zeros(n_noises, longest, int(owners[-1]) + 1, width)
-        for table, message in zip(tables, messages, strict=True):
-            table[position, owners] = message
-        out, running = messages[0].new_empty(len(node), width), torch.zeros_like(messages[0])
-        for turn, versions in enumerate(turns):
-            for weights, table in zip(noises, tables, strict=True):
-                running.addcmul_(weights[:, turn, None], table[turn].index_select(0, owners))
-            out.index_copy_(0, versions, running.index_select(0, node[versions]))
-        ctx.save_for_backward(owners, position, node, *noises)
-        ctx.turns = turns
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        owners, position, node, *noises = ctx.saved_tensors
-        (gradient,) = gradients
-        running = gradient.new_zeros(len(owners), gradient.shape[1])
-        tables = gradient.new_zeros(len(noises), noises[0].shape[1], int(owners[-1]) + 1, gradient.shape[1])
-        for turn in reversed(range(len(ctx.turns))):
-            versions = ctx.turns[turn]
-            running.index_add_(0, node[versions], gradient.index_select(0, versions))
-            for weights, table in zip(noises, tables, strict=True):
-                table[turn].index_add_(0, owners, running * weights[:, turn, None])
-        return None, None, *(None for _ in noises), *(table[position, owners] for table in tables)
-
-
-def propagate_later(noises: tuple[Tensor, ...], messages: tuple[Tensor, ...], graphs: PrefixGraphs) -> Tensor:
-    """The same where a node's message differs from prefix to prefix: messages (n_versions, width)."""
-    members, nodes = graphs.members, graphs.steps[0].previous
-    position = torch.arange(len(members.sources), device=members.sources.device) - members.indptr[members.centres]
-    n_prefixes, longest = len(members.indptr) - 1, noises[0].shape[1]
-    total: Any = 0
-    for weights, message in zip(noises, messages, strict=True):
-        table = message.new_zeros(n_prefixes, longest, message.shape[1])
-        table = table.index_put((members.centres, position), message[members.sources])
-        rows = weights.new_zeros(n_prefixes, longest, longest)
-        rows[members.centres, position] = weights[nodes[members.sources]]
-        total = total + torch.bmm(rows, table)[members.centres, position]
-    return torch.empty_like(total).index_copy(0, members.sources, total)

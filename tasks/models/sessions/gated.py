@@ -16,12 +16,20 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, linear
+from torch.nn.functional import linear
 from typing_extensions import override
 
-from tasks.graph.ops import Block, additive_scores, weighted_sum
+from tasks.graph.attention import attend
+from tasks.graph.ops import Block, weighted_sum
 from tasks.graph.prefixes import PrefixGraphs, Step, prefix_graphs
-from tasks.models.sessions.sequential import NO_DROPOUT, Dropout, SequenceConfig, SequenceModel, inputs_and_targets
+from tasks.models.sessions.sequential import (
+    NO_DROPOUT,
+    Dropout,
+    SequenceConfig,
+    SequenceModel,
+    inputs_and_targets,
+    mean_cross_entropy,
+)
 from tasks.models.training import EpochConfig
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
@@ -114,7 +122,7 @@ class GatedSessions(SequenceModel):
     def loss(self, sequences: Sequences, dropout: Dropout) -> Tensor:
         """See `SequenceModel.loss`: cross-entropy over all items."""
         prefixes, targets = inputs_and_targets(sequences, self.device)
-        return cross_entropy(self.logits(prefixes, dropout), targets)
+        return mean_cross_entropy(self.logits(prefixes, dropout), targets)
 
     def logits(
         self,
@@ -161,9 +169,21 @@ class GatedSessions(SequenceModel):
         of_out, of_in = network.gates.weight_ih.split(d, dim=1)
         through = of_out @ network.successors.weight, of_in @ network.predecessors.weight
         constant = network.gates.bias_ih + of_out @ network.successors.bias + of_in @ network.predecessors.bias
+        recurrent = linear(joint[:, :d], network.gates.weight_hh, network.gates.bias_hh)
+        return self.update(step, joint, through, constant, recurrent, queries)
+
+    def update(
+        self,
+        step: Step,
+        joint: Tensor,
+        through: tuple[Tensor, Tensor],
+        constant: Tensor,
+        recurrent: Tensor,
+        queries: Queries,
+    ) -> Tensor:
+        """States after the step: (n_versions, d). constant, recurrent: (3d,), (n_sources, 3d) what gates get, too."""
         received = self.receive(step, joint, through, queries) + constant
-        kept = joint[:, :d]
-        recurrent = linear(kept, network.gates.weight_hh, network.gates.bias_hh)
+        kept = joint[:, : self.config.dimension]
         return gru_update(received, recurrent[step.previous], kept[step.previous])
 
     def scale_states(self, joint: Tensor) -> Tensor:
@@ -190,10 +210,9 @@ class GatedSessions(SequenceModel):
         """z_u of every prefix, (n_events, d): attention over its positions (Eq. 10), the last item, the user."""
         network = self.network
         last = states[graphs.last]
-        weights = additive_scores(
-            graphs.members, network.attend_node(states), network.attend_last(last), network.attention.weight[0]
-        )
-        parts = [weighted_sum(graphs.members, weights * graphs.visits, states), last]
+        nodes, lasts = network.attend_node(states), network.attend_last(last)
+        weight, visits = network.attention.weight[0], graphs.visits
+        parts = [attend(graphs.members, nodes, lasts, weight, states, visits), last]
         if users is not None:
             parts.append(users[graphs.event_owners])
         return network.readout(torch.cat(parts, dim=1))

@@ -20,10 +20,17 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, embedding
+from torch.nn.functional import embedding
 from typing_extensions import override
 
-from tasks.models.sessions.sequential import NO_DROPOUT, Dropout, SequenceConfig, SequenceModel, inputs_and_targets
+from tasks.models.sessions.sequential import (
+    NO_DROPOUT,
+    Dropout,
+    SequenceConfig,
+    SequenceModel,
+    inputs_and_targets,
+    mean_cross_entropy,
+)
 from tasks.models.training import draw_weights
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
@@ -108,7 +115,7 @@ class HRNN(SequenceModel):
         """Cross-entropy over all items; see `SequenceModel.loss`."""
         inputs, targets = inputs_and_targets(sequences, self.device)
         hidden, _ = self.network(inputs, self._nothing(len(inputs)), dropout)
-        return cross_entropy(self.network.logits(dropout(hidden)), targets)
+        return mean_cross_entropy(self.network.logits(dropout(hidden)), targets)
 
     def weights_changed(self) -> None:
         """Users' states are derived from the weights: drop them."""

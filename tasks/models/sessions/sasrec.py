@@ -25,10 +25,17 @@ import numpy as np
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, embedding, relu, scaled_dot_product_attention
+from torch.nn.functional import embedding, relu, scaled_dot_product_attention
 from typing_extensions import override
 
-from tasks.models.sessions.sequential import NO_DROPOUT, Dropout, SequenceConfig, SequenceModel, inputs_and_targets
+from tasks.models.sessions.sequential import (
+    NO_DROPOUT,
+    Dropout,
+    SequenceConfig,
+    SequenceModel,
+    inputs_and_targets,
+    mean_cross_entropy,
+)
 from tasks.models.training import draw_weights
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
@@ -132,7 +139,7 @@ class SASRec(SequenceModel):
     def loss(self, sequences: Sequences, dropout: Dropout) -> Tensor:
         """Cross-entropy over all items; see `SequenceModel.loss`."""
         inputs, targets = inputs_and_targets(sequences, self.device)
-        return cross_entropy(self.network(inputs, dropout) @ self.network.items.T, targets)
+        return mean_cross_entropy(self.network(inputs, dropout) @ self.network.items.T, targets)
 
     @override
     def score_next(self, sequences: Sequences) -> Tensor:
