@@ -102,7 +102,7 @@ class Joint:
         some = RatingTable(published.users[watched], published.items[watched], published.values[watched], *shape)
         tables = zip((self.targets, some), variances, strict=True)
         self._channels = [Channel(table, variance, dimension) for table, variance in tables]
-        self._published, self._projection = published, steps.projection
+        self._projection = steps.projection
         start, free = np.full((shape[0], dimension), dimension**-0.5, np.float32), steps._replace(projection=False)
         self._users = Users(self.targets, published, None, start, None, Noises(), free, rng)
         sizes = self.targets.of_user[self.targets.users]
@@ -136,8 +136,8 @@ class Joint:
         """What users would do with (n_items, K) item vectors if sensitive ratings were as guessed, and A with it."""
         users, derivative, target = self._users, self._derivative, self.targets
         curvature = np.zeros((len(users.vectors), *2 * items.shape[1:]), np.float32)
-        for table in (target, self._published):
-            passes.squares(table.users, table.items, items, curvature)
+        for channel in self._channels:  # all ratings of users with targets
+            passes.squares(channel.table.users, channel.table.items, items, curvature)
         regularization, rate = np.float32(users.steps.regularization), np.float32(users.steps.learning_rate)
         passes.derivative_step(target.users, target.items, items, curvature, regularization, rate, derivative)
         users.step(items, None)
