@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from pydantic import ValidationError
 from scipy import stats
 from torch.func import grad, vmap
 
@@ -13,7 +12,6 @@ from tasks.models.base import Silent
 from tasks.models.ranking.dpae import DPAE, DPAEConfig, DPAENetwork
 from tasks.training_data import TrainingData
 from tests.models.contract import First, Stretch
-from tests.systems import ids
 
 N_USERS, N_ITEMS = 40, 25
 CONFIG = {
@@ -161,30 +159,6 @@ def test_all_planned_steps_are_counted_where_weights_of_an_earlier_epoch_are_kep
     model = fitted(progress=progress)
     assert torch.equal(model.network.items, progress.weights["items"])
     assert model.ledger()[0].events[0].count == 3
-
-
-def test_no_finite_epsilon_without_noise_or_before_training():
-    entry = fitted(epsilon=math.inf).ledger()[0]
-    assert (entry.claimed_epsilon, entry.accounted_epsilon) == (None, None)
-    entry = make().ledger()[0]
-    assert entry.accounted_epsilon is None
-    assert "not-accounted" in ids(entry.reasons)
-
-
-def test_a_delta_that_means_little_is_named():
-    assert "large-delta" not in ids(fitted(epochs=1).ledger()[0].gaps)
-    assert "large-delta" in ids(fitted(epochs=1, delta=0.1).ledger()[0].gaps)
-
-
-def test_an_infinite_budget_survives_saving(tmp_path):
-    model = fitted(epsilon=math.inf, clip_norm=math.inf)
-    model.save(tmp_path / "model.safetensors")
-    assert DPAE.load(tmp_path / "model.safetensors").config == model.config
-
-
-def test_unbounded_gradients_with_a_finite_budget_are_refused():
-    with pytest.raises(ValidationError, match="clip_norm must be finite"):
-        make(clip_norm=math.inf)
 
 
 def test_a_user_without_interactions_pulls_nowhere():

@@ -12,7 +12,6 @@ from tasks.models.ranking.dpals import DPALS, Budget, DPALSConfig
 from tasks.models.ranking.symmetric import outer_sums, positive_part, shrink
 from tasks.privacy import noise
 from tasks.training_data import TrainingData
-from tests.systems import ids
 
 N_USERS, N_ITEMS = 60, 25
 PLAIN = {
@@ -303,28 +302,6 @@ def test_outer_sums_equal_sums_of_outer_products():
     vectors, weights, matrix = rng.normal(size=(N_ITEMS, 3)), rng.random(N_ITEMS), rows()
     slow = [sum(row[k] * weights[k] * np.outer(vectors[k], vectors[k]) for k in range(N_ITEMS)) for row in matrix]
     np.testing.assert_allclose(outer_sums(csr_array(matrix), vectors, weights), slow, atol=1e-12)
-
-
-def test_no_finite_epsilon_without_noise_or_before_training():
-    entry = fitted(PLAIN).ledger()[0]
-    assert (entry.claimed_epsilon, entry.accounted_epsilon) == (None, None)
-    assert ids(entry.reasons) == {"infinite-budget"}
-    entry = make().ledger()[0]
-    assert entry.accounted_epsilon is None
-    assert "not-accounted" in ids(entry.reasons)
-
-
-def test_a_delta_that_means_little_is_named():
-    assert "large-delta" not in ids(fitted().ledger()[0].gaps)
-    assert "large-delta" in ids(fitted(delta=0.1).ledger()[0].gaps)
-
-
-def test_an_infinite_budget_survives_saving(tmp_path):
-    model = fitted(PLAIN)
-    model.save(tmp_path / "model.safetensors")
-    loaded = DPALS.load(tmp_path / "model.safetensors")
-    assert loaded.config == model.config
-    assert (loaded.items == model.items).all()
 
 
 @pytest.mark.parametrize(

@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from tasks.models.ranking.dpals import norm_bound
 from tasks.privacy import noise
 from tasks.privacy.accounting.ledger import Event
 from tasks.privacy.mechanisms.aggregation import VISIT_SENSITIVITY
 from tasks.release.rule import COUNTED
+from tests.models.contract import fitted, make, short, small, system
 from tests.models.test_noise_streams import case, model_of
+from tests.systems import ids
 
 Booked = tuple[str, float, int]
 """A release, the scale of its noise, and how many arrays of it are drawn."""
@@ -117,3 +121,37 @@ def test_aggregates_have_the_noise_of_all_their_releases(name: str) -> None:
     scales = {round(draw.scale, 6) for draw in draws}
     clip = model.config.clip
     assert scales == {round(event.parameters["noise_multiplier"] * VISIT_SENSITIVITY * clip, 6)}
+
+
+UNBOUNDED: dict[str, dict[str, Any]] = {
+    "dpae": {"epsilon": math.inf, "clip_norm": math.inf},
+    "dpals": {"epsilon": math.inf, "clip": math.inf, "contribution": math.inf, "lengthen": False},
+    "dpsgd": {"epsilon": math.inf, "clip_norm": math.inf},
+}
+
+
+@pytest.mark.parametrize("name", UNBOUNDED)
+def test_no_epsilon_is_finite_of_an_infinite_budget_which_survives_saving_or_before_training(
+    name: str, tmp_path: Path
+) -> None:
+    model = fitted(name, small(name), **short(name) | UNBOUNDED[name])
+    (entry,) = model.ledger()
+    assert (entry.claimed_epsilon, entry.accounted_epsilon) == (None, None)
+    model.save(tmp_path / "model.safetensors")
+    assert system(name).load(tmp_path / "model.safetensors").config == model.config
+    (entry,) = make(name).ledger()
+    assert entry.accounted_epsilon is None
+    assert "not-accounted" in ids(entry.reasons)
+
+
+@pytest.mark.parametrize("name", UNBOUNDED)
+@pytest.mark.parametrize(("delta", "named"), [(1e-3, False), (0.1, True)])
+def test_a_delta_that_means_little_is_named(name: str, delta: float, named: bool) -> None:
+    (entry,) = fitted(name, small(name), **short(name) | {"delta": delta}).ledger()
+    assert ("large-delta" in ids(entry.gaps)) == named
+
+
+@pytest.mark.parametrize("name", ["dpae", "dpsgd"])
+def test_unbounded_gradients_with_a_finite_budget_are_refused(name: str) -> None:
+    with pytest.raises(ValidationError, match="clip_norm must be finite"):
+        make(name, clip_norm=math.inf)

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from pydantic import ValidationError
 from scipy import stats
 
 from tasks.models.base import Silent
@@ -239,21 +238,3 @@ def test_all_planned_steps_are_counted_in_a_loaded_model_too(tmp_path):
     assert model.ledger()[0].events[0].count == 3
     model.save(tmp_path / "model.safetensors")
     assert DPSGD.load(tmp_path / "model.safetensors").ledger() == model.ledger()
-
-
-def test_no_finite_epsilon_without_noise_or_before_training():
-    (entry,) = fitted(**FREE).ledger()
-    assert (entry.claimed_epsilon, entry.accounted_epsilon) == (None, None)
-    (entry,) = make().ledger()
-    assert entry.accounted_epsilon is None
-    assert "not-accounted" in ids(entry.reasons)
-
-
-def test_a_delta_that_means_little_is_named():
-    assert "large-delta" not in ids(fitted(epochs=1).ledger()[0].gaps)
-    assert "large-delta" in ids(fitted(epochs=1, delta=0.1).ledger()[0].gaps)
-
-
-def test_unbounded_gradients_with_a_finite_budget_are_refused():
-    with pytest.raises(ValidationError, match="clip_norm must be finite"):
-        make(clip_norm=math.inf)

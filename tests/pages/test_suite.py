@@ -6,8 +6,6 @@ import csv
 import json
 import math
 import re
-import subprocess
-import sys
 from collections import defaultdict
 from functools import cache
 from html import escape, unescape
@@ -357,18 +355,3 @@ def test_the_best_error_is_the_least() -> None:
     utilities = entries(results("privsr"), by).filter(setting="base")["utility"].to_list()
     assert by.lower
     assert utilities == sorted(utilities)
-
-
-def test_drawing_needs_no_torch_and_no_statistics() -> None:
-    code = f"""
-import sys
-from pathlib import Path
-from tasks.pages.page import render
-from tasks.pages.suite import pages
-from tasks.results.load import Results
-from tasks.stages.papers import describe
-results = Results(Path({str(RESULTS / "membership")!r}), Path({str(REFERENCE)!r}))
-assert all(render(page) for page in pages(results, describe(None)))
-assert not {{"torch", "sklearn", "scipy.stats"}} & set(sys.modules)
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)
