@@ -177,6 +177,8 @@ def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterato
     for where, named in suite.attack.experiments.items() if suite.attack else ():
         for name in named:
             yield from unknown_name(f"attack.{where}", name, suite.experiments, "experiment of this suite")
+            if name in suite.experiments and (data := suite.experiments[name].data) != suite.data:
+                yield f"experiments.{name}.data: attack.{where} must be on {suite.data}, not on {data}"
     for key, experiment in suite.experiments.items():
         where = f"experiments.{key}"
         if key in taken:
