@@ -62,10 +62,15 @@ def co_raters(seed: int, n_samples: int = 20_000, epsilon: float = 3.0, **budget
 
 
 def submissions(seed: int, n_samples: int = 20_000, epsilon: float = 1.0, **budget: Any) -> Samples:
-    """The same towards a recommender: where sums are protected every submission carries a share of the noise alone."""
+    """The same towards a recommender: where sums are protected, each carries a share of the noise alone."""
     model = _rigorous(epsilon, **budget)
     lowest, highest = (-_averages(model)[:n_samples] for _ in _worlds(model, n_samples, RATERS, seed))
     return Samples(lowest, highest, _line(model, "recommender-of-submissions"))
+
+
+def recommender(seed: int, n_samples: int = 20_000, epsilon: float = 3.0, delta: float = DELTA) -> Samples:
+    """The same where it is submissions that are protected."""
+    return submissions(seed, n_samples, epsilon, delta=delta, towards="recommender")
 
 
 def published(seed: int, n_samples: int = 3_000, epsilon: float = 0.1, beta: float = 0.1, **size: Any) -> Samples:

@@ -149,6 +149,7 @@ def test_models_of_ratings_are_audited_towards_each_observer(tmp_path: Path) -> 
         ("privsr", together, True),
         *[("privsr-rigorous", together, False)] * 3,
         *[("privsr-rigorous/co-raters", pooled, False)] * 3,
-        *[("privsr-rigorous/submissions", each, False)] * 3,
+        ("privsr-rigorous/recommender", each, False),
+        *[("privsr-rigorous/submissions", each, False)] * 2,
     ]
     assert not any(is_fault(record) for record in records)
