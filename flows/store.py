@@ -26,6 +26,8 @@ from tasks.stages.common import atomic_write, file_digest
 
 RENAMED = {"file", "local", "sftp", "ssh", "smb"}
 """Where a file appears whole only if it is renamed into its place; object stores do so by themselves."""
+BUCKETS = {"s3", "s3a", "gs", "gcs"}
+"""Where the first part of a path is a bucket, which its owner makes."""
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -33,19 +35,22 @@ class Store:
     """A store at an address.
 
     Raises:
-        ConfigurationError: `fsspec` cannot open it, or it holds a password.
+        ConfigurationError: `fsspec` cannot open it, there is no such bucket, or it holds a password.
     """
 
     def __init__(self, address: str) -> None:
         from fsspec.core import url_to_fs
 
-        require_no_password(address)
+        require_no_secret(address)
         try:
             self._files, self._root = url_to_fs(address)
+            protocol = self._files.protocol
+            protocols = {protocol} if isinstance(protocol, str) else set(protocol)
+            if BUCKETS & protocols and not self._files.exists(self._root.partition("/")[0]):
+                raise FileNotFoundError("there is no such bucket; make it first")
         except Exception as error:  # packages of stores have errors of their own kinds
             raise ConfigurationError(f"{address}: no store that can be opened ({line_of(error)})") from None
-        protocol = self._files.protocol
-        self._renames = bool(RENAMED & ({protocol} if isinstance(protocol, str) else set(protocol)))
+        self._renames = bool(RENAMED & protocols)
 
     def put_files(self, paths: Iterable[Path]) -> str:
         """Put files and all below folders there, whose paths are relative, and a list of them; the list's name."""
@@ -118,7 +123,8 @@ class Store:
 
     def _write(self, content: Path | bytes, name: str) -> None:
         target = f"{self._root}/{name}"
-        self._files.makedirs(target.rpartition("/")[0], exist_ok=True)
+        if self._renames:
+            self._files.makedirs(target.rpartition("/")[0], exist_ok=True)
         first = f"{target}.{secrets.token_hex(8)}.partial" if self._renames else target
         if isinstance(content, Path):
             self._files.put_file(str(content), first)
@@ -146,29 +152,30 @@ def located(store: str | None, cwd: Path, suite: str, *, clustered: bool) -> str
     """An address as it stands, a folder from where the command was given; None where there is none.
 
     Raises:
-        ConfigurationError: it is for nothing, or holds a password.
+        ConfigurationError: it is for nothing, or holds a secret.
     """
     if not store:
         return None
     if not clustered:
         raise ConfigurationError(f"--store is for --cluster; `dprec run {suite}` alone works in this folder")
-    require_no_password(store)
+    require_no_secret(store)
     return store if "://" in store else str(cwd / store)
 
 
-def require_no_password(address: str) -> None:
-    """Refuse an address that holds a password: it is a parameter of the run, and is shown.
+def require_no_secret(address: str) -> None:
+    """Refuse an address that holds a password or a query: it is a parameter of the run, and is shown.
 
     Raises:
         ConfigurationError: it does.
     """
     try:
-        password = urlsplit(address).password
+        parts = urlsplit(address)
+        kind = "a password" if parts.password is not None else "a query (?...)" if parts.scheme and parts.query else ""
     except ValueError:  # it is no address, and will be refused as such
         return
-    if password is not None:
+    if kind:
         raise ConfigurationError(
-            "the store's address holds a password, which a run would show and record; leave it to the settings of the "
+            f"the store's address holds {kind}, which a run would show and record; leave it to the settings of the "
             "package that opens the store"
         )
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from flows.store import Store
 from tasks.errors import ConfigurationError, DataError
 from tasks.stages import runs
+from tests.flows.conftest import Project
 
 
 @pytest.fixture(params=["folder", "memory"])
@@ -99,6 +102,56 @@ def test_a_password_in_an_address_is_refused_and_not_shown() -> None:
     assert password not in str(refused.value)
 
 
+def test_a_query_in_an_address_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="holds a query"):
+        Store("s3://bucket/dprec?X-Amz-Signature=0")
+    assert Store(str(tmp_path / "what?now"))
+
+
 def test_what_is_no_address_is_refused_as_such() -> None:
     with pytest.raises(ConfigurationError, match="no store that can be opened"):
         Store("nosuch://[host/dprec")
+
+
+@pytest.fixture
+def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """An emulator of S3 on this machine, with an empty bucket `there`; the file system at it."""
+    server = pytest.importorskip("moto.server").ThreadedMotoServer("127.0.0.1", port=0)
+    files = pytest.importorskip("s3fs")
+    server.start()
+    host, port = server.get_host_and_port()
+    keys = {"AWS_ACCESS_KEY_ID": "tests", "AWS_SECRET_ACCESS_KEY": "tests", "AWS_DEFAULT_REGION": "us-east-1"}
+    for name, value in (keys | {"AWS_ENDPOINT_URL": f"http://{host}:{port}"}).items():
+        monkeypatch.setenv(name, value)
+    opened = files.S3FileSystem(skip_instance_cache=True)
+    opened.makedirs("there", exist_ok=True)  # the emulator keeps it for the whole process
+    yield opened
+    server.stop()
+
+
+@pytest.mark.slow
+def test_a_store_on_s3_has_a_bucket_and_gives_back_what_was_put_there(s3: Any, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="no such bucket"):
+        Store("s3://missing/dprec")
+    assert s3.ls("") == ["there"]
+    store = Store("s3://there/dprec")
+    store.put_unit(unit_in(tmp_path), "kept/unit-0123")
+    assert store.get_unit("kept/unit-0123", tmp_path / "back")
+    assert (tmp_path / "back/below/value").read_text() == "v"
+
+
+@pytest.mark.slow
+def test_a_second_clone_runs_nothing_of_what_a_remote_on_s3_has(s3: Any, finished: Project, tmp_path: Path) -> None:
+    pytest.importorskip("dvc_s3")
+    remote = ["remote", "add", "--local", "--default", "store", "s3://there/dprec"]
+    target = "report@demo"
+    finished.call("git", "add", "-A")
+    finished.call("git", "commit", "-q", "-m", "locks")
+    second = Project(tmp_path / "second")
+    finished.call("git", "clone", "-q", ".", str(second.root))
+    for project, command in ((finished, "push"), (second, "pull")):
+        assert project.dvc(*remote) == 0
+        assert project.dvc(command, "--quiet", "--with-deps", target) == 0
+    assert s3.find("there/dprec")
+    assert second.dprec("check", "demo").stdout.startswith(f"{target}: 0 of 4 stages to run")
+    assert second.ran() == []
