@@ -241,9 +241,8 @@ def texts(name: str, n_users: int, n_items: int, *, attacked: bool) -> dict[str,
         "cutoffs": cutoffs,
         "last": cutoffs[min(1, len(cutoffs) - 1)],
         "negatives": max(1, min(100, n_items // 2)),
-        "delta": f"1.0e-{len(str(n_users))}",
+        "delta": f"1.0e-{len(str(n_users)) + 1}",
         "head": min(300, n_items),
-        "batch": min(1000, n_users),
     }
     files = {"params.yaml": "params", "attack.yaml": "attack" if attacked else "no-attack", "tuning.yaml": "tuning"}
     return {

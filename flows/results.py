@@ -130,6 +130,23 @@ def show_headline(suite: str) -> None:
         cells = ["–"] * 4 if row is None else [row["system"], f"{row['utility']:.3f}", *budget(row)]
         table.add_row(name, *map(escape, cells))
     print_table(table)
+    if command := release_command(suite, board):
+        print(f"release it: {command}")
+
+
+def release_command(suite: str, board: Board) -> str | None:
+    """How to release the system that is best on own data at the smallest user-level ε that has one; None for none.
+
+    None, too, where that is no system that `dprec release` makes.
+    """
+    best = next((each["best"] for each in board.answers() if each["best"]), None)
+    project = load()
+    dataset = project.datasets[project.processed[project.suites[suite].data].dataset]
+    if best is None or dataset.source != "custom" or not best["system"].startswith("gram-"):
+        return None
+    model = best["system"].removeprefix("gram-")
+    ratings, epsilon = dataset.obtain["interactions"], best["accounted"]
+    return f"dprec release {ratings} --epsilon {epsilon:g} --model {model} --out {suite}-release"
 
 
 def board_of(suite: str) -> Board | None:
