@@ -20,8 +20,8 @@ DELTA, CONTRIBUTION, ABOVE = 0.1, 4.0, 4
 """ABOVE: times as many items has the user as count, so that every release moves by its bound, but for the Gramian."""
 CERTAIN = 1e6
 """What a release without noise adds to a statistic: it then shows the world for certain."""
-N_ITEMS, OTHERS = 25, 60
-"""All items are in the head; others have all of them, so that pairs are released."""
+N_ITEMS, OTHERS = 25, 120
+"""All items are in the head; others have all of them: enough for the rule to release pairs, and not counts alone."""
 CONFIG = {
     "dimension": 1,
     "user_ridge": 1e-6,
@@ -96,6 +96,7 @@ def _samples(model: GramSVD, seed: int, n_samples: int) -> Samples:
             float(((after - before) * (noisy - (before + after) / 2)).sum()) / scale**2
             + CERTAIN * np.array_equal(noisy, after)
             for (noisy, scale), before, after in zip(blocks, *expected, strict=True)
+            if len(noisy)
         )
 
     return Samples(*worlds(run, seed, n_samples), model.ledger()[0])

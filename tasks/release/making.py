@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -51,9 +52,7 @@ class Budget:
     blocks: list[Block] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        from dp_accounting import get_sigma_gaussian
-
-        self.sigma = float(get_sigma_gaussian(self.epsilon, self.delta))
+        self.sigma = _multiplier(self.epsilon, self.delta)
         self.left = 1.0
 
     def spend(
@@ -74,6 +73,13 @@ class Budget:
     def spent(self) -> float:
         """ε of all blocks at δ, composed as Gaussian releases (Rényi orders would say more than was spent)."""
         return spent(self.blocks, self.delta)
+
+
+@cache
+def _multiplier(epsilon: float, delta: float) -> float:
+    from dp_accounting import get_sigma_gaussian
+
+    return float(get_sigma_gaussian(epsilon, delta))
 
 
 def spent(blocks: Sequence[Block], delta: float) -> float:
