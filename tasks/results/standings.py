@@ -21,7 +21,7 @@ SMALL_EPSILON = 1.0
 ANSWERED = (0.5, 1.0, 2.0, 4.0, 8.0)
 """User-level ε at which a board says who is best."""
 SWEPT = ("epsilon", "epsilon_max")
-"""Keys of a configuration that are budgets: settings that override one of them alone are points of one curve."""
+"""Keys of a configuration that are budgets: settings that override one of them are points of one curve."""
 TEXT = ("suite", "publication", "dataset", "kind", "experiment", "system", "role", "setting", "compared")
 ENTRIES: dict[str, Any] = {
     **dict.fromkeys(TEXT, pl.String),
@@ -136,7 +136,7 @@ def entries(results: Results, by: Measure) -> pl.DataFrame:
 
 def _settings(results: Results, system: System) -> list[str]:
     keys = system.settings()
-    swept = [name for name in results.settings(system.experiment) if len(keys[name]) == 1 and {*keys[name]} <= {*SWEPT}]
+    swept = [name for name in results.settings(system.experiment) if {*keys[name]} & {*SWEPT}]
     return [BASE, *swept]
 
 
