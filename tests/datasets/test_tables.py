@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tasks.datasets import tables
@@ -212,6 +214,11 @@ def test_parquet_gives_the_same_as_text(path: Path) -> None:
     assert read(parquet) == read(path) == [("7", 3, 1.0, "w"), ("8", 4, 2.0, None)]
     FRAME.cast({"word": pl.Categorical}).write_parquet(parquet)
     assert read(parquet) == read(path)
+    words = pa.array(["w", None])
+    for word in (words.cast(pa.large_string()), words.cast(pa.string_view()), words.dictionary_encode()):
+        numbers = {"user": pa.array([7, 8], pa.uint8()), "n": [3, 4], "x": pa.array([1, 2], pa.decimal128(5, 1))}
+        pq.write_table(pa.table(numbers | {"word": word}), parquet)
+        assert read(parquet) == read(path)
 
 
 @pytest.mark.parametrize(
