@@ -6,6 +6,7 @@ Each target is attacked by itself (`tasks.attacks.edges`); what is reported is t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,8 +77,7 @@ def choose_targets(tested: Sequences, trained: NDArray[np.integer], n: int, seed
 def attack(system: Released, targets: list[Target], how: Trials) -> Iterator[dict[str, Any]]:
     """All attacks in all worlds: records of `edges.EDGES` without system, setting and budget."""
     rng = np.random.default_rng([how.seed, 1])
-    for world in WORLDS:
-        pairs = _other_worlds(world, targets)
+    for world, pairs in _other_worlds(targets):
         aggregates = []
         for target, changed in pairs:
             difference = edges.aggregate_difference(target.items, changed, system.states(target.user))
@@ -108,8 +108,8 @@ def attack_controls(
         return ((start + np.arange(len(popular))) % len(popularity)).astype(np.int32)
 
     for control, lists in zip(edges.CONTROLS, (most_popular, random), strict=True):
-        for world in WORLDS:
-            for row in _attack_lists(lists, world, _other_worlds(world, targets), len(popularity), how, rng):
+        for world, pairs in _other_worlds(targets):
+            for row in _attack_lists(lists, world, pairs, len(popularity), how, rng):
                 yield control, row
 
 
@@ -135,15 +135,15 @@ def _attack_lists(
     yield _record("every list", world, at_every, how)
 
 
-def _other_worlds(world: str, targets: list[Target]) -> list[tuple[Target, NDArray[np.int32]]]:
-    """Each target with its sequence in the other world, without those whose worlds are equal."""
-    pairs = []
-    for target in targets:
-        try:
-            pairs.append((target, WORLDS[world](target.items, target.position).astype(np.int32)))
-        except ValueError:  # to swap equal items changes nothing
-            continue
-    return pairs
+def _other_worlds(targets: list[Target]) -> Iterator[tuple[str, list[tuple[Target, NDArray[np.int32]]]]]:
+    """Each world with the targets that differ there, and their sequences in it; none in which all are equal."""
+    for world, change in WORLDS.items():
+        pairs = []
+        for target in targets:
+            with suppress(ValueError):  # to swap equal items changes nothing
+                pairs.append((target, change(target.items, target.position).astype(np.int32)))
+        if pairs:
+            yield world, pairs
 
 
 def _record(target: str, world: str, advantages: list[edges.Advantage], how: Trials) -> dict[str, Any]:

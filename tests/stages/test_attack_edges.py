@@ -225,6 +225,13 @@ def test_targets_are_interior_events_of_tested_users_who_trained(inside: Params)
     assert len({user for user, _ in named(7)}) == 6
 
 
+def test_a_world_in_which_no_target_differs_is_left_out() -> None:
+    """It ended a finished training in a mean of nothing."""
+    target = edge_worlds.Target(0, np.array([1, 2, 2, 3], np.int32), 1)
+    rows = edge_worlds.attack_controls([target], np.arange(6), 2, edge_worlds.Trials(trials=16, seed=0))
+    assert {row["world"] for _, row in rows} == {"removed", "last"}
+
+
 def test_a_user_who_never_trained_is_no_target(inside: Params, monkeypatch: pytest.MonkeyPatch) -> None:
     control = inside.experiments["tiny-nonp"]
     users = {target.user for target in attack_of(inside, targets=1000).targets}
