@@ -91,6 +91,8 @@ class Evaluation(Strict):
     """Of those negatives and of the order of equal scores."""
     recall: Literal["relevant", "reachable"]
     """What the hits of a list are divided by: the held-out items, or those of them that a list so long can hold."""
+    whole_rows: bool = False
+    """Whether lists of all items are judged by whole rows, too, what was learned from included (protocol `whole`)."""
 
 
 class Training(Strict):
@@ -137,7 +139,8 @@ class Experiment(Strict):
         """
         names, points = names or {}, {BASE: self.config}
         for override in self.sweep:
-            name = ",".join(f"{names.get(key, key)}={value}" for key, value in override.items())
+            point = {names.get(key, key): "none" if value is None else value for key, value in override.items()}
+            name = ",".join(f"{key}={value}" for key, value in point.items())
             points[name] = self.config | override
         return points
 

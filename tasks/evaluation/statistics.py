@@ -201,29 +201,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [float(value) for value in corrected]
 
 
-def ordering_agreement(published: Sequence[float], measured: Sequence[float]) -> float | None:
-    """Share of method pairs of one published column that we order the same way (docs/methods.md §8).
-
-    A pair printed as equal has no order to agree with and is left out. A pair that is equal for us but not in print
-    counts one half, as a coin would do.
-
-    Args:
-        published, measured: one value per method, in the same order.
-
-    Returns:
-        A share in [0, 1], or None if no pair is ordered in print.
-    """
-    reference, checked = _require_finite(published), _require_finite(measured)
-    if len(reference) != len(checked):
-        raise ValueError(f"{len(reference)} published values next to {len(checked)} of ours")
-    first, second = np.triu_indices(len(reference), 1)
-    printed, observed = np.sign(reference[first] - reference[second]), np.sign(checked[first] - checked[second])
-    ordered = printed != 0
-    if not ordered.any():
-        return None
-    return float((0.5 * (1 + printed * observed))[ordered].mean())
-
-
 def _require_finite(values: ArrayLike, dimensions: int = 1) -> NDArray[np.float64]:
     array = np.asarray(values, np.float64)
     if not 1 <= array.ndim <= dimensions or not array.size or not np.isfinite(array).all():

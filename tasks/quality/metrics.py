@@ -198,14 +198,17 @@ def _with_controls(*controls: str, classes: bool = False) -> list[str]:
     return [*scores, *(f"{control}/{score}" for control in controls for score in scores)]
 
 
-def ranking_metrics(ks: Sequence[int], negatives: int, recall: str = "relevant") -> list[tuple[str, int]]:
+def ranking_metrics(
+    ks: Sequence[int], negatives: int, recall: str = "relevant", *, whole_rows: bool = False
+) -> list[tuple[str, int]]:
     """(metric, k) of everything that training measures of lists (docs/methods.md §8).
 
     recall: `relevant` or `reachable`, what hits are divided by (`tasks.evaluation.metrics.ranking_metrics`).
     """
     of_all = "recall" if recall == "relevant" else f"recall-{recall}"
     names = [f"sampled-{negatives}/{kind}" for kind in ("hit", "ndcg", "mrr")]
-    names += [f"full/{kind}" for kind in ("hit", "ndcg", of_all, "mrr")]
+    protocols = ("full", "whole") if whole_rows else ("full",)
+    names += [f"{protocol}/{kind}" for protocol in protocols for kind in ("hit", "ndcg", of_all, "mrr")]
     return list(product(names, ks))
 
 

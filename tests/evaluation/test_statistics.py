@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 
 from tasks.evaluation.statistics import (
@@ -16,7 +13,6 @@ from tasks.evaluation.statistics import (
     clopper_pearson,
     crossed_interval,
     holm,
-    ordering_agreement,
     paired_tests,
     summary,
 )
@@ -159,17 +155,6 @@ def test_an_overlap_is_a_ratio(overlap: float) -> None:
 def test_a_paired_test_needs_the_same_seeds(pair: tuple[list[float], list[float]]) -> None:
     with pytest.raises(ValueError, match="claim: a paired test needs the same"):
         paired_tests({"claim": pair})
-
-
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=7))
-def test_ordering_agreement_equals_counting_pairs(columns: list[tuple[int, int]]) -> None:
-    points = []
-    for (theirs, ours), (other, our_other) in itertools.combinations(columns, 2):
-        if theirs != other:
-            same = (theirs > other) == (ours > our_other)
-            points.append(0.5 if ours == our_other else float(same))
-    actual = ordering_agreement([theirs for theirs, _ in columns], [ours for _, ours in columns])
-    assert actual == (pytest.approx(np.mean(points)) if points else None)
 
 
 def test_the_crossed_interval_covers_the_mean_of_seeds_and_users() -> None:

@@ -80,6 +80,8 @@ def test_bisection_looks_at_few_candidates(monkeypatch):
 
 def test_sigma_is_that_of_the_gaussian_mechanism():
     np.testing.assert_allclose(optimal_clip.sigma(np.array([0.5, 1.0]), 0.001), [7.5528, 3.7764], rtol=1e-4)
+    of_rounds = optimal_clip.sigma_of_rounds(np.array([0.5, 1.0]), 0.001, 10 / 943, 30 * 95)  # Theorem 4 on ML-100K
+    np.testing.assert_allclose(of_rounds, [2.9758, 1.4879], rtol=1e-4)
     assert optimal_clip.noise_cost(np.array([1.0, 3.0]), 10) == pytest.approx(20 * math.sqrt(2 / math.pi))
 
 

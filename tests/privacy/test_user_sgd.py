@@ -11,7 +11,7 @@ from torch import nn
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.ledger import Event
-from tasks.privacy.mechanisms import dpsgd, ghost, user_sgd
+from tasks.privacy.mechanisms import dpsgd, ghost, optimal_clip, user_sgd
 from tasks.privacy.mechanisms.dpsgd import release
 
 N_USERS, EPSILON, DELTA = 40, 0.5, 1e-3
@@ -27,7 +27,7 @@ def outers(n: int, scale: float = 1.0, seed: int = 0) -> list[ghost.Outer]:
 
 def published(clip_norm: float | None = 1.5, budgets: np.ndarray | None = None, batch: int = 10):
     budgets = np.full(N_USERS, 1.0) if budgets is None else budgets
-    return user_sgd.Published(N_USERS, batch, 3, budgets, DELTA, clip_norm)
+    return user_sgd.Published(N_USERS, batch, 3, optimal_clip.sigma(budgets, DELTA), clip_norm)
 
 
 def rigorous(budgets: np.ndarray | None = None, **override):

@@ -8,11 +8,10 @@ all nodes of its prefix, and prefixes have no state in common. Recommendations a
 from __future__ import annotations
 
 import math
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
 import torch
-from pydantic import model_validator
 from torch import Tensor, nn
 from typing_extensions import override
 
@@ -35,10 +34,6 @@ class EdgeRandConfig(DIPSGNNConfig):
     """Configuration of `EdgeRand`; σ follows from ε2 as for one release of sensitivity 1."""
 
     accounting: Literal["published"] = "published"
-
-    @model_validator(mode="after")
-    def _one_step(self) -> Self:
-        return self
 
 
 class EdgeRand(DIPSGNN):

@@ -15,7 +15,7 @@ from tasks.models.training import EpochConfig
 from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import BY_EPOCHS, FLOATS, GIVEN_EPOCH, OWN_LIST, PLACE, large_delta
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
-from tasks.privacy.mechanisms import laplace
+from tasks.privacy.mechanisms import laplace, optimal_clip
 from tasks.privacy.mechanisms.user_sgd import LEVELS, Published, Rigorous, UserSGD
 from tasks.privacy.terms import Explanation, KnownGap, because, gap
 
@@ -39,6 +39,10 @@ class UserConfig(EpochConfig):
     """`dpsgd` clips at `clip_norm`, `dpsgd-optimal-clip` where the paper's objective is smallest in each step."""
     accounting: Literal["published", "rigorous"] = "published"
     """The paper's noise, or noise calibrated to the total of all steps."""
+    calibration: Literal["step", "rounds", "none"] = "step"
+    """Published noise: Algorithm 3's, for one step; Theorem 4's, for all rounds; or none, gradients being clipped."""
+    neighbours: Literal["user", "example"] = "user"
+    """What published noise hides: a user's gradient, or one of its J examples (Definitions 1 to 3), by S/J."""
     epsilon_max: float | None = Field(default=None, gt=0)
     """Largest budget of a user; infinity trains without noise."""
     budgets: Literal["equal", "uniform"] | tuple[float, ...] = "equal"
@@ -87,6 +91,8 @@ class UserConfig(EpochConfig):
                 raise ValueError("dpsgd-optimal-clip is for one example per user (examples: 1)")
         if self.accounting == "published" and (self.quantile is not None or self.popularity is not None):
             raise ValueError("quantile and popularity belong to rigorous accounting")
+        if self.accounting == "rigorous" and (self.calibration, self.neighbours) != ("step", "user"):
+            raise ValueError("calibration and neighbours belong to published accounting")
         if self.popularity is not None and self.budgets != "equal":
             raise ValueError("popularity needs equal budgets: its counts are one release for all users")
         return self
@@ -103,12 +109,25 @@ def plan_releases(config: UserConfig, n_users: int, budgets: NDArray[np.float64]
     assert config.delta is not None
     if config.accounting == "published":
         constant = config.clip_norm if config.privacy == "dpsgd" else None
-        return Published(n_users, config.batch_size, config.epochs, budgets, config.delta, constant)
+        return Published(n_users, config.batch_size, config.epochs, _sigmas(config, budgets), constant)
     assert config.clip_norm is not None
     return Rigorous(
         n_users, config.batch_size, config.epochs, budgets, config.epsilon_max, config.delta,
         config.clip_norm, config.quantile, _counts(config),
     )  # fmt: skip
+
+
+def _sigmas(config: UserConfig, budgets: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(n_users,) σ_k/S of published noise."""
+    assert config.delta is not None
+    if config.calibration == "none":
+        return np.zeros(len(budgets))
+    sigmas = optimal_clip.sigma(budgets, config.delta)
+    if config.calibration == "rounds":
+        rounds = config.epochs * math.ceil(len(budgets) / config.batch_size)
+        share = config.batch_size / len(budgets)
+        sigmas = optimal_clip.sigma_of_rounds(budgets, config.delta, share, rounds * config.examples)
+    return sigmas / (config.examples if config.neighbours == "example" else 1)
 
 
 def entries(
@@ -125,7 +144,8 @@ def entries(
     """
     assert config.epsilon_max is not None
     assert config.delta is not None
-    noisy, rigorous = not math.isinf(config.epsilon_max), isinstance(private, Rigorous)
+    noisy = not math.isinf(config.epsilon_max) and config.calibration != "none"
+    rigorous = isinstance(private, Rigorous)
     why: dict[str, tuple[Explanation, ...]] = {}
     if not noisy:
         why = {"reasons": (because("infinite-budget"),)}
@@ -158,7 +178,8 @@ def entries(
 def _gaps(config: UserConfig, private: UserSGD, budgets: NDArray[np.float64]) -> Iterator[KnownGap]:
     """What the guarantee does not say of the run."""
     assert config.delta is not None
-    yield from (gap("claim-for-one-step"),) if config.accounting == "published" else ()
+    by_step = config.accounting == "published" and config.calibration == "step"
+    yield from (gap("claim-for-one-step"),) if by_step else ()
     yield from (*BY_EPOCHS, *OWN_LIST, FLOATS, *large_delta(config.delta, private.n_users))
     if isinstance(private, Rigorous):
         yield PLACE

@@ -166,8 +166,3 @@ def untouched_entry(
 def left_out(protects: Protected, unit: Unit, accounting: Accounting, reasons: tuple[Explanation, ...]) -> LedgerEntry:
     """The entry of what there is and nothing is released of."""
     return untouched_entry(protects, unit, "left-out", *reasons, accounting=accounting)
-
-
-def show_epsilon(epsilon: float | None) -> str:
-    """An epsilon as text: four significant digits, or ∞ where there is no finite guarantee."""
-    return "∞" if epsilon is None else f"{epsilon:.4g}"

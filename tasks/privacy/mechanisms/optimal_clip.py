@@ -29,6 +29,16 @@ def sigma(epsilon: Floats | float, delta: float) -> NDArray[np.float64]:
     return math.sqrt(2 * math.log(1.25 / delta)) / budgets
 
 
+def sigma_of_rounds(epsilon: Floats | float, delta: float, share: float, rounds: int) -> NDArray[np.float64]:
+    """σ_k/S = q √(JT log(1/δ))/ε_k of Theorem 4, whose constant c₂ the paper does not name: 1 here.
+
+    Args:
+        share: q, of the users in a step.
+        rounds: JT, examples of a user in all steps.
+    """
+    return sigma(epsilon, delta) * share * math.sqrt(rounds * math.log(1 / delta) / (2 * math.log(1.25 / delta)))
+
+
 def noise_cost(sigmas: Floats, n_parameters: int) -> float:
     """c: the mean over users of the expected L1 norm of their noise for S = 1, l √(2/π) σ_k/S.
 

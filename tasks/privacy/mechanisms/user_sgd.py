@@ -98,14 +98,13 @@ class Published(UserSGD):
         n_users: int,
         batch_size: int,
         epochs: int,
-        budgets: NDArray[np.float64],
-        delta: float,
+        sigmas: NDArray[np.float64],
         clip_norm: float | None,
     ) -> None:
-        """budgets: (n_users,) ε_k; clip_norm: S, or None to choose it in every step."""
+        """sigmas: (n_users,) σ_k/S; clip_norm: S, or None to choose it in every step."""
         super().__init__(n_users, batch_size, epochs)
         self.clip_norm = clip_norm
-        self.sigmas = optimal_clip.sigma(budgets, delta)
+        self.sigmas = sigmas
 
     def batches(self, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
         """See `UserSGD.batches`: every user once."""

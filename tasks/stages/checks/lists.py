@@ -61,7 +61,8 @@ class Lists(NamedTuple):
 def _ranking_metrics(suite: Suite, _: Experiment) -> Names:
     evaluation = suite.evaluation
     assert evaluation.negatives is not None, "params.load asks for them where lists are judged"
-    return [*suites.ranking_metrics(evaluation.k, evaluation.negatives, evaluation.recall)]
+    about = evaluation.k, evaluation.negatives, evaluation.recall
+    return [*suites.ranking_metrics(*about, whole_rows=evaluation.whole_rows)]
 
 
 def _next_item_metrics(suite: Suite, experiment: Experiment) -> Names:

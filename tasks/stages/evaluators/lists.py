@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from functools import cached_property
 
+import numpy as np
+
 from tasks import contracts
 from tasks.evaluation import ranking
-from tasks.evaluation.metrics import measure
+from tasks.evaluation.metrics import Measured, measure
 from tasks.models.base import Recommender
 from tasks.privacy.terms import Protected
 from tasks.stages.evaluators.base import Evaluated, Evaluator
@@ -49,4 +51,18 @@ class TopK(Evaluator):
         ranks = ranking.sampled_ranks(model.score, test_users, test_items, negatives, self._draws)
         sampled = ranking.sampled_values(ranks, evaluation.k)
         measured = measure(f"sampled-{evaluation.negatives}", test_users, sampled) + measure("full", users, full)
+        if evaluation.whole_rows:
+            measured += self._of_rows(model, k)
         return Evaluated(measured, ranking.ranking_table(items, scores, user=self._users))
+
+    def _of_rows(self, model: Recommender, k: int) -> list[Measured]:
+        """Metrics of lists that leave nothing out, judged by all that a user has."""
+        inputs, evaluation = self._inputs, self._evaluation
+        nothing = np.empty(0, np.int32)
+        unseen = ranking.Seen.from_pairs(nothing, nothing, inputs.schema.n_users)
+        items, _ = ranking.top_k(model.score, self._users, unseen, k, self._order)
+        rows = inputs.seen_items("train", "valid", "test")
+        users, values = ranking.full_values(items, rows, evaluation.k, recall=evaluation.recall)
+        if evaluation.recall == "reachable":
+            values["recall-reachable"] = values.pop("recall")
+        return measure("whole", users, values)
