@@ -7,6 +7,7 @@ suite can be loaded at each moment. Where a process is killed between the two, t
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,10 @@ def _stage(staging: Path, name: str, text: str, texts: Mapping[str, str]) -> Non
     """
     remove(staging)
     folder = staging / params.own_file(name).parent
-    folder.mkdir(parents=True)
+    suites = params.own_file(name).parent.parent  # whose trials may have chosen this one's configurations
+    if suites.is_dir():
+        shutil.copytree(suites, folder.parent, ignore=shutil.ignore_patterns("dvc.*", "code.json"))
+    folder.mkdir(parents=True, exist_ok=True)
     (staging / params.PARAMS_FILE).write_text(text, encoding="utf-8")
     for file, content in texts.items():
         (folder / file).write_text(content, encoding="utf-8")

@@ -91,7 +91,7 @@ class Evaluation(Strict):
     """Of those negatives and of the order of equal scores."""
     recall: Literal["relevant", "reachable"]
     """What the hits of a list are divided by: the held-out items, or those of them that a list so long can hold."""
-    whole_rows: bool = False
+    full_rows: bool = False
     """Whether lists of all items are judged by whole rows, too, what was learned from included (protocol `whole`)."""
 
 

@@ -199,7 +199,7 @@ def _with_controls(*controls: str, classes: bool = False) -> list[str]:
 
 
 def ranking_metrics(
-    ks: Sequence[int], negatives: int, recall: str = "relevant", *, whole_rows: bool = False
+    ks: Sequence[int], negatives: int, recall: str = "relevant", *, full_rows: bool = False
 ) -> list[tuple[str, int]]:
     """(metric, k) of everything that training measures of lists (docs/methods.md §8).
 
@@ -207,7 +207,7 @@ def ranking_metrics(
     """
     of_all = "recall" if recall == "relevant" else f"recall-{recall}"
     names = [f"sampled-{negatives}/{kind}" for kind in ("hit", "ndcg", "mrr")]
-    protocols = ("full", "whole") if whole_rows else ("full",)
+    protocols = ("full", "whole") if full_rows else ("full",)
     names += [f"{protocol}/{kind}" for protocol in protocols for kind in ("hit", "ndcg", of_all, "mrr")]
     return list(product(names, ks))
 

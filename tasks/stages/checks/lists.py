@@ -62,7 +62,7 @@ def _ranking_metrics(suite: Suite, _: Experiment) -> Names:
     evaluation = suite.evaluation
     assert evaluation.negatives is not None, "params.load asks for them where lists are judged"
     about = evaluation.k, evaluation.negatives, evaluation.recall
-    return [*suites.ranking_metrics(*about, whole_rows=evaluation.whole_rows)]
+    return [*suites.ranking_metrics(*about, full_rows=evaluation.full_rows)]
 
 
 def _next_item_metrics(suite: Suite, experiment: Experiment) -> Names:

@@ -51,7 +51,7 @@ class TopK(Evaluator):
         ranks = ranking.sampled_ranks(model.score, test_users, test_items, negatives, self._draws)
         sampled = ranking.sampled_values(ranks, evaluation.k)
         measured = measure(f"sampled-{evaluation.negatives}", test_users, sampled) + measure("full", users, full)
-        if evaluation.whole_rows:
+        if evaluation.full_rows:
             measured += self._of_rows(model, k)
         return Evaluated(measured, ranking.ranking_table(items, scores, user=self._users))
 
