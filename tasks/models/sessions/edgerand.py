@@ -84,7 +84,10 @@ class EdgeRand(DIPSGNN):
             return received
         places = dense.Places.from_graphs(queries.graphs)
         for noises, matrix in zip(self.noises(queries), through, strict=True):
-            received = received + dense.noisy_sums(places, noises, (joint @ matrix.T).cpu()).to(self.device)
+            messages = joint @ matrix.T
+            if step is queries.graphs.steps[0]:
+                messages = messages[step.previous]  # of nodes, which all versions share
+            received = received + dense.noisy_sums(places, noises, messages.cpu()).to(self.device)
         return received
 
     def noises(self, queries: Queries) -> tuple[Tensor, ...]:
