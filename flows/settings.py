@@ -67,7 +67,7 @@ def show_version(show: bool) -> None:
 
 def is_writable(root: Path) -> bool:
     """Whether a project may be written to, as a read-only mount or another user's clone may not."""
-    return os.access(root / ".dvc", os.W_OK)
+    return os.access(root, os.W_OK)
 
 
 def require(command: str, root: Path) -> None:

@@ -42,6 +42,7 @@ def main(name: str) -> None:
     if list(map(_rounded, together)) != list(map(_rounded, results.composed)):
         with atomic_write(RESULTS / name / COMPOSED) as target:
             target.write_bytes(TOGETHER.dump_json(together, indent=1) + b"\n")
+        results = results_of(name)
     pages = pages_of(results)
     by = measure(results, paper_of(results))
     table = entries(results, by)
