@@ -207,7 +207,7 @@ def test_suites_of_one_download_are_composed_and_others_stand_alone(
     assert (users.releases, len(users.left_out), users.largest) == (9, 15, 1.0)
     assert users.epsilon == pytest.approx(63.73, abs=0.005)
     assert users.delta == 0.003
-    assert set(users.given) == {"configuration", "epoch", "bounds", "preparation"}
+    assert set(users.given) == {"configuration", "epoch", "bounds", "catalogue"}
     assert "demo-bpr" in composed["demo"].open
     assert "demo-dp-popularity" not in composed["demo"].open
     assert composed["demo"].trials == {"demo": 0, "demo-again": 7}
