@@ -159,7 +159,7 @@ def test_a_row_opens_by_keyboard_and_filters_do_not_read_what_is_folded(tab: Any
     row = table.locator("tbody tr").first
     row.locator("summary").press("Enter")
     assert "dvc repro suites/" in row.locator("dl").inner_text()
-    tab.locator(".tools").first.get_by_role("searchbox").fill("dvc repro")
+    tab.get_by_role("searchbox").first.fill("dvc repro")
     assert table.locator("tbody tr:visible").count() == 0
 
 
