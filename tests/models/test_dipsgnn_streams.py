@@ -75,13 +75,13 @@ def test_a_tested_sequence_that_begins_like_training_shares_no_noise_with_it(acc
 @pytest.mark.parametrize("name", ["dipsgnn", "edgerand"])
 def test_what_is_scored_is_asked_for_as_tested_and_what_is_learnt_from_is_not(name, monkeypatch):
     model, sequences, parts = trained(name=name), data().sequences, []
-    receive = type(model).receive
+    update = type(model).update
 
-    def noted(self, step, joint, through, asked: Queries):
+    def noted(self, step, joint, through, constant, recurrent, asked: Queries):
         parts.append(asked.tested)
-        return receive(self, step, joint, through, asked)
+        return update(self, step, joint, through, constant, recurrent, asked)
 
-    monkeypatch.setattr(type(model), "receive", noted)
+    monkeypatch.setattr(type(model), "update", noted)
     model.loss(sequences, NO_DROPOUT)
     model.score_next(sequences)
     model.score_again(sequences, np.zeros(len(sequences), np.int64))

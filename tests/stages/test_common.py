@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from polars.exceptions import PanicException
 
+from tasks import disk
 from tasks.config.params import load
 from tasks.errors import ConfigurationError, DataError, PrivacyError
 from tasks.stages import code, common
@@ -80,7 +81,7 @@ def dead_process() -> int:
 
 def partial(path: Path, pid: int, old: str = "") -> Path:
     """Where a process of this host writes what will be `path`."""
-    return path.with_name(f".{path.name}.{common._HOST}.{pid}.{old}partial")
+    return path.with_name(f".{path.name}.{disk._HOST}.{pid}.{old}partial")
 
 
 def test_what_a_killed_run_left_is_cleared_away_and_what_a_live_one_writes_is_not(tmp_path: Path) -> None:

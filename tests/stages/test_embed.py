@@ -208,7 +208,7 @@ def experiment_on_embedded_features() -> None:
     changed = tiny.parameters(experiments={"tiny-gerai": experiment}, suites=suites, evaluation=evaluation)
     tiny.write_parameters(changed, Path())
     schema = tiny.SCHEMA.model_copy(update={"features": FEATURES, "n_items": test_train.N_ITEMS})
-    write_json(PROCESSED / "tiny" / "schema.json", schema.model_dump(mode="json"))
+    tiny.write_schema(PROCESSED / "tiny", schema)
     contracts.write(test_train.interactions(), PROCESSED / "tiny" / "interactions.parquet", contracts.INTERACTIONS)
     embed.main("tiny")
     verdict = {"contract": "words", "name": "tiny", "success": True, "evaluated": 9, "failed": 0, "checked": {}}
