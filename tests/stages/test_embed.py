@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from tenacity import stop_after_attempt
 
 from tasks import contracts
 from tasks.config.params import load
 from tasks.contracts import Feature
-from tasks.datasets import glove
+from tasks.datasets import glove, transfer
 from tasks.errors import ByHandError, ConfigurationError, DataError
 from tasks.stages import embed, train
 from tasks.stages.common import PLACED, PROCESSED, QUALITY, digest, read_json, write_json
@@ -135,7 +137,9 @@ def test_without_glove_everything_is_hashed_and_nothing_is_looked_for(monkeypatc
 
 def test_a_missing_file_of_vectors_is_said_with_both_ways_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ask_for("glove")
-    with pytest.raises(ByHandError) as error:
+    (tmp_path / "mirror").mkdir()
+    monkeypatch.setenv("DPREC_MIRROR", str(tmp_path / "mirror"))
+    with pytest.raises(ByHandError, match="holds no glove/") as error:
         embed.main("tiny")
     assert str(error.value).splitlines()[1:] == [
         f"get it at: {glove.FILE.page}",
@@ -143,9 +147,11 @@ def test_a_missing_file_of_vectors_is_said_with_both_ways_out(monkeypatch: pytes
         "put it at: data/placed/glove.6B.50d.txt",
         "or set words.tiny.vectors to hashed in params.yaml",
     ]
-    (tmp_path / "mirror").mkdir()
-    monkeypatch.setenv("DPREC_MIRROR", str(tmp_path / "mirror"))
-    with pytest.raises(ByHandError, match=r"holds no glove/(?s:.*)or set words\.tiny\.vectors to hashed"):
+    monkeypatch.delenv("DPREC_MIRROR")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(glove, "ARCHIVE", replace(glove.ARCHIVE, address="http://127.0.0.1:9/glove.6B.zip"))
+    monkeypatch.setattr(transfer, "stop_after_attempt", lambda _: stop_after_attempt(1))
+    with pytest.raises(DataError, match=r"not reachable.*DPREC_MIRROR.*data/placed/glove\.6B\.zip"):
         embed.main("tiny")
     assert not OUT.exists()
 

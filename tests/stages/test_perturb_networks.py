@@ -306,6 +306,7 @@ def test_texts_without_a_budget_are_left_out_and_words_without_a_vector_refused(
         with pytest.raises(DataError, match=r"no word is among the 9 public ones; set text_epsilon to null"):
             perturb.main("rigorous")
         (PLACED / glove.FILE.name).unlink()
+        patch.setenv("DPREC_MIRROR", str(nowhere))
         with pytest.raises(ByHandError, match="set text_epsilon to null"):
             perturb.main("rigorous")
         perturb.main("mute")
