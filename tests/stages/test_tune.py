@@ -88,10 +88,6 @@ def test_the_test_split_is_never_looked_at(tmp_path, monkeypatch):
     assert {split for splits in asked for split in splits} == {"train", "valid"}
 
 
-TRIED_AGAIN = "dipsgnn-edgerand"
-"""After its results, which are of what the first trials chose: docs/choices.md says what the others choose."""
-
-
 @pytest.mark.parametrize(
     "name", ["gerai", "dpvae", "dpvae-ml-1m", "dipsgnn", "dipsgnn-ml-1m", "privsr", "privsr-epinions"]
 )
@@ -105,14 +101,13 @@ def test_every_system_that_learns_has_the_best_of_its_six_trials_or_says_why_not
     assert all(untried.values())
 
     trials = pl.read_csv(ROOT / "data" / "results" / name / "tuning.csv").filter(pl.col("seed") == suite.tuning.seed)
-    results = [((trial["experiment"], trial["config"]), trial["valid"]) for trial in trials.iter_rows(named=True)]
-    first, last = dict(reversed(results)), dict(results)
+    last = {(trial["experiment"], trial["config"]): trial["valid"] for trial in trials.iter_rows(named=True)}
     tried = set()
     for key, experiment in suite.experiments.items():
         values = grid.get(experiment.system, {})
         configs = [experiment.config | dict(zip(values, each, strict=True)) for each in product(*values.values())]
         texts = [json.dumps(config, sort_keys=True) for config in configs]
-        trial_of = {text: (first if key == TRIED_AGAIN else last).get((key, text)) for text in texts}
+        trial_of = {text: last.get((key, text)) for text in texts}
         if values and key not in untried:
             assert None not in trial_of.values(), key
             best = max(trial_of.values())
