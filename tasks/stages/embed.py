@@ -83,7 +83,7 @@ def read_vocabulary(name: str, options: Words) -> tuple[Vocabulary, dict[str, An
                 "words": len(words),
                 "variance_kept": vocabulary.kept,
             }
-    except ByHandError as error:
+    except DataError as error:
         raise ByHandError(f"{error}\nor set words.{name}.vectors to hashed in params.yaml") from error
     return vocabulary, origin
 

@@ -195,7 +195,7 @@ def public_words(options: RigorousNetworks) -> tuple[Vocabulary, dict[str, Any]]
         with glove.local(places()) as path:
             names, vectors = glove.read(path)
             sha256 = file_digest(path)
-    except ByHandError as error:
+    except DataError as error:
         raise ByHandError(f"{error}\nor set text_epsilon to null in params.yaml") from error
     names, vectors = names[: options.public_words], vectors[: options.public_words]
     about = {"name": glove.FILE.name, "address": glove.FILE.page, "licence": glove.LICENCE, "sha256": sha256}
