@@ -125,6 +125,8 @@ class Experiment(Strict):
     """Secure: from the operating system, so that results cannot be repeated; null: from the seeds, for research."""
     chosen_on_test: Literal[True] | None = None
     """Whether every epoch is run and tested, and each metric's best one is measured, too (`chosen-on-test/...`)."""
+    tuned_elsewhere: Literal[True] | None = None
+    """Whether its configuration was chosen on other data or by a rule, so that ε is not conditional on it."""
     config: dict[str, Any] = Field(default_factory=dict)
     """The model's own configuration and, where ratings are predicted, `sensitive_share`: the share of the ratings that
     their users keep to themselves."""

@@ -89,6 +89,7 @@ class Training(Job[Unit]):
         experiment = self.experiment
         evaluation: list[Any] = [self.suite.evaluation.model_dump(), self.training.model_dump(), experiment.noise]
         evaluation += ["chosen on test"] * bool(experiment.chosen_on_test)
+        evaluation += ["tuned elsewhere"] * bool(experiment.tuned_elsewhere)
         for setting, config in experiment.settings().items():
             chosen, by_data = model_config(config), dict[str, Inputs]()
             for seed, data in self.suite.runs(experiment, setting).items():
@@ -141,8 +142,11 @@ class Training(Job[Unit]):
         protected: what the task's models are trained on.
         """
         secure = self.experiment.noise == "secure"
-        conditions = unit.inputs.schema.conditions
-        entries = [prepared_entry(secure_entry(entry) if secure else entry, conditions) for entry in model.ledger()]
+        conditions, validated = unit.inputs.schema.conditions, not self.experiment.tuned_elsewhere
+        entries = [
+            prepared_entry(secure_entry(entry) if secure else entry, conditions, validated=validated)
+            for entry in model.ledger()
+        ]
         if model.reads_features() and self.experiment.features.startswith("perturbed/"):
             recorded = read_json(unit.inputs.features_layer.parent / "ledger.json")
             budget = self.params.features_epsilon(self.experiment, self.experiment.settings()[unit.setting])

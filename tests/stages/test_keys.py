@@ -31,7 +31,8 @@ STAGES: dict[str, tuple[str, Callable[[Any, Params, Suite], list[Any]], str]] = 
     "train": ("test_train", lambda stage, params, _: stage.Training("tiny-gerai", params).plan(),
         f"{SUITE} {ROWS} data/perturbed/tiny/*/*.parquet evaluation.k=[3] evaluation.negatives=7 "
         "experiments.tiny-gerai.config.epochs=9 experiments.tiny-gerai.model='gcn' "
-        "experiments.tiny-gerai.noise='secure' experiments.tiny-gerai.chosen_on_test=True"),
+        "experiments.tiny-gerai.noise='secure' experiments.tiny-gerai.chosen_on_test=True "
+        "experiments.tiny-gerai.tuned_elsewhere=True"),
     "tune": ("test_train", lambda stage, params, suite:
         [trial(stage, params, suite.experiments["tiny-gerai"])],
         f"{SUITE} {ROWS} data/perturbed/tiny/*/*.parquet tuning.seed=2000 experiments.tiny-gerai.config.epochs=9 "

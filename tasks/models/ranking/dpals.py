@@ -53,7 +53,7 @@ from tasks.models.ranking.factors import NON_PRIVATE, FactorModel
 from tasks.models.ranking.symmetric import noisy_squares, outer_sums, positive_part, shrink, triangles
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import accounted_entry
-from tasks.privacy.accounting.gaps import FLOATS, GIVEN, ONCE, OWN_LIST, large_delta
+from tasks.privacy.accounting.gaps import FLOATS, ONCE, OWN_LIST, large_delta
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import dpsgd
 from tasks.privacy.terms import because
@@ -275,7 +275,6 @@ class DPALS(FactorModel):
                 neighbouring="add-or-remove",
                 mechanism="als-gaussian",
                 claimed_epsilon=config.epsilon if private else None,
-                given=GIVEN,
                 gaps=tuple(gaps),
                 **changed,
             )

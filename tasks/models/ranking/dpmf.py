@@ -34,7 +34,7 @@ from tasks.models.ranking.factors import (
     unit_user_vectors,
 )
 from tasks.privacy.accounting.account import accounted_entry
-from tasks.privacy.accounting.gaps import GIVEN, ONCE, OWN_FILE
+from tasks.privacy.accounting.gaps import ONCE, OWN_FILE
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import laplace, objective
 from tasks.privacy.terms import because, gap
@@ -92,7 +92,6 @@ class DPMF(FactorModel):
             neighbouring="add-or-remove",
             mechanism="objective-items-public-users",
             claimed_epsilon=None if infinite else epsilon,
-            given=GIVEN,
             gaps=(*ONCE, gap("groups-public"), gap("group-privacy"), gap("own-list-items"), OWN_FILE),
         )
 

@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from tasks.models.base import SILENT, ModelConfig, Progress, Recommender
 from tasks.privacy.accounting.account import accounted_entry
-from tasks.privacy.accounting.gaps import DRAWN, GIVEN, ONCE, large_delta
+from tasks.privacy.accounting.gaps import DRAWN, ONCE, large_delta
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.terms import gap
 from tasks.release import making, models
@@ -106,7 +106,6 @@ class GramSVD(Recommender):
                 neighbouring="add-or-remove",
                 mechanism="sums-gaussian",
                 claimed_epsilon=config.epsilon,
-                given=GIVEN,
                 gaps=tuple(gaps),
             )
         ]

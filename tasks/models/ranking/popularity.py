@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from tasks.models.base import SILENT, ModelConfig, Progress, Recommender
 from tasks.privacy.accounting.account import accounted_entry
-from tasks.privacy.accounting.gaps import GIVEN, ONCE
+from tasks.privacy.accounting.gaps import ONCE
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import laplace
 from tasks.privacy.terms import gap
@@ -83,7 +83,6 @@ class PrivatePopularity(Popularity):
                 neighbouring="add-or-remove",
                 mechanism="counts-discrete-laplace",
                 claimed_epsilon=self.config.epsilon,
-                given=GIVEN,
                 gaps=(*ONCE, gap("own-list-counts")),
             )
         ]

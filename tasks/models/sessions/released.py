@@ -37,7 +37,7 @@ from tasks.models.sessions.ledgers import KeyedModel
 from tasks.models.sessions.sequential import ordered
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import accounted_entry
-from tasks.privacy.accounting.gaps import FLOATS, GIVEN, ONCE
+from tasks.privacy.accounting.gaps import FLOATS, ONCE
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.keyed import head_ids, prefix_ids
 from tasks.privacy.mechanisms import dpsgd
@@ -173,7 +173,6 @@ class Released(KeyedModel, NextItemRecommender):
                 neighbouring="replace",
                 mechanism="visits-gaussian",
                 claimed_epsilon=self.config.epsilon,
-                given=GIVEN,
                 gaps=(
                     gap("visits-public"), gap("one-sequence"), gap("lists-read-history"), gap("features-apart"),
                     *ONCE, FLOATS,

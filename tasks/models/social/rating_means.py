@@ -20,7 +20,7 @@ from tasks.models.base import SILENT, ModelConfig, Progress, RatingPredictor
 from tasks.models.social.ratings import Scale, checked_ratings
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import accounted_entry
-from tasks.privacy.accounting.gaps import DRAWN, GIVEN, ONCE, OWN_FILE, UNUSED
+from tasks.privacy.accounting.gaps import DRAWN, ONCE, OWN_FILE, UNUSED
 from tasks.privacy.accounting.ledger import Event, LedgerEntry, untouched_entry
 from tasks.privacy.terms import because, gap
 from tasks.training_data import TrainingData
@@ -115,7 +115,6 @@ class RatingMeans(RatingPredictor):
                 "sensitive-rating",
                 "sensitive-local",
                 because("published-means"),
-                given=GIVEN,
                 gaps=(*UNUSED, *USER_LOCAL),
             )
         ]
@@ -169,7 +168,6 @@ class PrivateRatingMeans(RatingMeans):
                 neighbouring="replace",
                 mechanism="sums-laplace",
                 claimed_epsilon=self.config.epsilon,
-                given=GIVEN,
                 gaps=(gap("raters-public"), gap("added-up"), DRAWN, *USER_LOCAL, *ONCE),
             )
         ]

@@ -5,9 +5,7 @@ from __future__ import annotations
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.terms import Condition, KnownGap, gap
 
-GIVEN: tuple[Condition, ...] = ("configuration",)
-"""`LedgerEntry.given` of a model that is fitted once."""
-GIVEN_EPOCH: tuple[Condition, ...] = ("configuration", "epoch")
+GIVEN_EPOCH: tuple[Condition, ...] = ("epoch",)
 """`LedgerEntry.given` of a model trained by epochs."""
 
 EPOCH = gap("epoch")
@@ -32,7 +30,7 @@ _SECURED: dict[str, KnownGap] = {
 }
 """A gap of research noise -> what remains of it."""
 
-UNUSED = (gap("configuration"), METRICS, gap("catalogue-public"), RECORDED)
+UNUSED = (METRICS, gap("catalogue-public"), RECORDED)
 """Of every model, also one to which nothing private goes."""
 ONCE = (*UNUSED, SEED)
 """Of every private model."""
@@ -48,15 +46,19 @@ def secure_entry(entry: LedgerEntry) -> LedgerEntry:
     return entry.model_copy(update={"gaps": gaps, "noise": "secure"})
 
 
-def prepared_entry(entry: LedgerEntry, conditions: tuple[str, ...] = ()) -> LedgerEntry:
+def prepared_entry(entry: LedgerEntry, conditions: tuple[str, ...] = (), *, validated: bool = False) -> LedgerEntry:
     """The entry as a stage records it: metrics are published with the results.
 
-    conditions: of the prepared data. Features have none: no user's depend on another's but for their fitted bounds.
+    Args:
+        conditions: of the prepared data. Features have none: no user's depend on another's but for their fitted bounds.
+        validated: whether the configuration was chosen by validation on the same data.
     """
     if entry.accounted_epsilon is None:
         return entry
-    gaps = tuple(dict.fromkeys((*entry.gaps, METRICS)))
-    given = tuple(dict.fromkeys((*entry.given, *(conditions if entry.protects != "feature" else ()))))
+    common = conditions if entry.protects != "feature" else ()
+    chosen: tuple[Condition, ...] = ("configuration",) if validated else ()
+    gaps = tuple(dict.fromkeys((*((gap("configuration"),) if validated else ()), *entry.gaps, METRICS)))
+    given = tuple(dict.fromkeys((*chosen, *entry.given, *common)))
     return entry.model_copy(update={"given": given, "gaps": gaps})
 
 

@@ -50,7 +50,6 @@ class NoisyToy(Toy):
                 claimed_delta=0.0,
                 accounted_epsilon=account(events).epsilon,
                 accounted_delta=0.0,
-                given=("configuration",),
                 events=events,
             )
         ]
