@@ -262,7 +262,7 @@ def audit_mechanisms(
     nothing is accounted is a finding, and no fault.
     """
     from flows.tables import show_audits
-    from tasks.stages import audit_mechanisms as audits
+    from tasks.stages import audit as audits
 
     if not show_audits(
         audits.run(chosen := audits.require_known(names or []), jobs or os.cpu_count() or 1), len(chosen)

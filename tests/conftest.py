@@ -12,7 +12,7 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, settings
 
-from tasks.config import strict_yaml
+from tasks.config import messages
 from tasks.privacy.accounting import account
 from tasks.privacy.accounting.ledger import Event
 
@@ -73,7 +73,7 @@ def parsed_once() -> Iterator[None]:
     load, known = yaml.load, dict[str, Any]()
 
     def parsed(text: Any, Loader: type) -> Any:
-        if Loader is not strict_yaml._Loader or not isinstance(text, str):
+        if Loader is not messages._Loader or not isinstance(text, str):
             return load(text, Loader=Loader)
         if text not in known:
             known[text] = load(text, Loader=Loader)

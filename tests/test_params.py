@@ -14,7 +14,6 @@ import pytest
 import yaml
 
 from flows.deployments import schedules
-from tasks.config.originals import stands_for
 from tasks.config.params import entry, load
 from tasks.config.references import check, check_references
 from tasks.datasets.foursquare_twitter_text import SOURCE as TEXTS
@@ -81,7 +80,7 @@ def test_the_commands_for_official_data_make_a_suite_of_them(
         path.write_text(path.read_text().replace("datasets: ", f"datasets:\n  {source.name}: {source.entry} "))
     params = load(path)
     check(params, path)
-    assert stands_for(params.suites[suite].data, params) == ""
+    assert params.stands_for(params.suites[suite].data) == ""
     assert not any("-twin" in experiment.data for experiment in params.suites[suite].experiments.values())
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tasks.config.mechanisms import NETWORKS
+from tasks.config.fields import NETWORKS
 from tasks.config.params import load
 from tasks.config.references import check, unaccounted_anchors
 from tasks.papers import PROTOCOLS

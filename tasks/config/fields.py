@@ -10,10 +10,13 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
-from tasks.config.mechanisms import FEATURES, NETWORKS
 from tasks.evaluation.run_numbers import APART
 
 HOLDS_PARAMETERS = True
+FEATURES = {"multidimensional": "tasks.stages.perturb_features:perturb"}
+"""Mechanism of features of a table of users -> what runs it."""
+NETWORKS = {"dpcrosue": "tasks.stages.perturb_networks:perturb"}
+"""Mechanism of networks of users -> what runs it."""
 BASE = "base"
 """The setting of an experiment that no sweep changed."""
 SHOWN = 80

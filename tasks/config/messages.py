@@ -1,11 +1,13 @@
-"""What is wrong with a file of parameters, in one line."""
+"""Files of parameters as YAML that means the same to all readers, and what is wrong with one, in one line."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any, TypeVar
 
+import yaml
 from pydantic import BaseModel, ValidationError
 
 from tasks.config.fields import SHOWN
@@ -15,6 +17,8 @@ from tasks.errors import ConfigurationError
 PARAMS_FILE = Path("params.yaml")
 _Options = TypeVar("_Options", bound=BaseModel)
 _PERTURBED_KIND = re.compile(r"^(perturbed\.[^.]+)\.(features|networks(\.(published|released|rigorous))?)(?=\.|$)")
+_PLAIN = {"int": "[-+]?(0|[1-9][0-9]*)", "bool": "true|false", "timestamp": ""}
+"""Kinds of values -> how they must be written."""
 
 
 def first_error(error: ValidationError) -> str:
@@ -45,3 +49,57 @@ def options(kind: type[_Options], values: dict[str, Any], where: str, path: Path
         return kind.model_validate(values)
     except ValidationError as error:
         raise ConfigurationError(f"{path}: {where}.{first_error(error)}") from error
+
+
+class _Loader(yaml.CSafeLoader):  # of libyaml, which is in PyYAML's builds and parses ten times as fast
+    """Refuses a key that is given twice, of which YAML would silently take the last, and what DVC reads otherwise.
+
+    DVC reads YAML 1.2, this reads 1.1: 010 is 8 or 10, `yes` is true or a text.
+    """
+
+    def construct_scalar(self, node: yaml.ScalarNode) -> Any:
+        kind = node.tag.rpartition(":")[2]
+        if kind in _PLAIN and not node.style and not re.fullmatch(_PLAIN[kind], node.value):
+            raise yaml.constructor.ConstructorError(
+                None,
+                None,
+                f"{node.value!r} is not the same in all versions of YAML; quote it or write it plainly",
+                node.start_mark,
+            )
+        return super().construct_scalar(node)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys: set[Any] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, Hashable):
+                raise yaml.constructor.ConstructorError(None, None, "a key is a list or a table", key_node.start_mark)
+            if key in keys:
+                raise yaml.constructor.ConstructorError(None, None, f"key {key!r} is given twice", key_node.start_mark)
+            keys.add(key)
+        return super().construct_mapping(node, deep)
+
+
+def read(path: Path, hint: str) -> Any:
+    """What a file says.
+
+    Raises:
+        ConfigurationError: one line: it is not there (with `hint`), or not such YAML.
+    """
+    try:
+        raw = path.read_bytes()
+        return yaml.load(raw.decode(), Loader=_Loader)
+    except FileNotFoundError:
+        raise ConfigurationError(f"{path}: not found; {hint}") from None
+    except UnicodeDecodeError as error:
+        number = raw.count(b"\n", 0, error.start) + 1
+        wrong = f"byte 0x{raw[error.start]:02x} is not UTF-8"
+        raise ConfigurationError(f"{path}:{number}: {wrong}; save it as UTF-8") from None
+    except yaml.reader.ReaderError as error:
+        raise ConfigurationError(f"{path}: not valid YAML (character {error.character:#x})") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{path}: not readable as YAML ({error})") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark else ""
+        raise ConfigurationError(f"{path}{line}: not valid YAML ({getattr(error, 'problem', error)})") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
@@ -121,3 +122,14 @@ class Alignment(Strict):
     def all_ways(self) -> list[str]:
         """Names of all ways."""
         return [*self.ways, *self.shares]
+
+
+def held_out(features: str, aligned: Mapping[str, Alignment]) -> tuple[float, int] | None:
+    """Share and seed of the anchors that are held out from what reads `features` (`Anchors.split`).
+
+    None: it learns from no true anchor.
+    """
+    layer, _, name = features.partition("/")
+    if layer != "aligned" or aligned[name].anchors != "truth":
+        return None
+    return aligned[name].test_share, aligned[name].split_seed

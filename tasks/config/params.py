@@ -13,11 +13,10 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, Field, ValidationError
 
-from tasks.config import fields, strict_yaml
+from tasks.config import fields, messages
 from tasks.config.attacks import Attack, TrainingAudit
 from tasks.config.fields import BASE, NAME, Cutoffs, Name, Perturbed, PerturbedFeatures, Seeds, Strict, Tuning, choice
 from tasks.config.messages import PARAMS_FILE as PARAMS_FILE
-from tasks.config.messages import first_error
 from tasks.config.networks import Alignment, NetworkEmbeddings
 from tasks.config.tasks import ATTACKS, TASKS
 from tasks.datasets import FORMATS, SOURCES
@@ -215,12 +214,8 @@ class Suite(Strict):
         return self.training.model_copy(update={"patience": experiment.patience or self.training.patience})
 
     def locate(self, problem: str) -> str:
-        """A problem `key: what is wrong` under the key that the file has."""
+        """A key of an entry, alone or with what is wrong, as the file has it: see `_locate`."""
         return _locate(problem, self.inherited)
-
-    def key_in_file(self, key: str) -> str:
-        """Where the file has a key of an entry: `experiments.gerai-bpr.seeds` or `defaults.experiments.seeds`."""
-        return _location(key, self.inherited)
 
 
 class Data(Strict):
@@ -230,6 +225,15 @@ class Data(Strict):
     processed: dict[Name, Processed]
     perturbed: dict[Name, Perturbed]
     words: dict[Name, Words]
+
+    def publication(self, data: str) -> str:
+        """The published data set that processed data were made from; of generated data the replica's own name."""
+        return self.datasets[self.processed[data].dataset].source.replace("_", "-")
+
+    def stands_for(self, data: str) -> str:
+        """The published data set that processed data are a replica or a part of; empty where they are no other's."""
+        dataset = self.datasets[self.processed[data].dataset]
+        return dataset.replica_of or dataset.part_of or ""
 
 
 class Params(Data):
@@ -328,7 +332,7 @@ def load(path: Path = PARAMS_FILE) -> Params:
     Raises:
         ConfigurationError: one line that names the file and its first wrong key.
     """
-    root = _validate(strict_yaml.read(path, "run this in the project's root"), Data, lambda _: path, frozenset())
+    root = _validate(messages.read(path, "run this in the project's root"), Data, lambda _: path, frozenset())
     names = {file.parent.name for file_name in OWN_FILES for file in (path.parent / SUITES).glob(f"*/{file_name}")}
     return Params(**dict(root), suites={name: _suite(name, path) for name in sorted(names)})
 
@@ -345,7 +349,7 @@ def _suite(name: str, path: Path) -> Suite:
     if not re.fullmatch(NAME, name):
         raise ConfigurationError(f"{folder}: no name of a suite; it takes small letters, digits and hyphens")
     for file in OWN_FILES:
-        content = strict_yaml.read(folder / file, "every suite has its own")
+        content = messages.read(folder / file, "every suite has its own")
         if not isinstance(content, dict):
             raise ConfigurationError(f"{folder / file}: not a table of sections")
         for section in content:
@@ -358,11 +362,10 @@ def _suite(name: str, path: Path) -> Suite:
 
 
 def _validate(raw: Any, kind: type[_Options], file: Callable[[str], Path], inherited: frozenset[str]) -> _Options:
-    """file: key -> where it stands."""
     try:
         return kind.model_validate(raw)
     except ValidationError as error:
-        problem = first_error(error)
+        problem = messages.first_error(error)
         raise ConfigurationError(f"{file(problem)}: {_locate(problem, inherited)}") from error
 
 
@@ -388,13 +391,10 @@ def _fill_in(raw: dict[str, Any], suite: str, path: Path) -> tuple[dict[str, Any
     return filled, frozenset(inherited)
 
 
-def _location(key: str, inherited: frozenset[str]) -> str:
-    section, *below = key.split(".")
-    return ".".join(("defaults", section, *below[1:])) if ".".join((section, *below[:2])) in inherited else key
-
-
 def _locate(problem: str, inherited: frozenset[str]) -> str:
     """`experiments.X.seeds: ...` as `defaults.experiments.seeds: ... (in X)` where X has its seeds from there."""
     key, colon, text = problem.partition(": ")
-    key_in_file = _location(key, inherited)
-    return problem if key_in_file == key else f"{key_in_file}{colon}{text} (in {key.split('.')[1]})"
+    section, *below = key.split(".")
+    if ".".join((section, *below[:2])) not in inherited:
+        return problem
+    return ".".join(("defaults", section, *below[1:])) + (f": {text} (in {below[0]})" if colon else "")

@@ -22,7 +22,6 @@ from tasks.config.network_references import (
     unknown_name,
 )
 from tasks.config.networks import OF_ATTRIBUTES
-from tasks.config.originals import publication, stands_for
 from tasks.config.params import PARAMS_FILE, Experiment, Params, Suite, own_file
 from tasks.config.planned import is_private
 from tasks.config.tasks import ATTACKS, TASKS, resolve
@@ -71,11 +70,11 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
             for problem in unknown_name("paper", suite.paper, PAPERS, "paper"):
                 raise ConfigurationError(f"{own_file(name, path)}: {problem}")
     for name, embedding in params.embeddings.items():
-        where = params.suites[embedding.suite].key_in_file(f"embeddings.{name}.config")
+        where = params.suites[embedding.suite].locate(f"embeddings.{name}.config")
         options(model_class(embedding.model).Config, embedding.config, where, own_file(embedding.suite, path))
     for name, pair in params.aligned.items():
         aligner = import_module("tasks.models.alignment.aligner")
-        where = params.suites[pair.suite].key_in_file(f"aligned.{name}.config")
+        where = params.suites[pair.suite].locate(f"aligned.{name}.config")
         options(aligner.AlignmentConfig, pair.config, where, own_file(pair.suite, path))
     for name, experiment in params.experiments.items():
         file = own_file(experiment.suite, path)
@@ -126,9 +125,9 @@ def _check_settings(name: str, experiment: Experiment, suite: Suite, file: Path)
         return
     cls = model_class(experiment.model)
     for setting, config in experiment.settings().items():
-        chosen = options(cls.Config, model_config(config), suite.key_in_file(f"experiments.{name}.config"), file)
+        chosen = options(cls.Config, model_config(config), suite.locate(f"experiments.{name}.config"), file)
         if experiment.noise == "secure" and (reason := cls(chosen).insecure()):
-            where = suite.key_in_file(f"experiments.{name}.noise")
+            where = suite.locate(f"experiments.{name}.noise")
             raise ConfigurationError(f"{file}: {where}: {experiment.model!r} at {setting}: {reason}")
 
 
@@ -216,8 +215,8 @@ def _counts_problems(suite: Suite, params: Params) -> Iterator[str]:
     yield from unknown_name("counts", suite.counts, params.processed, "processed data set")
     if {suite.counts, suite.data} <= params.processed.keys():
         protocols = {params.processed[name].protocol for name in (suite.counts, suite.data)}
-        complete = not stands_for(suite.counts, params) and len(protocols) == 1
-        if not complete or publication(suite.counts, params) != stands_for(suite.data, params):
+        complete = not params.stands_for(suite.counts) and len(protocols) == 1
+        if not complete or params.publication(suite.counts) != params.stands_for(suite.data):
             yield f"counts: {suite.counts} must be all of what {suite.data} is a part or a replica of, by its protocol"
 
 

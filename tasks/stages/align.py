@@ -182,8 +182,7 @@ def resume(start: AdversarialStart, progress: runs.Progress) -> None:
     progress.restore(read)
 
 
-work = Alignments.work
-main = runs.stage(work)
+work, main = Alignments.work, Alignments.main
 
 if __name__ == "__main__":
     run_stage(main, units=True)

@@ -234,8 +234,7 @@ def gains(results: Results, majority: Mapping[str, NDArray[np.bool_]]) -> Iterat
                 yield setting, name, attacker, k, control, *gain(right, values)
 
 
-work = AttributeInference.work
-main = runs.stage(work)
+work, main = AttributeInference.work, AttributeInference.main
 
 if __name__ == "__main__":
     run_stage(main, units=True)

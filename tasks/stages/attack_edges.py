@@ -30,7 +30,6 @@ from tasks.evaluation import ranking
 from tasks.models import model_class
 from tasks.models.sessions.dipsgnn import DIPSGNN
 from tasks.sequences import Sequences
-from tasks.stages import runs
 from tasks.stages.attacks import SuiteAttack, Unit
 from tasks.stages.command import run_stage
 from tasks.stages.common import RUNS, file_digest, read_json, require_passed
@@ -186,8 +185,7 @@ def recommended_lists(
     return np.broadcast_to(lists, (options.trials, *lists.shape[1:]))
 
 
-work = InteractionAttack.work
-main = runs.stage(work)
+work, main = InteractionAttack.work, InteractionAttack.main
 
 if __name__ == "__main__":
     run_stage(main, units=True)

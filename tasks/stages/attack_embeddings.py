@@ -27,6 +27,7 @@ from tasks import contracts
 from tasks.attacks.embeddings.anchors import reidentify_tested
 from tasks.attacks.embeddings.links import steal
 from tasks.config.attacks import EmbeddingAttack
+from tasks.config.networks import held_out
 from tasks.contracts import Feature, ProcessedTables
 from tasks.datasets.encoding import UNKNOWN, classes
 from tasks.errors import DataError
@@ -43,11 +44,9 @@ from tasks.evaluation.classification import (
 from tasks.evaluation.metrics import Record, record
 from tasks.models import model_class
 from tasks.models.user_networks.base import PairEmbedder
-from tasks.stages import runs
 from tasks.stages.attacks import ExperimentAttack, Unit
 from tasks.stages.command import run_stage
 from tasks.stages.common import PROCESSED, digest, file_digest
-from tasks.stages.held_out import held_out
 from tasks.stages.network_files import embedded_networks, embedding_file, read_vectors
 
 BOTH = "both"
@@ -227,8 +226,7 @@ def match_accounts(
     return metrics
 
 
-work = VectorAttack.work
-main = runs.stage(work)
+work, main = VectorAttack.work, VectorAttack.main
 
 if __name__ == "__main__":
     run_stage(main, units=True)

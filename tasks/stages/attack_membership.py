@@ -33,7 +33,6 @@ from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.units import group_event
 from tasks.privacy.units import steps as steps_between
-from tasks.stages import runs
 from tasks.stages.attacks import SuiteAttack, Unit
 from tasks.stages.command import run_stage
 from tasks.stages.common import require_passed
@@ -164,8 +163,7 @@ def restrict(data: TrainingData, trained: shadows.Bools) -> TrainingData:
     return replace(data, users=data.users[trained], items=data.items[trained], ratings=ratings)
 
 
-work = Membership.work
-main = runs.stage(work)
+work, main = Membership.work, Membership.main
 
 if __name__ == "__main__":
     run_stage(main, units=True)

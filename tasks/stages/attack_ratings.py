@@ -28,7 +28,6 @@ from tasks.config.attacks import ReconstructionAttack
 from tasks.contracts import Schema
 from tasks.errors import DataError
 from tasks.evaluation.rating import mae
-from tasks.stages import replayed, runs
 from tasks.stages.attacks import ExperimentAttack, Unit
 from tasks.stages.command import run_stage
 from tasks.stages.common import file_digest
@@ -113,8 +112,8 @@ class Release:
 
     def about(self, kind: str, hidden: pl.DataFrame) -> pl.DataFrame:
         """`submissions`, `replayed` or `information`, in the order of the hidden ratings."""
-        schemas = {"submissions": contracts.received_schema, "replayed": replayed.schema}
-        schema = schemas[kind](self.size) if kind in schemas else replayed.INFORMATION
+        schemas = {"submissions": contracts.received_schema, "replayed": contracts.replayed_schema}
+        schema = schemas[kind](self.size) if kind in schemas else contracts.INFORMATION
         table = contracts.read(self.path(kind), schema).sort("sender", "subject")
         fits = table.select(user="sender", item="subject").equals(hidden.select("user", "item"))
         if fits and kind == "information":
@@ -204,8 +203,7 @@ def averages(received: pl.DataFrame) -> dict[str, tuple[Floats, Floats]]:
     return {"averaged": (mean, variance), "weighted": (weighted, by_coordinate)}
 
 
-work = RatingAttack.work
-main = runs.stage(work)
+work, main = RatingAttack.work, RatingAttack.main
 
 if __name__ == "__main__":
     run_stage(main, units=True)

@@ -9,21 +9,24 @@ data's schemas, no trained model.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import as_completed
 from typing import Any, NamedTuple
 
 from tasks import contracts
-from tasks.audits import OF_CODE, of_model
+from tasks.audits import AUDITS, CLAIMS, OF_CODE, of_model
 from tasks.audits.verdicts import corrected_confidence, is_fault, record
 from tasks.config.fields import PerturbedFeatures
 from tasks.config.params import Experiment, Params, Suite, entry, load
 from tasks.config.tasks import TASKS
 from tasks.contracts import Feature
-from tasks.errors import PrivacyError
+from tasks.errors import ConfigurationError, PrivacyError
+from tasks.privacy.audits.audit import verdict
 from tasks.privacy.mechanisms import edges
 from tasks.privacy.mechanisms.multidimensional import sampled_features
 from tasks.stages.command import run_stage
 from tasks.stages.common import PROCESSED, RUNS, atomic_write, write_json
+from tasks.stages.parent import workers
 from tasks.stages.table_audits import releases, releases_behind
 
 SEED = 0
@@ -154,6 +157,37 @@ def _add(
     if key:
         covered = covers.setdefault(key, [])
         covered += [setting for setting in settings if setting not in covered]
+
+
+def require_known(names: Sequence[str]) -> list[str]:
+    """The audits of these names, all if none is given.
+
+    Raises:
+        ConfigurationError: there is no such audit.
+    """
+    for name in names:
+        if name not in AUDITS:
+            raise ConfigurationError(f"audits: there is no {name!r}; known: {', '.join(AUDITS)}")
+    return list(names) or list(AUDITS)
+
+
+def run(names: Sequence[str], jobs: int) -> Iterator[dict[str, Any]]:
+    """The record of each audit as it ends, with `claim`: whether it is of a claim without any accounted ε.
+
+    Args:
+        jobs: processes side by side.
+    """
+    confidence = corrected_confidence(len(names))
+    with workers(jobs) as pool:
+        for done in as_completed([pool.submit(_record, name, confidence) for name in names]):
+            yield done.result()
+
+
+def _record(name: str, confidence: float) -> dict[str, Any]:
+    result = record(name, confidence, SEED)
+    audited, claimed, accounted = (result[key] for key in ("audited_epsilon", "epsilon_claimed", "epsilon_accounted"))
+    judged = verdict(audited, claimed, accounted, tuple(result["controls"].values()))
+    return result | {"verdict": judged, "fault": is_fault(result), "claim": name in CLAIMS}
 
 
 if __name__ == "__main__":

@@ -32,7 +32,6 @@ from tasks.models.base import Model
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.audits import one_run
 from tasks.privacy.controls import scaled
-from tasks.stages import runs
 from tasks.stages.attacks import Attack, Unit
 from tasks.stages.command import run_stage
 from tasks.stages.common import RUNS, require_passed, write_json
@@ -207,8 +206,7 @@ def _record(
     }
 
 
-work = TrainingAudits.work
-main = runs.stage(work)
+work, main = TrainingAudits.work, TrainingAudits.main
 
 if __name__ == "__main__":
     run_stage(main, units=True)

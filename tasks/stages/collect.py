@@ -22,7 +22,6 @@ import polars as pl
 from pydantic import BaseModel, ValidationError
 
 from tasks import contracts
-from tasks.config.originals import publication, stands_for
 from tasks.config.params import Experiment, Params, entry, load, own_file
 from tasks.config.tasks import ATTACKS, TASKS, resolve
 from tasks.disk import rename
@@ -37,7 +36,6 @@ from tasks.results.load import read_runs as recorded_runs
 from tasks.results.tables import Spent
 from tasks.stages import collect_parts
 from tasks.stages.agreement import stands
-from tasks.stages.collect_pairs import compare_pairs
 from tasks.stages.command import run_stage
 from tasks.stages.common import (
     DATA,
@@ -198,7 +196,7 @@ def read_results(suite: str, params: Params) -> tuple[facts.Suite, dict[str, pl.
             read_json(RUNS / suite / "one_run.json") if options.training_audit else [], tables.ONE_RUN
         ),
         "checks": pl.DataFrame(_checks(suite, inputs), tables.CHECKS),
-        "pairs": compare_pairs(suite, params),
+        "pairs": collect_parts.compare_pairs(suite, params),
         "counts": pl.concat(_counts(name, params, counted=name != data) for name in (data, options.counts) if name),
         **more,
     }
@@ -218,12 +216,12 @@ def _facts(
         title=options.title,
         paper=options.paper,
         dataset=options.data,
-        publication=publication(options.data, params),
-        counted=publication(counted, params) if counted else "",
+        publication=params.publication(options.data),
+        counted=params.publication(counted) if counted else "",
         n_features=_n_features(options.data),
         n_counted_features=_n_features(counted) if counted else 0,
         synthetic=_is_synthetic(name, inputs, source),
-        stands_for=stands_for(options.data, params),
+        stands_for=params.stands_for(options.data),
         source=facts.Source(**{key: source[key] for key in facts.Source.model_fields}),
         part=options.about.part,
         limits=options.about.limits,
@@ -247,7 +245,7 @@ def _counts(data: str, params: Params, *, counted: bool) -> pl.DataFrame:
     """What each step of a protocol left, under the name of the data's publication, or that of its replica."""
     counts = read_json(PROCESSED / data / "counts.json")
     return pl.DataFrame(
-        [{"dataset": publication(data, params), "counted": counted, **step} for step in counts], tables.COUNTS
+        [{"dataset": params.publication(data), "counted": counted, **step} for step in counts], tables.COUNTS
     )
 
 

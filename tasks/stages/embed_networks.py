@@ -109,8 +109,7 @@ class Embedding(Job[Unit]):
             runs.write_inputs(folder, self.options.data, checks)
 
 
-work = Embedding.work
-main = runs.stage(work)
+work, main = Embedding.work, Embedding.main
 
 if __name__ == "__main__":
     run_stage(main, units=True)

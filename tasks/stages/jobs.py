@@ -25,6 +25,8 @@ class Job(Generic[_Unit]):
     stage: ClassVar[str]
     shares: ClassVar[bool] = False
     """Whether units of other names are kept in the same folder, from which nothing is then cleared away."""
+    fits = 1
+    """How often the screen shows that a run begins while one unit is worked on."""
 
     def __init__(self, name: str, params: Params) -> None:
         self.name, self.params = name, params
@@ -38,6 +40,11 @@ class Job(Generic[_Unit]):
         checks, units = job.checks(), list(job.plan())
         kept = None if cls.shares else job.kept
         return runs.Work(job.title, units, job.run, lambda: job.assemble(units, checks), job.fits, kept)
+
+    @classmethod
+    def main(cls, name: str, *options: Any, **named: Any) -> dict[str, Any]:
+        """Perform the work for `name`, with the options of `runs.perform`."""
+        return runs.perform(cls.work(name), *options, **named)
 
     @abstractmethod
     def checks(self) -> list[dict[str, Any]]:
@@ -54,11 +61,6 @@ class Job(Generic[_Unit]):
     @abstractmethod
     def assemble(self, units: list[_Unit], checks: list[dict[str, Any]]) -> None:
         """Put the results of all units together as the stage's outputs."""
-
-    @property
-    def fits(self) -> int:
-        """How often the screen shows that a run begins while one unit is worked on."""
-        return 1
 
     @cached_property
     def code(self) -> str:

@@ -1,13 +1,13 @@
 """Stage `perturb`: processed data under local mechanisms, once per budget and seed.
 
-Writes data/perturbed/<name>/: ledger.json, and what the mechanism's module in `tasks.config.mechanisms` says. That has
+Writes data/perturbed/<name>/: ledger.json, and what the mechanism's module in `tasks.config.fields` says. That has
 a function of the name of its entry, the entry, the folder of the processed data and the one to be written into, which
 returns the ledger of each release.
 """
 
 from __future__ import annotations
 
-from tasks.config.mechanisms import FEATURES, NETWORKS
+from tasks.config.fields import FEATURES, NETWORKS
 from tasks.config.params import entry, load
 from tasks.config.tasks import resolve
 from tasks.errors import PrivacyError

@@ -143,20 +143,6 @@ def write_inputs(target: Path, data: str, checks: list[dict[str, Any]], **counts
     write_json(target / "inputs.json", {"checks": checks, "synthetic": synthetic} | counts)
 
 
-def stage(work: Callable[[str], Work[Any]]) -> Callable[..., dict[str, Any]]:
-    """The `main` of a stage that has units: `main(name, unit=None, force=False, record=None)`, see `perform`."""
-
-    def main(
-        name: str,
-        unit: str | None = None,
-        force: bool | float = False,
-        record: Callable[[dict[str, Any]], None] | None = None,
-    ) -> dict[str, Any]:
-        return perform(work(name), unit, force, record)
-
-    return main
-
-
 def perform(
     work: Work[Any],
     unit: str | None = None,

@@ -12,7 +12,6 @@ from itertools import chain
 from typing import Any
 
 from tasks.config.fields import Perturbed, PerturbedFeatures
-from tasks.config.originals import stands_for
 from tasks.config.params import Params, Suite
 from tasks.config.tasks import ATTACKS, TASKS, resolve
 from tasks.errors import ConfigurationError
@@ -180,7 +179,7 @@ def _of_attack(suite: Suite, target: str | None) -> list[Plugin]:
 
 def _mechanism(release: Perturbed) -> Plugin:
     table = "FEATURES" if isinstance(release, PerturbedFeatures) else "NETWORKS"
-    return Plugin("tasks.config.mechanisms", table, release.mechanism)
+    return Plugin("tasks.config.fields", table, release.mechanism)
 
 
 def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
@@ -390,5 +389,5 @@ def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
             *_of_task(suite, task.collects),
             *_of_attack(suite, kind.table if kind else None),
         ],
-        decides=lambda _: [source, stands_for(suite.data, params), *_all_names(suite)],
+        decides=lambda _: [source, params.stands_for(suite.data), *_all_names(suite)],
     )

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tasks.config.attacks import AttributeAttack, EdgeAttack, MembershipAttack
+from tasks.config.networks import held_out
 from tasks.config.params import Experiment, Suite
 from tasks.fingerprints import Plugin
-from tasks.stages.held_out import held_out
 from tasks.stages.stage import Items, Stage, inherited_keys, model, names
 
 DECIDES_NOTHING = True

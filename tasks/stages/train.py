@@ -27,13 +27,13 @@ from tasks.evaluation import pairs
 from tasks.evaluation.metrics import Record
 from tasks.evaluation.run_numbers import seed_of
 from tasks.models import model_class
-from tasks.models.base import SILENT, Model, RatingPredictor, own_file
-from tasks.models.replayed import Informing, Replaying
+from tasks.models.base import SILENT, Model, RatingPredictor, Received, own_file
+from tasks.models.replayed import Informing, Replayed, Replaying
 from tasks.models.training import EpochModel
 from tasks.privacy.accounting.gaps import prepared_entry, secure_entry
 from tasks.privacy.accounting.ledger import LedgerEntry, unprotected_entry
 from tasks.privacy.terms import Protected, because
-from tasks.stages import replayed, runs
+from tasks.stages import runs
 from tasks.stages.command import run_stage
 from tasks.stages.common import (
     CHECKPOINTS,
@@ -211,20 +211,25 @@ def released_tables(model: Model) -> dict[str, tuple[pl.DataFrame, pa.Schema]]:
     for kind, vectors in (("items", observed.items), ("mean-items", observed.mean_items)):
         table = pl.DataFrame({"node": np.arange(len(vectors), dtype=np.int32), "vector": vectors})
         tables[kind] = table, contracts.embeddings_schema(size)
-    for kind, received in (("submissions", observed.submissions), ("friends", observed.friends)):
-        if received is not None:
-            columns = vars(received)
-            table = pl.DataFrame({"sender": columns.pop("senders"), "subject": columns.pop("subjects")} | columns)
-            tables[kind] = table, contracts.received_schema(size)
-    if isinstance(model, Replaying) and (recalled := model.replayed()):
-        tables["replayed"] = replayed.table(recalled)
+    received: dict[str, Received | Replayed | None] = {"submissions": observed.submissions, "friends": observed.friends}
+    received["replayed"] = model.replayed() if isinstance(model, Replaying) else None
+    for kind, messages in received.items():
+        if messages is not None:
+            columns = dict(vars(messages))
+            ids = {"sender": columns.pop("senders"), "subject": columns.pop("subjects")}
+            schema = contracts.replayed_schema if kind == "replayed" else contracts.received_schema
+            tables[kind] = pl.DataFrame(ids | columns), schema(size)
     if isinstance(model, Informing) and (information := model.information()):
-        tables["information"] = replayed.information_table(information)
+        counts = np.unique(information.senders, return_counts=True)[1]
+        rows = np.split(information.matrix, np.cumsum(np.repeat(counts, counts))[:-1])
+        names = {"sender": "senders", "subject": "subjects", "guess": "guess", "gradient": "gradient"}
+        columns = {column: getattr(information, name) for column, name in names.items()}
+        row = pl.Series("row", rows, dtype=pl.List(pl.Float64))
+        tables["information"] = pl.DataFrame(columns | {"row": row}), contracts.INFORMATION
     return tables
 
 
-work = Training.work
-main = runs.stage(work)
+work, main = Training.work, Training.main
 
 if __name__ == "__main__":
     run_stage(main, units=True)

@@ -118,13 +118,9 @@ class Training(Job[Unit]):
         """Network -> its users, of those that are embedded."""
         return embeddable_users(self.experiment.data)
 
-    @property
-    def fits(self) -> int:
-        """Of each network by itself, or of both together."""
-        return 1 if self.layer in OF_SUITE else len(self.users)
-
     def plan(self) -> Iterator[Unit]:
-        """Every setting and seed."""
+        """Every setting and seed; where nothing was embedded before, each network is fitted by itself."""
+        self.fits = 1 if self.layer in OF_SUITE else len(self.users)
         for setting, config in self.experiment.settings().items():
             for seed in self.experiment.seeds:
                 decides = [model_config(config), seed, digest(*self._input_files(setting, seed))]
@@ -258,8 +254,7 @@ def records(entries: Iterable[LedgerEntry], network: str) -> list[dict[str, Any]
     return [{"network": network} | entry.model_dump(mode="json") for entry in entries]
 
 
-work = Training.work
-main = runs.stage(work)
+work, main = Training.work, Training.main
 
 if __name__ == "__main__":
     run_stage(main, units=True)

@@ -21,7 +21,6 @@ import torch
 
 from tasks import contracts
 from tasks.config.fields import model_config
-from tasks.config.originals import stands_for
 from tasks.config.params import Params, entry, load, own_file
 from tasks.errors import ConfigurationError, DivergenceError
 from tasks.models import model_class
@@ -72,7 +71,7 @@ def main(name: str) -> None:
     with Screen(name, len(overrides)) as screen:
         trials = [trial(name, params, experiment.config | override, screen) for override in overrides]
     synthetic = contracts.read_schema(PROCESSED / experiment.data / "schema.json").synthetic
-    kind = kind_of(stands_for(experiment.data, params), synthetic=synthetic)
+    kind = kind_of(params.stands_for(experiment.data), synthetic=synthetic)
     about = {"data": kind, "revision": git_revision()}
     table = pl.DataFrame([record | about for record in trials], schema=COLUMNS)
     path = RESULTS / experiment.suite / "tuning.csv"

@@ -9,7 +9,6 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from tasks.config.originals import publication
 from tasks.config.params import load
 from tasks.datasets.fetch import NoOptions, Places
 from tasks.datasets.movielens import (
@@ -337,6 +336,6 @@ def test_an_archive_with_fewer_ratings_than_published_is_refused(tmp_path: Path)
 
 def test_the_small_data_set_is_no_other_one_beside_printed_numbers() -> None:
     params = load(ROOT / "params.yaml")
-    assert publication("dpvae-ml-latest-small", params) == LATEST_SMALL.SOURCE.name == "ml-latest-small"
-    assert publication("dpvae-ml-20m", params) == ML_20M.SOURCE.name == "ml-20m"
+    assert params.publication("dpvae-ml-latest-small") == LATEST_SMALL.SOURCE.name == "ml-latest-small"
+    assert params.publication("dpvae-ml-20m") == ML_20M.SOURCE.name == "ml-20m"
     assert params.datasets["ml-latest-small"].model_dump(exclude_none=True) == yaml.safe_load(LATEST_SMALL.SOURCE.entry)

@@ -58,7 +58,9 @@ def work(name):
         (out / "all").write_text(" ".join((unit.done / "value").read_text() for unit in units))
     return runs.Work(name, units, run, assemble, kept=kept)
 
-main = runs.stage(work)
+def main(name, **options):
+    return runs.perform(work(name), **options)
+
 if __name__ == "__main__":
     run_stage(main, units=True)
 """

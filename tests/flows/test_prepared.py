@@ -8,7 +8,6 @@ from typer.testing import CliRunner
 
 from flows.cli import app
 from flows.prepared import PREPARED, require_known, take_prepared
-from tasks.config.originals import stands_for
 from tasks.config.params import load
 from tasks.errors import ConfigurationError
 from tests import parameters
@@ -55,7 +54,7 @@ def test_suites_of_data_that_need_a_form_wait_for_their_files(suite: str) -> Non
     require_known(suite, to_run=True)
     take_prepared(suite)
     made = load().suites[suite]
-    assert stands_for(made.data, load()) == ""
+    assert load().stands_for(made.data) == ""
     assert not any("-twin" in experiment.data for experiment in made.experiments.values())
     assert "replica" not in made.title + made.about.part + made.about.limits
 

@@ -95,9 +95,7 @@ def test_ctrl_c_ends_units_of_other_processes_too(sharing: Project, regenerate: 
 
 
 def test_every_stage_with_units_is_listed() -> None:
-    with_units = {
-        path.stem for path in (ROOT / "tasks/stages").glob("*.py") if "\nmain = runs.stage(work)\n" in path.read_text()
-    }
+    with_units = {path.stem for path in (ROOT / "tasks/stages").glob("*.py") if "\nwork, main = " in path.read_text()}
     assert with_units == WORK.keys()
     assert set(WORK.values()) == {f"tasks.stages.{name}:work" for name in with_units}
 

@@ -15,7 +15,7 @@ from tasks.config.attacks import ReconstructionAttack
 from tasks.config.params import load
 from tasks.errors import DataError
 from tasks.evaluation.rating import mae
-from tasks.stages import attack_ratings, replayed, train
+from tasks.stages import attack_ratings, train
 from tasks.stages.attack_ratings import Release, attack_release
 from tasks.stages.common import RUNS, read_json
 from tasks.stages.inputs import Inputs, read_inputs
@@ -112,7 +112,7 @@ def rewritten(place: Path, kind: str, **columns: np.ndarray) -> Release:
     """What the first release holds, with columns of one of its tables replaced, in a folder of its own."""
     schemas = dict.fromkeys(("items", "mean-items"), contracts.embeddings_schema(4))
     schemas |= dict.fromkeys(("submissions", "friends"), contracts.received_schema(4))
-    for each, schema in (schemas | {"replayed": replayed.schema(4)}).items():
+    for each, schema in (schemas | {"replayed": contracts.replayed_schema(4)}).items():
         table = pl.read_parquet(release().path(each))
         if "sender" in table.columns:
             table = table.sort("sender", "subject")
@@ -160,7 +160,7 @@ def test_first_submissions_without_noise_are_held_against_their_own_ratings(tmp_
         first=first.astype(np.float32), first_variance=np.zeros_like(items), first_items=items,
     )  # fmt: skip
     table = pl.read_parquet(made.path("replayed"))
-    contracts.write(table.sample(fraction=1, shuffle=True, seed=1), made.path("replayed"), replayed.schema(4))
+    contracts.write(table.sample(fraction=1, shuffle=True, seed=1), made.path("replayed"), contracts.replayed_schema(4))
     schema = inputs().schema
     actual = attack_release(rows, schema, made, attack().ridge, 0.1)["errors"]
     assert max(actual["first"], actual["replayed"]) < 1e-5 < actual["tuned"]
@@ -203,12 +203,12 @@ def test_what_all_submissions_say_is_held_against_its_own_ratings(tmp_path: Path
         gradient=pl.Series(precision * off), row=pl.Series(np.split(unit, first[1:]), dtype=pl.List(pl.Float64))
     )
     made.path("information").parent.mkdir()
-    contracts.write(exact.sample(fraction=1, shuffle=True, seed=1), made.path("information"), replayed.INFORMATION)
+    contracts.write(exact.sample(fraction=1, shuffle=True, seed=1), made.path("information"), contracts.INFORMATION)
     actual = attack_release(rows, schema, made, attack().ridge, 0.1)["errors"]
     assert actual["joint"] < 0.05 < actual["replayed"]
     other = exact.with_columns(subject=(pl.col("subject") + 1) % tiny_ratings.N_ITEMS)
     shorter = exact.with_columns(row=pl.col("row").list.head(1))
     for wrong in (other, shorter):
-        contracts.write(wrong, made.path("information"), replayed.INFORMATION)
+        contracts.write(wrong, made.path("information"), contracts.INFORMATION)
         with pytest.raises(DataError, match=r"information/seed-2\.parquet: is not about the \d+ sensitive training"):
             attack_release(rows, schema, made, attack().ridge, 0.1)

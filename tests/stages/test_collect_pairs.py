@@ -13,7 +13,7 @@ from tasks.config.params import load
 from tasks.evaluation.pairs import BY_USER
 from tasks.evaluation.run_numbers import APART
 from tasks.stages import collect, train
-from tasks.stages.collect_pairs import compare_pairs
+from tasks.stages.collect_parts import compare_pairs
 from tasks.stages.common import PROCESSED, RESULTS, RUNS
 from tests.stages import example, test_splits, tiny
 

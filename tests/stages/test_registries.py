@@ -14,7 +14,7 @@ import pytest
 
 from tasks.attacks import ATTACKERS
 from tasks.config import attacks
-from tasks.config.mechanisms import FEATURES, NETWORKS
+from tasks.config.fields import FEATURES, NETWORKS
 from tasks.config.tasks import ATTACKS, TASKS, AttackKind, Task, resolve
 from tasks.datasets import FORMATS, SOURCES
 from tasks.models import MODELS
