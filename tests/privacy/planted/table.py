@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -12,17 +13,13 @@ from tests.privacy.planted.runner import Asked, Run
 PLACE = ROOT / "docs" / "planted.md"
 HEAD = """# Planted bugs: which mistakes tests and audits notice
 
-`make planted` puts each of these mistakes, by itself, into a copy of the code (`tests/privacy/planted/`), runs a few
-tests on the copy, and the audit of a model that runs the mistake, and writes this page. A test must fail. An audit
-notices a mistake if it proves more than the model's own ledger accounts for, at 0.999 confidence, from samples of real
-fits and without knowledge of the mistake. Audits have one worst case and a limited number of samples: where one sees
-nothing, its cell says so.
+`make planted` puts each mistake of `tests/privacy/planted/*.txt`, by itself, into a copy of the code, runs a few tests
+on the copy, and the audit of a model that runs the mistake, and writes this page. A test must fail. An audit notices a
+mistake if it proves more than the model's own ledger accounts for, at 0.999 confidence, from samples of real fits and
+without knowledge of the mistake. Audits have one worst case and a limited number of samples: where one sees nothing,
+its cell says so.
 
 """
-
-
-MENDED = ("means-exact", "means-noise-of-mean", "perturbed-fits-share", "popularity-start-unused", "count-noise-unused")
-"""Survived all tests of their modules at first."""
 
 
 class Outcome(NamedTuple):
@@ -70,6 +67,8 @@ def written(outcomes: Sequence[Outcome], runs: Mapping[Asked, Run]) -> str:
     audited = sum(bool(outcome.audit and outcome.audit.noticed) for outcome in outcomes)
     formulas = sum(not outcome.mutation.tests_read for outcome in outcomes)
     survivors = [f"`{outcome.mutation.name}`" for outcome in outcomes if not (outcome.tests and outcome.tests.noticed)]
+    alone = Counter(int(outcome.mutation.section.strip("§")) for outcome in outcomes if not outcome.audit)
+    sections = ", ".join(f"§{section} {count}" for section, count in sorted(alone.items()))
     controls = (
         (asked.names[0], given) for asked, given in runs.items() if asked.kind == "audit" and not asked.mutation
     )
@@ -77,12 +76,10 @@ def written(outcomes: Sequence[Outcome], runs: Mapping[Asked, Run]) -> str:
         HEAD,
         f"Of {len(outcomes)} mistakes tests notice {tested}, audits {audited}. {formulas} were written from the "
         "formulas and the code, before any test of them was read. ",
-        f"No test notices: {', '.join(survivors) or 'none'}. "
-        f"At first none noticed {', '.join(f'`{name}`' for name in MENDED)}: each has a test since.\n",
+        f"No test notices: {', '.join(survivors) or 'none'}. Tests alone were asked of {alone.total()}, by section of "
+        f"[methods](methods.md): {sections}.\n",
         "\n## Audits were asked\n\n",
         _table(["mistake", "what is wrong", "audit, ε proved / accounted"], (of.row for of in outcomes if of.audit)),
-        "\n## Tests alone were asked\n\n",
-        *(f"* `{of.mutation.name}`: {of.mutation.wrong}\n" for of in outcomes if not of.audit),
         "\n## Controls\n\nThe same audits on the code as it is: not refuted, but where a line says so. All tests of "
         "the mistakes pass on it.\n\n",
         *(

@@ -25,12 +25,12 @@ def test_a_bug_whose_piece_is_gone_is_refused() -> None:
         Mutation("gone", "", "§1", MUTATIONS[0].file, "no such code", "").mutated()
 
 
-def test_every_bug_has_a_name_of_its_own_a_section_a_test_and_a_row() -> None:
+def test_every_bug_has_a_name_of_its_own_a_section_and_a_test() -> None:
     methods = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
     assert len({mutation.name for mutation in MUTATIONS}) == len(MUTATIONS)
     page = PLACE.read_text(encoding="utf-8").partition("\n## Controls\n")[0]
-    shown = re.findall(r"^(?:\| |\* )`([^`/]+)`", page, re.MULTILINE)
-    assert sorted(shown) == sorted(mutation.name for mutation in MUTATIONS)
+    shown = re.findall(r"^\| `([^`/]+)`", page, re.MULTILINE)
+    assert sorted(shown) == sorted(mutation.name for mutation in MUTATIONS if mutation.audit)
     for mutation in MUTATIONS:
         assert f"\n## {mutation.section} " in methods, mutation.name
         assert mutation.tests, mutation.name
