@@ -34,7 +34,7 @@ CONFIG = {
 
 def dpals(
     seed: int,
-    n_samples: int = 6_000,
+    n_samples: int = 1_000,
     epsilon: float = 2.0,
     delta: float = DELTA,
     iterations: int = 2,
@@ -72,12 +72,12 @@ class _Ratio:
         self.total += float((moved * (noisy - moved / 2)).sum()) / std**2 + CERTAIN * np.array_equal(noisy, moved)
 
 
-def svd(seed: int, n_samples: int = 2_000, epsilon: float = 2.0, delta: float = 0.1) -> Samples:
+def svd(seed: int, n_samples: int = 1_000, epsilon: float = 2.0, delta: float = 0.1) -> Samples:
     """A user with more items than both caps, or no one; the statistic is the log-likelihood ratio of both sums."""
     return _samples(GramSVD(GramConfig(epsilon=epsilon, delta=delta)), seed, n_samples)
 
 
-def ease(seed: int, n_samples: int = 2_000, epsilon: float = 2.0, delta: float = 0.1) -> Samples:
+def ease(seed: int, n_samples: int = 1_000, epsilon: float = 2.0, delta: float = 0.1) -> Samples:
     """As `svd`."""
     return _samples(GramEASE(GramConfig(epsilon=epsilon, delta=delta)), seed, n_samples)
 
