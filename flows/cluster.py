@@ -1,40 +1,42 @@
 """Units on a Dask cluster: the driver sends each to a worker and takes its results from the store that both see.
 
+All units of a stage that are not finished are sent away before the stage itself puts them together.
+
 What is sent is the name of one function of this project and strings; what comes back are strings. Results come through
 the store and are believed only while they agree with their manifest. Prefect stays here: workers know nothing of it.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
 import psutil
+from filelock import FileLock
 
 from flows import remote
-from flows.execution import StageFailed, say
+from flows.execution import Processes, StageFailed, say
 from flows.store import Store, line_of
-from tasks.errors import ConfigurationError
+from flows.units import Unit, list_units, units_of
+from tasks.config.params import OWN_FILES, PARAMS_FILE, SUITES
+from tasks.errors import ConfigurationError, DataError
+from tasks.stages import runs
 from tasks.stages.common import CHECKPOINTS
-from tasks.stages.parent import end_with
 
 LOCAL = "local:"
 OWN_STORE = CHECKPOINTS / ".store"
 """Of a cluster of this run's own; it is removed with the run."""
 CONNECT_SECONDS = 30.0
-START_SECONDS = 60.0
-END_SECONDS = 5.0
 
 
 class Lost(StageFailed):
@@ -142,6 +144,122 @@ class Cluster:
         say(stage, f"waits: no worker offers {lacking}" if lacking else "waits for a worker")
 
 
+@dataclass
+class _Sent:
+    """What the units of a stage have in common that are away."""
+
+    inputs: str
+    reason: str = ""
+    """Why one of them failed."""
+
+
+class ClusterUnits:
+    """The units of the stages that run now, as `flows.units.Units` has them; a cluster works on them.
+
+    Args:
+        cluster: what works on them.
+        processes: runs what lists the units of a stage.
+        slots: of idle cores, to which a stage gives its own while its units are away.
+        submit: makes a unit a task run, which calls `work_on`; its future.
+        reads: the files and folders that a stage reads, relative to the project.
+        needs: what the units of a stage need of a worker.
+        force: finished units are worked on again.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        processes: Processes,
+        slots: threading.Semaphore,
+        submit: Callable[[Unit], Any],
+        *,
+        reads: Callable[[str], list[Path]],
+        needs: Callable[[str], Needs],
+        force: bool = False,
+    ) -> None:
+        self._cluster, self._processes, self._slots, self._submit = cluster, processes, slots, submit
+        self._reads, self._needs, self._force = reads, needs, force
+        self._sent: dict[str, _Sent] = {}
+
+    @contextmanager
+    def working(self, stage: str, command: str) -> Iterator[bool]:
+        """Have the units of a stage finished, so that its command puts them together; whether it is to force any.
+
+        Raises:
+            StageFailed: a unit failed, or the scheduler is gone.
+        """
+        parts = units_of(command)
+        if parts is None:
+            yield self._force
+            return
+        units = [unit for unit in list_units(self._processes, stage, *parts) if self._force or not _finished(unit)]
+        if units:
+            self._slots.release()
+            try:
+                self._send(stage, units)
+            finally:
+                self._slots.acquire()
+        yield False
+
+    def take(self) -> None:
+        """No unit is for this machine."""
+
+    def work_on(self, unit: Unit, on_line: Callable[[str], None]) -> None:
+        """Have a worker work on a unit, unless the store has its results, and take them from there.
+
+        Raises:
+            StageFailed: with the unit's own last word.
+        """
+        sent = self._sent[unit.stage]
+        if sent.reason:
+            raise StageFailed("not run: another unit of its stage failed")
+        try:
+            on_line(self._have_worked_on(unit, sent.inputs))
+        except Exception as error:  # stores have errors of their own kinds
+            sent.reason = sent.reason or line_of(error)
+            raise error if isinstance(error, StageFailed) else StageFailed(line_of(error)) from error
+
+    def _have_worked_on(self, unit: Unit, inputs: str) -> str:
+        """Have a unit worked on, unless the store has its results; which machine did, and for how long."""
+        if not self._force and self._fetch(unit):
+            return "was finished before, and is taken from the store"
+        part = (unit.module, unit.argument, unit.label, unit.folder.as_posix())
+        answer = self._cluster.run(unit.stage, part, inputs, self._needs(unit.stage), force=self._force)
+        if not self._fetch(unit):
+            raise StageFailed("its results in the store are not those that it wrote; run it again")
+        return answer
+
+    def stop(self) -> None:
+        """Anyone who waits for units that are away hears that the run was stopped."""
+        self._cluster.stop()
+
+    def _send(self, stage: str, units: list[Unit]) -> None:
+        configuration = [PARAMS_FILE, *(path for part in OWN_FILES for path in sorted(SUITES.glob(f"*/{part}")))]
+        try:
+            inputs = self._cluster.store.put_files([*configuration, *self._reads(stage)])
+        except Exception as error:  # stores have errors of their own kinds
+            raise StageFailed(f"its inputs cannot be put into the store ({line_of(error)})") from error
+        sent = self._sent[stage] = _Sent(inputs)
+        say(stage, f"has {len(units)} unit{'' if len(units) == 1 else 's'} for the cluster")
+        for task_run in [self._submit(unit) for unit in units]:
+            task_run.wait()
+        if sent.reason:
+            raise StageFailed(sent.reason)
+
+    def _fetch(self, unit: Unit) -> bool:
+        unit.folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(unit.folder / "lock"):
+            return self._cluster.store.get_unit(unit.folder.as_posix(), unit.folder / "done")
+
+
+def _finished(unit: Unit) -> bool:
+    try:
+        runs.verify(unit.folder / "done", unit.folder.name)
+    except DataError:
+        return False
+    return True
+
+
 @contextmanager
 def connect(address: str, store: str | None, *, insecure: bool = False) -> Iterator[Cluster]:
     """A cluster for as long as a run needs it.
@@ -179,29 +297,43 @@ def connect(address: str, store: str | None, *, insecure: bool = False) -> Itera
 
 @contextmanager
 def _start_local(address: str, store: str) -> Iterator[Cluster]:
-    """A scheduler and N workers of this machine, which only this run can talk to."""
+    """A scheduler in this process and N workers of this machine, which only this run can talk to."""
+    from distributed import LocalCluster
     from distributed.security import Security
 
     count = address.removeprefix(LOCAL)
     if not count.isdecimal() or int(count) < 1:
         raise ConfigurationError(f"{address}: name the number of workers, e.g. {LOCAL}4")
+    offers = {"MEMORY": float(psutil.virtual_memory().total // int(count))}
     with ExitStack() as stack:
         if store == str(OWN_STORE.resolve()):
             stack.callback(shutil.rmtree, store, ignore_errors=True)
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="dprec-"))
-        files, scheduler_file = write_certificate(Path(folder)), f"{folder}/scheduler.json"
-        scheduler = _begin(stack, "scheduler", files, "--port", "0", "--scheduler-file", scheduler_file)
-        _wait_for(Path(scheduler_file), scheduler)
-        offers = {"MEMORY": float(psutil.virtual_memory().total // int(count))}
-        args = ["--nworkers", count, "--nthreads", "1", "--memory-limit", "0"]
-        args += ["--local-directory", f"{folder}/workers"]
-        args += ["--resources", " ".join(f"{key}={value:.0f}" for key, value in offers.items())]
-        _begin(
-            stack, "worker", files, "--scheduler-file", scheduler_file, *args
-        )  # it takes its leave of a scheduler that is there
-        cluster = Cluster(_client(scheduler_file, Security(require_encryption=True, **files)), address, store, offers)
+        with _interrupts_blocked():  # also in workers: Ctrl-C is the run's, which ends them itself
+            workers = LocalCluster(
+                n_workers=int(count),
+                threads_per_worker=1,
+                memory_limit=0,
+                resources=offers,
+                local_directory=folder,
+                security=Security.temporary(),
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+            )
+        stack.callback(workers.close)
+        cluster = Cluster(_client(workers), address, store, offers)
         stack.callback(cluster.stop)
         yield cluster
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    resource_tracker.ensure_running()  # which would unblock them again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def write_certificate(folder: Path) -> dict[str, str]:
@@ -223,46 +355,11 @@ def write_certificate(folder: Path) -> dict[str, str]:
     return {"tls_ca_file": ca} | roles
 
 
-def _begin(stack: ExitStack, what: str, files: dict[str, str], *arguments: str) -> subprocess.Popen[bytes]:
-    """`dask scheduler` or `dask worker` on this machine's own address, with nothing of Prefect's, until all ends."""
-    tls = ["--tls-ca-file", files["tls_ca_file"], "--tls-cert", files["tls_client_cert"]]
-    tls += ["--tls-key", files["tls_client_key"], "--protocol", "tls", "--host", "127.0.0.1"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "dask", what, *tls, "--no-dashboard", *arguments],
-        env=remote.environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,  # Ctrl-C is the run's, which ends them itself
-        preexec_fn=partial(end_with, os.getpid()),
-    )
-    stack.callback(_end, process)
-    return process
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """With all that it started: a worker may wait for long for a scheduler that is gone."""
-    process.terminate()
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(timeout=END_SECONDS)
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def _wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while not path.is_file():
-        if process.poll() is not None or time.monotonic() > deadline:
-            raise ConfigurationError("the scheduler of this run did not start")
-        time.sleep(0.05)
-
-
-def _client(address: str, security: Any) -> Any:
+def _client(scheduler: Any, security: Any = None) -> Any:
+    """scheduler: its address, or a cluster of `distributed`, which has its own `security`."""
     from distributed import Client
 
-    where: dict[str, Any] = {"scheduler_file": address} if address.endswith(".json") else {"address": address}
     try:
-        return Client(**where, security=security, timeout=CONNECT_SECONDS, set_as_default=False)
+        return Client(scheduler, security=security, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError, RuntimeError) as error:
-        raise ConfigurationError(f"{address}: no scheduler answers ({' '.join(str(error).split())})") from None
+        raise ConfigurationError(f"{scheduler}: no scheduler answers ({line_of(error)})") from None

@@ -26,8 +26,7 @@ from prefect.futures import PrefectFuture
 from prefect.states import Completed
 
 from flows import plan, warm
-from flows.cluster import Cluster, Lost, Needs, connect
-from flows.cluster_units import ClusterUnits
+from flows.cluster import Cluster, ClusterUnits, Lost, Needs, connect
 from flows.cost import recorded_seconds
 from flows.dvc import Project
 from flows.execution import Killed, Processes, StageFailed, hold_project, say

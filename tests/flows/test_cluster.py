@@ -20,7 +20,7 @@ import psutil
 import pytest
 from fsspec.core import url_to_fs
 
-from flows import cluster, remote, warm
+from flows import remote, warm
 from flows.cluster import Cluster, Needs, connect, write_certificate
 from flows.execution import StageFailed
 from flows.pipeline import needs_of
@@ -214,21 +214,9 @@ def test_a_cluster_of_the_runs_own_talks_tls_and_ends_with_it(
     assert len(seen) == 1
     assert result(driver) == ALL
     assert "True" not in (driver.root / "units.log").read_text(), "nothing of Prefect's, credential or address"
-    assert not [child for child in psutil.Process().children(recursive=True) if child not in before]
+    left = [child for child in psutil.Process().children(recursive=True) if child not in before]
+    assert all("resource_tracker" in " ".join(child.cmdline()) for child in left), "Python's own, which ends with it"
     assert not (driver.root / "data/checkpoints/.store").exists()
-
-
-def test_a_process_that_does_not_end_when_it_is_asked_to_is_killed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A worker waits for minutes for a scheduler that is gone."""
-    monkeypatch.setattr(cluster, "END_SECONDS", 0.1)
-    deaf = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint(1, flush=True)\ntime.sleep(60)"
-    process = subprocess.Popen([sys.executable, "-c", deaf], stdout=subprocess.PIPE, start_new_session=True)
-    assert process.stdout is not None
-    process.stdout.readline()
-    cluster._end(process)
-    assert process.returncode == -signal.SIGKILL
 
 
 def test_a_scheduler_without_tls_or_without_a_store_is_refused() -> None:

@@ -15,9 +15,8 @@ from typing import Any
 
 import pytest
 
-from flows import cluster_units, remote
-from flows.cluster import Cluster, Needs, write_certificate
-from flows.cluster_units import ClusterUnits
+from flows import cluster, remote
+from flows.cluster import Cluster, ClusterUnits, Needs, write_certificate
 from flows.execution import StageFailed
 from flows.units import Unit
 from tests.flows.conftest import ROOT
@@ -49,7 +48,7 @@ def units_of(
 
         return SimpleNamespace(wait=wait)
 
-    monkeypatch.setattr(cluster_units, "list_units", lambda *_: [UNIT])
+    monkeypatch.setattr(cluster, "list_units", lambda *_: [UNIT])
     store = SimpleNamespace(put_files=lambda _: put_files())
     made: Any = SimpleNamespace(store=store, run=lambda *_, **__: run())
     nobody: Any = None
