@@ -76,7 +76,7 @@ def check(
     code.json are brought up to date. The first wrong key is named in one line, with exit code 1.
     """
     from flows import plan, tables
-    from flows.prepared import require_device, require_known
+    from flows.entries import require_device, require_known
 
     require_device()
     if suite:
@@ -140,9 +140,9 @@ def run(
         os.environ["DPREC_DVC_REPRO"] = "1"
     with end_on_signal(f"interrupted; `dprec run {suite}` goes on where this run stopped"):
         from flows import plan
+        from flows.entries import require_known, take_prepared
         from flows.execution import hold_project
         from flows.live import show_up_to_date
-        from flows.prepared import require_known, take_prepared
         from flows.server import server
         from flows.store import located
 
@@ -315,11 +315,11 @@ def compare(
     agrees to the last digit; the bands leave room for another processor. Where nothing was run there is nothing to
     compare: exit 2.
     """
-    from flows import compare as comparison
+    from flows import results
 
     try:
-        total, outside, whose = comparison.compare_with_revision(suite, against)
-    except comparison.NothingRun as error:
+        total, outside, whose = results.compare_with_revision(suite, against)
+    except results.NothingRun as error:
         print(f"dprec: {error}", file=sys.stderr)
         raise typer.Exit(2) from None
     for difference in outside:

@@ -34,8 +34,7 @@ from dvc.repo import Repo
 from dvc.scm import SCMError
 from dvc.utils.serialize import load_path
 
-from flows.execution import say
-from flows.owners import holder, lives
+from flows.execution import holder, lives, say
 from flows.settings import is_writable, keep_shipped
 from tasks.errors import ConfigurationError, DprecError
 from tasks.stages.common import atomic_write, remove

@@ -1,4 +1,4 @@
-"""Running the command of a stage: its output line by line, its failure as one line, and stopping it cleanly."""
+"""Running the command of a stage: its output line by line, its failure as one line, stopping it; who holds what."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+
+import psutil
 
 from flows import warm
 from flows.server import CREDENTIAL
@@ -179,6 +181,31 @@ def _owner(path: Path) -> str:
         return f"{holder['what']}, process {holder['pid']}, since {holder['since']}"
     except (OSError, ValueError, KeyError, TypeError, RecursionError):  # it has only just started
         return "just started"
+
+
+def lives(owner: dict[str, Any], since: float) -> bool:
+    """Whether the owner of a lock still runs; since: when the file of locks was last written, after its start."""
+    try:
+        process = psutil.Process(owner["pid"])
+        program = Path(owner["cmd"].partition(" ")[0])
+        name = program.parent.name if program.stem == "__main__" else program.stem
+        return (
+            process.status() != psutil.STATUS_ZOMBIE
+            and process.create_time() <= since + 2.0  # clocks of files and of processes differ
+            and (process.pid == os.getpid() or any(name in word for word in process.cmdline()))
+        )
+    except (psutil.NoSuchProcess, OverflowError):
+        return False
+    except psutil.AccessDenied:
+        return True
+
+
+def holder(lock: Path) -> str:
+    """The process whose number the file of a lock holds."""
+    with suppress(OSError, ValueError, psutil.Error):
+        process = psutil.Process(int(lock.read_text(encoding="utf-8")))
+        return f"process {process.pid} ({' '.join(process.cmdline())})"
+    return "another process"
 
 
 def _signal(process: subprocess.Popen[bytes] | warm.Fork, number: int) -> bool:

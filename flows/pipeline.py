@@ -29,10 +29,10 @@ from flows import plan, warm
 from flows.cluster import Cluster, ClusterUnits, Lost, Needs, connect
 from flows.cost import recorded_seconds
 from flows.dvc import Project
+from flows.entries import take_prepared
 from flows.execution import Killed, Processes, StageFailed, hold_project, say
 from flows.live import Lines, view
 from flows.plan import Plan, Step, current_project
-from flows.prepared import take_prepared
 from flows.reports import link
 from flows.units import Unit, Units
 from tasks.config import params

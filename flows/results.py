@@ -1,4 +1,4 @@
-"""What data/results/ holds of all suites, as commands show it: composition, coverage, a card, the headline of a run."""
+"""What data/results/ holds of all suites, as commands show it: composition, coverage, cards, a comparison."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import polars as pl
 from rich.markup import escape
 from rich.table import Column
 
-from flows.settings import is_writable
+from flows import settings
 from flows.tables import make_table, print_table
 from tasks.config.params import load
 from tasks.errors import ConfigurationError, DataError
@@ -26,7 +26,9 @@ from tasks.results.composition import Spender
 from tasks.results.coverage import coverage
 from tasks.results.facts import System, Together
 from tasks.results.standings import Board, boards, entries, measure
-from tasks.stages.common import REPORTS, RESULTS
+from tasks.stages.agreement import METRICS, bands, compare, means
+from tasks.stages.common import PROVENANCE, REPORTS, RESULTS
+from tasks.stages.provenance import git
 from tasks.stages.report import collected, draw, paper_of, results_of
 
 Form = Literal["opendp", "cyclonedx"]
@@ -182,7 +184,7 @@ def report(suite: str, *, draw_first: bool = False) -> Path:
     """
     folder = REPORTS / suite
     if draw_first and (suite in collected() or not folder.is_dir()):
-        if not is_writable(Path.cwd()):
+        if not settings.is_writable(Path.cwd()):
             folder = Path(mkdtemp(prefix="dprec-"), suite)
         draw(suite, folder)
     path = folder / "index.html"
@@ -227,3 +229,48 @@ def export(suite: str, experiment: str, form: str) -> str:
 def _private(content: Card) -> list[Loss]:
     """Levels with a claimed ε or a finite one."""
     return [loss for loss in content.privacy_loss if loss.claimed is not None or loss.privacy_parameters is not None]
+
+
+class NothingRun(DataError):
+    """There are no regenerated numbers."""
+
+
+def compare_with_revision(suite: str, revision: str) -> tuple[int, list[str], str]:
+    """Compare `data/results/<suite>/metrics.csv` with that of a git revision, or as it was shipped without git.
+
+    Returns:
+        How many numbers were compared, those that differ by more than their tolerance, and whose the others are.
+
+    Raises:
+        NothingRun: the suite was not run here to its end, so that the file is the committed one.
+        DataError: one of the two is not there.
+    """
+    from flows import plan  # with DVC
+
+    path = RESULTS / suite / METRICS
+    ran = (PROVENANCE / "check" / "metrics" / f"{suite}.json").is_file()
+    with plan.current_project(suite) as project:
+        pending = plan.read(f"report@{suite}", project).pending
+    if pending:
+        raise NothingRun(
+            f"{suite}: its results were not computed here, or not to the end ({pending[0].name}: {pending[0].why}), so "
+            f"there is nothing to compare; `dprec run {suite}` first"
+        )
+    if not ran:
+        raise NothingRun(
+            f"{suite}: its results were pulled, not computed here, so there is nothing to compare; "
+            f"`dprec run {suite} --force` computes them"
+        )
+    if not path.is_file():
+        raise DataError(f"{path}: not there; regenerate it with `dprec run {suite}`")
+    shipped = settings.SHIPPED / f"{suite}.csv"
+    if shipped.is_file():
+        there, whose = shipped.as_posix(), "the archive"
+        before: str | None = shipped.read_text(encoding="utf-8")
+    else:  # a revision that starts with a hyphen is none of git's options
+        there, whose = f"{revision}:./{path.as_posix()}", revision
+        before = git("show", "--end-of-options", there)
+    if before is None:
+        raise DataError(f"{path}: {revision} has no numbers to compare with")
+    regenerated = means(path.read_text(encoding="utf-8"), str(path))
+    return *compare(means(before, there), regenerated, bands(load().suites[suite])), whose

@@ -18,10 +18,9 @@ import pytest
 import yaml
 
 from flows import reports
-from flows.deployments import schedules
+from flows.deployments import NAME, forget, notify_of_failures, require_webhook, schedules
+from flows.entries import PREPARED
 from flows.execution import StageFailed
-from flows.notifications import NAME, forget, notify, require_webhook
-from flows.prepared import PREPARED
 from tasks.errors import ConfigurationError
 from tests.flows.conftest import ROOT, Project
 from tests.flows.test_pipeline import ask, regenerate, wait_until
@@ -92,8 +91,8 @@ def test_a_webhook_is_told_of_a_run_that_fails_and_of_no_other(
     inside: Project, regenerate: Callable[..., Any], webhook: tuple[str, list[Any]]
 ) -> None:
     url, bodies = webhook
-    notify("http://127.0.0.1:9/former")
-    notify(url)
+    notify_of_failures("http://127.0.0.1:9/former")
+    notify_of_failures(url)
     inside.write("fail.train@a", "")
     with pytest.raises(StageFailed):
         regenerate("demo")

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from flows.cli import app
-from flows.prepared import PREPARED, require_known, take_prepared
+from flows.entries import PREPARED, require_known, take_prepared
 from tasks.config.params import load
 from tasks.errors import ConfigurationError
 from tests import parameters
