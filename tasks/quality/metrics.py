@@ -25,7 +25,7 @@ AMOUNTS = ("mae", "sensitive", "public", "uncut", "messages", "bytes", "iteratio
 """The same for errors of ratings and for what training takes: from 0, without an upper end."""
 
 
-def metrics(frame: pl.DataFrame, expected: pl.DataFrame) -> list[Table]:
+def metric_tables(frame: pl.DataFrame, expected: pl.DataFrame) -> list[Table]:
     """All metrics of a suite (METRICS): each in the range of its kind, none missing, none repeated.
 
     Args:

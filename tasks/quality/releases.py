@@ -208,7 +208,7 @@ def _summed_up(table: pl.LazyFrame, which: tuple[str, int]) -> pl.LazyFrame:
     )
 
 
-def words(frame: pl.DataFrame, schema: Schema) -> list[Table]:
+def word_tables(frame: pl.DataFrame, schema: Schema) -> list[Table]:
     """Attributes as word vectors (docs/methods.md §4): every number is finite and within [0, 1].
 
     A second table has one row per user, and finds users that are absent or repeated.

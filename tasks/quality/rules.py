@@ -190,7 +190,7 @@ def network_pair(networks: tuple[str, ...]) -> tuple[str, str]:
     return networks[0], networks[1]
 
 
-def files(problems: Mapping[str, str | None]) -> Table:
+def file_table(problems: Mapping[str, str | None]) -> Table:
     """The files of a check: file -> why it cannot be used, or None."""
     frame = pl.DataFrame(
         {"file": list(problems), "problem": list(problems.values())}, schema={"file": pl.String, "problem": pl.String}

@@ -8,6 +8,7 @@ seconds). Its context lives in memory and nothing is sent anywhere: analytics ar
 from __future__ import annotations
 
 import logging
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from tasks.quality.counting import Counts, count, first_rows
-from tasks.quality.docs import write_docs
 from tasks.quality.rules import Table
 
 if TYPE_CHECKING:
     from great_expectations.data_context.data_context.ephemeral_data_context import EphemeralDataContext
+
+VIEWS = Path(__file__).parent / "views"
 
 
 def run(contract: str, name: str, tables: Sequence[Table], checked: Mapping[str, str], docs: Path) -> dict[str, Any]:
@@ -30,7 +32,7 @@ def run(contract: str, name: str, tables: Sequence[Table], checked: Mapping[str,
     Args:
         contract: the layer, such as `raw`.
         name: what of that layer, such as `ml-100k`.
-        tables: the tables with their rules, as `tasks.quality.suites` gives them.
+        tables: the tables with their rules, as the modules of contracts give them.
         checked: file -> SHA-256 of what was read.
         docs: an existing, empty folder; gets index.html and one page per table.
 
@@ -57,7 +59,7 @@ def run(contract: str, name: str, tables: Sequence[Table], checked: Mapping[str,
             "checked": dict(checked),
             "results": results,
         }
-        write_docs(verdict, rows, docs)
+        _write_docs(verdict, rows, docs)
     return verdict
 
 
@@ -131,3 +133,27 @@ def _results(table: Table, counts: Counts, met: list[bool]) -> list[dict[str, An
             }
         )
     return results
+
+
+def _write_docs(verdict: dict[str, Any], rows: Mapping[str, int], folder: Path) -> None:
+    """Write index.html (the verdict, the failing rows, the files that were read) and one page per table.
+
+    They open from a folder, without a network: all is inline, and text of the data escaped.
+
+    Args:
+        rows: name of each table -> how many it has.
+    """
+    from jinja2 import Environment, FileSystemLoader
+
+    views = Environment(loader=FileSystemLoader(VIEWS), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    pages: list[dict[str, Any]] = []
+    for table, n_rows in rows.items():
+        results = [result for result in verdict["results"] if result["table"] == table]
+        failed = [result for result in results if not result["success"]]
+        file = re.sub(r"[^A-Za-z0-9=.]+", "-", table) + ".html"
+        pages.append({"table": table, "file": file, "rows": n_rows, "results": results, "failed": failed})
+    about = {"title": f"{verdict['contract']}/{verdict['name']}", "verdict": verdict, "pages": pages}
+    for page in pages:
+        text = views.get_template("table.html.j2").render(**about, page=page)
+        (folder / page["file"]).write_text(text, encoding="utf-8")
+    (folder / "index.html").write_text(views.get_template("index.html.j2").render(**about), encoding="utf-8")

@@ -19,8 +19,12 @@ from tasks.config.fields import AnyNetworks, PerturbedFeatures
 from tasks.config.params import Experiment, Params, Suite, entry, load
 from tasks.config.tasks import ATTACKS, TASKS, resolve
 from tasks.errors import ConfigurationError, DataError
-from tasks.quality import suites
-from tasks.quality.rules import Table
+from tasks.quality.metrics import measurements, metric_tables
+from tasks.quality.perturbed import perturbed_features, perturbed_network, perturbed_tables, released_features
+from tasks.quality.processed import processed_tables
+from tasks.quality.raw import raw_tables
+from tasks.quality.releases import word_tables
+from tasks.quality.rules import Table, file_table
 from tasks.raw import read_raw
 from tasks.stages.checks import embedding
 from tasks.stages.checks.subject import Subject, require_types
@@ -75,10 +79,10 @@ def main(name: str) -> None:
     with atomic_write(QUALITY / layer / f"{key}.json") as verdict_file, atomic_write(docs) as target:
         target.mkdir()
         try:
-            verdict = run(layer, key, [suites.files(problems), *tables], checked, target)
+            verdict = run(layer, key, [file_table(problems), *tables], checked, target)
         except UNREADABLE as error:
             problems |= unreadable_files(subject.files, error)
-            verdict = run(layer, key, [suites.files(problems)], checked, target)
+            verdict = run(layer, key, [file_table(problems)], checked, target)
         write_json(verdict_file, verdict)
     passed = passed_file(layer, key, params)
     if not verdict["success"]:
@@ -151,7 +155,7 @@ def raw_subject(key: str, params: Params) -> Subject:
     entry("datasets", key, params.datasets)
     folder = INTERIM / key
     files = sorted(file for file in folder.rglob("*") if file.is_file()) or [folder / "schema.json"]
-    return Subject(files, lambda: suites.raw_tables(read_raw(folder)))
+    return Subject(files, lambda: raw_tables(read_raw(folder)))
 
 
 def processed_subject(key: str, params: Params) -> Subject:
@@ -163,7 +167,7 @@ def processed_subject(key: str, params: Params) -> Subject:
     def tables() -> list[Table]:
         contents = contracts.read_processed(folder)
         require_types(contents)
-        return suites.processed_tables(contents)
+        return processed_tables(contents)
 
     return Subject(files, tables)
 
@@ -183,7 +187,7 @@ def perturbed_subject(key: str, params: Params) -> Subject:
     def tables() -> list[Table]:
         schema = contracts.read_schema(folder / "schema.json")
         columns = contracts.features_schema(schema.columns)
-        return suites.perturbed_tables({which: contracts.read(file, columns) for which, file in files.items()}, schema)
+        return perturbed_tables({which: contracts.read(file, columns) for which, file in files.items()}, schema)
 
     return Subject([folder / "schema.json", *files.values()], tables)
 
@@ -197,7 +201,7 @@ def _perturbed_networks(folder: Path, release: AnyNetworks) -> Subject:
     expected = [folder / "ledger.json", source / "schema.json", *(path / "schema.json" for path in releases.values())]
     files = [file for path in (folder, source) for file in sorted(path.rglob("*.parquet"))]
     budgets = {setting: budget.features_epsilon for setting, budget in release.settings().items()}
-    features = suites.released_features if release.accounting == "released" else suites.perturbed_features
+    features = released_features if release.accounting == "released" else perturbed_features
     per_user = release.words_per_user if release.accounting == "rigorous" else None
 
     def tables() -> list[Table]:
@@ -210,10 +214,10 @@ def _perturbed_networks(folder: Path, release: AnyNetworks) -> Subject:
             require_types(pair)
         for network in before.schema.networks:
             of_network = {which: pair.network(network) for which, pair in read.items()}
-            checked += suites.perturbed_network(
+            checked += perturbed_network(
                 of_network, budgets, features, per_user, before.network(network), f"{network}/"
             )
-        return checked or suites.perturbed_network(read, budgets, features, per_user, before, "")
+        return checked or perturbed_network(read, budgets, features, per_user, before, "")
 
     return Subject([*expected, *files], tables)
 
@@ -227,7 +231,7 @@ def words(key: str, params: Params) -> Subject:
     def tables() -> list[Table]:
         schema = contracts.read_schema(folder / "schema.json")
         columns = [f"{feature.name}.{number}" for feature in schema.features for number in range(embedding.dimension)]
-        return suites.words(contracts.read(file, contracts.features_schema(columns)), schema)
+        return word_tables(contracts.read(file, contracts.features_schema(columns)), schema)
 
     return Subject([folder / "schema.json", folder / "words.json", file], tables)
 
@@ -254,9 +258,9 @@ def metrics(key: str, params: Params) -> Subject:
                 measured_names = [(of_training(suite, experiment, setting), [*suite.runs(experiment, setting)])]
                 if of_attack:
                     measured_names.append((of_attack(suite, experiment, setting), experiment.seeds_at(setting)))
-                expected += [suites.measurements(name, [setting], seeds, names) for names, seeds in measured_names]
+                expected += [measurements(name, [setting], seeds, names) for names, seeds in measured_names]
         measured = [contracts.read(file, contracts.METRICS) for file in files]
-        return suites.metrics(pl.concat(measured), pl.concat(expected))
+        return metric_tables(pl.concat(measured), pl.concat(expected))
 
     return Subject([*files, PROCESSED / suite.data / "schema.json"], tables)
 

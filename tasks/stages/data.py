@@ -22,7 +22,7 @@ from tasks.config.tasks import resolve
 from tasks.datasets import FORMATS, SOURCES
 from tasks.datasets.fetch import FormFile, Places, RemoteFile, Source, verify
 from tasks.errors import ConfigurationError, DataError
-from tasks.quality import suites
+from tasks.quality.raw import raw_tables
 from tasks.quality.rules import Table
 from tasks.raw import RawTables, read_raw
 from tasks.stages.common import CHECKPOINTS, RAW
@@ -148,7 +148,7 @@ def inspect(name: str) -> Iterator[Finding]:
             format_.convert(raw, tables, options(format_.ReadOptions, dataset.read, f"datasets.{name}.read"))
         loaded = read_raw(tables)
         yield from _rows(loaded, "")
-        yield from _check_tables(suites.raw_tables(loaded))
+        yield from _check_tables(raw_tables(loaded))
     if name not in load().datasets:
         yield Finding("params.yaml", f"not there yet; under datasets: `{name}: {source.entry}`", True)
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from tasks.evaluation.classification import interests, predict_labels, split_seed
-from tasks.quality import suites
+from tasks.quality import metrics
 from tests.stages import tiny_networks
 
 N, LABELS = 120, ("art", "music", "sport")
@@ -32,7 +32,7 @@ def values(rows: np.ndarray, table: pl.DataFrame, seed: int = 3) -> dict[str, fl
 def test_metrics_are_those_that_the_check_expects_and_means_over_the_splits() -> None:
     actual = interests("left", vectors(), labels(), seed=3)
     schema = tiny_networks.LEFT.model_copy(update={"labels": LABELS})
-    assert [(actual["metric"], actual["k"]) for actual in actual] == suites.embedding_metrics({"left": schema})
+    assert [(actual["metric"], actual["k"]) for actual in actual] == metrics.embedding_metrics({"left": schema})
     known = labels().drop_nulls()
     assert len(known) == N // 2 - 1
     expected = predict_labels(vectors(), known["user"].to_numpy(), known.select(LABELS).to_numpy(), seed=3)
@@ -45,7 +45,7 @@ def test_metrics_are_those_that_the_check_expects_and_means_over_the_splits() ->
 
 
 def test_networks_without_labels_have_no_interests() -> None:
-    assert suites.embedding_metrics({"right": tiny_networks.RIGHT}) == []
+    assert metrics.embedding_metrics({"right": tiny_networks.RIGHT}) == []
 
 
 def test_vectors_that_hold_the_interests_predict_them() -> None:

@@ -11,7 +11,7 @@ import polars as pl
 from tasks.contracts import Feature, RatingScale, Schema
 from tasks.datasets.encoding import encode
 from tasks.privacy.mechanisms import multidimensional
-from tasks.quality import suites
+from tasks.quality import metrics, perturbed, processed, raw, releases
 from tasks.quality.rules import Table
 from tasks.raw import RawSchema
 
@@ -285,9 +285,9 @@ def predicted(fold: int) -> pl.DataFrame:
 
 def expected_metrics() -> pl.DataFrame:
     """What one experiment with two settings and two seeds must measure."""
-    names: list[tuple[str, int | None]] = [*suites.ranking_metrics([5, 10], 100)]
-    names += [*suites.attack_metrics([5], ["gender"], ["neural"]), ("reconstruction/published/mae", None)]
-    return suites.measurements("tiny-bpr", ["base", "epsilon=0.1"], SEEDS, names)
+    names: list[tuple[str, int | None]] = [*metrics.ranking_metrics([5, 10], 100)]
+    names += [*metrics.attack_metrics([5], ["gender"], ["neural"]), ("reconstruction/published/mae", None)]
+    return metrics.measurements("tiny-bpr", ["base", "epsilon=0.1"], SEEDS, names)
 
 
 def measured() -> pl.DataFrame:
@@ -334,32 +334,32 @@ def contract(name: str, changed: dict[Any, pl.DataFrame] | None = None) -> list[
     networks = dict.fromkeys(("left", "right"), NETWORK_SCHEMA)
     match name:
         case "raw":
-            return suites.raw_tables(Held({"": RAW_SCHEMA}, tables))
+            return raw.raw_tables(Held({"": RAW_SCHEMA}, tables))
         case "raw log":
-            return suites.raw_tables(Held({"": LOG_SCHEMA}, tables))
+            return raw.raw_tables(Held({"": LOG_SCHEMA}, tables))
         case "raw pair":
-            return suites.raw_tables(Held({"": PAIR_SCHEMA} | networks, tables))
+            return raw.raw_tables(Held({"": PAIR_SCHEMA} | networks, tables))
         case "processed":
-            return suites.processed_tables(Held({"": SCHEMA}, tables))
+            return processed.processed_tables(Held({"": SCHEMA}, tables))
         case "processed sequences":
-            return suites.processed_tables(Held({"": SCHEMA.model_copy(update={"repeats": True})}, tables))
+            return processed.processed_tables(Held({"": SCHEMA.model_copy(update={"repeats": True})}, tables))
         case "processed folds":
             with_folds = SCHEMA.model_copy(update={"tables": (*SCHEMA.tables, "folds")})
-            return suites.processed_tables(Held({"": with_folds}, tables))
+            return processed.processed_tables(Held({"": with_folds}, tables))
         case "processed pair":
-            return suites.processed_tables(Held(pair_schemas(), tables))
+            return processed.processed_tables(Held(pair_schemas(), tables))
         case "perturbed":
-            return suites.perturbed_tables(tables, SCHEMA)
+            return perturbed.perturbed_tables(tables, SCHEMA)
         case "words":
-            return suites.words(tables["features"], SCHEMA)
+            return releases.word_tables(tables["features"], SCHEMA)
         case "recommendations":
-            return suites.recommendations(tables, processed_tables()["interactions"], SCHEMA, K)
+            return releases.recommendations(tables, processed_tables()["interactions"], SCHEMA, K)
         case "next items":
-            return suites.next_items(tables, tested_sequences(), SCHEMA, K)
+            return releases.next_items(tables, tested_sequences(), SCHEMA, K)
         case "predictions":
-            return suites.predictions(tables, folds(), SCHEMA)
+            return releases.predictions(tables, folds(), SCHEMA)
         case "metrics":
-            return suites.metrics(tables["metrics"], expected_metrics())
+            return metrics.metric_tables(tables["metrics"], expected_metrics())
     raise KeyError(name)
 
 

@@ -10,8 +10,9 @@ import pytest
 
 from tasks.contracts import Schema
 from tasks.errors import DataError
-from tasks.quality import suites
+from tasks.quality import metrics
 from tasks.quality.counting import count, first_rows
+from tasks.quality.releases import embedding_releases
 from tasks.quality.rules import Rule, Table
 from tests.quality.changes import added, none, twice, value, without
 from tests.quality.tables import FEATURES, N_USERS
@@ -23,7 +24,7 @@ ABOUT: dict[str, Any] = {"dataset": "tiny", "protocol": "dpcrosue", "synthetic":
 FIRST = Schema(**ABOUT, n_users=N_USERS, features=FEATURES, tables=("social", "users", "labels"), labels=("films",))
 SECOND = Schema(**ABOUT, n_users=9, features=(), tables=("social",))
 NETWORKS = {"left": FIRST, "right": SECOND}
-NAMES = [*suites.embedding_metrics(NETWORKS), *suites.embedding_attack_metrics(NETWORKS, [1, 10], joint=True)]
+NAMES = [*metrics.embedding_metrics(NETWORKS), *metrics.embedding_attack_metrics(NETWORKS, [1, 10], joint=True)]
 TABLE, USERS = "left/embeddings", "left/embeddings per user"
 
 
@@ -44,7 +45,7 @@ def failures(judged: list[Table]) -> list[tuple[Table, Rule]]:
 def failing(**changed: pl.DataFrame) -> list[tuple[Table, Rule]]:
     """What is found when the release of `base`, or of the sweep, is another one."""
     of = {BASE if name == "base" else SWEPT: table for name, table in changed.items()}
-    return failures(suites.embedding_releases(releases() | of, FIRST, "left/"))
+    return failures(embedding_releases(releases() | of, FIRST, "left/"))
 
 
 def vector(row: int, numbers: list[float | None]) -> Any:
@@ -60,7 +61,7 @@ def vector(row: int, numbers: list[float | None]) -> Any:
 def test_good_embeddings_keep_every_rule_in_memory_and_scanned() -> None:
     assert failing() == []
     scanned = {which: table.lazy() for which, table in releases().items()}
-    judged = suites.embedding_releases(scanned, FIRST, "left/")
+    judged = embedding_releases(scanned, FIRST, "left/")
     assert failures(judged) == []
     assert [count(table).rows for table in judged] == [3 * N_USERS, 3 * N_USERS]
 
@@ -106,9 +107,9 @@ def test_vectors_of_one_setting_are_equally_long_and_those_of_another_need_not_b
 
 def test_vectors_without_numbers_and_nothing_at_all_are_faults() -> None:
     nothing = {("base", 0): embedding(0, width=0)}
-    assert named(failures(suites.embedding_releases(nothing, FIRST, ""))) == {("embeddings", "width", "between")}
+    assert named(failures(embedding_releases(nothing, FIRST, ""))) == {("embeddings", "width", "between")}
     empty = {("base", 0): none(embedding(0))}
-    assert named(failures(suites.embedding_releases(empty, FIRST, ""))) == {
+    assert named(failures(embedding_releases(empty, FIRST, ""))) == {
         ("embeddings", None, "row_count"),
         ("embeddings per user", "rows", "between"),
     }
@@ -130,7 +131,7 @@ def test_tables_that_are_no_embeddings_are_refused(table: pl.DataFrame) -> None:
 
 def measured(names: list[tuple[str, int | None]] = NAMES, **changed: float) -> pl.DataFrame:
     """Every metric of two seeds, at 0.25, but for those that are given with `_` for `/`."""
-    frame = suites.measurements("tiny-joint", ["base"], [0, 1], names).with_columns(value=pl.lit(0.25))
+    frame = metrics.measurements("tiny-joint", ["base"], [0, 1], names).with_columns(value=pl.lit(0.25))
     for name, number in changed.items():
         chosen = pl.col("metric").str.replace_all("/", "_", literal=True) == name
         frame = frame.with_columns(value=pl.when(chosen).then(number).otherwise("value"))
@@ -138,7 +139,7 @@ def measured(names: list[tuple[str, int | None]] = NAMES, **changed: float) -> p
 
 
 def broken(frame: pl.DataFrame) -> set[tuple[str, str | None, str]]:
-    return named(failures(suites.metrics(frame, suites.measurements("tiny-joint", ["base"], [0, 1], NAMES))))
+    return named(failures(metrics.metric_tables(frame, metrics.measurements("tiny-joint", ["base"], [0, 1], NAMES))))
 
 
 def test_metrics_are_expected_of_what_a_network_has() -> None:
@@ -149,10 +150,10 @@ def test_metrics_are_expected_of_what_a_network_has() -> None:
     assert {name.split("/")[1] for name in names if name.startswith("right/")} == {"links"}
     anchors = [("anchors/precision", 1), ("anchors/precision", 10), ("anchors/confident/share", None)]
     assert NAMES[-3:] == anchors
-    alone = suites.embedding_attack_metrics(NETWORKS, [1, 10], joint=False)
-    assert suites.embedding_attack_metrics(NETWORKS, [1, 10], joint=True) == [*alone, *anchors]
+    alone = metrics.embedding_attack_metrics(NETWORKS, [1, 10], joint=False)
+    assert metrics.embedding_attack_metrics(NETWORKS, [1, 10], joint=True) == [*alone, *anchors]
     first = {"left": FIRST}
-    assert suites.embedding_attack_metrics(first, [1], joint=True) == suites.embedding_attack_metrics(
+    assert metrics.embedding_attack_metrics(first, [1], joint=True) == metrics.embedding_attack_metrics(
         first, [1], joint=False
     )
 
@@ -184,10 +185,10 @@ def test_scores_lie_between_0_and_1(name: str, value: float) -> None:
 
 
 def test_suites_without_embeddings_are_judged_by_the_rules_they_had() -> None:
-    ranked = suites.measurements("tiny-bpr", ["base"], [0], [("full/ndcg", 5)])
+    ranked = metrics.measurements("tiny-bpr", ["base"], [0], [("full/ndcg", 5)])
     kinds = next(
         rule
-        for rule in suites.metrics(ranked.with_columns(value=pl.lit(0.5)), ranked)[0].rules
+        for rule in metrics.metric_tables(ranked.with_columns(value=pl.lit(0.5)), ranked)[0].rules
         if rule.kind == "in_set"
     )
     assert {"ndcg", "auc"} <= set(kinds.values)

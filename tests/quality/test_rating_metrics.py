@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from tasks.quality.counting import count
-from tasks.quality.metrics import measurements, metrics, rating_metrics, reconstruction_metrics
+from tasks.quality.metrics import measurements, metric_tables, rating_metrics, reconstruction_metrics
 
 KEYS = "experiment, setting, seed, metric, k"
 EXCHANGED: list[tuple[str, int | None]] = [("communication/messages", None), ("communication/bytes", None)]
@@ -24,7 +24,7 @@ def frame(**changed: float) -> pl.DataFrame:
 
 def broken(given: pl.DataFrame) -> set[str | None]:
     """Columns of the rules that `given` breaks."""
-    judged = metrics(given, measurements("privsr-x", ["base"], [0, 1], NAMES))
+    judged = metric_tables(given, measurements("privsr-x", ["base"], [0, 1], NAMES))
     return {rule.column for table in judged for rule, n in zip(table.rules, count(table).broken, strict=True) if n}
 
 
@@ -46,7 +46,7 @@ def test_the_metrics_of_lists_keep_their_rules() -> None:
     """So that suites of lists are judged, and counted, as before."""
     ranked = frame().head(1).with_columns(metric=pl.lit("full/ndcg"), value=pl.lit(0.5))
     expected = measurements("privsr-x", ["base"], [0], [("full/ndcg", None)])
-    (table, _) = metrics(ranked, expected)
+    (table, _) = metric_tables(ranked, expected)
     assert {rule.column for rule in table.rules} == {None, "value", "kind", "rate", "advantage", KEYS}
     assert "mae" not in {value for rule in table.rules for value in rule.values or ()}
 

@@ -10,7 +10,7 @@ import pytest
 
 from tasks.contracts import RatingScale
 from tasks.errors import DataError
-from tasks.quality import metrics, suites
+from tasks.quality import metrics, processed, raw, releases
 from tasks.quality.counting import count, first_rows
 from tasks.quality.raw import on_scale
 from tasks.quality.rules import Rule, Table
@@ -95,13 +95,15 @@ def test_every_rule_is_broken_by_some_fault() -> None:
 
 def test_nothing_recommended_and_nothing_expected_are_faults_too() -> None:
     nothing = {LIST: tables.recommended()[:0]}
-    judged = suites.recommendations(nothing, tables.processed_tables()["interactions"], tables.SCHEMA, tables.K)
+    judged = releases.recommendations(nothing, tables.processed_tables()["interactions"], tables.SCHEMA, tables.K)
     assert ("recommendations", None, "row_count") in named(failures(judged))
-    judged = suites.next_items({LIST: tables.next_items()[:0]}, tables.tested_sequences()[:0], tables.SCHEMA, tables.K)
+    judged = releases.next_items(
+        {LIST: tables.next_items()[:0]}, tables.tested_sequences()[:0], tables.SCHEMA, tables.K
+    )
     assert named(failures(judged)) == {(name, None, "row_count") for name in ("next items", "next items per example")}
-    judged = suites.predictions({LIST: tables.predicted(1)[:0]}, tables.folds()[:0], tables.SCHEMA)
+    judged = releases.predictions({LIST: tables.predicted(1)[:0]}, tables.folds()[:0], tables.SCHEMA)
     assert named(failures(judged)) == {(name, None, "row_count") for name in ("predictions", "predictions per rating")}
-    judged = suites.metrics(tables.measured(), tables.expected_metrics()[:0])
+    judged = metrics.metric_tables(tables.measured(), tables.expected_metrics()[:0])
     assert named(failures(judged)) == {("metrics expected", None, "row_count")}
 
 
@@ -115,7 +117,7 @@ def test_values_on_a_declared_bound_pass_though_float32_rounds_them() -> None:
     schema = tables.SCHEMA.model_copy(update={"features": features})
     good = tables.processed_tables()
     users = good["users"].select("user", count=pl.Series([0.1, 0.7] * 6, dtype=pl.Float32))
-    assert failures(suites.processed_tables(Held({"": schema}, good | {"users": users}))) == []
+    assert failures(processed.processed_tables(Held({"": schema}, good | {"users": users}))) == []
 
 
 def test_merged_ratings_lie_between_the_levels_of_the_scale_and_a_rounding_error_beyond() -> None:
@@ -144,7 +146,7 @@ def test_ratings_of_any_scale_are_told_from_others(scale: RatingScale, on: list[
 def test_pairs_may_repeat_where_the_schema_does_not_say_that_they_are_unique() -> None:
     schema = tables.RAW_SCHEMA.model_copy(update={"unique_pairs": False})
     twice = tables.repeat(tables.raw_tables()["interactions"], 3)
-    judged = suites.raw_tables(Held({"": schema}, tables.raw_tables() | {"interactions": twice}))
+    judged = raw.raw_tables(Held({"": schema}, tables.raw_tables() | {"interactions": twice}))
     assert failures(judged) == []
 
 
@@ -172,14 +174,14 @@ def test_ids_of_the_same_things_must_be_of_one_kind() -> None:
 def test_anchors_need_two_networks() -> None:
     schema = RawSchema(tables=("anchors",), networks=("left",))
     with pytest.raises(DataError, match=r"schema.json: anchors join two networks, not 1"):
-        suites.raw_tables(Held({"": schema, "left": tables.NETWORK_SCHEMA}, tables.raw_pair()))
+        raw.raw_tables(Held({"": schema, "left": tables.NETWORK_SCHEMA}, tables.raw_pair()))
 
 
 def test_a_number_without_bounds_is_not_a_processed_feature() -> None:
     features = (tables.FEATURES[0].model_copy(update={"high": None}),)
     schema = tables.SCHEMA.model_copy(update={"features": features})
     with pytest.raises(DataError, match=r"feature 'count' has no bounds; run preprocess again"):
-        suites.processed_tables(Held({"": schema}, tables.processed_tables()))
+        processed.processed_tables(Held({"": schema}, tables.processed_tables()))
 
 
 def test_a_failing_row_is_named_by_its_ids() -> None:
@@ -190,6 +192,6 @@ def test_a_failing_row_is_named_by_its_ids() -> None:
 
 @pytest.mark.parametrize(("recall", "name"), [("relevant", "full/recall"), ("reachable", "full/recall-reachable")])
 def test_metrics_of_lists_are_expected_by_the_names_that_training_gives_them(recall: str, name: str) -> None:
-    names = {metric for metric, _ in suites.ranking_metrics([5], 100, recall)}
+    names = {metric for metric, _ in metrics.ranking_metrics([5], 100, recall)}
     assert {metric for metric in names if "recall" in metric} == {name}
     assert {metric.rpartition("/")[2] for metric in names} <= set(metrics.RANGES)

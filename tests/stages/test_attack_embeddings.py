@@ -15,7 +15,7 @@ from tasks.contracts import Feature
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.alignment import Anchors
 from tasks.evaluation.classification import decision_tree, logistic_regression
-from tasks.quality import suites
+from tasks.quality import metrics
 from tasks.stages import attack_embeddings
 from tasks.stages.attack_embeddings import VectorAttack, classifier, guesses
 from tasks.stages.common import CHECKPOINTS, RUNS, read_json
@@ -79,7 +79,7 @@ def of_run(name: str, seed: int, setting: str = "base") -> dict[str, float]:
 def test_every_run_has_the_metrics_that_the_check_expects_and_no_others(name: str) -> None:
     """The second network has neither attributes nor labels; accounts are matched only where one space has both."""
     schemas = {"left": tiny_networks.LEFT, "right": tiny_networks.RIGHT}
-    expected = set(suites.embedding_attack_metrics(schemas, ATTACK["k"], joint=name == JOINT))
+    expected = set(metrics.embedding_attack_metrics(schemas, ATTACK["k"], joint=name == JOINT))
     runs = {(setting, seed) for setting in tiny_embeddings.settings(name) for seed in SEEDS}
     actual = [key for key in measured(name) if key[2] != "anchors/confident/precision"]
     assert {key[:2] for key in actual} == runs

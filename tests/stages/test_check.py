@@ -17,7 +17,7 @@ import pytest
 from tasks import contracts
 from tasks.config.params import load
 from tasks.errors import ConfigurationError, DataError
-from tasks.quality import suites
+from tasks.quality import metrics
 from tasks.quality.rules import Table, holds
 from tasks.raw import write_raw_schema
 from tasks.stages import check
@@ -91,8 +91,8 @@ def write_runs() -> None:
     assert evaluation.negatives
     assert attack
     names = {
-        "train": suites.ranking_metrics(evaluation.k, evaluation.negatives),
-        "attack": suites.attack_metrics(attack.k, ["gender", "occupation"], attack.attackers, attack.control_k),
+        "train": metrics.ranking_metrics(evaluation.k, evaluation.negatives),
+        "attack": metrics.attack_metrics(attack.k, ["gender", "occupation"], attack.attackers, attack.control_k),
     }
     for name, experiment in PARAMS.experiments.items():
         if experiment.suite != "demo":
@@ -106,7 +106,7 @@ def write_runs() -> None:
         about = {"suite": "demo", "dataset": DATA, "model": experiment.model}
         for stage, measured in names.items():
             (folder / stage).mkdir(parents=True)
-            table = suites.measurements(name, experiment.settings(), experiment.seeds, measured)
+            table = metrics.measurements(name, experiment.settings(), experiment.seeds, measured)
             table = table.with_columns(value=pl.lit(0.25), **{key: pl.lit(value) for key, value in about.items()})
             contracts.write(table, folder / stage / "metrics.parquet", contracts.METRICS)
 
@@ -242,7 +242,7 @@ def test_a_file_that_cannot_be_used_fails_the_check_with_its_name(
 @pytest.mark.usefixtures("project")
 def test_an_error_in_a_rule_is_not_blamed_on_the_files(monkeypatch: pytest.MonkeyPatch) -> None:
     table = Table("t", pl.LazyFrame({"x": ["a"]}), (holds("x", pl.col("y").is_finite(), "must be right"),))
-    monkeypatch.setattr(suites, "raw_tables", lambda _: [table])
+    monkeypatch.setattr(check, "raw_tables", lambda _: [table])
     with pytest.raises(pl.exceptions.ColumnNotFoundError):
         check.main("raw/demo")
     assert not Path("data/quality/raw/demo.json").exists()

@@ -6,7 +6,7 @@ from tasks import contracts
 from tasks.config.attacks import AttributeAttack, EmbeddingAttack
 from tasks.config.fields import BASE
 from tasks.config.params import Experiment, Suite
-from tasks.quality import suites
+from tasks.quality.metrics import attack_metrics, embedding_attack_metrics, reconstruction_metrics
 from tasks.stages.checks.embedding import schemas
 from tasks.stages.checks.subject import Names
 from tasks.stages.common import PROCESSED
@@ -18,13 +18,13 @@ def attribute(suite: Suite, _: Experiment, setting: str) -> Names:
     assert isinstance(attack, AttributeAttack)
     attributes = [feature.name for feature in contracts.read_schema(PROCESSED / suite.data / "schema.json").sensitive]
     attackers, controls = attack.attackers_at(setting), attack.control_k if setting == BASE else []
-    expected = suites.attack_metrics(attackers.k, attributes, attackers.attackers, controls)
+    expected = attack_metrics(attackers.k, attributes, attackers.attackers, controls)
     return [(name, k) for name, k in expected if "/majority/" in name or attack.seeing([name.split("/")[2]], k)]
 
 
 def reconstruction(_: Suite, experiment: Experiment, setting: str) -> Names:
     """Of the reconstruction of ratings."""
-    return suites.reconstruction_metrics(experiment.settings()[setting]["sensitive_share"])
+    return reconstruction_metrics(experiment.settings()[setting]["sensitive_share"])
 
 
 def embeddings(suite: Suite, experiment: Experiment, _: str) -> Names:
@@ -32,4 +32,4 @@ def embeddings(suite: Suite, experiment: Experiment, _: str) -> Names:
     attack = suite.attack
     assert isinstance(attack, EmbeddingAttack)
     joint = experiment.features.startswith("aligned/")
-    return suites.embedding_attack_metrics(schemas(suite.data), attack.k, joint)
+    return embedding_attack_metrics(schemas(suite.data), attack.k, joint)

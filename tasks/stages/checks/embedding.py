@@ -10,7 +10,8 @@ import polars as pl
 from tasks import contracts
 from tasks.config.params import Experiment, Params, Suite, entry
 from tasks.contracts import Schema
-from tasks.quality import suites
+from tasks.quality.metrics import alignment_metrics, alignment_tables, embedding_metrics
+from tasks.quality.releases import embedding_releases
 from tasks.quality.rules import Table
 from tasks.stages.checks.subject import Names, Subject
 from tasks.stages.common import PROCESSED, RUNS
@@ -41,7 +42,7 @@ def released_vectors(folder: Path, data: str, settings: Sequence[str], seeds: Se
         return [
             table
             for network, by_unit in files.items()
-            for table in suites.embedding_releases(
+            for table in embedding_releases(
                 {which: pl.scan_parquet(file) for which, file in by_unit.items()}, networks[network], f"{network}/"
             )
         ]
@@ -61,10 +62,10 @@ def aligned_subject(key: str, params: Params) -> Subject:
     def tables() -> list[Table]:
         anchors = {which: contracts.read(file, contracts.ANCHORS) for which, file in files.items()}
         measured = contracts.read(measured_file, contracts.METRICS)
-        expected = suites.alignment_metrics(units, pair.all_ways, pair.k)
+        expected = alignment_metrics(units, pair.all_ways, pair.k)
         networks = contracts.read_processed(data)
         first, second = (networks.network(name).schema.n_users for name in networks.schema.networks)
-        return suites.alignment_tables(anchors, measured, (first, second), expected)
+        return alignment_tables(anchors, measured, (first, second), expected)
 
     return Subject([*files.values(), measured_file, data / "schema.json"], tables)
 
@@ -77,7 +78,7 @@ def released(key: str, experiment: Experiment, _: Suite) -> Subject:
 
 def metrics(suite: Suite, _: Experiment, __: str) -> Names:
     """Those that training measures."""
-    return suites.embedding_metrics(schemas(suite.data))
+    return embedding_metrics(schemas(suite.data))
 
 
 def schemas(data: str) -> dict[str, Schema]:

@@ -16,7 +16,8 @@ import pyarrow as pa
 from tasks import contracts
 from tasks.config.params import Experiment, Suite
 from tasks.contracts import Schema
-from tasks.quality import suites
+from tasks.quality.metrics import next_item_metrics, ranking_metrics
+from tasks.quality.releases import next_items, recommendations
 from tasks.quality.rules import Table
 from tasks.stages.checks.subject import Names, Subject, released_tables
 from tasks.stages.common import PROCESSED
@@ -62,18 +63,18 @@ def _ranking_metrics(suite: Suite, _: Experiment) -> Names:
     evaluation = suite.evaluation
     assert evaluation.negatives is not None, "params.load asks for them where lists are judged"
     about = evaluation.k, evaluation.negatives, evaluation.recall
-    return [*suites.ranking_metrics(*about, full_rows=evaluation.full_rows)]
+    return [*ranking_metrics(*about, full_rows=evaluation.full_rows)]
 
 
 def _next_item_metrics(suite: Suite, experiment: Experiment) -> Names:
-    return [*suites.next_item_metrics(suite.evaluation.k, chosen_on_test=experiment.chosen_on_test is not None)]
+    return [*next_item_metrics(suite.evaluation.k, chosen_on_test=experiment.chosen_on_test is not None)]
 
 
 def _test_users(lists: Released, interactions: pl.DataFrame, schema: Schema, k: int) -> list[Table]:
-    """The rules of `tasks.quality.suites.recommendations`, as if there were no other users."""
+    """The rules of `tasks.quality.releases.recommendations`, as if there were no other users."""
     n_test = interactions.filter(pl.col("split") == "test")["user"].n_unique()
     of_test = interactions.filter(pl.col("user") < n_test)
-    return suites.recommendations(lists, of_test, schema.model_copy(update={"n_users": n_test}), k)
+    return recommendations(lists, of_test, schema.model_copy(update={"n_users": n_test}), k)
 
 
 def _fold_in_metrics(suite: Suite, _: Experiment) -> Names:
@@ -81,6 +82,6 @@ def _fold_in_metrics(suite: Suite, _: Experiment) -> Names:
     return list(product([f"full/{kind}" for kind in ("hit", "ndcg", recall, "mrr")], suite.evaluation.k))
 
 
-TOP_K = Lists(contracts.RECOMMENDATIONS, suites.recommendations, _ranking_metrics)
+TOP_K = Lists(contracts.RECOMMENDATIONS, recommendations, _ranking_metrics)
 FOLD_IN = Lists(contracts.RECOMMENDATIONS, _test_users, _fold_in_metrics)
-NEXT_ITEM = Lists(contracts.NEXT_ITEMS, suites.next_items, _next_item_metrics)
+NEXT_ITEM = Lists(contracts.NEXT_ITEMS, next_items, _next_item_metrics)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tasks import contracts
 from tasks.config.params import Experiment, Suite
-from tasks.quality import suites
+from tasks.quality.metrics import rating_metrics
+from tasks.quality.releases import predictions
 from tasks.quality.rules import Table
 from tasks.stages.checks.subject import Names, Subject, released_tables
 from tasks.stages.common import PROCESSED
@@ -16,13 +17,13 @@ def released(key: str, experiment: Experiment, suite: Suite) -> Subject:
     files = released_tables(key, experiment, suite)[experiment.data]
 
     def tables() -> list[Table]:
-        predictions = {which: contracts.read(file, contracts.PREDICTIONS) for which, file in files.items()}
+        predicted = {which: contracts.read(file, contracts.PREDICTIONS) for which, file in files.items()}
         folds = contracts.read(data / "folds.parquet", contracts.FOLDS)
-        return suites.predictions(predictions, folds, contracts.read_schema(data / "schema.json"))
+        return predictions(predicted, folds, contracts.read_schema(data / "schema.json"))
 
     return Subject([*files.values(), data / "folds.parquet", data / "schema.json"], tables)
 
 
 def metrics(_: Suite, experiment: Experiment, setting: str) -> Names:
     """Those that training measures."""
-    return suites.rating_metrics(experiment.settings()[setting]["sensitive_share"])
+    return rating_metrics(experiment.settings()[setting]["sensitive_share"])
