@@ -124,9 +124,7 @@ def card(results: Results, system: System, by: Measure, budget_rows: pl.DataFram
 
     spent: `tasks.results.budgets.BUDGETS` of the suite.
     """
-    at = {"experiment": system.experiment, "setting": BASE}
-    lines = [line for line in results.lines if (line.experiment, line.setting) == (system.experiment, BASE)]
-    entries, suite = [line.entry for line in lines], results.suite
+    entries, suite = [line.entry for line in results.lines_of(system.experiment)], results.suite
     private = [entry for entry in entries if is_private(entry)]
     return Card(
         basic=Basic(
@@ -136,8 +134,8 @@ def card(results: Results, system: System, by: Measure, budget_rows: pl.DataFram
         ),
         utility=_utility(results, system, by),
         privacy_loss=tuple(
-            _loss(row, [line.entry for line in lines if level(line.entry) == row["level"]])
-            for row in budget_rows.filter(**at).iter_rows(named=True)
+            _loss(row, [entry for entry in entries if level(entry) == row["level"]])
+            for row in budget_rows.filter(experiment=system.experiment, setting=BASE).iter_rows(named=True)
         ),
         accounting=tuple({entry.model_dump_json(): entry for entry in entries}.values()),
         gaps=_once(gap for entry in private for gap in entry.gaps),

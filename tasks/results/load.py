@@ -16,7 +16,8 @@ from pydantic import TypeAdapter, ValidationError
 from tasks.errors import DataError
 from tasks.evaluation.run_numbers import split_of
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.results import audits, tables
+from tasks.privacy.audits.audit import Verdict, verdict
+from tasks.results import tables
 from tasks.results.facts import BASE, Suite, System, Together
 
 COMPOSED = "composed.json"
@@ -101,7 +102,7 @@ def _derived(name: str, columns: Mapping[str, Any]) -> cached_property[pl.DataFr
 
 
 class Results:
-    """The tables of one suite (`tasks.results.tables`), read as they are asked for.
+    """The tables of one suite, with the columns of `tasks.results.tables`, read as they are asked for.
 
     Raises (when a table is asked for) DataError: its file is missing or not what was written.
     """
@@ -113,23 +114,14 @@ class Results:
     pairs = _table("pairs")
     """`tasks.evaluation.pairs.PAIRS`: planned comparisons of two systems."""
     ledger = _table("ledger")
-    """`tables.LEDGER`."""
     events = _table("events")
-    """`tables.EVENTS`."""
     one_run = _table("one_run")
-    """`tables.ONE_RUN`."""
     counts = _table("counts")
-    """`tables.COUNTS`."""
     checks = _table("checks")
-    """`tables.CHECKS`."""
     spreads = _table("spreads")
-    """`tables.OVER_USERS`."""
     comparison = _derived("comparison", COMPARISON)
-    """`COMPARISON`: each printed number with ours."""
     claims = _derived("claims", CLAIMS)
-    """`CLAIMS`: what the paper says, judged; no rows where the report was never drawn."""
     evidence = _derived("evidence", EVIDENCE)
-    """`EVIDENCE`: the comparisons behind `claims`."""
 
     def __init__(self, folder: Path, reference: Path) -> None:
         """folder: data/results/S; reference: paper_tables.csv."""
@@ -164,11 +156,11 @@ class Results:
 
     @cached_property
     def audits(self) -> pl.DataFrame:
-        """`tables.AUDITS` with `verdict`: see `tasks.results.audits.verdict_of`."""
+        """`tables.AUDITS` with `verdict`: see `verdict_of`."""
         table = tables.read_table(self._folder, "audits")
         accounted = dict(self.ledger.select("line", "accounted_epsilon").iter_rows())
         verdicts = [
-            audits.verdict_of(row, [accounted[line] for line in json.loads(row["lines"])])
+            verdict_of(row, [accounted[line] for line in json.loads(row["lines"])])
             for row in table.iter_rows(named=True)
         ]
         return table.with_columns(verdict=pl.Series(verdicts, dtype=pl.String))
@@ -197,6 +189,10 @@ class Results:
             )
             for row in self.ledger.iter_rows(named=True)
         )
+
+    def lines_of(self, experiment: str) -> list[Line]:
+        """Lines of an experiment at setting `base`."""
+        return [line for line in self.lines if (line.experiment, line.setting) == (experiment, BASE)]
 
     @cached_property
     def published(self) -> pl.DataFrame:
@@ -274,6 +270,19 @@ class Results:
                 )
             by_seed[seed] = value
         return index
+
+
+def verdict_of(audit: Mapping[str, Any], accounted: Iterable[float | None] = ()) -> Verdict:
+    """The verdict on an audit, a row of audits.csv.
+
+    accounted: ε of the lines that it is of; infinity or None: no finite one. A claim of more than was audited stays
+    inconclusive.
+    """
+    bounds = [audit["epsilon_accounted"], *(None if value in (None, math.inf) else value for value in accounted)]
+    largest = None if None in bounds else max(bounds)
+    controls = [audit[f"control_{noise}"] for noise in ("half", "none")]
+    run = [bound for bound in controls if bound is not None]
+    return verdict(audit["audited_epsilon"], audit["epsilon_claimed"], largest, run)
 
 
 def first_split(values: dict[int, float]) -> dict[int, float]:

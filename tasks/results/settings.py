@@ -1,4 +1,4 @@
-"""Which settings of a system have which values of its configuration."""
+"""Which settings of a system have which values of its configuration, and what changes with one key of it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,25 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import polars as pl
+
 from tasks.results.facts import BASE, System
-from tasks.results.load import Results
+from tasks.results.load import Results, first_split
+from tasks.results.standings import Measure
 
 PERTURBED = {"features_epsilon": "feature", "edges_epsilon": "edge", "text_epsilon": "text"}
 """Budgets of perturbed data -> what they protect, as the ledger names it, and their level."""
-
-
+BUDGET_KEYS = ("epsilon", "epsilon_max")
+"""Keys of configurations that say a claimed ε; of which level, a system's ledger says."""
+SWEEPS: dict[str, Any] = {
+    **dict.fromkeys(("experiment", "label", "setting", "key", "level"), pl.String),
+    "value": pl.Float64,
+    "others": pl.String,
+    "other_keys": pl.List(pl.String),
+    "utility": pl.Float64,
+    "utility_std": pl.Float64,
+    "n": pl.Int64,
+}
 Values = Mapping[str, Any]
 
 
@@ -55,8 +67,8 @@ def along(
 def at_base(results: Results, system: System) -> dict[str, Any]:
     """Key -> comparable value at setting `base`, as far as they are known: those of perturbed data by the ledger."""
     values = {key: comparable(value) for key, value in system.config.items() if value is not None}
-    lines = [line for line in results.lines if (line.experiment, line.setting) == (system.experiment, BASE)]
-    claims = {line.entry.protects: line.entry.claimed_epsilon for line in reversed(lines) if line.entry.claimed_epsilon}
+    entries = [line.entry for line in reversed(results.lines_of(system.experiment))]
+    claims = {entry.protects: entry.claimed_epsilon for entry in entries if entry.claimed_epsilon}
     return values | {key: claims[kind] for key, kind in PERTURBED.items() if kind in claims}
 
 
@@ -73,3 +85,52 @@ def as_number(value: Any) -> float | None:
     except (TypeError, ValueError):
         return None
     return result if math.isfinite(result) else None
+
+
+def sweeps(results: Results, by: Measure, entries: pl.DataFrame) -> pl.DataFrame:
+    """`SWEEPS`: a row for each setting of a compared system and numeric key that it varies, the first split alone.
+
+    `level`: of the ε that a key says; empty for other keys. `others`: further keys that a setting varies, with their
+    values (`other_keys`: without); settings without any have the setting `base` on their line. A line has two points
+    or more.
+
+    entries: `tasks.results.standings.ENTRIES`, for the level and the value at `base`.
+    """
+    rows: list[dict[str, Any]] = []
+    for system in results.suite.compared:
+        points, budget_rows = list[dict[str, Any]](), entries.filter(experiment=system.experiment, setting=BASE)
+        levels = dict(budget_rows.select("level", "claimed").iter_rows())
+        for setting in results.settings(system.experiment):
+            keys = system.settings()[setting]
+            varied = {key: value for key, value in keys.items() if value != system.config.get(key)}
+            runs = first_split(results.values(system.experiment, by.metric, by.k, setting))
+            for key, value in varied.items() if runs else ():
+                if isinstance(value, int | float) and not isinstance(value, bool):
+                    fixed = {name: varied[name] for name in sorted(varied) if name != key}
+                    about = {"setting": setting, "key": key, "level": _level(system, key, levels), "value": value}
+                    points.append(about | _measured(fixed, runs))
+        base = first_split(results.values(system.experiment, by.metric, by.k))
+        for key, level in sorted({(row["key"], row["level"]) for row in points if not row["others"]}):
+            value = system.config.get(key, levels.get(level))
+            if isinstance(value, int | float) and base:
+                about = {"setting": BASE, "key": key, "level": level, "value": value}
+                points.append(about | _measured({}, base))
+        rows += [{"experiment": system.experiment, "label": system.label, **point} for point in points]
+    line = pl.struct("experiment", "key", "others")
+    table = pl.DataFrame(rows, schema=SWEEPS).filter(pl.len().over(line) > 1)
+    return table.sort("key", "level", "value", maintain_order=True)
+
+
+def _level(system: System, key: str, levels: dict[str, float | None]) -> str:
+    """The level of the ε that a key says: the one with this claim at `base`, or else the only one with a claim."""
+    if key not in BUDGET_KEYS:
+        return PERTURBED.get(key, "")
+    claimed = [level for level, claim in levels.items() if claim is not None]
+    return next((level for level in claimed if levels[level] == system.config.get(key)), next(iter(claimed), ""))
+
+
+def _measured(fixed: Values, runs: Mapping[int, float]) -> dict[str, Any]:
+    """What further keys of a setting are held at, and its utility over runs."""
+    values = pl.Series(list(runs.values()), dtype=pl.Float64)
+    about = {"others": ", ".join(f"{name} = {fixed[name]}" for name in fixed), "other_keys": list(fixed)}
+    return about | {"utility": values.mean(), "utility_std": values.std(), "n": len(values)}

@@ -15,8 +15,7 @@ import pytest
 
 from tasks.errors import ConfigurationError
 from tasks.pages import leaderboards, site
-from tasks.pages.page import epsilon, number
-from tasks.results.audits import rounded_down
+from tasks.pages.page import epsilon, number, rounded_down
 from tasks.results.cards import Card, schema
 from tasks.results.standings import boards
 from tasks.stages import report

@@ -16,8 +16,7 @@ import polars as pl
 import pytest
 
 from tasks.pages import page, terms
-from tasks.pages.suite import pages
-from tasks.pages.suite.ledger import gaps, ledger
+from tasks.pages.suite import gaps, ledger, pages
 from tasks.privacy.accounting.ledger import LedgerEntry, unbounded_entry
 from tasks.privacy.terms import Explanation, Level
 from tasks.privacy.units import LEVELS

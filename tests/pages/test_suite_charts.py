@@ -12,8 +12,8 @@ from urllib.parse import unquote
 import pytest
 
 from tasks.pages import charts
+from tasks.results.settings import sweeps
 from tasks.results.standings import entries, measure
-from tasks.results.sweeps import sweeps
 from tests.pages.committed import paper, results
 
 

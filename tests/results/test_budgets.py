@@ -10,9 +10,10 @@ import polars as pl
 import pytest
 
 from tasks.errors import DataError
+from tasks.pages.page import rounded_down
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.terms import Level
-from tasks.results import audits, files, tables
+from tasks.results import files, tables
 from tasks.results.budgets import budgets, worst
 from tasks.results.facts import Kind
 from tasks.results.load import PROVENANCE, Results, read_runs
@@ -127,7 +128,7 @@ def test_the_worst_of_several_verdicts_is_theirs() -> None:
 
 @pytest.mark.parametrize("bound", [0.0, 0.12345, 1.0, 1.23999, 123.456, 4.18, math.inf])
 def test_bounds_are_rounded_down(bound: float) -> None:
-    shown = audits.rounded_down(bound)
+    shown = rounded_down(bound)
     assert shown <= bound * (1 + 1e-11)
     assert shown == bound or shown > bound * (1 - 1e-2)
 

@@ -1,0 +1,370 @@
+"""The pages of one suite: a report of one screen, and a page for each kind of evidence behind it.
+
+Each function with the name of a page returns what fills the slots of its template in `templates/suite/`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, get_args
+
+import polars as pl
+
+from tasks.evaluation.run_numbers import split_of
+from tasks.pages.page import Page
+from tasks.pages.reproduction import reproduction
+from tasks.privacy.audits.unaudited import is_private, reason
+from tasks.privacy.terms import KnownGap, Level
+from tasks.privacy.units import LEVELS
+from tasks.results import leakage
+from tasks.results.budgets import UNPROTECTED, budgets, level
+from tasks.results.facts import BASE, System, Together
+from tasks.results.load import Line, Results, Run
+from tasks.results.paper import Paper
+from tasks.results.settings import sweeps
+from tasks.results.standings import SMALL_EPSILON, Board, Measure, boards, entries, measure
+from tasks.results.tables import COUNTS
+
+KINDS = ("claimed", "accounted", "audited")
+CURVES = ("loss", "valid", "friendships")
+"""Columns of HISTORY that are drawn."""
+SATURATED = 1e-3
+"""Relative distance from the largest provable bound up to which a bound is shown as that."""
+SMALLEST_GROUP = 10
+"""Groups of fewer users are not counted on pages."""
+
+
+def pages(results: Results, paper: Paper) -> list[Page]:
+    """All pages of a suite, the report first; none of attacks without evidence, none of reproduction without a paper.
+
+    paper: what the suite names, or the one whose metrics serve suites without.
+    """
+    by, suite = measure(results, paper), results.suite
+    table = entries(results, by)
+    contents = {
+        "index": overview(results, by, table, paper.reference if suite.paper else ""),
+        "ledger": ledger(results),
+        "attacks": attacks(results),
+        "reproduction": reproduction(results, paper) if suite.paper else {},
+        "training": training(results, by, table, paper.validation),
+        "data": data(results),
+        "provenance": provenance(results),
+    }
+    header = {"suite": suite, "tabs": [part for part, slots in contents.items() if slots]}
+    return [
+        Page(f"suites/{suite.suite}/{part}.html", f"suite/{part}.html.j2", header | {"part": part} | slots)
+        for part, slots in contents.items()
+        if slots
+    ]
+
+
+def attacks(results: Results) -> dict[str, Any]:
+    """What fills `suite/attacks.html.j2`: a section for each kind of evidence; nothing without any."""
+    evidence = leakage.collect(results)
+    private = frozenset(budgets(results).filter(pl.col("claimed").is_not_null())["experiment"])
+    return {"evidence": evidence, "label": results.labels, "private": private} if evidence else {}
+
+
+def overview(results: Results, by: Measure, entries: pl.DataFrame, reference: str) -> dict[str, Any]:
+    """What fills `suite/index.html.j2`.
+
+    Args:
+        entries: `tasks.results.standings.ENTRIES`.
+        reference: of the suite's paper; empty for none.
+    """
+    base = entries.filter(setting=BASE)
+    board = next(iter(boards([(by, entries)])), None)
+    private = set(base.filter("private")["level"])
+    levels = [level for level in get_args(Level) if level in private]
+    refuted = results.audits.filter(verdict="refuted")
+    lines = {number for row in refuted["lines"] for number in json.loads(row)}
+    labels = [results.labels[line.experiment] for line in results.lines if line.number in lines]
+    method_rows = base.filter("own").to_dicts()
+    budgets = {row["level"]: row for row in method_rows if row["private"]}
+    charts = [_chart(board, level) for level in levels] if board else []
+    return {
+        "by": by,
+        "own": method_rows[0] if method_rows else None,
+        "own_budgets": [budgets[level] for level in levels if level in budgets],
+        "own_refuted": any(row["verdict"] == "refuted" for row in method_rows),
+        "ceiling": board and board.ceiling,
+        "noisy": board and board.noisy,
+        "best": board and board.best("user", SMALL_EPSILON, noisy=True),
+        "reference": reference,
+        "most_runs": max((len(system.seeds) for system in results.suite.compared), default=0),
+        "audits": results.audits.height,
+        "refuted": refuted.height,
+        "refuted_labels": list(dict.fromkeys(labels)),
+        "levels": [level for level in charts if level["points"]],
+        "shown": levels,
+        "systems": _systems(results, base),
+    }
+
+
+def _chart(board: Board, level: Level) -> dict[str, Any]:
+    """The chart of one level: its private systems as points, the ceiling and noisy popularity as lines."""
+    lines = [row for row in (board.ceiling, board.noisy) if row]
+    return {
+        "level": level,
+        "best": board.best(level, SMALL_EPSILON if level == "user" else math.inf, noisy=True),
+        "points": board.at(level).select(pl.col("system").alias("name"), "utility", *KINDS).to_dicts(),
+        "across": [{"name": row["system"], "utility": row["utility"]} for row in lines],
+    }
+
+
+def _systems(results: Results, base: pl.DataFrame) -> list[dict[str, Any]]:
+    """Rows of the table: a system with the columns `LEVEL_claimed`, ... of each level, its parameters and commit."""
+    columns = {kind: kind for kind in KINDS} | {"audited_verdict": "verdict", "accounted_observer": "observer"}
+    empty = dict.fromkeys(f"{level}_{name}" for level in base["level"].drop_nulls().unique() for name in columns)
+    commits = {run.name: run.revision for run in results.runs if run.stage == "train"}
+    rows: dict[str, dict[str, Any]] = {}
+    for row in base.to_dicts():
+        experiment = row["experiment"]
+        if experiment not in rows:
+            unbounded = [line.entry for line in results.lines_of(experiment) if line.entry.accounted_epsilon is None]
+            rows[experiment] = empty | row | {
+                "parameters": json.dumps(results.system(experiment).config, sort_keys=True),
+                "revision": commits.get(experiment, ""),
+                "reasons": list(dict.fromkeys(why for entry in unbounded for why in entry.reasons)),
+            }  # fmt: skip
+        rows[experiment] |= {f"{row['level']}_{name}": row[column] for name, column in columns.items()}
+    return [*rows.values()]
+
+
+def ledger(results: Results) -> dict[str, Any]:
+    """What fills `suite/ledger.html.j2`: `sections`, one for each level of the ledger, and `gaps`."""
+    levels = {level(line.entry) for line in results.lines}
+    rows = [_line(results, line) for line in results.lines]
+    lines_by_number = {line.number: line for line in results.lines}
+    proved = [_audit(results, row, lines_by_number) for row in results.audits.to_dicts()]
+    one_run = [
+        row | {"label": results.labels[row["experiment"]], "level": _level(row["unit"], "interaction")}
+        for row in results.one_run.to_dicts()
+    ]
+    sections = [
+        {
+            "level": name,
+            "base": [row for row in rows if row["level"] == name and row["setting"] == BASE],
+            "settings": [row for row in rows if row["level"] == name and row["setting"] != BASE],
+            "audits": [row for row in proved if row["level"] == name],
+            "one_run": [row for row in one_run if row["level"] == name],
+            "together": [_together(row) for row in results.composed if _level(row.unit, "") == name],
+        }
+        for name in get_args(Level)
+        if name in levels
+    ]
+    return {"sections": sections, "gaps": gaps(results), "n_lines": len(rows), "n_audits": len(proved)}
+
+
+def _line(results: Results, line: Line) -> dict[str, Any]:
+    """A row of the ledger: its entry's fields, its audit, and why it has none."""
+    entry, audit = line.entry, line.audit or {}
+    return {
+        "label": results.labels[line.experiment],
+        "level": level(entry),
+        "about": "",
+        "setting": line.setting,
+        "network": line.network,
+        "n_seeds": len(line.seeds),
+        "entry": entry,
+        "claimed": entry.claimed_epsilon,
+        "accounted": math.inf if entry.accounted_epsilon is None else entry.accounted_epsilon,
+        "audited": audit.get("audited_epsilon"),
+        "verdict": audit.get("verdict", ""),
+        "provable": audit.get("provable"),
+        "half": audit.get("control_half"),
+        "none": audit.get("control_none"),
+        "unaudited": "" if audit or not is_private(entry) else reason(entry) or "",
+    }
+
+
+def _audit(results: Results, row: dict[str, Any], lines: dict[int, Line]) -> dict[str, Any]:
+    """A row of audits.csv with the systems and settings that it is of, and whether its bound could not be larger."""
+    concerned = [lines[number] for number in json.loads(row["lines"])]
+    settings = list(dict.fromkeys(line.setting for line in concerned))
+    return row | {
+        "about": "",
+        "level": _level(row["unit"], row["protects"]),
+        "labels": list(dict.fromkeys(results.labels[line.experiment] for line in concerned)),
+        "settings": [] if BASE in settings else settings,
+        "saturated": math.isclose(row["audited_epsilon"], row["provable"], rel_tol=SATURATED),
+    }
+
+
+def _together(row: Together) -> dict[str, Any]:
+    """`epsilon` is infinity where no finite one follows."""
+    epsilon = math.inf if row.epsilon is None else row.epsilon
+    return vars(row) | {"about": "", "epsilon": epsilon, "n_left_out": len(row.left_out)}
+
+
+def _level(unit: Any, protects: str) -> str:
+    return LEVELS.get(unit) or UNPROTECTED.get(protects, "interaction")
+
+
+def gaps(results: Results) -> list[dict[str, Any]]:
+    """Known gaps between guarantees and runs, each once: `labels` of the systems, and their `gaps`; most systems first.
+
+    Of a gap whose numbers differ by setting those of setting `base` are shown.
+    """
+    concerned: dict[str, dict[str, None]] = {}
+    variants: dict[str, dict[KnownGap, None]] = {}
+    for line in sorted(results.lines, key=lambda line: line.setting != BASE):
+        for gap in line.entry.gaps:
+            concerned.setdefault(gap.id, {})[results.labels[line.experiment]] = None
+            if line.setting == BASE or gap.id not in variants:
+                variants.setdefault(gap.id, {})[gap] = None
+    by_owners: dict[tuple[str, ...], list[KnownGap]] = {}
+    for name, labels in concerned.items():
+        by_owners.setdefault(tuple(labels), []).extend(variants[name])
+    return [
+        {"labels": labels, "gaps": group_gaps}
+        for labels, group_gaps in sorted(by_owners.items(), key=lambda each: -len(each[0]))
+    ]
+
+
+def training(results: Results, by: Measure, entries: pl.DataFrame, validation: str) -> dict[str, Any]:
+    """What fills `suite/training.html.j2`.
+
+    Args:
+        entries: `tasks.results.standings.ENTRIES`.
+        validation: the metric that chose epochs.
+    """
+    by_run = {run.name: run for run in results.runs if run.stage == "train"}
+    trained = [system for system in results.suite.systems if system.experiment in set(results.history["experiment"])]
+    table = sweeps(results, by, entries)
+    return {
+        "by": by,
+        "validation": results.suite.validation or validation,
+        "curves": [{"label": system.label, **_curves(results, system)} for system in trained],
+        "trained": [_trained(results, system, by_run.get(system.experiment)) for system in trained],
+        "sweeps": _panels(table),
+        "settings": _settings(results, by),
+        "tuning": _tuning(results),
+    }
+
+
+def _curves(results: Results, system: System) -> dict[str, Any]:
+    """`rows`: means by epoch over the runs of the first split, as far as all went; `columns`: `CURVES` with any.
+
+    A line is of one network, of data that are a pair.
+    """
+    history = results.history.filter(experiment=system.experiment).with_columns(pl.col("network").fill_null(""))
+    history = history.filter(pl.col("seed").is_in([seed for seed in system.seeds if not split_of(seed)]))
+    grouped = history.group_by("network", "epoch", maintain_order=True).agg(
+        pl.len().alias("n"), *(pl.col(name).mean() for name in CURVES)
+    )
+    grouped = grouped.filter(pl.col("n") == pl.col("n").max().over("network")).sort("network", "epoch")
+    columns = [name for name in CURVES if grouped[name].is_not_null().any()]
+    return {"rows": grouped.rename({"network": "name", "epoch": "x"}).to_dicts(), "columns": columns}
+
+
+def _trained(results: Results, system: System, run: Any) -> dict[str, Any]:
+    """Epochs, seconds, and how many runs the cap on epochs ended."""
+    lengths = (
+        results.history.filter(experiment=system.experiment).group_by("seed", "network").agg(n=pl.col("epoch").max())
+    )
+    return {
+        "label": system.label,
+        "least": lengths["n"].min(),
+        "most": lengths["n"].max(),
+        "epoch_seconds": run and run.epoch_seconds,
+        "training_seconds": run and run.training_seconds,
+        "cut_off": sum(len(seeds) for seeds in system.cut_off.values()),
+        "cut_settings": list(system.cut_off),
+    }
+
+
+def _panels(table: pl.DataFrame) -> list[dict[str, Any]]:
+    """A panel for each key, or each level of ε that keys say, and further keys: `key`, `level`, `others`, `rows`."""
+    panels: dict[tuple[str, str, tuple[str, ...]], list[dict[str, Any]]] = {}
+    for row in table.to_dicts():
+        panel = panels.setdefault(("" if row["level"] else row["key"], row["level"], tuple(row["other_keys"])), [])
+        panel.append({"name": row["label"], "x": row["value"], **row})
+    result = [
+        {"key": key, "level": level, "others": other_keys, "rows": rows}
+        for (key, level, other_keys), rows in panels.items()
+    ]
+    return sorted(result, key=lambda panel: len(panel["others"]))
+
+
+def _settings(results: Results, by: Measure) -> list[dict[str, Any]]:
+    """Every setting of every compared system with its utility over runs."""
+    order = [
+        (system.experiment, setting, system.label) for system in results.suite.compared for setting in system.settings()
+    ]
+    means = results.means.filter(metric=by.metric, k=by.k).rename({"mean": "utility", "std": "utility_std"})
+    named = pl.DataFrame(order, ["experiment", "setting", "label"], orient="row")
+    return named.join(means, on=["experiment", "setting"], maintain_order="left").to_dicts()
+
+
+def _tuning(results: Results) -> list[dict[str, Any]]:
+    """Trials, the best of each system first, each with the keys whose values differ between its system's trials."""
+    by_system: dict[str, list[dict[str, Any]]] = {}
+    for row in results.tuning.to_dicts():
+        by_system.setdefault(row["experiment"], []).append(row | {"config": json.loads(row["config"])})
+    result = []
+    for experiment, trials in by_system.items():
+        keys = sorted({key for trial in trials for key in trial["config"]})
+        varied = [key for key in keys if len({json.dumps(trial["config"].get(key)) for trial in trials}) > 1]
+        for trial in sorted(trials, key=lambda trial: -trial["valid"]):
+            config = {key: trial["config"][key] for key in varied if key in trial["config"]}
+            result.append(trial | {"label": results.labels.get(experiment, experiment), "config": json.dumps(config)})
+    return result
+
+
+def data(results: Results) -> dict[str, Any]:
+    """What fills `suite/data.html.j2`: counts by step, networks, word vectors, checks, spreads over users."""
+    spreads: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for row in results.spreads.to_dicts():
+        rows = spreads.setdefault((row["metric"], row["k"]), [])
+        rows.append({"name": results.labels[row["experiment"]], **row})
+    counted = [name for name in list(COUNTS)[3:] if results.counts[name].is_not_null().any()]
+    return {
+        "counts": results.counts.to_dicts(),
+        "counted": counted,
+        "words": [row for vectors in results.suite.words for row in _words(vectors)],
+        "checks": results.checks.to_dicts(),
+        "spreads": [{"metric": metric, "k": k, "rows": rows} for (metric, k), rows in spreads.items()],
+        "networks": [network.model_dump() for network in results.suite.networks],
+    }
+
+
+def _words(vectors: dict[str, Any]) -> list[dict[str, Any]]:
+    """Where the vectors of the words of one data set are from; `users` is None for a group that is too small."""
+    return [
+        {
+            "name": vectors["name"],
+            "how": how,
+            "words": counted["words"],
+            "users": counted["users"] if counted["users"] >= SMALLEST_GROUP else None,
+        }
+        for how, counted in vectors["origins"].items()
+    ]
+
+
+def provenance(results: Results) -> dict[str, Any]:
+    """What fills `suite/provenance.html.j2`: what the stages took, and which parameters decided the results."""
+    machines = list(dict.fromkeys(map(_machine, results.runs)))
+    rows = [
+        vars(run) | {"label": results.labels.get(run.name, run.name), "machine": machines.index(_machine(run)) + 1}
+        for run in results.runs
+    ]
+    parameters = {system.label: system.parameters for system in results.suite.systems}
+    parameters |= {"attack": results.suite.attack} if results.suite.attack else {}
+    return {
+        "runs": rows,
+        "n_revisions": len(results.revisions),
+        "cpu_hours": sum(run.cpu_seconds for run in results.runs) / 3600,
+        "peak_memory": max((run.peak_memory_mb for run in results.runs), default=0),
+        "machines": [
+            {"about": "", "number": number, "processor": processor, "cores": cores, "packages": packages}
+            for number, (processor, cores, packages) in enumerate(machines, 1)
+        ],
+        "parameters": {name: json.dumps(keys, indent=2, sort_keys=True) for name, keys in parameters.items()},
+        "fingerprints": [{"name": name, "digest": digest} for name, digest in results.suite.fingerprints.items()],
+    }
+
+
+def _machine(run: Run) -> tuple[str, int, tuple[tuple[str, str], ...]]:
+    return run.processor, run.cores, tuple(sorted(run.packages.items()))
