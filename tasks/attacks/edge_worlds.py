@@ -6,8 +6,8 @@ Each target is attacked by itself (`tasks.attacks.edges`); what is reported is t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,6 @@ from tasks.sequences import Sequences
 
 SHORTEST = 4
 """Events of a sequence that has two interior ones to swap."""
-WORLDS: dict[str, Callable[[NDArray[np.int32], int], NDArray[np.int64]]] = {
-    "removed": edges.remove_visit,
-    "swapped": edges.swap_visits,
-    "last": lambda items, _: edges.remove_last(items),
-}
 Lists = Callable[[int, NDArray[np.int32], int], NDArray[np.int32]]
 """(user, items, number of the first draw of noise) -> lists after every event in independent inferences:
 (trials, n_events, k)."""
@@ -72,6 +67,45 @@ def choose_targets(tested: Sequences, trained: NDArray[np.integer], n: int, seed
         items = tested.items[tested.indptr[row] : tested.indptr[row + 1]]
         chosen.append(Target(int(tested.users[row]), items, int(rng.integers(1, len(items) - 2))))
     return chosen
+
+
+def remove_visit(items: NDArray[np.integer], position: int) -> NDArray[np.integer]:
+    """World 1 of a sequence, world 0, in which the visit at `position` never happened: (n - 1,).
+
+    Where no other visit has that item, the graph loses a node too, which `tasks.privacy.mechanisms.aggregation` takes
+    as public.
+    """
+    return np.delete(items, position)
+
+
+def swap_visits(items: NDArray[np.integer], position: int) -> NDArray[np.integer]:
+    """World 1 of a sequence, world 0, with the visits at `position` and the next one swapped: (n,).
+
+    Items and last item stay, transitions change, and aggregates of rows of norm C move by at most √18 C. Under the
+    guarantee of `tasks.privacy.mechanisms.aggregation` this is no neighbour: it is a visit removed and another added.
+    """
+    swapped = items.copy()
+    swapped[[position, position + 1]] = items[[position + 1, position]]
+    return swapped
+
+
+WORLDS: dict[str, Callable[[NDArray[np.integer], int], NDArray[np.integer]]] = {
+    "removed": remove_visit,
+    "swapped": swap_visits,
+    "last": lambda items, _: items[:-1],
+}
+
+
+def listed_events(length: int, missing: int | None) -> NDArray[np.int64]:
+    """The event whose list is shown at the time of each of `length` events of world 0: (length,), of a world's own.
+
+    Anyone who looks at a time at which a world has no event sees the list after the event before.
+
+    Args:
+        missing: the event of world 0 that the other world lacks, 1 or later; None where none is lacking.
+    """
+    times = np.arange(length)
+    return times if missing is None else times - (times >= missing)
 
 
 def attack(system: Released, targets: list[Target], how: Trials) -> Iterator[dict[str, Any]]:
@@ -126,7 +160,7 @@ def _attack_lists(
     for number, (target, changed) in enumerate(pairs):
         missing = {"removed": target.position, "last": len(target.items) - 1}.get(world)
         lists_seen = [
-            lists(target.user, items, (2 * number + which) * how.trials)[:, edges.listed_events(len(target.items), at)]
+            lists(target.user, items, (2 * number + which) * how.trials)[:, listed_events(len(target.items), at)]
             for which, (items, at) in enumerate(((target.items, None), (changed, missing)))
         ]
         last.append(edges.list_advantage(lists_seen[0][:, -1], lists_seen[1][:, -1], n_items, rng))
@@ -138,12 +172,14 @@ def _attack_lists(
 def _other_worlds(targets: list[Target]) -> Iterator[tuple[str, list[tuple[Target, NDArray[np.int32]]]]]:
     """Each world with the targets that differ there, and their sequences in it; none in which all are equal."""
     for world, change in WORLDS.items():
-        pairs = []
-        for target in targets:
-            with suppress(ValueError):  # to swap equal items changes nothing
-                pairs.append((target, change(target.items, target.position).astype(np.int32)))
+        worlds = ((target, change(target.items, target.position).astype(np.int32)) for target in targets)
+        pairs = [(target, items) for target, items in worlds if _transitions(items) != _transitions(target.items)]
         if pairs:
             yield world, pairs
+
+
+def _transitions(items: NDArray[np.integer]) -> list[tuple[int, int]]:
+    return sorted(pairwise(items.tolist()))
 
 
 def _record(target: str, world: str, advantages: list[edges.Advantage], how: Trials) -> dict[str, Any]:

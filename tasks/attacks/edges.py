@@ -39,8 +39,6 @@ EDGES = pa.schema(  # what the attack found, one row per system, budget, release
 )
 CONTROLS = ("popular lists", "random lists")
 """What an attacker is shown in place of a system's lists, to see what the attack finds where there is nothing."""
-FEWEST_TRIALS = 8
-"""Of each world: half of them teach the attacker, in two folds, and half measure it."""
 CLEAR = 2.0
 """Standard deviations by which an item's counts in the two worlds differ where a cautious attacker looks at it."""
 
@@ -62,69 +60,6 @@ class Advantage(NamedTuple):
     """Upper end."""
     optimal: float | None = None
     """The best attacker's, in closed form; None where there is none."""
-
-
-def remove_visit(sequence: ArrayLike, position: int) -> NDArray[np.int64]:
-    """World 1 of a sequence, world 0, in which the visit at `position` never happened: (n - 1,) int64.
-
-    Where no other visit has that item, the graph loses a node too, which `tasks.privacy.mechanisms.aggregation` takes
-    as public.
-
-    Args:
-        sequence: (n,) items, n at least 3.
-        position: of an interior visit, 1 to n - 2, so that the first and the last item stay.
-
-    Raises:
-        ValueError: the sequence is too short, or the visit is not an interior one.
-    """
-    items = _checked_sequence(sequence, 3, position, 1)
-    return np.delete(items, position)
-
-
-def remove_last(sequence: ArrayLike) -> NDArray[np.int64]:
-    """World 1 of a sequence, world 0, in which the last visit never happened: (n - 1,) int64.
-
-    Raises:
-        ValueError: the sequence has fewer than two events.
-    """
-    items = np.asarray(sequence, np.int64)
-    if items.ndim != 1 or len(items) < 2:
-        raise ValueError(f"a sequence of at least 2 events is needed (has shape {items.shape})")
-    return items[:-1]
-
-
-def listed_events(length: int, missing: int | None) -> NDArray[np.int64]:
-    """The event whose list is shown at the time of each of `length` events of world 0: (length,), of a world's own.
-
-    Anyone who looks at a time at which a world has no event sees the list after the event before.
-
-    Args:
-        missing: the event of world 0 that the other world lacks, 1 or later; None where none is lacking.
-    """
-    times = np.arange(length)
-    return times if missing is None else times - (times >= missing)
-
-
-def swap_visits(sequence: ArrayLike, position: int) -> NDArray[np.int64]:
-    """World 1 of a sequence, world 0, with the visits at `position` and the next one swapped: (n,) int64.
-
-    Items and last item stay, transitions change, and aggregates of rows of norm C move by at most √18 C. Under the
-    guarantee of `tasks.privacy.mechanisms.aggregation` this is no neighbour: it is a visit removed and another added.
-
-    Args:
-        sequence: (n,) items, n at least 4.
-        position: of the first of two interior visits, 1 to n - 3.
-
-    Raises:
-        ValueError: the sequence is too short, the visits are not both interior, or the swap changes no transition.
-    """
-    items = _checked_sequence(sequence, 4, position, 2)
-    swapped = items.copy()
-    swapped[[position, position + 1]] = items[[position + 1, position]]
-    before, after = [np.stack([world[:-1], world[1:]])[:, _order(world)] for world in (items, swapped)]
-    if np.array_equal(before, after):
-        raise ValueError(f"swapping visits {position} and {position + 1} changes no transition; choose others")
-    return swapped
 
 
 def aggregate_difference(world0: ArrayLike, world1: ArrayLike, embeddings: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -152,9 +87,6 @@ def gaussian_advantage(distance: float, sigma: float, releases: int = 1) -> floa
         distance: L2 norm of the difference between what the two worlds release before noise.
         sigma: standard deviation of the noise in every entry.
         releases: R, with independent noise.
-
-    Raises:
-        ValueError: distance or sigma is negative or not a finite number, or releases is below 1.
     """
     return float(erf(_signal(distance, sigma, releases) / (2 * math.sqrt(2))))
 
@@ -172,14 +104,9 @@ def aggregate_advantage(
         difference: any shape, see `aggregate_difference`.
         sigma: standard deviation of the noise in every entry.
         releases: of the same aggregates, with independent noise.
-
-    Raises:
-        ValueError: `difference` is not finite, sigma is negative or not a finite number, releases is below 1, or there
-            are fewer than 8 trials.
     """
     distance = float(np.linalg.norm(np.ravel(difference)))
     signal, optimal = _signal(distance, sigma, releases), gaussian_advantage(distance, sigma, releases)
-    _check_trials(trials)
     if not signal or math.isinf(signal):
         return Advantage(optimal, optimal, optimal, optimal)
     values = rng.standard_normal((2, trials))
@@ -203,20 +130,8 @@ def list_advantage(
         lists0, lists1: (trials, K) distinct items of every list, best first, from repeated independent inferences; or
             (trials, times, K), what was shown at each of several times, all of which the attacker sees.
         n_items: items are 0..n_items - 1.
-
-    Raises:
-        ValueError: the shapes differ or are not (8 or more, 1 or more), an item is out of range, or a list holds an
-            item twice.
     """
-    several = lists0.ndim == lists1.ndim == 3 and lists0.shape == lists1.shape
-    if not several:
-        _check_worlds(lists0, lists1)
-    both = np.sort(np.concatenate([lists.reshape(-1, lists.shape[-1]) for lists in (lists0, lists1)]), axis=1)
-    if both[:, 0].min() < 0 or both[:, -1].max() >= n_items:
-        raise ValueError(f"lists must hold items 0 to {n_items - 1} (hold {both.min()} to {both.max()})")
-    if repeated := int((both[:, 1:] == both[:, :-1]).any(axis=1).sum()):
-        raise ValueError(f"{repeated} of {len(both)} lists hold an item twice")
-    if several:
+    if lists0.ndim == 3:
         return _lists_advantage(np.stack([lists0, lists1]), n_items, rng)
     offsets = np.arange(lists0.shape[1]) * n_items
     learners = _learners(lambda rows: rows, n_items, lambda rows: rows + offsets, len(offsets) * n_items)
@@ -226,7 +141,6 @@ def list_advantage(
 def _lists_advantage(lists: NDArray[np.integer], n_items: int, rng: np.random.Generator) -> Advantage:
     """`list_advantage` of (2, trials, times, K) lists. An item at one time and at another are two features."""
     _, trials, times, length = lists.shape
-    _check_trials(trials)
     at_time = (lists + n_items * np.arange(times)[:, None]).reshape(2, trials, times * length)
     at_rank = at_time + n_items * times * np.arange(times * length)
     # Of all features few occur; the attacker's releases are items and ranks, side by side.
@@ -332,39 +246,6 @@ def _measure(flagged0: NDArray[np.bool_], flagged1: NDArray[np.bool_]) -> Advant
 
 def _signal(distance: float, sigma: float, releases: int) -> float:
     """√R ‖difference‖/σ: how far apart the worlds are, in standard deviations of what the attacker sees."""
-    for name, value in (("the norm of the difference", distance), ("sigma", sigma)):
-        if not (math.isfinite(value) and value >= 0):
-            raise ValueError(f"{name} must be a finite number, 0 or more (is {value})")
-    if releases < 1:
-        raise ValueError(f"releases must be at least 1 (is {releases})")
     if not distance:
         return 0.0
     return math.sqrt(releases) * distance / sigma if sigma else math.inf
-
-
-def _order(items: NDArray[np.int64]) -> NDArray[np.intp]:
-    """By which the transitions of a sequence are sorted."""
-    return np.lexsort((items[1:], items[:-1]))
-
-
-def _checked_sequence(sequence: ArrayLike, shortest: int, position: int, width: int) -> NDArray[np.int64]:
-    items = np.asarray(sequence, np.int64)
-    if items.ndim != 1 or len(items) < shortest:
-        raise ValueError(f"a sequence of at least {shortest} events is needed (has shape {items.shape})")
-    if not 1 <= position <= len(items) - 1 - width:
-        raise ValueError(
-            f"position must be 1 to {len(items) - 1 - width} in a sequence of {len(items)} (is {position}): the first "
-            "and the last event stay"
-        )
-    return items
-
-
-def _check_worlds(world0: NDArray[Any], world1: NDArray[Any]) -> None:
-    if world0.ndim != 2 or world0.shape != world1.shape or not world0.shape[1]:
-        raise ValueError(f"two tables of equal shape are needed (have {world0.shape} and {world1.shape})")
-    _check_trials(len(world0))
-
-
-def _check_trials(trials: int) -> None:
-    if trials < FEWEST_TRIALS:
-        raise ValueError(f"at least {FEWEST_TRIALS} trials of each world are needed (are {trials})")

@@ -195,7 +195,7 @@ def test_each_inference_has_noise_of_its_own(system: str, inside: Params, monkey
         return score(self, sequences, draws)
 
     monkeypatch.setattr(DIPSGNN, "score_again", counted)
-    monkeypatch.setattr(edge_worlds, "WORLDS", {"removed": edges.remove_visit})
+    monkeypatch.setattr(edge_worlds, "WORLDS", {"removed": edge_worlds.remove_visit})
     released = released_model(model, attack.options, order(model), tiny_next.EPOCHS)
     list(edge_worlds.attack(released, attack.targets, attack.trials))
     drawn = np.concatenate(asked)
