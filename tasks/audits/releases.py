@@ -1,4 +1,8 @@
-"""Audits of what is perturbed before any model sees it: features, friendships and texts."""
+"""Audits of what is perturbed before any model sees it: features, friendships and texts.
+
+Each runs the mechanism on the neighbouring inputs that are hardest to hide; the statistic is the log-likelihood ratio
+of an output, which distinguishes them best (docs/methods.md §9).
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,7 @@ from tasks.audits import Samples
 from tasks.audits.worlds import worlds
 from tasks.contracts import Feature
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
-from tasks.privacy.audits import worst_cases
-from tasks.privacy.mechanisms import edges, multidimensional, posts
+from tasks.privacy.mechanisms import edges, multidimensional, piecewise, posts, unary
 from tasks.privacy.terms import Mechanism, Unit
 
 FEATURES = (
@@ -25,28 +28,57 @@ CROWD = 3
 """Words at one end of the vocabulary, times e^(ε/2n): few enough that both words of a text often stay at the other."""
 COUNT_SHARE = 0.1
 """Of the budget of friendships, what their number costs."""
+ROUNDING = 1e-9
+"""Relative error, or more, of a float64 output. Without it, an input that comes out unchanged (at 1 or -1, where the
+pieces meet) would look like noise, and a mechanism whose noise is off like a private one."""
 
 
 def features(
     seed: int, n_samples: int = 200_000, epsilon: float = 5.0, features: Sequence[Feature] = FEATURES
 ) -> Samples:
-    """All features of one user, at opposite ends."""
-    samples = worst_cases.multidimensional_samples(features, epsilon, n_samples, np.random.default_rng(seed))
-    return Samples(samples[1], samples[0], multidimensional.ledger(features, epsilon, 1))
+    """All features of one user: numbers at opposite ends, first against last category."""
+    rng = np.random.default_rng(seed)
+    ends = [
+        np.concatenate(
+            [[number] if feature.kind == "numeric" else np.eye(len(feature.columns))[category] for feature in features]
+        ).astype(np.float32)
+        for number, category in ((1.0, 0), (-1.0, -1))
+    ]
+
+    def ratios(user: NDArray[np.float32]) -> NDArray[np.float64]:
+        released = multidimensional.perturb(np.broadcast_to(user, (n_samples, len(user))), features, epsilon, rng)
+        return multidimensional.log_likelihood_ratio(released, ends[0], ends[1], features, epsilon)
+
+    present, without = map(ratios, ends)
+    return Samples(without, present, multidimensional.ledger(features, epsilon, 1))
 
 
 def numbers(seed: int, n_samples: int = 200_000, epsilon: float = 2.5) -> Samples:
-    """One number, through the piecewise mechanism."""
-    samples = worst_cases.piecewise_samples(epsilon, n_samples, np.random.default_rng(seed))
+    """One number at either end, through the piecewise mechanism."""
+    rng = np.random.default_rng(seed)
+
+    def ratios(number: float) -> NDArray[np.float64]:
+        released = piecewise.perturb(np.full(n_samples, number), epsilon, rng)
+        first, second = (piecewise.log_density(released, end, epsilon, ROUNDING) for end in (1, -1))
+        return first - second
+
+    present, without = ratios(1.0), ratios(-1.0)
     entry = multidimensional.ledger(FEATURES[:1], epsilon, 1)
-    return Samples(samples[1], samples[0], _part(entry, "piecewise", "number", epsilon))
+    return Samples(without, present, _part(entry, "piecewise", "number", epsilon))
 
 
-def categories(seed: int, n_samples: int = 200_000, epsilon: float = 2.5, n_categories: int = 3) -> Samples:
-    """One category, through optimised unary encoding."""
-    samples = worst_cases.unary_samples(epsilon, n_categories, n_samples, np.random.default_rng(seed))
+def categories(seed: int, n_samples: int = 200_000, epsilon: float = 2.5) -> Samples:
+    """One of two categories, through optimised unary encoding."""
+    rng = np.random.default_rng(seed)
+
+    def ratios(category: int) -> NDArray[np.float64]:
+        onehot = np.tile(np.eye(3, dtype=np.float32)[category], (n_samples, 1))
+        released = unary.perturb(onehot, epsilon, rng)
+        return unary.log_probability(released, 0, epsilon) - unary.log_probability(released, 1, epsilon)
+
+    present, without = ratios(0), ratios(1)
     entry = multidimensional.ledger(FEATURES[-1:], epsilon, 1)
-    return Samples(samples[1], samples[0], _part(entry, "optimised-unary", "category", epsilon))
+    return Samples(without, present, _part(entry, "optimised-unary", "category", epsilon))
 
 
 def friendships(seed: int, n_samples: int = 10_000, epsilon: float = 2.0, count_share: float = COUNT_SHARE) -> Samples:
@@ -72,10 +104,28 @@ def friendships(seed: int, n_samples: int = 10_000, epsilon: float = 2.0, count_
 
 
 def cells(seed: int, n_samples: int = 200_000, epsilon: float = 4.5) -> Samples:
-    """Cells of one release of the rigorous top-m filter towards a number that is public: each is a sample."""
-    samples = worst_cases.cells_samples(epsilon, n_samples, np.random.default_rng(seed))
+    """Cells of one release of the rigorous top-m filter towards a number that is public.
+
+    The graph is so sparse that the threshold is 1 or more, where the likelihoods differ most. Cells pass or not by
+    themselves, so one release has many samples: n edges, and n cells without one.
+
+    Raises:
+        ValueError: epsilon is so large that no graph of 64-bit pairs is sparse enough.
+    """
+    if math.log(2 * n_samples) + np.logaddexp(epsilon, math.log(2)) > math.log(2.0**62):
+        raise ValueError(f"epsilon: no graph of 64-bit pairs is sparse enough for {epsilon:g}")
+    n_nodes = math.ceil(math.sqrt(2 * n_samples * (math.exp(epsilon) + 2))) + 1
+    step, first = np.divmod(np.arange(2 * n_samples, dtype=np.int64), n_nodes)
+    second = (first + step + 1) % n_nodes
+    pairs = np.stack([np.minimum(first, second), np.maximum(first, second)], axis=1)
+    released = edges.filter_towards(
+        pairs[:n_samples], n_nodes, n_samples, epsilon, np.random.default_rng(seed), "rigorous"
+    )
+    passes, false = edges.pass_probabilities(edges.threshold(n_samples, edges.n_cells(n_nodes), epsilon), epsilon)
+    base = np.array([n_nodes, 1])
+    ratios = np.log([(1 - passes) / (1 - false), passes / false])[np.isin(pairs @ base, released @ base).astype(int)]
     entry = _part(edges.ledger(epsilon, epsilon, "rigorous", 1), "top-m-cell", "edge", epsilon)
-    return Samples(samples[1], samples[0], entry)
+    return Samples(ratios[n_samples:], ratios[:n_samples], entry)
 
 
 def number(seed: int, n_samples: int = 10_000, epsilon: float = 1.0) -> Samples:

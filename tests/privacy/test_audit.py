@@ -1,25 +1,19 @@
 """Audits find broken mechanisms, do not accuse sound ones, and say what they could have found."""
 
 import math
-from functools import partial
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from tasks.contracts import Feature
-from tasks.privacy.audits import worst_cases
-from tasks.privacy.audits.audit import audit, lower_bound, verdict
+from tasks.audits import Auditor, releases
+from tasks.privacy.audits.audit import Audit, audit, lower_bound, verdict
 from tasks.privacy.audits.gaussian_runs import epsilon_of
 from tasks.privacy.controls import scaled
-from tasks.privacy.mechanisms import multidimensional, piecewise, unary, words
+from tasks.privacy.mechanisms import edges, multidimensional, piecewise, unary, words
 from tests.privacy.word_law import probabilities
 
-FEATURES = (
-    *(Feature(name=f"number {i}", kind="numeric", low=0, high=1) for i in range(5)),
-    Feature(name="colour", kind="categorical", categories=("red", "green", "blue")),
-)
 N = 50_000
 CONFIDENCE = 0.999
 CROWD = 15
@@ -44,6 +38,12 @@ def words_samples(epsilon: float, n: int, rng: np.random.Generator) -> tuple[NDA
     return outputs(apart), outputs(0)
 
 
+def bound(auditor: Auditor, seed: int, epsilon: float) -> Audit:
+    """What samples of an audit prove of any mechanism."""
+    samples = auditor(seed, N, epsilon)
+    return audit(samples.present, samples.without, CONFIDENCE)
+
+
 def clean(values: np.ndarray, *_: object) -> np.ndarray:
     """A mechanism that forgot its noise."""
     return values
@@ -60,59 +60,49 @@ def test_the_bound_of_gaussian_noise_is_close_and_closer_than_that_of_any(mu: fl
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.5, 5.0])
-def test_sound_mechanisms_are_consistent_and_the_bound_is_close(epsilon: float) -> None:
+@pytest.mark.parametrize("auditor", [releases.numbers, releases.categories, releases.features])
+def test_sound_mechanisms_are_consistent_and_the_bound_is_close(auditor: Auditor, epsilon: float) -> None:
     """Each of the 12 audits accuses a sound mechanism with probability 1e-3 or less, and refutes half of its noise."""
-    rng = np.random.default_rng(1)
-    for samples in (
-        partial(worst_cases.piecewise_samples, epsilon, N, rng),
-        partial(worst_cases.unary_samples, epsilon, 4, N, rng),
-        partial(worst_cases.multidimensional_samples, FEATURES, epsilon, N, rng),
-    ):
-        result = audit(*samples(), CONFIDENCE)
-        assert 0.75 * epsilon < result.epsilon <= epsilon
-        with scaled(0.5):
-            assert verdict(result.epsilon, epsilon, epsilon, [audit(*samples(), CONFIDENCE).epsilon]) == "consistent"
+    result = bound(auditor, 1, epsilon)
+    assert 0.75 * epsilon < result.epsilon <= epsilon
+    with scaled(0.5):
+        assert verdict(result.epsilon, epsilon, epsilon, [bound(auditor, 2, epsilon).epsilon]) == "consistent"
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.5, 5.0])
 def test_cells_and_words_are_consistent(epsilon: float) -> None:
     """Each of the 8 audits accuses a sound mechanism with probability 1e-3 or less. Words next to words: the event that
     tells most is rare, so half the budget is what so many samples show."""
-    rng = np.random.default_rng(1)
-    for samples in (worst_cases.cells_samples(epsilon, N, rng), words_samples(epsilon, N, rng)):
-        assert 0.5 * epsilon < audit(*samples, CONFIDENCE).epsilon <= epsilon
+    words_apart = audit(*words_samples(epsilon, N, np.random.default_rng(1)), CONFIDENCE)
+    for result in (bound(releases.cells, 1, epsilon), words_apart):
+        assert 0.5 * epsilon < result.epsilon <= epsilon
 
 
-@pytest.mark.parametrize("epsilon", [60.0, 100.0, 800.0])
+@pytest.mark.parametrize("epsilon", [60.0, 100.0])
 def test_a_graph_that_no_64_bits_can_name_is_refused(epsilon: float) -> None:
     with pytest.raises(ValueError, match="64-bit"):
-        worst_cases.cells_samples(epsilon, 1000, np.random.default_rng(0))
+        releases.cells(0, 1000, epsilon)
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.5, 5.0])
-def test_noise_that_is_off_is_caught(epsilon: float, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("epsilon", [0.5, 5.0])
+@pytest.mark.parametrize("auditor", [releases.numbers, releases.categories, releases.features])
+def test_noise_that_is_off_is_caught(auditor: Auditor, epsilon: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """The positive control, for each mechanism: an audit that cannot catch this catches nothing."""
-    rng = np.random.default_rng(9)
     monkeypatch.setattr(piecewise, "perturb", clean)
     monkeypatch.setattr(unary, "perturb", clean)
-    for samples in (
-        worst_cases.piecewise_samples(epsilon, N, rng),
-        worst_cases.unary_samples(epsilon, 4, N, rng),
-        worst_cases.multidimensional_samples(FEATURES, epsilon, N, rng),
-    ):
-        result = audit(*samples, CONFIDENCE)
-        assert result.epsilon == pytest.approx(result.provable)
-        assert verdict(result.epsilon, epsilon, None) == "refuted"
+    result = bound(auditor, 9, epsilon)
+    assert result.epsilon == pytest.approx(result.provable)
+    assert verdict(result.epsilon, epsilon, None) == "refuted"
 
 
 def test_a_threshold_for_a_larger_budget_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cells that pass as if with 2ε, and words that are drawn as if with 2ε."""
-    drop, substitute = worst_cases.edges.tail, words.substitute
-    monkeypatch.setattr(worst_cases.edges, "tail", lambda value, epsilon: drop(value, 2 * epsilon))
+    drop, substitute = edges.tail, words.substitute
+    monkeypatch.setattr(edges, "tail", lambda value, epsilon: drop(value, 2 * epsilon))
     monkeypatch.setattr(words, "substitute", lambda w, v, epsilon, rng: substitute(w, v, 2 * epsilon, rng))
-    rng = np.random.default_rng(11)
-    for samples in (worst_cases.cells_samples(1.0, N, rng), words_samples(1.0, N, rng)):
-        assert verdict(audit(*samples, CONFIDENCE).epsilon, 1.0, None) == "refuted"
+    words_apart = audit(*words_samples(1.0, N, np.random.default_rng(11)), CONFIDENCE)
+    for result in (bound(releases.cells, 11, 1.0), words_apart):
+        assert verdict(result.epsilon, 1.0, None) == "refuted"
 
 
 def test_a_budget_spent_on_every_feature_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,13 +110,11 @@ def test_a_budget_spent_on_every_feature_is_caught(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(
         multidimensional, "_sample", lambda n_users, n_features, *_: np.ones((n_users, n_features), dtype=np.bool_)
     )
-    samples = worst_cases.multidimensional_samples(FEATURES, 5.0, N, np.random.default_rng(10))
-    assert verdict(audit(*samples, CONFIDENCE).epsilon, 5.0, None) == "refuted"
+    assert verdict(bound(releases.features, 10, 5.0).epsilon, 5.0, None) == "refuted"
 
 
 def test_noise_for_twice_the_budget_is_caught() -> None:
-    samples = worst_cases.piecewise_samples(2.0, N, np.random.default_rng(3))
-    assert verdict(audit(*samples, CONFIDENCE).epsilon, 1.0, None) == "refuted"
+    assert verdict(bound(releases.numbers, 3, 2.0).epsilon, 1.0, None) == "refuted"
 
 
 def test_a_rare_leak_is_caught() -> None:
@@ -161,7 +149,7 @@ def test_the_bound_holds_as_often_as_stated() -> None:
 
 
 def test_few_samples_are_inconclusive_about_a_large_budget() -> None:
-    result = audit(*worst_cases.piecewise_samples(20.0, N, np.random.default_rng(7)), CONFIDENCE)
+    result = bound(releases.numbers, 7, 20.0)
     assert result.provable < 20
     assert result.epsilon <= result.provable
     assert verdict(result.epsilon, 20.0, 20.0, [result.provable]) == "inconclusive"

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 
+from tasks.audits.releases import ROUNDING
 from tasks.privacy.audits.audit import audit, verdict
-from tasks.privacy.audits.worst_cases import ROUNDING, Samples
 from tasks.privacy.mechanisms import objective
 
 CONFIDENCE = 0.999
@@ -23,7 +23,7 @@ def linear_term(v: np.ndarray, users: np.ndarray, cells: np.ndarray, ridge: floa
     return 2 * users.T @ (cells - users @ v) - 2 * ridge * v
 
 
-def worst_case(dim: int, epsilon: float, n: int, rng: np.random.Generator) -> Samples:
+def worst_case(dim: int, epsilon: float, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """One user's cell is 1 or 0, and the user's vector is of length 1 with equal components. All else is the same.
 
     Every sample is an item's released vector.
