@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -53,31 +54,6 @@ Gradients = Callable[[], Iterable[Tensor]]
 """Of all users at the present weights, (users, ...) for each parameter; their lengths do not matter."""
 
 
-def autoencoder(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, delta: float = DELTA) -> Samples:
-    """`dpae`, every user in every step."""
-    return _autoencoder(STEPS, seed, n_samples, epsilon, delta)
-
-
-def autoencoder_sampled(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, delta: float = DELTA) -> Samples:
-    """`dpae`, two steps with half of the users on average."""
-    return _autoencoder(STEPS | {"epochs": 1, "batch_size": USERS // 2}, seed, n_samples, epsilon, delta)
-
-
-def rigorous(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, **more: Any) -> Samples:
-    """`dpvae-rigorous`; more: see `_vae`."""
-    return _vae(seed, n_samples, epsilon, **more)
-
-
-def rigorous_quantile(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, **more: Any) -> Samples:
-    """`dpvae-rigorous` with a bound that follows a quantile: the gradients; the count has an audit of its own."""
-    return _vae(seed, n_samples, epsilon, quantile=0.5, **more)
-
-
-def compact(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, **more: Any) -> Samples:
-    """`dpvae-compact`: a frozen encoder, tied to nothing."""
-    return _vae(seed, n_samples, epsilon, frozen_encoder=True, **more)
-
-
 def sessions(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, delta: float = DELTA) -> Samples:
     """`dpsgd`, one step: a user has a sequence, or no event at all.
 
@@ -95,55 +71,60 @@ def sessions(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, delta: fl
     return _samples(model, world, lambda: model.gradients(everyone)[1], seed, n_samples)
 
 
-def published_autoencoder(seed: int, n_samples: int = 4_000, epsilon: float = 6.0, **size: Any) -> Samples:
-    """`ae` with the noise that DP-VAE prints, of equal budgets; size: see `_published`."""
-    return _published(AE, AEConfig, seed, n_samples, epsilon, **size)
-
-
-def published_factors(seed: int, n_samples: int = 4_000, epsilon: float = 6.0, **size: Any) -> Samples:
-    """`mf`, likewise."""
-    return _published(MF, FactorisationConfig, seed, n_samples, epsilon, unobserved=0.0, **size)
-
-
-def published_factors_and_biases(seed: int, n_samples: int = 4_000, epsilon: float = 6.0, **size: Any) -> Samples:
-    """`svd`, likewise."""
-    return _published(SVD, FactorisationConfig, seed, n_samples, epsilon, unobserved=0.0, **size)
-
-
-def _autoencoder(steps: dict[str, float], seed: int, n: int, epsilon: float, delta: float) -> Samples:
+def autoencoder(
+    seed: int, n_samples: int = 40_000, epsilon: float = 2.0, delta: float = DELTA, **steps: float
+) -> Samples:
+    """`dpae`, every user in every step; steps: what differs from `STEPS`."""
     config = {"dimension": 1, "momentum": 0.5, "epsilon": epsilon, "delta": delta, "clip_norm": 0.01}
-    model = DPAE(DPAEConfig.model_validate(steps | config))
+    model = DPAE(DPAEConfig.model_validate(STEPS | steps | config))
 
     def gradients() -> tuple[Tensor, ...]:
         parts = model.clipped_gradients(_rows(), np.arange(USERS))
         items = torch.einsum("ui,ud->uid", parts.inputs, parts.hidden_errors)
         return items + torch.einsum("ui,ud->uid", parts.errors, parts.hidden), parts.errors
 
-    return _samples(model, _world, gradients, seed, n)
+    return _samples(model, _world, gradients, seed, n_samples)
+
+
+autoencoder_sampled = partial(autoencoder, epochs=1, batch_size=USERS // 2)
+"""`dpae`, two steps with half of the users on average."""
 
 
 def _published(
     model: Callable[[Any], UserModel],
     config: type[UserConfig],
     seed: int,
-    n: int,
-    epsilon: float,
+    n_samples: int = 4_000,
+    epsilon: float = 6.0,
     delta: float = DELTA,
     batch_size: int = USERS,
     **more: Any,
 ) -> Samples:
-    """Users of one batch, whose noise covers each of them, in all epochs that are planned: claims are for one step.
+    """DP-VAE's printed noise of equal budgets: users of one batch, whose noise covers each of them, in all epochs.
+
+    Claims are for one step.
 
     more: `epochs` and `private_epochs` of the configuration among others.
     """
     budget = {"epsilon_max": epsilon, "delta": delta, "batch_size": batch_size}
-    return _of_rows(model(config.model_validate(STEPS | PUBLISHED | budget | more)), seed, n, batch_size)
+    return _of_rows(model(config.model_validate(STEPS | PUBLISHED | budget | more)), seed, n_samples, batch_size)
 
 
-def _vae(seed: int, n: int, epsilon: float, **more: Any) -> Samples:
-    """more: `delta` and `prior` of the configuration among others."""
+published_autoencoder = partial(_published, AE, AEConfig)
+published_factors = partial(_published, MF, FactorisationConfig, unobserved=0.0)
+published_factors_and_biases = partial(_published, SVD, FactorisationConfig, unobserved=0.0)
+
+
+def rigorous(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, **more: Any) -> Samples:
+    """`dpvae-rigorous`; more: `delta` and `prior` of the configuration among others."""
     config = STEPS | ROWS | PRIVATE | {"epsilon_max": epsilon, "delta": DELTA, "prior": "standard"} | more
-    return _of_rows(VAE(VAEConfig.model_validate(config)), seed, n)
+    return _of_rows(VAE(VAEConfig.model_validate(config)), seed, n_samples)
+
+
+rigorous_quantile = partial(rigorous, quantile=0.5)
+"""`dpvae-rigorous` with a bound that follows a quantile: the gradients; the count has an audit of its own."""
+compact = partial(rigorous, frozen_encoder=True)
+"""`dpvae-compact`: a frozen encoder, tied to nothing."""
 
 
 def _of_rows(model: UserModel, seed: int, n: int, users: int = USERS) -> Samples:

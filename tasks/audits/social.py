@@ -9,6 +9,7 @@ vectors hardly change what is submitted.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -68,9 +69,8 @@ def submissions(seed: int, n_samples: int = 20_000, epsilon: float = 1.0, **budg
     return Samples(lowest, highest, _line(model, "recommender-of-submissions"))
 
 
-def recommender(seed: int, n_samples: int = 20_000, epsilon: float = 3.0, delta: float = DELTA) -> Samples:
-    """The same where it is submissions that are protected."""
-    return submissions(seed, n_samples, epsilon, delta=delta, towards="recommender")
+recommender = partial(submissions, epsilon=3.0, towards="recommender")
+"""The same where it is submissions that are protected."""
 
 
 def published(seed: int, n_samples: int = 3_000, epsilon: float = 0.1, beta: float = 0.1, **size: Any) -> Samples:

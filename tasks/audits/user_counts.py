@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import torch
@@ -20,8 +21,6 @@ DELTA = 0.1
 QUANTILE, CLIP = 0.5, 1.0
 USERS, CONTRIBUTION = 100, 3
 """Users in one fit of whom each is a sample, and items of each that count."""
-ABOVE = 4
-"""Times as many items has a user of whom more than the cap would count."""
 RIDGE = 1e-9
 """Share of the mean variance that every statistic is given, so that one without noise decides alone."""
 
@@ -46,27 +45,23 @@ def norms(seed: int, n_samples: int = 20_000, epsilon: float = 2.0, delta: float
 
 
 def popularity(
-    seed: int, n_samples: int = 40_000, epsilon: float = 2.0, popularity: float = 0.5, contribution: int = CONTRIBUTION
+    seed: int,
+    n_samples: int = 40_000,
+    epsilon: float = 2.0,
+    popularity: float = 0.5,
+    contribution: int = CONTRIBUTION,
+    times: int = 1,
 ) -> Samples:
-    """Counts that biases start at: users with as many items of their own as count, or none."""
-    return _popularity(1, seed, n_samples, epsilon, popularity, contribution)
+    """Counts that biases start at: users with `times` as many items of their own as count, or none.
 
-
-def popularity_above_cap(
-    seed: int, n_samples: int = 40_000, epsilon: float = 2.0, popularity: float = 0.5, contribution: int = CONTRIBUTION
-) -> Samples:
-    """Users with four times as many items as may count."""
-    return _popularity(ABOVE, seed, n_samples, epsilon, popularity, contribution)
-
-
-def _popularity(times: int, seed: int, n: int, epsilon: float, share: float, contribution: int) -> Samples:
-    """Every item has one interaction that is no secret, so that counts of 1 and less are distinguished from more."""
+    Every item has one interaction that is no secret, so that counts of 1 and less are distinguished from more.
+    """
     each, rng = times * contribution, np.random.default_rng(seed)
     n_items, public = USERS * each, USERS * times
     items = np.arange(n_items)
-    model = _model(epsilon, batch_size=USERS + public, popularity=share, contribution=contribution)
+    model = _model(epsilon, batch_size=USERS + public, popularity=popularity, contribution=contribution)
     sides: tuple[list[float], list[float]] = ([], [])
-    while len(sides[1]) < n:
+    while len(sides[1]) < n_samples:
         present = rng.permutation(USERS) < USERS // 2
         private = items[present[items // each]]
         data = training_data(
@@ -81,12 +76,16 @@ def _popularity(times: int, seed: int, n: int, epsilon: float, share: float, con
     part = {
         "mechanism": "counts-of-biases",
         "events": (event,),
-        "claimed_epsilon": share * epsilon,
+        "claimed_epsilon": popularity * epsilon,
         "claimed_delta": 0.0,
         "accounted_epsilon": account([event]).epsilon,
         "accounted_delta": 0.0,
     }
-    return Samples(np.array(sides[0][:n]), np.array(sides[1][:n]), entry.model_copy(update=part))
+    return Samples(np.array(sides[0][:n_samples]), np.array(sides[1][:n_samples]), entry.model_copy(update=part))
+
+
+popularity_above_cap = partial(popularity, times=4)
+"""Users with four times as many items as may count."""
 
 
 def _model(epsilon: float, **more: object) -> VAE:
