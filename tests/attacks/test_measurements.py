@@ -49,9 +49,3 @@ def test_what_values_are_off_besides_is_recognised() -> None:
     for drift in (1e-2, 1e-1, 1.0):
         off = values + np.sqrt(drift) * np.random.default_rng(3).normal(size=values.shape)
         assert likeliest(off, slopes, guess, doubt, variances, DRIFTS) == drift
-
-
-def test_drifts_that_are_none_are_refused() -> None:
-    for wrong in ((), (0.0, 1.0)):
-        with pytest.raises(ValueError, match="must be positive"):
-            likeliest(*linear(4, 2), wrong)

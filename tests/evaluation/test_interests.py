@@ -44,34 +44,6 @@ def test_metrics_are_those_that_the_check_expects_and_means_over_the_splits() ->
     assert [own[f"left/interests/everything/{score}"] for score in names] == pytest.approx(everything, rel=1e-12)
 
 
-def test_networks_without_labels_have_no_interests() -> None:
-    assert metrics.embedding_metrics({"right": tiny_networks.RIGHT}) == []
-
-
-def test_vectors_that_hold_the_interests_predict_them() -> None:
-    known = labels().drop_nulls()
-    leaking = vectors()
-    leaking[known["user"].to_numpy(), :3] = known.select(LABELS).to_numpy()
-    assert (
-        values(leaking, labels())["left/interests/micro-f1"]
-        == 1
-        > values(vectors(), labels())["left/interests/micro-f1"]
-    )
-
-
-def test_equal_seeds_judge_all_systems_on_the_same_users() -> None:
-    first, other, later = (
-        values(vectors(0), labels()),
-        values(vectors(1), labels()),
-        values(vectors(0), labels(), seed=4),
-    )
-    controls = [metric for metric in first if metric.count("/") == 3]
-    assert len(controls) == 6
-    assert [first[metric] for metric in controls] == [other[metric] for metric in controls]
-    assert [first[metric] for metric in controls] != [later[metric] for metric in controls]
-    assert first != other
-
-
 def test_seeds_of_splits_depend_on_both_seeds_and_not_on_their_sum() -> None:
     actual = {split_seed(seed, run) for seed in range(20) for run in range(20)}
     assert len(actual) == 400

@@ -22,25 +22,6 @@ def test_micro_f1_equals_scikit_learns_and_is_accuracy(seed: int, n_classes: int
     assert micro_f1(truth, predicted) == pytest.approx(accuracy_score(truth, predicted))
 
 
-@given(seed=st.integers(0, 2**32 - 1), n_users=st.integers(1, 20), length=st.integers(1, 15))
-def test_ranking_metrics_stay_in_range_and_do_not_fall_with_the_cutoff(seed: int, n_users: int, length: int) -> None:
-    rng = np.random.default_rng(seed)
-    hits = rng.random((n_users, length)) < 0.3
-    n_relevant = np.maximum(hits.sum(1), rng.integers(1, 20, n_users))
-    metrics = ranking_metrics(hits, n_relevant, list(range(1, length + 1)))
-    for name, by_cutoff in metrics.items():
-        values = list(by_cutoff.values())
-        assert all(0 <= value <= 1 for value in values)
-        if name not in ("ndcg", "precision"):  # the ideal, and the number of ranks, grow with the cut-off too
-            assert values == sorted(values)
-    assert all(metrics["mrr"][k] <= metrics["hit"][k] + 1e-12 for k in metrics["hit"])
-
-
-def test_a_perfect_ranking_scores_one() -> None:
-    metrics = ranking_metrics(np.ones((3, 5), bool), np.array([5, 5, 5]), [5])
-    assert {name: by_cutoff[5] for name, by_cutoff in metrics.items()} == dict.fromkeys(metrics, 1.0)
-
-
 def test_catalogue_metrics_are_as_they_are_worded() -> None:
     rng = np.random.default_rng(4)
     lists = np.stack([rng.permutation(9)[:4] for _ in range(20)])

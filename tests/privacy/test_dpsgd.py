@@ -47,32 +47,9 @@ def test_at_a_tiny_delta_the_multiplier_is_that_of_renyi_divergence():
     assert noise_multiplier(1.0, 1e-15, 0.01, 1000) == pytest.approx(2.67, abs=0.01)
 
 
-def test_one_full_step_is_the_analytic_gaussian_mechanism():
-    """Balle and Wang 2018, theorem 8: δ(ε) in closed form."""
-    multiplier = noise_multiplier(1.0, 1e-3, 1.0, 1)
-    half = 1 / (2 * multiplier)
-    delta = stats.norm.cdf(half - multiplier) - math.e * stats.norm.cdf(-half - multiplier)
-    assert delta == pytest.approx(1e-3, rel=0.02)
-    assert delta <= 1e-3
-
-
-def test_more_budget_needs_less_noise_and_more_steps_or_larger_samples_more():
-    by_epsilon = [noise_multiplier(epsilon, 1e-4, 1.0, 10) for epsilon in (0.1, 1.0, 10.0, 1000.0)]
-    assert by_epsilon == sorted(by_epsilon, reverse=True)
-    by_delta = [noise_multiplier(1.0, delta, 1.0, 10) for delta in (1e-9, 1e-5, 1e-2)]
-    assert by_delta == sorted(by_delta, reverse=True)
-    by_steps = [noise_multiplier(1.0, 1e-4, 1.0, steps) for steps in (1, 10, 100)]
-    assert by_steps == sorted(by_steps)
-    by_probability = [noise_multiplier(0.1, 1e-4, probability, 10) for probability in (0.1, 0.5, 1.0)]
-    assert by_probability == sorted(by_probability)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((0.0, 1e-3, 0.5, 1), "epsilon"),
-        ((math.inf, 1e-3, 0.5, 1), "epsilon"),
-        ((math.nan, 1e-3, 0.5, 1), "epsilon"),
         ((1.0, 0.0, 0.5, 1), "delta"),
         ((1.0, 1.0, 0.5, 1), "delta"),
         ((1.0, 1e-3, 0.0, 1), "sampling probability"),

@@ -12,18 +12,6 @@ from tasks.privacy.terms import gap
 from tests.models.contract import RATINGS, quickly
 from tests.models.test_noise_streams import PRIVATE, case, model_of
 
-ONCE = ("dp-popularity", "dpmf-rigorous", "dpals")
-BY_EPOCHS = ("dpae", "dpvae-rigorous", "dpvae-compact", "dpsgd")
-
-
-@pytest.mark.parametrize("name", [*ONCE, *BY_EPOCHS])
-def test_a_guarantee_is_given_the_epoch_and_names_what_it_does_not_cover(name: str) -> None:
-    entries = [entry for entry in quickly(name).ledger() if entry.accounted_epsilon is not None]
-    assert entries
-    for entry in entries:
-        assert entry.given == (() if name in ONCE else gaps.GIVEN_EPOCH)
-        assert set(gaps.ONCE if name in ONCE else gaps.BY_EPOCHS) <= set(entry.gaps)
-
 
 @pytest.mark.parametrize("name", sorted({*PRIVATE, *RATINGS}))
 def test_every_finite_epsilon_names_what_it_does_not_cover(name: str) -> None:

@@ -31,16 +31,6 @@ def test_every_item_of_a_user_is_equally_likely_to_be_kept() -> None:
     assert np.abs(rates - 0.3).max() <= 5 * np.sqrt(0.3 * 0.7 / n)
 
 
-def test_one_user_changes_counts_by_at_most_its_contribution() -> None:
-    rng = np.random.default_rng(3)
-    users, items = interactions(rng)
-    kept = laplace.cap(users, items, 4, rng)
-    for user in range(60):
-        alone = np.bincount(items[kept & (users == user)], minlength=90)
-        assert alone.sum() <= 4
-        assert alone.max(initial=0) <= 1
-
-
 @pytest.mark.parametrize(("epsilon", "contribution"), [(0.1, 1), (1.0, 1), (1.0, 20), (5.0, 2)])
 def test_noise_is_discrete_laplace(epsilon: float, contribution: int) -> None:
     """Chi-square at 1e-5 over cells of 20 expected draws or more."""
@@ -64,9 +54,6 @@ def test_counts_are_shifted_not_scaled() -> None:
 
 def test_impossible_arguments_are_refused() -> None:
     rng = np.random.default_rng(0)
-    for epsilon in (0.0, -1.0, np.nan, np.inf):
-        with pytest.raises(ValueError, match="epsilon must be a positive finite number"):
-            laplace.noisy_counts(np.zeros(3, dtype=int), epsilon, 1, rng)
     with pytest.raises(ValueError, match="contribution must be at least 1"):
         laplace.noisy_counts(np.zeros(3, dtype=int), 1.0, 0, rng)
     with pytest.raises(ValueError, match="counts must be integers"):

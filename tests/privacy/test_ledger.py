@@ -50,8 +50,3 @@ def test_no_guarantee_needs_a_reason() -> None:
 def test_impossible_entries_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         LedgerEntry.model_validate(ENTRY.model_dump() | wrong)
-
-
-def test_entries_never_change() -> None:
-    with pytest.raises(ValidationError):
-        ENTRY.accounted_epsilon = 1.0

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse, stats
 
 from tasks.audits.releases import ROUNDING
-from tasks.privacy.audits.audit import audit, verdict
+from tasks.privacy.audits.audit import audit
 from tasks.privacy.mechanisms import objective
 
 CONFIDENCE = 0.999
@@ -118,24 +118,8 @@ def test_released_vectors_prove_no_more_than_the_budget(epsilon: float) -> None:
     assert 0 < many.epsilon <= epsilon
 
 
-def test_noise_that_is_off_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(4)
-    with monkeypatch.context() as patch:
-        patch.setattr(objective, "draw", lambda n_items, dim, *_: np.zeros((n_items, dim)))
-        result = audit(*worst_case(4, 1.0, 50_000, rng), CONFIDENCE)
-    assert result.epsilon == pytest.approx(result.provable)
-    sound = objective.draw
-    # The L2 norm of the gradient's change in place of its L1 norm: the factor √d is forgotten.
-    monkeypatch.setattr(objective, "draw", lambda n, dim, scale, rng: sound(n, dim, scale / np.sqrt(dim), rng))
-    forgotten = audit(*worst_case(16, 1.0, 50_000, rng), CONFIDENCE)
-    assert verdict(forgotten.epsilon, 1.0, 1.0) == "refuted"
-
-
 def test_impossible_arguments_are_refused() -> None:
     rng = np.random.default_rng(0)
-    for epsilon in (0.0, -1.0, np.nan):
-        with pytest.raises(ValueError, match="epsilon must be a positive finite number"):
-            objective.noise_scale(4, epsilon, 1.0)
     for sensitivity in (0.0, -1.0, np.nan, np.inf):
         with pytest.raises(ValueError, match="sensitivity must be a positive finite number"):
             objective.noise_scale(4, 1.0, sensitivity)

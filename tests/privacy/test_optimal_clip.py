@@ -35,16 +35,6 @@ def test_it_minimises_the_objective_over_all_candidates(n):
         assert slow_objective(actual, norms, l1, cost) == pytest.approx(least, rel=1e-12), seed
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_no_bound_between_the_candidates_is_better(seed):
-    rng = np.random.default_rng(seed)
-    norms, l1 = drawn(rng, 15)
-    actual = optimal_clip.optimal_clip(norms, l1, 8.0)
-    grid = np.linspace(norms.min(), norms.max(), 2001)
-    best = slow_objective(actual, norms, l1, 8.0)
-    assert best <= min(slow_objective(bound, norms, l1, 8.0) for bound in grid) + 1e-9
-
-
 def test_without_noise_nothing_is_clipped_and_with_much_everything_is():
     norms, l1 = np.array([1.0, 4.0, 2.0]), np.array([2.0, 8.0, 4.0])
     assert optimal_clip.optimal_clip(norms, l1, 0.0) == 4.0
@@ -61,34 +51,11 @@ def test_the_noise_of_a_whole_network_always_chooses_the_smallest_norm():
     assert optimal_clip.optimal_clip(norms, norms * math.sqrt(n_parameters), cost) == 1.0
 
 
-def test_bisection_looks_at_few_candidates(monkeypatch):
-    class Counted(np.ndarray):
-        looked = 0
-
-        def __getitem__(self, key):
-            if np.isscalar(key):
-                Counted.looked += 1
-            return super().__getitem__(key)
-
-    append = np.append
-    monkeypatch.setattr(optimal_clip.np, "append", lambda *args: append(*args).view(Counted))
-    rng = np.random.default_rng(0)
-    norms, l1 = drawn(rng, 4096)
-    optimal_clip.optimal_clip(norms, l1, 10.0)
-    assert 1 <= Counted.looked <= 13
-
-
 def test_sigma_is_that_of_the_gaussian_mechanism():
     np.testing.assert_allclose(optimal_clip.sigma(np.array([0.5, 1.0]), 0.001), [7.5528, 3.7764], rtol=1e-4)
     of_rounds = optimal_clip.sigma_of_rounds(np.array([0.5, 1.0]), 0.001, 10 / 943, 30 * 95)  # Theorem 4 on ML-100K
     np.testing.assert_allclose(of_rounds, [2.9758, 1.4879], rtol=1e-4)
     assert optimal_clip.noise_cost(np.array([1.0, 3.0]), 10) == pytest.approx(20 * math.sqrt(2 / math.pi))
-
-
-def test_expected_l1_norm_of_the_noise_is_the_cost():
-    """Mean absolute value of 400,000 draws; a sound one is 5 standard errors off once in 1.7 million tries."""
-    draws = np.abs(np.random.default_rng(0).normal(0.0, 2.5, 400_000))
-    assert abs(draws.mean() - optimal_clip.noise_cost(np.array([2.5]), 1)) < 5 * draws.std() / math.sqrt(len(draws))
 
 
 @pytest.mark.parametrize(
@@ -98,11 +65,3 @@ def test_expected_l1_norm_of_the_noise_is_the_cost():
 def test_what_cannot_be_chosen_from_is_refused(norms, l1, match):
     with pytest.raises(ValueError, match=match):
         optimal_clip.optimal_clip(norms, l1, 1.0)
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "delta", "match"), [(0.0, 0.1, "positive"), (1.0, 0.0, "delta"), (1.0, 1.0, "delta")]
-)
-def test_sigma_refuses_impossible_budgets(epsilon, delta, match):
-    with pytest.raises(ValueError, match=match):
-        optimal_clip.sigma(epsilon, delta)
