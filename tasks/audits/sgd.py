@@ -28,10 +28,9 @@ from tasks.audits import Samples
 from tasks.models.ranking.dpae import DPAE, DPAEConfig
 from tasks.models.ranking.factorisation import MF, SVD, FactorisationConfig
 from tasks.models.sessions.dpsgd import DPSGD, DPSGDConfig
-from tasks.models.vae.autoencoder import AE, AEConfig
+from tasks.models.vae.autoencoder import AE, VAE, AEConfig, VAEConfig
 from tasks.models.vae.user_config import UserConfig
 from tasks.models.vae.userwise import UserModel
-from tasks.models.vae.vae import VAE, VAEConfig
 from tasks.privacy.accounting.ledger import Event
 from tasks.privacy.mechanisms import ghost
 from tasks.privacy.mechanisms.user_sgd import Rigorous

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from tasks.audits import Samples
 from tasks.models.base import Received
-from tasks.models.social.baselines import DPMF, DPMFConfig
 from tasks.models.social.factorisation import SocialFactorisation
-from tasks.models.social.privsr import PrivSR, PrivSRConfig
+from tasks.models.social.privsr import DPMF, DPMFConfig, PrivSR, PrivSRConfig
 from tasks.models.social.rating_means import PrivateRatingMeans, PrivateRatingMeansConfig
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.terms import Observer

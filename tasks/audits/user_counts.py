@@ -12,7 +12,7 @@ from torch import nn
 
 from tasks.audits import Samples
 from tasks.audits.worlds import training_data
-from tasks.models.vae.vae import VAE, VAEConfig
+from tasks.models.vae.autoencoder import VAE, VAEConfig
 from tasks.privacy.accounting.account import account
 from tasks.privacy.mechanisms import ghost
 from tasks.privacy.mechanisms.user_sgd import QUANTILE_RATE, Rigorous

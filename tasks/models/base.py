@@ -8,7 +8,7 @@ import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -37,67 +37,27 @@ class ModelConfig(BaseModel):
         return {name: field.serialization_alias or name for name, field in cls.model_fields.items()}
 
 
-class Resumable(Protocol):
-    """What a `Progress` sees of a model that is trained by epochs: `tasks.models.training.EpochModel`."""
+class Progress:
+    """What an epoch-trained model (`tasks.models.training.EpochModel`) reports to.
 
-    config: Any
-    epochs_done: int
+    This one keeps and shows nothing and lets every epoch run; others keep checkpoints, validate and stop early.
+    """
 
-    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Everything needed to go on from here."""
-        ...
-
-    def load_state(self, tensors: dict[str, Tensor], extras: dict[str, Any]) -> None:
-        """Take back what `state` gave."""
-        ...
-
-    def weights(self) -> dict[str, Tensor]:
-        """A copy of the parameters and buffers."""
-        ...
-
-    def load_weights(self, weights: dict[str, Tensor]) -> None:
-        """Take back what `weights` gave."""
-        ...
-
-    def diagnostics(self) -> dict[str, float]:
-        """Figures of the last epoch worth showing besides the loss."""
-        ...
-
-
-class Progress(Protocol):
-    """What an epoch-trained model reports to: keeps checkpoints, validates, shows the epoch, stops early."""
-
-    def restore(self, model: Resumable) -> bool:
+    def restore(self, model: Any) -> bool:
         """Load the last checkpoint of this run into `model`, if there is one; returns whether to go on from there."""
-        ...
-
-    def epoch(self, model: Resumable, loss: float) -> bool:
-        """Called after every epoch; returns whether to go on."""
-        ...
-
-    def finish(self, model: Resumable) -> None:
-        """Called after the last epoch: loads the weights of the best epoch into `model`."""
-
-
-class Silent:
-    """A `Progress` that keeps nothing, shows nothing and lets every epoch run."""
-
-    def restore(self, model: Resumable) -> bool:
-        """True: there is no checkpoint, and training goes on."""
         del model
         return True
 
-    def epoch(self, model: Resumable, loss: float) -> bool:
-        """True: every epoch runs."""
+    def epoch(self, model: Any, loss: float) -> bool:
+        """Called after every epoch; returns whether to go on."""
         del model, loss
         return True
 
-    def finish(self, model: Resumable) -> None:
-        """Leave the weights of the last epoch."""
-        del model
+    def finish(self, model: Any) -> None:
+        """Called after the last epoch: loads the weights of the best epoch into `model`; here it keeps the last."""
 
 
-SILENT = Silent()
+SILENT = Progress()
 
 
 class Model(ABC):
@@ -296,6 +256,46 @@ class Observed:
     friends: Received | None = None
 
 
+@dataclass(frozen=True)
+class Replayed:
+    """What an untrusted recommender keeps of single submissions, and what it expects of their averages.
+
+    It expects w of a user's vector: what the user's steps on published ratings alone would make of it.
+
+    senders, subjects: (n,) int32 users and items, as in `Received`.
+    first: (n, K) float32, the submission of the first iteration.
+    first_variance: (n, K) float32, variance of the noise in it, given what the recommender drew; 0 without noise.
+    first_items: (n, K) float32, the item's vector in that iteration.
+    expected: (n, K) float32, (wᵀv) w of all iterations, averaged as `Received.weighted` is.
+    along: (n, K) float32, w of all iterations, averaged likewise.
+    """
+
+    senders: NDArray[np.int32]
+    subjects: NDArray[np.int32]
+    first: NDArray[np.float32]
+    first_variance: NDArray[np.float32]
+    first_items: NDArray[np.float32]
+    expected: NDArray[np.float32]
+    along: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Information:
+    """What all submissions of a user together say of the user's sensitive ratings r: G = H (r - g) and noise N(0, H).
+
+    senders, subjects: (n,) int32 users and items, sorted by both.
+    guess: (n,) g, what published ratings make expect.
+    gradient: (n,) G.
+    matrix: (Σ n_i²,) H, of every user i in turn the n_i x n_i entries, row by row.
+    """
+
+    senders: NDArray[np.int32]
+    subjects: NDArray[np.int32]
+    guess: NDArray[np.float64]
+    gradient: NDArray[np.float64]
+    matrix: NDArray[np.float64]
+
+
 class RatingPredictor(Model):
     """A predictor of ratings. After `fit` (or `load`) it predicts the rating that any user would give any item.
 
@@ -313,6 +313,14 @@ class RatingPredictor(Model):
 
     def observed(self) -> Observed | None:
         """What others than the users hold after `fit`; None where there are no item vectors. Not kept by `save`."""
+        return None
+
+    def replayed(self) -> Replayed | None:
+        """Of the submissions of the last `fit`; None where nothing is submitted, and for a loaded model."""
+        return None
+
+    def information(self) -> Information | None:
+        """Of the last `fit`; None where messages depend on no trained sensitive rating, and for a loaded model."""
         return None
 
     def communication(self) -> dict[str, float]:

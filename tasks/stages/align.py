@@ -27,8 +27,15 @@ from tasks.config.params import Params, entry, own_file
 from tasks.errors import DataError
 from tasks.evaluation.alignment import AlignmentResult, Anchors
 from tasks.models.alignment.adversarial import AdversarialStart
-from tasks.models.alignment.aligner import Aligner, AlignmentConfig
-from tasks.models.alignment.ways import by_attributes, finite_or_none, from_anchors, from_attributes, from_start
+from tasks.models.alignment.aligner import (
+    Aligner,
+    AlignmentConfig,
+    by_attributes,
+    finite_or_none,
+    from_anchors,
+    from_attributes,
+    from_start,
+)
 from tasks.stages import runs
 from tasks.stages.align_inputs import Inputs, locate
 from tasks.stages.command import run_stage

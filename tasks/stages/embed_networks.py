@@ -20,7 +20,7 @@ import numpy as np
 
 from tasks.config.params import Params, entry
 from tasks.models import model_class
-from tasks.models.user_networks.word2vec import Word2VecConfig, with_word_vectors
+from tasks.models.user_networks.skipgram import Word2VecConfig, with_word_vectors
 from tasks.stages import runs
 from tasks.stages.command import run_stage
 from tasks.stages.common import CHECKPOINTS, atomic_write, digest, read_json, require_inputs, write_json

@@ -13,13 +13,14 @@ from safetensors.torch import load_file, save_file
 
 from tasks.errors import DataError
 from tasks.evaluation.metrics import Record
-from tasks.models.base import Resumable
+from tasks.models import base
+from tasks.models.training import EpochModel
 from tasks.stages.common import read_json, write_json
 from tasks.stages.runs import Progress
 from tasks.stages.screen import Screen
 
 
-class Monitor:
+class Monitor(base.Progress):
     """The `Progress` of one training run: resumable, and ending at the epoch that validation likes best.
 
     Where nothing validates, every epoch is run and the last one is the end. Where noise is made for a planned number of
@@ -59,7 +60,7 @@ class Monitor:
         self.seconds: list[float] = []
         """What each epoch took, in order; a clock, so never part of an output."""
 
-    def restore(self, model: Resumable) -> bool:
+    def restore(self, model: EpochModel) -> bool:
         """Go on from the last state that can be used, if there is one."""
 
         def read(state: Path) -> None:
@@ -84,7 +85,7 @@ class Monitor:
         self._progress.restore(read)
         return self._going(model)
 
-    def epoch(self, model: Resumable, loss: float) -> bool:
+    def epoch(self, model: EpochModel, loss: float) -> bool:
         """Validate, remember the best weights, write the checkpoint, show progress."""
         valid = self._validate(model) if self._validate else None
         now = time.monotonic()
@@ -103,11 +104,11 @@ class Monitor:
         self._screen.epoch(model.epochs_done, loss, validation, left * seconds)
         return self._going(model)
 
-    def finish(self, model: Resumable) -> None:
+    def finish(self, model: EpochModel) -> None:
         """Load the weights of the best epoch."""
         model.load_weights(self._best)
 
-    def cut_off(self, model: Resumable) -> bool:
+    def cut_off(self, model: EpochModel) -> bool:
         """Whether the cap on epochs ended training before validation did; never where their number is planned."""
         chosen = self._validate is not None and self._test is None and not model.config.plans_epochs
         return chosen and self._going(model)
@@ -117,11 +118,11 @@ class Monitor:
         by_metric = zip(*self._tested, strict=True)
         return [max(values, key=lambda tested: float(tested["value"])) for values in by_metric]
 
-    def _going(self, model: Resumable) -> bool:
+    def _going(self, model: EpochModel) -> bool:
         all_epochs = self._test is not None or model.config.plans_epochs
         return all_epochs or model.epochs_done - self._best_epoch < self._patience
 
-    def _write(self, model: Resumable) -> None:
+    def _write(self, model: EpochModel) -> None:
         tensors, values = model.state()
         with self._progress.write() as target:
             save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, target / "state.safetensors")

@@ -37,8 +37,8 @@ from tasks.datasets import glove
 from tasks.datasets.encoding import encode
 from tasks.errors import ByHandError, DataError
 from tasks.models.user_networks.base import undirected_pairs
+from tasks.models.user_networks.friendship import cooccurrences
 from tasks.models.user_networks.skipgram import skipgram_vectors
-from tasks.models.user_networks.walks import cooccurrences
 from tasks.privacy.accounting.gaps import prepared_entry, secure_entry
 from tasks.privacy.accounting.ledger import LedgerEntry, left_out
 from tasks.privacy.mechanisms import as_released, edges, multidimensional, posts

@@ -27,8 +27,7 @@ from tasks.evaluation import pairs
 from tasks.evaluation.metrics import Record
 from tasks.evaluation.run_numbers import seed_of
 from tasks.models import model_class
-from tasks.models.base import SILENT, Model, RatingPredictor, Received, own_file
-from tasks.models.replayed import Informing, Replayed, Replaying
+from tasks.models.base import SILENT, Model, RatingPredictor, Received, Replayed, own_file
 from tasks.models.training import EpochModel
 from tasks.privacy.accounting.gaps import prepared_entry, secure_entry
 from tasks.privacy.accounting.ledger import LedgerEntry, unprotected_entry
@@ -204,22 +203,22 @@ def released_tables(model: Model) -> dict[str, tuple[pl.DataFrame, pa.Schema]]:
     tables: dict[str, tuple[pl.DataFrame, pa.Schema]] = {}
     if profiles := model.profiles():
         tables["profiles"] = pl.DataFrame(dict(zip(("user", "item"), profiles, strict=True))), contracts.PROFILES
-    observed = model.observed() if isinstance(model, RatingPredictor) else None
-    if observed is None:
+    if not isinstance(model, RatingPredictor) or (observed := model.observed()) is None:
         return tables
     size = observed.items.shape[1]
     for kind, vectors in (("items", observed.items), ("mean-items", observed.mean_items)):
         table = pl.DataFrame({"node": np.arange(len(vectors), dtype=np.int32), "vector": vectors})
         tables[kind] = table, contracts.embeddings_schema(size)
-    received: dict[str, Received | Replayed | None] = {"submissions": observed.submissions, "friends": observed.friends}
-    received["replayed"] = model.replayed() if isinstance(model, Replaying) else None
+    received: dict[str, Received | Replayed | None] = {
+        "submissions": observed.submissions, "friends": observed.friends, "replayed": model.replayed(),
+    }  # fmt: skip
     for kind, messages in received.items():
         if messages is not None:
             columns = dict(vars(messages))
             ids = {"sender": columns.pop("senders"), "subject": columns.pop("subjects")}
             schema = contracts.replayed_schema if kind == "replayed" else contracts.received_schema
             tables[kind] = pl.DataFrame(ids | columns), schema(size)
-    if isinstance(model, Informing) and (information := model.information()):
+    if information := model.information():
         counts = np.unique(information.senders, return_counts=True)[1]
         rows = np.split(information.matrix, np.cumsum(np.repeat(counts, counts))[:-1])
         names = {"sender": "senders", "subject": "subjects", "guess": "guess", "gradient": "gradient"}

@@ -13,7 +13,7 @@ from torch import Tensor
 from tasks.attacks.canaries import Canaries, Watcher, draw, insert, loss_scores
 from tasks.errors import ConfigurationError, DataError
 from tasks.models.ranking.dpae import DPAE, DPAEConfig
-from tasks.models.vae.vae import VAE, VAEConfig
+from tasks.models.vae.autoencoder import VAE, VAEConfig
 from tasks.privacy.audits import one_run
 from tasks.privacy.mechanisms import dpsgd
 from tasks.sequences import Sequences

@@ -27,10 +27,9 @@ from torch import Tensor
 from tasks.models.training import EpochModel
 from tasks.models.user_networks.base import NetworkData, PairData, Posts, undirected_pairs
 from tasks.models.user_networks.crosue import CroGCN
-from tasks.models.user_networks.deepwalk import DeepWalk, DeepWalkConfig
 from tasks.models.user_networks.rgcn import RGCN
+from tasks.models.user_networks.skipgram import DeepWalk, DeepWalkConfig, Word2Vec, Word2VecConfig
 from tasks.models.user_networks.sne import SNE
-from tasks.models.user_networks.word2vec import Word2Vec, Word2VecConfig
 
 N_USERS, FRIENDS, POSTS, WORDS, N_WORDS, N_COLUMNS = 1_000_000, 10, 3, 8, 20_000, 56
 STEPS = 3

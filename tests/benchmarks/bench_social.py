@@ -11,8 +11,7 @@ import time
 
 import numpy as np
 
-from tasks.models.social.baselines import DPMF, DPMFConfig
-from tasks.models.social.privsr import PrivSR, PrivSRConfig
+from tasks.models.social.privsr import DPMF, DPMFConfig, PrivSR, PrivSRConfig
 from tasks.training_data import TrainingData
 
 N_USERS, N_ITEMS, N_RATINGS, N_LINKS = 22_000, 296_000, 900_000, 300_000

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tasks.models.vae.vae import VAE, VAEConfig
+from tasks.models.vae.autoencoder import VAE, VAEConfig
 from tasks.training_data import TrainingData
 
 N_USERS, N_ITEMS, BATCH, STEPS = 512, 3_706, 256, 12

@@ -23,8 +23,7 @@ from tasks import contracts
 from tasks.datasets.encoding import classes
 from tasks.evaluation.classification import interests, logistic_regression, predict_classes
 from tasks.models.user_networks.base import Posts
-from tasks.models.user_networks.skipgram import SkipgramConfig, skipgram
-from tasks.models.user_networks.word2vec import Word2VecConfig, mean_of_words, word_vectors
+from tasks.models.user_networks.skipgram import SkipgramConfig, Word2VecConfig, mean_of_words, skipgram, word_vectors
 from tasks.stages.network_files import Source
 from tasks.stages.networks import read
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from tasks.models import model_class
-from tasks.models.base import Model, NextItemRecommender, RatingPredictor, Recommender, Silent
+from tasks.models.base import Model, NextItemRecommender, Progress, RatingPredictor, Recommender
 from tasks.models.training import EpochModel
 from tasks.models.user_networks.base import Embedder, PairData, PairEmbedder
 from tasks.sequences import Sequences
@@ -255,7 +255,7 @@ def trained(name: str) -> Any:
     return deepcopy(_trained(name))
 
 
-class Stretch(Silent):
+class Stretch(Progress):
     """A `Progress`: resumes from a state, if there is one, and ends after so many epochs more; states are kept."""
 
     def __init__(self, epochs: int = 99, state: Any = None) -> None:
@@ -275,7 +275,7 @@ class Stretch(Silent):
         return self.epochs > 0
 
 
-class First(Silent):
+class First(Progress):
     """A `Progress` that ends with the weights of the first epoch, as validation may."""
 
     def epoch(self, model: Any, loss: float) -> bool:

@@ -8,7 +8,7 @@ import torch
 from scipy import stats
 from torch.func import grad, vmap
 
-from tasks.models.base import Silent
+from tasks.models.base import SILENT
 from tasks.models.ranking.dpae import DPAE, DPAEConfig, DPAENetwork
 from tasks.training_data import TrainingData
 from tests.models.contract import First, Stretch
@@ -29,8 +29,8 @@ def make(**override) -> DPAE:
     return DPAE(DPAEConfig.model_validate(CONFIG | override))
 
 
-def fitted(seed: int = 0, progress=None, **override) -> DPAE:
-    return make(**override).fit(data(), rng=np.random.default_rng(seed), progress=progress or Silent())
+def fitted(seed: int = 0, progress=SILENT, **override) -> DPAE:
+    return make(**override).fit(data(), rng=np.random.default_rng(seed), progress=progress)
 
 
 def built(**override) -> DPAE:

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 from scipy import stats
 
 from tasks.errors import DataError
-from tasks.models.ranking import dpmf_ranking
-from tasks.models.ranking.dpmf_ranking import ExplicitConfig, ExplicitDPMF, ImplicitDPMF, ListedConfig, ListedFactors
+from tasks.models.ranking.dpmf import ExplicitConfig, ExplicitDPMF, ImplicitDPMF, ListedConfig, ListedFactors
 from tasks.privacy.accounting.account import account
+from tasks.privacy.mechanisms import objective
 from tasks.training_data import TrainingData
 from tests.models.contract import all_scores
 from tests.systems import ids
@@ -118,7 +118,7 @@ def test_noise_is_laplace_of_the_scale_that_one_cell_needs(kind: str, monkeypatc
     scale = 2 * math.sqrt(3) / 5.0
     assert stats.kstest(np.ravel(actual), stats.laplace(scale=scale).cdf).pvalue > 1e-5
     assert np.abs(np.array(actual)[:, -1]).min() > 0  # an item without any cell gets its noise as well
-    monkeypatch.setattr(dpmf_ranking.objective, "draw", lambda n, dim, *_: np.zeros((n, dim)))
+    monkeypatch.setattr(objective, "draw", lambda n, dim, *_: np.zeros((n, dim)))
     exact = fitted(kind, data, epsilon=math.inf)
     assert torch.equal(fitted(kind, data).items, exact.items)  # noise is all that a budget decides
 

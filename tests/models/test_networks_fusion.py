@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from tasks.models.user_networks.base import NetworkData
-from tasks.models.user_networks.deepwalk import NetMFConfig
+from tasks.models.user_networks.skipgram import NetMFConfig
 from tasks.models.user_networks.sne import SNE, SNEConfig
 from tasks.models.user_networks.udmf import UDMF, UDMFConfig, standardise
 from tests.models.naive_networks import network

@@ -11,16 +11,21 @@ from scipy.sparse import csr_array
 from scipy.stats import chisquare
 
 from tasks.models.user_networks.base import NetworkData, Posts
-from tasks.models.user_networks.deepwalk import DeepWalk, DeepWalkConfig, NetMF, NetMFConfig
-from tasks.models.user_networks.friendship import neighbourhoods
-from tasks.models.user_networks.skipgram import SkipgramConfig, factorise, shifted_ppmi, skipgram
-from tasks.models.user_networks.walks import cooccurrences, nearby_pairs, random_walks, walks_of
-from tasks.models.user_networks.word2vec import (
+from tasks.models.user_networks.friendship import cooccurrences, nearby_pairs, neighbourhoods, random_walks, walks_of
+from tasks.models.user_networks.skipgram import (
+    DeepWalk,
+    DeepWalkConfig,
+    NetMF,
+    NetMFConfig,
+    SkipgramConfig,
     TrainedWord2Vec,
     TrainedWord2VecConfig,
     Word2Vec,
     Word2VecConfig,
+    factorise,
     mean_of_words,
+    shifted_ppmi,
+    skipgram,
     word_vectors,
 )
 from tests.models.naive_networks import friends_of, network

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from tasks.errors import DataError
-from tasks.models.replayed import Replaying
 from tasks.training_data import TrainingData
 from tests.models.contract import BY_EPOCHS, RATINGS, fitted, outputs, trained
 from tests.models.social_data import ratings
@@ -79,4 +78,4 @@ def test_a_loaded_model_knows_of_no_message(name, tmp_path):
     trained(name).save(tmp_path / "model.safetensors")
     loaded = type(trained(name)).load(tmp_path / "model.safetensors")
     assert loaded.observed() is None
-    assert not isinstance(loaded, Replaying) or loaded.replayed() is None
+    assert loaded.replayed() is None

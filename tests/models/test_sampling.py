@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tasks.errors import DataError
-from tasks.models.sampling import NegativeSampler
+from tasks.models.training import NegativeSampler
 
 
 @pytest.mark.parametrize(("n_users", "n_items", "n"), [(30, 40, 700), (5, 2, 5), (1000, 2_000_000, 3000)])

@@ -8,7 +8,7 @@ import pytest
 import torch
 from scipy import stats
 
-from tasks.models.base import Silent
+from tasks.models.base import SILENT
 from tasks.models.sessions.dipsgnn import DIPSGNN, DIPSGNNConfig
 from tasks.models.sessions.dpsgd import COUNTED, DPSGD, PIECE, DPSGDConfig, UserDropout
 from tasks.models.sessions.sequential import NO_DROPOUT
@@ -34,9 +34,9 @@ def make(**override) -> DPSGD:
     return DPSGD(DPSGDConfig.model_validate(CONFIG | override))
 
 
-def fitted(seed: int = 0, progress=None, **override) -> DPSGD:
+def fitted(seed: int = 0, progress=SILENT, **override) -> DPSGD:
     data = learning(wandering(N_USERS, seed=0), N_USERS, N_ITEMS)
-    return make(**override).fit(data, rng=np.random.default_rng(seed), progress=progress or Silent())
+    return make(**override).fit(data, rng=np.random.default_rng(seed), progress=progress)
 
 
 def built(**override) -> DPSGD:

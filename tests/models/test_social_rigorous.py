@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.models.base import SILENT, Silent
+from tasks.models.base import SILENT, Progress
 from tasks.models.social.messages import Broadcast
 from tasks.privacy.accounting.account import account
 from tasks.privacy.terms import gap
@@ -125,7 +125,7 @@ def test_the_weight_of_sensitive_submissions_is_applied_to_what_was_submitted():
 
 def test_the_ledger_accounts_for_all_iterations_within_the_budget():
     """Also for those that validation saves, here all after the first epoch."""
-    data, short = ratings(), Silent()
+    data, short = ratings(), Progress()
     short.epoch = lambda model, _: model.epochs_done < 1
     for epsilon, progress in ((1.0, SILENT), (8.0, SILENT), (8.0, short)):
         model = make("privsr-rigorous", epsilon=epsilon).fit(data, rng=np.random.default_rng(0), progress=progress)

@@ -7,7 +7,7 @@ from torch.distributions import Normal, kl_divergence
 
 from tasks.errors import ConfigurationError
 from tasks.models import model_class
-from tasks.models.vae.vae import (
+from tasks.models.vae.autoencoder import (
     SMALLEST,
     VAE,
     VAEConfig,

@@ -46,7 +46,9 @@ ALLOWED = {
     "tasks/models/ranking/dpmf.py: rng.permutation",
     "tasks/models/ranking/factors.py: rng.uniform",
     "tasks/models/ranking/rap.py: self._rng.choice",
+    "tasks/models/training.py: rng.integers",
     "tasks/models/training.py: self._rng.permutation",
+    "tasks/models/user_networks/skipgram.py: rng.integers",
     "tasks/models/user_networks/sne.py: rng.integers",
     "tasks/models/user_networks/sne.py: rng.permutation",
     "tasks/models/vae/autoencoder.py: rng.random",
@@ -71,7 +73,7 @@ ALLOWED = {
     "tasks/models/social/factorisation.py: Users is given a generator of noise",
     "tasks/models/vae/userwise.py: network.private.release is given a generator of noise",
     "tasks/models/vae/userwise.py: self.network.private.batches is given a generator of noise",
-    "tasks/models/vae/vae.py: user_priors is given a generator of noise",
+    "tasks/models/vae/autoencoder.py: user_priors is given a generator of noise",
     # samples that no data are in, and a parameter's name
     "tasks/audits/sgd.py: rng.permutation",
     "tasks/audits/user_counts.py: rng.permutation",

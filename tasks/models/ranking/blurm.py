@@ -21,7 +21,7 @@ from tasks.errors import DataError
 from tasks.evaluation.ranking import Seen
 from tasks.models.base import SILENT, Progress
 from tasks.models.ranking.bpr import BPR, BPRConfig
-from tasks.models.sampling import NegativeSampler
+from tasks.models.training import NegativeSampler
 from tasks.privacy.accounting.ledger import LedgerEntry, unbounded_entry
 from tasks.privacy.terms import because, gap
 from tasks.training_data import TrainingData

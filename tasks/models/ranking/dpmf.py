@@ -1,9 +1,10 @@
-"""DPMF: matrix factorisation with objective perturbation (Hua, Xia and Zhong, IJCAI 2015), for implicit feedback.
+"""DPMF: matrix factorisation with objective perturbation (Hua, Xia and Zhong, IJCAI 2015), for lists.
 
-A cell is 1 where a user interacted with an item and 0 elsewhere, and every cell counts. Users' vectors U come first,
-none longer than 1; items' vectors then minimise ‖R - UVᵀ‖² + ridge ‖V‖² + Σ η_jᵀv_j
-(`tasks.privacy.mechanisms.objective`). The privacy proof holds U constant, and the two accountings differ in where U
-comes from:
+Users' vectors U come first, none longer than 1; items' vectors then minimise ‖R - UVᵀ‖² + ridge ‖V‖² + Σ η_jᵀv_j
+(`tasks.privacy.mechanisms.objective`). The privacy proof holds U, and the cells that count, constant.
+
+**For implicit feedback** (`DPMF`): a cell is 1 where a user interacted with an item and 0 elsewhere, and every cell
+counts. The two accountings differ in where U comes from:
 
 `published`: from a truncated SVD of the same R, without noise, so that the proof does not cover what is released.
 
@@ -13,17 +14,33 @@ group's place and 0 elsewhere. Of all vectors of length 1 these have the smalles
 computed from those noisy counts, is released; each user then fits a vector of their own to V and to their own row of R:
 argmin Σ_j (r_ij - wᵀv_j)² + ridge ‖w - ū‖², where ū is the mean of U. Groups also add up what their members share,
 popularity first of all; in the sums of a dense Gaussian projection it cancels.
+
+**As a baseline of the next item** (DIPSGNN section 5.1) only the cells that are listed count, r within [0, 1]:
+
+`ExplicitDPMF`: the training ratings, scaled by the range that is public.
+`ImplicitDPMF`: 1 at every training interaction and 0 at as many items that its user did not have, drawn once, as BPRMF
+draws them (a cell that is drawn twice is listed once).
+
+Users' vectors come from the same cells by a factorisation without noise: a truncated SVD of the listed cells, the
+others taken for 0, then `alternations` rounds of least squares over the listed cells alone, of items' vectors and of
+users', which are scaled to length 1 each time. The proof lets the value of one cell change by 1 at most. But the list
+changes when an interaction comes or goes, with it the curvature of the item's objective, and its gradient changes by
+2 |r - uᵀv| ‖u‖₁, for which v sets no bound.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Literal, Self
+from abc import abstractmethod
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, model_validator
+from scipy.sparse import csr_array
 from typing_extensions import override
 
+from tasks.errors import DataError
 from tasks.models.base import SILENT, Progress
 from tasks.models.ranking.factors import (
     NON_PRIVATE,
@@ -33,11 +50,12 @@ from tasks.models.ranking.factors import (
     published_entry,
     unit_user_vectors,
 )
+from tasks.models.training import NegativeSampler
 from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import ONCE, OWN_FILE
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import laplace, objective
-from tasks.privacy.terms import because, gap
+from tasks.privacy.terms import KnownGap, Unit, because, gap
 from tasks.training_data import TrainingData
 
 
@@ -114,3 +132,128 @@ def group_rates(
         counts = laplace.noisy_counts(counts, config.epsilon, 1, rng)
     sizes = np.bincount(groups, minlength=config.dimension)
     return counts.reshape(data.n_items, config.dimension) / (sizes + config.ridge)
+
+
+class ListedConfig(FactorConfig):
+    """Configuration of `ImplicitDPMF`. `ridge` weighs users' vectors too, where they are fitted."""
+
+    alternations: int = Field(ge=0)
+    """Rounds of least squares in which users' vectors are trained on listed cells alone.
+
+    0 leaves them as the SVD has them, which also knows which cells are not listed. Where all ratings are high, the
+    listed ones alone say little else than what is popular."""
+
+
+class ExplicitConfig(ListedConfig):
+    """Configuration of `ExplicitDPMF`."""
+
+    rating_low: float = Field(allow_inf_nan=False)
+    """The lowest rating there can be, which becomes 0; public, not read from the data."""
+    rating_high: float = Field(allow_inf_nan=False)
+    """The highest rating there can be, which becomes 1."""
+
+    @model_validator(mode="after")
+    def _some_range(self) -> Self:
+        if self.rating_low >= self.rating_high:
+            raise ValueError(f"rating_low must be below rating_high (is {self.rating_low:g}, {self.rating_high:g})")
+        return self
+
+
+class ListedFactors(FactorModel):
+    """Matrix factorisation of listed cells, whose item vectors are perturbed."""
+
+    config: ListedConfig
+    insecurity = objective.INSECURE
+    changed: ClassVar[Unit]
+    """What the neighbouring data sets of the claim differ in."""
+    listed: ClassVar[KnownGap]
+    """Why the list of cells says more than the claim has it."""
+
+    @abstractmethod
+    def listing(self, data: TrainingData, rng: np.random.Generator) -> csr_array:
+        """The cells that count: sparse (n_users, n_items) of values in [0, 1], zeros stored."""
+
+    @override
+    def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
+        """Solve for item vectors; see `Model.fit`."""
+        config, ratings = self.config, self.listing(data, rng)
+        users = user_vectors(ratings, config.dimension, config.ridge, config.alternations, rng)
+        return self._keep_perturbed(users, ratings, data, rng, solve=objective.perturbed_least_squares_of_stored)
+
+    def ledger(self) -> list[LedgerEntry]:
+        """The claim and what follows from it; see the module."""
+        return [
+            published_entry(
+                self.config.epsilon,
+                self.changed,
+                "objective-listed-cells",
+                because("users-and-cells"),
+                (self.listed,),
+                "replace",
+            )
+        ]
+
+
+class ImplicitDPMF(ListedFactors):
+    """Interactions against as many sampled items (DPMF_imp).
+
+    Raises (from `fit`) DataError: a user interacted with every item, so that none can be sampled.
+    """
+
+    noise_key = "ImplicitDPMF"
+    changed: ClassVar[Unit] = "listed-cell"
+    listed: ClassVar[KnownGap] = gap("cells-listed-implicit")
+
+    @override
+    def listing(self, data: TrainingData, rng: np.random.Generator) -> csr_array:
+        sampler = NegativeSampler(data.users, data.items, data.n_users, data.n_items)
+        negatives = sampler.draw(data.users, rng)
+        values = np.repeat([1.0, 0.0], len(data.users))
+        places = (np.tile(data.users, 2), np.concatenate([data.items, negatives]))
+        # Cells that are drawn twice add up: 0 + 0 is still 0, and a negative is no interaction.
+        return csr_array((values, places), shape=(data.n_users, data.n_items))
+
+
+class ExplicitDPMF(ListedFactors):
+    """Ratings of the training interactions (DPMF_exp).
+
+    Raises (from `fit`) DataError: interactions have no ratings, or one is outside the range of the configuration.
+    """
+
+    noise_key = "ExplicitDPMF"
+    config: ExplicitConfig
+    uses_ratings: ClassVar[bool] = True
+    changed: ClassVar[Unit] = "rating-value"
+    listed: ClassVar[KnownGap] = gap("cells-listed-ratings")
+
+    @override
+    def listing(self, data: TrainingData, rng: np.random.Generator) -> csr_array:
+        low, high = self.config.rating_low, self.config.rating_high
+        if data.ratings is None or np.isnan(data.ratings).any():
+            raise DataError(
+                "interactions: some or all have no rating, which explicit feedback needs; take a data set of ratings, "
+                "or dpmf-implicit"
+            )
+        if wrong := int(((data.ratings < low) | (data.ratings > high)).sum()):
+            raise DataError(
+                f"interactions: {wrong} ratings are outside {low:g} to {high:g}, for which the noise is made; set "
+                "rating_low and rating_high to the scale of the data set"
+            )
+        return cells(data, (data.ratings.astype(np.float64) - low) / (high - low))
+
+
+def user_vectors(
+    ratings: csr_array, dimension: int, ridge: float, alternations: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Users' vectors by alternating least squares over the stored cells: (n_users, dimension) float64.
+
+    Each is of length 1, or 0 where a user has no cell above 0; see `unit_user_vectors`, which also has the errors.
+    """
+    users = unit_user_vectors(ratings, dimension, rng)
+    of_items = ratings.T.tocsr()
+    for _ in range(alternations):
+        items = objective.least_squares_of_stored(users, ratings, ridge)
+        fitted = objective.least_squares_of_stored(items, of_items, ridge)
+        lengths = np.linalg.norm(fitted, axis=1, keepdims=True)
+        users = fitted / np.where(lengths > 0, lengths, 1)
+    return users

@@ -19,8 +19,7 @@ from typing_extensions import override
 from tasks.compiled import compiled
 from tasks.errors import ConfigurationError
 from tasks.models.base import Recommender
-from tasks.models.sampling import NegativeSampler
-from tasks.models.training import DerivedModel, EpochConfig
+from tasks.models.training import DerivedModel, EpochConfig, NegativeSampler
 from tasks.training_data import TrainingData
 
 

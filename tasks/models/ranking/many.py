@@ -18,7 +18,7 @@ from torch.nn.functional import pad
 
 from tasks.models.base import Model, ModelConfig, Recommender
 from tasks.models.ranking.bpr import BPR, BPRConfig, BPRNetwork
-from tasks.models.sampling import NegativeSampler
+from tasks.models.training import NegativeSampler
 from tasks.training_data import TrainingData
 
 SIDE_BY_SIDE, ONE_BY_ONE = 33, 5

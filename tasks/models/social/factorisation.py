@@ -23,16 +23,14 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from tasks.errors import DataError, DivergenceError
-from tasks.models.base import Observed, RatingPredictor
+from tasks.models.base import Information, Observed, RatingPredictor, Replayed
 from tasks.models.draws import normal
-from tasks.models.replayed import Information, Replayed
 from tasks.models.social import ledgers
 from tasks.models.social.friends import Friends
-from tasks.models.social.information import watch
+from tasks.models.social.information import Replay, watch
 from tasks.models.social.messages import Memory, Noises
 from tasks.models.social.ratings import RatingTable, Scale, checked_ratings
 from tasks.models.social.recommender import UntrustedRecommender
-from tasks.models.social.replay import Replay
 from tasks.models.social.users import Steps, Users, into_unit_ball
 from tasks.models.training import EpochConfig, EpochModel
 from tasks.training_data import TrainingData
@@ -217,12 +215,12 @@ class SocialFactorisation(EpochModel, RatingPredictor):
             friends=None if self._to_friends is None else self._to_friends.averages(),
         )
 
+    @override
     def replayed(self) -> Replayed | None:
-        """See `tasks.models.replayed.Replaying`."""
         return self._replay.replayed() if self.epochs_done and self._replay is not None else None
 
+    @override
     def information(self) -> Information | None:
-        """See `tasks.models.replayed.Informing`."""
         if not self.epochs_done or self._joint is None:
             return None
         return self._joint.information(self._recommender.vectors)

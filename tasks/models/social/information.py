@@ -1,9 +1,13 @@
-"""What all submissions of a user, taken together, say of the user's sensitive ratings, as the recommender adds it up.
+"""What the untrusted recommender makes of single submissions: what it keeps, expects, and adds up of each user.
 
-Source: weighted least squares, one Gauss-Newton step (Björck, "Numerical Methods for Least Squares Problems", 1996,
-§9.2). The recommender knows V, published ratings, the variance of all noise given h that it drew, and where all vectors
-start. A user trains on sensitive ratings, so the user's vector depends on them, and with it every submission
-s = 2 (uᵀv - r) u, those about published ratings too, whose noise may be far less.
+It knows how training goes on: where all vectors start, each V that it sends, the published ratings, and the variance of
+all noise given h that it drew. So it can do users' steps itself with published ratings alone, and know about where each
+user's vector is in every iteration (`Replay`). This leaves out how the vector moved by sensitive ratings, by friends,
+and from where exactly it started. (In PrivSR's rigorous accounting friends and the start are all that is left out.)
+
+**All submissions of a user together** (`Joint`): weighted least squares, one Gauss-Newton step (Björck, "Numerical
+Methods for Least Squares Problems", 1996, §9.2). A user trains on sensitive ratings, so the user's vector depends on
+them, and with it every submission s = 2 (uᵀv - r) u, those about published ratings too, whose noise may be far less.
 
 Let g be what the means of published ratings make the recommender expect of sensitive ratings r (so they are used as a
 point to expand around alone). It takes the users' steps at r = g, and their derivative A = du/dr along: by the step
@@ -14,7 +18,7 @@ noise, what is kept are G = Σ JᵀW (s - 2eu) and H = Σ JᵀWJ over all iterat
 precision. Per user that is M = Σ 4 (e I + v uᵀ) W (e I + u vᵀ), K x K, so H = A M Aᵀ but for the -2u.
 
 G is exact in each iteration. H is added up over some iterations at a time, W summed exactly, with the vectors of the
-last: they change little in between. Left out: friends, and where near the common start a vector really was.
+last: they change little in between.
 """
 
 from __future__ import annotations
@@ -24,11 +28,78 @@ from numpy.typing import NDArray
 from torch import Tensor, from_numpy
 
 from tasks.evaluation.damped_means import DampedMeans
-from tasks.models.replayed import Information
+from tasks.models.base import Information, Replayed
 from tasks.models.social import passes
-from tasks.models.social.messages import Broadcast, Noises, Submissions
+from tasks.models.social.messages import Broadcast, Memory, Noises, Submissions
 from tasks.models.social.ratings import RatingTable, Scale
 from tasks.models.social.users import Steps, Users, into_unit_ball
+
+
+class Replay:
+    """Users as the recommender expects them, besides what it remembers of submissions about sensitive ratings."""
+
+    def __init__(
+        self,
+        published: RatingTable,
+        targets: RatingTable,
+        variance: NDArray[np.float64],
+        dimension: int,
+        steps: Steps,
+        rng: np.random.Generator,
+    ) -> None:
+        """Start with every user at the common start of all.
+
+        Args:
+            published: all published ratings.
+            targets: sensitive ratings, in the order of the submissions; their values are not looked at.
+            variance: (n,) of the noise in one coordinate of one submission, over h as well.
+            dimension: K.
+            rng: nothing is drawn.
+        """
+        n_users, n_items = published.shape
+        self.senders, self.items, self.variance = targets.users, targets.items, variance
+        ids, start = np.empty(0, np.int32), np.full((n_users, dimension), dimension**-0.5, np.float32)
+        unknown = RatingTable(ids, ids, np.empty(0, np.float32), n_users, n_items)
+        self._users = Users(unknown, published, None, start, None, Noises(), steps._replace(alpha=0.0), rng)
+        self._expected, self._along = (
+            Memory(self.senders, self.items, self.items, n_items, variance, dimension) for _ in range(2)
+        )
+        self.first, self.first_variance, self.first_items = np.zeros((3, len(variance), dimension), np.float32)
+
+    def add(self, values: NDArray[np.float32], broadcast: Broadcast) -> None:
+        """Submissions of one iteration about the targets, (n, K), and what they answer."""
+        vectors, items = self._users.vectors[self.senders], broadcast.vectors[self.items]
+        mixing = broadcast.sensitive_mixing
+        if not self._along.count:
+            self.first[:], self.first_items[:] = values, items
+            self.first_variance[:] = self.variance[:, None] * (1 if mixing is None else mixing[self.items])
+        self._expected.add(np.einsum("nk,nk->n", vectors, items)[:, None] * vectors, mixing)
+        self._along.add(vectors, mixing)
+
+    def step(self, items: NDArray[np.float32]) -> None:
+        """What users would do with (n_items, K) item vectors if published ratings were all."""
+        self._users.step(items, None)
+
+    def replayed(self) -> Replayed:
+        """So far; zeros before the first message."""
+        return Replayed(
+            senders=self.senders,
+            subjects=self.items,
+            first=self.first,
+            first_variance=self.first_variance,
+            first_items=self.first_items,
+            expected=self._expected.averages().weighted,
+            along=self._along.averages().weighted,
+        )
+
+    def tensors(self) -> dict[str, Tensor]:
+        """For a checkpoint; they share memory with this object."""
+        names = ("first", "first_variance", "first_items")
+        tensors = {name: from_numpy(getattr(self, name)) for name in names} | {"users": from_numpy(self._users.vectors)}
+        for name, memory in (("expected", self._expected), ("along", self._along)):
+            tensors |= {f"{name}.{part}": tensor for part, tensor in memory.tensors().items()}
+        return tensors
+
 
 Single = NDArray[np.float32]
 LONGEST = 10

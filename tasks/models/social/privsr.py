@@ -1,4 +1,4 @@
-"""PrivSR: social recommendation with an untrusted recommender, and a variant of it whose budget adds up.
+"""PrivSR, social recommendation with an untrusted recommender, a variant of it whose budget adds up, and its baselines.
 
 Source: Meng et al., "Personalized privacy-preserving social recommendation" (AAAI 2018), Eqs. 5-9, Theorems 1 and 2,
 Algorithm 1; docs/methods.md §5. Published accounting draws fresh noise in every iteration, each time of the whole
@@ -12,6 +12,10 @@ need no noise. A sensitive rating enters through its own submission 2 (wᵀv - r
 that by at most 2Δ‖w‖ ≤ 2Δ. With Gaussian noise of σ = 2Δ z on it, z found for all planned iterations, V and everything
 computed from it is (ε, δ)-differentially private for the value of one sensitive rating. That there is such a rating is
 not hidden: in the published system a message shows it, too.
+
+Baselines ("Experimental evaluation") are the same factorisation with parts of it left out, so that nothing else
+differs: MF (Koren, Bell and Volinsky, 2009) and SoReg (Ma et al., WSDM 2011, Eq. 2 of PrivSR's paper) get no sensitive
+ratings, DPMF (Hua, Xia and Zhong, IJCAI 2015) trusts no one with any.
 """
 
 from __future__ import annotations
@@ -31,6 +35,80 @@ from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import dpsgd
 from tasks.privacy.mechanisms.shared_noise import SharedNoise
 from tasks.privacy.terms import Observer
+
+
+class SoRegConfig(FactorisationConfig):
+    """Configuration of `SoReg`."""
+
+    alpha: float = Field(ge=0, allow_inf_nan=False)
+    """α, weight of the similarity of friends' vectors."""
+
+
+class DPMFConfig(FactorisationConfig):
+    """Configuration of `DPMF`."""
+
+    epsilon: float = Field(gt=0)
+    """ε of every rating in one iteration; infinity: no noise."""
+
+    @model_validator(mode="after")
+    def _bounded(self) -> DPMFConfig:
+        if not self.projection and not math.isinf(self.epsilon):
+            raise ValueError("projection: false is for runs without noise; sensitivities need the unit ball")
+        return self
+
+
+class MF(SocialFactorisation):
+    """Published ratings alone, factorised by anyone who holds them."""
+
+    noise_key = "MF"
+    with_parties = False
+
+    def sides(self, sensitive: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Non-sensitive ratings, none of them as sensitive."""
+        return ~sensitive, np.zeros_like(sensitive)
+
+    def ledger(self) -> list[LedgerEntry]:
+        """Sensitive ratings are not used."""
+        return [ledgers.unused_entry()]
+
+
+class SoReg(MF):
+    """MF with friends' vectors drawn to each other."""
+
+    noise_key = "SoReg"
+    config: SoRegConfig
+    uses_links = True
+
+    @override
+    def alpha(self) -> float:
+        return self.config.alpha
+
+
+class DPMF(SocialFactorisation):
+    """All ratings submitted with the same noise, no friends."""
+
+    noise_key = "DPMF"
+    config: DPMFConfig
+
+    def sides(self, sensitive: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """All ratings, all as sensitive."""
+        return np.ones_like(sensitive), np.ones_like(sensitive)
+
+    def noises(self) -> Noises:
+        """Laplace(2Δ√K/ε) on every item's sum."""
+        config = self.config
+        if math.isinf(config.epsilon):
+            return Noises()
+        scale = 2 * config.rating_range * config.dimension**0.5 / config.epsilon
+        return Noises(sensitive=SharedNoise("laplace", scale))
+
+    def ledger(self) -> list[LedgerEntry]:
+        """See `tasks.models.social.ledgers`."""
+        config = self.config
+        if math.isinf(config.epsilon):
+            return [ledgers.without_noise("published")]
+        sensitivity = 2 * config.rating_range * config.dimension**0.5
+        return ledgers.published(config.epsilon, self.submissions(sensitivity), None)
 
 
 class PrivSRConfig(FactorisationConfig):

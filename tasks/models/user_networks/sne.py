@@ -20,8 +20,7 @@ from typing_extensions import override
 from tasks.models.draws import normal
 from tasks.models.training import EpochConfig, draw_weights
 from tasks.models.user_networks.base import EpochEmbedder, NetworkData, UserEmbedder, scale
-from tasks.models.user_networks.friendship import friendship_loss, neighbourhoods
-from tasks.models.user_networks.walks import nearby_pairs, random_walks
+from tasks.models.user_networks.friendship import friendship_loss, nearby_pairs, neighbourhoods, random_walks
 from tasks.privacy.terms import Protected
 
 

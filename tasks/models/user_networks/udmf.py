@@ -18,8 +18,7 @@ from typing_extensions import override
 from tasks.errors import DataError
 from tasks.models.training import EpochConfig, draw_weights
 from tasks.models.user_networks.base import Constants, EpochEmbedder, NetworkData, UserEmbedder
-from tasks.models.user_networks.deepwalk import NetMFConfig, netmf_vectors
-from tasks.models.user_networks.word2vec import Word2VecConfig, text_of_users
+from tasks.models.user_networks.skipgram import NetMFConfig, Word2VecConfig, netmf_vectors, text_of_users
 
 
 class UDMFConfig(EpochConfig):

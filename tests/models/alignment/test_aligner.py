@@ -9,7 +9,7 @@ from tasks.errors import DataError
 from tasks.evaluation.alignment import precision
 from tasks.models.alignment.adversarial import AdversarialConfig
 from tasks.models.alignment.aligner import Aligner, AlignmentConfig
-from tasks.models.alignment.csls import normalise
+from tasks.models.alignment.procrustes import normalise
 from tests.models.alignment.clouds import clustered, rotated
 
 CONFIG = AlignmentConfig(

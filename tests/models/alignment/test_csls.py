@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from tasks.errors import DataError
-from tasks.models.alignment import csls
-from tasks.models.alignment.csls import Csls
+from tasks.models.alignment import procrustes
+from tasks.models.alignment.procrustes import Csls
 from tests.models.alignment.clouds import rotated
 
 SIZES = [(30, 30, 5), (17, 41, 10), (41, 17, 10), (1, 1, 10), (1, 6, 3), (6, 1, 3)]
@@ -29,7 +29,7 @@ def naive(source: NDArray[np.float64], target: NDArray[np.float64], k: int) -> N
 def test_scores_and_mutual_neighbours_equal_a_slow_loop_whatever_the_blocks(
     n_sources: int, n_targets: int, k: int, cells: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(csls, "CELLS", cells)
+    monkeypatch.setattr(procrustes, "CELLS", cells)
     rng = np.random.default_rng(n_sources)
     source, target = rng.standard_normal((n_sources, 6)), rng.standard_normal((n_targets, 6))
 

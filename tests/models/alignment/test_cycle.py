@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.models.alignment.adversarial import AdversarialConfig
+from tasks.models.alignment.adversarial import AdversarialConfig, CoderConfig, CycleConfig, CycleStart, codes
 from tasks.models.alignment.aligner import Aligner, AlignmentConfig
-from tasks.models.alignment.cycle import CoderConfig, CycleConfig, CycleStart, codes
 from tests.models.alignment.clouds import Rotated, clustered, rotated
 
 CODER = CoderConfig(width=5, steps=600, batch_size=32, learning_rate=0.01)
