@@ -62,7 +62,7 @@ PREDICTIONS = _columns(user=INT, item=INT, rating=FLOAT, prediction=FLOAT)
 """One row per tested rating; rating: the true one."""
 PROFILES = _columns(user=INT, item=INT)
 INFORMATION = _columns(sender=INT, subject=INT, guess=pa.float64(), gradient=pa.float64(), row=pa.list_(pa.float64()))
-"""As `tasks.models.replayed.Information`; row: of H, with the sender's subjects in order as columns."""
+"""As `tasks.models.base.Information`; row: of H, with the sender's subjects in order as columns."""
 METRICS = pa.schema(
     [
         *_columns(**dict.fromkeys(("suite", "experiment", "dataset", "model", "setting"), TEXT), seed=pa.int64()),
@@ -212,7 +212,7 @@ def received_schema(size: int) -> pa.Schema:
 
 
 def replayed_schema(size: int) -> pa.Schema:
-    """Schema of what an untrusted recommender recalls of submissions (`tasks.models.replayed.Replayed`)."""
+    """Schema of what an untrusted recommender recalls of submissions (`tasks.models.base.Replayed`)."""
     vectors = dict.fromkeys(("first", "first_variance", "first_items", "expected", "along"), pa.list_(FLOAT, size))
     return _columns(sender=INT, subject=INT, **vectors)
 
