@@ -134,21 +134,6 @@ def test_a_stage_takes_as_long_as_the_record_of_its_module_says(
     assert seconds == {stage: 7.0, other: 7.0}
 
 
-def test_dvc_draws_no_bars_over_the_view(finished: Project) -> None:  # noqa: ARG001
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    with open_project():
-        from dvc.progress import Tqdm
-
-        shown = Terminal()
-        for friendly in (True, False):  # waiting for a lock, hashing files
-            with Tqdm(desc="Collecting files", file=shown, disable=not friendly) as bar:
-                bar.update()
-    assert shown.getvalue() == ""
-
-
 def test_where_output_is_kept_or_prefect_runs_it_there_are_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     assert type(live.view(TODO, {}, 2, force=False)) is live.Lines
     monkeypatch.setenv("FORCE_COLOR", "1")
@@ -179,10 +164,3 @@ def test_reasons_name_the_parameters_that_changed_and_no_long_lists(finished: Pr
         assert plan._reasons(stage) == ("inputs missing",)
     follows = tuple(f"train@{name}" for name in "abcde")
     assert Step("report@x", "", follows, (), follows, ()).why == "after train@a, train@b and 3 more"
-
-
-def test_on_a_fresh_clone_every_stage_has_its_first_run(finished: Project, tmp_path: Path) -> None:
-    for name in (".dvc/cache", "data"):
-        (finished.root / name).rename(tmp_path / Path(name).name)
-    with open_project() as project:
-        assert {step.why for step in plan.read("report@demo", project).steps} == {"first run"}

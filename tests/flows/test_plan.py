@@ -50,12 +50,6 @@ def test_a_changed_module_runs_its_stages_again_and_those_after_them(finished: P
     assert why == {"train@a": "code/a.py changed", "report@demo": "after train@a"}
 
 
-def test_a_changed_parameter_is_named_by_its_key(finished: Project) -> None:
-    params = (finished.root / "suites/demo/params.yaml").read_text()
-    finished.write("suites/demo/params.yaml", params.replace("Demo on synthetic data", "Another title"))
-    assert {step.name: step.why for step in read().pending} == {"report@demo": "parameters changed: title"}
-
-
 def test_a_missing_output_is_the_reason(finished: Project) -> None:
     shutil.rmtree(finished.root / "data/runs/demo/b")
     pending = read().pending

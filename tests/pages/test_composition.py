@@ -19,6 +19,7 @@ from tasks.results.composition import Spender, compose, have_same_sensitive, wit
 from tasks.results.facts import System, Together
 from tasks.results.load import Line
 from tests.pages import committed
+from tests.results import made
 
 KINDS = {"features": "feature", "features-within-bounds": "feature", "sensitive-rating": "rating", "edge": "edge"}
 Spent = tuple[str, int, LedgerEntry] | tuple[str, int, LedgerEntry, str]
@@ -26,20 +27,7 @@ Spent = tuple[str, int, LedgerEntry] | tuple[str, int, LedgerEntry, str]
 
 
 def entry(epsilon: float, unit: Unit = "user", **more: Any) -> LedgerEntry:
-    event = Event(kind="discrete-laplace", parameters={"noise_parameter": epsilon, "sensitivity": 1.0})
-    values: dict[str, Any] = {
-        "protects": KINDS.get(unit, "interaction"),
-        "unit": unit,
-        "neighbouring": "replace",
-        "mechanism": "counts-discrete-laplace",
-        "accounting": "rigorous",
-        "claimed_epsilon": epsilon,
-        "claimed_delta": 0.0,
-        "accounted_epsilon": epsilon,
-        "accounted_delta": 0.0,
-        "events": (event,),
-    }
-    return LedgerEntry.model_validate(values | more)
+    return made.entry(epsilon, unit, **{"protects": KINDS.get(unit, "interaction")} | more)
 
 
 def endless(claimed: float | None, unit: Unit = "user", **more: Any) -> LedgerEntry:

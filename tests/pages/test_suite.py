@@ -213,12 +213,6 @@ def test_every_gap_of_a_line_stands_once_with_its_system(suite: str) -> None:
     assert len(listed) == len(set(listed))
 
 
-def test_bounds_are_rounded_down_and_never_above_the_audit() -> None:
-    for audit in results("gerai").audits.to_dicts():
-        shown = page.bound(audit["audited_epsilon"])
-        assert float(shown.removeprefix("≥ ")) <= audit["audited_epsilon"]
-
-
 def test_releases_together_stand_in_the_part_of_their_level() -> None:
     common = {"network": "", "observer": "", "protects": ("interaction",), "left_out": ()}
     row = Together(**common, unit="user", releases=60, largest=1.0, epsilon=366.8, delta=1e-3, given=("preparation",))
@@ -347,10 +341,3 @@ def test_the_difference_is_over_common_runs(tmp_path: Path) -> None:
     assert rows["bpr"]["difference"] == pytest.approx((0.5 - 0.2 + 0.4 - 0.1) / 2)
     assert rows["dp-popularity"]["difference"] is None
     assert [rows[name]["role"] for name in VALUES] == ["ceiling", "private", "private", "baseline"]
-
-
-def test_the_best_error_is_the_least() -> None:
-    by = measure(results("privsr"), paper("privsr"))
-    utilities = entries(results("privsr"), by).filter(setting="base")["utility"].to_list()
-    assert by.lower
-    assert utilities == sorted(utilities)
