@@ -27,7 +27,9 @@ from torch import Tensor
 from tasks.audits import Samples
 from tasks.models.ranking.dpae import DPAE, DPAEConfig
 from tasks.models.ranking.factorisation import MF, SVD, FactorisationConfig
+from tasks.models.sessions.dpsasrec import DPSASRec, DPSASRecConfig
 from tasks.models.sessions.dpsgd import DPSGD, DPSGDConfig
+from tasks.models.sessions.private import PrivateSequences
 from tasks.models.vae.autoencoder import AE, VAE, AEConfig, VAEConfig
 from tasks.models.vae.user_config import UserConfig
 from tasks.models.vae.userwise import UserModel
@@ -60,6 +62,17 @@ def sessions(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, delta: fl
     """
     small = {"epochs": 1, "dimension": 8, "steps": 1, "user_dimension": 1, "clip": 10.0, "clip_norm": 0.01}
     model = DPSGD(DPSGDConfig.model_validate(STEPS | small | {"epsilon": epsilon, "delta": delta}))
+    return _of_sequences(model, seed, n_samples)
+
+
+def attention(seed: int, n_samples: int = 40_000, epsilon: float = 2.0, delta: float = DELTA) -> Samples:
+    """`dp-sasrec`, one step, as `sessions`."""
+    small = {"epochs": 1, "dimension": 8, "layers": 1, "positions": OWN, "clip_norm": 0.01}
+    model = DPSASRec(DPSASRecConfig.model_validate(STEPS | small | {"epsilon": epsilon, "delta": delta}))
+    return _of_sequences(model, seed, n_samples)
+
+
+def _of_sequences(model: PrivateSequences, seed: int, n_samples: int) -> Samples:
     items = np.arange(USERS * OWN, dtype=np.int32).reshape(USERS, OWN)
 
     def world(present: Present) -> TrainingData:

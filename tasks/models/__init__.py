@@ -31,6 +31,7 @@ MODELS = {
     "dpmf-implicit": "tasks.models.ranking.dpmf:ImplicitDPMF",
     "dpmf-explicit": "tasks.models.ranking.dpmf:ExplicitDPMF",
     "sasrec": "tasks.models.sessions.sasrec:SASRec",
+    "dp-sasrec": "tasks.models.sessions.dpsasrec:DPSASRec",
     "hrnn": "tasks.models.sessions.hrnn:HRNN",
     "srgnn": "tasks.models.sessions.gated:SRGNN",
     "apgnn": "tasks.models.sessions.gated:APGNN",

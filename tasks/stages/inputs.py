@@ -20,7 +20,7 @@ from tasks.evaluation.ranking import Seen
 from tasks.evaluation.run_numbers import seed_of
 from tasks.evaluation.splits import of_fold
 from tasks.hashing import Uniforms
-from tasks.models.base import Model
+from tasks.models.base import Model, NextItemRecommender
 from tasks.sequences import Sequences
 from tasks.stages.common import DATA, PERTURBED, PROCESSED, digest, read_json
 from tasks.training_data import TrainingData
@@ -101,6 +101,17 @@ class Inputs:
         rows = self.interactions.filter(pl.col("split") == split)
         return Sequences.from_events(rows["user"].to_numpy(), rows["item"].to_numpy())
 
+    def histories(self) -> Sequences:
+        """Training events of all users in the order of time, those of one time by item.
+
+        Raises:
+            DataError: the time of an event is not known.
+        """
+        rows = self.interactions.filter(pl.col("split") == "train").sort("user", "timestamp", "item")
+        if rows["timestamp"].has_nulls():
+            raise DataError(f"{self.processed}: no times of interactions, and a model that reads sequences needs them")
+        return Sequences.from_events(rows["user"].to_numpy(), rows["item"].to_numpy())
+
     def training_data(self, cls: type[Model], seed: int, last: bool = True) -> TrainingData:
         """What a model of class `cls` may see.
 
@@ -115,6 +126,8 @@ class Inputs:
         if self.schema.repeats:
             sequences = Sequences.from_events(rows["user"].to_numpy(), rows["item"].to_numpy())
             rows = rows.unique(["user", "item"], keep="last", maintain_order=True)
+        elif issubclass(cls, NextItemRecommender):
+            sequences = self.histories()
         rows = rows.sort("user", "item")
         return TrainingData(
             self.schema.n_users,

@@ -100,6 +100,17 @@ SESSION = {"epochs": 25, "batch_size": 16, "learning_rate": 0.01, "dimension": 1
 NOISY = SESSION | {"user_dimension": 4, "clip": 1.0, "epsilon": 1000.0, "delta": 1e-5, "accounting": "published"}
 SEQUENCES = {
     "sasrec": {"epochs": 25, "batch_size": 16, "learning_rate": 0.01, "dimension": 16, "dropout": 0.1, "heads": 2},
+    # All users in every step: noise for a sample of them takes the accountant minutes where there is so little of it.
+    "dp-sasrec": {
+        "epochs": 120,
+        "batch_size": 1000,
+        "learning_rate": 0.03,
+        "dimension": 16,
+        "positions": 8,
+        "clip_norm": 1.0,
+        "epsilon": 1000.0,
+        "delta": 1e-5,
+    },
     "hrnn": {
         "epochs": 25,
         "batch_size": 16,
@@ -119,7 +130,6 @@ SEQUENCES = {
     "nonp": NOISY | {"epsilon": None},
     "nonp-u": NOISY | {"epsilon": None},
     "priv-u": NOISY,
-    # All users in every step: noise for a sample of them takes the accountant minutes where there is so little of it.
     "dpsgd": {key: value for key, value in NOISY.items() if key != "accounting"}
     | {"epochs": 120, "batch_size": 1000, "learning_rate": 0.03, "clip_norm": 1.0},
 }

@@ -32,7 +32,7 @@ PRIVATE = [
     *("gram-svd", "gram-ease"),
     *("dpvae", "dpvae-rigorous", "dpvae-compact"),
     *("dipsgnn", "dipsgnn-authors-code", "dipsgnn-rigorous", "dipsgnn-cached", "dipsgnn-released"),
-    *("priv-u", "edgerand", "dpsgd"),
+    *("priv-u", "edgerand", "dpsgd", "dp-sasrec"),
     *("dp-rating-means", "dpmf-ratings", "privsr", "privsr-rigorous"),
 ]
 

@@ -10,7 +10,9 @@ from scipy import stats
 
 from tasks.models.base import SILENT
 from tasks.models.sessions.dipsgnn import DIPSGNN, DIPSGNNConfig
-from tasks.models.sessions.dpsgd import COUNTED, DPSGD, PIECE, DPSGDConfig, UserDropout
+from tasks.models.sessions.dpsasrec import DPSASRec, DPSASRecConfig
+from tasks.models.sessions.dpsgd import DPSGD, DPSGDConfig
+from tasks.models.sessions.private import COUNTED, PIECE, PrivateSequences, UserDropout, pieces
 from tasks.models.sessions.sequential import NO_DROPOUT
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
@@ -45,7 +47,7 @@ def built(**override) -> DPSGD:
     return fitted(progress=Stretch(0), **override)
 
 
-def slow_gradients(model: DPSGD, sequences: Sequences) -> list[tuple[torch.Tensor, list[torch.Tensor]]]:
+def slow_gradients(model: PrivateSequences, sequences: Sequences) -> list[tuple[torch.Tensor, list[torch.Tensor]]]:
     """Loss and gradient of one user after the other, through the network as it scores."""
     result = []
     for row in np.flatnonzero(sequences.lengths > 1):
@@ -60,10 +62,24 @@ def norm(gradients: list[torch.Tensor]) -> float:
     return math.sqrt(sum(float(g.double().square().sum()) for g in gradients))
 
 
-@pytest.mark.parametrize("steps", [0, 1, 2, 3])
+def attentive(progress=None, **override) -> DPSASRec:
+    """Fewer positions than events, so that these share vectors."""
+    config = {key: value for key, value in CONFIG.items() if key not in ("user_dimension", "steps", "clip")}
+    model = DPSASRec(DPSASRecConfig.model_validate(config | {"positions": 4, "layers": 2, "heads": 2} | override))
+    data = learning(wandering(N_USERS, seed=0), N_ITEMS + N_USERS, N_ITEMS)
+    return model.fit(data, rng=np.random.default_rng(0), progress=progress or Silent())
+
+
+MODELS = {
+    **{f"{steps} steps": lambda steps=steps: built(steps=steps) for steps in range(4)},
+    "attention": lambda: attentive(Stretch(0)),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("seed", range(3))
-def test_gradients_of_users_equal_those_of_a_loop(steps, seed):
-    model = built(steps=steps)
+def test_gradients_of_users_equal_those_of_a_loop(name, seed):
+    model = MODELS[name]()
     sequences = wandering(12, seed, shortest=2).take(np.random.default_rng(seed).permutation(12))
     losses, ours = model.gradients(sequences)
     slow = slow_gradients(model, sequences)
@@ -74,10 +90,10 @@ def test_gradients_of_users_equal_those_of_a_loop(steps, seed):
             torch.testing.assert_close(mine[user], theirs, rtol=1e-4, atol=1e-5 * norm(gradients))
 
 
-@pytest.mark.parametrize("steps", [0, 1, 2])
-def test_clipped_sums_equal_those_of_a_loop(steps):
+@pytest.mark.parametrize("name", ["0 steps", "1 steps", "2 steps", "attention"])
+def test_clipped_sums_equal_those_of_a_loop(name):
     """More users than are held at a time; some have one event, and some gradients are clipped and some are not."""
-    model = built(steps=steps)
+    model = MODELS[name]()
     sequences = wandering(N_USERS - 3, seed=4)
     assert (sequences.lengths == 1).any()
     slow = slow_gradients(model, sequences)
@@ -91,6 +107,14 @@ def test_clipped_sums_equal_those_of_a_loop(steps):
     for index, ours in enumerate(sums):
         theirs = sum(factor * gradients[index] for factor, (_, gradients) in zip(factors, slow, strict=True))
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5 * bound * math.sqrt(len(slow)))
+
+
+def test_pieces_hold_every_sequence_once_and_few_events_where_these_are_long(monkeypatch):
+    monkeypatch.setattr("tasks.models.sessions.private.EVENTS", 20)
+    sequences = ragged([list(range(n)) for n in (1, 2, 3, 9, 9, 25, 30)])
+    cut = list(pieces(sequences))
+    assert [len(piece) for piece in cut] == [3, 2, 1, 1]
+    assert np.concatenate([piece.items for piece in cut]).tolist() == sequences.items.tolist()
 
 
 @pytest.mark.parametrize("users", [np.zeros(0, np.int64), np.array([0, 2])])
@@ -216,6 +240,17 @@ def test_dropout_leaves_out_its_share_anew_in_every_step():
     assert stats.binomtest(int((first == 0).sum()), first.numel(), 0.3).pvalue > 1e-3
     assert not torch.equal(first, other)
     assert len({tuple(part.flatten().tolist()) for part in first.split(100)}) == 4
+
+
+def test_positions_of_a_private_model_are_not_read_off_the_longest_sequence(tmp_path):
+    model = attentive(epochs=1)
+    assert model.network.positions.shape == (4, CONFIG["dimension"])
+    model.save(tmp_path / "model.safetensors")
+    loaded = DPSASRec.load(tmp_path / "model.safetensors")
+    assert loaded.ledger() == model.ledger()
+    assert loaded.ledger()[0].accounted_epsilon == pytest.approx(2, rel=0.01)
+    longer = ragged([[1, 2, 3, 4, 5, 6, 7, 8] * 3])
+    assert torch.equal(loaded.score_next(longer), model.score_next(longer))
 
 
 @pytest.mark.parametrize("batch_size", [N_USERS, 1000])

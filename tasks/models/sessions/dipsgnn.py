@@ -33,7 +33,7 @@ from typing_extensions import override
 from tasks.graph.ops import Block, weighted_sum
 from tasks.graph.prefixes import PrefixGraphs, Step
 from tasks.hashing import digest, uniform
-from tasks.models.sessions.gated import BATCH, APGNNConfig, Queries, ScaledSessions
+from tasks.models.sessions.gated import BATCH, Queries, ScaledConfig, ScaledSessions
 from tasks.models.sessions.ledgers import LABELS, READ, KeyedModel, graph_entry, lists_entry
 from tasks.models.sessions.sequential import Dropout
 from tasks.privacy import noise
@@ -53,11 +53,9 @@ LEARNED = (gap("covers-aggregates"), gap("item-vectors-exact"))
 """Where aggregates of learned vectors are noisy."""
 
 
-class DIPSGNNConfig(APGNNConfig):
+class DIPSGNNConfig(ScaledConfig):
     """Configuration of `DIPSGNN`."""
 
-    clip: float = Field(gt=0, allow_inf_nan=False)
-    """C, the length that joint states are scaled to."""
     epsilon: float | None = Field(gt=0, allow_inf_nan=False)
     """ε2, the budget of the edges; None draws no noise."""
     delta: float = Field(gt=0, lt=1)

@@ -270,6 +270,13 @@ class APGNNConfig(GatedConfig):
     """Length of user vectors, d' of the papers."""
 
 
+class ScaledConfig(APGNNConfig):
+    """What DIPSGNN's network is configured by, with and without noise on aggregates."""
+
+    clip: float = Field(gt=0, allow_inf_nan=False)
+    """C, the length that joint states are scaled to: a part of the network."""
+
+
 class APGNN(SRGNN):
     """APGNN (Zhang et al., TKDE 2020): SR-GNN with a user vector, in every node state and in the readout.
 

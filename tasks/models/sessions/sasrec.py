@@ -91,13 +91,17 @@ class Block(nn.Module):
         return events + dropout(self.outer(dropout(relu(self.inner(self.network_norm(events))))))
 
     def attend(self, events: Tensor, layout: Layout) -> Tensor:
-        """Each event's mix of itself and the ones before it, (n_events, d); padding lies after, so nothing sees it."""
-        table = layout.scatter(self.query_key_value(events))
-        query, key, value = (
-            part.unflatten(2, (self._heads, -1)).transpose(1, 2) for part in table.chunk(3, dim=2)
-        )  # each (n_sequences, heads, longest, d / heads)
-        mixed = scaled_dot_product_attention(query, key, value, is_causal=True)
-        return layout.gather(mixed.transpose(1, 2))
+        """Each event's mix of itself and the ones before it, (n_events, d)."""
+        return mix(self.query_key_value(events), layout, self._heads)
+
+
+def mix(projected: Tensor, layout: Layout, heads: int) -> Tensor:
+    """Causal attention from queries, keys and values, (n_events, 3 d); padding lies after, so nothing sees it."""
+    query, key, value = (
+        part.unflatten(2, (heads, -1)).transpose(1, 2) for part in layout.scatter(projected).chunk(3, dim=2)
+    )  # each (n_sequences, heads, longest, d / heads)
+    mixed = scaled_dot_product_attention(query, key, value, is_causal=True)
+    return layout.gather(mixed.transpose(1, 2))
 
 
 class SASRecNetwork(nn.Module):
@@ -112,13 +116,19 @@ class SASRecNetwork(nn.Module):
 
     def forward(self, sequences: Sequences, dropout: Dropout) -> Tensor:
         """What follows each event, as a vector to multiply with item vectors: (n_events, d)."""
-        device, ids = self.items.device, (sequences.items, np.minimum(sequences.positions, len(self.positions) - 1))
-        items, positions = (torch.from_numpy(part.astype(np.int64)).to(device) for part in ids)
+        device = self.items.device
+        items, positions = self.places(sequences)
         events = embedding(items, self.items) * self.items.shape[1] ** 0.5 + embedding(positions, self.positions)
         events, layout = dropout(events), Layout(sequences, device)
         for block in self.blocks:
             events = block(events, layout, dropout)
         return self.norm(events)
+
+    def places(self, sequences: Sequences) -> tuple[Tensor, Tensor]:
+        """The row of `items` and that of `positions` of each event, (n_events,) int64 each."""
+        positions = np.minimum(sequences.positions, len(self.positions) - 1)
+        items, rows = (torch.from_numpy(part.astype(np.int64)) for part in (sequences.items, positions))
+        return items.to(self.items.device), rows.to(self.items.device)
 
 
 class SASRec(SequenceModel):
@@ -129,12 +139,16 @@ class SASRec(SequenceModel):
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
         """Matrices after Glorot, biases 0, norms that change no scale."""
-        network = SASRecNetwork(data.n_items, int(self._examples.lengths.max()) - 1, self.config)
+        network = SASRecNetwork(data.n_items, self.n_positions(), self.config)
         draw_weights(network, rng)
         for module in network.modules():
             if isinstance(module, nn.LayerNorm):
                 module.reset_parameters()
         return network
+
+    def n_positions(self) -> int:
+        """Places in a sequence that have a vector: those of the longest training sequence."""
+        return int(self._examples.lengths.max()) - 1
 
     def loss(self, sequences: Sequences, dropout: Dropout) -> Tensor:
         """Cross-entropy over all items; see `SequenceModel.loss`."""

@@ -5,13 +5,19 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 
 from tasks import contracts
 from tasks.evaluation import ranking
 from tasks.evaluation.metrics import Measured, measure
-from tasks.models.base import Recommender
+from tasks.models.base import NextItemRecommender, Recommender
 from tasks.privacy.terms import Protected
+from tasks.sequences import Sequences
 from tasks.stages.evaluators.base import Evaluated, Evaluator
+
+SCORED = 16
+"""Sequences at a time: every event of each has scores."""
 
 
 class TopK(Evaluator):
@@ -25,18 +31,41 @@ class TopK(Evaluator):
     def _validation(self) -> tuple[ranking.Seen, ranking.Seen]:
         return self._inputs.seen_items("train"), self._inputs.seen_items("valid")
 
-    def validate(self, model: Recommender) -> float:
+    @cached_property
+    def _histories(self) -> Sequences:
+        return self._inputs.histories()
+
+    def _scores(self, model: Recommender | NextItemRecommender) -> ranking.Scorer:
+        """Of a model that reads sequences those after the last training event: zeros of a user who has none."""
+        if isinstance(model, Recommender):
+            return model.score
+        histories, n_items = self._histories, self._inputs.schema.n_items
+        places = np.full(self._inputs.schema.n_users, -1)
+        places[histories.users] = np.arange(len(histories))
+
+        def score(users: NDArray[np.int32]) -> torch.Tensor:
+            scores = torch.zeros(len(users), n_items)
+            known = np.flatnonzero(places[users] >= 0)
+            for rows in np.array_split(known, -(-len(known) // SCORED) or 1):
+                sequences = histories.take(places[users[rows]])
+                scores[rows] = model.score_next(sequences)[sequences.indptr[1:] - 1].cpu()
+            return scores
+
+        return score
+
+    def validate(self, model: Recommender | NextItemRecommender) -> float:
         """NDCG on the validation interactions, ranked among all items but the training ones."""
         train, valid = self._validation
-        recommended, _ = ranking.top_k(model.score, self._users, train, self._k, self._order)
+        recommended, _ = ranking.top_k(self._scores(model), self._users, train, self._k, self._order)
         return ranking.full_metrics(recommended, valid, [self._k])["ndcg"][self._k]
 
-    def evaluate(self, model: Recommender) -> Evaluated:
+    def evaluate(self, model: Recommender | NextItemRecommender) -> Evaluated:
         """Test metrics under both protocols, and the top-K lists of all users."""
         inputs, evaluation = self._inputs, self._evaluation
         assert evaluation.negatives is not None, "params.load asks for them where lists are judged"
         k = max(evaluation.k)
-        items, scores = ranking.top_k(model.score, self._users, inputs.seen_items("train", "valid"), k, self._order)
+        scorer = self._scores(model)
+        items, scores = ranking.top_k(scorer, self._users, inputs.seen_items("train", "valid"), k, self._order)
         users, full = ranking.full_values(items, inputs.seen_items("test"), evaluation.k, recall=evaluation.recall)
         if evaluation.recall == "reachable":
             full["recall-reachable"] = full.pop("recall")
@@ -48,19 +77,19 @@ class TopK(Evaluator):
             evaluation.negatives,
             self._draws,
         )
-        ranks = ranking.sampled_ranks(model.score, test_users, test_items, negatives, self._draws)
+        ranks = ranking.sampled_ranks(scorer, test_users, test_items, negatives, self._draws)
         sampled = ranking.sampled_values(ranks, evaluation.k)
         measured = measure(f"sampled-{evaluation.negatives}", test_users, sampled) + measure("full", users, full)
         if evaluation.full_rows:
-            measured += self._of_rows(model, k)
+            measured += self._of_rows(scorer, k)
         return Evaluated(measured, ranking.ranking_table(items, scores, user=self._users))
 
-    def _of_rows(self, model: Recommender, k: int) -> list[Measured]:
+    def _of_rows(self, scorer: ranking.Scorer, k: int) -> list[Measured]:
         """Metrics of lists that leave nothing out, judged by all that a user has."""
         inputs, evaluation = self._inputs, self._evaluation
         nothing = np.empty(0, np.int32)
         unseen = ranking.Seen.from_pairs(nothing, nothing, inputs.schema.n_users)
-        items, _ = ranking.top_k(model.score, self._users, unseen, k, self._order)
+        items, _ = ranking.top_k(scorer, self._users, unseen, k, self._order)
         rows = inputs.seen_items("train", "valid", "test")
         users, values = ranking.full_values(items, rows, evaluation.k, recall=evaluation.recall)
         if evaluation.recall == "reachable":
