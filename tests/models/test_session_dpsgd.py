@@ -62,12 +62,12 @@ def norm(gradients: list[torch.Tensor]) -> float:
     return math.sqrt(sum(float(g.double().square().sum()) for g in gradients))
 
 
-def attentive(progress=None, **override) -> DPSASRec:
+def attentive(progress=SILENT, **override) -> DPSASRec:
     """Fewer positions than events, so that these share vectors."""
     config = {key: value for key, value in CONFIG.items() if key not in ("user_dimension", "steps", "clip")}
     model = DPSASRec(DPSASRecConfig.model_validate(config | {"positions": 4, "layers": 2, "heads": 2} | override))
     data = learning(wandering(N_USERS, seed=0), N_ITEMS + N_USERS, N_ITEMS)
-    return model.fit(data, rng=np.random.default_rng(0), progress=progress or Silent())
+    return model.fit(data, rng=np.random.default_rng(0), progress=progress)
 
 
 MODELS = {

@@ -19,6 +19,7 @@ from tasks.models.base import SILENT, NextItemRecommender, Progress, Recommender
 from tasks.sequences import Sequences
 from tasks.stages import check, train, tune
 from tasks.stages.common import PROCESSED, RESULTS, RUNS, read_json
+from tasks.stages.evaluators.lists import TopK
 from tasks.stages.evaluators.next_items import NextItem
 from tasks.stages.inputs import Inputs
 from tasks.training_data import TrainingData
@@ -123,6 +124,21 @@ def test_a_model_of_sequences_learns_from_all_training_events(evaluator: NextIte
     pairs = {(user, item) for user, parts in EVENTS.items() for item in parts.get("train", [])}
     assert set(zip(data.users.tolist(), data.items.tolist(), strict=True)) == pairs
     assert len(data.users) == len(pairs)  # an item that a user had twice counts once
+
+
+def test_lists_from_sequences_follow_the_last_training_event_in_time() -> None:
+    """Times run against the order of the table; users without training events are scored zero."""
+    events = {0: {"train": [4, 2, 1], "test": [9]}, 1: {"valid": [7], "test": [1]}, 2: {"train": [3, 8], "test": [5]}}
+    table = interactions(events).with_columns(timestamp=-pl.col("timestamp"))
+    schema = SCHEMA.model_copy(update={"n_users": len(events), "repeats": False})
+    evaluator = TopK(tiny.Numbered(schema, table, PROCESSED, PROCESSED), EVALUATION, TRAINING)
+    assert listed(evaluator.training_data(Last, 0).sequences) == {0: [1, 2, 4], 2: [8, 3]}
+    scores = evaluator._scores(Last({}))(np.array([2, 1, 0], np.int32))
+    assert [row.nonzero().flatten().tolist() for row in scores] == [[3, 8], [], [1, 2, 4]]
+    assert scores[2].argmax() == 4
+    unknown = table.with_columns(timestamp=pl.lit(None, pl.Int64))
+    with pytest.raises(DataError, match="no times of interactions"):
+        tiny.Numbered(schema, unknown, PROCESSED, PROCESSED).training_data(Last, 0)
 
 
 def test_the_last_training_event_is_left_out_for_models_that_read_no_sequences(evaluator: NextItem) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tasks.evaluation import ranking
-from tasks.models.base import Recommender
+from tasks.models.base import NextItemRecommender, Recommender
 from tasks.stages.evaluators.lists import TopK
 
 
@@ -12,8 +12,8 @@ class Toy(TopK):
 
     metric = "hit"
 
-    def validate(self, model: Recommender) -> float:
+    def validate(self, model: Recommender | NextItemRecommender) -> float:
         """Share of users with a validation item in their list."""
         train, valid = self._validation
-        recommended, _ = ranking.top_k(model.score, self._users, train, self._k, self._order)
+        recommended, _ = ranking.top_k(self._scores(model), self._users, train, self._k, self._order)
         return ranking.full_metrics(recommended, valid, [self._k])["hit"][self._k]
