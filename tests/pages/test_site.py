@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from tasks.errors import ConfigurationError
-from tasks.pages import leaderboards, site
+from tasks.pages import site
 from tasks.pages.page import epsilon, number, rounded_down
 from tasks.results.cards import Card, schema
 from tasks.results.standings import boards
@@ -76,7 +76,7 @@ def test_what_data_are_named_is_escaped(made: list[site.Made]) -> None:
     entries = of.entries.with_columns(system=pl.lit(name), publication=pl.lit("x"))
     (board,) = boards([(of.measure, entries)])
     known = {card.basic.experiment: card for card in of.cards}
-    for page in leaderboards.pages([board], known):
+    for page in site.board_pages([board], known):
         html = site.render(page)
         assert len(re.findall("<script", html)) == 1
         assert "49" not in text_of(html) or "{{ 7 * 7 }}" in text_of(html)
