@@ -126,14 +126,21 @@ def show_headline(suite: str) -> None:
     """Print the decision of a suite, with which `dprec run` ends; nothing for a pipeline without results."""
     if (board := board_of(suite)) is None:
         return
-    numbers = [Column(name, justify="right", no_wrap=True) for name in ("utility", "accounted ε", "audited ε")]
+    heads = ("utility", "% of ceiling", "vs. noisy popularity", "accounted ε", "audited ε")
+    numbers = [Column(name, justify="right") for name in heads]
     table = make_table(f"{suite}: {board.measure.label}", Column("what"), Column("system"), *numbers)
     for name, row in decision(board).items():
-        cells = ["–"] * 4 if row is None else [row["system"], f"{row['utility']:.3f}", *budget(row)]
+        cells = ["–"] * 6 if row is None else [row["system"], f"{row['utility']:.3f}", *_compared(row), *budget(row)]
         table.add_row(name, *map(escape, cells))
     print_table(table)
     if command := release_command(suite, board):
         print(f"release it: {command}")
+
+
+def _compared(row: Mapping[str, Any]) -> tuple[str, str]:
+    """Share of the ceiling and gain over noisy popularity of a row of `Board.answers`, as texts."""
+    share, gain = row.get("share"), row.get("gain")
+    return "–" if share is None else f"{share:.0%}", "–" if gain is None else f"{gain:+.3f}"
 
 
 def release_command(suite: str, board: Board) -> str | None:
@@ -141,7 +148,7 @@ def release_command(suite: str, board: Board) -> str | None:
 
     None, too, where that is no system that `dprec release` makes.
     """
-    best = next((each["best"] for each in board.answers() if each["best"]), None)
+    best = next((each for each in board.answers() if not each["noisy"]), None)
     project = load()
     dataset = project.datasets[project.processed[project.suites[suite].data].dataset]
     if best is None or dataset.source != "custom" or not best["system"].startswith("gram-"):
@@ -162,7 +169,9 @@ def board_of(suite: str) -> Board | None:
 
 def decision(board: Board) -> dict[str, dict[str, Any] | None]:
     """Who is shown at the end of a run, by what it is: rows of a leaderboard."""
-    bests = {f"best private at user-level ε ≤ {each['epsilon']:g}": each["best"] for each in board.answers()}
+    bests: dict[str, dict[str, Any] | None] = {
+        f"best private at user-level ε ≤ {each['limit']:g}": each for each in board.answers()
+    }
     return (bests or {"best private at any user-level ε": None}) | {
         "noisy popularity": board.noisy,
         "ceiling, without privacy": board.ceiling,

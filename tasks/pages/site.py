@@ -94,7 +94,7 @@ def pages(
     about = {"papers": papers, "levels": levels, "numbers": numbers, "changes": changes, "since": since}
     sources = {each.facts.source.dataset: each.facts.source for each in suites}
     return [
-        Page("index.html", "index.html.j2", about | {"charts": _charts(all_boards)}),
+        Page("index.html", "index.html.j2", about | _frontiers(all_boards)),
         *board_pages(all_boards, {each.basic.experiment: each for suite in suites for each in suite.cards}),
         cards_page(tables),
         Page("coverage.html", "coverage.html.j2", {"rows": coverage.to_dicts()}),
@@ -102,18 +102,19 @@ def pages(
     ]
 
 
-def _charts(boards: Sequence[Board]) -> list[dict[str, Any]]:
-    """Of each real data set the board with most points at `LEVEL`, with its chart."""
+def _frontiers(boards: Sequence[Board]) -> dict[str, list[dict[str, Any]]]:
+    """Of each real data set the board with most points at `LEVEL`: its chart, and who is best at which ε."""
     chosen: dict[str, Board] = {}
     for board in boards:
         fullest = chosen.setdefault(board.publication, board)
         if board.kind == "real" and len(board.curve(LEVEL)) > len(fullest.curve(LEVEL)):
             chosen[board.publication] = board
-    return [
+    charts = [
         headline(board) | {"best": best(board, LEVEL), "svg": chart, "href": board_address(board.dataset)}
         for board in chosen.values()
         if board.kind == "real" and best(board, LEVEL) and (chart := frontier(board, LEVEL))
     ]
+    return {"charts": charts, "answers": [row for each in charts for row in answers(each["board"], "index.html")]}
 
 
 def _papers(suites: Iterable[Made]) -> list[dict[str, Any]]:
@@ -195,8 +196,11 @@ def view(board: Board, cards: Mapping[str, Card], source: str) -> dict[str, Any]
         | {"rows": cells(board.at(level).to_dicts())}
         for level in board.levels
     ]
-    answers = [answer_row(each, board, source) for each in board.answers()]
-    return headline(board) | {"answers": answers, "open": cells(board.open().to_dicts()), "levels": levels}
+    return headline(board) | {
+        "answers": answers(board, source),
+        "open": cells(board.open().to_dicts()),
+        "levels": levels,
+    }
 
 
 def best(board: Board, level: Level) -> dict[str, Any] | None:
@@ -204,16 +208,16 @@ def best(board: Board, level: Level) -> dict[str, Any] | None:
     return board.best(level, LIMITS.get(level, math.inf))
 
 
-def answer_row(answer: Mapping[str, Any], board: Board, source: str) -> dict[str, Any]:
-    """One of `Board.answers` as a row: the best private system, or noisy popularity where that is no worse."""
-    best, noisy, sign = answer["best"], answer["noisy"], -1 if board.measure.lower else 1
-    winner = noisy if best is None or (noisy is not None and sign * (noisy["utility"] - best["utility"]) >= 0) else best
-    ceiling = board.ceiling["utility"] if board.ceiling else None
-    return row_of(winner, source, lower=board.measure.lower) | {
-        "limit": answer["epsilon"],
-        "share": None if ceiling is None or board.measure.lower else 100 * winner["utility"] / ceiling,
-        "gain": None if noisy is None else winner["utility"] - noisy["utility"],
-    }
+def answers(board: Board, source: str) -> list[dict[str, Any]]:
+    """`Board.answers` as rows of a table of the page `source`."""
+    return [
+        row_of(each, source, lower=board.measure.lower)
+        | {
+            "share": each["share"] and 100 * each["share"],
+            "publication_href": relative(source, board_address(board.dataset)),
+        }
+        for each in board.answers()
+    ]
 
 
 def headline(board: Board) -> dict[str, Any]:

@@ -206,18 +206,26 @@ class Board:
         return _first(self.base.filter(pl.col("accounted") <= limit, candidate, level=level))
 
     def answers(self) -> list[dict[str, Any]]:
-        """At each user-level ε of `ANSWERED`: the best of all settings with at most this ε, and noisy popularity.
+        """Rows of `ENTRIES`: at each user-level ε of `ANSWERED` the best of all settings with at most this ε.
 
-        `epsilon`, `best`, `noisy`: rows of `ENTRIES`, or None; without what a smaller ε has already.
+        Noisy popularity where nothing beats it; without what a smaller ε has already. `limit`: this ε; `share`: of the
+        ceiling's utility, None without one or where less is better; `gain`: over noisy popularity within `limit`.
         """
         bounded = self.rows.filter(pl.col("unbounded").list.len() == 0, level="user")
-        ranked = bounded.sort("utility", descending=not self.measure.lower, maintain_order=True)
+        ranked = bounded.sort("utility", "noisy", descending=[not self.measure.lower, True], maintain_order=True)
+        ceiling = None if self.measure.lower else self.ceiling
         made: list[dict[str, Any]] = []
-        for epsilon in ANSWERED:
-            within = ranked.filter(pl.col("accounted") <= epsilon * (1 + 1e-9))
-            chosen = {"best": _first(within.filter(~pl.col("noisy"))), "noisy": _first(within.filter("noisy"))}
-            if any(chosen.values()) and (not made or made[-1] | chosen != made[-1]):
-                made.append({"epsilon": epsilon} | chosen)
+        for limit in ANSWERED:
+            within = ranked.filter(pl.col("accounted") <= limit * (1 + 1e-9))
+            best, noisy = _first(within), _first(within.filter("noisy"))
+            if best is not None:
+                share, gain = (
+                    ceiling and best["utility"] / ceiling["utility"],
+                    noisy and best["utility"] - noisy["utility"],
+                )
+                answer = best | {"limit": limit, "share": share, "gain": gain}
+                if not made or made[-1] | {"limit": limit} != answer:
+                    made.append(answer)
         return made
 
     def curve(self, level: Level) -> pl.DataFrame:

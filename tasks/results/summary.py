@@ -40,7 +40,7 @@ def summary(results: Results, board: Board | None) -> dict[str, Any]:
     return {
         "utility": {"metric": board and board.measure.label, "small_epsilon": SMALL_EPSILON}
         | {name: row and round(row["utility"], 6) for name, row in places.items()},
-        "best_at_user_level_epsilon": {f"{each['epsilon']:g}": _named(each) for each in board.answers()}
+        "best_at_user_level_epsilon": {f"{each['limit']:g}": _answer(each) for each in board.answers()}
         if board
         else {},
         "ledger": {
@@ -54,8 +54,9 @@ def summary(results: Results, board: Board | None) -> dict[str, Any]:
     }
 
 
-def _named(answer: Mapping[str, Any]) -> str | None:
-    return answer["best"] and f"{answer['best']['system']} {answer['best']['utility']:.3f}"
+def _answer(row: Mapping[str, Any]) -> dict[str, Any]:
+    numbers = ("utility", "utility_std", "share", "gain", "audited")
+    return {"system": row["system"]} | {name: row[name] and round(row[name], 6) for name in numbers}
 
 
 @dataclass(frozen=True)
@@ -88,13 +89,15 @@ def changes(before: Mapping[str, State], now: Mapping[str, State]) -> Iterator[C
             ("value", _flat(before[suite]), _flat(now[suite])),
             ("claim", before[suite].claims, now[suite].claims),
         ):
-            for name in {**old, **new}:
+            for name in dict.fromkeys((*old, *new)):
                 if old.get(name) != new.get(name):
                     yield suite, kind, ": ".join(name), old.get(name), new.get(name)
 
 
-def _flat(state: State) -> dict[tuple[str, str], Any]:
-    named = {(group, name): value for group, values in state.values.items() for name, value in values.items()}
+def _flat(state: State) -> dict[tuple[str, ...], Any]:
+    named: dict[tuple[str, ...], Any] = {(group,): values for group, values in state.values.items()}
+    while nested := [name for name, value in named.items() if isinstance(value, Mapping)]:
+        named |= {(*name, key): value for name in nested for key, value in named.pop(name).items()}
     return {name: round(value, 3) if isinstance(value, float) else value for name, value in named.items()}
 
 

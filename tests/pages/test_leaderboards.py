@@ -47,16 +47,16 @@ def test_the_best_of_a_level_has_a_small_epsilon_there_and_a_finite_one_at_all_o
 
 def test_the_answer_at_an_epsilon_is_the_best_of_all_settings_within_it() -> None:
     made = board(
+        row("open", 1.0, level="interaction", role="ceiling"),
         row("noisy", 0.3, accounted=0.5),
+        row("a", 0.3, accounted=0.5),
         row("a", 0.5),
         row("b", 0.2, accounted=4.0),
         row("b", 0.7, accounted=8.0, setting="epsilon=8"),
         row("endless", 0.9, accounted=math.inf),
     )
-    named = [
-        (each["epsilon"], each["best"] and each["best"]["utility"], each["noisy"]["utility"]) for each in made.answers()
-    ]
-    assert named == [(0.5, None, 0.3), (1.0, 0.5, 0.3), (8.0, 0.7, 0.3)]
+    named = [tuple(each[name] for name in ("limit", "system", "share", "gain")) for each in made.answers()]
+    assert named == [(0.5, "noisy", 0.3, 0.0), (1.0, "a", 0.5, 0.5 - 0.3), (8.0, "b", 0.7, 0.7 - 0.3)]
 
 
 def test_where_less_is_better_the_least_is_best() -> None:
