@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from functools import cached_property
 
 HIDING = {
     "normal", "standard_normal", "multivariate_normal", "lognormal", "laplace", "exponential",
@@ -37,27 +36,23 @@ DECIDING = DRAWS - {"beta", "bytes", "f", "power"}
 CALLED = {"dropout"}
 """Laws whose names configurations have, too: a draw is where they are called."""
 DOORS = {"noise": "tasks.privacy", "draws": "tasks.models"}
-SECRET = re.compile(r"\b_?noise_rngs?$|\bnoise_stream$|\bnoise\.(stream|generator|secure_generator)$")
-"""A generator of noise, from which nothing is drawn next to the door, by whatever law."""
+SECRET = re.compile(r"\b_?noise_rngs?(\[[^]]*\])?$|\bnoise_stream\(.*\)$")
+"""A generator of noise by its name, from which nothing is drawn next to the door, by whatever law. What it is called
+elsewhere no reader sees: `test_generators_of_noise_are_asked_by_the_door_alone` watches who draws from it."""
 KEYED = {"prefix_ids", "head_ids", "INSECURE"}
 """What of `tasks.privacy.keyed` is no noise."""
 BEHIND = ("keyed", "secure")
 """Modules of `tasks.privacy` behind the door."""
 SYSTEM = ("random", "secrets")
 """Modules of Python that do nothing but draw."""
-SCOPES = (
-    ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
-)  # fmt: skip
-Known = set[tuple[ast.AST | None, str]]
-"""Names that hold generators of noise, each with the function that it is local to; attributes are so everywhere."""
-CONTAINERS = {"dict", "list", "tuple", "zip", "iter", "next", "enumerate", "reversed"}
 
 
 def draws(text: str, laws: set[str]) -> Iterator[str]:
     """Every draw of a module next to the door, as it stands there; `laws`: those that are draws by any generator."""
     module = _Module(ast.parse(text), laws)
     for node in module.nodes:
-        yield from module.wrong(node)
+        if module.is_wrong(node):
+            yield ast.unparse(node)
 
 
 class _Module:
@@ -65,10 +60,6 @@ class _Module:
 
     def __init__(self, tree: ast.Module, laws: set[str]) -> None:
         self.nodes, self.laws = list(ast.walk(tree)), laws
-        self.scopes: dict[ast.AST, tuple[ast.AST | None, ...]] = {tree: (None,)}
-        for node in self.nodes:  # parents come before their children
-            inner = (*self.scopes[node], node) if isinstance(node, SCOPES) else self.scopes[node]
-            self.scopes.update(dict.fromkeys(ast.iter_child_nodes(node), inner))
         self.called = {node.func for node in self.nodes if isinstance(node, ast.Call)}
         own = {node.id for node in self.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
         own |= {node.arg for node in self.nodes if isinstance(node, ast.arg)}
@@ -80,75 +71,23 @@ class _Module:
         }
         self.imported = {name: where for name, where in imported.items() if name not in own}
 
-    @cached_property
-    def secrets(self) -> Known:
-        """All names that hold a generator of noise, or several."""
-        known: Known = set()
-        while True:
-            more = set(known)
-            for node in self.nodes:
-                for target, value in _assigned(node):
-                    if self.secret(value, known):
-                        more |= {(self._scope(name), ast.unparse(name)) for name in _names(target)}
-            if more == known:
-                return known
-            known = more
-
-    def _scope(self, node: ast.expr) -> ast.AST | None:
-        return self.scopes[node][-1] if isinstance(node, ast.Name) else None
-
-    def secret(self, node: ast.expr | None, known: Known) -> bool:
-        """Whether an expression is a generator of noise, a part of one, or a container of such."""
-        match node:
-            case None:
-                return False
-            case ast.Call(func=func):
-                if SECRET.search(ast.unparse(func)):
-                    return True
-                if isinstance(func, ast.Attribute) and self.secret(func.value, known):
-                    return True
-                return ast.unparse(func) in CONTAINERS and any(self.secret(value, known) for value in _given(node))
-            case ast.Name() | ast.Attribute():
-                text = ast.unparse(node)
-                of = isinstance(node, ast.Attribute) and node.attr != "state" and self.secret(node.value, known)
-                return any((scope, text) in known for scope in self.scopes[node]) or bool(SECRET.search(text)) or of
-            case ast.Subscript(value=value) | ast.Starred(value=value) | ast.NamedExpr(value=value):
-                return self.secret(value, known)
-            case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts) | ast.Dict(values=parts):
-                return any(self.secret(part, known) for part in parts)
-            case ast.IfExp(body=body, orelse=orelse):
-                return self.secret(body, known) or self.secret(orelse, known)
-            case ast.BoolOp(values=parts):
-                return any(self.secret(part, known) for part in parts)
-            case ast.ListComp(elt=part) | ast.SetComp(elt=part) | ast.GeneratorExp(elt=part) | ast.DictComp(value=part):
-                return self.secret(part, known)
-        return False
-
-    def wrong(self, node: ast.AST) -> Iterator[str]:
-        """What of a node is a draw next to the door."""
+    def is_wrong(self, node: ast.AST) -> bool:
+        """Whether a node is a draw next to the door."""
         match node:
             case ast.Attribute(value=value, attr=attr) if attr not in CALLED or node in self.called:
-                if self._draws(value, attr) or (self._stands_for(value) == "keyed" and attr not in KEYED):
-                    yield ast.unparse(node)
+                return self._draws(value, attr) or (self._stands_for(value) == "keyed" and attr not in KEYED)
             case ast.ImportFrom(module=module, names=names):
-                if any(self._hides(module or "", name.name) for name in names):
-                    yield ast.unparse(node)
+                return any(self._hides(module or "", name.name) for name in names)
             case ast.Import(names=names):
-                if any(name.name in SYSTEM or name.name.endswith(BEHIND) for name in names):
-                    yield ast.unparse(node)
-            case ast.Call(func=func):
-                called = ast.unparse(func)
-                if called in ("getattr", "methodcaller") and any(
-                    isinstance(value, ast.Constant) and value.value in self.laws for value in node.args
-                ):
-                    yield ast.unparse(node)
-                if not self._takes_noise(func) and any(self.secret(value, self.secrets) for value in _given(node)):
-                    yield f"{called} is given a generator of noise"
+                return any(name.name in SYSTEM or name.name.endswith(BEHIND) for name in names)
+            case ast.Call(func=func, args=args) if ast.unparse(func) in ("getattr", "methodcaller"):
+                return any(isinstance(value, ast.Constant) and value.value in self.laws for value in args)
+        return False
 
     def _draws(self, owner: ast.expr, attr: str) -> bool:
         if self._stands_for(owner) in DOORS or ast.unparse(owner) in ("np", "numpy"):
             return False
-        return attr in (DRAWS if self.secret(owner, self.secrets) else self.laws)
+        return attr in (DRAWS if SECRET.search(ast.unparse(owner)) else self.laws)
 
     def _stands_for(self, owner: ast.expr) -> str:
         """The module that a name stands for, where it is a door or behind it."""
@@ -167,49 +106,3 @@ class _Module:
         if module == "tasks.privacy.noise" and name in (*BEHIND, "SecureGenerator"):
             return True
         return module.endswith(".keyed") and name not in KEYED
-
-    def _takes_noise(self, func: ast.expr) -> bool:
-        """The door, a mechanism (which draws through the door), a container, and what makes a generator of another."""
-        called = ast.unparse(func)
-        module, name = self.imported.get(called.partition(".")[0], ("", ""))
-        if called.count(".") == 1 and (module, name) == ("tasks.privacy", "noise"):
-            return True
-        if module == "tasks.privacy.noise" or module.startswith("tasks.privacy.mechanisms"):
-            return True
-        return called in CONTAINERS or bool(SECRET.search(called))
-
-
-def _assigned(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr | None]]:
-    """Targets with what they are given; parts of a tuple one by one, where both sides have as many."""
-    match node:
-        case ast.Assign(targets=targets, value=value):
-            pairs: list[tuple[ast.expr, ast.expr | None]] = [(target, value) for target in targets]
-        case ast.AnnAssign(target=target, value=value) | ast.NamedExpr(target=target, value=value):
-            pairs = [(target, value)]
-        case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
-            pairs = [(target, value)]
-        case ast.withitem(context_expr=value, optional_vars=target) if target is not None:
-            pairs = [(target, value)]
-        case _:
-            return
-    for target, value in pairs:
-        several = isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List)
-        if several and len(target.elts) == len(value.elts) and not any(_starred(part) for part in target.elts):
-            yield from zip(target.elts, value.elts, strict=True)
-        else:
-            yield target, value
-
-
-def _starred(node: ast.expr) -> bool:
-    return isinstance(node, ast.Starred)
-
-
-def _names(target: ast.expr) -> list[ast.expr]:
-    """What an assignment to a target fills."""
-    if isinstance(target, ast.Tuple | ast.List):
-        return [name for part in target.elts for name in _names(part)]
-    return [target.value if isinstance(target, ast.Starred | ast.Subscript) else target]
-
-
-def _given(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(keyword.value for keyword in call.keywords)]
