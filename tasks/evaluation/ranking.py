@@ -16,25 +16,11 @@ from numpy.typing import NDArray
 
 from tasks.errors import DataError, DivergenceError
 from tasks.evaluation.checks import PADDING, require_ids, require_lists
-from tasks.evaluation.metrics import ByCutoff, Values, means, ranking_values, sampled_metrics, sampled_values
+from tasks.evaluation.metrics import ByCutoff, Values, means, ranking_values
 from tasks.hashing import Uniforms
 
 if TYPE_CHECKING:
     import torch
-
-__all__ = [
-    "Scorer",
-    "Seen",
-    "full_metrics",
-    "full_values",
-    "item_order",
-    "sampled_metrics",
-    "sampled_negatives",
-    "sampled_ranks",
-    "sampled_values",
-    "tie_order",
-    "top_k",
-]
 
 MEASURED = ("hit", "ndcg", "recall", "mrr")
 """What suites measure of full rankings."""

@@ -64,7 +64,12 @@ def check_unit_interval(values: NDArray[np.floating], columns: Sequence[str]) ->
     if not values.size or (values.min() >= -1 and values.max() <= 1):
         return
     wrong = ~((values >= -1) & (values <= 1))
-    _refuse(wrong, columns, values, "outside [-1, 1]")
+    column = int(wrong.any(axis=0).argmax())
+    row = int(wrong[:, column].argmax())
+    raise ValueError(
+        f"column {columns[column]!r}: {int(wrong[:, column].sum())} of {len(wrong)} rows are outside [-1, 1] "
+        f"(first: row {row}, value {values[row, column]:g})"
+    )
 
 
 def check_one_hot(block: NDArray[np.floating], name: str) -> None:
@@ -83,12 +88,3 @@ def check_one_hot(block: NDArray[np.floating], name: str) -> None:
         raise ValueError(
             f"column {name!r}: {count} of {len(block)} rows are not one-hot (first: row {int(wrong.argmax())})"
         )
-
-
-def _refuse(wrong: NDArray[np.bool_], columns: Sequence[str], values: NDArray[np.floating], what: str) -> None:
-    column = int(wrong.any(axis=0).argmax())
-    row = int(wrong[:, column].argmax())
-    raise ValueError(
-        f"column {columns[column]!r}: {int(wrong[:, column].sum())} of {len(wrong)} rows are {what} "
-        f"(first: row {row}, value {values[row, column]:g})"
-    )

@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from tasks.errors import DataError, DivergenceError
-from tasks.evaluation.metrics import ranking_metrics
+from tasks.evaluation.metrics import ranking_metrics, sampled_metrics
 from tasks.evaluation.ranking import (
     MEASURED,
     Scorer,
     Seen,
     full_metrics,
     item_order,
-    sampled_metrics,
     sampled_negatives,
     sampled_ranks,
     tie_order,

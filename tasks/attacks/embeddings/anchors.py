@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.attacks.embeddings.links import Estimate
 from tasks.errors import DataError
 from tasks.evaluation.alignment import AlignmentResult, Anchors, PairScorer, chance, precision
+from tasks.evaluation.detection import Rate
 from tasks.evaluation.metrics import Record, record
 from tasks.evaluation.statistics import clopper_pearson
 
@@ -34,7 +34,7 @@ class Confident:
     names: how many it gives.
     """
 
-    share: Estimate
+    share: Rate
     precision: float | None
     names: int
 
@@ -49,7 +49,7 @@ class Reidentified:
     confident: see there.
     """
 
-    at: dict[int, Estimate]
+    at: dict[int, Rate]
     chance: dict[int, float]
     confident: Confident
 
@@ -224,9 +224,9 @@ def choose(confidence: NDArray[np.floating], right: NDArray[np.bool_], wanted: f
     return float(descending[last]), int(n_right[last])
 
 
-def _interval(right: float, n: int) -> Estimate:
+def _interval(right: float, n: int) -> Rate:
     """Of a share; a fraction of a success, from ties, counts down for the lower end and up for the upper."""
     value = right / n
     low, _ = clopper_pearson(int(np.floor(right + 1e-9)), n)
     _, high = clopper_pearson(min(int(np.ceil(right - 1e-9)), n), n)
-    return Estimate(value, low, high)
+    return Rate(value, low, high)

@@ -26,6 +26,7 @@ from sklearn.preprocessing import StandardScaler, normalize
 
 from tasks.errors import DataError
 from tasks.evaluation.classification import Vectors, check_vectors
+from tasks.evaluation.detection import Rate
 from tasks.evaluation.statistics import clopper_pearson
 
 FALSE_POSITIVES = 0.01
@@ -44,14 +45,6 @@ class Pairs:
     others: NDArray[np.int64]
 
 
-class Estimate(NamedTuple):
-    """A number with its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-
 class Similarity(NamedTuple):
     """What an attacker thinks of the tested pairs; higher is more likely a link."""
 
@@ -63,8 +56,8 @@ class Theft(NamedTuple):
     """How well one attacker distinguishes links from others."""
 
     attacker: str
-    auc: Estimate
-    tpr: Estimate
+    auc: Rate
+    tpr: Rate
     """At a false positive rate of 1 %."""
 
 
@@ -143,22 +136,24 @@ def similarities(vectors: Vectors, pairs: Pairs) -> dict[str, Similarity]:
     return scores
 
 
-def auc(similarity: Similarity) -> Estimate:
+def auc(similarity: Similarity) -> Rate:
     """Probability that a link looks more like one than a non-link does, ties counting half.
 
     The interval is DeLong's (Biometrics 1988). Where every link is above every non-link, or below, that has no width;
     it is then of as many independent comparisons as there are pairs of the rarer kind, all with the same outcome.
     """
-    of_links, of_others = _placements(similarity)
+    # of each link the share of non-links below it, of each non-link the share of links above it; ties count half
+    of_links = _empirical_cdf(similarity.links, similarity.others)
+    of_others = 1 - _empirical_cdf(similarity.others, similarity.links)
     value = float(of_links.mean())
     if value in (0.0, 1.0):
         n = min(len(of_links), len(of_others))
-        return Estimate(value, *clopper_pearson(round(value * n), n))
-    error = _error(of_links, of_others)
-    return Estimate(value, max(value - Z * error, 0.0), min(value + Z * error, 1.0))
+        return Rate(value, *clopper_pearson(round(value * n), n))
+    error = float(np.sqrt(of_links.var(ddof=1) / len(of_links) + of_others.var(ddof=1) / len(of_others)))
+    return Rate(value, max(value - Z * error, 0.0), min(value + Z * error, 1.0))
 
 
-def tpr(similarity: Similarity, rng: np.random.Generator, fpr: float = FALSE_POSITIVES) -> Estimate:
+def tpr(similarity: Similarity, rng: np.random.Generator, fpr: float = FALSE_POSITIVES) -> Rate:
     """Share of links above the threshold that a share `fpr` of the non-links exceeds.
 
     Among equal values the threshold lies at random, so whoever cannot tell anything apart gets `fpr`. The interval
@@ -190,22 +185,13 @@ def tpr(similarity: Similarity, rng: np.random.Generator, fpr: float = FALSE_POS
     lenient = int((of_links > of_others[largest]).sum()) if largest < n_others else n_links
     low, _ = clopper_pearson(strict, n_links, level=0.975)
     _, high = clopper_pearson(lenient, n_links, level=0.975)
-    return Estimate(value, min(low, value), max(high, value))
-
-
-def _placements(similarity: Similarity) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Of each link the share of non-links below it, of each non-link the share of links above it; ties count half."""
-    return _empirical_cdf(similarity.links, similarity.others), 1 - _empirical_cdf(similarity.others, similarity.links)
+    return Rate(value, min(low, value), max(high, value))
 
 
 def _empirical_cdf(values: NDArray[np.float64], reference: NDArray[np.float64]) -> NDArray[np.float64]:
     in_order = np.sort(reference)
     first, last = (np.searchsorted(in_order, values, side=side) for side in ("left", "right"))
     return (first + last) / (2 * len(reference))
-
-
-def _error(of_links: NDArray[np.float64], of_others: NDArray[np.float64]) -> float:
-    return float(np.sqrt(of_links.var(ddof=1) / len(of_links) + of_others.var(ddof=1) / len(of_others)))
 
 
 def _products(rows: NDArray[np.float64], pairs: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ results side by side. Source: docs/methods.md §9.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -103,33 +103,21 @@ def unbounded_entry(
     unit: Unit,
     mechanism: Mechanism,
     *reasons: Explanation,
-    neighbouring: Neighbouring = "replace",
-    accounting: Accounting = "published",
     claimed: tuple[float | None, float] = (None, 0.0),
-    gaps: tuple[KnownGap, ...] = (),
-    events: tuple[Event, ...] = (Event(kind="non-private"),),
+    **about: Any,
 ) -> LedgerEntry:
     """The entry of what no finite guarantee follows for.
 
     Args:
         reasons: why none follows.
         claimed: ε, or None where no one claims any, and δ.
+        about: the other fields, of which some are usual.
     """
     epsilon, delta = claimed
-    return LedgerEntry(
-        protects=protects,
-        unit=unit,
-        neighbouring=neighbouring,
-        mechanism=mechanism,
-        accounting=accounting,
-        claimed_epsilon=epsilon,
-        claimed_delta=delta,
-        accounted_epsilon=None,
-        accounted_delta=delta,
-        reasons=reasons,
-        gaps=gaps,
-        events=events,
-    )
+    budgets = {"claimed_epsilon": epsilon, "claimed_delta": delta, "accounted_epsilon": None, "accounted_delta": delta}
+    usual = {"neighbouring": "replace", "accounting": "published", "events": (Event(kind="non-private"),)}
+    fields = {"protects": protects, "unit": unit, "mechanism": mechanism, "reasons": reasons}
+    return LedgerEntry.model_validate(usual | about | fields | budgets)
 
 
 def unprotected_entry(protects: Protected, reason: Explanation) -> LedgerEntry:
@@ -138,29 +126,13 @@ def unprotected_entry(protects: Protected, reason: Explanation) -> LedgerEntry:
 
 
 def untouched_entry(
-    protects: Protected,
-    unit: Unit,
-    mechanism: Mechanism,
-    *reasons: Explanation,
-    accounting: Accounting = "rigorous",
-    given: tuple[Condition, ...] = (),
-    gaps: tuple[KnownGap, ...] = (),
+    protects: Protected, unit: Unit, mechanism: Mechanism, *reasons: Explanation, **about: Any
 ) -> LedgerEntry:
     """The entry of what is there and nothing that is released depends on: it costs nothing."""
-    return LedgerEntry(
-        protects=protects,
-        unit=unit,
-        neighbouring="replace",
-        mechanism=mechanism,
-        accounting=accounting,
-        claimed_epsilon=None,
-        claimed_delta=0.0,
-        accounted_epsilon=0.0,
-        accounted_delta=0.0,
-        given=given,
-        reasons=reasons,
-        gaps=gaps,
-    )
+    budgets = {"claimed_epsilon": None, "claimed_delta": 0.0, "accounted_epsilon": 0.0, "accounted_delta": 0.0}
+    usual = {"neighbouring": "replace", "accounting": "rigorous"}
+    fields = {"protects": protects, "unit": unit, "mechanism": mechanism, "reasons": reasons}
+    return LedgerEntry.model_validate(usual | about | fields | budgets)
 
 
 def left_out(protects: Protected, unit: Unit, accounting: Accounting, reasons: tuple[Explanation, ...]) -> LedgerEntry:

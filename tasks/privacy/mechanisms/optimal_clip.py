@@ -64,7 +64,8 @@ def optimal_clip(norms: Floats, l1_norms: Floats, cost: float) -> float:
         raise ValueError("a gradient is not finite; lower the learning rate")
     order = np.argsort(norms)
     sorted_norms = np.asarray(norms, np.float64)[order]
-    ratios = _ratios(sorted_norms, np.asarray(l1_norms, np.float64)[order])
+    l1_sorted = np.asarray(l1_norms, np.float64)[order]
+    ratios = np.divide(l1_sorted, sorted_norms, out=np.zeros(len(norms)), where=sorted_norms > 0)
     above = np.append(np.cumsum(ratios[::-1])[::-1], 0.0)  # above[i]: of the i-th smallest and all larger ones
     low, high = 0, len(norms) - 1  # the slope right of the largest norm is c, never negative
     while low < high:
@@ -74,7 +75,3 @@ def optimal_clip(norms: Floats, l1_norms: Floats, cost: float) -> float:
         else:
             low = middle + 1
     return float(sorted_norms[low])
-
-
-def _ratios(norms: Floats, l1_norms: Floats) -> NDArray[np.float64]:
-    return np.divide(l1_norms, norms, out=np.zeros(len(norms)), where=np.asarray(norms) > 0)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tasks import contracts
 from tasks.evaluation import ranking
-from tasks.evaluation.metrics import Measured, measure
+from tasks.evaluation.metrics import Measured, measure, sampled_values
 from tasks.models.base import NextItemRecommender, Recommender
 from tasks.privacy.terms import Protected
 from tasks.sequences import Sequences
@@ -78,7 +78,7 @@ class TopK(Evaluator):
             self._draws,
         )
         ranks = ranking.sampled_ranks(scorer, test_users, test_items, negatives, self._draws)
-        sampled = ranking.sampled_values(ranks, evaluation.k)
+        sampled = sampled_values(ranks, evaluation.k)
         measured = measure(f"sampled-{evaluation.negatives}", test_users, sampled) + measure("full", users, full)
         if evaluation.full_rows:
             measured += self._of_rows(scorer, k)
