@@ -54,11 +54,6 @@ def _markdown() -> MarkdownIt:
 MARKDOWN = _markdown()
 
 
-def fragment(text: str) -> Markup:
-    """Markdown as HTML, as a part of a page."""
-    return Markup(MARKDOWN.render(text))
-
-
 def parts(text: str, names: Sequence[str] = ()) -> list[Part]:
     """A document by its headings of the second level; what stands before them is its first part.
 

@@ -170,16 +170,9 @@ def environment(folder: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    result.filters |= {"number": number, "epsilon": epsilon, "plain": plain, "join_words": join}
-    result.filters |= {
-        "signed": signed,
-        "markdown": markdown,
-        "bound": bound,
-        "conditions": terms.conditions,
-        "groups": groups,
-    }
-    result.filters |= {"sentence": terms.sentence, "mechanism": terms.mechanism, "neighbours": terms.neighbours}
-    result.filters |= {"capitalize_first": capitalize_first, "label_of": label_of}
+    functions = (number, epsilon, plain, signed, markdown, bound, groups, capitalize_first, label_of)
+    words = (terms.conditions, terms.sentence, terms.mechanism, terms.neighbours)
+    result.filters |= {"join_words": join} | {function.__name__: function for function in (*functions, *words)}
     result.globals |= {"column": Column, "charts": charts, "infinity": math.inf}
     if folder == TEMPLATES:  # the terms are YAML, which an audit of files does without
         result.globals["english"] = terms.english()

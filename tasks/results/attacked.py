@@ -55,23 +55,16 @@ def ratings(results: Results, paper: Paper) -> pl.DataFrame:
             errors = results.values(system.experiment, _error(attacker), 0, setting)
             if runs := sorted(errors.keys() & control.keys()):
                 gap = np.array([errors[run] - control[run] for run in runs])
-                about = (
-                    system.experiment,
-                    setting,
-                    attacker,
-                    len(errors),
-                    fmean(errors.values()),
-                    fmean(control.values()),
-                )
-                rows.append((*about, float(gap.mean()), *_interval(results, paper, gap)))
+                means = fmean(errors.values()), fmean(control.values()), float(gap.mean())
+                about = system.experiment, setting, attacker, len(errors)
+                rows.append((*about, *means, *_interval(results, paper, gap)))
     return pl.DataFrame(rows, RATINGS, orient="row").sort("experiment", "setting", "attacker")
 
 
 def vectors(results: Results, paper: Paper) -> pl.DataFrame:
     """`VECTORS`: every attack on every system and setting with each of its controls, sorted."""
     against = Against(results, paper)
-    attempts = [*_attributes(against), *_links(against), *_anchors(against)]
-    rows = [_row(against, *attack) for attack in attempts]
+    rows = [_row(against, attack) for attack in (*_attributes(against), *_links(against), *_anchors(against))]
     return pl.DataFrame(rows, VECTORS, orient="row").sort("experiment", "setting", "attack", "k", "control")
 
 
@@ -160,16 +153,8 @@ def _anchors(against: Against) -> Iterator[Attack]:
                     yield (system.experiment, setting, f"anchors/{name}", k, values, CHANCE if chances else "", chance)
 
 
-def _row(
-    against: Against,
-    name: str,
-    setting: str,
-    metric: str,
-    k: int,
-    values: dict[int, float],
-    control: str,
-    level: dict[int, float],
-) -> tuple[object, ...]:
+def _row(against: Against, attack: Attack) -> tuple[object, ...]:
+    name, setting, metric, k, values, control, level = attack
     about = (name, setting, metric, k or None, len(values), fmean(values.values()) if values else None, control)
     runs = sorted(values.keys() & level.keys())
     if not runs:

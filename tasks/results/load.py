@@ -20,6 +20,7 @@ from tasks.privacy.audits.audit import Verdict, verdict
 from tasks.results import tables
 from tasks.results.facts import BASE, Suite, System, Together
 
+AGAIN = "run its report stage again"
 COMPOSED = "composed.json"
 PROVENANCE = "provenance.json"
 TUNING = "tuning.csv"
@@ -98,7 +99,12 @@ def _table(name: str) -> cached_property[pl.DataFrame]:
 
 def _derived(name: str, columns: Mapping[str, Any]) -> cached_property[pl.DataFrame]:
     """A table that the report stage writes; no rows where the report was never drawn."""
-    return cached_property(lambda results: _read_csv(results._folder / f"{name}.csv", columns))
+
+    def read(results: Results) -> pl.DataFrame:
+        path = results._folder / f"{name}.csv"
+        return tables.read_csv(path, columns, AGAIN) if path.exists() else pl.DataFrame(schema=columns)
+
+    return cached_property(read)
 
 
 class Results:
@@ -212,7 +218,7 @@ class Results:
         try:
             return TOGETHER.validate_json(path.read_bytes()) if path.exists() else []
         except ValidationError as error:
-            raise DataError(f"{path}: not what was written; run the report stage again") from error
+            raise DataError(f"{path}: not what was written; {AGAIN}") from error
 
     @cached_property
     def revisions(self) -> tuple[str, ...]:
@@ -291,25 +297,8 @@ def first_split(values: dict[int, float]) -> dict[int, float]:
 
 
 def read_published(path: Path) -> pl.DataFrame:
-    """The published figures (`PUBLISHED`).
-
-    Raises:
-        DataError: the file is missing or not that table.
-    """
-    try:
-        return pl.read_csv(path, schema=PUBLISHED)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise DataError(f"{path}: not the table of published figures ({error})") from error
-
-
-def _read_csv(path: Path, columns: Mapping[str, Any]) -> pl.DataFrame:
-    """A table that follows from results, without rows where it was never written."""
-    if not path.exists():
-        return pl.DataFrame(schema=columns)
-    try:
-        return pl.read_csv(path, schema_overrides=columns).select(*columns)
-    except pl.exceptions.PolarsError as error:
-        raise DataError(f"{path}: not a readable table ({error}); run its report stage again") from error
+    """The published figures (`PUBLISHED`)."""
+    return tables.read_csv(path, PUBLISHED, "git has it")
 
 
 def write_runs(runs: Iterable[Run], path: Path) -> None:

@@ -25,7 +25,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -110,7 +111,7 @@ def write(folder: Path, suite: Suite, tables: Mapping[str, pl.DataFrame]) -> Non
     for name, columns in CSV.items():
         table = tables.get(name, pl.DataFrame(schema=columns)).select(*columns)
         _with_kind(table, suite.kind).write_csv(folder / f"{name}.csv")
-    _with_kind(means(tables["metrics"]), suite.kind).write_csv(folder / "metrics.csv")
+    _with_kind(means(tables["metrics"]), suite.kind).write_csv(folder / "metrics.csv", float_precision=6)
     for name in files.PARQUET:
         table = _with_kind(tables[name], suite.kind).to_arrow()
         path = folder / f"{name}.parquet"
@@ -142,13 +143,29 @@ def read_table(folder: Path, name: str) -> pl.DataFrame:
     Raises:
         DataError: the file is missing or not what was written.
     """
-    path = folder / (f"{name}.csv" if name in CSV else f"{name}.parquet")
-    try:
-        if name in CSV:
-            return pl.read_csv(path, schema_overrides=CSV[name]).select(*CSV[name])
+    if name in CSV:
+        return read_csv(folder / f"{name}.csv", CSV[name])
+    path = folder / f"{name}.parquet"
+    with _readable(path, AGAIN):
         return pl.read_parquet(path, glob=False).drop("data")  # PyArrow's reader imports pandas
+
+
+def read_csv(path: Path, columns: Mapping[str, Any], remedy: str = AGAIN) -> pl.DataFrame:
+    """These columns of a table.
+
+    Raises:
+        DataError: the file is missing or not that table; the remedy stands in the message.
+    """
+    with _readable(path, remedy):
+        return pl.read_csv(path, schema_overrides=columns).select(*columns)
+
+
+@contextmanager
+def _readable(path: Path, remedy: str) -> Iterator[None]:
+    try:
+        yield
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise DataError(f"{path}: not a readable table ({error}); {AGAIN}") from error
+        raise DataError(f"{path}: not a readable table ({error}); {remedy}") from error
 
 
 def ledger(releases: Iterable[Spent], models: Mapping[str, str]) -> dict[str, pl.DataFrame]:
@@ -219,17 +236,12 @@ def means(metrics: pl.DataFrame) -> pl.DataFrame:
     """
     keys = ["experiment", "setting", "metric"]
     about = pl.col("value")
-    summaries = metrics.group_by(*keys, "k").agg(about.mean().alias("mean"), about.std().alias("std"), n=pl.len())
-    cutoffs = sorted({-1 if k is None else k for k in summaries["k"]})
-    columns = [f"{name}{'' if k < 0 else f'@{k}'}" for k in cutoffs for name in ("mean", "std")]
-    by_row: dict[tuple[Any, ...], dict[str, str | None]] = {}
-    for row in summaries.iter_rows(named=True):
-        cells = by_row.setdefault((*(row[key] for key in keys), row["n"]), {})
-        at = "" if row["k"] is None else f"@{row['k']}"
-        cells |= {f"{name}{at}": None if row[name] is None else f"{row[name]:.6f}" for name in ("mean", "std")}
-    rows = [dict(zip((*keys, "n"), key, strict=True)) | cells for key, cells in sorted(by_row.items())]
-    schema = dict.fromkeys(keys, pl.String) | {"n": pl.Int64} | dict.fromkeys(columns, pl.String)
-    return pl.DataFrame(rows, schema=schema)
+    at = pl.when(pl.col("k").is_null()).then(pl.lit("")).otherwise(pl.format("@{}", "k"))
+    summaries = metrics.group_by(*keys, "k").agg(mean=about.mean(), std=about.std(), n=pl.len()).sort("k")
+    summaries = summaries.with_columns(at=at)
+    wide = summaries.pivot("at", index=[*keys, "n"], values=["mean", "std"], separator="")
+    columns = [f"{name}{cutoff}" for cutoff in summaries["at"].unique(maintain_order=True) for name in ("mean", "std")]
+    return wide.select(*keys, "n", *columns).sort(*keys, "n")
 
 
 def _json(value: Any) -> str:

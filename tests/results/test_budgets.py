@@ -184,7 +184,7 @@ def test_means_have_their_deviation_and_count() -> None:
     schema = {"metric": pl.String, "k": pl.Int32, "seed": pl.Int64, "value": pl.Float64}
     about = {key: pl.lit(key) for key in ("suite", "experiment", "dataset", "model", "setting")}
     table = pl.DataFrame(rows, schema=schema, orient="row").with_columns(**about)
-    assert tables.means(table).write_csv().splitlines() == [
+    assert tables.means(table).write_csv(float_precision=6).splitlines() == [
         "experiment,setting,metric,n,mean,std,mean@5,std@5,mean@10,std@10",
         "experiment,setting,full/ndcg,1,,,,,0.500000,",
         "experiment,setting,full/ndcg,2,,,0.500000,0.353553,,",

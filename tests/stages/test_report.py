@@ -250,7 +250,7 @@ def test_a_private_line_that_nobody_audited_is_not_collected(tmp_path: Path) -> 
 def test_published_figures_that_are_none_are_refused(tmp_path: Path) -> None:
     place = example.build(tmp_path, models=("popularity",))
     (place / "data/reference/paper_tables.csv").write_text("paper,artefact\ngerai,table2\n")
-    with pytest.raises(DataError, match=r"paper_tables\.csv: not the table of published figures"):
+    with pytest.raises(DataError, match=r"paper_tables\.csv: not a readable table"):
         run(place, "gerai")
     assert not (place / "data/reports").exists()
 
