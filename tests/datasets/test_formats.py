@@ -13,7 +13,7 @@ FORMATS = {
     name: sample for name, sample in samples().items() if name not in ("archive", "params", "glove", "custom, parquet")
 }
 FILES = [(name, file) for name, sample in FORMATS.items() for file in sample.files]
-TEXT = [(name, file) for name, file in FILES if not file.endswith((".parquet", ".npy"))]
+TEXT = [(name, file) for name, file in FILES if not file.endswith(".npy")]
 
 
 def read(sample: Sample, folder: Path) -> dict[Path, pl.DataFrame]:
@@ -31,7 +31,7 @@ def refused(name: str, folder: Path, match: str) -> None:
     assert str(folder) in str(caught.value)
 
 
-@pytest.mark.parametrize("name", [name for name in FORMATS if name != "foursquare_twitter"])
+@pytest.mark.parametrize("name", FORMATS)
 def test_line_ends_a_missing_last_one_and_blocks_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

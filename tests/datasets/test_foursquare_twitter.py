@@ -45,7 +45,6 @@ SMALL = {
 
 
 converted = partial(formats.converted, foursquare_twitter)
-refused = partial(formats.refused, foursquare_twitter)
 
 
 @pytest.fixture
@@ -93,61 +92,6 @@ def test_sensitive_attributes_are_said_to_be_where_they_are_known(folder: Path) 
     assert not [feature.name for feature in features["twitter"] if feature.sensitive]
     assert raw.network("foursquare").schema.labels == LABELS
     assert {(feature.low, feature.high) for feature in features["twitter"][:32]} == {(0, 1)}
-
-
-@pytest.mark.parametrize(
-    ("name", "change", "match"),
-    [
-        (USERS, {"user": [0, 1, 1]}, r"users.parquet:3: user 1 is repeated \(first on line 2\)"),
-        (USERS, {"user": [0, None, 2]}, "users.parquet:2: user is missing"),
-        (USERS, {"user": ["0", "1", "2"]}, "users.parquet: column 'user' is String, not Int64"),
-        (USERS, {"simhash_7": [0, 1, 2]}, "users.parquet:3: simhash_7 is 2, not 0 or 1"),
-        (
-            USERS,
-            {"occupation": [None, None, marked(17, 3)]},
-            "users.parquet:3: occupation is '00010000000000000', not 18 times 0 or 1",
-        ),
-        (
-            USERS,
-            {"occupation": [None, marked(18), None]},
-            "users.parquet:2: occupation is '0{18}', not .* 1 at least once",
-        ),
-        (USERS, {"interests": [None, None, [2] * 9]}, "users.parquet:3: interests is '222222222', not 9 times"),
-        (USERS, {"tips": None}, "users.parquet: column 'tips' is missing"),
-        (USERS, {"name": ["a", "b", "c"]}, "users.parquet: column 'name' is not expected"),
-        (FOLLOWS, {"followee": [1, 0, 3]}, "follows.parquet:3: followee is 3, not a user of foursquare_users.parquet"),
-        (VECTORS, {"user": [0, 3]}, "vectors.parquet:2: user is 3, not a user of foursquare_users.parquet"),
-        (VECTORS, {"user": [2, 2]}, "vectors.parquet:2: user 2 is repeated"),
-        (VECTORS, {"v7": [0.5, float("nan")]}, "vectors.parquet:2: v7 is nan, not a finite number"),
-        (ANCHORS, {"twitter": [3, 2]}, "anchors.parquet:2: twitter is 2, not a user of twitter_users.parquet"),
-        (ANCHORS, {"twitter": [3, 3]}, "anchors.parquet:2: twitter 3 is repeated"),
-    ],
-)
-def test_a_bad_row_is_named(folder: Path, name: str, change: dict[str, list[object] | None], match: str) -> None:
-    table = SMALL[name]
-    for column, values in change.items():
-        if values is None:
-            table = table.drop(column)
-        else:
-            floats = pl.Float32 if column.startswith("v") else None
-            table = table.with_columns(pl.Series(column, values, floats))
-    table.write_parquet(folder / name)
-    refused(folder, match)
-
-
-@pytest.mark.parametrize("name", SMALL)
-def test_a_file_that_is_no_table_is_named(folder: Path, name: str) -> None:
-    content = (folder / name).read_bytes()
-    SMALL[name].clear().write_parquet(folder / name)
-    refused(folder, f"{name}: has no rows")
-    (folder / name).write_bytes(b"")
-    refused(folder, f"{name}: not a readable Parquet file")
-    (folder / name).write_bytes(content[: len(content) // 2])
-    refused(folder, f"{name}: not a readable Parquet file")
-    (folder / name).write_bytes(bytes(range(256)) * 20)
-    refused(folder, f"{name}: not a readable Parquet file")
-    (folder / name).unlink()
-    refused(folder, f"{name}: not found")
 
 
 def test_the_real_files(mirror: Path, tmp_path: Path) -> None:
