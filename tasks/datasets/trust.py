@@ -1,30 +1,38 @@
-"""Ciao and Epinions (Tang et al., 2012): ratings of products and trust between users, each in two releases."""
+"""Ciao and Epinions (Tang et al., 2012): ratings of products and trust between users, each in two releases.
+
+Their files are matrices of MATLAB 5 to 7.2, as scipy reads them. scipy takes a file at its word: on a corrupt one it
+may end the process. What is read has passed its checksum, or was placed by the user where none is published.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
 import polars as pl
+from scipy import io
 
 from tasks.contracts import RatingScale
 from tasks.datasets.fetch import NoOptions, Options, Places, Source, copy_files, form_files
-from tasks.datasets.matlab import Matrix, Range, read_release
+from tasks.datasets.files import SECONDS, Column, check
+from tasks.datasets.text import allow
+from tasks.errors import DataError
 from tasks.raw import write_raw
 
 PAGE = "https://www.cse.msu.edu/~tangjili/trust.html"
 SCALE = RatingScale(low=1, high=5, step=1)
-LATEST = 4_102_444_799
-"""Last second of 2099: what is later is no time in seconds."""
-SLOTS: Range = (1, 11)
+MAX_BYTES = 1 << 30
+"""Limit on the size of a matrix with 8 bytes a number."""
+_TEXT = 116  # bytes of text that a file begins with
+_NUMBERS = {"double", "single", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
+_ID = Column(low=1)
+_RATING = {"user": _ID, "item": _ID, "category": _ID, "rating": Column(low=0, high=5), "helpfulness": Column(low=0)}
+_TRUST = {"source": _ID, "target": _ID}
+_SLOT = {"slot": Column(low=1, high=11)}
 """The authors cut the whole time into eleven parts (eTrust)."""
-_ANY: Range = (1, None)
-_RATING: dict[str, Range] = {
-    "user": _ANY, "item": _ANY, "category": _ANY, "rating": (0, 5), "helpfulness": (0, None),
-}  # fmt: skip
-_TRUST: dict[str, Range] = {"source": _ANY, "target": _ANY}
 _LICENCE = (
     "No licence is stated: for research; publications must cite J. Tang, H. Gao and H. Liu, mTrust: Discerning "
     "Multi-Faceted Trust in a Connected World, WSDM 2012, https://doi.org/10.1145/2124295.2124309"
@@ -37,6 +45,79 @@ class ReleaseOptions(Options):
     release: Literal["plain", "timestamps"]
     """Ciao: `plain` has no times; the ratings are the same. Epinions: `timestamps` has time slots 1 to 11 for ratings
     and trust."""
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A file of which one variable is read: a matrix of whole numbers."""
+
+    file: str
+    """Its name in the folder of the data set."""
+    variable: str
+    columns: Mapping[str, Column]
+    """Of the matrix, in their order, and which values each may have."""
+    minimum: int | None = None
+    """How many of them there must be, where releases differ (default: all); the others are then left out."""
+
+    def read(self, folder: Path) -> pl.DataFrame:
+        """The matrix as a table: int64 columns, rows in MATLAB's order, from 1.
+
+        Raises:
+            DataError: the file is missing, not of MATLAB 5 to 7.2, or larger than the limit; the variable is missing,
+                no matrix of real numbers, or of another width; a value is not a whole number, or not allowed.
+        """
+        path = folder / self.file
+        where, again = f"{path}: variable {self.variable!r}", "is it the right file?"
+        widths = range(len(self.columns) if self.minimum is None else self.minimum, len(self.columns) + 1)
+        try:
+            with path.open("rb") as file:
+                variables = {name: (shape, kind) for name, shape, kind in io.whosmat(file)}
+                if self.variable not in variables:
+                    raise DataError(f"{where} is not among its variables ({', '.join(variables)}); {again}")
+                shape, kind = variables[self.variable]
+                if kind not in _NUMBERS:
+                    raise DataError(f"{where} is of type {kind}, not real numbers; {again}")
+                size = " x ".join(map(str, shape))
+                if len(shape) != 2 or shape[1] not in widths or not shape[0]:
+                    wanted = f"{widths[0]} to {widths[-1]}" if len(widths) > 1 else str(widths[0])
+                    raise DataError(
+                        f"{where} is {size}, not rows of {wanted} columns ({', '.join(self.columns)}); {again}"
+                    )
+                if 8 * shape[0] * shape[1] > MAX_BYTES:
+                    raise DataError(f"{where} is {size}, more than the limit of {MAX_BYTES:,} bytes")
+                matrix = io.loadmat(file, variable_names=[self.variable])[self.variable]
+        except FileNotFoundError:
+            raise DataError(f"{path}: not found; run the download stage again") from None
+        except DataError:
+            raise
+        except Exception as error:  # of any kind, where a file is not what its bytes say
+            why = " ".join(str(error).split())
+            raise DataError(
+                f"{path}: is not a whole .mat file of MATLAB 5 to 7.2 ({why}); get the file again"
+            ) from error
+        if matrix.dtype.kind == "c":
+            raise DataError(f"{where} is of complex numbers, not real ones; {again}")
+        columns = dict(list(self.columns.items())[: matrix.shape[1]])
+        table = pl.DataFrame({name: matrix[:, number] for number, name in enumerate(columns)})
+        for name in columns:
+            whole = pl.col(name) == pl.col(name).cast(pl.Int64, strict=False)
+            allow(path, table, name, whole.fill_null(False), "a whole number")
+        table = table.cast(pl.Int64)
+        check(path, table, columns)
+        return table
+
+    def write(self, folder: Path, table: pl.DataFrame, kind: type[np.integer[Any]], header: str) -> None:
+        """Write the file of a table's rows, whose columns are the first of `columns` in any order.
+
+        Args:
+            kind: of the numbers.
+            header: text that the file begins with; of it 116 bytes are kept.
+        """
+        path, columns = folder / self.file, [name for name in self.columns if name in table.columns]
+        matrix = np.asfortranarray(table.select(columns).to_numpy().astype(kind))
+        io.savemat(path, {self.variable: matrix}, do_compression=True)
+        with path.open("r+b") as file:  # in place of scipy's, which says when the file was written
+            file.write(header.encode().ljust(_TEXT)[:_TEXT])
 
 
 @dataclass(frozen=True)
@@ -72,7 +153,12 @@ class TrustNetwork:
         Trap: the two files of Epinions with time slots number their users independently. Who trusts whom there has no
         more to do with what they rated than chance has it (a test shows it), and no map of the numbers was published.
         """
-        ratings, trust = read_release(folder, self.releases)
+        there = [matrices for matrices in self.releases.values() if (folder / matrices[0].file).is_file()]
+        if len(there) != 1:
+            names = " or ".join(ratings.file for ratings, _ in self.releases.values())
+            what = "both releases are" if there else f"no {names} is"
+            raise DataError(f"{folder}: {what} there; run the download stage again")
+        ratings, trust = (matrix.read(folder) for matrix in there[0])
         columns = ("user", "item", "rating", "timestamp", "category", "helpfulness", *self.more)
         social = trust.with_columns(relation=pl.lit("trust"))
         write_raw(
@@ -131,11 +217,9 @@ CIAO = _network(
     {"plain": _CIAO, "timestamps": replace(_CIAO, files=(_TIMED, _TRUST_FILE))},
     {
         "plain": (Matrix("rating.mat", "rating", _RATING), PLAIN_TRUST),
-        "timestamps": (
-            Matrix("rating_with_timestamp.mat", "rating", _RATING | {"timestamp": (0, LATEST)}), PLAIN_TRUST
-        ),
+        "timestamps": (Matrix("rating_with_timestamp.mat", "rating", _RATING | {"timestamp": SECONDS}), PLAIN_TRUST),
     },
-)  # fmt: skip
+)
 _FILES = form_files(
     "epinions",
     PAGE,
@@ -163,7 +247,7 @@ _EPINIONS = Source(
         "https://doi.org/10.1145/2339530.2339574. Do not redistribute."
     ),
 )
-_SLOTTED = _RATING | {"slot": SLOTS}
+_SLOTTED = _RATING | _SLOT
 EPINIONS = _network(
     _EPINIONS,
     {
@@ -174,7 +258,7 @@ EPINIONS = _network(
         "plain": (Matrix("rating.mat", "rating", _SLOTTED, minimum=4), PLAIN_TRUST),
         "timestamps": (
             Matrix("rating_with_timestamp.mat", "rating", _SLOTTED),
-            Matrix("epinion_trust_with_timestamp.mat", "trust", _TRUST | {"slot": SLOTS}),
+            Matrix("epinion_trust_with_timestamp.mat", "trust", _TRUST | _SLOT),
         ),
     },
     "slot",

@@ -1,14 +1,18 @@
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from numpy.typing import NDArray
+import scipy.sparse
+from numpy.typing import ArrayLike, NDArray
 from scipy.io import savemat
 
+from tasks.datasets import trust
 from tasks.datasets.fetch import NoOptions, Places
-from tasks.datasets.trust import CIAO, EPINIONS, ReleaseOptions, TrustNetwork
+from tasks.datasets.files import Column
+from tasks.datasets.trust import CIAO, EPINIONS, Matrix, ReleaseOptions, TrustNetwork
 from tasks.errors import ByHandError, DataError
 from tasks.raw import RawTables, read_raw
 
@@ -111,20 +115,14 @@ def test_what_a_plain_release_has_not_is_null(folder: Path, name: str, width: in
 
 
 @pytest.mark.parametrize(
-    ("name", "row", "column", "value", "match"),
-    [
-        ("ciao", 2, 0, -3, rf"{TIMED}: variable 'rating', row 3, column 1 \(user\) is -3, not 1 or more"),
-        ("ciao", 1, 1, 0, r"row 2, column 2 \(item\) is 0, not 1 or more"),
-        ("ciao", 0, 3, 6, r"row 1, column 4 \(rating\) is 6, not 0 to 5"),
-        ("ciao", 0, 5, 959670000000, r"row 1, column 6 \(timestamp\) is 959670000000, not 0 to 4102444799"),
-        ("epinions", 0, 5, 12, rf"{TIMED}: variable 'rating', row 1, column 6 \(slot\) is 12, not 1 to 11"),
-    ],
+    ("name", "value", "match"),
+    [("ciao", 959670000000, "timestamp is 959670000000, not seconds"), ("epinions", 12, "slot is 12, not 1 to 11")],
 )
-def test_a_bad_value_is_named(folder: Path, name: str, row: int, column: int, value: int, match: str) -> None:
+def test_a_bad_time_is_named(folder: Path, name: str, value: int, match: str) -> None:
     wrong = RATINGS[name].copy()
-    wrong[row, column] = value
+    wrong[0, 5] = value
     save(folder, name, wrong)
-    refused(folder, name, match)
+    refused(folder, name, f"{TIMED}:1: {match}")
 
 
 @pytest.mark.parametrize("name", RATINGS)
@@ -133,8 +131,8 @@ def test_missing_files_both_releases_and_other_columns_are_named(folder: Path, n
     save(folder, name, RATINGS[name][:, :5])
     refused(folder, name, "variable 'rating' is 3 x 5, not rows of 6 columns")
     save(folder, name, trust=np.where(TRUST == 2, 0, TRUST))
-    file, variable = TRUST_FILES[name]
-    refused(folder, name, rf"{file}: variable '{variable}', row 1, column 2 \(target\) is 0, not 1 or more")
+    file = TRUST_FILES[name][0]
+    refused(folder, name, f"{file}:2: source is 0, not 1 or more")
     (folder / file).unlink()
     refused(folder, name, f"{file}: not found")
     save_plain(folder, RATINGS[name][:, :3])
@@ -187,3 +185,130 @@ def test_whose_trust_it_is(mirror: Path, folder: Path, name: str, low: float, hi
     trusts = trust.group_by("source").agg(trusts=pl.len())
     both = trusts.join(rated, left_on="source", right_on="user")
     assert low < both.select(pl.corr("rated", "trusts", method="spearman")).item() < high
+
+
+# How a matrix is read.
+
+RATING = Matrix("rating.mat", "rating", {"user": Column(low=1), "item": Column(low=1), "rating": Column(low=0, high=5)})
+MATRIX = np.array([[1, 10, 5], [2, 10, 3], [1, 20, 0]])
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "rating.mat"
+
+
+def write_matrix(path: Path, value: object = MATRIX, *, name: str = "rating", compressed: bool = True) -> None:
+    savemat(path, {name: value}, do_compression=compressed)
+
+
+def unread(path: Path, match: str, matrix: Matrix = RATING) -> None:
+    with pytest.raises(DataError, match=match) as caught:
+        matrix.read(path.parent)
+    assert str(caught.value).startswith(f"{path}:")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32", "int32", "uint16", "uint8", "int64", "uint64"])
+@pytest.mark.parametrize("compressed", [True, False])
+def test_whole_numbers_of_any_type_arrive(path: Path, kind: str, compressed: bool) -> None:
+    write_matrix(path, MATRIX.astype(kind), compressed=compressed)
+    table = RATING.read(path.parent)
+    assert table.columns == ["user", "item", "rating"]
+    assert [str(column) for column in table.dtypes] == ["Int64"] * 3
+    assert (table.to_numpy() == MATRIX).all()
+
+
+def test_the_wanted_variable_is_read_whatever_else_is_there(path: Path) -> None:
+    others = {"cells": np.array([1, "x"], dtype=object), "text": "abc", "record": {"a": 1}}
+    savemat(path, others | {"rating": MATRIX}, do_compression=True)
+    assert len(RATING.read(path.parent)) == 3
+
+
+def test_a_release_may_have_fewer_columns(path: Path) -> None:
+    write_matrix(path, MATRIX[:, :2])
+    matrix = replace(RATING, minimum=2)
+    assert matrix.read(path.parent).columns == ["user", "item"]
+    unread(path, r"variable 'rating' is 3 x 2, not rows of 3 columns \(user, item, rating\)")
+    write_matrix(path, MATRIX[:, :1])
+    unread(path, "variable 'rating' is 3 x 1, not rows of 2 to 3 columns", matrix)
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "value", "match"),
+    [
+        (3, 2, np.nan, "3: item is nan, not a whole number"),
+        (1, 1, np.inf, "1: user is inf, not a whole number"),
+        (2, 3, 3.5, "2: rating is 3.5, not a whole number"),
+        (2, 1, 1e300, r"2: user is 1e\+300, not a whole number"),
+        (2, 1, 0, "2: user is 0, not 1 or more"),
+        (2, 3, 6, "2: rating is 6, not 0 to 5"),
+    ],
+)
+def test_a_bad_value_of_a_matrix_is_named(path: Path, row: int, column: int, value: float, match: str) -> None:
+    wrong = MATRIX.astype(float)
+    wrong[row - 1, column - 1] = value
+    write_matrix(path, wrong)
+    unread(path, f"rating.mat:{match}")
+
+
+@pytest.mark.parametrize(
+    ("value", "match"),
+    [
+        (MATRIX.astype(np.uint64) + np.uint64(2**63), "is 9223372036854775809, not a whole number"),
+        ("text", "is of type char, not real numbers"),
+        (np.array([[1, "x", 2]], dtype=object), "is of type cell, not real numbers"),
+        ({"a": 1}, "is of type struct, not real numbers"),
+        (MATRIX > 3, "is of type logical, not real numbers"),
+        (scipy.sparse.csc_array(MATRIX.astype(float)), "is of type sparse, not real numbers"),
+        (MATRIX * 1j, "is of complex numbers, not real ones"),
+        (MATRIX.reshape(3, 1, 3), "is 3 x 1 x 3, not rows of 3 columns"),
+        (MATRIX.T[:, :2], "is 3 x 2, not rows of 3 columns"),
+        (MATRIX[:0], "is 0 x 3, not rows of 3 columns"),
+    ],
+)
+def test_what_is_no_matrix_of_whole_numbers_is_refused(path: Path, value: ArrayLike, match: str) -> None:
+    write_matrix(path, value)
+    unread(path, match)
+
+
+def test_another_variable_is_named(path: Path) -> None:
+    unread(path, "not found; run the download stage again")
+    write_matrix(path, name="trust")
+    unread(path, r"variable 'rating' is not among its variables \(trust\)")
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"user,item,rating\n1,10,5\n" * 20, b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM" + bytes(400)]
+)
+def test_what_is_no_mat_file_is_refused(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    unread(path, "is not a whole .mat file of MATLAB 5 to 7.2")
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+def test_a_file_cut_anywhere_is_refused(path: Path, compressed: bool) -> None:
+    write_matrix(path, compressed=compressed)
+    content = path.read_bytes()
+    for length in range(len(content)):
+        path.write_bytes(content[:length])
+        unread(path, "is not a whole .mat file|not among its variables")
+
+
+def test_a_matrix_that_grows_in_memory_is_refused_before_it_unpacks(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trust, "MAX_BYTES", 1_000_000)
+    write_matrix(path, np.ones((100_000, 3), dtype=np.uint8))
+    unread(path, "is 100000 x 3, more than the limit of 1,000,000 bytes")
+
+
+@pytest.mark.parametrize("kind", [np.uint16, np.int32])
+def test_what_is_written_is_read_back_and_says_what_it_is(path: Path, kind: type[np.integer[Any]]) -> None:
+    table = pl.DataFrame({"rating": [5, 0], "item": [10, 300], "user": [1, 2]})
+    first, again = (
+        RATING.write(path.parent, table, kind, "MATLAB 5.0, of the test") or path.read_bytes() for _ in "12"
+    )
+    assert first == again
+    assert first.startswith(b"MATLAB 5.0, of the test   ")
+    assert RATING.read(path.parent).equals(table.select("user", "item", "rating"))
