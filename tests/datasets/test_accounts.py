@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks.datasets.accounts import number_users, occupation, occupation_feature, read_labels, replace_ids, simhash
+from tasks.datasets.accounts import number_users, occupation, occupation_feature, read_labels, simhash
 from tasks.errors import DataError
 
 GROUPS = {"gender": 1, "occupation": 3, "interest": 2}
@@ -52,13 +52,6 @@ def test_numbers_do_not_depend_on_the_order_and_tell_nothing_of_it() -> None:
         assert abs(np.corrcoef(both[pair[0]], both[pair[1]])[0, 1]) < bound
 
 
-def test_renamed_ids_are_numbers() -> None:
-    numbers = number_users(USERS, "one")
-    table = replace_ids(pl.DataFrame({"user": ["cy", "ann", "cy"]}), numbers, "user")
-    number = dict(numbers.iter_rows())
-    assert table["user"].to_list() == [number["cy"], number["ann"], number["cy"]]
-
-
 def test_labels_arrive_as_lists(tmp_path: Path) -> None:
     path = tmp_path / "labels.tsv"
     path.write_text(HEADER + "cy\t1\t0\t1\t0\t\t\nann\t\t\t\t\t0\t0\n")
@@ -77,25 +70,14 @@ def test_an_occupation_is_its_number_several_or_missing() -> None:
     ("line", "match"),
     [
         ("ann\t2\t\t\t\t\t", "labels.tsv:3: gender is 2, not 0 or 1"),
-        ("ann\tm\t\t\t\t\t", "labels.tsv:3: gender is 'm', not an integer"),
         ("ann\t\t1\t\t0\t\t", "labels.tsv:3: 2 of 3 occupation fields are filled"),
         ("ann\t\t0\t0\t0\t\t", "labels.tsv:3: no occupation is marked"),
         ("ann\t\t\t\t\t1\t", "labels.tsv:3: 1 of 2 interest fields are filled"),
-        ("ann\t\t\t\t\t1", "labels.tsv:3: 6 fields instead of 7"),
-        ("dan\t1\t\t\t\t\t", "labels.tsv:3: user is 'dan', not a user of user"),
         ("cy\t1\t\t\t\t\t", r"labels.tsv:3: user cy is repeated \(first on line 2\)"),
-        ("\t1\t\t\t\t\t", "labels.tsv:3: user is empty"),
     ],
 )
 def test_a_bad_label_is_named(tmp_path: Path, line: str, match: str) -> None:
     path = tmp_path / "labels.tsv"
     path.write_text(f"{HEADER}cy\t1\t0\t1\t0\t\t\n{line}\n")
     with pytest.raises(DataError, match=match):
-        read_labels(path, GROUPS, USERS, "user")
-
-
-def test_labels_with_another_header_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "labels.tsv"
-    path.write_text("user\tgender\ncy\t1\n")
-    with pytest.raises(DataError, match=r"labels.tsv:1: the header is"):
         read_labels(path, GROUPS, USERS, "user")

@@ -4,10 +4,8 @@ from typing import Any
 
 import polars as pl
 import pytest
-import yaml
 from pydantic import ValidationError
 
-from tasks.datasets import custom
 from tasks.datasets.custom import ObtainOptions, ReadOptions, convert, obtain, source
 from tasks.datasets.encoding import encode
 from tasks.datasets.fetch import Places
@@ -181,27 +179,6 @@ def test_categories_that_are_not_listed_are_those_found(folder: Path) -> None:
     assert (raw.schema.features[0].low, raw.schema.features[0].high) == (None, None)
 
 
-@pytest.mark.parametrize(
-    ("table", "line", "wrong", "match"),
-    [
-        ("interactions", 3, "8,10,6,881250950", "interactions.csv:3: stars is 6.0, not 1 to 5 in steps of 0.5"),
-        ("interactions", 3, "8, 10,4,881250950", "interactions.csv:3: what is ' 10', not an id"),
-        ("interactions", 3, "6,10,4,881250950", "interactions.csv:3: who is '6', not a user of users.csv"),
-        ("interactions", 1, "who,item,stars,when", r"interactions.csv:1: no column 'what' \(has 'who', 'item'"),
-        ("users", 3, "7,53,M", r"users.csv:3: id 7 is repeated \(first on line 2\)"),
-        ("users", 3, "8,530,M", "users.csv:3: years is 530.0, not 0 to 120, as params.yaml says"),
-        ("users", 3, "8,53,W", r"users.csv:3: sex is 'W', not one of F, M, \?, as params.yaml says"),
-        ("users", 2, "6,24,F", "interactions.csv:2: who is '7', not a user of users.csv"),
-        ("social", 2, "7,5,trusts", "social.csv:2: to is '5', not a user of users.csv"),
-    ],
-)
-def test_a_bad_line_is_named(folder: Path, table: str, line: int, wrong: str, match: str) -> None:
-    lines = FILES[table].splitlines()
-    lines[line - 1] = wrong
-    (folder / f"{table}.csv").write_text("\n".join(lines) + "\n")
-    refused(folder, match)
-
-
 def test_a_number_with_the_value_of_a_row_is_named_in_parquet_too(folder: Path) -> None:
     table = pl.read_csv(folder / "interactions.csv")
     (folder / "interactions.csv").unlink()
@@ -327,9 +304,3 @@ def test_text_ids_run_under_gerai(folder: Path) -> None:
     assert prepared.tables["user_ids"]["original"].to_list() == ["k-7", "k-8"]
     assert prepared.tables["item_ids"]["original"].to_list() == ["k-10", "k-20"]
     assert prepared.tables["users"]["age"].to_list() == [24.0, 53.0]
-
-
-def test_the_entry_of_the_source_is_an_entry_of_params() -> None:
-    entry = yaml.safe_load(custom.SOURCE.entry)
-    assert ObtainOptions.model_validate(entry["obtain"]).model_fields_set == entry["obtain"].keys()
-    assert ReadOptions.model_validate(entry["read"]).model_fields_set == entry["read"].keys()

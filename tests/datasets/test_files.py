@@ -58,11 +58,8 @@ def test_a_quoted_field_may_hold_separators_and_quotes(tmp_path: Path) -> None:
     ("wrong", "match"),
     [
         ('3,4,"never closed', "table.csv:3: a quoted field does not end on its line"),
-        ("3,4", "table.csv:3: 2 fields instead of 3"),
-        ("3,4,one, two", "table.csv:3: 4 fields instead of 3"),
         ("3,four,one", "table.csv:3: rating is 'four', not a number"),
         ('3,4,""', "table.csv:3: title is empty"),
-        ("", "table.csv:3: 1 fields instead of 3"),
     ],
 )
 def test_a_bad_line_of_a_quoted_table_is_named(tmp_path: Path, wrong: str, match: str) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from tasks.datasets import text
 from tasks.errors import DataError
+from tests.datasets import formats
 from tests.fuzz.samples import Sample, samples, write
 
 FORMATS = {
@@ -61,3 +62,48 @@ def test_an_empty_a_missing_and_a_binary_file_are_named(tmp_path: Path, name: st
     (folder / file).unlink()
     if "combined_data" not in file:  # of which there may be fewer
         refused(name, folder, "no file of|not found")
+
+
+REFUSALS = [
+    ("ml_100k", "u.data", 3, "1\t20\t6\t881250951", "rating is 6, not 1 to 5"),
+    ("ml_100k", "u.data", 3, "1\t10\t4\t881250951", r"user 1, item 10 is repeated \(first on line 1\)"),
+    ("ml_100k", "u.data", 2, "7\t10\t3\t881250950", "user is 7, not listed in u.user"),
+    ("ml_100k", "u.user", 2, "2|53|F|pirate|94043", "occupation is 'pirate', not one of the 2 in u.occupation"),
+    ("ml_100k", "u.item", 2, "20|unknown||||1|0|2", "Drama is 2, not 0 or 1"),
+    ("ml_1m", "users.dat", 2, "2::M::30::0::70072", "age is 30, not one of the codes 1, 18, 25"),
+    ("ml_1m", "users.dat", 2, "2::M::56::0::700\xe9", "byte 0xe9 is not utf-8"),
+    ("ml_1m", "movies.dat", 2, "20::Toy\0Story::Animation", "holds a NUL byte; is it a text file"),
+    ("ml_20m", "ratings.csv", 1, "user,item,rating,time", "the header is 'user,item,rating,time', not"),
+    ("ml_20m", "ratings.csv", 3, "1,20,nan,964982704", "rating is nan, not 0.5 to 5 in steps of 0.5"),
+    ("ml_20m", "ratings.csv", 3, "1,30,0.5,964982704", "item is 30, not listed in movies.csv"),
+    ("ml_20m", "ratings.csv", 4, "1,10,3.0,1", r"user 1, item 10 is repeated \(first on line 2\)"),
+    ("ml_20m", "movies.csv", 3, '20,"Jumanji (1995),Comedy', "a quoted field does not end on its line"),
+    ("netflix", "movie_titles.csv", 2, "2,1990,", "line is '2,1990,', not"),
+    ("netflix", "movie_titles.csv", 2, "1,1990,Rome", r"item 1 is repeated \(first on line 1\)"),
+    ("tmall", "user_log_format1.csv", 3, "7,500,12,90,33,230,0", "time_stamp is 230, not a month and day"),
+    ("tmall", "user_log_format1.csv", 4, "4,500,12,90,33,1101,0", "user_id is 4, not a user of user_info_format1.csv"),
+    ("tmall", "user_info_format1.csv", 3, "7,9,1", "age_range is 9, not 0 to 8"),
+    ("tmall, small", "user_log_small.csv", 3, "7,5,1,9,3,07,131,0,5,2,x", "day is 131, not a day of its month"),
+    ("yelp_hin", "user_user.dat", 2, "3\t1\t2", "mark is 2, not 1"),
+    ("yelp_hin", "user_compliment.dat", 2, "3\t12\t1", "compliment is 12, not 1 to 11"),
+    ("yelp_hin", "business_category.dat", 2, "30\t2\t1", "business is 30, not a business of user_business.dat"),
+    ("ione", "twitter/following.number", 2, "-1 1", "follower is -1, not 0 or more"),
+    ("custom", "interactions.csv", 3, "8,10,6,881250950", "stars is 6.0, not 1 to 5 in steps of 0.5"),
+    ("custom", "interactions.csv", 3, "8, 10,4,881250950", "what is ' 10', not an id"),
+    ("custom", "interactions.csv", 3, "6,10,4,881250950", "who is '6', not a user of users.csv"),
+    ("custom", "users.csv", 3, "7,53,M", r"id 7 is repeated \(first on line 2\)"),
+    ("custom", "users.csv", 3, "8,530,M", "years is 530.0, not 0 to 120, as params.yaml says"),
+    ("custom", "users.csv", 3, "8,53,W", r"sex is 'W', not one of F, M, \?, as params.yaml says"),
+    ("custom", "social.csv", 2, "7,5,trusts", "to is '5', not a user of users.csv"),
+]
+
+
+@pytest.mark.parametrize(("name", "file", "line", "wrong", "match"), REFUSALS)
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_a_bad_line_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, file: str, line: int, wrong: str, match: str, size: int
+) -> None:
+    monkeypatch.setattr(text, "BLOCK", size)
+    write(FORMATS[name], tmp_path / "raw")
+    formats.change_line(tmp_path / "raw" / file, line, wrong, "latin-1")
+    refused(name, tmp_path / "raw", f"{file}:{line}: {match}")

@@ -25,7 +25,6 @@ SMALL = {
 
 
 converted = partial(formats.converted, ione)
-refused = partial(formats.refused, ione)
 
 
 @pytest.fixture
@@ -52,18 +51,6 @@ def test_what_is_published_arrives(folder: Path) -> None:
         (1, 1, True, True),
         (2, 2, False, True),
     ]
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "match"),
-    [
-        ("twitter/following.number", "2 0\n-1 1\n", "following.number:2: follower is -1, not 0 or more"),
-        (TRUTH, "2\n0\n1\n0\n", r"groundtruth.number:4: user 0 is repeated \(first on line 2\)"),
-    ],
-)
-def test_a_bad_line_is_named(folder: Path, name: str, content: str, match: str) -> None:
-    (folder / name).write_text(content)
-    refused(folder, match)
 
 
 def test_the_real_files(mirror: Path, tmp_path: Path) -> None:

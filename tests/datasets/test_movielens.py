@@ -7,17 +7,14 @@ from typing import Any
 import polars as pl
 import pytest
 import yaml
-from pydantic import ValidationError
 
 from tasks.config.params import load
 from tasks.datasets.fetch import NoOptions, Places
 from tasks.datasets.movielens import (
-    AGES,
     LATEST_SMALL,
     ML_1M,
     ML_20M,
     ML_100K,
-    OCCUPATIONS,
     ArchiveOptions,
     Release,
     TimeOptions,
@@ -113,14 +110,6 @@ def test_every_field_of_1m_arrives(folders: dict[str, Path]) -> None:
     assert rows(tables, "items", "item", "title", "genres")[0] == (10, "Misérables, Les (1995)", "Drama|Musical")
 
 
-def test_every_code_of_the_readme_has_its_category(folders: dict[str, Path]) -> None:
-    people = [(age, code) for age in AGES for code in range(21)]
-    lines = [f"{user}::F::{age}::{code}::0" for user, (age, code) in enumerate(people, start=1)]
-    (folders["ml_1m"] / "users.dat").write_text("\n".join(lines))
-    actual = rows(converted(folders["ml_1m"], "ml_1m"), "users", "age", "occupation")
-    assert actual == [(AGES[age], OCCUPATIONS[code]) for age, code in people]
-
-
 def test_without_time_stamps_the_order_of_lines_is_the_time_if_asked_for(folders: dict[str, Path]) -> None:
     (folders["ml_1m"] / "ratings.dat").write_text(NO_TIMES)
     refused(folders["ml_1m"], "ml_1m", r"ratings.dat:1: 3 fields, so this copy has no time stamps; .* `time: order`")
@@ -137,12 +126,6 @@ def test_time_stamps_that_are_there_are_not_replaced_by_the_order(folders: dict[
     refused(folders["ml_1m"], "ml_1m", r"ratings.dat:1: is not a copy without time stamps; say `time: seconds`", ORDER)
 
 
-def test_neither_time_nor_archive_has_a_default() -> None:
-    for options in (TimeOptions, ArchiveOptions):
-        with pytest.raises(ValidationError):
-            options()
-
-
 def test_every_field_of_20m_arrives(folders: dict[str, Path]) -> None:
     tables = converted(folders["ml_20m"], "ml_20m")
     assert tables.scan("interactions").collect().rows() == [
@@ -157,79 +140,6 @@ def test_every_field_of_20m_arrives(folders: dict[str, Path]) -> None:
     assert schema.unique_pairs
     assert schema.scale is not None
     assert schema.scale.levels == (0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5)
-
-
-@pytest.mark.parametrize(
-    ("release", "name", "line", "wrong", "match"),
-    [
-        ("ml_100k", "u.data", 3, "1\t20\t6\t881250951", "u.data:3: rating is 6, not 1 to 5"),
-        ("ml_100k", "u.data", 3, "1\t10\t4\t881250951", r"u.data:3: user 1, item 10 is repeated \(first on line 1\)"),
-        ("ml_100k", "u.data", 2, "7\t10\t3\t881250950", "u.data:2: user is 7, not listed in u.user"),
-        ("ml_100k", "u.user", 2, "2|53|X|other|94043", "u.user:2: gender is 'X', not F or M"),
-        (
-            "ml_100k",
-            "u.user",
-            2,
-            "2|53|F|pirate|94043",
-            "u.user:2: occupation is 'pirate', not one of the 2 in u.occupation",
-        ),
-        ("ml_100k", "u.user", 2, "1|53|F|other|94043", r"u.user:2: user 1 is repeated \(first on line 1\)"),
-        ("ml_100k", "u.item", 2, "20|unknown||||1|0|2", "u.item:2: Drama is 2, not 0 or 1"),
-        ("ml_100k", "u.item", 2, "10|unknown||||1|0|0", "u.item:2: item 10 is repeated"),
-        ("ml_1m", "ratings.dat", 3, "1::20::6::978300762", "ratings.dat:3: rating is 6, not 1 to 5"),
-        (
-            "ml_1m",
-            "ratings.dat",
-            3,
-            "1::10::1::978300762",
-            r"ratings.dat:3: user 1, item 10 is repeated \(first on line 1\)",
-        ),
-        ("ml_1m", "ratings.dat", 2, "7::10::3::978300761", "ratings.dat:2: user is 7, not listed in users.dat"),
-        ("ml_1m", "users.dat", 2, "2::X::56::0::70072", "users.dat:2: gender is 'X', not F or M"),
-        ("ml_1m", "users.dat", 2, "2::M::30::0::70072", "users.dat:2: age is 30, not one of the codes 1, 18, 25"),
-        ("ml_1m", "users.dat", 2, "2::M::56::21::70072", "users.dat:2: occupation is 21, not 0 to 20"),
-        ("ml_1m", "users.dat", 2, "1::M::56::0::70072", r"users.dat:2: user 1 is repeated \(first on line 1\)"),
-        ("ml_1m", "users.dat", 2, "2::M::56::0::700\xe9", "users.dat:2: byte 0xe9 is not utf-8"),
-        ("ml_1m", "movies.dat", 2, "10::Toy Story (1995)::Animation", "movies.dat:2: item 10 is repeated"),
-        ("ml_1m", "movies.dat", 2, "20::Toy\0Story::Animation", "movies.dat:2: holds a NUL byte; is it a text file"),
-        (
-            "ml_20m",
-            "ratings.csv",
-            1,
-            "user,item,rating,time",
-            "ratings.csv:1: the header is 'user,item,rating,time', not",
-        ),
-        (
-            "ml_20m",
-            "ratings.csv",
-            3,
-            "1,20,nan,964982704",
-            "ratings.csv:3: rating is nan, not 0.5 to 5 in steps of 0.5",
-        ),
-        ("ml_20m", "ratings.csv", 3, "1,20,4.2,964982704", "ratings.csv:3: rating is 4.2, not 0.5 to 5"),
-        ("ml_20m", "ratings.csv", 3, "1,30,0.5,964982704", "ratings.csv:3: item is 30, not listed in movies.csv"),
-        ("ml_20m", "ratings.csv", 4, "1,10,3.0,1", r"ratings.csv:4: user 1, item 10 is repeated \(first on line 2\)"),
-        (
-            "ml_20m",
-            "movies.csv",
-            3,
-            '20,"Jumanji (1995),Comedy',
-            "movies.csv:3: a quoted field does not end on its line",
-        ),
-        (
-            "ml_20m",
-            "movies.csv",
-            3,
-            "10,Jumanji (1995),Comedy",
-            r"movies.csv:3: item 10 is repeated \(first on line 2\)",
-        ),
-    ],
-)
-def test_a_bad_line_is_named(
-    folders: dict[str, Path], release: str, name: str, line: int, wrong: str, match: str
-) -> None:
-    formats.change_line(folders[release] / name, line, wrong, ENCODING[release])
-    refused(folders[release], release, match)
 
 
 def test_the_real_files_of_100k(mirror: Path, tmp_path: Path) -> None:

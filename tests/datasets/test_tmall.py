@@ -5,7 +5,6 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from pydantic import ValidationError
 
 from tasks.datasets import tmall
 from tasks.datasets.tmall import ACTIONS, ObtainOptions, ReadOptions
@@ -38,7 +37,6 @@ FILES = {
 
 
 converted = partial(formats.converted, tmall, options=OFFICIAL)
-refused = partial(formats.refused, tmall, options=OFFICIAL)
 
 
 @pytest.fixture
@@ -108,28 +106,6 @@ def test_the_fragment_is_read_without_the_columns_that_were_filled_at_random(fol
     assert rows == [(7, 500, seconds(11, 1), 0, 1101, 90)] * 2 + [(3, 501, seconds(8, 29), 3, 829, 90)]
 
 
-@pytest.mark.parametrize(
-    ("name", "line", "wrong", "match"),
-    [
-        (LOG, 3, "7,500,12,90,33,1101,4", f"{LOG}:3: action_type is 4, not 0 to 3"),
-        (LOG, 3, "7,500,12,90,33,230,0", f"{LOG}:3: time_stamp is 230, not a month and day"),
-        (LOG, 4, "4,500,12,90,33,1101,0", rf"{LOG}:4: user_id is 4, not a user of {INFO}"),
-        (LOG, 1, "user_id,item_id,cat_id,merchant_id,brand_id,time_stamp,action_type", f"{LOG}:1: the header is"),
-        (INFO, 3, "7,9,1", f"{INFO}:3: age_range is 9, not 0 to 8"),
-        (INFO, 3, "7,8,3", f"{INFO}:3: gender is 3, not 0 to 2"),
-        (INFO, 3, "3,8,1", rf"{INFO}:3: user_id 3 is repeated \(first on line 2\)"),
-        (INFO, 1, "user_id,gender,age_range", f"{INFO}:1: the header is"),
-        (FRAGMENT, 3, "7,500,12,90,33,13,01,0,5,2,x", f"{FRAGMENT}:3: month is 13, not 1 to 12"),
-        (FRAGMENT, 3, "7,500,12,90,33,07,131,0,5,2,x", f"{FRAGMENT}:3: day is 131, not a day of its month"),
-    ],
-)
-def test_a_bad_line_is_named(folder: Path, name: str, line: int, wrong: str, match: str) -> None:
-    lines = FILES[name].splitlines()
-    lines[line - 1] = wrong
-    (folder / name).write_text("\n".join(lines) + "\n")
-    refused(folder, match, options=SMALL if name == FRAGMENT else OFFICIAL)
-
-
 def test_the_real_fragment(mirror: Path, tmp_path: Path) -> None:
     folder = formats.obtained(tmall, tmp_path, mirror, ObtainOptions(layout="small"))
     assert [file.name for file in folder.iterdir()] == [FRAGMENT]
@@ -139,8 +115,3 @@ def test_the_real_fragment(mirror: Path, tmp_path: Path) -> None:
     assert {ACTIONS[code]: count for code, count in counts.items()} == {"click": 8_750, "buy": 672, "favourite": 577}
     assert rows["timestamp"].min() >= seconds(5, 1)
     assert rows["timestamp"].max() <= seconds(11, 12)
-
-
-def test_the_layout_has_to_be_said() -> None:
-    with pytest.raises(ValidationError, match="layout"):
-        ReadOptions()

@@ -137,30 +137,17 @@ BLOG = ",user_id,con"
         ),
         ("user_info1.csv", [HEADER, BOB, ADA, ADA], r"user_info1.csv:5: _id 1001 is repeated \(first on line 4\)"),
         ("user_info1.csv", [HEADER, BOB, ADA.replace("1001", "1e3")], "user_info1.csv:4: _id is '1e3', not a whole"),
-        ("user_info1.csv", [HEADER, BOB, ADA.replace("女", "f")], "user_info1.csv:4: Gender is 'f', not 女 or 男"),
-        ("user_info1.csv", [HEADER, BOB, ADA.replace(",12,", ",-1,")], "csv:4: Num_Tweets is '-1', not a count"),
         ("user_info1.csv", [HEADER, BOB, ADA.replace("3.0", "3.5")], "csv:4: Num_Follows is '3.5', not a count"),
-        ("user_info1.csv", [HEADER.replace("Gender", "Sex"), ADA], "user_info1.csv:1: the header is .*, not 2 index"),
-        ("user_info1.csv", [HEADER], "user_info1.csv: has a header and nothing else"),
-        ("user_info2.csv", [HEADER, person("7", "x", "", ",,")], "newrel2.npy:1: source is 1001, not a user of"),
         (
             "cleaned_blog1.csv",
             [BLOG, '0,1001,"a\nb"', "1,99,x"],
             "blog1.csv:4: user_id is 99, not a user of user_info1",
         ),
         ("cleaned_blog1.csv", [BLOG, "0,x,a", "1,y,x"], r"blog1.csv:2: user_id is 'x', .* \(2 such lines\)"),
-        ("cleaned_blog1.csv", [",user_id,text", "0,1001,a"], "blog1.csv:1: the header is ',user_id,text', not user_id"),
         ("newrel1.npy", array((1001, 1002), (1001, 99)), "newrel1.npy:2: target is 99, not a user of user_info1.csv"),
-        (
-            "newrel1.npy",
-            array((1001, 1002), kind=np.float64),
-            r"newrel1.npy: holds float64 of shape \(1, 2\), not whole",
-        ),
         ("newrel1.npy", array((1001, 1002, 3)), r"newrel1.npy: holds int64 of shape \(1, 3\), not whole"),  # type: ignore[arg-type]
-        ("newrel1.npy", array((1001, 1002))[:-3], "newrel1.npy: not a NumPy array of numbers"),
         ("newrel1.npy", array((1001, 1002)).replace(b"(1, 2)", b"(9999999999, 2)"), "not a NumPy array of numbers"),
         ("newrel1.npy", b"PK\x03\x04 and rubbish", "newrel1.npy: not a NumPy array of numbers"),
-        ("labels1.tsv", [KNOWN, labels("1001", "2" * 14, "")], "labels1.tsv:2: occupation_0 is 2, not 0 or 1"),
     ],
 )
 def test_what_is_wrong_is_named(folder: Path, name: str, what: list[str] | bytes, match: str) -> None:

@@ -24,7 +24,6 @@ CONTENT = {
 
 
 converted = partial(formats.converted, yelp_hin, options=NONE)
-refused = partial(formats.refused, yelp_hin, options=NONE)
 
 
 @pytest.fixture
@@ -58,30 +57,6 @@ def test_the_place_in_the_file_counts_as_time_only_where_that_is_said(folder: Pa
     assert "position" not in converted(folder, options=NONE).scan("interactions").collect_schema()
     with pytest.raises(ValidationError, match="time"):
         ReadOptions()
-
-
-@pytest.mark.parametrize(
-    ("name", "line", "wrong", "match"),
-    [
-        (RATINGS, 2, "1\t20\t6", "rating is 6, not 1 to 5"),
-        (RATINGS, 2, "3\t20\t4", r"user 3, business 20 is repeated \(first on line 1\)"),
-        (FRIENDS, 2, "3\t1\t2", "mark is 2, not 1"),
-        (FRIENDS, 2, "3\t2\t1", "friend is 2, not a user of user_business.dat"),
-        (COMPLIMENTS, 2, "3\t12\t1", "compliment is 12, not 1 to 11"),
-        (COMPLIMENTS, 2, "2\t1\t1", "user is 2, not a user of user_business.dat"),
-        (COMPLIMENTS, 2, "3\t11\t1", r"user 3, compliment 11 is repeated \(first on line 1\)"),
-        (CATEGORIES, 2, "30\t2\t1", "business is 30, not a business of user_business.dat"),
-        (CATEGORIES, 2, "20\t7\t1", r"business 20, category 7 is repeated \(first on line 1\)"),
-        (CITIES, 1, "30\t2\t1", "business is 30, not a business of user_business.dat"),
-        (CITIES, 2, "20\t30\t1", r"business 20 is repeated \(first on line 1\)"),
-        (CITIES, 1, "20\t31\t0", "mark is 0, not 1"),
-    ],
-)
-def test_a_bad_line_is_named(folder: Path, name: str, line: int, wrong: str, match: str) -> None:
-    lines = CONTENT[name].splitlines()
-    lines[line - 1 :] = [wrong]
-    (folder / name).write_text("\n".join(lines) + "\n")
-    refused(folder, f"{name}:{line}: {match}")
 
 
 def test_the_real_files(mirror: Path, tmp_path: Path) -> None:
