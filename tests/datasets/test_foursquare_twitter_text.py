@@ -126,18 +126,6 @@ def test_nothing_that_names_or_places_somebody_goes_further(folder: Path) -> Non
     assert numbers <= {0, 1, 2, 3}
 
 
-def test_the_order_of_lines_changes_nothing(folder: Path) -> None:
-    first = converted(folder, name="first")
-    for name, lines in SMALL.items():
-        header = 1 if name.endswith("labels.tsv") else 0
-        write(folder, name, lines[:header] + lines[header:][::-1])
-    again = converted(folder, name="again")
-    for network in (first.network("foursquare"), first.network("twitter"), first):
-        for table in network.schema.tables:
-            other = again.folder / (network.folder / f"{table}.parquet").relative_to(first.folder)
-            assert network.scan(table).collect().equals(pl.read_parquet(other)), (network.folder, table)
-
-
 def test_texts_may_be_latin_1(folder: Path) -> None:
     (folder / "twitter/tweetcleaned").write_bytes("5001\t\tcr\u00e8me\n".encode("latin-1"))
     assert converted(folder).network("twitter").scan("posts").collect()["text"].to_list() == ["cr\u00e8me"]

@@ -9,8 +9,7 @@ from pydantic import ValidationError
 from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import KFold, cross_val_score
 
-from tasks.datasets import yelp
-from tasks.datasets.synthetic import generator, netflix, tmall
+from tasks.datasets.synthetic import generator, tmall
 from tasks.datasets.synthetic import yelp as replica_yelp
 from tests.datasets.learnable import matrix, recalls
 from tests.datasets.replicas import REPLICAS, converted, described, generated, replica
@@ -189,24 +188,6 @@ def test_what_comes_next_is_often_of_the_same_kind(folders: dict[str, Path], rep
         assert rows.sort("user", "timestamp", "tie").select(same).item() > gain * chance, name
 
 
-def test_netflix_customers_have_sparse_ids_tails_and_days(replicas: dict[str, Tables]) -> None:
-    ratings, titles = replicas["netflix"]["interactions"], replicas["netflix"]["items"]
-    customers = ratings["user"].unique(maintain_order=True).to_numpy()
-    assert customers.max() == round(0.002 * 2_649_429)
-    assert len(customers) < customers.max() / 5
-    movies, activity = sorted_counts(ratings, "item"), sorted_counts(ratings, "user")
-    assert head(movies) > 0.4
-    assert np.mean(activity) / np.median(activity) == pytest.approx(209 / 96, rel=0.2)  # the published ones
-    by_user = ratings.group_by("user").agg(days=pl.col("timestamp").n_unique(), number=pl.len())
-    assert by_user["number"].sum() / by_user["days"].sum() > 5
-    assert ratings["timestamp"].is_between(netflix.FIRST_DAY, netflix.LAST_DAY).all()
-    years = ratings["timestamp"] // (365 * 86_400)
-    assert (years >= 34).mean() > 2 * (years <= 31).mean()  # it grows
-    assert titles["title"].str.contains("Synthetic").all()
-    assert titles["title"].str.contains(",").any()
-    assert 0 < titles["year"].null_count() < 20
-
-
 def test_tmall_has_the_published_shares_and_its_rush(folders: dict[str, Path], replicas: dict[str, Tables]) -> None:
     log = replicas["tmall"]["interactions"]
     actions = np.bincount(log["action"]) / len(log)
@@ -221,37 +202,6 @@ def test_tmall_has_the_published_shares_and_its_rush(folders: dict[str, Path], r
     assert (day.min(), day.max(), day.n_unique()) == (511, 1111, 185)
     assert (day == 1111).mean() == pytest.approx(0.19, abs=0.02)
     assert day.is_between(1101, 1107).mean() == pytest.approx(0.1, abs=0.02)
-
-
-def test_tmalls_items_are_articles_that_users_come_back_to(replicas: dict[str, Tables]) -> None:
-    log = replicas["tmall"]["interactions"]
-    kinds = log.group_by("item").agg(pl.col("category", "seller", "brand").n_unique())
-    assert (kinds.select("category", "seller", "brand").to_numpy() == 1).all()
-    assert log["brand"].null_count() < 0.01 * len(log)
-    numbers = log.select(pl.col("category", "seller").n_unique()).row(0)
-    assert numbers == (round(tmall.CATEGORIES / 10), round(tmall.SELLERS / 10))
-    assert 0.5 < log.select("user", "item").n_unique() / len(log) < 0.8
-    items, users = sorted_counts(log, "item"), sorted_counts(log, "user")
-    assert head(items) > 0.5
-    assert users.mean() > 1.7 * np.median(users)
-
-
-def test_yelps_users_have_tails_and_what_is_published_of_them_goes_with_how_much_they_review(
-    replicas: dict[str, Tables],
-) -> None:
-    tables = replicas["yelp"]
-    activity, popularity = (sorted_counts(tables["interactions"], name) for name in ("user", "item"))
-    assert np.median(activity) == 1
-    assert (activity >= 10).mean() == pytest.approx(0.05, abs=0.01)
-    assert popularity[0] == 5
-    assert head(popularity) > 0.4
-    number = tables["interactions"].group_by("user").agg(number=pl.len(), mean=pl.col("rating").mean())
-    users = tables["users"].join(number, on="user")
-    for feature in yelp.COUNTS:
-        assert np.corrcoef(np.log1p(users[feature]), np.log(users["number"]))[0, 1] > 0.4
-    np.testing.assert_allclose(users["average_stars"], users["mean"], atol=0.006)
-    friends = tables["social"].group_by("source").len().join(users, left_on="source", right_on="user")
-    assert np.corrcoef(np.log(friends["len"]), np.log(friends["number"]))[0, 1] > 0.3
 
 
 def test_yelps_users_stay_in_their_area_and_so_do_their_friends(replicas: dict[str, Tables]) -> None:

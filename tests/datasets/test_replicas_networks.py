@@ -160,20 +160,6 @@ def test_an_anchor_users_neighbourhoods_overlap_across_networks_but_are_not_the_
     assert common > 10 * renamed.join(second, on=["source", "target"]).height / moved.height
 
 
-def test_anchor_users_have_similar_names_but_seldom_equal_ones(pairs: dict[str, RawTables]) -> None:
-    name = "foursquare-twitter"
-
-    def hashes(network: str) -> np.ndarray:
-        return pairs[name].network(network).scan("users").select("^simhash_.*$").collect().to_numpy()
-
-    source, target = pairs[name].scan("anchors").collect().to_numpy().T
-    first, second = (hashes(network)[rows] for network, rows in zip(PAIRS[name], (source, target), strict=True))
-    apart = (first != second).sum(axis=1)
-    assert np.median(apart) < 10 < 13 < np.median((first != np.roll(second, 1, axis=0)).sum(axis=1))
-    assert (apart == 0).mean() < 0.4
-    assert (apart > 12).mean() > 0.05
-
-
 @pytest.mark.parametrize(("name", "network"), NETWORKS)
 def test_friends_have_the_same_interests(name: str, network: str, pairs: dict[str, RawTables]) -> None:
     labels = pairs[name].network(network).scan("labels").collect().drop_nulls()
@@ -213,36 +199,3 @@ def test_words_give_interests_and_attributes_away(
         majority = np.unique(label, return_counts=True)[1].max() / len(label)
         accuracy = cross_val_score(RidgeClassifier(alpha=100), words[rows], label, cv=3).mean()
         assert accuracy > majority + margin, column
-
-
-def test_the_traps_of_weibos_tables_are_there(folders: dict[str, Path]) -> None:
-    first, second = (pl.read_csv(folders["weibo"] / f"user_info{k}.csv", infer_schema=False) for k in (1, 2))
-    both = first.join(second, on="_id", validate="1:1").drop_nulls(["Gender", "Gender_right"])
-    assert (both["Gender"] == both["Gender_right"]).all()
-    assert first["Num_Fans"].str.ends_with(".0").any()
-    assert first["Num_Fans"].null_count() > 0
-    for sign in ("\n", '"', ","):
-        assert first["BriefIntroduction"].str.contains(sign, literal=True).any()
-    assert pl.read_csv(folders["weibo"] / "cleaned_blog1.csv", infer_schema=False)["con"].str.contains("\n").any()
-
-
-def test_labels_are_known_of_as_many_foursquare_users_as_in_the_release(folders: dict[str, Path]) -> None:
-    labels = pl.read_csv(folders["foursquare-twitter"] / "foursquare/labels.tsv", separator="\t")
-    assert [labels[name].count() for name in ("gender", "occupation_0", "interest_0")] == [2_224, 316, 3_637]
-    interests = labels.drop_nulls("interest_0").select(pl.sum_horizontal("^interest_.*$")).to_series()
-    assert 3.0 < interests.mean() < 4.0  # the release: 3.45  # type: ignore[operator]
-
-
-def test_the_traps_of_foursquare_twitters_files_are_there(folders: dict[str, Path]) -> None:
-    folder = folders["foursquare-twitter"]
-    users = (folder / "foursquare/users/user").read_text().removesuffix("\n").split("\n")
-    fields = [line.split("\t") for line in users]
-    assert any("," in line[12] for line in fields)
-    names = {line.split("\t")[0].lower() for line in (folder / "twitter/user").read_text().split("\n")}
-    linked = [line[7].rpartition("/")[2] for line in fields if line[7]]
-    assert any(name.lower() not in names for name in linked)
-    assert any(name.isupper() for name in linked)
-    assert b"\r" in (folder / "twitter/user").read_bytes()
-    texts = (folder / "foursquare/tips/tipcleaned").read_bytes()
-    assert b"\t\t\n" in texts
-    assert not texts.isascii()

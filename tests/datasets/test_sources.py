@@ -27,17 +27,6 @@ def usual(name: str) -> Any:
     return source.ObtainOptions.model_validate(yaml.safe_load(source.SOURCE.entry)["obtain"])
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_a_source_says_its_size_its_terms_and_what_must_be_cited(name: str) -> None:
-    source = resolve(SOURCES[name]).SOURCE
-    assert source.address.startswith("https://")
-    assert any(word in source.licence for word in ("research", "academic"))
-    assert "redistribut" in source.licence
-    sizes = [file.size for file in source.files]
-    if None not in sizes:
-        assert source.size == sum(sizes)
-
-
 @pytest.mark.parametrize("name", FORMS)
 def test_without_a_mirror_the_user_is_asked_for_the_published_files(tmp_path: Path, name: str) -> None:
     module, options = resolve(SOURCES[name]), usual(name)
