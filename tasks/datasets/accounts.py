@@ -6,7 +6,6 @@ Names and account ids identify a person, so they stay in the raw files: raw tabl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import md5
 from pathlib import Path
 
@@ -145,26 +144,24 @@ def _require_complete(path: Path, table: pl.DataFrame, group: str, members: list
             raise DataError(f"{path}:{none[0] + 2}: no occupation is marked; leave the fields empty if it is not known")
 
 
-@dataclass(frozen=True)
-class Profiles:
-    """What is known of the users of a network in addition to the SimHash of their names."""
-
-    counts: tuple[str, ...]
-    gender: Feature
-    n_occupations: int
-    n_interests: int
-    more: tuple[str, ...] = ()
-    """Columns that are no features."""
-
-
 def write_network(
-    destination: Path, profiles: Profiles, people: pl.DataFrame, follows: pl.DataFrame, posts: pl.DataFrame
+    destination: Path,
+    people: pl.DataFrame,
+    follows: pl.DataFrame,
+    posts: pl.DataFrame,
+    *,
+    counts: tuple[str, ...],
+    gender: Feature,
+    groups: Mapping[str, int],
+    more: tuple[str, ...] = (),
 ) -> pl.DataFrame:
     """Write the raw tables of a network into `destination`, whose name is the network's, and number its users again.
 
     Args:
-        people: user, name and the columns of `profiles`, with lists `occupation` and `interest`; one row per user.
+        people: user, name, `counts`, gender, lists `occupation` and `interest`, and `more`, which are no features; one
+            row per user.
         follows: source, target. posts: user, text.
+        groups: how many occupations and interests there are.
 
     Returns:
         id and number of its users (`number_users`).
@@ -174,21 +171,19 @@ def write_network(
     table = replace_ids(table, numbers, "user").sort("user")
     bits = [feature.name for feature in SIMHASH]
     several = {"occupation": occupation(pl.col("occupation")), "occupations": pl.col("occupation")}
-    labels = tuple(f"interests_{number}" for number in range(profiles.n_interests))
+    labels = tuple(f"interests_{number}" for number in range(groups["interest"]))
     interests = {name: pl.col("interest").list.get(number) for number, name in enumerate(labels)}
     social = replace_ids(follows, numbers, "source", "target").with_columns(relation=pl.lit("follow"))
-    counts = tuple(Feature(name=name, kind="numeric") for name in profiles.counts)
+    numeric = tuple(Feature(name=name, kind="numeric") for name in counts)
     write_raw(
         destination,
         {
-            "users": table.select("user", *bits, *profiles.counts, "gender", **several).hstack(
-                table.select(profiles.more)
-            ),
+            "users": table.select("user", *bits, *counts, "gender", **several, **{name: name for name in more}),
             "labels": table.select("user", **interests),
             "social": social.sort("source", "target"),
             "posts": replace_ids(posts, numbers, "user").sort("user", "text"),
         },
-        features=(*SIMHASH, *counts, profiles.gender, occupation_feature(profiles.n_occupations)),
+        features=(*SIMHASH, *numeric, gender, occupation_feature(groups["occupation"])),
         labels=labels,
     )
     return numbers

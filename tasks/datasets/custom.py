@@ -37,9 +37,7 @@ RELATION = "link"
 SOURCE = Source(
     name="custom",
     address="files that params.yaml names",
-    synthetic=False,
     holds="your own interactions, users and social links: docs/custom-data.md",
-    size=0,
     entry=(
         "{source: custom, obtain: {interactions: ratings.csv, synthetic: false, licence: who may see it}, format: "
         "custom, read: {separator: ',', interactions: {user: user, item: item, rating: null, timestamp: null}, "
@@ -81,12 +79,10 @@ class Interactions(_Columns):
     """Which part an interaction is of: train, valid or test."""
 
 
-class Scale(Options):
-    """The ratings that users can give: `low`, `low + step`, ..., `high`."""
+class Scale(RatingScale, Options):
+    """A scale that has levels."""
 
-    low: float = Field(allow_inf_nan=False)
-    high: float = Field(allow_inf_nan=False)
-    step: float = Field(gt=0, allow_inf_nan=False)
+    step: float = Field(gt=0)
 
     @model_validator(mode="after")
     def _has_levels(self) -> Scale:
@@ -94,11 +90,6 @@ class Scale(Options):
         if not isfinite(steps) or not 1 <= round(steps) < MOST_LEVELS or abs(steps - round(steps)) > 1e-6:
             raise ValueError(f"{self.low:g} to {self.high:g} in steps of {self.step:g} is no scale")
         return self
-
-    @property
-    def as_contract(self) -> RatingScale:
-        """The same, as the contracts have it."""
-        return RatingScale(low=self.low, high=self.high, step=self.step)
 
 
 class UserFeature(Options):
@@ -262,9 +253,8 @@ def convert(folder: Path, destination: Path, options: ReadOptions) -> None:
         casts = [number for number in numbers if number.meta.output_name() in rows.collect_schema()]
         rows.with_columns(casts).sink_parquet(destination / f"{table}.parquet")
         path.unlink()
-    scale = options.rating_scale.as_contract if options.rating_scale else None
     time: Literal["seconds", "order", "none"] = options.time if options.time in ("order", "none") else "seconds"
-    write_raw(destination, dict.fromkeys(parts), features=features, scale=scale, time=time)
+    write_raw(destination, dict.fromkeys(parts), features=features, scale=options.rating_scale, time=time)
 
 
 def _find(folder: Path, table: str, named: bool) -> Path:
@@ -299,7 +289,7 @@ def _interactions(path: Path, options: ReadOptions, people: _Ids, items: _Ids) -
         rating, timestamp = pl.lit(None, pl.Float32), pl.lit(None, pl.Int64)
         if names.rating is not None and scale is not None:
             rating = pl.col(names.rating).cast(pl.Float32)
-            on_scale = rating.is_in(pl.Series(scale.as_contract.levels, dtype=pl.Float32).implode())
+            on_scale = rating.is_in(pl.Series(scale.levels, dtype=pl.Float32).implode())
             words = f"{scale.low:g} to {scale.high:g} in steps of {scale.step:g}"
             allow(path, rows, names.rating, on_scale, words, line, complete=False)
         if names.timestamp is not None and time != "order" and time != "none":
@@ -310,15 +300,8 @@ def _interactions(path: Path, options: ReadOptions, people: _Ids, items: _Ids) -
             position = line - first_line(path)
             table = table.with_columns(position=pl.int_range(position, position + len(rows), dtype=pl.Int64))
         if names.split is not None:
-            allow(
-                path,
-                rows,
-                names.split,
-                pl.col(names.split).is_in(SPLITS),
-                f"one of {', '.join(SPLITS)}",
-                line,
-                complete=False,
-            )
+            part, words = pl.col(names.split).is_in(SPLITS), f"one of {', '.join(SPLITS)}"
+            allow(path, rows, names.split, part, words, line, complete=False)
             table = table.with_columns(split=rows[names.split])
         yield table
 

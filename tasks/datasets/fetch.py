@@ -50,16 +50,21 @@ class Source:
     name: str
     address: str
     """Official page or file; for generated data, the module that generates them."""
-    synthetic: bool
     licence: str
     holds: str
     """What is in it, in a few words with numbers."""
-    size: int
-    """Bytes as distributed; of generated data, about what is written at the default scale."""
-    entry: str = ""
+    entry: str
     """How params.yaml asks for it, under `datasets`, with the published or most usual options."""
     files: tuple[RemoteFile | FormFile, ...] = ()
     """What has to be fetched; nothing for generated data."""
+    about: int = 0
+    """Bytes, where the files do not say them; of generated data those at the default scale."""
+    synthetic: bool = False
+
+    @property
+    def size(self) -> int:
+        """Bytes as distributed."""
+        return self.about or sum(file.size or 0 for file in self.files)
 
 
 @dataclass(frozen=True)

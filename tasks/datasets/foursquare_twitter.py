@@ -34,12 +34,10 @@ FILES = form_files(
 SOURCE = Source(
     name="foursquare-twitter",
     address=PAGE,
-    synthetic=False,
     holds=(
         "5,392 users of Foursquare with 76,972 follows, 5,223 of Twitter without; 3,282 are both; profile counts; "
         "gender, occupation, interests and text vectors of some of Foursquare; pseudonymised"
     ),
-    size=3_714_506,
     entry="{source: foursquare_twitter, obtain: {}, format: foursquare_twitter, read: {}}",
     files=FILES,
     licence=(

@@ -34,7 +34,7 @@ from pathlib import Path
 
 import polars as pl
 
-from tasks.datasets.accounts import GENDER, Profiles, labels_table, read_labels, replace_ids, write_network
+from tasks.datasets.accounts import GENDER, labels_table, read_labels, replace_ids, write_network
 from tasks.datasets.fetch import NoOptions, Source, copied, form_files
 from tasks.datasets.files import Column, TextTable, check
 from tasks.datasets.text import LATIN_1_OR_UTF_8, content, require_unique
@@ -131,9 +131,8 @@ FILES = tuple(
 SOURCE = Source(
     name="foursquare-twitter-text",
     address=PAGE,
-    synthetic=False,
     holds="5,392 users of Foursquare and 5,223 of Twitter, 3,388 of them both, with 664,271 posts and 241,892 follows",
-    size=90_000_000,  # a guess from the number of posts: not all files are published
+    about=90_000_000,  # a guess from the number of posts: not all files are published
     entry="{source: foursquare_twitter_text, obtain: {}, format: foursquare_twitter_text, read: {}}",
     files=FILES,
     licence=(
@@ -170,10 +169,15 @@ def convert(folder: Path, destination: Path, _: NoOptions) -> None:
         table = users.join(labelled, on="user", how="left", maintain_order="left")
         table = table.join(written, on="user", how="left", maintain_order="left")
         table = table.with_columns(pl.col("gender").cast(pl.String), pl.col("tips").fill_null(0))
-        profiles = Profiles(counts, GENDER, OCCUPATIONS, INTERESTS, more=("tips",))
-        posts = owners.join(texts, on="post").select("user", "text")
         numbers[network] = write_network(
-            destination / network, profiles, table, follows.select(source="follower", target="followee"), posts
+            destination / network,
+            table,
+            follows.select(source="follower", target="followee"),
+            owners.join(texts, on="post").select("user", "text"),
+            counts=counts,
+            gender=GENDER,
+            groups=GROUPS,
+            more=("tips",),
         )
     matched = replace_ids(replace_ids(anchors, numbers["foursquare"], "source"), numbers["twitter"], "target")
     write_raw(destination, {"anchors": matched.sort("source")}, networks=tuple(NETWORKS))

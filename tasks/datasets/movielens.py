@@ -36,9 +36,7 @@ def _source(
     return Source(
         name=name,
         address=address,
-        synthetic=False,
         holds=holds,
-        size=file[0],
         entry=f"{{source: {name.replace('-', '_')}, {options}}}",
         files=(RemoteFile(address, *file, f"{name}/{name}.zip"),),
         licence=LICENCE.format(title, terms, readme),

@@ -53,9 +53,8 @@ COMBINED = form_files("netflix", PAGE, "{}, unpacked", {f"combined_data_{n}.txt"
 SOURCE = Source(
     name="netflix",
     address=PAGE,
-    synthetic=False,
     holds="100,480,507 ratings by 480,189 customers of 17,770 films; nothing about the customers",
-    size=2_081_556_480,  # of the prize's training_set.tar; the four files have the same in them
+    about=2_081_556_480,  # of the prize's training_set.tar; the four files have the same in them
     entry="{source: netflix, obtain: {ratings: combined}, format: netflix, read: {}}",
     files=(*COMBINED, TITLES),
     licence=(
@@ -95,7 +94,7 @@ def source(options: ObtainOptions) -> Source:
     if options.ratings == "training_set":
         return replace(SOURCE, files=(TRAINING_SET, TITLES))
     holds = "42,813 ratings by 38,152 customers of the first 20 of 17,770 films; nothing about the customers"
-    return replace(SOURCE, holds=holds, size=881_198 + 577_547, files=(PREFIX, TITLES))
+    return replace(SOURCE, holds=holds, about=0, files=(PREFIX, TITLES))
 
 
 def obtain(folder: Path, places: Places, options: ObtainOptions) -> None:

@@ -24,20 +24,8 @@ from tasks.errors import DataError
 
 PARQUET = ".parquet"
 SUFFIXES = (
-    ".csv",
-    ".tsv",
-    ".txt",
-    ".dat",
-    ".data",
-    ".inter",
-    ".user",
-    ".item",
-    ".jsonl",
-    ".json",
-    ".gz",
-    ".zip",
-    PARQUET,
-)
+    ".csv", ".tsv", ".txt", ".dat", ".data", ".inter", ".user", ".item", ".jsonl", ".json", ".gz", ".zip", PARQUET
+)  # fmt: skip
 BATCH = 1 << 20
 """Rows of a Parquet file that are read at a time."""
 MOST_COLUMNS = 10_000
@@ -180,15 +168,8 @@ def batches(path: Path, separator: str | None, columns: Mapping[str, Column]) ->
     for line, rows in read:
         empty = False
         for name in (name for name, column in columns.items() if column.kind == "id"):
-            allow(
-                path,
-                rows,
-                name,
-                ~pl.col(name).str.contains(BLANK),
-                "an id without blanks around it",
-                line,
-                complete=False,
-            )
+            blank = pl.col(name).str.contains(BLANK)
+            allow(path, rows, name, ~blank, "an id without blanks around it", line, complete=False)
         yield line, rows
     if empty:
         raise DataError(f"{path}: has {'a header and nothing else' if shape.headed else 'no rows'}")

@@ -37,9 +37,7 @@ LOG_FILE, INFO_FILE = form_files(
 SOURCE = Source(
     name="tmall",
     address=PAGE,
-    synthetic=False,
     holds="54,925,330 clicks, carts, purchases and favourites by 424,170 users in half a year; gender, age",
-    size=1_914_754_529,
     entry="{source: tmall, obtain: {layout: official}, format: tmall, read: {layout: official}}",
     files=(LOG_FILE, INFO_FILE),
     licence=(
@@ -101,14 +99,14 @@ FRAGMENT = TextTable(
         "user_id": _ID,
         "item_id": _ID,
         "cat_id": _NUMBER,
-        "merchant_id": _NUMBER,
+        "seller_id": _NUMBER,
         "brand_id": _BRAND,
         "month": Column(pl.Int32, 1, 12),
         "day": Column(pl.Int32),
-        "action": _ACTION,
+        "action_type": _ACTION,
         **dict.fromkeys(("age_range", "gender", "province"), Column(empty=True)),
     },
-    headed=True,
+    headed="user_id,item_id,cat_id,merchant_id,brand_id,month,day,action,age_range,gender,province",
 )
 
 
@@ -128,7 +126,6 @@ VARIANTS = {
         SOURCE,
         address=FRAGMENT_FILE.page,
         holds="9,999 clicks, purchases and favourites by 62 users: a fragment of the log, without a table of users",
-        size=474_332,
         files=(FRAGMENT_FILE,),
     ),
 }
@@ -152,14 +149,14 @@ def convert(folder: Path, destination: Path, options: ReadOptions) -> None:
     """
     target = destination / "interactions.parquet"
     if options.layout == "small":
-        _write_log(target, _fragment(folder), ("merchant_id", "action"))
+        _write_log(target, _fragment(folder))
         write_raw(destination, {"interactions": None}, time="seconds")
         return
     users = USERS.read(folder).select(
         user="user_id", gender=pl.col("gender").replace_strict(_GENDERS), age=pl.col("age_range").replace_strict(_AGES)
     )
     listed = {"user_id": (users["user"], f"a user of {USERS.name}: get both files again from the same place")}
-    _write_log(target, (log for _, log in LOG.batches(folder, listed)), ("seller_id", "action_type"))
+    _write_log(target, (log for _, log in LOG.batches(folder, listed)))
     features = (
         Feature(name="gender", kind="categorical", categories=GENDERS, unknown="unknown", sensitive=True),
         Feature(name="age", kind="categorical", categories=AGES, unknown="unknown", sensitive=True),
@@ -175,9 +172,7 @@ def _fragment(folder: Path) -> Iterator[pl.DataFrame]:
         yield log
 
 
-def _write_log(target: Path, logs: Iterable[pl.DataFrame], columns: tuple[str, str]) -> None:
-    """columns: what the seller and the action are called."""
-    seller, action = columns
+def _write_log(target: Path, logs: Iterable[pl.DataFrame]) -> None:
     with raw_writer(target, INTERACTIONS, differences=("user", "item")) as write:
         for log in logs:
             seconds = pl.col("time_stamp").replace_strict(_SECONDS, return_dtype=pl.Int64)
@@ -187,10 +182,10 @@ def _write_log(target: Path, logs: Iterable[pl.DataFrame], columns: tuple[str, s
                     item="item_id",
                     rating=pl.lit(None, pl.Float32),
                     timestamp=seconds,
-                    action=action,
+                    action="action_type",
                     day="time_stamp",
                     category="cat_id",
-                    seller=seller,
+                    seller="seller_id",
                     brand="brand_id",
                 )
             )

@@ -100,8 +100,8 @@ class Matrix:
         columns = dict(list(self.columns.items())[: matrix.shape[1]])
         table = pl.DataFrame({name: matrix[:, number] for number, name in enumerate(columns)})
         for name in columns:
-            whole = pl.col(name) == pl.col(name).cast(pl.Int64, strict=False)
-            allow(path, table, name, whole.fill_null(False), "a whole number")
+            integral = pl.col(name) == pl.col(name).cast(pl.Int64, strict=False)
+            allow(path, table, name, integral.fill_null(False), "a whole number")
         table = table.cast(pl.Int64)
         check(path, table, columns)
         return table
@@ -179,15 +179,6 @@ def _with_null(table: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
     return table.select(name if name in table.columns else nothing.alias(name) for name in columns)
 
 
-def _network(
-    described: Source, variants: Mapping[str, Source], releases: Mapping[str, tuple[Matrix, Matrix]], *more: str
-) -> TrustNetwork:
-    sized = {
-        name: replace(source, size=sum(file.size or 0 for file in source.files)) for name, source in variants.items()
-    }
-    return TrustNetwork(replace(described, size=sum(file.size or 0 for file in described.files)), sized, releases, more)
-
-
 _PLAIN, _TIMED, _TRUST_FILE = form_files(
     "ciao",
     PAGE,
@@ -204,15 +195,13 @@ chance."""
 _CIAO = Source(
     name="ciao",
     address=PAGE,
-    synthetic=False,
     holds="284,086 ratings by 7,375 users of 105,114 products; 111,781 trust relations",
-    size=0,
     entry="{source: ciao, obtain: {release: plain}, format: ciao, read: {}}",
     files=(_PLAIN, _TRUST_FILE),
     licence=f"Ciao, collected by J. Tang, H. Gao and H. Liu. {_LICENCE}. Do not redistribute.",
 )
 PLAIN_TRUST = Matrix("trustnetwork.mat", "trustnetwork", _TRUST)
-CIAO = _network(
+CIAO = TrustNetwork(
     _CIAO,
     {"plain": _CIAO, "timestamps": replace(_CIAO, files=(_TIMED, _TRUST_FILE))},
     {
@@ -236,9 +225,7 @@ _FILES = form_files(
 _EPINIONS = Source(
     name="epinions",
     address=PAGE,
-    synthetic=False,
     holds="922,267 ratings by 22,164 users of 296,277 products in 11 time slots; 300,548 trust relations",
-    size=0,
     entry="{source: epinions, obtain: {release: timestamps}, format: epinions, read: {}}",
     files=_FILES[2:],
     licence=(
@@ -248,7 +235,7 @@ _EPINIONS = Source(
     ),
 )
 _SLOTTED = _RATING | _SLOT
-EPINIONS = _network(
+EPINIONS = TrustNetwork(
     _EPINIONS,
     {
         "plain": replace(_EPINIONS, holds="ratings of products; 355,754 trust relations", files=_FILES[:2]),
@@ -261,5 +248,5 @@ EPINIONS = _network(
             Matrix("epinion_trust_with_timestamp.mat", "trust", _TRUST | _SLOT),
         ),
     },
-    "slot",
+    ("slot",),
 )

@@ -31,7 +31,7 @@ import numpy as np
 import polars as pl
 
 from tasks.contracts import Feature
-from tasks.datasets.accounts import UNKNOWN, Profiles, labels_table, read_labels, write_network
+from tasks.datasets.accounts import UNKNOWN, labels_table, read_labels, write_network
 from tasks.datasets.fetch import NoOptions, Source, copied, form_files
 from tasks.datasets.files import Column, Listed, TextTable, check
 from tasks.datasets.text import SHOWN, content, only_header, repeat_error
@@ -75,9 +75,8 @@ _PICKLES = "{} (to be made of their pickles, which are not published: ask the au
 SOURCE = Source(
     name="weibo",
     address=PAGE,
-    synthetic=False,
     holds="two networks of 8,117 and 8,539 users, 2,969 of them both, with 12,000 follows each and 312,564 posts",
-    size=60_000_000,  # a guess from the number of posts, which is not published
+    about=60_000_000,  # a guess from the number of posts, which is not published
     entry="{source: weibo, obtain: {}, format: weibo, read: {}}",
     files=tuple(
         file
@@ -128,7 +127,7 @@ def _network(folder: Path, destination: Path, number: int) -> pl.DataFrame:
     labelled = read_labels(labels, GROUPS, people["user"], users.name)
     people = people.join(labelled, on="user", how="left", maintain_order="left")
     written = texts.drop_nulls("con").select(user="user_id", text="con")
-    return write_network(destination, Profiles(tuple(COUNTS), GENDER, OCCUPATIONS, INTERESTS), people, follows, written)
+    return write_network(destination, people, follows, written, counts=tuple(COUNTS), gender=GENDER, groups=GROUPS)
 
 
 def _people(path: Path) -> pl.DataFrame:

@@ -26,8 +26,7 @@ AGE_BANDS = {0: "child", 13: "teen", 20: "young", 35: "adult", 46: "older", 65: 
 THIRDS = ("low", "medium", "high")
 SPELT = {"gender": {"f": "female", "m": "male"}, "sex": {"f": "female", "m": "male"}}
 """Attribute -> what its abbreviations mean."""
-_FROM, _TO = r"(?:over|above|>)[ -]?(\d{1,3})", r"(?:under|below|<)[ -]?(\d{1,3})"
-_AGES = re.compile(rf"{_FROM}|{_TO}|(\d{{1,3}})\+|(\d{{1,3}}) ?[-–] ?(\d{{1,3}})|(\d{{1,3}})")
+_AGES = re.compile(r"(?:(over|above|>)|(under|below|<))[ -]?(\d{1,3})|(\d{1,3})(?:(\+)| ?[-–] ?(\d{1,3}))?")
 _OLDEST = 999
 _NAMES, _ANY = re.compile(r"[^\W\d_]{2,}"), re.compile(r"[^\W_]+")
 
@@ -107,18 +106,11 @@ def age_words(text: str) -> tuple[str, ...]:
     match = _AGES.fullmatch(text)
     if not match:
         return ()
-    above, below, minimum, first, last, age = (None if part is None else int(part) for part in match.groups())
-    if above is not None:
-        low, high = above + 1, _OLDEST
-    elif below is not None:
-        low, high = 0, below - 1
-    elif minimum is not None:
-        low, high = minimum, _OLDEST
-    elif first is not None and last is not None:
-        low, high = first, last
+    above, _, limit, first, more, last = match.groups()
+    if limit is not None:
+        low, high = (int(limit) + 1, _OLDEST) if above else (0, int(limit) - 1)
     else:
-        assert age is not None
-        low, high = age, age
+        low, high = int(first), _OLDEST if more else int(last or first)
     starts = list(AGE_BANDS)
     ends = [start - 1 for start in starts[1:]] + [_OLDEST]
     return tuple(

@@ -45,9 +45,8 @@ SAMPLE = form_files(
 SOURCE = Source(
     name="yelp",
     address=PAGE,
-    synthetic=False,
     holds="7 million reviews of businesses by 2 million users (by release); six counts per user, friends",
-    size=8_800_000_000,
+    about=8_800_000_000,
     entry=(
         "{source: yelp, obtain: {part: whole}, format: yelp, "
         "read: {users: true, businesses: true, friends: false, outsiders: leave-out}}"
@@ -185,7 +184,7 @@ VARIANTS = {
         SOURCE,
         address=SAMPLE[0].page,
         holds="999 reviews (texts emptied) of 822 businesses by 993 users, and 1,000 businesses: a sample",
-        size=1_003_980,
+        about=0,
         files=SAMPLE,
     ),
 }

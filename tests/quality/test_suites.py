@@ -84,8 +84,8 @@ def test_what_a_column_may_not_hold_breaks_a_rule_about_it_which_names_the_row(c
         for column, kind in rows.schema.items():
             values = (*wrong_values(table.name, column, kind), *([None] if column in required else []))
             for wrong in values:
-                found = broken(contract, source, value(1, column, wrong), table.name)
-                assert any(column in rule.columns and numbers == [1] for rule, numbers in found), (table.name, column)
+                failing = broken(contract, source, value(1, column, wrong), table.name)
+                assert any(column in rule.columns and numbers == [1] for rule, numbers in failing), (table.name, column)
 
 
 @pytest.mark.parametrize("contract", CONTRACTS)
@@ -102,14 +102,14 @@ def test_keys_that_repeat_and_tables_without_rows_are_refused(contract: str) -> 
                         frame = put(frame, 1, column, frame[column][0])
                     return frame
 
-                found = broken(contract, source, repeated, table.name)
-                assert any(other == rule and {0, 1} <= set(numbers) for other, numbers in found), (table.name, key)
+                failing = broken(contract, source, repeated, table.name)
+                assert any(other == rule and {0, 1} <= set(numbers) for other, numbers in failing), (table.name, key)
 
 
 @pytest.mark.parametrize("case", FAULTS, ids=lambda case: f"{case.table}-{case.column}")
 def test_what_rows_by_themselves_do_not_show_is_found(case: Fault) -> None:
-    found = broken(case.contract, case.source, case.change, case.table)
-    assert any((rule.column, numbers) == (case.column, case.rows) for rule, numbers in found)
+    failing = broken(case.contract, case.source, case.change, case.table)
+    assert any((rule.column, numbers) == (case.column, case.rows) for rule, numbers in failing)
 
 
 def test_nothing_recommended_and_nothing_expected_are_faults_too() -> None:
