@@ -12,7 +12,7 @@ Attackers know more and more, but that `first` does not average and `friend` hea
 - `averaged`: the untrusted recommender, who averages what a user submits about a sensitive rating, 2 (uᵀv - r) u and
   noise, over iterations. Noise drawn again every time goes away in the average.
 - `weighted`: the same, weighing iterations by the variance of their noise, which the recommender knows as it drew h.
-- `first` and `replayed` (`tasks.attacks.replay`): the same, who recalls the V that submissions answer.
+- `first` and `replayed` (`tasks.attacks.submissions`): the same, who recalls the V that submissions answer.
 - `friend`: instead, the noisy vector u that one friend has averaged.
 
 The paper does not say what becomes of predictions beyond the scale: all are cut off at its ends.
@@ -27,15 +27,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from tasks.attacks.measurements import DRIFTS, Floats, likeliest, weigh
 from tasks.evaluation.damped_means import DampedMeans
 
+Floats = NDArray[np.float64]
 RIDGES = (0.1, 1.0, 10.0, 100.0, 1000.0)
 """What `tuned` chooses from."""
 OFFS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, np.inf)
 """Variances of what a friend's averaged vector is off even without noise: what `friend` chooses from."""
-ROUNDS = 5
-"""How often user vectors and ratings are estimated in turn from submissions; more changes little."""
 SMALLEST = 1e-12
 """Least variance of a rating around its prediction."""
 BLOCK = 1 << 15
@@ -64,7 +62,7 @@ class Published:
     @cached_property
     def by_user(self) -> csr_array:
         """(n_users, n): which ratings are a user's."""
-        return _user_matrix(self.users, self.n_users)
+        return sums_by_user(self.users, self.n_users)
 
     @cached_property
     def means(self) -> DampedMeans:
@@ -161,12 +159,12 @@ def fit(published: Published, vectors: Floats, ridge: float) -> Profiles:
 
 def predict(user_vectors: Floats, vectors: Floats, targets: Targets, published: Published) -> Floats:
     """uᵀv of the targets, (n_targets,)."""
-    return published.clip(_dot(user_vectors[targets.users], vectors[targets.items]))
+    return published.clip(row_products(user_vectors[targets.users], vectors[targets.items]))
 
 
 def left_out(published: Published, vectors: Floats, profiles: Profiles) -> Floats:
     """What a fit without it would predict of each published rating, (n,): by the hat matrix, not by fitting again."""
-    predicted = _dot(profiles.vectors[published.users], vectors[published.items])
+    predicted = row_products(profiles.vectors[published.users], vectors[published.items])
     inverse = np.linalg.inv(profiles.normal)
     leverage = np.empty(len(predicted))
     for start in range(0, len(predicted), BLOCK):
@@ -206,82 +204,6 @@ def tune(published: Published, targets: Targets, vectors: Floats, ridges: tuple[
     )
 
 
-def from_submissions(
-    tuned: TunedAttacker,
-    mean_items: Floats,
-    messages: Floats,
-    variances: Floats,
-    *,
-    drifts: tuple[float, ...] = DRIFTS,
-    rounds: int = ROUNDS,
-) -> Floats:
-    """What averaged submissions tell of the targets: (n_targets,).
-
-    With u known, 2 (uᵀv - r) u measures r with an error of known variance (generalised least squares along u), which is
-    weighed against the guess by precision; with the ratings known, submissions measure u, which is weighed against the
-    fit to published ratings. Both are done in turn. Pure noise leaves the guess of `tuned`, bit for bit.
-
-    Args:
-        mean_items: (n_items, K) item vectors, averaged over the iterations whose submissions are.
-        messages: (n_targets, K) the average submission about each target.
-        variances: (n_targets, K) of the noise in it; may be infinite.
-        drifts: variances of what it is off besides, because vectors move during training. The one is added with which
-            what was submitted is likeliest, given û of the published ratings.
-        rounds: estimates of the ratings; the first one uses û of the published ratings.
-
-    Raises:
-        ValueError: a drift is not positive, or there is none, or there are no rounds.
-    """
-    if rounds < 1:
-        raise ValueError(f"there must be a round, not {rounds}")
-    targets, published, profiles = tuned.targets, tuned.published, tuned.profiles
-    items = mean_items[targets.items]
-    of_user = _user_matrix(targets.users, published.n_users)
-    vectors = profiles.vectors
-    guess, slopes = tuned.guess(vectors), -2 * vectors[targets.users]
-    off = messages + _dot(vectors[targets.users], items)[:, None] * slopes
-    precisions = 1 / (variances + likeliest(off, slopes, guess, tuned.variance, variances, drifts))
-    for done in range(1, rounds + 1):
-        user_vectors = vectors[targets.users]
-        expected = _dot(user_vectors, items)
-        # The error e = uᵀv - r is submitted as 2 e u: its precision, and precision times its estimate
-        precision = 4 * (user_vectors**2 * precisions).sum(axis=1)
-        weighted = precision * expected - 2 * (user_vectors * messages * precisions).sum(axis=1)
-        ratings = weigh(guess, tuned.variance, precision, weighted)[0]
-        if done < rounds:
-            normal = tuned.precision
-            pull = (normal @ (profiles.vectors - vectors)[..., None])[..., 0]
-            for start in range(0, len(user_vectors), BLOCK):
-                rows = slice(start, start + BLOCK)
-                sent = (expected - ratings)[rows], messages[rows], precisions[rows]
-                gradient, matrix = gauss_newton(user_vectors[rows], items[rows], *sent, tuned.variance)
-                pull += of_user[:, rows] @ gradient
-                normal += (of_user[:, rows] @ matrix.reshape(len(matrix), -1)).reshape(normal.shape)
-            vectors = vectors + np.linalg.solve(normal, pull[..., None])[..., 0]
-    return published.clip(ratings)
-
-
-def gauss_newton(
-    users: Floats, items: Floats, errors: Floats, messages: Floats, precisions: Floats, variance: float
-) -> tuple[Floats, Floats]:
-    """What each submission says of its user's vector: gradient (n, K) and Gauss-Newton matrix (n, K, K).
-
-    The rating, at its best for the present vectors, is eliminated (Schur complement): it follows whatever they become.
-
-    variance: of a rating around its guess.
-    """
-    off = messages - 2 * errors[:, None] * users
-    weighted = precisions * users
-    length = _dot(users, weighted)
-    gradient = 2 * (errors[:, None] * precisions * off + items * _dot(weighted, off)[:, None])
-    along = errors[:, None] * weighted + length[:, None] * items
-    mixed = (errors[:, None] * weighted)[:, :, None] * items[:, None, :]
-    matrix = 4 * (mixed + mixed.transpose(0, 2, 1) + length[:, None, None] * items[:, :, None] * items[:, None, :])
-    matrix = _plus(matrix, 4 * errors[:, None] ** 2 * precisions)
-    matrix -= (16 * variance / (1 + 4 * variance * length))[:, None, None] * along[:, :, None] * along[:, None, :]
-    return gradient, matrix
-
-
 def from_friends(
     tuned: TunedAttacker,
     senders: NDArray[np.int32],
@@ -302,14 +224,14 @@ def from_friends(
         offs: variances to choose from; with the infinite one, friends are not listened to.
     """
     profiles, published, vectors = tuned.profiles, tuned.published, tuned.vectors
-    of_user = _user_matrix(senders, published.n_users)
+    of_user = sums_by_user(senders, published.n_users)
     with_friends = np.isin(published.users, senders)
     best, lowest = profiles.vectors, np.inf
     for off in offs:
         precisions = 1 / (variances + off)
         received_precision = of_user @ precisions
         pull = of_user @ (messages * precisions) - received_precision * profiles.vectors
-        normal = _plus(tuned.precision, received_precision)
+        normal = add_to_diagonals(tuned.precision, received_precision)
         candidate = Profiles(
             profiles.vectors + np.linalg.solve(normal, pull[..., None])[..., 0], normal * tuned.residual
         )
@@ -319,7 +241,7 @@ def from_friends(
     return tuned.guess(best), int(np.isin(tuned.targets.users, senders).sum())
 
 
-def _plus(matrices: Floats, diagonals: Floats) -> Floats:
+def add_to_diagonals(matrices: Floats, diagonals: Floats) -> Floats:
     """(n, K, K) matrices with (n, K) added to their diagonals."""
     added = matrices.copy()
     diagonal = np.arange(matrices.shape[1])
@@ -327,13 +249,14 @@ def _plus(matrices: Floats, diagonals: Floats) -> Floats:
     return added
 
 
-def _user_matrix(users: NDArray[np.int32], n_users: int) -> csr_array:
+def sums_by_user(users: NDArray[np.int32], n_users: int) -> csr_array:
     """(n_users, n) matrix that sums rows by user."""
     rows = np.arange(len(users))
     return csr_array((np.ones(len(users)), (users, rows)), (n_users, len(users)))
 
 
-def _dot(a: Floats, b: Floats) -> Floats:
+def row_products(a: Floats, b: Floats) -> Floats:
+    """(n,) inner products of the rows of two (n, K)."""
     return np.einsum("nk,nk->n", a, b)
 
 

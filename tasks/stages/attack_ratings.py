@@ -20,10 +20,9 @@ import pyarrow.parquet as pq
 from typing_extensions import override
 
 from tasks import contracts
-from tasks.attacks import joint, reconstruction, replay
-from tasks.attacks.joint import Measured
-from tasks.attacks.measurements import Floats
-from tasks.attacks.reconstruction import Published, Targets, TunedAttacker
+from tasks.attacks import reconstruction, submissions
+from tasks.attacks.reconstruction import Floats, Published, Targets, TunedAttacker
+from tasks.attacks.submissions import Measured
 from tasks.config.attacks import ReconstructionAttack
 from tasks.contracts import Schema
 from tasks.errors import DataError
@@ -179,18 +178,18 @@ def listen(tuned: TunedAttacker, release: Release, hidden: pl.DataFrame, deviati
     """What attackers guess who get submissions about the hidden ratings."""
     mean_items = release.vectors("mean-items", tuned.published.n_items)
     messages = averages(release.about("submissions", hidden))
-    guesses = {name: reconstruction.from_submissions(tuned, mean_items, *sent) for name, sent in messages.items()}
+    guesses = {name: submissions.from_submissions(tuned, mean_items, *sent) for name, sent in messages.items()}
     recalled = release.about("replayed", hidden)
     items, first, variances, expected, along = (
         recalled[column].to_numpy().astype(np.float64)
         for column in ("first_items", "first", "first_variance", "expected", "along")
     )
-    guess = replay.from_first(tuned, items, first, variances, deviation)
+    guess = submissions.from_first(tuned, items, first, variances, deviation)
     guesses["first"] = tuned.published.clip(guess[0])
-    guesses["replayed"] = replay.from_replay(tuned, guess, (expected, along), *messages["weighted"])
+    guesses["replayed"] = submissions.from_replay(tuned, guess, (expected, along), *messages["weighted"])
     measured = release.information(hidden)
     if measured is not None:
-        guesses["joint"] = joint.from_information(tuned.published, guess, measured)
+        guesses["joint"] = submissions.from_information(tuned.published, guess, measured)
     return guesses
 
 

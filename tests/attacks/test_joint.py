@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tasks.attacks import joint
-from tasks.attacks.joint import Measured
+from tasks.attacks import submissions
 from tasks.attacks.reconstruction import Published
+from tasks.attacks.submissions import Measured
 
 SIZES = (1, 3, 2, 5, 1)
 PUBLISHED = Published(np.zeros(1, np.int32), np.zeros(1, np.int32), np.full(1, 3.0), len(SIZES), 1, 1.0, 5.0)
@@ -35,7 +35,7 @@ def test_ratings_of_a_user_are_estimated_as_dense_least_squares_does() -> None:
     guess, doubt = rng.uniform(2.5, 3.5, sum(SIZES)), rng.uniform(0.01, 0.1, sum(SIZES))
     for rows in (2, 6):
         its = measured(0, truth_of(0), 0.01, rows)
-        actual, at = joint.from_information(PUBLISHED, (guess, doubt), its, (0.25,)), 0
+        actual, at = submissions.from_information(PUBLISHED, (guess, doubt), its, (0.25,)), 0
         for size, matrix in zip(SIZES, its.matrices, strict=True):
             part = slice(at, at + size)
             precision = matrix / 0.25 + np.diag(1 / doubt[part])
@@ -47,14 +47,14 @@ def test_ratings_of_a_user_are_estimated_as_dense_least_squares_does() -> None:
 def test_without_noise_measured_ratings_are_exact() -> None:
     truth = truth_of(1)
     guess = np.full(len(truth), 2.0), np.ones(len(truth))
-    actual = joint.from_information(PUBLISHED, guess, measured(1, truth), (1e-12,))
+    actual = submissions.from_information(PUBLISHED, guess, measured(1, truth), (1e-12,))
     np.testing.assert_allclose(actual, truth, atol=1e-6)
 
 
 def test_nothing_measured_leaves_the_guess() -> None:
     guess = truth_of(2), np.ones(sum(SIZES))
     nothing = Measured(np.full(sum(SIZES), 3.0), np.zeros(sum(SIZES)), [np.zeros((size, size)) for size in SIZES])
-    np.testing.assert_array_equal(joint.from_information(PUBLISHED, guess, nothing), guess[0])
+    np.testing.assert_array_equal(submissions.from_information(PUBLISHED, guess, nothing), guess[0])
 
 
 def test_the_likelihood_is_that_of_the_normal_distribution_and_chooses_the_inflation() -> None:
@@ -72,10 +72,10 @@ def test_the_likelihood_is_that_of_the_normal_distribution_and_chooses_the_infla
                 covariance = inflation * matrix + matrix @ np.diag(doubt[part]) @ matrix
                 slow[row] -= 0.5 * (np.linalg.slogdet(covariance)[1] + off @ np.linalg.solve(covariance, off))
             missed = (guess - its.guess)[part]
-            turned.append(joint.Turned.of(its.gradient[part], matrix, missed, doubt[part]))
+            turned.append(submissions.Turned.of(its.gradient[part], matrix, missed, doubt[part]))
             at += size
         offs, values = (np.concatenate([getattr(each, name) for each in turned]) for name in ("off", "values"))
-        fast = np.array([joint.log_likelihood(offs, values, inflation) for inflation in inflations])
+        fast = np.array([submissions.likelihood_of_directions(offs, values, inflation) for inflation in inflations])
         np.testing.assert_allclose(fast - fast[0], slow - slow[0], rtol=1e-6, atol=1e-8)
         total += fast
     assert total.argmax() == 1
@@ -87,5 +87,5 @@ def test_measurements_that_contradict_exact_guesses_are_not_believed() -> None:
     guess = truth, np.full(len(truth), 1e-9)
     wrong = measured(4, truth + 0.3, rows=50)
     wrong = Measured(wrong.guess, 1e4 * wrong.gradient, [1e4 * matrix for matrix in wrong.matrices])
-    np.testing.assert_allclose(joint.from_information(PUBLISHED, guess, wrong), truth, atol=1e-3)
-    assert np.abs(joint.from_information(PUBLISHED, (truth, np.ones(len(truth))), wrong) - truth).mean() > 0.1
+    np.testing.assert_allclose(submissions.from_information(PUBLISHED, guess, wrong), truth, atol=1e-3)
+    assert np.abs(submissions.from_information(PUBLISHED, (truth, np.ones(len(truth))), wrong) - truth).mean() > 0.1

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from tasks.attacks.measurements import DRIFTS, likeliest, log_likelihood, weigh
+from tasks.attacks.submissions import DRIFTS, likeliest, log_likelihood, weigh
 
 
 def linear(seed: int, n: int, size: int = 3) -> tuple[np.ndarray, ...]:

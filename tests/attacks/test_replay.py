@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tasks.attacks import replay
+from tasks.attacks import submissions
 from tasks.attacks.reconstruction import TunedAttacker
 from tests.attacks.test_reconstruction import SIZE, World, error, world
 
@@ -31,10 +31,10 @@ def test_without_noise_the_first_submission_is_the_rating() -> None:
     its = world()
     _, messages = beginning(its)
     items, silence = its.items[its.targets.items], np.zeros_like(messages)
-    actual, variance = replay.from_first(its.informed(), items, messages, silence, DEVIATION)
+    actual, variance = submissions.from_first(its.informed(), items, messages, silence, DEVIATION)
     assert np.abs(actual - its.truth).max() < 1e-5
     assert variance.max() < 1e-5
-    roughly = replay.from_first(its.informed(), items, messages, silence, DEVIATION, rounds=1)[0]
+    roughly = submissions.from_first(its.informed(), items, messages, silence, DEVIATION, rounds=1)[0]
     assert np.abs(roughly - its.truth).mean() > 1e-3  # the length alone is not enough
 
 
@@ -44,7 +44,7 @@ def test_an_error_much_smaller_than_the_guess_has_its_own_sign(error_: float) ->
     its = world()
     users, _ = beginning(its)
     items = its.items[its.targets.items]
-    actual, _ = replay.from_first(its.informed(), items, 2 * error_ * users, np.zeros_like(users), DEVIATION)
+    actual, _ = submissions.from_first(its.informed(), items, 2 * error_ * users, np.zeros_like(users), DEVIATION)
     np.testing.assert_allclose(actual, (users * items).sum(axis=1) - error_, atol=1e-4)
 
 
@@ -55,7 +55,7 @@ def test_the_first_submission_is_weighed_as_slow_code_does() -> None:
     variances = rng.uniform(0.01, 2, (len(its.truth), SIZE))
     messages = beginning(its)[1] + np.sqrt(variances) * rng.normal(size=variances.shape)
     items = its.items[its.targets.items]
-    actual = replay.from_first(informed, items, messages, variances, DEVIATION, rounds=3)
+    actual = submissions.from_first(informed, items, messages, variances, DEVIATION, rounds=3)
     for row, guess in enumerate(guess_of(informed)[0]):
         error_, noise = 0.0, np.diag(variances[row])
         for _ in range(3):
@@ -80,7 +80,7 @@ def test_averages_beside_what_was_expected_are_weighed_as_slow_code_does() -> No
     expected, along = rng.normal(1, 1, (2, len(its.truth), SIZE))
     variances = rng.uniform(0.1, 2, expected.shape)
     messages = 2 * (expected - its.truth[:, None] * along) + np.sqrt(variances) * rng.normal(size=expected.shape)
-    actual = replay.from_replay(informed, (guess, doubt), (expected, along), messages, variances, drifts=(0.1,))
+    actual = submissions.from_replay(informed, (guess, doubt), (expected, along), messages, variances, drifts=(0.1,))
     for row, slope in enumerate(-2 * along):
         covariance = np.diag(variances[row] + 0.1) + doubt[row] * np.outer(slope, slope)
         off = messages[row] - 2 * expected[row] - slope * guess[row]
@@ -94,7 +94,7 @@ def test_averages_without_noise_give_ratings_away_to_who_knows_the_answers() -> 
     expected = (users * its.items[its.targets.items]).sum(axis=1)[:, None] * users
     silence = np.zeros_like(users)
     tuned = its.informed()
-    actual = replay.from_replay(tuned, guess_of(tuned), (expected, users), its.exact, silence, drifts=(1e-12,))
+    actual = submissions.from_replay(tuned, guess_of(tuned), (expected, users), its.exact, silence, drifts=(1e-12,))
     assert error(actual, its) < 1e-6
 
 
@@ -103,6 +103,6 @@ def test_pure_noise_leaves_exactly_the_guess() -> None:
     informed, guess = its.informed(), guess_of(its.informed())
     noise = np.random.default_rng(3).normal(0, 1e6, its.exact.shape)
     unknown, items = np.full_like(noise, np.inf), its.items[its.targets.items]
-    actual = replay.from_first(informed, items, noise, unknown, DEVIATION)
+    actual = submissions.from_first(informed, items, noise, unknown, DEVIATION)
     assert all(np.array_equal(*both) for both in zip(actual, guess, strict=True))
-    assert np.array_equal(replay.from_replay(informed, guess, (items, items), noise, unknown), guess[0])
+    assert np.array_equal(submissions.from_replay(informed, guess, (items, items), noise, unknown), guess[0])

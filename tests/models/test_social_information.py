@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tasks.attacks import joint, reconstruction
-from tasks.attacks.joint import Measured
+from tasks.attacks import reconstruction, submissions
 from tasks.attacks.reconstruction import Published, Targets
+from tasks.attacks.submissions import Measured
 from tasks.models.social import information, passes
 from tasks.models.social.messages import Broadcast
 from tests.models.social_data import N_ITEMS, N_USERS, make, poisoned, ratings, started
@@ -169,9 +169,9 @@ def attacked(name, **override) -> tuple[float, float, float]:
     tuned = reconstruction.tune(published, targets, seen.items.astype(float))
     received = (each.astype(float) for each in (seen.submissions.weighted, seen.submissions.weighted_variance))
     control = reconstruction.expected_ratings(published, targets)
-    averaged = reconstruction.from_submissions(tuned, seen.mean_items.astype(float), *received)
+    averaged = submissions.from_submissions(tuned, seen.mean_items.astype(float), *received)
     measured = Measured(known.guess, known.gradient, matrices_of(known))
-    together = joint.from_information(published, (control, np.full(len(truth), 2.0)), measured)
+    together = submissions.from_information(published, (control, np.full(len(truth), 2.0)), measured)
     return tuple(float(np.abs(guess - truth).mean()) for guess in (control, averaged, together))
 
 

@@ -9,7 +9,7 @@ from scipy import stats
 
 from tasks.attacks import reconstruction
 from tasks.attacks.reconstruction import Published, Targets
-from tasks.attacks.replay import from_first
+from tasks.attacks.submissions import from_first
 from tests.models.social_data import N_ITEMS, N_USERS, make, poisoned, ratings, started
 
 QUIET = {"epsilon": math.inf}

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from tasks import contracts
-from tasks.attacks import joint, reconstruction
+from tasks.attacks import reconstruction, submissions
 from tasks.attacks.reconstruction import Published, Targets
 from tasks.config.attacks import ReconstructionAttack
 from tasks.config.params import load
@@ -197,7 +197,7 @@ def test_what_all_submissions_say_is_held_against_its_own_ratings(tmp_path: Path
     column = np.arange(counts.sum()) - np.repeat(first, counts)
     place = table["sender"].rle_id().to_numpy()
     at = np.arange(len(table)) - np.unique(place, return_index=True)[1][place]
-    precision = 1e3 * max(joint.INFLATIONS)
+    precision = 1e3 * max(submissions.INFLATIONS)
     unit = (column == np.repeat(at, counts)).astype(np.float64) * precision
     exact = table.with_columns(
         gradient=pl.Series(precision * off), row=pl.Series(np.split(unit, first[1:]), dtype=pl.List(pl.Float64))
