@@ -108,13 +108,11 @@ def audit(
 
 
 def _require_command(context: typer.Context) -> None:
-    """Refuse options that only --command heeds."""
     for option in _on_command_line(context, ("control_command", "runs", "work", "time_limit", "canary_count")):
         raise ConfigurationError(f"{option} needs --command")
 
 
 def _refuse_before_subcommand(context: typer.Context, name: str) -> None:
-    """Refuse options that stand before a subcommand, which has its own."""
     if options := list(_on_command_line(context, context.params)):
         raise ConfigurationError(
             f"{', '.join(options)} before `{name}` would be dropped; write `dprec audit {name}` first and its own "
@@ -123,7 +121,6 @@ def _refuse_before_subcommand(context: typer.Context, name: str) -> None:
 
 
 def _on_command_line(context: typer.Context, names: Iterable[str]) -> Iterator[str]:
-    """Those of some options that the command line has."""
     for name in names:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
@@ -131,7 +128,6 @@ def _on_command_line(context: typer.Context, names: Iterable[str]) -> Iterator[s
 
 
 def _run(request: AuditRequest, repeated: Repeated | None, out: Path) -> None:
-    """Audit what is asked, after running a command again and again if there is one."""
     from tasks.external.command import repeat
     from tasks.external.run import run
     from tasks.external.writing import require_folder, write
@@ -209,7 +205,6 @@ def graphs(
 
 
 def _report(result: Audit, paths: Sequence[Path]) -> None:
-    """Print the verdict, and end with its exit code."""
     from tasks.external.findings import shown
 
     for sentence in result.verdict.sentences:

@@ -146,11 +146,8 @@ class Cluster:
 
 @dataclass
 class _Sent:
-    """What the units of a stage have in common that are away."""
-
     inputs: str
     reason: str = ""
-    """Why one of them failed."""
 
 
 class ClusterUnits:
@@ -220,7 +217,6 @@ class ClusterUnits:
             raise error if isinstance(error, StageFailed) else StageFailed(line_of(error)) from error
 
     def _have_worked_on(self, unit: Unit, inputs: str) -> str:
-        """Have a unit worked on, unless the store has its results; which machine did, and for how long."""
         if not self._force and self._fetch(unit):
             return "was finished before, and is taken from the store"
         part = (unit.module, unit.argument, unit.label, unit.folder.as_posix())

@@ -43,7 +43,6 @@ def kind_and_name(stage: str, name: str) -> tuple[str, str]:
 
 
 def _records(root: Path) -> Iterator[dict[str, Any]]:
-    """The records of the runs on this machine."""
     for path in sorted(root.glob("data/provenance/**/*.json")):
         with suppress(ValueError):  # a damaged record
             yield json.loads(path.read_text(encoding="utf-8"))

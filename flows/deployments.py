@@ -55,7 +55,6 @@ def schedules() -> dict[str, tuple[str, str]]:
 
 
 def _data(suite: Suite) -> set[str]:
-    """The processed data that a suite reads."""
     trained = {experiment.data for experiment in suite.experiments.values()}
     embedded = {embedding.data for embedding in suite.embeddings.values()}
     aligned = {alignment.data for alignment in suite.aligned.values()}

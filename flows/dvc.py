@@ -194,7 +194,6 @@ class Project:
         return True
 
     def _save(self, stage: Any) -> None:
-        """Put the outputs into the cache, and what they were made from into dvc.lock."""
         if _can_hash(stage):
             self._drop_damaged_runs(stage)
         stage.save(run_cache=all(out.use_cache for out in stage.outs))
@@ -264,7 +263,6 @@ class Project:
                 locked.__exit__(None, None, None)
 
     def _wait(self, what: str, owner: str) -> None:
-        """Wait a moment for another process, and say so the first time."""
         if not self._patient or self.stopped.is_set():
             raise Busy(f"{what}: held by {owner}; run this again once it has ended")
         if owner not in self._waited_for:

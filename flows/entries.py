@@ -166,7 +166,6 @@ def take_prepared(suite: str) -> None:
 
 
 def _prepared(suite: str) -> Path | None:
-    """The folder that a suite can be made of."""
     if not re.fullmatch(NAME, suite):
         return None
     folders = PREPARED / suite, params.own_file(f"{suite}-twin").parent

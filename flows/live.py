@@ -130,8 +130,6 @@ class Live(Lines):
 
 
 class _Left(ProgressColumn):
-    """Time left of the run, in its own row."""
-
     max_refresh = 1.0
 
     def __init__(self, remaining: Callable[[], float]) -> None:

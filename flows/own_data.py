@@ -123,7 +123,6 @@ def _require_named(names: Names, ratings: Path, files: list[Path]) -> None:
 
 
 def _dataset(ratings: Path, people: Path | None, names: Names, licence: str) -> tuple[dict[str, Any], Given, list[str]]:
-    """The entry under `datasets`, the interactions, and what was taken for what."""
     interactions = reading.interactions(ratings, "interactions", names)
     read: dict[str, Any] = {"separator": None}
     notes = [interactions.taken.line]

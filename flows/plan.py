@@ -41,7 +41,6 @@ class Step:
     follows: tuple[str, ...]
     """Those of `needs` that will run first: it runs again if their outputs come out different."""
     command: str = ""
-    """What it runs."""
 
     @property
     def cached(self) -> bool:
@@ -175,7 +174,6 @@ def _differing_names(name: str, before: Any, now: Any) -> list[str]:
 
 
 def _shorten(names: Sequence[str]) -> str:
-    """Names as a list; of many the first two."""
     if len(names) <= SHOWN:
         return ", ".join(names)
     return f"{', '.join(names[: SHOWN - 1])} and {len(names) - SHOWN + 1} more"

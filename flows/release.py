@@ -131,7 +131,6 @@ def _model(name: str) -> str:
 
 
 def _write(built: Built, items: list[str], out: Path) -> None:
-    """Write the folder in one rename, and say what was done."""
     from tasks.pages import exports as page
     from tasks.release import files
     from tasks.stages.common import atomic_write

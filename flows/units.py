@@ -53,19 +53,14 @@ class Unit:
 
 @dataclass
 class _Running:
-    """A stage whose command runs."""
-
     stage: str
     module: str
     argument: str
     since: float
     """`time.time()` when it began."""
     units: list[Unit] | None = None
-    """None until they are known."""
     listed: bool = False
-    """Whether they were asked for."""
     reason: str = ""
-    """Why a unit failed."""
     taken: set[str] = field(default_factory=set)
 
 
@@ -204,7 +199,6 @@ def units_of(command: str) -> tuple[str, str] | None:
 
 
 def _is_locked(unit: Unit) -> bool:
-    """Whether some process works on it."""
     if not unit.folder.is_dir():
         return False
     try:

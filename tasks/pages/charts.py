@@ -31,7 +31,6 @@ SHAPES = {
     "tick": "M0,-6V6",
 }
 OPEN = ("cross", "tick")
-"""Shapes without an inside."""
 MARKS = {"claimed": "diamond", "accounted": "circle", "audited": "tick"}
 """Kind of ε -> the shape of its mark."""
 DASHED = "4 3"

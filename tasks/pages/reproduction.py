@@ -59,7 +59,6 @@ def evidence(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _readings(results: Results) -> dict[tuple[int, str, str, str], list[dict[str, Any]]]:
-    """Rows of evidence.csv by claim and reading."""
     grouped: dict[tuple[int, str, str, str], list[dict[str, Any]]] = {}
     for row in results.evidence.to_dicts():
         key = (row["number"], row["reading"] or "", row["verdict"], row["absent"])

@@ -37,7 +37,6 @@ class Made:
     facts: Suite
     measure: Measure
     name: str
-    """What its paper is called."""
     methods: Mapping[str, str]
     """Its paper's names of methods -> labels of systems."""
     entries: pl.DataFrame
@@ -46,7 +45,6 @@ class Made:
     verdicts: Mapping[str, int]
     revisions: tuple[str, ...]
     files: Mapping[str, str]
-    """Address -> page, or JSON."""
 
 
 def make(results: Results, paper: Paper) -> Made:

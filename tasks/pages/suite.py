@@ -158,7 +158,6 @@ def ledger(results: Results) -> dict[str, Any]:
 
 
 def _line(results: Results, line: Line) -> dict[str, Any]:
-    """A row of the ledger: its entry's fields, its audit, and why it has none."""
     entry, audit = line.entry, line.audit or {}
     return {
         "label": results.labels[line.experiment],
@@ -260,7 +259,6 @@ def _curves(results: Results, system: System) -> dict[str, Any]:
 
 
 def _trained(results: Results, system: System, run: Any) -> dict[str, Any]:
-    """Epochs, seconds, and how many runs the cap on epochs ended."""
     lengths = (
         results.history.filter(experiment=system.experiment).group_by("seed", "network").agg(n=pl.col("epoch").max())
     )
@@ -289,7 +287,6 @@ def _panels(table: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def _settings(results: Results, by: Measure) -> list[dict[str, Any]]:
-    """Every setting of every compared system with its utility over runs."""
     order = [
         (system.experiment, setting, system.label) for system in results.suite.compared for setting in system.settings()
     ]

@@ -39,10 +39,8 @@ class Basic(Facts):
     suite: str
     experiment: str
     title: str
-    """Of the suite."""
     dataset: str
     kind: Kind
-    """Whether the data are real, a part of them, or synthetic."""
     stands_for: str
     """Published data set that these are a replica or a part of; empty for themselves."""
 
@@ -113,7 +111,6 @@ class Card(Facts):
     accounting: tuple[LedgerEntry, ...]
     """Lines of the ledger, each once."""
     gaps: tuple[KnownGap, ...]
-    """What is known to lie between the guarantees and the run."""
     implementation: Implementation
     administrative: Source
     """Where its data are from."""

@@ -49,7 +49,6 @@ class Measure:
     factor: float = 1.0
     against: float | None = None
     digits: int = 3
-    """Decimals in the evidence."""
     ratio_to: tuple[str, ...] = ()
     """Metrics by whose sum `metric` is divided; empty for `metric` as it is."""
 
@@ -246,7 +245,6 @@ class Reason:
     """Why pairs of methods are ordered otherwise than printed; of several that cover a pair the first counts."""
 
     name: str
-    """A few words."""
     kind: Kind
     evidence: str
     """What shows it, in one or two sentences."""

@@ -89,7 +89,6 @@ def _over_cutoffs(against: Against, system: System, measure: Measure, setting: s
 
 
 def _of_order(against: Against, spec: Order) -> tuple[list[Comparison], list[str]]:
-    """One comparison per pair and measure."""
     result: list[Comparison] = []
     absent: list[str] = []
     for measure in spec.measures:
@@ -187,7 +186,6 @@ def _curve(against: Against, spec: Trend, method: str, measure: Measure, xs: lis
 
 
 def _settings(against: Against, spec: Trend, method: str) -> dict[float, str]:
-    """Value of the swept key -> setting, of a method."""
     system, results = against.of_method(method), against.results
     if system is None:
         return {}

@@ -118,7 +118,6 @@ class Suite(Facts):
     counted: str
     """The same of real data that these are a part or a replica of, where these were counted, too; else empty."""
     n_features: int
-    """Features of a user."""
     n_counted_features: int
     """The same of `counted`."""
     synthetic: bool
@@ -188,4 +187,3 @@ class Together(Facts):
     """Of all together; None where no finite one follows."""
     delta: float
     given: tuple[Condition, ...]
-    """What that is conditional on."""

@@ -45,7 +45,6 @@ class Judged:
     evidence: tuple[dict[str, Any], ...] = ()
     """Rows of `EVIDENCE`, without claim and reading."""
     absent: tuple[str, ...] = ()
-    """What was not run."""
 
 
 def claim_tables(against: Against, k: int, functions: Mapping[str, Function]) -> dict[str, pl.DataFrame]:
@@ -124,7 +123,6 @@ def _judged(
 
 
 def _specs(row: Row) -> Sequence[Spec]:
-    """What of a claim tests decide."""
     if isinstance(row, Readings):
         return [*row.specs.values()]
     return () if isinstance(row, Computed | Claim) else (row,)

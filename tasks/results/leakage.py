@@ -296,7 +296,6 @@ def _accounts_shown(results: Results, _: pl.DataFrame) -> dict[str, Any]:
 
 
 def _confident(results: Results, name: str, prefix: str) -> Row:
-    """How many accounts are named with confidence, and how many of these are right."""
     metrics = {"share": "share", "right": "precision"}
     return {key: results.mean(name, f"{prefix}/confident/{metric}") for key, metric in metrics.items()}
 

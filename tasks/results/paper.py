@@ -47,14 +47,12 @@ class Column:
     metric: str
     """`metric` in METRICS, such as "sampled-100/hit"."""
     k: int
-    """`k` in METRICS."""
     protocol: str
     """Under which protocol it is measured; columns of different protocols never share a table."""
     better: Literal["higher", "lower"]
     setting: str = ""
     """`setting` in paper_tables.csv ("" where the paper varies nothing)."""
     digits: int = 3
-    """Decimals that are shown."""
     data: str = ""
     """`dataset` in paper_tables.csv, where that is a part of the suite's data; empty for the suite's own."""
     controls: dict[str, str] = field(default_factory=dict, hash=False)
@@ -180,17 +178,14 @@ class Quality:
     metric: str
     """`metric` in METRICS, such as "full/ndcg"."""
     label: str
-    """Such as "NDCG"."""
     protocol: str = ""
     """The protocol as a heading has it, such as "full"."""
     spoken: str = ""
     """The protocol in running text, such as "full ranking"."""
     digits: int = 3
-    """Decimals that are shown."""
     k: int | None = None
     """Its own cut-off; None for the headline's, 0 where lists have nothing to do with it."""
     lower: bool = False
-    """Whether less is better, as of an error."""
 
     @property
     def sign(self) -> float:
@@ -322,7 +317,6 @@ def _shared(claims: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @contextmanager
 def _reading(where: str) -> Iterator[None]:
-    """Whatever is wrong with a file, in one line."""
     try:
         yield
     except ValidationError as error:

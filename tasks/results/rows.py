@@ -83,7 +83,6 @@ def _written_out(row: Any, names: Names) -> Iterator[Any]:
 
 
 def _bound(each: list[tuple[str, Any]], names: Names) -> Iterator[Names]:
-    """The names with every combination of what `each` says."""
     if not each:
         yield names
         return

@@ -57,7 +57,6 @@ class Measure:
     """What is ranked, in running text: "full ranking"."""
     digits: int
     lower: bool
-    """Whether less is better."""
     run: str
     """What is repeated: "seed" or "fold"."""
     open: tuple[str, ...]
@@ -148,7 +147,6 @@ def _verdicts(results: Results, by: Measure, noisy: str) -> dict[str, dict[str, 
 
 
 def _difference(values: dict[int, float], noisy: dict[int, float]) -> float | None:
-    """Mean over common runs; None without any."""
     common = sorted(values.keys() & noisy.keys())
     return sum(values[run] - noisy[run] for run in common) / len(common) if common else None
 

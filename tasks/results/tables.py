@@ -85,7 +85,6 @@ HISTORY = {"experiment": pl.String, "seed": pl.Int32, "network": pl.String, "epo
 CSV: dict[str, Mapping[str, Any]] = dict(
     zip(files.CSV, (LEDGER, EVENTS, AUDITS, ONE_RUN, COUNTS, CHECKS, OVER_USERS), strict=True)
 )
-"""Table -> its columns."""
 
 
 @dataclass(frozen=True)
