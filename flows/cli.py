@@ -55,7 +55,7 @@ def common(
         os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "DEBUG")
     if command not in ("run", "schedule"):  # they set what stops them
         as_usual()
-    if settings.COMMANDS[command] is settings.Needs.NOTHING:
+    if command in settings.WITHOUT_PROJECT:
         private()  # what it writes has rows of users, or names them
         return
     context.obj = Path.cwd()  # from which paths are given

@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
-from enum import Enum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,24 +19,9 @@ SHIPPED = Path(".dvc/tmp/shipped")
 """A copy of each suite's `metrics.csv`, as it was in a project without git before anything ran."""
 
 
-class Needs(Enum):
-    """What a command needs of the project."""
-
-    NOTHING = 0
-    READS = 1
-    """A project that may not be written to will do; what DVC wants to write, it writes elsewhere."""
-    WRITES = 2
-
-
-COMMANDS = {
-    **dict.fromkeys(("audit", "release"), Needs.NOTHING),
-    **dict.fromkeys(
-        ("card", "check", "compare", "composed", "coverage", "data", "mechanisms", "pipeline", "report", "site"),
-        Needs.READS,
-    ),
-    **dict.fromkeys(("init", "run", "schedule", "scrub", "tune"), Needs.WRITES),
-}
-"""What each command of `dprec` needs."""
+WITHOUT_PROJECT = ("audit", "release")
+WRITING = ("init", "run", "schedule", "scrub", "tune")
+"""Commands for which a project that may not be written to will not do; elsewhere DVC writes to a folder of its own."""
 
 
 def project(start: Path) -> Path:
@@ -76,7 +60,7 @@ def require(command: str, root: Path) -> None:
     Raises:
         ConfigurationError: so it is.
     """
-    if COMMANDS[command] is Needs.WRITES and not is_writable(root):
+    if command in WRITING and not is_writable(root):
         raise ConfigurationError(
             f"{root}: may not be written to, as `dprec {command}` does; run it in a clone of yours"
         )

@@ -7,13 +7,10 @@ import os
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-import psutil
 import yaml
 
 from tests.flows import conftest
@@ -152,26 +149,10 @@ class Suite(conftest.Project):
             name: str(sorted(yaml.safe_load((self.root / name).read_text())["stages"].items())) for name in LOCKS
         }
 
-    def left(self, seconds: float = END_SECONDS) -> list[str]:
-        """Command lines of processes that still work in the folder after a while."""
-        end = time.monotonic() + seconds
-        while (lines := [" ".join(process.cmdline()) for process in self.processes()]) and time.monotonic() < end:
-            time.sleep(0.1)
-        return lines
-
     def command_is_killed(self, killed: bool) -> None:
         """Have stages that end from now on last for half a minute more, so that one that is left is seen."""
         mark = self.root / "killed"
         mark.touch() if killed else mark.unlink(missing_ok=True)
-
-    def processes(self) -> Iterator[psutil.Process]:
-        """What works in the folder now, but for dead processes that no one has asked how they ended."""
-        for process in psutil.process_iter():
-            try:
-                if process.cwd() == str(self.root) and process.status() != psutil.STATUS_ZOMBIE:
-                    yield process
-            except psutil.Error:
-                continue
 
     def copy(self, to: Path) -> Suite:
         """The same project in another, empty place."""

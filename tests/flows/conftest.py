@@ -7,12 +7,14 @@ import secrets
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
+import psutil
 import pytest
 from dvc.cli import main as dvc
 from filelock import FileLock
@@ -149,6 +151,39 @@ class Project:
         names = log.read_text().split() if log.exists() else []
         log.unlink(missing_ok=True)
         return names
+
+    def left(self, seconds: float = 10.0) -> list[str]:
+        """Command lines of processes that still work in the folder after a while."""
+        end = time.monotonic() + seconds
+        while (lines := [" ".join(process.cmdline()) for process in self.processes()]) and time.monotonic() < end:
+            time.sleep(0.1)
+        return lines
+
+    def processes(self) -> Iterator[psutil.Process]:
+        """What works in the folder now, but for dead processes that no one has asked how they ended."""
+        for process in psutil.process_iter():
+            try:
+                if (
+                    process.cwd() == str(self.root)
+                    and process.status() != psutil.STATUS_ZOMBIE
+                    and process.pid != os.getpid()
+                ):
+                    yield process
+            except psutil.Error:
+                continue
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 300.0) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def wait_for(path: Path) -> None:
+    """Wait until a file is there."""
+    wait_until(path.exists)
 
 
 @pytest.fixture(scope="session")

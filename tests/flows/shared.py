@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.flows.conftest import ROOT, Project
-from tests.flows.test_pipeline import wait_until
+from tests.flows.conftest import ROOT, Project, wait_until
 
 SUITE = """
 stages:

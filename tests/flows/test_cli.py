@@ -6,20 +6,17 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from flows import settings
 from flows.cli import app
 from flows.tables import show_audits
 from tests.command import dprec
-from tests.flows.conftest import Project
-from tests.flows.test_execution import wait_for
+from tests.flows.conftest import Project, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -97,7 +94,7 @@ def test_an_interrupted_run_leaves_nothing_behind_and_the_next_completes(
     output, _ = running.communicate(timeout=300)
     assert running.returncode == 130
     assert output.splitlines()[-1] == "interrupted; `dprec run demo` goes on where this run stopped"
-    assert not left_of(finished.root)
+    assert not finished.left(60.0)
     (finished.root / "slow.train@a").unlink()
     finished.ran()
     assert finished.dvc("repro", "-q") == 0
@@ -138,10 +135,6 @@ def test_a_misspelt_stage_that_needs_resources_is_one_line_without_a_cluster(pro
     assert result.returncode == 1
     assert result.stderr == "dprec: suites/demo/params.yaml: resources.trian: demo has no such stage\n"
     assert project.ran() == []
-
-
-def test_commands_say_what_they_need() -> None:
-    assert settings.COMMANDS.keys() == typer.main.get_command(app).commands.keys()  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -232,20 +225,6 @@ def test_a_store_without_a_cluster_is_refused(finished: Project) -> None:
     refused = finished.dprec("run", "demo", "--store", "s")
     assert refused.returncode == 1
     assert refused.stderr == "dprec: --store is for --cluster; `dprec run demo` alone works in this folder\n"
-
-
-def left_of(root: Path) -> list[str]:
-    """Command lines of processes that still work in a folder."""
-    deadline, result = time.monotonic() + 60.0, ["?"]
-    while result and time.monotonic() < deadline:
-        result = []
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                if process.name != str(os.getpid()) and (process / "cwd").readlink() == root:
-                    result.append((process / "cmdline").read_text().replace("\0", " "))
-            except OSError:
-                continue
-    return result
 
 
 def test_audits_run_by_themselves_and_end_with_a_table() -> None:

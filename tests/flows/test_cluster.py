@@ -27,9 +27,9 @@ from flows.pipeline import needs_of
 from flows.plan import Plan, Step
 from flows.store import Store
 from tasks.errors import ConfigurationError
-from tests.flows.conftest import ROOT, Project
+from tests.flows.conftest import ROOT, Project, wait_until
 from tests.flows.shared import ALL, result, shared_template, worked
-from tests.flows.test_pipeline import ask, last_run, regenerate, wait_until
+from tests.flows.test_pipeline import ask, last_run, regenerate
 
 pytestmark = pytest.mark.slow
 

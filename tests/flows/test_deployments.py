@@ -22,8 +22,8 @@ from flows.deployments import NAME, forget, notify_of_failures, require_webhook,
 from flows.entries import PREPARED
 from flows.execution import StageFailed
 from tasks.errors import ConfigurationError
-from tests.flows.conftest import ROOT, Project
-from tests.flows.test_pipeline import ask, regenerate, wait_until
+from tests.flows.conftest import ROOT, Project, wait_until
+from tests.flows.test_pipeline import ask, regenerate
 
 pytestmark = pytest.mark.slow
 

@@ -20,8 +20,7 @@ import yaml
 from flows import dvc
 from flows.dvc import Busy, open_project
 from flows.dvc import Project as Opened
-from tests.flows.conftest import Project
-from tests.flows.test_execution import wait_for
+from tests.flows.conftest import Project, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -202,22 +201,7 @@ def test_stages_end_with_the_command_that_started_them(changed: Project, address
     wait_for(changed.root / "started.download@demo")
     running.send_signal(signal.SIGKILL)
     running.wait()
-    deadline = time.monotonic() + 60
-    while (left := working(changed.root)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not left
-
-
-def working(root: Path) -> list[str]:
-    """Command lines of stages that run in a folder."""
-    lines = []
-    for process in psutil.process_iter():
-        try:
-            if process.cwd() == str(root) and "stage.py" in process.cmdline():
-                lines.append(" ".join(process.cmdline()))
-        except psutil.Error:
-            continue
-    return lines
+    assert not changed.left(60.0)
 
 
 def test_dvc_repro_gives_what_calling_dvc_gives(

@@ -16,7 +16,7 @@ from flows import execution
 from flows.dvc import open_project
 from flows.execution import AlreadyRunning, Processes, StageFailed, hold_project
 from tasks.errors import ConfigurationError
-from tests.flows.conftest import Project
+from tests.flows.conftest import Project, wait_for
 
 
 @pytest.fixture(autouse=True)
@@ -216,10 +216,3 @@ def test_a_killed_run_does_not_hold_the_project(inside: Project) -> None:
     other.wait()
     with hold_project("suite demo"), hold_project("suite demo, from within"):
         assert execution.LOCK.exists()
-
-
-def wait_for(path: Path, seconds: float = 300.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path} did not appear"
-        time.sleep(0.05)

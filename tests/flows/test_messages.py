@@ -11,8 +11,7 @@ from flows import server
 from flows.execution import Processes, StageFailed
 from flows.stopping import as_usual, end_on_signal
 from tasks.errors import ConfigurationError
-from tests.flows.conftest import Project
-from tests.flows.test_execution import wait_for
+from tests.flows.conftest import Project, wait_for
 
 
 @pytest.mark.parametrize(("number", "name"), [(15, "SIGTERM"), (6, "SIGABRT"), (35, "signal 35")])

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -15,9 +14,7 @@ from flows.deployments import schedules
 from flows.execution import StageFailed
 from flows.server import CREDENTIAL
 from tasks.errors import ConfigurationError
-from tests.flows.conftest import ROOT, Project, credential
-from tests.flows.test_cli import left_of
-from tests.flows.test_execution import wait_for
+from tests.flows.conftest import ROOT, Project, credential, wait_for, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -58,13 +55,6 @@ def task_runs(address: str) -> dict[str, dict[str, Any]]:
 
     wait_until(ended)
     return runs
-
-
-def wait_until(true: Callable[[], bool], seconds: float = 300.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
 
 
 def test_stages_become_task_runs_with_their_output_and_known_ones_are_cached(
@@ -194,17 +184,17 @@ def test_scheduled_runs_end_like_any_other_and_with_what_serves_them(
                 answer = httpx.get(f"{address}/flow_runs/{created}", timeout=120.0, auth=credential())
                 return str(answer.json()[of])
 
-            wait_until(lambda: state("state_type") in {"COMPLETED", "FAILED", "CRASHED"}, seconds=300.0)
+            wait_until(lambda: state("state_type") in {"COMPLETED", "FAILED", "CRASHED"})
             assert state("state_name") == "Completed"
             assert sorted(inside.ran()) == sorted(STAGES)
             inside.write("code/a.py", "# changed\n")
         stage = "train@a" if number == signal.SIGHUP else "download@demo"
         inside.write(f"slow.{stage}", "300")
         start_scheduled_run(address)
-        wait_for(inside.root / f"started.{stage}", seconds=300.0)
+        wait_for(inside.root / f"started.{stage}")
         serving.send_signal(number)
         output, _ = serving.communicate(timeout=300)
-        assert not left_of(inside.root)
+        assert not inside.left(60.0)
     finally:
         with suppress(ProcessLookupError):
             os.killpg(serving.pid, signal.SIGKILL)

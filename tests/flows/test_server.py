@@ -5,8 +5,6 @@ import signal
 import stat
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from subprocess import PIPE
 
@@ -16,7 +14,7 @@ import pytest
 
 from flows.deployments import _asked_for
 from flows.server import CREDENTIAL
-from tests.flows.conftest import credential
+from tests.flows.conftest import credential, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -105,12 +103,5 @@ def test_a_server_that_dies_ends_the_run_and_none_outlives_a_killed_parent(prefe
         assert httpx.get(f"{address}/admin/version", timeout=120.0, auth=(name, secret)).is_success
         os.kill(process.pid if dies == "server" else parent.pid, signal.SIGKILL)
         assert parent.wait(timeout=60) == (1 if dies == "server" else -signal.SIGKILL)
-        wait_for(lambda port=port: not listening(port))  # type: ignore[misc]
+        wait_until(lambda port=port: not listening(port))  # type: ignore[misc]
         assert parent.stderr.read().count("\n") == (dies == "server")
-
-
-def wait_for(true: Callable[[], bool], seconds: float = 120.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)

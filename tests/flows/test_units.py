@@ -15,9 +15,9 @@ import pytest
 from flows import units, warm
 from flows.execution import StageFailed
 from tasks.stages.units import WORK
-from tests.flows.conftest import ROOT, Project
+from tests.flows.conftest import ROOT, Project, wait_until
 from tests.flows.shared import ALL, go_when, result, shared_template, worked
-from tests.flows.test_pipeline import regenerate, task_runs, wait_until
+from tests.flows.test_pipeline import regenerate, task_runs
 
 pytestmark = pytest.mark.slow
 
