@@ -143,11 +143,6 @@ def test_a_column_may_say_the_part_of_an_interaction(folder: Path) -> None:
     refused(folder, "interactions.csv:6: part is 'dev', not one of train, valid, test", **changes)
 
 
-def test_links_without_a_kind_are_all_of_one(folder: Path) -> None:
-    raw = converted(folder, social={"source": "from", "target": "to", "relation": None})
-    assert raw.scan("social").collect()["relation"].to_list() == ["link", "link"]
-
-
 @pytest.mark.parametrize("time", ["order", "none"])
 def test_without_ratings_and_times_the_rows_remain(folder: Path, time: str) -> None:
     columns = {"user": "who", "item": "what", "rating": None, "timestamp": None}
@@ -284,13 +279,3 @@ def test_ratings_with_users_run_under_gerai(folder: Path) -> None:
     assert prepared.tables["users"]["gender"].to_list() == ["F", "?"]
     assert [feature.name for feature in prepared.features if feature.sensitive] == ["gender"]
     assert prepared.tables["interactions"].filter(user=0, item=0)["rating"].to_list() == [4.0]
-
-
-def test_text_ids_run_under_gerai(folder: Path) -> None:
-    for table, columns in (("interactions", ["who", "what"]), ("users", ["id"]), ("social", ["from", "to"])):
-        frame = pl.read_csv(folder / f"{table}.csv", infer_schema=False)
-        frame.with_columns(pl.format("k-{}", name).alias(name) for name in columns).write_csv(folder / f"{table}.csv")
-    prepared = ready(converted(folder))
-    assert prepared.tables["user_ids"]["original"].to_list() == ["k-7", "k-8"]
-    assert prepared.tables["item_ids"]["original"].to_list() == ["k-10", "k-20"]
-    assert prepared.tables["users"]["age"].to_list() == [24.0, 53.0]

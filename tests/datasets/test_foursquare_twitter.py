@@ -84,16 +84,6 @@ def test_every_value_arrives(folder: Path) -> None:
     ]
 
 
-def test_sensitive_attributes_are_said_to_be_where_they_are_known(folder: Path) -> None:
-    raw = converted(folder)
-    features = {name: raw.network(name).schema.features for name in raw.schema.networks}
-    assert [feature.name for feature in features["foursquare"] if feature.sensitive] == ["gender", "occupation"]
-    assert all(feature.unknown == "unknown" for feature in features["foursquare"] if feature.sensitive)
-    assert not [feature.name for feature in features["twitter"] if feature.sensitive]
-    assert raw.network("foursquare").schema.labels == LABELS
-    assert {(feature.low, feature.high) for feature in features["twitter"][:32]} == {(0, 1)}
-
-
 def test_the_real_files(mirror: Path, tmp_path: Path) -> None:
     folder = formats.obtained(foursquare_twitter, tmp_path, mirror)
     raw = converted(folder)

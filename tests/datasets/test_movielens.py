@@ -122,10 +122,6 @@ def test_without_time_stamps_the_order_of_lines_is_the_time_if_asked_for(folders
     refused(folders["ml_1m"], "ml_1m", "ratings.dat:4: 4 fields instead of 3", ORDER)
 
 
-def test_time_stamps_that_are_there_are_not_replaced_by_the_order(folders: dict[str, Path]) -> None:
-    refused(folders["ml_1m"], "ml_1m", r"ratings.dat:1: is not a copy without time stamps; say `time: seconds`", ORDER)
-
-
 def test_every_field_of_20m_arrives(folders: dict[str, Path]) -> None:
     tables = converted(folders["ml_20m"], "ml_20m")
     assert tables.scan("interactions").collect().rows() == [

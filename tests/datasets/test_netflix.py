@@ -9,7 +9,7 @@ import pytest
 
 from tasks.datasets import netflix, text
 from tasks.datasets.fetch import Places
-from tasks.datasets.netflix import COMBINED, PREFIX, TITLES, ObtainOptions, counts, obtain
+from tasks.datasets.netflix import COMBINED, TITLES, ObtainOptions, obtain
 from tasks.errors import ByHandError, DataError
 from tests.datasets import formats
 
@@ -173,14 +173,6 @@ def test_what_is_not_there_is_asked_for(small_mirror: Path, layout: str, tmp_pat
     assert len(steps) == 3
 
 
-def test_a_placed_folder_of_the_prize_is_taken(small_mirror: Path, tmp_path: Path) -> None:
-    as_training_set(small_mirror / "netflix")
-    (tmp_path / "placed").mkdir()
-    (small_mirror / "netflix").rename(tmp_path / "placed" / "netflix")
-    folder = obtained(tmp_path, None, "training_set")
-    assert counts(sorted((folder / "training_set").iterdir())) == (6, 3)
-
-
 def test_the_real_first_part(mirror: Path, tmp_path: Path) -> None:
     folder = obtained(tmp_path, mirror, "first-20-movies")
     assert "movies 1 to 20" in (folder / "NOTE").read_text()
@@ -195,12 +187,3 @@ def test_the_real_first_part(mirror: Path, tmp_path: Path) -> None:
     titles = tables.scan("items").collect()
     assert titles.height == 17_770
     assert titles.filter(pl.col("year").is_null())["item"].to_list() == [4388, 4794, 7241, 10782, 15918, 16678, 17667]
-
-
-def test_another_first_part_is_refused(mirror: Path, tmp_path: Path) -> None:
-    kept = tmp_path / "mirror" / "netflix"
-    kept.mkdir(parents=True)
-    shutil.copyfile(mirror / TITLES.mirror_path, kept / "movie_titles.csv")
-    (kept / "combined_data_1.txt").write_bytes((mirror / PREFIX.mirror_path).read_bytes().replace(b",4,", b",5,", 1))
-    with pytest.raises(DataError, match=r"combined_data_1.txt: sha256 is .* not the published file"):
-        obtained(tmp_path, kept.parent, "first-20-movies")

@@ -53,12 +53,6 @@ def test_quotes_protect_separators_and_are_doubled_inside(path: Path) -> None:
     assert read(path) == [("7", 3, 1.0, 'say "yes"'), ("8", 4, 2.0, ",")]
 
 
-@pytest.mark.parametrize("separator", ["\t", ";", "|", " "])
-def test_other_separators(path: Path, separator: str) -> None:
-    path.write_text((HEADER + "7,,3,w,1.5\n").replace(",", separator))
-    assert [row[0] for row in read(path, separator)] == ["7"]
-
-
 @pytest.mark.parametrize(
     ("content", "match"),
     [
@@ -274,10 +268,6 @@ def test_times_of_parquet_become_seconds() -> None:
     assert seconds([noon.astimezone(timezone(timedelta(hours=2)))], "iso") == [int(noon.timestamp())]
     assert seconds([noon.replace(tzinfo=None)], "iso") == [int(noon.timestamp())]
     assert seconds([date(2024, 5, 31)], "iso") == [int(noon.timestamp()) - 43_200]
-
-
-def test_milliseconds_are_rounded_down() -> None:
-    assert seconds([1_717_180_200_999], "milliseconds") == [1_717_180_200]
 
 
 @pytest.mark.parametrize(

@@ -40,13 +40,6 @@ def test_blocks_hold_every_line_once_and_know_its_number(tmp_path: Path, size: i
     assert actual[-1][0] + n_lines(actual[-1][1]) - 1 == len(LINES)
 
 
-def test_blocks_begin_after_the_header(tmp_path: Path) -> None:
-    path = written(tmp_path, "user,rating\r\n1,2\r\n3,4\r\n")
-    assert list(blocks(path, header="user,rating", size=1)) == [(2, b"1,2\r\n"), (3, b"3,4\r\n")]
-    with pytest.raises(DataError, match=r"table.csv:1: the header is 'user,rating', not 'user;rating'"):
-        list(blocks(path, header="user;rating"))
-
-
 def test_a_file_without_lines_is_refused_in_blocks_too(tmp_path: Path) -> None:
     for nothing in ("", "\n", " \r\n"):
         path = written(tmp_path, nothing)

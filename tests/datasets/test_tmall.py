@@ -82,12 +82,6 @@ def test_codes_of_users_become_categories_and_unknown_ones_are_missing(folder: P
     assert [len(feature.categories) for feature in features] == [3, 8]
 
 
-@pytest.mark.parametrize(("code", "age"), [(2, "18-24"), (3, "25-29"), (4, "30-34"), (5, "35-39")])
-def test_the_other_age_ranges(folder: Path, code: int, age: str) -> None:
-    (folder / INFO).write_text(FILES[INFO].replace("3,6,0", f"3,{code},0"))
-    assert converted(folder).scan("users").filter(pl.col("user") == 3).collect()["age"].to_list() == [age]
-
-
 def test_every_day_of_a_year_has_its_own_time_in_order(folder: Path) -> None:
     header = FILES[LOG].splitlines()[0]
     lengths = {month: calendar.monthrange(2014, month)[1] for month in range(1, 13)}

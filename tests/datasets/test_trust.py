@@ -219,12 +219,6 @@ def test_whole_numbers_of_any_type_arrive(path: Path, kind: str, compressed: boo
     assert (table.to_numpy() == MATRIX).all()
 
 
-def test_the_wanted_variable_is_read_whatever_else_is_there(path: Path) -> None:
-    others = {"cells": np.array([1, "x"], dtype=object), "text": "abc", "record": {"a": 1}}
-    savemat(path, others | {"rating": MATRIX}, do_compression=True)
-    assert len(RATING.read(path.parent)) == 3
-
-
 def test_a_release_may_have_fewer_columns(path: Path) -> None:
     write_matrix(path, MATRIX[:, :2])
     matrix = replace(RATING, minimum=2)
@@ -238,11 +232,8 @@ def test_a_release_may_have_fewer_columns(path: Path) -> None:
     ("row", "column", "value", "match"),
     [
         (3, 2, np.nan, "3: item is nan, not a whole number"),
-        (1, 1, np.inf, "1: user is inf, not a whole number"),
         (2, 3, 3.5, "2: rating is 3.5, not a whole number"),
-        (2, 1, 1e300, r"2: user is 1e\+300, not a whole number"),
         (2, 1, 0, "2: user is 0, not 1 or more"),
-        (2, 3, 6, "2: rating is 6, not 0 to 5"),
     ],
 )
 def test_a_bad_value_of_a_matrix_is_named(path: Path, row: int, column: int, value: float, match: str) -> None:
@@ -257,14 +248,9 @@ def test_a_bad_value_of_a_matrix_is_named(path: Path, row: int, column: int, val
     [
         (MATRIX.astype(np.uint64) + np.uint64(2**63), "is 9223372036854775809, not a whole number"),
         ("text", "is of type char, not real numbers"),
-        (np.array([[1, "x", 2]], dtype=object), "is of type cell, not real numbers"),
-        ({"a": 1}, "is of type struct, not real numbers"),
-        (MATRIX > 3, "is of type logical, not real numbers"),
         (scipy.sparse.csc_array(MATRIX.astype(float)), "is of type sparse, not real numbers"),
         (MATRIX * 1j, "is of complex numbers, not real ones"),
-        (MATRIX.reshape(3, 1, 3), "is 3 x 1 x 3, not rows of 3 columns"),
         (MATRIX.T[:, :2], "is 3 x 2, not rows of 3 columns"),
-        (MATRIX[:0], "is 0 x 3, not rows of 3 columns"),
     ],
 )
 def test_what_is_no_matrix_of_whole_numbers_is_refused(path: Path, value: ArrayLike, match: str) -> None:

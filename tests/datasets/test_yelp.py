@@ -11,7 +11,6 @@ from pydantic import ValidationError
 
 from tasks.datasets import yelp
 from tasks.datasets.yelp import ObtainOptions, ReadOptions
-from tasks.papers.protocol import profiles
 from tasks.raw import RawTables
 from tests.datasets import formats
 
@@ -111,15 +110,6 @@ def test_every_record_arrives_in_the_order_of_the_files(folder: Path) -> None:
     assert raw.scan("items").collect().rows() == [(CAFE, "Café ☕", "Tampa"), (PUB, "Pub", "St. Louis")]
     assert raw.scan("social").collect().rows() == [(ANN, BEN, "friend"), (ANN, EVE, "friend"), (EVE, ANN, "friend")]
     assert left_out(raw) == {"reviews": 0, "friends": 0}
-
-
-def test_average_stars_have_public_bounds_and_counts_get_the_datas_own(folder: Path) -> None:
-    _, features = profiles(converted(folder), pl.DataFrame({"id": [0, 1, 2], "original": [ANN, BEN, EVE]}))
-    actual = {feature.name: (feature.low, feature.high, feature.bounds) for feature in features}
-    assert actual.pop("average_stars") == (1, 5, "public")
-    assert actual["useful"] == (40, 206296, "fitted")
-    assert set(actual) == {"review_count", "useful", "funny", "cool", "fans"}
-    assert {bounds for _, _, bounds in actual.values()} == {"fitted"}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -296,71 +297,53 @@ def measured() -> pl.DataFrame:
     return expected_metrics().with_columns(value=pl.lit(0.25), **{key: pl.lit(value) for key, value in about.items()})
 
 
+def _pair_of(schema: RawSchema) -> dict[str, Any]:
+    return {"": PAIR_SCHEMA} | dict.fromkeys(("left", "right"), schema)
+
+
+WITH_FOLDS = SCHEMA.model_copy(update={"tables": (*SCHEMA.tables, "folds")})
+REPEATS = SCHEMA.model_copy(update={"repeats": True})
+CONTRACTS: dict[str, tuple[Callable[[], dict[Any, pl.DataFrame]], Callable[[dict[Any, pl.DataFrame]], list[Table]]]] = {
+    "raw": (raw_tables, lambda tables: raw.raw_tables(Held({"": RAW_SCHEMA}, tables))),
+    "raw log": (log_tables, lambda tables: raw.raw_tables(Held({"": LOG_SCHEMA}, tables))),
+    "raw pair": (raw_pair, lambda tables: raw.raw_tables(Held(_pair_of(NETWORK_SCHEMA), tables))),
+    "processed": (processed_tables, lambda tables: processed.processed_tables(Held({"": SCHEMA}, tables))),
+    "processed sequences": (sequences, lambda tables: processed.processed_tables(Held({"": REPEATS}, tables))),
+    "processed folds": (
+        lambda: processed_tables() | {"folds": folds()},
+        lambda tables: processed.processed_tables(Held({"": WITH_FOLDS}, tables)),
+    ),
+    "processed pair": (processed_pair, lambda tables: processed.processed_tables(Held(pair_schemas(), tables))),
+    "perturbed": (perturbed_tables, lambda tables: perturbed.perturbed_tables(tables, SCHEMA)),
+    "words": (lambda: {"features": words_table(2)}, lambda tables: releases.word_tables(tables["features"], SCHEMA)),
+    "recommendations": (
+        lambda: {("base", seed): recommended() for seed in SEEDS},
+        lambda tables: releases.recommendations(tables, processed_tables()["interactions"], SCHEMA, K),
+    ),
+    "next items": (
+        lambda: {("base", seed): next_items() for seed in SEEDS},
+        lambda tables: releases.next_items(tables, tested_sequences(), SCHEMA, K),
+    ),
+    "predictions": (
+        lambda: {("base", seed): predicted(seed) for seed in SEEDS},
+        lambda tables: releases.predictions(tables, folds(), SCHEMA),
+    ),
+    "metrics": (
+        lambda: {"metrics": measured()},
+        lambda tables: metrics.metric_tables(tables["metrics"], expected_metrics()),
+    ),
+}
+"""Name -> the tables that a contract is judged by, and these with their rules."""
+
+
 def sources(name: str) -> dict[Any, pl.DataFrame]:
     """The tables that a contract is judged by, before rules are added."""
-    match name:
-        case "raw":
-            return raw_tables()
-        case "raw log":
-            return log_tables()
-        case "raw pair":
-            return raw_pair()
-        case "processed":
-            return processed_tables()
-        case "processed sequences":
-            return sequences()
-        case "processed folds":
-            return processed_tables() | {"folds": folds()}
-        case "processed pair":
-            return processed_pair()
-        case "perturbed":
-            return perturbed_tables()
-        case "words":
-            return {"features": words_table(2)}
-        case "recommendations":
-            return {("base", seed): recommended() for seed in SEEDS}
-        case "next items":
-            return {("base", seed): next_items() for seed in SEEDS}
-        case "predictions":
-            return {("base", seed): predicted(seed) for seed in SEEDS}
-        case "metrics":
-            return {"metrics": measured()}
-    raise KeyError(name)
+    return CONTRACTS[name][0]()
 
 
 def contract(name: str, changed: dict[Any, pl.DataFrame] | None = None) -> list[Table]:
     """The tables of a contract with their rules; `changed` replaces some of the tables they are made from."""
-    tables = sources(name) | (changed or {})
-    networks = dict.fromkeys(("left", "right"), NETWORK_SCHEMA)
-    match name:
-        case "raw":
-            return raw.raw_tables(Held({"": RAW_SCHEMA}, tables))
-        case "raw log":
-            return raw.raw_tables(Held({"": LOG_SCHEMA}, tables))
-        case "raw pair":
-            return raw.raw_tables(Held({"": PAIR_SCHEMA} | networks, tables))
-        case "processed":
-            return processed.processed_tables(Held({"": SCHEMA}, tables))
-        case "processed sequences":
-            return processed.processed_tables(Held({"": SCHEMA.model_copy(update={"repeats": True})}, tables))
-        case "processed folds":
-            with_folds = SCHEMA.model_copy(update={"tables": (*SCHEMA.tables, "folds")})
-            return processed.processed_tables(Held({"": with_folds}, tables))
-        case "processed pair":
-            return processed.processed_tables(Held(pair_schemas(), tables))
-        case "perturbed":
-            return perturbed.perturbed_tables(tables, SCHEMA)
-        case "words":
-            return releases.word_tables(tables["features"], SCHEMA)
-        case "recommendations":
-            return releases.recommendations(tables, processed_tables()["interactions"], SCHEMA, K)
-        case "next items":
-            return releases.next_items(tables, tested_sequences(), SCHEMA, K)
-        case "predictions":
-            return releases.predictions(tables, folds(), SCHEMA)
-        case "metrics":
-            return metrics.metric_tables(tables["metrics"], expected_metrics())
-    raise KeyError(name)
+    return CONTRACTS[name][1](sources(name) | (changed or {}))
 
 
 def put(frame: pl.DataFrame, row: int, column: str, value: Any) -> pl.DataFrame:

@@ -16,7 +16,7 @@ from tasks.quality.releases import embedding_releases
 from tasks.quality.rules import Rule, Table
 from tests.quality.changes import added, none, twice, value, without
 from tests.quality.tables import FEATURES, N_USERS
-from tests.quality.test_suites import named
+from tests.quality.test_suites import failures, named
 
 Release = tuple[str, int]
 BASE, SWEPT = ("base", 1), ("alpha=1.0", 0)
@@ -36,10 +36,6 @@ def embedding(seed: int, width: int = 3) -> pl.DataFrame:
 def releases() -> dict[Release, pl.DataFrame]:
     """Two seeds of one setting, and one of another whose vectors are longer."""
     return {("base", 0): embedding(0), BASE: embedding(1), SWEPT: embedding(2, width=5)}
-
-
-def failures(judged: list[Table]) -> list[tuple[Table, Rule]]:
-    return [(table, rule) for table in judged for rule, n in zip(table.rules, count(table).broken, strict=True) if n]
 
 
 def failing(**changed: pl.DataFrame) -> list[tuple[Table, Rule]]:
@@ -73,11 +69,6 @@ def test_a_number_that_is_none_is_found(wrong: float | None) -> None:
     rows, texts = first_rows(table, rule)
     assert rows == [4]
     assert texts == ["row 4 (setting=base, seed=1, node=4): infinite is 1"]
-
-
-def test_a_vector_that_is_missing_is_found() -> None:
-    [(table, rule)] = failing(base=vector(4, None)(embedding(1)))  # type: ignore[arg-type]  # what is tested
-    assert (table.name, rule.column, rule.kind) == (TABLE, "infinite", "not_null")
 
 
 def test_a_user_without_a_vector_is_found() -> None:
@@ -182,14 +173,3 @@ def test_a_metric_that_is_missing_is_found(number: int) -> None:
 )
 def test_scores_lie_between_0_and_1(name: str, value: float) -> None:
     assert broken(measured(**{name: value})) == {("metrics", "rate", "between")}
-
-
-def test_suites_without_embeddings_are_judged_by_the_rules_they_had() -> None:
-    ranked = metrics.measurements("tiny-bpr", ["base"], [0], [("full/ndcg", 5)])
-    kinds = next(
-        rule
-        for rule in metrics.metric_tables(ranked.with_columns(value=pl.lit(0.5)), ranked)[0].rules
-        if rule.kind == "in_set"
-    )
-    assert {"ndcg", "auc"} <= set(kinds.values)
-    assert not {"precision", "precision-swapped", "micro-f1", "tpr", "share"} & set(kinds.values)

@@ -13,7 +13,6 @@ import polars as pl
 import pytest
 
 from tasks.quality import runner
-from tasks.quality.counting import FIRST_ROWS
 from tasks.quality.rules import Table, between, in_set, not_blank, not_null, row_count, unique
 from tests.quality import tables
 
@@ -108,22 +107,6 @@ def test_the_docs_can_be_browsed_offline_and_show_data_as_text(tmp_path: Path) -
         assert page.index(POLICY) < page.index("<style>")
     assert "alert(" in pages["ratings.html"]
     assert "must not be missing; 1 of 4 rows: row 3 (user=None)" in pages["ratings.html"]
-
-
-def test_the_same_data_give_the_same_verdict_and_pages(tmp_path: Path) -> None:
-    results = []
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-        verdict = runner.run("raw", "tiny", faulty(), {}, tmp_path / name)
-        results.append((verdict, {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}))
-    assert results[0] == results[1]
-
-
-def test_only_the_first_failing_rows_are_named(tmp_path: Path) -> None:
-    frame = pl.DataFrame({"row": range(100, 200), "x": [0.0] * 50 + [2.0] * 50})
-    [result] = runner.run("raw", "tiny", [Table("t", frame, (between("x", 0, 1),))], {}, tmp_path)["results"]
-    assert result["unexpected_count"] == 50
-    assert result["rows"] == list(range(150, 150 + FIRST_ROWS))
 
 
 def test_a_rule_that_cannot_be_judged_is_an_error_not_a_pass(tmp_path: Path) -> None:

@@ -18,12 +18,8 @@ from tasks.raw import RawSchema
 from tests.quality import tables
 from tests.quality.changes import Change, none, value
 from tests.quality.faults import FAULTS, LIST, RULES, Fault, wrong_values
-from tests.quality.tables import Held, put
+from tests.quality.tables import CONTRACTS, Held, put
 
-CONTRACTS = (
-    "raw", "raw log", "raw pair", "processed", "processed sequences", "processed folds", "processed pair", "perturbed",
-    "words", "recommendations", "next items", "predictions", "metrics",
-)  # fmt: skip
 NAN = float("nan")
 
 
