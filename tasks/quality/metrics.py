@@ -8,8 +8,19 @@ from itertools import product
 import polars as pl
 
 from tasks.contracts import Schema
-from tasks.quality.counting import count_table, stack
-from tasks.quality.rules import Rule, Table, between, finite, ids, in_set, not_null, row_count, unique
+from tasks.quality.rules import (
+    Rule,
+    Table,
+    between,
+    count_table,
+    finite,
+    ids,
+    in_set,
+    not_null,
+    row_count,
+    stack,
+    unique,
+)
 
 RANGES = {
     **dict.fromkeys(("hit", "ndcg", "recall", "recall-reachable", "mrr", "f1", "auc", "low", "high"), (0, 1)),

@@ -11,9 +11,23 @@ from tasks.contracts import ProcessedTables, Schema
 from tasks.errors import DataError
 from tasks.privacy.mechanisms import as_released, piecewise
 from tasks.privacy.mechanisms.multidimensional import bound, sampled_features
-from tasks.quality.counting import all_users, count_table, each_run, stack
 from tasks.quality.processed import dense_rules, link_rules, post_rules
-from tasks.quality.rules import FLOAT32_SLACK, Rule, Table, between, holds, ids, in_set, not_null, row_count, unique
+from tasks.quality.rules import (
+    FLOAT32_SLACK,
+    Rule,
+    Table,
+    all_users,
+    between,
+    count_table,
+    each_run,
+    holds,
+    ids,
+    in_set,
+    not_null,
+    row_count,
+    stack,
+    unique,
+)
 
 BITS = (0.0, 1.0)
 KEYS = ("setting", "seed")

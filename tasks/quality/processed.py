@@ -9,14 +9,15 @@ import polars as pl
 
 from tasks.contracts import SPLITS, ProcessedTables, Schema
 from tasks.errors import DataError
-from tasks.quality.counting import all_users, count_table
 from tasks.quality.rules import (
     FLOAT32_SLACK,
     LABELS,
     Rule,
     Table,
+    all_users,
     among,
     between,
+    count_table,
     finite,
     finite_vectors,
     holds,

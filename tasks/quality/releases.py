@@ -13,9 +13,23 @@ import polars as pl
 
 from tasks.contracts import Schema
 from tasks.errors import DataError
-from tasks.quality.counting import all_users, count_table, each_run, rows_of, stack
 from tasks.quality.processed import TRAINING
-from tasks.quality.rules import Rule, Table, between, finite, holds, ids, not_null, row_count, unique
+from tasks.quality.rules import (
+    Rule,
+    Table,
+    all_users,
+    between,
+    count_table,
+    each_run,
+    finite,
+    holds,
+    ids,
+    not_null,
+    row_count,
+    rows_of,
+    stack,
+    unique,
+)
 
 KEYS = ("setting", "seed")
 

@@ -1,7 +1,7 @@
 """Have Great Expectations judge tables by their rules; write its data docs; return the verdict.
 
 Its suite of a table expects of every rule that no row breaks it; what it is handed are the numbers of rows that do
-(`tasks.quality.counting`), however long the table is. It is imported only when `run` is called (the import takes
+(`tasks.quality.rules`), however long the table is. It is imported only when `run` is called (the import takes
 seconds). Its context lives in memory and nothing is sent anywhere: analytics are off.
 """
 
@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from tasks.quality.counting import Counts, count, first_rows
-from tasks.quality.rules import Table
+from tasks.quality.rules import Counts, Table, count, first_rows
 
 if TYPE_CHECKING:
     from great_expectations.data_context.data_context.ephemeral_data_context import EphemeralDataContext

@@ -12,8 +12,7 @@ from sklearn.model_selection import cross_val_score
 from tasks.datasets.synthetic import networks
 from tasks.datasets.synthetic.foursquare_twitter import FOURSQUARE_TWITTER
 from tasks.datasets.synthetic.homophily import People, Taste, by_taste, follow, follow_twice, populate
-from tasks.datasets.synthetic.networks import Pair, PairOptions
-from tasks.datasets.synthetic.text import HAN, LATIN, Sounds, handles, vocabulary
+from tasks.datasets.synthetic.networks import HAN, LATIN, Pair, PairOptions, Sounds, handles, vocabulary
 
 TASTE = Taste(shared=1.5, individual=1.0)
 N, EDGES, RECIPROCITY = 4_000, 60_000, 0.45

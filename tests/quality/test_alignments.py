@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from tasks.quality.counting import count
 from tasks.quality.metrics import alignment_metrics, alignment_tables
+from tasks.quality.rules import count
 from tests.quality.changes import Change, added, twice, value
 
 UNITS = [("base", 0), ("base", 1)]

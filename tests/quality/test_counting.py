@@ -15,19 +15,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.quality import counting
-from tasks.quality.counting import FIRST_ROWS, SHOWN, count, first_rows, repeated_values
 from tasks.quality.rules import (
+    FIRST_ROWS,
+    SHOWN,
     Rule,
     Table,
     among,
     between,
+    count,
+    count_misfits,
     finite,
+    first_rows,
     holds,
     in_set,
     not_blank,
     not_null,
     null,
+    repeated_values,
     row_count,
     unique,
 )
@@ -156,4 +160,4 @@ def test_a_rule_about_a_whole_table_is_not_one_about_rows() -> None:
         with pytest.raises(ValueError, match=r"unpack|not about single rows"):
             rule.violations({"x": pl.Int64()})
     assert first_rows(Table("t", pl.DataFrame({"x": [1]}), (row_count(2),)), row_count(2)) == ([], [])
-    assert counting.count_misfits(row_count(2, 4), 7) == 3
+    assert count_misfits(row_count(2, 4), 7) == 3

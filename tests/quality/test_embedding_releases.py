@@ -11,9 +11,8 @@ import pytest
 from tasks.contracts import Schema
 from tasks.errors import DataError
 from tasks.quality import metrics
-from tasks.quality.counting import count, first_rows
 from tasks.quality.releases import embedding_releases
-from tasks.quality.rules import Rule, Table
+from tasks.quality.rules import Rule, Table, count, first_rows
 from tests.quality.changes import added, none, twice, value, without
 from tests.quality.tables import FEATURES, N_USERS
 from tests.quality.test_suites import failures, named

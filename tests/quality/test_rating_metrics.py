@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from tasks.quality.counting import count
 from tasks.quality.metrics import measurements, metric_tables, rating_metrics, reconstruction_metrics
+from tasks.quality.rules import count
 
 KEYS = "experiment, setting, seed, metric, k"
 EXCHANGED: list[tuple[str, int | None]] = [("communication/messages", None), ("communication/bytes", None)]

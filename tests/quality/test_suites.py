@@ -11,9 +11,8 @@ import pytest
 from tasks.contracts import RatingScale
 from tasks.errors import DataError
 from tasks.quality import metrics, processed, raw, releases
-from tasks.quality.counting import count, first_rows
 from tasks.quality.raw import on_scale
-from tasks.quality.rules import Rule, Table
+from tasks.quality.rules import Rule, Table, count, first_rows
 from tasks.raw import RawSchema
 from tests.quality import tables
 from tests.quality.changes import Change, none, value

@@ -19,7 +19,7 @@ from tasks.privacy.accounting import gaps
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms.posts import known_words, to_ragged
 from tasks.privacy.terms import because, gap
-from tasks.quality.counting import count
+from tasks.quality.rules import count
 from tasks.stages import check, perturb, perturb_networks
 from tasks.stages.common import PERTURBED, PLACED, PROCESSED, QUALITY, digest, read_json, write_json
 from tasks.stages.perturb_networks import public_words

@@ -18,8 +18,7 @@ import polars as pl
 from tasks.datasets.files import TextTable
 from tasks.datasets.foursquare_twitter_text import ACCOUNTS, NETWORKS, PEOPLE
 from tasks.datasets.synthetic.generator import Replica, synthetic_source
-from tasks.datasets.synthetic.networks import Pair, PairDescription, PairOptions
-from tasks.datasets.synthetic.text import handles, random_mask
+from tasks.datasets.synthetic.networks import Pair, PairDescription, PairOptions, handles, random_mask
 
 # The topics are the paper's without fashion (the release has nine); their order in the release is not known.
 FOURSQUARE_TWITTER = PairDescription(

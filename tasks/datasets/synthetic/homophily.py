@@ -1,8 +1,8 @@
 """Synthetic people: communities, taste, attributes, and whom they follow, on one network or on two.
 
 Friends are alike because they come from the same community, and a community shares its taste. Attributes depend on
-taste (and so do words, `tasks.datasets.synthetic.text`), so what a model or an attack is to find is there to be found.
-Time and memory grow with people and edges, never with their product.
+taste (and so do words, `tasks.datasets.synthetic.networks`), so what a model or an attack is to find is there. Time and
+memory grow with people and edges, never with their product.
 """
 
 from __future__ import annotations

@@ -14,9 +14,8 @@ import numpy as np
 import polars as pl
 
 from tasks.datasets.synthetic.generator import Replica, synthetic_source
-from tasks.datasets.synthetic.networks import Pair, PairDescription, PairOptions
+from tasks.datasets.synthetic.networks import HAN, Pair, PairDescription, PairOptions, handles, random_mask
 from tasks.datasets.synthetic.skew import Ints, pick
-from tasks.datasets.synthetic.text import HAN, handles, random_mask
 from tasks.datasets.weibo import FILES, GENDERS, LABELS, PEOPLE, POSTS
 
 WEIBO = PairDescription(
