@@ -17,12 +17,12 @@ CONTRIBUTION = 3
 """Interactions of a user that `dp-popularity` counts, at most, unless said otherwise."""
 
 
-def popularity(seed: int, n_samples: int = 20_000, epsilon: float = 1.0, contribution: int = CONTRIBUTION) -> Samples:
+def popularity(seed: int, n_samples: int = 4_000, epsilon: float = 1.0, contribution: int = CONTRIBUTION) -> Samples:
     """A user with as many items as are counted."""
     return _popularity(contribution, contribution, seed, n_samples, epsilon)
 
 
-def popularity_above_cap(seed: int, n_samples: int = 10_000, epsilon: float = 1.0) -> Samples:
+def popularity_above_cap(seed: int, n_samples: int = 4_000, epsilon: float = 1.0) -> Samples:
     """A user with four times as many items as may count."""
     return _popularity(CONTRIBUTION, 4 * CONTRIBUTION, seed, n_samples, epsilon)
 

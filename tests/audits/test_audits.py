@@ -20,8 +20,7 @@ SOUND = [name for name in AUDITS if name not in CLAIMS]
 FEWER = {
     "ae": 3_200, "mf": 3_200, "svd": 3_200,
     "dipsgnn-cached": 5_000, "dipsgnn-rigorous": 5_000, "dipsgnn-released": 1_000, "edgerand": 5_000,
-    "dp-popularity": 4_000, "dp-popularity/above-cap": 4_000, "dpae": 3_200, "dpae/sampled": 3_200, "dpals": 1_000,
-    "gram-ease": 1_000, "gram-svd": 1_000,
+    "dpae": 3_200, "dpae/sampled": 3_200,
     "dpmf": 400, "dpmf-explicit": 400, "dpmf-implicit": 800, "dpmf-rigorous": 2_000, "dpne": 400, "dpsgd": 1_600,
     "dpvae-compact": 1_280, "dpvae-rigorous": 1_280, "dpvae-rigorous/norms": 1_500, "dpvae-rigorous/popularity": 2_500,
     "dpvae-rigorous/popularity-above-cap": 5_000, "dpvae-rigorous/quantile": 1_280, "edges": 4_000,
