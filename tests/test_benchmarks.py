@@ -1,15 +1,33 @@
-"""The suites that benchmarks make up are suites still."""
+"""Every benchmark runs, at its smallest size."""
 
-from pathlib import Path
+import subprocess
+import sys
 
-from tasks.config.params import load
-from tasks.config.references import check
-from tests.benchmarks import bench_scale
+import pytest
+
+from tests.parameters import ROOT
+
+SMALLEST = {
+    "held_out": "--scale 0.002 --parts files tables split popularity",
+    "mechanisms": "--scale 0.0005",
+    "models": "--scale 0.02",
+    "ranking": "1",
+    "release": "20000",
+    "scale": "--rows 4000 --users 200 --items 500",
+    "units": "--epochs 2",
+}
 
 
-def test_the_suite_on_own_data_of_any_size_can_be_run(tmp_path: Path) -> None:
-    root = tmp_path / "project"
-    bench_scale.copy(root)
-    params = load(root / "params.yaml")
-    check(params, root / "params.yaml")
-    assert set(params.experiments) == {f"own-{system}" for system in bench_scale.SETTINGS}
+def test_all_have_a_smallest_size() -> None:
+    assert {path.stem for path in (ROOT / "tests/benchmarks").glob("bench_*.py")} == {
+        f"bench_{name}" for name in SMALLEST
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SMALLEST)
+def test_it_runs(name: str) -> None:
+    command = [sys.executable, "-m", f"tests.benchmarks.bench_{name}", *SMALLEST[name].split()]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout

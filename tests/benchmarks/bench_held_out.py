@@ -32,7 +32,7 @@ from tasks.contracts import Schema
 from tasks.datasets import FORMATS, SOURCES
 from tasks.datasets.fetch import Places
 from tasks.models import model_class
-from tasks.models.base import Recommender, Silent
+from tasks.models.base import Progress, Recommender
 from tasks.models.training import EpochModel
 from tasks.papers.multvae import protocol
 from tasks.raw import read_raw
@@ -76,7 +76,7 @@ def main() -> None:
             subprocess.run([sys.executable, "-m", __spec__.name, "--run", name, *known], env=environment, check=True)
 
 
-class Clock(Silent):
+class Clock(Progress):
     """Prints what passed since it last printed; also after an epoch."""
 
     def __init__(self, name: str) -> None:

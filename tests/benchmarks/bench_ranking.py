@@ -1,4 +1,4 @@
-"""Speed of full-ranking evaluation at MovieLens-1M size: `python -m tests.benchmarks.bench_ranking`.
+"""Speed of full-ranking evaluation at MovieLens-1M size: `python -m tests.benchmarks.bench_ranking [ROUNDS]`.
 
 Prints users per second of `top_k` (masking and top-20 of a dot-product scorer, d = 64) against a bare matrix product
 and `torch.topk` in the same process; best of several alternating rounds, so that other load hits both alike.
@@ -6,6 +6,7 @@ and `torch.topk` in the same process; best of several alternating rounds, so tha
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 
@@ -18,7 +19,7 @@ from tasks.evaluation.ranking import Seen, tie_order, top_k
 USERS, ITEMS, DIMENSION, RATINGS, K, BATCH, ROUNDS, TARGET = 6_040, 3_706, 64, 1_000_209, 20, 512, 15, 25_000
 
 
-def main() -> None:
+def main(rounds: int = ROUNDS) -> None:
     torch.set_num_threads(2)
     rng = np.random.default_rng(0)
     user_vectors = torch.from_numpy(rng.standard_normal((USERS, DIMENSION), dtype=np.float32))
@@ -43,7 +44,7 @@ def main() -> None:
         "bare matmul + topk, all users at once": bare(USERS),
     }
     best = dict.fromkeys(contestants, float("inf"))
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for name, run in contestants.items():
             start = time.perf_counter()
             run()
@@ -55,4 +56,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(int, sys.argv[1:]))
