@@ -13,8 +13,16 @@ from tasks.audits import Samples, sessions
 from tasks.audits.releases import FEATURES
 from tasks.audits.worlds import worlds
 from tasks.contracts import Feature
-from tasks.models.ranking.dpmf import DPMF, DPMFConfig, ExplicitConfig, ExplicitDPMF, ImplicitDPMF, ListedConfig
-from tasks.models.ranking.dpne import DPNE, DPNEConfig
+from tasks.models.ranking.dpmf import (
+    DPMF,
+    DPNE,
+    DPMFConfig,
+    DPNEConfig,
+    ExplicitConfig,
+    ExplicitDPMF,
+    ImplicitDPMF,
+    ListedConfig,
+)
 from tasks.models.ranking.factors import FactorModel, cells
 from tasks.privacy.mechanisms import as_released, edges, piecewise
 from tasks.training_data import TrainingData

@@ -77,6 +77,8 @@ class Model(ABC):
     """Why it cannot draw secure noise, where it cannot."""
     has_secure_noise: ClassVar[bool] = False
     """Whether what it draws for a finite budget ε can be secure."""
+    kept_tensors: ClassVar[tuple[str, ...]] = ()
+    """Attributes that are all that scoring needs, unless `released` and `restore_released` say otherwise."""
     own_tensors: ClassVar[tuple[str, ...]] = ()
     """Of `released`, what is computed from each user's own record and is for that user's eyes: no guarantee covers it
     towards anyone else. `save` writes it to a file of its own."""
@@ -125,13 +127,13 @@ class Model(ABC):
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """Learn from `data`; fitting again forgets what was learned before."""
 
-    @abstractmethod
     def released(self) -> dict[str, Tensor]:
         """The tensors that scoring needs, by name, `own_tensors` among them."""
+        return {name: getattr(self, name) for name in self.kept_tensors}
 
-    @abstractmethod
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
         """Take back what `released` gave."""
+        vars(self).update(tensors)
 
     def ledger(self) -> list[LedgerEntry]:
         """What training spent; empty for a model without privacy."""

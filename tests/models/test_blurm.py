@@ -9,8 +9,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from tasks.errors import DataError
-from tasks.models.ranking.blurm import Blurm, BlurmConfig, blur, strengths
 from tasks.models.ranking.bpr import BPR, BPRConfig
+from tasks.models.ranking.private_attributes import Blurm, BlurmConfig, blur, strengths
 from tasks.privacy.accounting.account import account
 from tasks.training_data import TrainingData
 

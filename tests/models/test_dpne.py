@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from scipy.sparse import csr_array
 
-from tasks.models.ranking.dpne import DPNE, DPNEConfig, mutual_information
+from tasks.models.ranking.dpmf import DPNE, DPNEConfig, mutual_information
 from tasks.models.ranking.factors import unit_user_vectors
 from tasks.privacy.accounting.account import account
 from tasks.privacy.mechanisms import objective

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tasks.models.user_networks.base import UserEmbedder
-from tasks.models.user_networks.controls import Attributes, Degree, Random, RandomConfig
+from tasks.models.user_networks.base import Attributes, Degree, Random, RandomConfig, UserEmbedder
 from tests.models.naive_networks import friends_of, network
 
 

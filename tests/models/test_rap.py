@@ -7,7 +7,7 @@ from torch.nn.functional import cross_entropy
 
 from tasks.errors import DataError
 from tasks.models.ranking.bpr import BPR
-from tasks.models.ranking.rap import RAP, Adversary, RAPConfig, entropy
+from tasks.models.ranking.private_attributes import RAP, Adversary, RAPConfig, entropy
 from tasks.models.training import draw_weights
 from tasks.training_data import TrainingData
 

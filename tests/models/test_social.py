@@ -11,9 +11,8 @@ from pydantic import ValidationError
 
 from tasks.errors import DataError, DivergenceError
 from tasks.models.social import messages as said
-from tasks.models.social.friends import similarities
+from tasks.models.social.parties import UntrustedRecommender, similarities
 from tasks.models.social.ratings import RatingTable
-from tasks.models.social.recommender import UntrustedRecommender
 from tests.models.social_data import BASE, CONFIGS, N_ITEMS, N_USERS, make, poisoned, ratings, started, vectors
 
 SILENT = {"epsilon": math.inf, "projection": False}

@@ -45,7 +45,7 @@ ALLOWED = {
     # models that spend a budget: initial values, batches, negatives, masks and groups, which no data are in
     "tasks/models/ranking/dpmf.py: rng.permutation",
     "tasks/models/ranking/factors.py: rng.uniform",
-    "tasks/models/ranking/rap.py: self._rng.choice",
+    "tasks/models/ranking/private_attributes.py: self._rng.choice",
     "tasks/models/training.py: rng.integers",
     "tasks/models/training.py: self._rng.permutation",
     "tasks/models/user_networks/skipgram.py: rng.integers",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -115,8 +114,8 @@ def from_attributes(aligner: Aligner, source: Vectors, target: Vectors, by: Alig
     pairs = nonzero(by.pairs, source, target)
     if len(pairs):
         start = procrustes(aligner.source[pairs[:, 0]], aligner.target[pairs[:, 1]])
-        alignment = by_map(aligner, aligner.refine(start), source, target)
-        return with_history(alignment, {"start": "attributes", "started_from": len(pairs)})
+        more: dict[str, Any] = {"start": "attributes", "started_from": len(pairs)}
+        return by_map(aligner, aligner.refine(start), source, target, **more)
     csls = aligner.csls(np.eye(aligner.source.shape[1]))
     criterion = csls.mutual_neighbours(aligner.config.tie_seed).criterion
     return AlignmentResult(csls.scores, NOBODY, criterion, NOBODY, {"start": "identity", "started_from": 0})
@@ -129,10 +128,8 @@ def from_anchors(aligner: Aligner, source: Vectors, target: Vectors, known: Pair
 
 def from_start(aligner: Aligner, source: Vectors, target: Vectors, start: AdversarialStart) -> AlignmentResult:
     """The map of a trained adversarial start, refined."""
-    alignment = by_map(aligner, aligner.refine(start.mapping), source, target)
-    return with_history(
-        alignment, {"epochs": {"criteria": finite_or_none(start.criteria), "losses": finite_or_none(start.losses)}}
-    )
+    epochs = {"criteria": finite_or_none(start.criteria), "losses": finite_or_none(start.losses)}
+    return by_map(aligner, aligner.refine(start.mapping), source, target, epochs=epochs)
 
 
 def finite_or_none(values: Sequence[float]) -> list[float | None]:
@@ -141,18 +138,13 @@ def finite_or_none(values: Sequence[float]) -> list[float | None]:
 
 
 def by_map(
-    aligner: Aligner, refined: Refined, source: Vectors, target: Vectors, given: Pairs = NOBODY
+    aligner: Aligner, refined: Refined, source: Vectors, target: Vectors, given: Pairs = NOBODY, **more: Any
 ) -> AlignmentResult:
-    """Nearest by CSLS under a refined map."""
+    """Nearest by CSLS under a refined map; `more` is remembered, too."""
     csls = aligner.csls(refined.mapping)
     pairs = nonzero(csls.mutual_neighbours(aligner.config.tie_seed).pairs, source, target)
     history = {"criteria": refined.criteria, "matched": refined.matched, "iteration": refined.iteration}
-    return AlignmentResult(csls.scores, pairs, refined.criterion, given, history | {"given": len(given)})
-
-
-def with_history(alignment: AlignmentResult, more: dict[str, Any]) -> AlignmentResult:
-    """The same with more to remember."""
-    return replace(alignment, history=alignment.history | more)
+    return AlignmentResult(csls.scores, pairs, refined.criterion, given, history | {"given": len(given)} | more)
 
 
 def nonzero(pairs: Pairs, source: Vectors, target: Vectors) -> Pairs:

@@ -43,6 +43,7 @@ class FactorConfig(ModelConfig):
 class FactorModel(Recommender):
     """Scores are inner products of user and item vectors, (n_users, d) and (n_items, d) float32."""
 
+    kept_tensors: ClassVar[tuple[str, ...]] = ("users", "items")
     own_tensors: ClassVar[tuple[str, ...]] = ("users",)
     users: torch.Tensor
     items: torch.Tensor
@@ -70,14 +71,6 @@ class FactorModel(Recommender):
     @override
     def score(self, users: NDArray[np.int32]) -> torch.Tensor:
         return self.users[torch.from_numpy(users).long()] @ self.items.T
-
-    @override
-    def released(self) -> dict[str, torch.Tensor]:
-        return {"users": self.users, "items": self.items}
-
-    @override
-    def restore_released(self, tensors: dict[str, torch.Tensor]) -> None:
-        self.users, self.items = tensors["users"], tensors["items"]
 
 
 def cells(data: TrainingData, values: NDArray[np.float64] | None = None) -> csr_array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
@@ -32,6 +32,7 @@ class Popularity(Recommender):
     """Every user is offered the items with most training interactions."""
 
     config: ModelConfig
+    kept_tensors: ClassVar[tuple[str, ...]] = ("counts",)
     counts: torch.Tensor
     """Interactions per item, noisy or not: (n_items,) float32."""
 
@@ -49,14 +50,6 @@ class Popularity(Recommender):
     def score(self, users: NDArray[np.int32]) -> torch.Tensor:
         """See `Recommender.score`: the same row for everyone."""
         return self.counts.expand(len(users), -1)
-
-    @override
-    def released(self) -> dict[str, torch.Tensor]:
-        return {"counts": self.counts}
-
-    @override
-    def restore_released(self, tensors: dict[str, torch.Tensor]) -> None:
-        self.counts = tensors["counts"]
 
 
 class PrivatePopularity(Popularity):

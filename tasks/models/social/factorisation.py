@@ -26,12 +26,10 @@ from tasks.errors import DataError, DivergenceError
 from tasks.models.base import Information, Observed, RatingPredictor, Replayed
 from tasks.models.draws import normal
 from tasks.models.social import ledgers
-from tasks.models.social.friends import Friends
 from tasks.models.social.information import Replay, watch
 from tasks.models.social.messages import Memory, Noises
+from tasks.models.social.parties import Friends, Steps, UntrustedRecommender, Users, into_unit_ball
 from tasks.models.social.ratings import RatingTable, Scale, checked_ratings
-from tasks.models.social.recommender import UntrustedRecommender
-from tasks.models.social.users import Steps, Users, into_unit_ball
 from tasks.models.training import EpochConfig, EpochModel
 from tasks.training_data import TrainingData
 

@@ -31,8 +31,8 @@ from tasks.evaluation.damped_means import DampedMeans
 from tasks.models.base import Information, Replayed
 from tasks.models.social import passes
 from tasks.models.social.messages import Broadcast, Memory, Noises, Submissions
+from tasks.models.social.parties import Steps, Users, into_unit_ball
 from tasks.models.social.ratings import RatingTable, Scale
-from tasks.models.social.users import Steps, Users, into_unit_ball
 
 
 class Replay:

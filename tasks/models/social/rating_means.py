@@ -55,6 +55,7 @@ class RatingMeans(RatingPredictor):
     """
 
     config: RatingMeansConfig
+    kept_tensors: ClassVar[tuple[str, ...]] = ("mean", "user_offsets", "item_offsets")
     own_tensors: ClassVar[tuple[str, ...]] = ("user_offsets",)
     mean: Tensor
     user_offsets: Tensor
@@ -97,15 +98,6 @@ class RatingMeans(RatingPredictor):
     def predict(self, users: NDArray[np.int32], items: NDArray[np.int32]) -> Tensor:
         rows, columns = (torch.from_numpy(ids.astype(np.int64)) for ids in (users, items))
         return self.mean + self.user_offsets[rows] + self.item_offsets[columns]
-
-    @override
-    def released(self) -> dict[str, Tensor]:
-        return {"mean": self.mean, "user_offsets": self.user_offsets, "item_offsets": self.item_offsets}
-
-    @override
-    def restore_released(self, tensors: dict[str, Tensor]) -> None:
-        self.mean, self.user_offsets = tensors["mean"], tensors["user_offsets"]
-        self.item_offsets = tensors["item_offsets"]
 
     def ledger(self) -> list[LedgerEntry]:
         """Nothing that others see depends on a sensitive rating."""

@@ -1,8 +1,12 @@
-"""Networks of users and what they wrote, pairs of them with anchors, and the models that embed their users.
+"""Networks of users and what they wrote, pairs of them with anchors, the models that embed their users, and controls.
 
 Source: DP-CroSUE (Ren et al., CIKM 2022), sections 3 and 4. What a model is given was perturbed before, or is raw: the
 data say which, kind by kind. Everything trained on perturbed inputs is post-processing of them, so it is the
 perturbation that has the entries with a budget; a raw input gets an entry without one.
+
+Controls are what an attacker has without any embedding: attributes as they are, the number of friends, and random
+vectors. They are systems like all others, judged and attacked on the same users and pairs: what an embedding gives away
+beyond them, it gives away itself.
 """
 
 from __future__ import annotations
@@ -16,11 +20,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import Field
 from torch import Tensor, nn
 from typing_extensions import override
 
 from tasks.errors import DataError
-from tasks.models.base import SILENT, Model, Progress
+from tasks.models.base import SILENT, Model, ModelConfig, Progress
+from tasks.models.draws import normal
 from tasks.models.training import EpochModel
 from tasks.privacy.accounting.ledger import LedgerEntry, unbounded_entry
 from tasks.privacy.terms import Neighbouring, Protected, Unit, because
@@ -281,3 +287,46 @@ class EpochEmbedder(EpochModel, Embedder):
     def weights_changed(self) -> None:
         """Embeddings are derived from the weights: drop them."""
         self._embeddings = None
+
+
+class Attributes(DirectEmbedder):
+    """A user's attributes, encoded; of perturbed ones what was released."""
+
+    config: ModelConfig
+    reads: ClassVar[frozenset[Protected]] = frozenset({"feature"})
+
+    @override
+    def vectors(self, data: NetworkData, rng: np.random.Generator) -> NDArray[np.float32]:
+        """See `DirectEmbedder.vectors`."""
+        if data.features is None:
+            raise DataError("network: users have no attributes; choose a model that needs none")
+        return data.features
+
+
+class Degree(DirectEmbedder):
+    """A vector of length one: a user's number of friends."""
+
+    config: ModelConfig
+    reads: ClassVar[frozenset[Protected]] = frozenset({"edge"})
+
+    @override
+    def vectors(self, data: NetworkData, rng: np.random.Generator) -> NDArray[np.float32]:
+        return np.bincount(data.links.ravel(), minlength=data.n_users).astype(np.float32)[:, None]
+
+
+class RandomConfig(ModelConfig):
+    """Configuration of `Random`."""
+
+    dimension: int = Field(default=128, ge=1)
+    """Length of the vectors."""
+
+
+class Random(DirectEmbedder):
+    """Standard normal vectors, which know nothing: what they get is the level of chance."""
+
+    config: RandomConfig
+    reads: ClassVar[frozenset[Protected]] = frozenset()
+
+    @override
+    def vectors(self, data: NetworkData, rng: np.random.Generator) -> NDArray[np.float32]:
+        return normal(rng, (data.n_users, self.config.dimension), single=True)
