@@ -156,7 +156,7 @@ class PrivateSequences(UserLevelModel, SequenceModel):
     @override
     def restore_released(self, tensors: dict[str, Tensor]) -> None:
         weights = {name: tensor for name, tensor in tensors.items() if name not in self.counted}
-        super().restore_released(weights)  # type: ignore[safe-super]  # of the network's class, which is next
+        super().restore_released(weights)
         for name in self.counted:
             self.network.register_buffer(name, tensors[name])
 
