@@ -28,14 +28,14 @@ def encode(users: pl.DataFrame, features: tuple[Feature, ...]) -> NDArray[np.flo
         (n_users, n_columns) float32; row i is user i, columns as in `Schema.columns`.
 
     Raises:
-        DataError: a column is missing, a value is outside its bounds or not a number, a category is unknown, or
-            user ids are not 0..n-1 (names column, count and first rows of the table).
+        DataError: a value is outside its bounds or not a number, a category is unknown, or user ids are not 0..n-1
+            (names column, count and first rows of the table).
     """
     order = _order(users)
     blocks = [np.empty((len(users), 0), dtype=np.float32)]
     for feature in features:
         block = _scale if feature.kind == "numeric" else _one_hot
-        blocks.append(block(_column(users, feature), feature)[order])
+        blocks.append(block(users[feature.name], feature)[order])
     return np.hstack(blocks)
 
 
@@ -57,7 +57,7 @@ def classes(users: pl.DataFrame, features: tuple[Feature, ...]) -> dict[str, NDA
     for feature in features:
         if feature.kind != "categorical":
             raise DataError(f"schema: sensitive feature {feature.name!r} is numeric; group it into classes")
-        codes = _codes(_column(users, feature), feature).astype(np.int64)[order]
+        codes = _codes(users[feature.name], feature).astype(np.int64)[order]
         if feature.unknown is not None:
             codes[codes == feature.categories.index(feature.unknown)] = UNKNOWN
         by_feature[feature.name] = codes
@@ -73,16 +73,10 @@ def _order(users: pl.DataFrame) -> NDArray[np.intp]:
     return order
 
 
-def _column(users: pl.DataFrame, feature: Feature) -> pl.Series:
-    if feature.name not in users.columns:
-        raise DataError(f"users: column {feature.name!r} is missing (has {users.columns}); run preprocess again")
-    return users[feature.name]
-
-
 def _scale(column: pl.Series, feature: Feature) -> NDArray[np.float32]:
     """(n_users, 1) in [-1, 1]."""
-    if feature.low is None or feature.high is None:
-        raise DataError(f"schema: feature {feature.name!r} is numeric but has no bounds; run preprocess again")
+    assert feature.low is not None, "check-processed asks for bounds"
+    assert feature.high is not None, "check-processed asks for bounds"
     low, high = np.float32(feature.low), np.float32(feature.high)
     values = column.cast(pl.Float32).fill_null(np.nan).to_numpy()
     _refuse(~((values >= low) & (values <= high)), feature.name, f"outside [{feature.low:g}, {feature.high:g}]")

@@ -1,9 +1,7 @@
 """DP-VAE's protocol (docs/methods.md §4): bounded contributions and a random split per user.
 
-**Lower bound.** The paper's section 4.1.1 omits users *and items* with fewer interactions than the bound (its Table 2:
-ML-20M goes from 26,744 to 11,210 items). Here that is done once, on the counts before anything is omitted. Yet the
-paper says that its bound of [3, 1772] preserves all of ML-100K (943 / 1,682 / 100,000), where 209 films have one or two
-ratings. Omitting both leaves 943 / 1,473 / 99,723 there; `omit: [users]` gives the published counts.
+**Lower bound.** The paper's section 4.1.1 omits users *and items* with fewer interactions than the bound. Here that is
+done once, on the counts before anything is omitted; `omit: [users]` gives the published counts of ML-100K.
 
 **Upper bound.** Users above it keep their most recent interactions; of those of the same time, the ones with the
 highest original item ids.
@@ -11,9 +9,7 @@ highest original item ids.
 **Original data.** Without a bound (`omega: null`) all users, items and interactions stay, split in the same way: what
 Table 5 compares with.
 
-**Sample.** Of Netflix the paper "randomly extracts around 70 million ratings", by which its users fall from 480,189 to
-311,266: ratings drawn one by one, as here, leave nearly every user, so the paper must have drawn in another way, which
-it does not say.
+**Sample.** Ratings are drawn one by one (docs/choices-dpvae.md: the paper must have drawn Netflix's in another way).
 
 **Repeats** merge as docs/methods.md §4 says, in the order of time, those of the same time from the lowest rating to the
 highest. Where nothing says which was first, their mean is taken. What was a rating on a scale is then a number within

@@ -1,18 +1,8 @@
 """PrivSR's protocol (docs/methods.md §5): ratings in folds, some of them sensitive, and who trusts whom.
 
 Which users and products the paper left out is not published. Here products need `min_item_raters` users, then users
-`min_user_ratings` products, each once and in this order, so a product may end up with fewer. With three raters and one
-rating, and the ratings of 0 dropped, which the scale does not have:
-
-| data set | what     | users  | products | ratings | trust relations |
-| -------- | -------- | ------ | -------- | ------- | --------------- |
-| Ciao     | here     | 7,340  | 21,880   | 183,837 | 111,527         |
-| Ciao     | Table 1  | 7,193  | 21,889   | 183,415 | 28,513          |
-| Epinions | here     | 22,119 | 59,104   | 633,042 | 298,513         |
-| Epinions | Table 1  | 17,950 | 49,760   | 508,936 | 14,017          |
-
-Ciao's ratings come within 0.3 %; neither Epinions nor either network of trust does, not even counting only those who
-trust each other, so the paper must have thinned them in a way that it does not tell.
+`min_user_ratings` products, each once and in this order, so a product may end up with fewer (docs/choices-data.md
+compares what is left with Table 1).
 
 A repeated rating is the latest one; where nothing says which that is, the mean of all: neither depends on the order of
 the file.
