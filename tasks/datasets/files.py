@@ -1,4 +1,4 @@
-"""Files declared once: which columns a table of text has, and what may stand in them.
+"""Files declared once: which columns a table of text, or JSON objects, have, and what may stand in them.
 
 A format reads by the declaration, and a replica is written by the same one. polars parses, and only what polars refuses
 is gone through line by line.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -277,6 +278,47 @@ class TextTable:
             rows.write_csv(out, **style)
         else:
             out.write(rows.write_csv(**style).replace(separator, self.separator).encode(codec))
+
+
+def json_rows(path: Path, lines: bytes, columns: Mapping[str, Column], line: int) -> pl.DataFrame:
+    """These fields of JSON objects, one a line; row i is line `line` + i of `path`. Lists and objects read as text.
+
+    Raises:
+        DataError: a line is no JSON object; a field is missing, or of another type.
+    """
+    try:
+        table = pl.read_ndjson(lines, schema=dict.fromkeys(columns, pl.String))
+    except pl.exceptions.PolarsError as error:
+        raise _no_object(path, lines, line, error) from error
+    if len(table) < n_lines(lines):  # polars skips empty lines
+        raise _no_object(path, lines, line, "a line is empty")
+    for name, column in columns.items():
+        if table[name].null_count() and not column.empty:
+            at = line + table[name].is_null().arg_true()[0]
+            raise DataError(f"{path}:{at}: {name} is missing; is it the right file?")
+        if column.kind != pl.String:
+            number = pl.col(name).cast(column.kind, strict=False)
+            what = "a number" if column.kind in FLOATS else "an integer"
+            allow(path, table, name, pl.col(name).is_null() | number.is_not_null(), what, line, complete=False)
+            table = table.with_columns(number)
+    return table
+
+
+def _no_object(path: Path, lines: bytes, line: int, otherwise: object) -> DataError:
+    """The slow way through lines that could not be read: find the first one at fault."""
+    for number, text in enumerate(io.BytesIO(lines), start=line):
+        try:
+            record = json.loads(content := text.decode(), parse_constant=_no_number)
+        except (ValueError, RecursionError) as error:
+            why = getattr(error, "msg", str(error))
+            return DataError(f"{path}:{number}: is no whole JSON object ({why}); one a line is read")
+        if not isinstance(record, dict):
+            return DataError(f"{path}:{number}: is {content[:40]!r}, not a JSON object; is it the right file?")
+    return DataError(f"{path}: not readable as JSON lines ({' '.join(str(otherwise).split())})")
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is not a number")
 
 
 def is_number(field: str) -> bool:

@@ -8,7 +8,6 @@ What a file is, its first line shows. What is wrong is named with the file and i
 from __future__ import annotations
 
 import csv
-import io
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -19,7 +18,7 @@ from typing import Literal
 import polars as pl
 
 from tasks.datasets import files
-from tasks.datasets.text import BLOCK, LONGEST_LINE, SHOWN, YEAR_2100, allow, blocks, opened
+from tasks.datasets.text import BLOCK, LONGEST_LINE, YEAR_2100, allow, blocks, opened
 from tasks.errors import DataError
 
 PARQUET = ".parquet"
@@ -209,10 +208,7 @@ def iso_seconds(text: pl.Expr) -> pl.Expr:
 
 
 def _text(path: Path, shape: Form, columns: Mapping[str, Column]) -> Iterator[tuple[int, pl.DataFrame]]:
-    fields = {name: files.Column(empty=True) for name in shape.names} | {
-        name: files.Column(_TYPES.get(column.kind, pl.String), empty=column.may_be_empty)
-        for name, column in columns.items()
-    }
+    fields = {name: files.Column(empty=True) for name in shape.names} | _fields(columns)
     if len(fields) < len(shape.names):
         raise DataError(f"{path}:1: two columns have the same name; give each its own")
     waiting, start = b"", 1
@@ -238,33 +234,17 @@ def _parsed(path: Path, shape: Form, fields: dict[str, files.Column], lines: byt
 
 def _json(path: Path, _: Form, columns: Mapping[str, Column]) -> Iterator[tuple[int, pl.DataFrame]]:
     for line, lines in blocks(path):
-        lines = lines.removeprefix(b"\xef\xbb\xbf") if line == 1 else lines
+        lines = (lines.removeprefix(b"\xef\xbb\xbf") if line == 1 else lines).rstrip(b"\r\n")
         _utf_8(path, lines, line)
-        try:
-            rows = pl.read_ndjson(io.BytesIO(lines), infer_schema_length=None)
-        except pl.exceptions.PolarsError as error:
-            raise _not_json(path, lines, line, error) from None
-        _require_columns(f"{path}:{line}", rows.columns, columns)
-        yield line, rows.select(_cast(path, rows[name], column, line) for name, column in columns.items())
+        if lines:
+            yield line, files.json_rows(path, lines, _fields(columns), line)
 
 
-def _not_json(path: Path, lines: bytes, line: int, error: Exception) -> DataError:
-    kinds: dict[str, type] = {}
-    for number, text in enumerate(lines.splitlines(), start=line):
-        try:
-            record = json.loads(text)
-            fields = record.items() if isinstance(record, dict) else None
-        except (ValueError, RecursionError) as bad:
-            fields, error = None, bad
-        if fields is None:
-            return DataError(f"{path}:{number}: is no JSON record ({error}); one a line is read")
-        for name, value in fields:
-            kind = float if isinstance(value, int) else type(value)
-            if value is not None and kinds.setdefault(name, kind) is not kind:
-                return DataError(
-                    f"{path}:{number}: {name} is {str(value)[:SHOWN]!r}, another kind than in lines before"
-                )
-    return DataError(f"{path}: a field holds different things in different lines ({' '.join(str(error).split())})")
+def _fields(columns: Mapping[str, Column]) -> dict[str, files.Column]:
+    return {
+        name: files.Column(_TYPES.get(column.kind, pl.String), empty=column.may_be_empty)
+        for name, column in columns.items()
+    }
 
 
 def _utf_8(path: Path, lines: bytes, line: int) -> str:
@@ -311,9 +291,6 @@ def _cast(path: Path, values: pl.Series, column: Column, row: int) -> pl.Series:
         "any": (text or kind.is_numeric() or kind.is_temporal() or kind == pl.Boolean, "text, numbers or times"),
     }[column.kind]
     if not right and kind != pl.Null:
-        if kind == pl.String:  # of JSON lines, where one is text, all are
-            number = pl.col(values.name).cast(pl.Float64, strict=False).is_not_null()
-            allow(path, values.to_frame(), values.name, number, wanted, row, complete=False)
         raise DataError(f"{path}: column {values.name!r} holds {kind}, not {wanted}; save it as such")
     if not column.may_be_empty and values.null_count():
         at = row + values.is_null().arg_true()[0]

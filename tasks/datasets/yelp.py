@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -15,9 +14,8 @@ from pydantic import model_validator
 
 from tasks.contracts import Feature, RatingScale
 from tasks.datasets.fetch import Options, Source, copied, form_files
-from tasks.datasets.files import Column, Kind, Listed, check
-from tasks.datasets.text import allow, blocks, n_lines, require_unique
-from tasks.errors import DataError
+from tasks.datasets.files import Column, Listed, check, json_rows
+from tasks.datasets.text import allow, blocks, require_unique
 from tasks.raw import raw_writer, write_raw
 
 PAGE = "https://business.yelp.com/data/resources/open-dataset/"
@@ -77,7 +75,6 @@ _INTERACTIONS = pa.schema(
 )
 _SOCIAL = pa.schema({"source": _TEXT, "target": _TEXT, "relation": _TEXT})
 _OUTSIDERS = "take both files from one release, or set read.outsiders to leave-out"
-_WORDS: dict[Kind, str] = {pl.String: "text", pl.Int64: "an integer", pl.Float64: "a number"}
 
 
 @dataclass(frozen=True)
@@ -97,15 +94,8 @@ class Records:
             DataError: a line is no JSON object; a field is missing, of another type, or not allowed.
         """
         path, read = folder / self.name, {name: self.columns[name] for name in columns or self.columns}
-        schema = {name: column.kind for name, column in read.items()}
         for first, lines in blocks(path):
-            try:
-                table = pl.read_ndjson(lines, schema=schema)
-            except pl.exceptions.PolarsError as error:
-                raise _complaint(path, first, lines, schema, str(error)) from error
-            # polars skips empty lines, and reads a missing field as null.
-            if len(table) < n_lines(lines) or any(series.null_count() for series in table):
-                raise _complaint(path, first, lines, schema, "a field is missing")
+            table = json_rows(path, lines, read, first)
             check(path, table, read, first_line=first, complete=False)
             yield first, table
 
@@ -270,35 +260,3 @@ def _write_friends(folder: Path, target: Path, users: tuple[pl.Series, str], opt
             left_out += len(pairs) - len(inside)
             write(inside.select(source="user_id", target="friend", relation=pl.lit("friend")))
     return left_out
-
-
-def _complaint(path: Path, first: int, lines: bytes, schema: Mapping[str, Kind], otherwise: str) -> DataError:
-    """The slow way through lines that could not be read: find the first one at fault."""
-    for number, line in enumerate(io.BytesIO(lines), start=first):
-        try:
-            text = line.decode("utf-8")
-            record = json.loads(text, parse_constant=_no_number)
-        except (ValueError, RecursionError) as error:
-            why = getattr(error, "msg", str(error))
-            return DataError(f"{path}:{number}: is no whole JSON object ({why}); is the file whole?")
-        if not isinstance(record, dict):
-            return DataError(f"{path}:{number}: is {text[:40]!r}, not a JSON object; is it the right file?")
-        for name, kind in schema.items():
-            value = record.get(name)
-            if value is None:
-                return DataError(f"{path}:{number}: {name} is missing; is it the right file?")
-            if not _has_kind(value, kind):
-                return DataError(f"{path}:{number}: {name} is {repr(value)[:80]}, not {_WORDS[kind]}")
-    return DataError(f"{path}: not readable as JSON lines ({' '.join(otherwise.split())})")
-
-
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is not a number")
-
-
-def _has_kind(value: object, kind: Kind) -> bool:
-    if kind == pl.String:
-        return isinstance(value, str | list)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return abs(value) < 2**63 and (kind == pl.Float64 or isinstance(value, int))

@@ -41,7 +41,7 @@ def perturbed_tables(tables: Mapping[tuple[float, int], pl.DataFrame], schema: S
     """Features under the multidimensional mechanism (docs/methods.md §1): one table per epsilon, all seeds in it.
 
     Numeric columns lie within ±C·d'/ζ with C of ε/ζ, categorical bits are 0 or 1, and at most ζ features of a user
-    are not zero. A second table has one row per seed and user, and finds users that are absent or repeated.
+    are not zero.
 
     Args:
         tables: (epsilon, seed) -> user and encoded columns.

@@ -1,8 +1,8 @@
 """What a system releases must hold: lists, predictions, embeddings, pairs of an alignment, and word vectors.
 
 Rules that span rows or tables (a user's number of rows, items of the training data) become columns computed here with
-polars; the rule is then a plain one about that column. Such a table per user also finds what is *absent*, which no
-rule about the rows that exist can.
+polars; the rule is then a plain one about that column. A second table, with a row for each that there must be, finds
+what is *absent* or repeated, which no rule about the rows that exist can.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def recommendations(
     """Released top-K lists (RECOMMENDATIONS) of one experiment, all settings and seeds in one table.
 
     Every user gets exactly K unique items with ranks 1..K and finite scores, none of which the user had in training
-    or validation. A second table has one row per setting, seed and user, and finds users with too few or no items.
+    or validation.
 
     Args:
         lists: (setting, seed) -> user, rank, item, score.
@@ -102,9 +102,7 @@ def next_items(
     """Released next items (NEXT_ITEMS) of one experiment, all settings and seeds in one table.
 
     Every example has K unique items with ranks 1..K and finite scores, none higher than that of the rank before. An
-    example is a test event that another one of its user follows; its user also has training events. A second table has
-    one row per setting, seed and example, and finds examples with too few or no items; rows of no example are found
-    by their position.
+    example is a test event that another one of its user follows; its user also has training events.
 
     Args:
         ranked: (setting, seed) -> user, position, rank, item, score.
@@ -132,8 +130,7 @@ def next_items(
 def predictions(predicted: Mapping[tuple[str, int], pl.DataFrame], folds: pl.DataFrame, schema: Schema) -> list[Table]:
     """Released predictions of ratings (PREDICTIONS) of one experiment, all settings and folds in one table.
 
-    Every rating of the fold that is tested is predicted once, by a finite number, and no other rating. A second table
-    has one row per setting and rating of its fold, and finds ratings that are not predicted.
+    Every rating of the fold that is tested is predicted once, by a finite number, and no other rating.
 
     Args:
         predicted: (setting, fold) -> user, item, rating, prediction.
@@ -167,9 +164,8 @@ def embedding_releases(
 ) -> list[Table]:
     """Embeddings of one network that one experiment released, all settings and seeds in one table.
 
-    Every user has one row of finite numbers, and within a setting all rows are equally long. A second table has one row
-    per setting, seed and user, and finds users without a row or with several. Vectors are not kept: of each row the
-    table has its `width` and how many numbers are not finite (`infinite`).
+    Every user has one row of finite numbers, and within a setting all rows are equally long. Vectors are not kept: of
+    each row the table has its `width` and how many numbers are not finite (`infinite`).
 
     Args:
         released: (setting, seed) -> node and vector (`contracts.embeddings_schema`), scanned or in memory.
@@ -223,14 +219,7 @@ def _summed_up(table: pl.LazyFrame, which: tuple[str, int]) -> pl.LazyFrame:
 
 
 def word_tables(frame: pl.DataFrame, schema: Schema) -> list[Table]:
-    """Attributes as word vectors (docs/methods.md §4): every number is finite and within [0, 1].
-
-    A second table has one row per user, and finds users that are absent or repeated.
-
-    Args:
-        frame: user and columns (`contracts.features_schema`).
-        schema: of the processed data.
-    """
+    """Attributes as word vectors (docs/methods.md §4), `contracts.features_schema`: every number is within [0, 1]."""
     numbers = [column for column in frame.columns if column != "user"]
     rules = (*ids(user=schema.n_users), *not_null(*numbers), *(between(column, 0, 1) for column in numbers))
     return [

@@ -169,7 +169,7 @@ def test_outsiders_are_left_out_and_counted_or_refused(folder: Path) -> None:
         (REVIEW, "date", "2018-02-29", "date is '2018-02-29', not a date such as"),
         (REVIEW, "user_id", 17, "user_id is '17', not an id"),
         (REVIEW, "review_id", identifier("r1"), r"review_id r1-+ is repeated \(first on line 1\)"),
-        (USER, "fans", True, "fans is True, not an integer"),
+        (USER, "fans", True, "fans is 'true', not an integer"),
         (USER, "cool", None, "cool is missing"),
         (USER, "friends", f"{ANN} {EVE}", f"friends is '{ANN} {EVE}', not None or ids"),
         (USER, "friends", [ANN, "x" * 9000], r"friends is '\[.*', not None or ids"),
