@@ -23,9 +23,9 @@ from tasks.results import composition
 from tasks.results.budgets import budgets
 from tasks.results.cards import Card, Loss, card
 from tasks.results.composition import Spender
-from tasks.results.coverage import coverage
 from tasks.results.facts import System, Together
 from tasks.results.standings import Board, boards, entries, measure
+from tasks.results.summary import coverage
 from tasks.stages.agreement import METRICS, bands, compare, means
 from tasks.stages.common import PROVENANCE, REPORTS, RESULTS
 from tasks.stages.provenance import git

@@ -10,11 +10,11 @@ from typing import Any
 
 import polars as pl
 
-from tasks.results.coverage import NEAR, REPLICA
 from tasks.results.facts import BASE, BASELINES, System
 from tasks.results.load import COMPARISON, Results
 from tasks.results.paper import Column, Paper, Table, Version
 from tasks.results.settings import find_setting
+from tasks.results.summary import NEAR, REPLICA
 
 STATISTICS = "statistics"
 """`method` of printed statistics of a data set."""

@@ -1,4 +1,4 @@
-"""What DVC shows of a suite: a dozen numbers for `dvc metrics` with their changes, and tidy tables for `dvc plots`."""
+"""What DVC shows of a suite (`dvc metrics`, `dvc plots`), what changed of it, and how much of print suites cover."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,21 @@ import polars as pl
 
 from tasks.evaluation import statistics
 from tasks.privacy.audits.unaudited import is_private
-from tasks.results.coverage import reproduction
-from tasks.results.facts import BASE
+from tasks.results.facts import BASE, KINDS, Suite
 from tasks.results.load import Results, first_split
 from tasks.results.standings import SMALL_EPSILON, Board, Measure
 
+NUMBER = ["paper", "artefact", "dataset", "method", "setting", "metric"]
+"""What distinguishes printed numbers."""
+TABLE = NUMBER[:3]
+NEAR = 0.1
+"""Relative difference up to which a number counts as reproduced."""
+REPLICA = "-twin"
+"""What follows the name of a network in the name of its synthetic replica."""
+NONE = "none"
+MEASURED: dict[str, Any] = {"published": pl.Float64, "ours_mean": pl.Float64, "data": pl.String}
+State = Mapping[tuple[str, str], Any]
+"""The headline of a suite: (`value` or `claim`, name) -> number to three decimals, or verdict."""
 Change = tuple[str, str, str, Any, Any]
 """Suite, what (`suite`, `value`, `claim`), its name, before and now; None where there was, or is, none."""
 UTILITY: dict[str, Any] = dict.fromkeys(("system", "setting", "level"), pl.String) | {
@@ -59,46 +68,35 @@ def _answer(row: Mapping[str, Any]) -> dict[str, Any]:
     return {"system": row["system"]} | {name: row[name] and round(row[name], 6) for name in numbers}
 
 
-@dataclass(frozen=True)
-class State:
-    """The headline of a suite at one revision."""
-
-    values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """`summary.json`: groups of named values."""
-    claims: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """(artefact, claim) -> verdict."""
-
-
 def state(summary: str, claims: str) -> State:
     """The headline of a suite from the texts of summary.json and claims.csv, empty where there was none.
 
     Raises:
-        KeyError, ValueError: they are something else.
+        AttributeError, KeyError, ValueError: they are something else.
     """
+    values = {("value", ": ".join(name)): value for name, value in _flat(json.loads(summary or "{}"))}
     rows = csv.DictReader(io.StringIO(claims))
-    return State(json.loads(summary or "{}"), {(row["artefact"], row["claim"]): row["verdict"] for row in rows})
+    return values | {("claim", f"{row['artefact']}: {row['claim']}"): row["verdict"] for row in rows}
+
+
+def _flat(values: Mapping[str, Any], *above: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, *above, name)
+        else:
+            yield (*above, name), round(value, 3) if isinstance(value, float) else value
 
 
 def changes(before: Mapping[str, State], now: Mapping[str, State]) -> Iterator[Change]:
-    """What differs in headline values, to three decimals, and in verdicts on claims; a suite that is new or gone."""
+    """What differs between headlines of suites; a suite that is new or gone."""
     for suite in sorted(before.keys() | now.keys()):
         if suite not in before or suite not in now:
             yield suite, "suite", suite, suite in before, suite in now
             continue
-        for kind, old, new in (
-            ("value", _flat(before[suite]), _flat(now[suite])),
-            ("claim", before[suite].claims, now[suite].claims),
-        ):
-            for name in dict.fromkeys((*old, *new)):
-                if old.get(name) != new.get(name):
-                    yield suite, kind, ": ".join(name), old.get(name), new.get(name)
-
-
-def _flat(state: State) -> dict[tuple[str, ...], Any]:
-    named: dict[tuple[str, ...], Any] = {(group,): values for group, values in state.values.items()}
-    while nested := [name for name, value in named.items() if isinstance(value, Mapping)]:
-        named |= {(*name, key): value for name in nested for key, value in named.pop(name).items()}
-    return {name: round(value, 3) if isinstance(value, float) else value for name, value in named.items()}
+        old, new = before[suite], now[suite]
+        for kind, name in dict.fromkeys((*old, *new)):
+            if (values := (old.get((kind, name)), new.get((kind, name))))[0] != values[1]:
+                yield suite, kind, name, *values
 
 
 def plots(results: Results, by: Measure, entries: pl.DataFrame) -> dict[str, pl.DataFrame]:
@@ -167,3 +165,55 @@ def curves(results: Results) -> pl.DataFrame:
         system=pl.concat_str("label", network, separator=", ", ignore_nulls=True), step=pl.col("epoch").cast(pl.Int64)
     )
     return joined.group_by("system", "step", maintain_order=True).agg(pl.col("loss", "valid").cast(pl.Float64).mean())
+
+
+def coverage(published: pl.DataFrame, suites: Iterable[tuple[Suite, pl.DataFrame, Mapping[str, str]]]) -> pl.DataFrame:
+    """Columns `TABLE`, printed, real, part, synthetic, none, near: a row for each printed table on each data set.
+
+    Each printed number counts once, under the best kind of data that it was measured on. `near`: those of real data or
+    a part whose mean is within 10 % of what is printed; what is synthetic is compared with nothing.
+
+    Args:
+        published: the printed numbers (`tasks.results.load.PUBLISHED`).
+        suites: with the comparison.csv of each, and its paper's names of methods -> labels of systems.
+    """
+    empty = pl.DataFrame(schema=dict.fromkeys(NUMBER, pl.String) | MEASURED)
+    measured = pl.concat([empty, *(_measured(*suite) for suite in suites if suite[0].paper is not None)])
+    best = measured.sort(pl.col("data").cast(pl.Enum([*KINDS])), maintain_order=True)
+    best = best.unique(NUMBER, keep="first", maintain_order=True)
+    printed = published.select(pl.col(NUMBER).fill_null(""))
+    joined = printed.join(best, on=NUMBER, how="left").with_columns(pl.col("data").fill_null(NONE))
+    counts = {kind: (pl.col("data") == kind).sum() for kind in (*KINDS, NONE)}
+    return joined.group_by(TABLE, maintain_order=True).agg(printed=pl.len(), **counts, near=_close().sum())
+
+
+def _close() -> pl.Expr:
+    return (pl.col("ours_mean") - pl.col("published")).abs() <= NEAR * pl.col("published").abs()
+
+
+def _measured(suite: Suite, comparison: pl.DataFrame, methods: Mapping[str, str]) -> pl.DataFrame:
+    """What a suite measured of its paper's numbers, under the names of the data that its own are or stand for.
+
+    Of synthetic data, which are compared with nothing, methods are named as our systems are.
+    """
+    original = suite.stands_for or suite.publication
+    names = dict.fromkeys((suite.dataset, suite.publication, suite.source.dataset), original)
+    names |= {f"{network.name}{REPLICA}": network.name for network in suite.networks}
+    compared = pl.col("published").is_not_null() | (pl.col("data") == KINDS[-1])  # other scores of a number have none
+    rows = comparison.filter(pl.col("ours_mean").is_not_null(), compared).with_columns(
+        paper=pl.lit(suite.paper),
+        dataset=pl.col("dataset").replace(old=names),
+        method=pl.col("method").replace({label: name for name, label in methods.items()} if suite.synthetic else {}),
+    )
+    return rows.with_columns(pl.col(NUMBER).fill_null("")).select(*NUMBER, *MEASURED)
+
+
+def reproduction(comparison: pl.DataFrame) -> dict[str, int]:
+    """Of a comparison.csv: how many printed numbers are among its `cells`, were `run` and are `near`; each counts once.
+
+    What is counted and not measured, as statistics of the data, is left out. Of several scores the first counts.
+    """
+    printed = comparison.filter(pl.col("published").is_not_null(), pl.col("protocol") != "counted")
+    run = pl.col("ours_mean").is_not_null()
+    once = printed.sort(run, descending=True, maintain_order=True).unique(NUMBER, keep="first", maintain_order=True)
+    return {"cells": len(once), "run": len(once.filter(run)), "within_10_percent": len(once.filter(_close()))}

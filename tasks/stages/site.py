@@ -12,8 +12,8 @@ from tasks.pages import api, site
 from tasks.pages.page import render
 from tasks.results import summary
 from tasks.results.cards import schema
-from tasks.results.coverage import coverage
 from tasks.results.load import read_published
+from tasks.results.summary import coverage
 from tasks.stages.common import REFERENCE, RESULTS, atomic_write
 from tasks.stages.parent import workers
 from tasks.stages.provenance import git

@@ -11,7 +11,7 @@ import pytest
 
 from tasks.pages import site
 from tasks.pages.page import render
-from tasks.results.coverage import coverage
+from tasks.results.summary import coverage
 from tests.pages import committed
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")

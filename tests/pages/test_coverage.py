@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 from tasks.errors import DataError
-from tasks.results.coverage import NUMBER, coverage, reproduction
 from tasks.results.facts import KINDS
 from tasks.results.load import COMPARISON, PUBLISHED
+from tasks.results.summary import NUMBER, coverage, reproduction
 from tasks.stages import site
 from tests.pages import committed
 

@@ -10,9 +10,9 @@ from scipy import stats
 
 from tasks.results import reproduction
 from tasks.results.claims import Reason
-from tasks.results.coverage import reproduction as counts
 from tasks.results.printed import COUNTED, Against, Cell
 from tasks.results.reproduction import Pair
+from tasks.results.summary import reproduction as counts
 from tests.pages.committed import SUITES, draw, paper, parts, results
 
 PRINTED = ("gerai", "dipsgnn-ml-1m", "dpvae", "dpcrosue")

@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks.results.coverage import coverage
 from tasks.results.load import Results
 from tasks.results.paper import Column
 from tasks.results.printed import Against, measured
 from tasks.results.settings import along, find_setting
+from tasks.results.summary import coverage
 from tasks.results.tables import Spent
 from tasks.stages import report
 from tests.results import made
