@@ -96,11 +96,14 @@ def _artefacts(parts: list[dict[str, Any]], all_pairs: list[Pair]) -> list[dict[
     rows = []
     for key, table in tables.items():
         numbers, table_pairs = cells[key].values(), [pair for pair in all_pairs if pair.table == key]
-        row = {"table": table, "printed": len(numbers), "measured": sum(cell.n > 0 for cell in numbers)}
-        row |= {"near": sum(bool(cell.near) for cell in numbers), "pairs": len(table_pairs)}
-        row |= {
+        rows.append({
+            "table": table,
+            "printed": len(numbers),
+            "measured": sum(cell.n > 0 for cell in numbers),
+            "near": sum(bool(cell.near) for cell in numbers),
+            "absent": list(dict.fromkeys(cell.method for cell in numbers if not cell.n)),
+            "pairs": len(table_pairs),
             "agree": sum(pair.order == "as printed" for pair in table_pairs),
             "shown": sum(pair.shown for pair in table_pairs),
-        }
-        rows.append(row | {"absent": list(dict.fromkeys(cell.method for cell in numbers if not cell.n))})
+        })  # fmt: skip
     return rows

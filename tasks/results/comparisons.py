@@ -100,9 +100,11 @@ def _of_order(against: Against, spec: Order) -> tuple[list[Comparison], list[str
             if not runs:
                 continue
             arrays = [np.array([by_side[run] for run in runs]) for by_side in values]
-            about = {"measure": measure.name, "digits": measure.digits, "near": spec.near}
-            about |= dict(zip(("left", "right"), map(name_of, sides), strict=False))
-            about |= {"left_mean": float(arrays[0].mean()), "right_mean": float(arrays[1].mean())}
+            about = {
+                "measure": measure.name, "digits": measure.digits, "near": spec.near,
+                "left": name_of(pair.better), "right": name_of(pair.than),
+                "left_mean": float(arrays[0].mean()), "right_mean": float(arrays[1].mean()),
+            }  # fmt: skip
             group = (measure.name, about["left"], about["right"]) if spec.apart else measure.name
             left, right, lowest = _sides(spec, measure, arrays)
             result.append(Comparison(group, about, left, right, lowest))
@@ -137,9 +139,11 @@ def _of_trend(against: Against, spec: Trend) -> tuple[list[Comparison], list[str
         steps = np.arange(values.shape[1]) - (values.shape[1] - 1) / 2
         slopes = (values * steps).sum(axis=1) / (steps**2).sum()  # of least squares; LAPACK's depend on alignment
         ends = values.mean(axis=0)
-        about = {"measure": measure.name, "digits": measure.digits, "key": spec.key, "first": xs[0], "last": xs[-1]}
-        about |= {"left_mean": float(ends[0]), "right_mean": float(ends[-1])}
-        about |= {"below": spec.below, "near": spec.near, "minus": bool(spec.minus), "left": ", ".join(spec.methods)}
+        about = {
+            "measure": measure.name, "digits": measure.digits, "key": spec.key, "first": xs[0], "last": xs[-1],
+            "left": ", ".join(spec.methods), "left_mean": float(ends[0]), "right_mean": float(ends[-1]),
+            "below": spec.below, "near": spec.near, "minus": bool(spec.minus),
+        }  # fmt: skip
         result.append(Comparison(measure.name, about, slopes if spec.rises else -slopes, np.zeros(len(slopes))))
     return result, absent
 

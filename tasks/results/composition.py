@@ -35,10 +35,6 @@ class _Release:
     network: str
     entry: LedgerEntry
 
-    @property
-    def unit(self) -> Unit:
-        return self.entry.unit
-
 
 Spender = tuple[Results, Sequence[System]]
 """Results of a suite, and those of its systems that count."""
@@ -65,7 +61,7 @@ def compose(spenders: Sequence[Spender]) -> list[Together]:
     same = have_same_sensitive(spenders)
     observers = _observers(releases)
     groups = dict.fromkeys(
-        (release.network, release.unit, observer)
+        (release.network, release.entry.unit, observer)
         for release in releases
         for observer in ([release.entry.observer] if release.entry.observer else observers[release.network])
     )
@@ -147,17 +143,19 @@ def _compose(
     bounding = list({release.key: release for release in counted}.values())
     counts: Counter[str] = Counter()
     for release in bounding:
-        steps = units.bounding(unit)[release.unit]
+        steps = units.bounding(unit)[release.entry.unit]
         for event in (units.group_event(event, steps) for event in release.entry.events):
             counts[event.model_copy(update={"count": 1}).model_dump_json()] += event.count
     events = [Event.model_validate_json(text).model_copy(update={"count": count}) for text, count in counts.items()]
     delta = max(release.entry.accounted_delta for release in bounding)
-    same_unit = [release.entry for release in near if release.unit == unit]
+    same_unit = [release.entry for release in near if release.entry.unit == unit]
     kinds = tuple(dict.fromkeys(entry.protects for entry in same_unit))
-    unbound = [release for release in near if units.steps(release.unit, unit)] + [
+    unbound = [release for release in near if units.steps(release.entry.unit, unit)] + [
         release
         for release in endless
-        if units.steps(release.unit, unit) or units.steps(unit, release.unit) or release.entry.protects in kinds
+        if units.steps(release.entry.unit, unit)
+        or units.steps(unit, release.entry.unit)
+        or release.entry.protects in kinds
     ]
     return Together(
         network=network,
@@ -181,13 +179,13 @@ def _bounding(releases: Sequence[_Release], unit: Unit) -> list[_Release]:
     order = list(units.bounding(unit))
     nearest: dict[tuple[str, ...], int] = {}
     for release in releases:
-        if release.unit in order:
-            rank = order.index(release.unit)
+        if release.entry.unit in order:
+            rank = order.index(release.entry.unit)
             nearest[release.source] = min(rank, nearest.get(release.source, rank))
     return [
         release
         for release in releases
-        if release.unit in order and nearest[release.source] == order.index(release.unit)
+        if release.entry.unit in order and nearest[release.source] == order.index(release.entry.unit)
     ]
 
 

@@ -68,13 +68,8 @@ def claim_tables(against: Against, k: int, functions: Mapping[str, Function]) ->
         note = row.note if isinstance(row, Claim) else ""
         claims.append(about | {"claim": row.claim, "verdict": merged(readings), "note": note})
         for variant, result in readings.items():
-            line = {
-                "number": number,
-                "reading": variant,
-                "verdict": result.verdict,
-                "absent": json.dumps(result.absent),
-            }
-            evidence += [line | each for each in result.evidence or ({},)]
+            line = {"number": number, "reading": variant, "verdict": result.verdict}
+            evidence += [line | {"absent": json.dumps(result.absent)} | each for each in result.evidence or ({},)]
     kind = pl.lit(against.results.suite.kind)
     return {
         "claims": pl.DataFrame(claims, schema={**CLAIMS, "data": pl.String}).with_columns(data=kind),
@@ -162,11 +157,14 @@ def _tests(against: Against, spec: Spec, compared: Sequence[Comparison]) -> list
     rows = []
     for index, comparison in enumerate(compared):
         test, gap = tests.get(f"{index} as claimed"), comparison.left - comparison.right
-        about = {name: value for name, value in comparison.about.items() if name in EVIDENCE}
-        about |= {name: test and getattr(test, name) for name in ("low", "high", "effect")}
-        about |= {"as_claimed": significant.get(f"{index} as claimed", False), "difference": float(gap.mean())}
-        about |= {"reversed": significant.get(f"{index} reversed", False), "runs": len(gap)}
-        rows.append(about | {"in_every_run": "reversed" if (comparison.left < comparison.lowest).all() else ""})
+        rows.append({
+            **{name: value for name, value in comparison.about.items() if name in EVIDENCE},
+            **{name: test and getattr(test, name) for name in ("low", "high", "effect")},
+            "difference": float(gap.mean()), "runs": len(gap),
+            "as_claimed": significant.get(f"{index} as claimed", False),
+            "reversed": significant.get(f"{index} reversed", False),
+            "in_every_run": "reversed" if (comparison.left < comparison.lowest).all() else "",
+        })  # fmt: skip
     return rows
 
 
