@@ -1,4 +1,7 @@
-"""What an attack gains over its controls: the majority guess, the ratings alone, and shuffled labels.
+"""What an attack gains over its controls.
+
+The most frequent class for everyone ("majority"); the same attacker, shown no recommendation ("ratings"), or taught and
+judged on labels that were shuffled again among the users ("random").
 
 An attack gains over a control only if the whole 95 % interval of the difference lies above zero
 (`tasks.evaluation.statistics.gain`).
@@ -8,16 +11,13 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-CONTROLS = ("majority", "ratings", "random")
-"""The most frequent class for everyone; the same attacker, shown no recommendation; the same attacker, taught and
-judged on labels that were shuffled again among the users."""
 GAINS = pa.schema(
     [
         pa.field("setting", pa.string(), nullable=False),
         pa.field("attribute", pa.string(), nullable=False),
         pa.field("attacker", pa.string(), nullable=False),
         pa.field("k", pa.int32(), nullable=False),  # 0: the ratings alone
-        pa.field("control", pa.string(), nullable=False),  # one of CONTROLS
+        pa.field("control", pa.string(), nullable=False),
         pa.field("gain", pa.float64(), nullable=False),
         pa.field("low", pa.float64(), nullable=False),
         pa.field("high", pa.float64(), nullable=False),

@@ -33,17 +33,6 @@ def test_a_marker_that_only_blurred_profiles_have_gives_them_all_away() -> None:
     assert detect(original, blurred, IS_TARGET, 0) == Detection(1.0, 1.0, 1.0)
 
 
-def test_items_added_at_random_are_hard_to_see() -> None:
-    """Five of 50 items more, any with the same probability: activity varies by far more between users. Over seeds the
-    AUC is 0.61 with a standard deviation of 0.01; the bounds are at least 6 of these away."""
-    original = true_profiles()
-    rng = np.random.default_rng(1)
-    blurred = np.maximum(original, rng.random(original.shape) < 0.1).astype(np.float32)
-    actual = detect(original, blurred, IS_TARGET, 0)
-    assert actual.low < actual.auc < actual.high
-    assert 0.55 < actual.auc < 0.7
-
-
 def test_targets_teach_the_attacker_nothing() -> None:
     """Only the targets' blurred profiles carry the marker, so an attacker that never saw one cannot know it."""
     original = true_profiles()

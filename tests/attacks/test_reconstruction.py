@@ -253,49 +253,6 @@ def test_one_round_weighs_measurement_and_guess_by_precision() -> None:
         assert actual[row] == pytest.approx(expected, rel=1e-6)
 
 
-def submitted(its: World, scale: float, rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Twenty iterations of PrivSR's noise, h known to the recommender: plain and weighted averages and variances."""
-    h = scale**2 * rng.exponential(size=(20, *its.exact.shape))
-    messages = its.exact + np.sqrt(h) * rng.normal(size=h.shape)
-    known = 1 / h
-    weighted = (messages * known).sum(axis=0) / known.sum(axis=0), 1 / known.sum(axis=0)
-    return [(messages.mean(axis=0), np.full_like(its.exact, scale**2 / 20)), weighted]
-
-
-def test_weights_by_known_variances_help_and_less_noise_does() -> None:
-    """Over 20 worlds, where the mean difference is many times its standard error."""
-    errors = []
-    for seed in range(20):
-        its = world(seed)
-        informed, rng = its.informed(), np.random.default_rng(seed)
-        row = [error(informed.guess(informed.profiles.vectors), its)]
-        for scale in (3.0, 1.0):
-            for messages, variances in submitted(its, scale, rng):
-                row.append(error(submissions.from_submissions(informed, its.items, messages, variances), its))
-        errors.append(row)
-    tuned, averaged_loud, weighted_loud, averaged, weighted = np.array(errors).T
-    for better, worse in (
-        (weighted, averaged), (weighted_loud, averaged_loud), (averaged_loud, tuned), (averaged, averaged_loud)
-    ):  # fmt: skip
-        gain = worse - better
-        assert gain.mean() > 4 * gain.std(ddof=1) / np.sqrt(len(gain))
-
-
-def test_refined_user_vectors_help() -> None:
-    """Submissions tell of the vectors, too: less error than with those of published ratings alone, in 20 worlds."""
-    gains = []
-    for seed in range(20):
-        its = world(seed)
-        informed = its.informed()
-        messages, variances = submitted(its, 1.0, np.random.default_rng(seed))[1]
-        once, again = (
-            error(submissions.from_submissions(informed, its.items, messages, variances, rounds=rounds), its)
-            for rounds in (1, submissions.ROUNDS)
-        )
-        gains.append(once - again)
-    assert np.mean(gains) > 4 * np.std(gains, ddof=1) / np.sqrt(len(gains))
-
-
 def test_item_vectors_of_pure_noise_leave_the_control() -> None:
     """Equation 10 believes them; who looks at how published ratings are predicted does not."""
     its = world()

@@ -65,25 +65,6 @@ def test_a_repeat_is_scikit_learns_tree_on_its_split_and_the_majority_is_its_tre
         assert actual.scores[repeat] == label_scores(truth[tested], tree.predict(x[tested]).astype(np.int8))
 
 
-def test_vectors_that_hold_the_labels_are_read_perfectly_and_random_ones_as_often_as_labels_are_set() -> None:
-    """Twenty repeats of 100 users; repeats on the same users understate the standard error of their mean, so the bound
-    is 0.06, three times the spread over data seeds (0.02)."""
-    labels = interests(500, 0)
-    users = np.arange(500)
-    noise = np.random.default_rng(1).standard_normal((500, 4)).astype(np.float32)
-    # Sets of labels that no one taught are not always read right.
-    perfect = predict_labels(labels.astype(np.float32), users, labels, seed=0, repeats=3)
-    assert min(min(scores) for scores in perfect.scores) > 0.98
-    chance = predict_labels(noise, users, labels, seed=0, repeats=20)
-    ours = np.mean(chance.scores, axis=0)
-    share = labels.mean()
-    # A tree grown on noise gives label l to a share s_l of the users at random, and is right with probability s_l.
-    shares = labels.mean(axis=0)
-    assert abs(ours[0] - (shares**2).sum() / shares.sum()) < 0.06
-    everything = np.mean(chance.controls["everything"], axis=0)
-    assert everything == pytest.approx([share, 1, 2 * share / (1 + share)], abs=0.03)
-
-
 def test_a_single_label_is_one_column_of_several() -> None:
     labels = interests(80, 0)[:, :1]
     actual = predict_labels(np.hstack([labels, labels]) * 1.0, np.arange(80), labels, seed=0)

@@ -1,8 +1,4 @@
-import zipfile
-from pathlib import Path
-
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,17 +50,6 @@ def test_each_interaction_is_equally_likely_to_be_held_out() -> None:
 def test_no_interactions_give_no_splits() -> None:
     empty = np.array([], dtype=np.int32)
     assert len(split(empty, empty)) == 0
-
-
-def test_ml_100k_is_split_80_to_20(mirror: Path) -> None:
-    with zipfile.ZipFile(mirror / "ml-100k" / "ml-100k.zip") as archive:
-        columns = dict.fromkeys(("user", "item", "rating", "timestamp"), pl.Int32)
-        table = pl.read_csv(archive.read("ml-100k/u.data"), separator="\t", has_header=False, schema=columns)
-    rows = table.sort("user", "item")
-    held = split(rows["user"].to_numpy() - 1, rows["item"].to_numpy())
-    assert len(held) == 100_000
-    assert abs((held == TEST).sum() - 20_000) < 100
-    assert abs((held == VALID).sum() - 4_000) < 100
 
 
 @given(counts=st.lists(st.integers(0, 100), max_size=8), seed=st.integers(0, 1000), block=st.integers(1, 300))

@@ -138,13 +138,6 @@ def test_every_release_counts_each_time_whatever_it_is_composed_with(kinds: tupl
             assert twice == pytest.approx(none + 120.0, abs=0.01)
 
 
-def test_epsilon_falls_as_delta_rises_and_never_exceeds_the_pure_sum() -> None:
-    events = [event("laplace", 20, noise_multiplier=5.0)]
-    epsilons = [account(events, delta).epsilon for delta in (0.0, 1e-9, 1e-5, 1e-2)]
-    assert epsilons == sorted(epsilons, reverse=True)  # type: ignore[type-var]
-    assert epsilons[0] == 4
-
-
 @pytest.mark.parametrize(
     ("events", "reason"),
     [

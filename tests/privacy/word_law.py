@@ -13,5 +13,5 @@ def probabilities(chosen: NDArray[np.integer], vectors: NDArray[np.floating], ep
     """The law that `substitute` draws from: (n_words, |V|), a row per word asked for."""
     check_epsilon(epsilon)
     centred = words._centre(vectors)
-    pieces = words._weights(words._check(chosen, len(centred)), centred, epsilon, words.BLOCK)
+    pieces = words._weights(words._check(chosen, len(centred)), centred, epsilon)
     return np.concatenate([weights / weights.sum(axis=1, keepdims=True) for _, weights in pieces])

@@ -60,12 +60,6 @@ def substitute(
         ValueError: epsilon is not a positive finite number, a vector is not finite (names the component and row), or an
             id is outside the vocabulary (says how many, and the first).
     """
-    return _substitute(word_ids, vectors, epsilon, rng, BLOCK)
-
-
-def _substitute(
-    word_ids: NDArray[np.integer], vectors: NDArray[np.floating], epsilon: float, rng: np.random.Generator, block: int
-) -> NDArray[np.int64]:
     check_epsilon(epsilon)
     epsilon = noise.budget(rng, epsilon)
     centred = _centre(vectors)
@@ -74,7 +68,7 @@ def _substitute(
     order = np.argsort(word_ids, kind="stable")
     counts = np.bincount(word_ids, minlength=len(centred))
     result, done = np.empty(len(word_ids), np.int64), 0
-    for words, weights in _weights(np.flatnonzero(counts), centred, epsilon, block):
+    for words, weights in _weights(np.flatnonzero(counts), centred, epsilon):
         tokens = order[done : done + counts[words].sum()]
         done += len(tokens)
         np.cumsum(weights, axis=1, out=weights)
@@ -86,7 +80,7 @@ def _substitute(
 def diameter(vectors: NDArray[np.floating]) -> float:
     """D, the largest distance of two words; computed in blocks, it costs as much as replacing every word once."""
     centred = _centre(vectors)
-    blocks = _distances(np.arange(len(centred)), centred, BLOCK)
+    blocks = _distances(np.arange(len(centred)), centred)
     return max((float(distances.max()) for _, distances in blocks), default=0.0)
 
 
@@ -162,22 +156,22 @@ def _entry(
 
 
 def _weights(
-    words: NDArray[np.int64], centred: NDArray[np.float64], epsilon: float, block: int
+    words: NDArray[np.int64], centred: NDArray[np.float64], epsilon: float
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
     """Words in blocks with exp(-½ε d) to every word: a word's own is 1, so no sum underflows however large ε is."""
-    for chosen, distances in _distances(words, centred, block):
+    for chosen, distances in _distances(words, centred):
         distances *= -epsilon / 2
         np.exp(distances, out=distances)
         yield chosen, distances
 
 
 def _distances(
-    words: NDArray[np.int64], centred: NDArray[np.float64], block: int
+    words: NDArray[np.int64], centred: NDArray[np.float64]
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
     """Words in blocks with their distances to every word: (n_words, |V|), overwritten by the next block."""
     n_words, dimension = centred.shape
     squared = np.einsum("ij,ij->i", centred, centred)
-    n_rows = max(1, block // max(n_words, 1))
+    n_rows = max(1, BLOCK // max(n_words, 1))
     memory = np.empty((min(n_rows, len(words)), n_words))
     # |a|² + |b|² - 2ab of equal vectors is off by less than this times |a|².
     rounding = 4 * (dimension + 4) * np.finfo(np.float64).eps
