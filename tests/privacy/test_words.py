@@ -76,9 +76,9 @@ def test_the_bound_is_reached() -> None:
 @pytest.mark.parametrize("block", [1, 37, 100, 10_000])
 def test_blocks_do_not_change_what_is_drawn(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     vectors, tokens = vocabulary(60, 20), np.random.default_rng(4).integers(0, 60, 5_000)
-    whole = words.substitute(tokens, vectors, 1.0, np.random.default_rng(5))
+    expected = words.substitute(tokens, vectors, 1.0, np.random.default_rng(5))
     monkeypatch.setattr(words, "BLOCK", block)
-    np.testing.assert_array_equal(words.substitute(tokens, vectors, 1.0, np.random.default_rng(5)), whole)
+    np.testing.assert_array_equal(words.substitute(tokens, vectors, 1.0, np.random.default_rng(5)), expected)
 
 
 def test_what_a_word_becomes_depends_on_no_other() -> None:
