@@ -67,20 +67,6 @@ def test_every_symbol_of_the_index_exists() -> None:
     assert not missing
 
 
-def test_every_section_of_the_index_is_a_heading() -> None:
-    """And the sections are numbered from 1 without gaps."""
-    assert sections() == [f"§{n}" for n in range(1, 12)]
-    assert {row.section for row in index()} <= set(sections())
-
-
-def test_rows_are_whole_and_name_each_thing_once() -> None:
-    """No empty cell; no two rows of the same name or for the same symbol."""
-    rows = index()
-    assert len(rows) >= 70
-    assert all(all(row) for row in rows)
-    assert len({row.what for row in rows}) == len({row.where for row in rows}) == len(rows)
-
-
 def test_docstrings_cite_sections_that_exist() -> None:
     """Each `docs/methods.md §N`, or `§N and §M`, of the code; and no other way to cite the page."""
     texts = {path: path.read_text() for folder in ("tasks", "flows") for path in (ROOT / folder).rglob("*.py")}

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from flows.deployments import schedules
-from tasks.config.params import entry, load
+from tasks.config.params import load
 from tasks.config.references import check, check_references
 from tasks.datasets.foursquare_twitter_text import SOURCE as TEXTS
 from tasks.datasets.weibo import SOURCE as NETWORKS
@@ -88,15 +88,6 @@ def test_the_commands_for_official_data_make_a_suite_of_them(
 def test_a_mistake_is_named_by_its_key(written: Callable[[Change], Path], mistake: Mistake) -> None:
     actual = refused(written(mistake.change, mistake.suite))
     assert re.match(mistake.message, actual), actual
-
-
-def test_what_the_parameters_do_not_name_is_refused_with_what_they_do() -> None:
-    params = load(ROOT / "params.yaml")
-    for section, file in (("processed", "params.yaml"), ("experiments", r"suites/\*/params.yaml")):
-        with pytest.raises(ConfigurationError, match=f"^{file}: {section} has no 'none'; known: "):
-            entry(section, "none", getattr(params, section))
-    with pytest.raises(ConfigurationError, match=r"^suites: there is no 'none'; known: "):
-        entry("suites", "none", params.suites)
 
 
 def test_no_two_suites_have_an_experiment_of_one_name(written: Callable[[Change], Path]) -> None:
@@ -182,11 +173,6 @@ def test_a_parameter_file_that_no_parser_takes_is_named(tmp_path: Path, content:
         load(path)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 400
-
-
-def test_without_a_parameter_file_it_says_where_to_run(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="not found; run this in the project's root"):
-        load(tmp_path / "params.yaml")
 
 
 def test_a_sweep_point_overrides_the_base_and_is_named_by_what_it_changes(written: Callable[[Change], Path]) -> None:
@@ -282,22 +268,3 @@ def test_schedules_and_the_workflow_of_results_name_suites(monkeypatch: pytest.M
     regenerated = workflow["jobs"]["regenerate"]["strategy"]["matrix"]["suite"]
     assert set(scheduled) <= suites
     assert set(scheduled) == set(regenerated)  # what runs here every week also runs there
-
-
-def test_embedded_features_have_no_budget(written: Callable[[Change], Path]) -> None:
-    def change(params: dict[str, Any]) -> None:
-        params["words"]["tiny"] = {"data": "demo", "vectors": "hashed", "dimension": 2, "seed": 0}
-        params["suites"]["demo"]["experiments"]["demo-bpr"]["features"] = "words/tiny"
-
-    params = load(written(change))
-    experiment = params.experiments["demo-bpr"]
-    assert params.features_epsilon(experiment, experiment.config) is None
-
-
-def test_a_suite_may_judge_next_items_and_be_attacked_by_nobody(written: Callable[[Change], Path]) -> None:
-    def change(params: dict[str, Any]) -> None:
-        suite = params["suites"]["demo"]
-        suite |= {"task": "next-item", "attack": None, "evaluation": suite["evaluation"] | {"negatives": None}}
-
-    suite = load(written(change)).suites["demo"]
-    assert (suite.task, suite.attack, suite.evaluation.negatives) == ("next-item", None, None)

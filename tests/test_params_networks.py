@@ -21,12 +21,6 @@ FILE = f"suites/{WEIBO}/params.yaml"
 __all__ = ["written"]
 
 
-def test_the_suites_that_are_changed_are_fine_as_they_are(written: Callable[[Change], Path]) -> None:
-    params = load(written(lambda _: None, WEIBO))
-    check(params)
-    assert params.embeddings.keys() >= {WEIBO, TWITTER}
-
-
 def test_another_papers_protocol_and_mechanism_may_make_networks(
     written: Callable[[Change], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,10 +11,8 @@ import pytest
 
 from flows import plan
 from flows.dvc import Project, name_of, open_project
-from tasks.config.attacks import AttributeAttack, EdgeAttack, EmbeddingAttack, MembershipAttack, ReconstructionAttack
 from tasks.config.params import Params, load
-from tasks.errors import ConfigurationError
-from tasks.stages import dvc_files, table
+from tasks.stages import dvc_files
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -92,35 +90,6 @@ def test_nothing_depends_on_a_folder_above_what_a_stage_writes(project: Project)
         assert not actual, address
 
 
-def test_a_suites_folder_has_the_stages_of_its_experiments(project: Project, params: Params) -> None:
-    """Those of an attack only where there is one."""
-    for name, suite in params.suites.items():
-        actual = {name_of(stage) for address, stage in project.stages.items() if address.startswith(f"suites/{name}/")}
-        expected = {
-            f"{kind}@{experiment}" for kind in ("train", "check-recommendations") for experiment in suite.experiments
-        }
-        if isinstance(suite.attack, AttributeAttack):
-            expected |= {f"targets@{name}"} | {f"attack@{experiment}" for experiment in suite.experiments}
-        if isinstance(suite.attack, EdgeAttack):
-            expected |= {f"attack-edges@{name}"}
-        if isinstance(suite.attack, MembershipAttack):
-            expected |= {f"attack-membership@{name}"}
-        if isinstance(suite.attack, ReconstructionAttack):
-            expected |= {f"attack-ratings@{experiment}" for experiment in suite.experiments}
-        if isinstance(suite.attack, EmbeddingAttack):
-            expected |= {f"attack-embeddings@{experiment}" for experiment in suite.experiments}
-        expected |= {
-            f"{kind}@{embedding}" for kind in ("embed-networks", "check-embeddings") for embedding in suite.embeddings
-        }
-        expected |= {f"{kind}@{pair}" for kind in ("align", "check-aligned") for pair in suite.aligned}
-        if suite.training_audit is not None:
-            expected |= {f"audit-training@{name}"}
-        assert actual == expected | {f"{kind}@{name}" for kind in ("audit", "check-metrics", "collect")}
-        assert len(actual) <= 100  # what of a lock file one can still look at
-    names = [name_of(stage) for stage in project.stages.values()]
-    assert len(set(names)) == len(names)  # so that a stage can be shown without its folder
-
-
 def test_a_report_waits_for_every_stage_of_its_suite_and_for_no_other_suite(project: Project, params: Params) -> None:
     """Also for the checks of what was released and is not attacked."""
     for suite in params.suites:
@@ -138,17 +107,6 @@ def test_data_that_no_suite_reads_are_not_among_what_dvc_repro_computes(project:
     everything = set().union(*(below(project, address) for address in project.stages if "/" not in address))
     assert "data/dvc.yaml:download@ml-100k" in everything
     assert "data/dvc.yaml:download@ml-20m" not in everything
-
-
-def test_a_stage_is_found_by_its_name_and_by_its_command(params: Params) -> None:
-    actual = table.find("check", "recommendations/demo-bpr", params)
-    assert actual is not None
-    file, stage, key = actual
-    assert (file, stage.name, key) == ("suites/demo/code.json", "check-recommendations", "demo-bpr")
-    assert table.find("check", "recommendations/nope", params) is None
-    assert table.find_stage("train", "demo-bpr", params).module == "train"
-    with pytest.raises(ConfigurationError, match="train@nope: the parameters name no such stage"):
-        table.find_stage("train", "nope", params)
 
 
 def test_a_file_that_is_behind_is_written_anew_and_one_of_somebodys_own_is_left_alone(

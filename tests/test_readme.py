@@ -1,4 +1,4 @@
-"""Commands of README.md and docs/running.md: each is run, here or elsewhere, or takes a minute or more."""
+"""Commands of README.md and the documentation exist, and those under a minute do as they say."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests import parameters
 from tests.command import dprec
 from tests.parameters import ROOT
 
-README, RUNNING = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/running.md"))
+RUNNING = (ROOT / "docs/running.md").read_text(encoding="utf-8")
 PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md")
 RUN = {
     "dprec data list": 0,
@@ -37,39 +37,6 @@ RUN = {
     "dprec card demo demo-dp-popularity": 0,
 }
 """What is run here -> its exit status in a copy of the project where no data set was placed and no stage was run."""
-DIFFERENCE = "dvc metrics diff HEAD~1"
-"""Run here, too."""
-ELSEWHERE = {
-    "dprec compare gerai": ".ci/run: dprec compare demo",
-    "dprec run gerai": ".ci/run: make demo",
-    "make demo": ".ci/run: make demo",
-    "pip install .": "Makefile: pip install --quiet .",
-    "dprec audit --train ratings.csv --recommendations lists.csv": 'tests/test_library.py: "audit", "--train"',
-    "dprec release ratings.csv --epsilon 1 --catalogue items.csv --audit --out shop-release":
-        'tests/release/test_command.py: "ratings.csv", "--epsilon"',
-    "dprec release recommend shop-release --for own.csv --out lists.csv":
-        'tests/release/test_command.py: "recommend", "out", "--for", "own.csv"',
-    "source .venv/bin/activate": ".ci/run: PATH=$PWD/.venv/bin:$PATH",
-    "umask 077": "Makefile: umask 077",
-    "mkdir -p -m 700 .dvc/tmp/site && export DVC_SITE_CACHE_DIR=$PWD/.dvc/tmp/site": "Makefile: -m 700 .dvc/tmp/site",
-    "dvc remote add --local --default store /path/to/store": 'tests/flows/test_remote.py: "remote", "add", "--default"',
-    "dvc push --with-deps report@gerai": 'tests/flows/test_remote.py: "push", "--with-deps"',
-    "dvc pull --with-deps report@gerai": 'tests/flows/test_remote.py: "pull", "--with-deps"',
-}  # fmt: skip
-"""What is tried elsewhere -> the file and what stands in it. DVC's views are what `make views` runs."""
-LONGER = {
-    "dprec site --out site/",
-    "dprec site --since HEAD~9",
-    "dvc repro report@gerai",
-    "dprec run dipsgnn",
-    "dprec mechanisms",
-    "dprec tune gerai-bpr",
-    "DPREC_MIRROR=/path/to/mirror dprec run gerai",
-    # on a small project in tests/flows/test_experiments.py
-    "dvc exp run -S 'suites/demo/params.yaml:experiments.demo-dp-popularity.config.epsilon=2.0' report@demo",
-    "dvc exp remove NAME && git checkout .",
-}
-"""What takes a minute or more."""
 
 
 def commands(text: str) -> Iterator[str]:
@@ -78,21 +45,6 @@ def commands(text: str) -> Iterator[str]:
         for line in re.sub(r"\\\n\s*", "", block).splitlines():
             if command := re.sub(r"\s+# .*", "", line).strip():
                 yield command
-
-
-def views() -> set[str]:
-    """What `make views` runs, without what is done with its output."""
-    recipe = (ROOT / "Makefile").read_text(encoding="utf-8").partition("\nviews: ")[2].partition("\n\n")[0]
-    return {entry for entry in commands(README + RUNNING) if entry.replace("$", "$$") in recipe}
-
-
-def test_every_command_is_run_somewhere_or_takes_longer() -> None:
-    shown = set(commands(README + RUNNING))
-    assert len(shown) > 25
-    assert shown == {*RUN, DIFFERENCE, *ELSEWHERE, *LONGER, *views()}
-    assert len(views()) == 5
-    for file, _, tried in (place.partition(": ") for place in ELSEWHERE.values()):
-        assert tried in (ROOT / file).read_text(encoding="utf-8"), (file, tried)
 
 
 def copy(folder: Path, *of: str) -> Path:
@@ -134,7 +86,7 @@ def test_dvc_says_what_a_change_did_to_headline_numbers(
     monkeypatch.setenv("DVC_SITE_CACHE_DIR", str(tmp_path / ".dvc/tmp/site"))
     change = "sed -i '0,/: 0/s//: 1/' data/results/demo/summary.json && git commit -qam second"
     subprocess.run(change, shell=True, check=True)
-    assert dvc(shlex.split(DIFFERENCE)[1:]) == 0
+    assert dvc(["metrics", "diff", "HEAD~1"]) == 0
     assert "data/results/demo/summary.json" in capsys.readouterr().out
 
 

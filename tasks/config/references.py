@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tasks.config.fields import BASE, Perturbed, PerturbedFeatures, Tuning, model_config
+from tasks.config.fields import BASE, PerturbedFeatures, model_config
 from tasks.config.messages import options
 from tasks.config.network_references import (
     experiment_problems,
@@ -32,21 +32,13 @@ from tasks.papers import PAPERS, PROTOCOLS
 
 
 def check(params: Params, path: Path = PARAMS_FILE) -> None:
-    """Both `check_references` and `check_configs`.
-
-    Raises:
-        ConfigurationError: one line that names the file and its first wrong key.
-    """
+    """Both `check_references` and `check_configs`."""
     check_references(params, path)
     check_configs(params, path)
 
 
 def check_references(params: Params, path: Path = PARAMS_FILE) -> None:
-    """Whether the entries of all files agree with one another; imports no plug-in.
-
-    Raises:
-        ConfigurationError: one line that names the file and its first wrong key.
-    """
+    """Whether the entries of all files agree with one another; imports no plug-in."""
     for problem in root_problems(params):
         raise ConfigurationError(f"{path}: {problem}")
     taken: dict[str, str] = {}
@@ -60,15 +52,8 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
     """Validate the options of every data set, protocol and experiment against the module that takes them.
 
     This imports the models that are named: seconds, not milliseconds.
-
-    Raises:
-        ConfigurationError: one line that names the first wrong key.
     """
     _check_datasets(params, path)
-    for name, suite in params.suites.items():
-        if suite.paper is not None:
-            for problem in unknown_name("paper", suite.paper, PAPERS, "paper"):
-                raise ConfigurationError(f"{own_file(name, path)}: {problem}")
     for name, embedding in params.embeddings.items():
         where = params.suites[embedding.suite].locate(f"embeddings.{name}.config")
         options(model_class(embedding.model).Config, embedding.config, where, own_file(embedding.suite, path))
@@ -158,7 +143,11 @@ def root_problems(params: Params) -> Iterator[str]:
         yield from unknown_name(f"processed.{name}.dataset", processed.dataset, params.datasets, "data set")
     for name, perturbed in params.perturbed.items():
         yield from unknown_name(f"perturbed.{name}.data", perturbed.data, params.processed, "processed data set")
-        yield from _perturbed_problems(f"perturbed.{name}", perturbed, params)
+        if perturbed.data in params.processed:
+            protocol = params.processed[perturbed.data].protocol
+            if makes_networks(protocol) == isinstance(perturbed, PerturbedFeatures):
+                where, mechanism = f"perturbed.{name}.mechanism", repr(perturbed.mechanism)
+                yield f"{where}: {mechanism} is not for data whose protocol is {protocol!r}"
     for name, table in params.words.items():
         yield from unknown_name(f"words.{name}.data", table.data, params.processed, "processed data set")
 
@@ -166,10 +155,15 @@ def root_problems(params: Params) -> Iterator[str]:
 def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterator[str]:
     """What is wrong with the file of a suite; taken: experiment -> suite, of the suites before this one."""
     yield from unknown_name("data", suite.data, params.processed, "processed data set")
+    if suite.paper is not None:
+        yield from unknown_name("paper", suite.paper, PAPERS, "paper")
     yield from _counts_problems(suite, params)
     yield from _split_problems(suite, params)
     yield from _task_problems(suite)
-    yield from _tuning_problems(suite.tuning, params)
+    if (chosen := suite.tuning.of) is not None:
+        yield from unknown_name("tuning.of", chosen, params.suites, "suite")
+        if chosen in params.suites and params.suites[chosen].tuning.of:
+            yield f"tuning.of: {chosen} has none of its own"
     yield from network_problems(suite, params)
     for audited in suite.training_audit.experiments if suite.training_audit else ():
         yield from unknown_name("training_audit.experiments", audited, suite.experiments, "experiment of this suite")
@@ -196,14 +190,6 @@ def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterato
             yield from _features_problems(where, experiment, suite, params)
         yield from experiment_problems(where, experiment, suite.task, params)
         yield from _ratings_problems(where, experiment, suite.task, params)
-
-
-def _perturbed_problems(where: str, perturbed: Perturbed, params: Params) -> Iterator[str]:
-    """Networks where a mechanism wants a table of users, or the other way round."""
-    if perturbed.data in params.processed:
-        protocol = params.processed[perturbed.data].protocol
-        if makes_networks(protocol) == isinstance(perturbed, PerturbedFeatures):
-            yield f"{where}.mechanism: {perturbed.mechanism!r} is not for data whose protocol is {protocol!r}"
 
 
 def _counts_problems(suite: Suite, params: Params) -> Iterator[str]:
@@ -250,14 +236,6 @@ def _ceiling_problems(suite: Suite) -> Iterator[str]:
                 yield f"ceilings.{name}: {name} must spend a finite budget, and {ceiling} none"
             if private.data != public.data:
                 yield f"ceilings.{name}: {ceiling} is on {public.data}, not on {private.data}"
-
-
-def _tuning_problems(tuning: Tuning, params: Params) -> Iterator[str]:
-    """Configurations from a suite that is unknown or that has them from yet another one."""
-    if tuning.of is not None:
-        yield from unknown_name("tuning.of", tuning.of, params.suites, "suite")
-        if tuning.of in params.suites and params.suites[tuning.of].tuning.of:
-            yield f"tuning.of: {tuning.of} has none of its own"
 
 
 def _task_problems(suite: Suite) -> Iterator[str]:

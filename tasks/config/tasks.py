@@ -77,7 +77,7 @@ TASKS = {
     ),
     "rating": Task(
         evaluator="tasks.stages.evaluators.ratings:Ratings",
-        checks="tasks.stages.checks.rating",
+        checks="tasks.stages.checks.lists:RATING",
         checked_against=("/folds.parquet", "/schema.json"),
         validation="minus the MAE",
         bands={

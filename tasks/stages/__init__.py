@@ -6,8 +6,7 @@ import sys
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # stages run side by side, and sums must not depend on thread counts
 
 if sys.argv[0] == "-m":  # `python -m tasks.stages.STAGE`, before its module is loaded; also for plain `dvc repro`
-    from tasks.stages.memory import keep_freed_memory
-    from tasks.stages.parent import end_with_parent
+    from tasks.stages.parent import end_with_parent, keep_freed_memory
 
     end_with_parent()
     keep_freed_memory()

@@ -56,12 +56,7 @@ class Unit(runs.SeedUnit):
 
 
 class Alignments(Job[Unit]):
-    """What aligning entry `name` of `aligned` consists of.
-
-    Raises:
-        ConfigurationError: params.yaml has no such name, or asks for what cannot be done.
-        DataError: an input is missing, did not pass its check, or is not what its contract says.
-    """
+    """What aligning entry `name` of `aligned` consists of."""
 
     stage = "align"
 
@@ -104,8 +99,6 @@ class Alignments(Job[Unit]):
             by = by_attributes(*unit.inputs.read_attributes(), self.config.tie_seed)
             if "attributes" in self.pair.ways:
                 alignments["attributes"] = by
-        if not {"adversarial", "cycle"} & set(self.pair.ways):
-            screen.skip()
         if not set(self.pair.all_ways) - {"attributes"}:
             return alignments
         source, target = unit.inputs.read_vectors()
@@ -164,7 +157,7 @@ def run(start: AdversarialStart, label: str, folder: Path, screen: Screen) -> Ad
             write_json(target / "state.json", state)
         done, now = len(start.criteria), time.monotonic()
         left = (start.config.epochs - done) * (now - before)
-        screen.epoch(done, start.losses[-1], f"criterion {start.criteria[-1]:.4f}", left)
+        screen.step(done, f"loss {start.losses[-1]:.4f}  criterion {start.criteria[-1]:.4f}", left)
         before = now
         return True
 

@@ -15,7 +15,7 @@ from tasks.config.networks import Alignment
 from tasks.config.params import PARAMS_FILE, Params
 from tasks.contracts import ProcessedTables
 from tasks.datasets.encoding import encode
-from tasks.errors import ConfigurationError, DataError
+from tasks.errors import ConfigurationError
 from tasks.evaluation.alignment import Anchors
 from tasks.stages.common import PERTURBED, PROCESSED, digest
 from tasks.stages.network_files import EMBEDDINGS, Source, embedding_file, read_vectors
@@ -44,28 +44,17 @@ class Inputs:
 
     @cached_property
     def digest(self) -> str:
-        """Fingerprint of all files read here.
-
-        Raises:
-            DataError: one is not there.
-        """
+        """Fingerprint of all files read here."""
         folder = self.data.folder
         files = [folder / "anchors.parquet", *(folder / name / "schema.json" for name in self.data.schema.networks)]
         files += self.embeddings or ()
         for location in self.attributes or ():
             perturbed = PERTURBED in location.parents
             files += [location / "schema.json", location / ("features.parquet" if perturbed else "users.parquet")]
-        if missing := [file for file in files if not file.is_file()]:
-            raise DataError(f"{missing[0]}: no such file; run the stage that writes it (dprec check shows which)")
         return digest(*files)
 
     def read_vectors(self) -> tuple[Vectors, Vectors]:
-        """(n_users, d) vectors of each network: its embeddings, or where nothing is embedded its shared attributes.
-
-        Raises:
-            ConfigurationError: nothing is embedded, and no attribute is shared.
-            DataError: a table is not one of embeddings or of attributes, or not of its network's users.
-        """
+        """(n_users, d) vectors of each network: its embeddings, or where nothing is embedded its shared attributes."""
         if self.embeddings is None:
             return self.read_attributes()
         tables = zip(self.embeddings, self.sizes, strict=True)
@@ -73,14 +62,9 @@ class Inputs:
         return first, second
 
     def read_attributes(self) -> tuple[Vectors, Vectors]:
-        """(n_users, n_shared) the encoded attributes that both networks have under one name.
-
-        Raises:
-            ConfigurationError: there are none.
-            DataError: a table is not what its schema says, or not of its network's users.
-        """
+        """(n_users, n_shared) the encoded attributes that both networks have under one name."""
         assert self.attributes is not None, "params.yaml has ways that read attributes only where it has these"
-        tables = [_attributes(location, n) for location, n in zip(self.attributes, self.sizes, strict=True)]
+        tables = [_attributes(location) for location in self.attributes]
         shared = [column for column in tables[0].columns if column in tables[1].columns]
         if not shared:
             raise ConfigurationError(
@@ -140,21 +124,13 @@ def locate(options: Alignment, params: Params) -> dict[tuple[str, int], Inputs]:
     return inputs
 
 
-def _attributes(location: Path, n_users: int) -> pl.DataFrame:
+def _attributes(location: Path) -> pl.DataFrame:
     """The encoded columns, a row per user in the order of ids."""
     schema = contracts.read_schema(location / "schema.json")
     if PERTURBED in location.parents:
         path = location / "features.parquet"
         table = contracts.read(path, contracts.features_schema(schema.columns)).sort("user")
-        _require_users(path, table["user"], n_users)
         return table.select(schema.columns)
     path = location / "users.parquet"
     users = contracts.read(path, contracts.users_schema(schema.features))
-    _require_users(path, users["user"].sort(), n_users)
     return pl.DataFrame(encode(users, schema.features), schema=schema.columns)
-
-
-def _require_users(path: Path, users: pl.Series, n_users: int) -> None:
-    """Every user once, in the order of ids."""
-    if len(users) != n_users or (users.to_numpy() != np.arange(n_users)).any():
-        raise DataError(f"{path}: {len(users)} rows are not those of users 0..{n_users - 1}; run its stage again")

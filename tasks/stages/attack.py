@@ -82,7 +82,7 @@ class AttributeInference(ExperimentAttack[AttributeAttack, Release]):
         self.schema, self.labels = read_labels(self.data)
         rated = contracts.read(folder / "interactions.parquet", contracts.INTERACTIONS)
         self.rated = rated.filter(pl.col("split") != "test").select("user", "item").sort("user", "item").to_numpy().T
-        self.is_target = read_targets(suite, self.schema.n_users)
+        self.is_target = read_targets(suite)
         self.truth = digest(folder, FOLDER / f"{suite}.parquet")
 
     @override

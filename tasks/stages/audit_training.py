@@ -49,8 +49,7 @@ class TrainingAudits(Attack[TrainingAudit, str]):
     def __init__(self, name: str, params: Params) -> None:
         super().__init__(name, params)
         suite, self.file = entry("suites", name, params.suites), own_file(name, key="training_audit")
-        if suite.training_audit is None:
-            raise ConfigurationError(f"{self.file}: training_audit: is null; there is nothing to audit")
+        assert suite.training_audit is not None, "or there is no such stage"
         self.suite, self.options, self.data = suite, suite.training_audit, suite.data
         self.output = RUNS / name / "one_run.json"
 

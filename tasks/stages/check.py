@@ -1,9 +1,10 @@
 """Stage `check`: do the tables of one contract hold what they promise? `python -m tasks.stages.check LAYER/NAME`.
 
 Writes data/quality/<layer>/<name>.json (the verdict) and data/quality/<layer>/<name>/ (browsable data docs), also when
-the check fails; it then ends with exit code 1, so that DVC runs nothing that depends on the data. Recommendations that
-pass leave a summary in data/runs/<suite>/<name>/checked.json, alignments in data/runs/<suite>/alignments/<name>.json:
-it is what makes the suite's report wait for them.
+the check fails; it then ends with exit code 1, so that DVC runs nothing that depends on the data. Of files that are not
+there or cannot be read it leaves no verdict. Recommendations that pass leave a summary in
+data/runs/<suite>/<name>/checked.json, alignments in data/runs/<suite>/alignments/<name>.json: it is what makes the
+suite's report wait for them.
 """
 
 from __future__ import annotations
@@ -49,46 +50,39 @@ UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 
 
 def main(name: str) -> None:
-    """Check `LAYER/NAME`.
-
-    Raises:
-        ConfigurationError: no such layer, or params.yaml has no such name there.
-        DataError: there is nothing to check yet, or the data failed (one line that names the first failing rule).
-    """
+    """Check `LAYER/NAME`."""
     from tasks.quality.runner import run
 
     layer, _, key = name.partition("/")
     if layer not in LAYERS:
         raise ConfigurationError(f"unknown layer {layer!r}; known: {', '.join(f'{each}/NAME' for each in LAYERS)}")
     params = load()
-    subject = LAYERS[layer](key, params)
-    if not any(file.is_file() for file in subject.files):
-        stage = f"check-{layer}@{key}"
-        of_suites: dict[str, dict[str, Any]] = {
-            "embeddings": params.embeddings,
-            "aligned": params.aligned,
-            "recommendations": params.experiments,
-        }
-        suite = key if layer == "metrics" else of_suites[layer][key].suite if layer in of_suites else None
-        raise DataError(
-            f"nothing to check, {subject.files[0]} is not there; `dvc repro {address(stage, suite)}` makes it first"
-        )
-    problems, tables = read(subject, name)
-    checked = {file.as_posix(): file_digest(file) for file in subject.files if file.is_file()}
-    docs = QUALITY / layer / key
-    with atomic_write(QUALITY / layer / f"{key}.json") as verdict_file, atomic_write(docs) as target:
-        target.mkdir()
-        try:
-            verdict = run(layer, key, [file_table(problems), *tables], checked, target)
-        except UNREADABLE as error:
-            problems |= unreadable_files(subject.files, error)
-            verdict = run(layer, key, [file_table(problems)], checked, target)
-        write_json(verdict_file, verdict)
-    passed = passed_file(layer, key, params)
+    subject, docs = LAYERS[layer](key, params), QUALITY / layer / key
+    written, passed = QUALITY / layer / f"{key}.json", passed_file(layer, key, params)
+    for former in filter(None, (written, passed)):
+        remove(former)
+    for file in subject.files:
+        if not file.is_file():
+            of_suites: dict[str, dict[str, Any]] = {
+                "embeddings": params.embeddings,
+                "aligned": params.aligned,
+                "recommendations": params.experiments,
+            }
+            suite = key if layer == "metrics" else of_suites[layer][key].suite if layer in of_suites else None
+            stage = address(f"check-{layer}@{key}", suite)
+            raise DataError(f"{file}: is not there, so there is nothing to check; `dvc repro {stage}` makes it first")
+    checked = {file.as_posix(): file_digest(file) for file in subject.files}
+    try:
+        tables = [file_table(dict.fromkeys(checked)), *subject.tables()]
+        with atomic_write(written) as verdict_file, atomic_write(docs) as target:
+            target.mkdir()
+            verdict = run(layer, key, tables, checked, target)
+            write_json(verdict_file, verdict)
+    except UNREADABLE:
+        require_readable(subject.files)
+        raise
     if not verdict["success"]:
-        if passed:
-            remove(passed)
-        raise DataError(f"{first_failure(verdict, problems)}; see {docs / 'index.html'}")
+        raise DataError(f"{first_failure(verdict)}; see {docs / 'index.html'}")
     if passed:
         with atomic_write(passed) as target:
             write_json(target, {name: verdict[name] for name in SUMMARY})
@@ -103,50 +97,26 @@ def passed_file(layer: str, key: str, params: Params) -> Path | None:
     return None
 
 
-def read(subject: Subject, name: str) -> tuple[dict[str, str | None], list[Table]]:
-    """What is wrong with each file (None: nothing), and the tables to judge: none if a file is absent or unreadable."""
-    problems: dict[str, str | None] = {
-        file.as_posix(): None if file.is_file() else "the file is missing" for file in subject.files
-    }
-    if any(problems.values()):
-        return problems, []
-    try:
-        return problems, subject.tables()
-    except DataError as error:
-        return problems | {name: str(error)}, []
-    except UNREADABLE as error:
-        return problems | unreadable_files(subject.files, error), []
-
-
-def unreadable_files(files: list[Path], error: BaseException) -> dict[str, str | None]:
-    """What is wrong with the Parquet files that cannot be read to their end, after an error that looks like it.
+def require_readable(files: list[Path]) -> None:
+    """Read Parquet files to their end.
 
     Raises:
-        BaseException: that error, if all can be read: it has another cause.
+        DataError: names the first that cannot be read.
     """
-    problems: dict[str, str | None] = {}
     for file in files:
-        if file.suffix != ".parquet":
-            continue
-        try:
-            for _ in pl.scan_parquet(file).collect_batches(engine="streaming"):
-                pass
-        except UNREADABLE as damage:
-            problems[file.as_posix()] = f"cannot be read ({damage}); delete it and run its stage again"
-    if not problems:
-        raise error
-    return problems
+        if file.suffix == ".parquet":
+            try:
+                for _ in pl.scan_parquet(file).collect_batches(engine="streaming"):
+                    pass
+            except UNREADABLE as error:
+                raise DataError(f"{file}: cannot be read ({error}); delete it and run its stage again") from error
 
 
-def first_failure(verdict: dict[str, Any], problems: dict[str, str | None]) -> str:
-    """One line: the file that cannot be used, or the table, column, rule, how many rows break it and which first."""
-    for file, problem in problems.items():
-        if problem:
-            return problem if file == f"{verdict['contract']}/{verdict['name']}" else f"{file}: {problem}"
-    failures = [result for result in verdict["results"] if not result["success"]]
-    first = failures[0]
+def first_failure(verdict: dict[str, Any]) -> str:
+    """One line: the table, column, rule, how many rows break it and which first."""
+    first, *others = (result for result in verdict["results"] if not result["success"])
     column = f", column {first['column']}" if first["column"] else ""
-    further = f"; {len(failures) - 1} more rules failed" if len(failures) > 1 else ""
+    further = f"; {len(others)} more rules failed" if others else ""
     return f"table {first['table']}{column} {first['detail']}{further}"
 
 

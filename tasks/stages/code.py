@@ -26,11 +26,7 @@ STAGES = "tasks.stages"
 
 
 def main() -> None:
-    """Write every code.json.
-
-    Raises:
-        ConfigurationError: the parameters are wrong, or a dvc.yaml is not what they say.
-    """
+    """Write every code.json."""
     params = load()
     references.check(params)
     for path in dvc_files.outdated_files(params):

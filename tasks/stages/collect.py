@@ -10,7 +10,7 @@ runs that gave the numbers.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from filecmp import cmp
 from functools import reduce
 from pathlib import Path
@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from tasks import contracts
 from tasks.config.params import Experiment, Params, entry, load, own_file
@@ -48,14 +48,13 @@ from tasks.stages.common import (
     read_json,
     require_passed,
 )  # fmt: skip
-from tasks.stages.cost import Cost
 from tasks.stages.papers import describe
+from tasks.stages.provenance import Cost
 from tasks.stages.provenance import path as provenance_path
 
 INPUTS = "inputs.json"
 """Of a run: the checks that its inputs passed, whether they are synthetic, and how much there was to attack."""
 WORDS = DATA / "words"
-WORD_FIELDS = ("vectors", "dimension", "vocabulary", "n_users", "attributes", "words", "origins")
 OF_NETWORKS = ("networks", "anchors", "aligned")
 """Facts of a suite whose data are a pair of networks."""
 METRIC_ORDER = ("suite", "experiment", "dataset", "model", "setting", "metric", "k", "seed")
@@ -178,7 +177,7 @@ def read_results(suite: str, params: Params) -> tuple[facts.Suite, dict[str, pl.
     more = resolve(task.collects)(suite, params) if task.collects else {}
     metrics = pl.concat([*measured, *more.pop("metrics", [])])
     about = _facts(suite, params, inputs, {name: more.pop(name) for name in list(more) if name in OF_NETWORKS})
-    spending = [line for name in experiments for line in _read_spent(RUNS / suite / name / "train/ledger.json", name)]
+    spending = [line for name in experiments for line in _read_spent(suite, name)]
     ledger = tables.ledger(spending, {system.experiment: system.model for system in about.systems})
     records = read_json(RUNS / suite / "audit.json")
     if attack is None:
@@ -264,25 +263,9 @@ def data_fingerprints(data: str, params: Params) -> dict[str, str]:
 
 def _words(params: Params, suite: str) -> list[dict[str, Any]]:
     """What is known of every set of word vectors that the suite's systems read."""
-    names = dict.fromkeys(
-        [
-            name
-            for experiment in params.suites[suite].experiments.values()
-            for layer, _, name in [experiment.features.partition("/")]
-            if layer == WORDS.name
-        ]
-    )
-    return [{"name": name} | record for name in names for record in _records(WORDS / name / "words.json", WORD_FIELDS)]
-
-
-def _records(path: Path, fields: tuple[str, ...]) -> list[dict[str, Any]]:
-    """The records of a file, or its only one, each with all fields."""
-    content = read_json(path)
-    records = content if isinstance(content, list) else [content]
-    for index, record in enumerate(records):
-        if lacking := [name for name in fields if name not in record]:
-            raise DataError(f"{path}: record {index} has no {lacking[0]!r}; run the stage that writes it again")
-    return records
+    layers = (experiment.features.split("/") for experiment in params.suites[suite].experiments.values())
+    names = dict.fromkeys(name for layer, name in layers if layer == WORDS.name)
+    return [{"name": name} | read_json(WORDS / name / "words.json") for name in names]
 
 
 def read_system(name: str, experiment: Experiment, params: Params) -> facts.System:
@@ -343,17 +326,10 @@ def cut_off(history: dict[str, dict[str, list[dict[str, Any]]]]) -> dict[str, tu
     return {setting: seeds for setting, seeds in by_setting.items() if seeds}
 
 
-def _read_spent(path: Path, experiment: str) -> list[Spent]:
-    entries = []
-    for index, record in enumerate(read_json(path)):
-        fields: dict[str, Any] = dict(record)
-        try:
-            setting, seed, network = fields.pop("setting"), fields.pop("seed"), fields.pop("network", "")
-            entries.append(Spent(experiment, setting, seed, LedgerEntry.model_validate(fields), network))
-        except (KeyError, ValidationError) as error:
-            problem = " ".join(str(error).split())
-            raise DataError(f"{path}: entry {index} is not a ledger entry ({problem}); run train again") from error
-    return entries
+def _read_spent(suite: str, experiment: str) -> Iterator[Spent]:
+    for record in read_json(RUNS / suite / experiment / "train/ledger.json"):
+        setting, seed, network = record.pop("setting"), record.pop("seed"), record.pop("network", "")
+        yield Spent(experiment, setting, seed, LedgerEntry.model_validate(record), network)
 
 
 def _is_synthetic(suite: str, inputs: dict[tuple[str, str], dict[str, Any]], source: dict[str, Any]) -> bool:

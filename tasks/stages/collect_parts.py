@@ -5,6 +5,7 @@ Of users it keeps differences of the systems that are compared, never what one u
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,35 +27,29 @@ from tasks.stages.papers import describe
 
 
 def collect_networks(suite: str, params: Params) -> dict[str, Any]:
-    """Fields of the suite's results, and the tables of metrics of alignments."""
-    networks, anchors = read_networks(params.suites[suite].data)
-    aligned = read_aligned(suite, params, anchors)
+    """Fields of the suite's results, and the tables of metrics of alignments.
+
+    Raises:
+        DataError: the suite's data are no pair of networks, or a file is not there or not what its contract says.
+    """
+    options = params.suites[suite]
+    data, folder = PROCESSED / options.data, RUNS / suite / "alignments"
+    names = read_json(data / "schema.json")["networks"]
+    if not names:
+        raise DataError(f"{data}/schema.json: it has no networks; a suite of embeddings needs a pair")
+    anchors = int(read_json(data / "counts.json")[-1]["links"])
     return {
-        "networks": networks,
-        "anchors": anchors,
-        "aligned": tuple(entry for entry, _ in aligned),
-        "metrics": [table for _, table in aligned],
+        "networks": tuple(_network(data / name) for name in names),
+        "anchors": anchors,  # people who are known to be in both
+        "aligned": tuple(alignment(name, params, anchors) for name in options.aligned),
+        "metrics": [contracts.read(folder / name / "metrics.parquet", contracts.METRICS) for name in options.aligned],
     }
 
 
-def read_networks(data: str) -> tuple[tuple[Network, ...], int]:
-    """The networks of processed data that are a pair, and how many people are known to be in both.
-
-    Raises:
-        DataError: the data are no pair, or a file is not there.
-    """
-    names = read_json(PROCESSED / data / "schema.json")["networks"]
-    if not names:
-        raise DataError(f"{PROCESSED / data}/schema.json: it has no networks; a suite of embeddings needs a pair")
-    anchors = read_json(PROCESSED / data / "counts.json")[-1]["links"]
-    return tuple(_network(data, name) for name in names), int(anchors)
-
-
-def _network(data: str, name: str) -> Network:
-    schema = read_json(PROCESSED / data / name / "schema.json")
-    left = read_json(PROCESSED / data / name / "counts.json")[-1]
+def _network(folder: Path) -> Network:
+    schema, left = read_json(folder / "schema.json"), read_json(folder / "counts.json")[-1]
     return Network(
-        name=name,
+        name=folder.name,
         users=left["users"],
         posts=left["posts"],
         friendships=left["links"],
@@ -65,26 +60,8 @@ def _network(data: str, name: str) -> Network:
     )
 
 
-def read_aligned(suite: str, params: Params, anchors: int) -> list[tuple[Aligned, pl.DataFrame]]:
-    """Every alignment of the suite, with its metrics.
-
-    Args:
-        suite: the suite's name.
-        params: of all suites.
-        anchors: people who are known to be in both networks.
-
-    Raises:
-        DataError: the metrics of an entry are not there or not what their contract says.
-    """
-    folder = RUNS / suite / "alignments"
-    return [
-        (alignment(name, params, anchors), contracts.read(folder / name / "metrics.parquet", contracts.METRICS))
-        for name in params.suites[suite].aligned
-    ]
-
-
 def alignment(name: str, params: Params, anchors: int) -> Aligned:
-    """The facts of an entry of `aligned`."""
+    """The facts of an entry of `aligned`; anchors: people who are known to be in both networks."""
     entry = params.aligned[name]
     return Aligned.model_validate(
         {
@@ -128,11 +105,7 @@ STEPS = {"ndcg": 20, "exposure": 50}
 
 
 def collect_distributions(suite: str, params: Params) -> dict[str, Any]:
-    """Of every experiment on the suite's data, at setting `base`: a user's value is the mean over seeds.
-
-    Raises:
-        DataError: a table is not what its contract says.
-    """
+    """Of every experiment on the suite's data, at setting `base`: a user's value is the mean over seeds."""
     options = params.suites[suite]
     chosen = {name: candidate for name, candidate in options.experiments.items() if candidate.data == options.data}
     chosen = {name: candidate for name, candidate in chosen.items() if (RUNS / suite / name / RELEASED).is_dir()}
@@ -171,11 +144,7 @@ def _lists(suite: str, name: str, seed: int, n_users: int) -> NDArray[np.int32]:
 
 
 def compare_pairs(suite: str, params: Params) -> pl.DataFrame:
-    """PAIRS of a suite: every planned pair at setting `base`, in the order of the plan.
-
-    Raises:
-        DataError: the runs of a system have no table of users, or not what its contract says.
-    """
+    """PAIRS of a suite: every planned pair at setting `base`, in the order of the plan."""
     planned = planned_pairs(params.suites[suite])
     users = {
         name: _read_users(suite, name, params) for name in dict.fromkeys(name for pair in planned for name in pair)

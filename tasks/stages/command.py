@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import errno
-import math
 import os
 import re
 import sys
 import time
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -43,7 +42,7 @@ def run_stage(main: Callable[..., dict[str, Any] | None], *, units: bool = False
     if units:
         parser.add_argument("--unit", metavar="LABEL")
         forced = os.environ.get("DPREC_FORCE") == "1"
-        parser.add_argument("--force", metavar="TIME", nargs="?", type=_moment, const=True, default=forced)
+        parser.add_argument("--force", metavar="TIME", nargs="?", type=float, const=True, default=forced)
     chosen = vars(parser.parse_args())
     name, debug = chosen.pop("name"), chosen.pop("debug")
     private()
@@ -62,17 +61,6 @@ def run_stage(main: Callable[..., dict[str, Any] | None], *, units: bool = False
             raise
         print(f"{stage} {name}: {_one_line(error)}", file=sys.stderr)
         raise SystemExit(1) from None
-
-
-def _moment(text: str) -> float:
-    """Seconds since 1970: no result is older than nan, which would force nothing without a word."""
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 <= seconds < math.inf:
-        raise ArgumentTypeError(f"{text!r} is no time in seconds since 1970")
-    return seconds
 
 
 def _one_line(error: BaseException) -> str:

@@ -30,13 +30,7 @@ WORDS = DATA / "words"
 
 
 def main(name: str) -> None:
-    """Embed data set `name`.
-
-    Raises:
-        ConfigurationError: params.yaml has no such name.
-        ByHandError: GloVe's file is neither placed nor in the mirror.
-        DataError: the data did not pass their check, users have no features, or GloVe's file is not what it should be.
-    """
+    """Embed data set `name`."""
     options = entry("words", name, load().words)
     require_passed("processed", options.data)
     source = PROCESSED / options.data
@@ -66,11 +60,7 @@ def main(name: str) -> None:
 
 
 def read_vocabulary(name: str, options: Words) -> tuple[Vocabulary, dict[str, Any]]:
-    """GloVe's words in `options.dimension` numbers, and what is said about the file that they are from.
-
-    Raises:
-        ByHandError, DataError: as `main`.
-    """
+    """GloVe's words in `options.dimension` numbers, and what is said about the file that they are from."""
     try:
         with glove.local(places()) as path:
             words, vectors = glove.read(path)

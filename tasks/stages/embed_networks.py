@@ -40,12 +40,7 @@ class Unit(runs.SeedUnit):
 
 
 class Embedding(Job[Unit]):
-    """What embedding the networks of `name` consists of.
-
-    Raises:
-        ConfigurationError: params.yaml has no such name.
-        DataError: the data did not pass their check, or have no friendships.
-    """
+    """What embedding the networks of `name` consists of."""
 
     stage = "embed-networks"
 

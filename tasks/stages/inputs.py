@@ -54,16 +54,10 @@ class Inputs:
 
         Where ratings are cross-validated, the fold of that number is its test and `interactions` has a column
         `sensitive` (`of_fold`); otherwise all seeds have the same.
-
-        Raises:
-            DataError: there is no such fold.
         """
         if self.sensitive_share is None:
             return self
-        path = self.processed / "folds.parquet"
-        folds = contracts.read(path, contracts.FOLDS)
-        if not (folds["fold"] == seed).any():
-            raise DataError(f"{path}: there is no fold {seed}; correct the experiment's seeds")
+        folds = contracts.read(self.processed / "folds.parquet", contracts.FOLDS)
         rows = self.interactions.join(folds, on=["user", "item"], how="left", maintain_order="left")
         split = of_fold(rows["fold"].to_numpy(), seed, rows["validates"].to_numpy())
         sensitive = pl.col("sensitivity") < self.sensitive_share

@@ -25,8 +25,6 @@ class Job(Generic[_Unit]):
     stage: ClassVar[str]
     shares: ClassVar[bool] = False
     """Whether units of other names are kept in the same folder, from which nothing is then cleared away."""
-    fits = 1
-    """How often the screen shows that a run begins while one unit is worked on."""
 
     def __init__(self, name: str, params: Params) -> None:
         self.name, self.params = name, params
@@ -39,7 +37,7 @@ class Job(Generic[_Unit]):
         job = cls(name, load())
         checks, units = job.checks(), list(job.plan())
         kept = None if cls.shares else job.kept
-        return runs.Work(job.title, units, job.run, lambda: job.assemble(units, checks), job.fits, kept)
+        return runs.Work(job.title, units, job.run, lambda: job.assemble(units, checks), kept)
 
     @classmethod
     def main(cls, name: str, *options: Any, **named: Any) -> dict[str, Any]:

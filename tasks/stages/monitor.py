@@ -100,8 +100,8 @@ class Monitor(base.Progress):
             self._best, self._best_epoch = model.weights(), model.epochs_done
         self._write(model)
         left = model.config.epochs - model.epochs_done
-        validation = "" if valid is None else f"{self._metric} {valid:.4f}"
-        self._screen.epoch(model.epochs_done, loss, validation, left * seconds)
+        validation = "" if valid is None else f"  valid {self._metric} {valid:.4f}"
+        self._screen.step(model.epochs_done, f"loss {loss:.4f}{validation}", left * seconds)
         return self._going(model)
 
     def finish(self, model: EpochModel) -> None:

@@ -61,11 +61,7 @@ def embedded_networks(pair: ProcessedTables) -> dict[str, ProcessedTables]:
 
 
 def embeddable_users(data: str) -> dict[str, int]:
-    """Name -> users of the networks of a processed pair whose users are embedded.
-
-    Raises:
-        DataError: as `embedded_networks`.
-    """
+    """Name -> users of the networks of a processed pair whose users are embedded."""
     tables = embedded_networks(contracts.read_processed(PROCESSED / data))
     return {name: network.schema.n_users for name, network in tables.items()}
 

@@ -28,11 +28,7 @@ ALL: frozenset[Protected] = frozenset(NEIGHBOURING)
 
 
 def read(source: Source, network: str, setting: str, seed: int, kinds: frozenset[Protected] = ALL) -> NetworkData:
-    """One network: its friendships, and of its attributes and texts those among `kinds`.
-
-    Raises:
-        DataError: a table is missing or not what its contract says.
-    """
+    """One network: its friendships, and of its attributes and texts those among `kinds`."""
     tables = contracts.read_processed(source.folder(network, setting, seed))
     return _network(tables, kinds, perturbed=source.perturbed is not None)
 
@@ -113,7 +109,6 @@ def fit(
         label: what the screen calls this run.
     """
     if not isinstance(model, EpochModel):
-        screen.skip()
         model.fit(data, rng=rng, progress=SILENT)
         return [], []
     screen.begin(label, model.config.epochs)

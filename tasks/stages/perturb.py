@@ -16,14 +16,7 @@ from tasks.stages.common import PERTURBED, PROCESSED, atomic_write, require_pass
 
 
 def main(name: str) -> None:
-    """Perturb data set `name`.
-
-    Raises:
-        ConfigurationError: params.yaml has no such name.
-        ByHandError: words are to become public ones, and GloVe's file is neither placed nor in the mirror.
-        DataError: the data did not pass their check, or there is nothing to perturb.
-        PrivacyError: a mechanism refuses what it is given.
-    """
+    """Perturb data set `name`."""
     perturbed = entry("perturbed", name, load().perturbed)
     require_passed("processed", perturbed.data)
     with atomic_write(PERTURBED / name) as target:

@@ -27,11 +27,6 @@ def perturb(name: str, options: PerturbedFeatures, source: Path, target: Path) -
 
     Returns:
         The ledger: epsilon, seed and the fields of an entry, for every release.
-
-    Raises:
-        DataError: the schema or the table of users is not there or not what its contract says, or cannot be encoded
-            (`tasks.datasets.encoding.encode`).
-        ValueError: the mechanism refuses what it is given.
     """
     schema = contracts.read_schema(source / "schema.json")
     users = contracts.read(source / "users.parquet", contracts.users_schema(schema.features))

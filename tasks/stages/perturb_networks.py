@@ -85,11 +85,6 @@ def perturb(name: str, options: AnyNetworks, source: Path, target: Path) -> list
     Returns:
         The ledger: setting, seed, network (empty for a lone one) and the fields of an entry; of texts three entries,
         for three ways to be neighbours.
-
-    Raises:
-        ByHandError: GloVe's file is needed and not there.
-        DataError: there is nothing to perturb, or no word of the posts is public.
-        ValueError: a mechanism refuses what it is given.
     """
     schema = contracts.read_processed(source).schema
     public = None
@@ -114,11 +109,7 @@ def perturb(name: str, options: AnyNetworks, source: Path, target: Path) -> list
 
 
 def read(folder: Path, name: str, options: AnyNetworks, public: Vocabulary | None) -> Network:
-    """A processed network as it is perturbed: friends without direction, features and words that may be released.
-
-    Raises:
-        DataError: there is nothing to perturb, or no word of the posts is public.
-    """
+    """A processed network as it is perturbed: friends without direction, features and words that may be released."""
     tables = contracts.read_processed(folder)
     schema, rigorous = tables.schema, isinstance(options, RigorousNetworks)
     unreleased: dict[str, tuple[Explanation, ...]] = {}
@@ -212,21 +203,29 @@ def release(
         where: the entry of params.yaml and its setting; with the network, what it holds, the kind of data and the seed
             they tell its noise from all other.
     """
-    n_words, entries = 0, []
-    tables: dict[str, pl.DataFrame] = {}
+    many, n_words = len(options.settings()) * len(options.seeds), 0
+    entries, tables = list[LedgerEntry](), dict[str, pl.DataFrame]()
 
     def rng(kind: str, epsilon: float) -> np.random.Generator:
         return generator(seed, epsilon, *where, network.name, network.digest, kind, secure=options.noise == "secure")
 
     if network.matrix is not None:
-        epsilon = budgets.features_epsilon
-        noisy, accounted = release_features(network, options, epsilon, rng("feature", epsilon))
-        columns = [column for feature in network.features for column in feature.columns]
-        perturb_features.write(noisy, columns, folder / "features.parquet")
-        entries += accounted
+        epsilon, features = budgets.features_epsilon, network.features
+        noise = rng("feature", epsilon)
+        if isinstance(options, ReleasedNetworks):
+            perturbed = as_released.attributes(network.matrix, features, epsilon, noise)
+            entries.append(as_released.attributes_entry(features, epsilon, many))
+        else:
+            perturbed = multidimensional.perturb(network.matrix, features, epsilon, noise)
+            accounted = multidimensional.entries(features, epsilon, many)
+            entries += [entry.model_copy(update={"accounting": options.accounting}) for entry in accounted]
+        columns = [column for feature in features for column in feature.columns]
+        perturb_features.write(perturbed, columns, folder / "features.parquet")
     if network.links is not None:
         epsilon = budgets.edges_epsilon
-        graph, entry = release_links(network, options, epsilon, rng("edge", epsilon))
+        graph, entry = release_links(
+            network.links, network.schema.n_users, options, epsilon, many, rng("edge", epsilon)
+        )
         source, target = graph.astype(np.int32).T
         tables["social"] = pl.DataFrame({"source": source, "target": target}).with_columns(relation=pl.lit("friend"))
         entries.append(entry.model_copy(update={"gaps": (gap("direction-dropped"), *entry.gaps)}))
@@ -234,10 +233,17 @@ def release(
         assert network.words is not None, "read with the posts"
         assert budgets.text_epsilon is not None, "or the posts would be left out"
         n_words, epsilon = len(network.words.names), budgets.text_epsilon
-        tables["posts"], texts = release_posts(network, options, epsilon, rng("text", epsilon))
+        texts = network.posts, network.words, epsilon
+        if isinstance(options, ReleasedNetworks):
+            shares = options.sensitive_share, options.replaced_share
+            entries += as_released.text_entries(*texts, *shares, many)
+            tables["posts"] = as_released.texts(*texts, *shares, rng("text", epsilon))
+        else:
+            per_user = options.words_per_user if isinstance(options, RigorousNetworks) else None
+            tables["posts"], spent = posts.perturb(*texts, rng("text", epsilon), many, per_user)
+            entries += spent
         ids = pl.int_range(n_words, dtype=pl.Int32, eager=True)
         tables["vocabulary"] = pl.DataFrame({"id": ids, "word": network.words.names})
-        entries += texts
     schema = network.schema.model_copy(
         update={
             "features": network.features, "tables": tuple(tables), "labels": (), "n_words": n_words, "vector_size": 0
@@ -249,51 +255,17 @@ def release(
     return with_remarks(entries, network, options)
 
 
-def n_releases(options: AnyNetworks) -> int:
-    """How many releases of the same data lie side by side."""
-    return len(options.settings()) * len(options.seeds)
-
-
-def release_features(
-    network: Network, options: AnyNetworks, epsilon: float, rng: np.random.Generator
-) -> tuple[NDArray[np.float32], list[LedgerEntry]]:
-    """Attributes, (n_users, n_columns), and what they spent."""
-    assert network.matrix is not None, "or there is nothing to release"
-    if isinstance(options, ReleasedNetworks):
-        noisy = as_released.attributes(network.matrix, network.features, epsilon, rng)
-        return noisy, [as_released.attributes_entry(network.features, epsilon, n_releases(options))]
-    noisy = multidimensional.perturb(network.matrix, network.features, epsilon, rng)
-    entries = multidimensional.entries(network.features, epsilon, n_releases(options))
-    return noisy, [entry.model_copy(update={"accounting": options.accounting}) for entry in entries]
-
-
 def release_links(
-    network: Network, options: AnyNetworks, epsilon: float, rng: np.random.Generator
+    links: NDArray[np.int32], n_users: int, options: AnyNetworks, epsilon: float, many: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.integer], LedgerEntry]:
-    """Friendships, (n_links, 2), and what they spent."""
-    assert network.links is not None, "or there is nothing to release"
-    n_users, many = network.schema.n_users, n_releases(options)
+    """Friendships, (n_links, 2), and what they spent; many: releases of the same data that lie side by side."""
     if isinstance(options, ReleasedNetworks):
         count = options.count_share * epsilon
-        directed = as_released.follows(network.links, n_users, epsilon, count, rng)
+        directed = as_released.follows(links, n_users, epsilon, count, rng)
         return undirected_pairs(directed), as_released.follows_entry(epsilon, count, many)
     cells, count = edges.budgets(epsilon, options.count_share, options.accounting)
-    graph = edges.top_m_filter(network.links, n_users, cells, count, rng, options.accounting)
+    graph = edges.top_m_filter(links, n_users, cells, count, rng, options.accounting)
     return graph, edges.ledger(cells, count, options.accounting, many)
-
-
-def release_posts(
-    network: Network, options: AnyNetworks, epsilon: float, rng: np.random.Generator
-) -> tuple[pl.DataFrame, tuple[LedgerEntry, ...]]:
-    """Posts, and what they spent."""
-    assert network.posts is not None, "or there is nothing to release"
-    assert network.words is not None, "read with the posts"
-    if isinstance(options, ReleasedNetworks):
-        shares = options.sensitive_share, options.replaced_share
-        entries = as_released.text_entries(network.posts, network.words, epsilon, *shares, n_releases(options))
-        return as_released.texts(network.posts, network.words, epsilon, *shares, rng), entries
-    per_user = options.words_per_user if isinstance(options, RigorousNetworks) else None
-    return posts.perturb(network.posts, network.words, epsilon, rng, n_releases(options), per_user)
 
 
 def with_remarks(entries: list[LedgerEntry], network: Network, options: AnyNetworks) -> Iterator[LedgerEntry]:

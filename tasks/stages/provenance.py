@@ -1,29 +1,76 @@
 """Where and when a stage ran: a record next to the outputs, which no stage's hash depends on.
 
 What decides a result stands in params.yaml and in the outputs. Everything else that one may want to know of a run is
-here: revision, time, processor, memory, versions of packages.
+here: revision, time, processor, CPU seconds and memory, versions of packages. CPU seconds of units are added up over
+interruptions and processes; a process that is killed adds nothing of what it did since it began.
 """
 
 from __future__ import annotations
 
 import os
 import platform
+import resource
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np  # noqa: F401  # its linear algebra is asked about
 from threadpoolctl import threadpool_info
 
 from tasks.device import accelerator
-from tasks.stages import cost
-from tasks.stages.common import PROVENANCE, atomic_write, write_json
+from tasks.errors import DprecError
+from tasks.stages.common import PROVENANCE, atomic_write, read_json, write_json
 
 DECIDES_NOTHING = True
 PACKAGES = ("torch", "dgl", "numpy", "scikit-learn", "polars", "pyarrow", "dp-accounting", "great-expectations")
+
+
+COST = "cost.json"
+"""In a unit's folder: what working on it took until now."""
+
+
+class Cost(NamedTuple):
+    """Of one or several processes."""
+
+    cpu_seconds: float = 0.0
+    """Of all threads, and of processes that were begun and have ended."""
+    peak_memory_mb: int = 0
+
+    def plus(self, other: Cost) -> Cost:
+        """Of both, one after another."""
+        return Cost(self.cpu_seconds + other.cpu_seconds, max(self.peak_memory_mb, other.peak_memory_mb))
+
+
+def of_this_process() -> Cost:
+    """Since it began."""
+    process, ended = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    seconds = sum(usage.ru_utime + usage.ru_stime for usage in (process, ended))
+    return Cost(seconds, round(process.ru_maxrss / 1024))
+
+
+def of_unit(folder: Path) -> Cost:
+    """What working on the unit of that folder took in all processes; nothing where no record is readable."""
+    try:
+        return Cost(**read_json(folder / COST))
+    except (OSError, DprecError, TypeError):
+        return Cost()
+
+
+@contextmanager
+def cost_added(folder: Path) -> Iterator[None]:
+    """Adds what is done within to the cost of that folder's unit, be it interrupted or not."""
+    began = of_this_process()
+    try:
+        yield
+    finally:
+        now = of_this_process()
+        took = Cost(now.cpu_seconds - began.cpu_seconds, now.peak_memory_mb)
+        write_json(folder / COST, of_unit(folder).plus(took)._asdict())
 
 
 def path(stage: str, name: str) -> Path:
@@ -39,7 +86,7 @@ def record(stage: str, name: str, started: float, timings: dict[str, Any]) -> No
         started: `time.time()` at the start.
         timings: what the stage itself measured, such as the seconds of every epoch.
     """
-    process = cost.of_this_process()
+    process = of_this_process()
     content = {
         "stage": stage,
         "name": name,

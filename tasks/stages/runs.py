@@ -29,8 +29,8 @@ from safetensors import SafetensorError
 from tasks import contracts
 from tasks.disk import rename
 from tasks.errors import ConfigurationError, DataError
-from tasks.stages import cost
 from tasks.stages.common import PROCESSED, atomic_write, file_digest, read_json, remove, text_digest, write_json
+from tasks.stages.provenance import COST, cost_added, of_unit
 from tasks.stages.screen import Screen
 
 LOCK = "lock"
@@ -95,8 +95,6 @@ class Work(Generic[_Unit]):
     """Works on a unit and writes its results into an empty folder."""
     assemble: Callable[[], None]
     """Puts the results of all units together as the stage's outputs."""
-    fits: int = 1
-    """How often the screen shows that a run begins while one unit is worked on."""
     kept: Path | None = None
     """The folder that holds the folders of these units and of former ones, which are cleared away."""
 
@@ -168,7 +166,7 @@ def perform(
         raise ConfigurationError(f"{work.title}: has no unit {unit!r}; its units: {labels}")
     since = time.time() if force is True else float(force)
     while True:
-        with Screen(work.title, len(chosen) * work.fits) as screen:
+        with Screen(work.title, len(chosen)) as screen:
             for patient in (False, True):  # what another process works on is waited for once nothing else is left
                 chosen = [left for left in chosen if not _finish(left, work, screen, since, patient=patient)]
         if unit is not None:
@@ -181,7 +179,7 @@ def perform(
             _clear(work)
             seconds = {candidate.label: _seconds(candidate) for candidate in work.units}
             timings: dict[str, Any] = {"epoch_seconds": {label: each for label, each in seconds.items() if each}}
-            timings["units"] = {candidate.label: cost.of_unit(candidate.folder)._asdict() for candidate in work.units}
+            timings["units"] = {candidate.label: of_unit(candidate.folder)._asdict() for candidate in work.units}
             if record is not None:
                 record(timings)
             return timings
@@ -221,14 +219,13 @@ def _finish(unit: Unit, work: Work[Any], screen: Screen, since: float, *, patien
         with ExitStack() as locks:
             locks.enter_context(FileLock(unit.folder / LOCK, timeout=-1 if patient else 0))
             forced = unit.written < since
+            screen.next()
             if not forced and is_finished(unit):
-                for _ in range(work.fits):
-                    screen.skip()
                 return True
             if forced:
                 remove(unit.progress)
-                remove(unit.folder / cost.FILE)
-            with cost.added(unit.folder), atomic_write(unit.done) as target:
+                remove(unit.folder / COST)
+            with cost_added(unit.folder), atomic_write(unit.done) as target:
                 target.mkdir()
                 work.run(unit, target, screen)
                 seal(target, unit.folder.name)

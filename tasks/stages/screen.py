@@ -34,34 +34,25 @@ class Screen:
         if self._bar:
             self._bar.stop()
 
-    def skip(self) -> None:
-        """A run that needs no epochs: finished before, or a model without any."""
+    def next(self) -> None:
+        """The next run: a unit, or a trial."""
         self._run += 1
 
-    def begin(self, run: str, epochs: int) -> None:
-        """A new run (setting and seed) of `epochs` epochs, or steps, starts."""
-        self._run += 1
+    def begin(self, name: str, steps: int) -> None:
+        """Of a run, what takes so many steps (epochs) starts."""
         self._began = time.monotonic()
-        self._name = f"{self._label} {run} ({self._run}/{self._runs})"
-        self._epochs = epochs
+        self._name = f"{self._label} {name} ({self._run}/{self._runs})"
+        self._steps = steps
         if self._bar:
-            self._bar.reset(self._task, total=epochs, description=self._name)
+            self._bar.reset(self._task, total=steps, description=self._name)
 
-    def step(self, done: int) -> None:
-        """Of a run without epochs, so many of its steps are done."""
+    def step(self, done: int, figures: str = "", seconds_left: float | None = None) -> None:
+        """So many steps are done; figures: of the last one; seconds_left: None as the steps so far took."""
+        name = f"{self._name}  {figures}" if figures else self._name
         if self._bar:
-            self._bar.update(self._task, completed=done)
-        elif time.monotonic() - self._last_line > SECONDS_BETWEEN_LINES or done == self._epochs:
+            self._bar.update(self._task, completed=done, description=name)
+        elif time.monotonic() - self._last_line > SECONDS_BETWEEN_LINES or done == self._steps:
             self._last_line = time.monotonic()
-            left = (time.monotonic() - self._began) / done * (self._epochs - done)
-            print(f"{self._name}  {done}/{self._epochs}  {left:.0f} s left", file=sys.stderr, flush=True)
-
-    def epoch(self, done: int, loss: float, valid: str, seconds_left: float) -> None:
-        """An epoch ended; `valid` is empty where nothing validates, `seconds_left` is for this run."""
-        figures = f"loss {loss:.4f}  valid {valid}" if valid else f"loss {loss:.4f}"
-        if self._bar:
-            self._bar.update(self._task, completed=done, description=f"{self._name}  {figures}")
-        elif time.monotonic() - self._last_line > SECONDS_BETWEEN_LINES or done == self._epochs:
-            self._last_line = time.monotonic()
-            line = f"{self._name}  epoch {done}/{self._epochs}  {figures}  {seconds_left:.0f} s left"
-            print(line, file=sys.stderr, flush=True)
+            if seconds_left is None:
+                seconds_left = (time.monotonic() - self._began) / done * (self._steps - done)
+            print(f"{name}  {done}/{self._steps}  {seconds_left:.0f} s left", file=sys.stderr, flush=True)

@@ -33,10 +33,6 @@ def write(out: Path, jobs: int, since: str | None = None) -> int:
     """Replace the folder `out` by the site; returns the number of suites in it.
 
     since: a git revision; the index then says what changed since.
-
-    Raises:
-        ConfigurationError: `out` is something else than a site.
-        DataError: there are no results, a file is not what was written, or git does not know the revision.
     """
     if out.is_file() or (out.is_dir() and any(out.iterdir()) and not (out / SCHEMA).is_file()):
         raise ConfigurationError(f"{out}: is no site and would be replaced; name an empty folder, or a new one")
@@ -47,6 +43,7 @@ def write(out: Path, jobs: int, since: str | None = None) -> int:
     changed = changes_since(since) if since else None
     with workers(jobs) as pool, Screen("site", 1) as screen:
         documents = pool.submit(_documents)
+        screen.next()
         screen.begin("suites", len(names))
         running = {name: pool.submit(_make, name) for name in names}
         for done, _ in enumerate(as_completed(running.values()), 1):

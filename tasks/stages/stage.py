@@ -13,16 +13,6 @@ DECIDES_NOTHING = True
 Items = dict[str, dict[str, str]]
 
 
-def no_plugins(_: str) -> Iterable[Plugin]:
-    """No plug-ins."""
-    return ()
-
-
-def nothing_else(_: str) -> list[Any]:
-    """Only what DVC sees."""
-    return []
-
-
 @dataclass(frozen=True)
 class Stage:
     """A kind of stage in one dvc.yaml, with all its instances."""
@@ -39,9 +29,9 @@ class Stage:
     argument: str = "${key}"
     committed: tuple[str, ...] = ()
     """Outputs in git, and so not in DVC's cache; a failed run leaves the last ones where they are."""
-    plugins: Callable[[str], Iterable[Plugin]] = no_plugins
+    plugins: Callable[[str], Iterable[Plugin]] = lambda _: ()
     """Instance -> the entries of registries that its parameters name: their code counts with the module's."""
-    decides: Callable[[str], list[Any]] = nothing_else
+    decides: Callable[[str], list[Any]] = lambda _: []
     """Instance -> what decides its outputs and DVC does not see: names that outputs have, in their order (DVC compares
     tables without order, 100 is 100.0 to it, but not in a setting's name), and what a user's own files hold."""
 

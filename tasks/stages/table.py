@@ -7,19 +7,19 @@ says of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
 from tasks.config.fields import Perturbed, PerturbedFeatures
-from tasks.config.params import Params, Suite
+from tasks.config.params import Experiment, Params, Suite
 from tasks.config.tasks import ATTACKS, TASKS, resolve
 from tasks.errors import ConfigurationError
 from tasks.fingerprints import Plugin
 from tasks.results.files import WRITTEN
 from tasks.stages import papers, table_audits
 from tasks.stages.common import file_digest
-from tasks.stages.stage import Items, Stage, inherited_keys, model, names, no_plugins, nothing_else
+from tasks.stages.stage import Items, Stage, inherited_keys, model, names
 
 DECIDES_NOTHING = True
 ROOT, DATA = "dvc.yaml", "data/dvc.yaml"
@@ -142,8 +142,7 @@ def _check(
     items: Items,
     deps: tuple[str, ...],
     passed: tuple[str, ...] = (),
-    decides: Callable[[str], list[Any]] = nothing_else,
-    plugins: Callable[[str], Iterable[Plugin]] = no_plugins,
+    **more: Any,
 ) -> Stage:
     """A check of Great Expectations: a verdict, which is what later stages wait for, and browsable data docs.
 
@@ -156,8 +155,7 @@ def _check(
         deps=deps,
         outs=(f"data/quality/{layer}/${{key}}.json", f"data/quality/{layer}/${{key}}", *passed),
         argument=f"{layer}/${{key}}",
-        decides=decides,
-        plugins=plugins,
+        **more,
     )
 
 
@@ -200,7 +198,7 @@ def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         {
             key: {"data": experiment.data, "features": experiment.features}
             | {f"features_{n}": params.features_of(experiment, split) for n, split in enumerate(suite.splits)}
-            | (_perturbed_features(experiment.features, suite, params) if networks else {})
+            | (dict(zip(("alone", "networks"), _made_from(experiment, params), strict=True)) if networks else {})
             for key, experiment in suite.experiments.items()
         },
         deps=(
@@ -239,15 +237,10 @@ def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
     yield from _last_stages(name, suite, params)
 
 
-def _perturbed_features(features: str, suite: Suite, params: Params) -> dict[str, str]:
-    """What the features of an experiment on networks were made from: the embeddings of each alone, and the networks."""
-    layer, _, name = features.partition("/")
-    upstream = (
-        f"embeddings/{upstream}" if layer == "aligned" and (upstream := suite.aligned[name].embeddings) else features
-    )
-    if layer == "aligned":
-        return {"alone": upstream, "networks": params.networks_of(suite.aligned[name])}
-    return {"alone": upstream, "networks": suite.embeddings[name].networks if layer == "embeddings" else features}
+def _made_from(experiment: Experiment, params: Params) -> tuple[str, str]:
+    """What the features of an experiment on networks were made from: embeddings of each alone, and the networks."""
+    made = table_audits.layers_behind(experiment.features, params)
+    return made[-2:][0], made[-1]
 
 
 def _networks(name: str, suite: Suite) -> Iterator[Stage]:

@@ -32,20 +32,22 @@ def names(name: str, params: Params) -> list[str]:
 def releases(name: str, params: Params) -> list[str]:
     """Entries of `perturbed` that experiments and alignments of a suite read, by themselves or through embeddings."""
     suite = params.suites[name]
-    read = {
-        release for experiment in suite.experiments.values() for release in releases_behind(experiment.features, params)
-    }
-    aligned = [key for key, pair in params.aligned.items() if pair.suite == name]
-    return sorted(read | {release for key in aligned for release in releases_behind(f"aligned/{key}", params)})
+    read = [experiment.features for experiment in suite.experiments.values()]
+    read += [f"aligned/{key}" for key in suite.aligned]
+    return sorted({release for features in read for release in releases_behind(features, params)})
 
 
-def releases_behind(features: str, params: Params) -> set[str]:
+def releases_behind(features: str, params: Params) -> list[str]:
     """The entries of `perturbed` behind a layer that is read."""
+    layers = (layer.split("/") for layer in layers_behind(features, params))
+    return [name for layer, name in layers if layer == "perturbed"]
+
+
+def layers_behind(features: str, params: Params) -> list[str]:
+    """A layer that is read, what it was made from, and so on."""
     layer, _, name = features.partition("/")
-    if layer == "perturbed":
-        return {name}
-    if layer == "embeddings":
-        return releases_behind(params.embeddings[name].networks, params)
     if layer == "aligned":
-        return releases_behind(params.aligned[name].of, params)
-    return set()
+        return [features, *layers_behind(params.aligned[name].of, params)]
+    if layer == "embeddings":
+        return [features, *layers_behind(params.embeddings[name].networks, params)]
+    return [features]

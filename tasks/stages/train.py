@@ -34,14 +34,7 @@ from tasks.privacy.accounting.ledger import LedgerEntry, unprotected_entry
 from tasks.privacy.terms import Protected, because
 from tasks.stages import runs
 from tasks.stages.command import run_stage
-from tasks.stages.common import (
-    CHECKPOINTS,
-    RUNS,
-    atomic_write,
-    read_json,
-    require_inputs,
-    write_json,
-)
+from tasks.stages.common import CHECKPOINTS, RUNS, atomic_write, read_json, require_inputs, write_json
 from tasks.stages.evaluators.base import make_evaluator
 from tasks.stages.inputs import Inputs, read_inputs
 from tasks.stages.jobs import Job
@@ -118,7 +111,6 @@ class Training(Job[Unit]):
             if history:
                 history[-1] |= {"cut_off": monitor.cut_off(model)}
         else:
-            screen.skip()
             model.fit(data, rng=np.random.default_rng(unit.seed), progress=SILENT)
         model.save(folder / "model.safetensors")
         tested = evaluator.evaluate(model)

@@ -26,11 +26,9 @@ from numpy.typing import NDArray
 from tasks import contracts
 from tasks.config.fields import model_config
 from tasks.config.params import Params, entry
-from tasks.config.tasks import TASKS
-from tasks.errors import ConfigurationError
 from tasks.evaluation.classification import interests, split_seed
 from tasks.models import model_class
-from tasks.models.user_networks.base import PairData, PairEmbedder, UserEmbedder
+from tasks.models.user_networks.base import PairData
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.stages import runs
 from tasks.stages.command import run_stage
@@ -91,18 +89,9 @@ class Training(Job[Unit]):
     def __init__(self, name: str, params: Params) -> None:
         super().__init__(name, params)
         self.experiment = entry("experiments", name, params.experiments)
-        suite = params.suites[self.experiment.suite]
-        if not TASKS[suite.task].networks:
-            raise ConfigurationError(
-                f"suites/{self.experiment.suite}/params.yaml: task: is not embedding; its stage is tasks.stages.train"
-            )
         self.layer, self.input = self.experiment.features.split("/")
         self.model: Any = model_class(self.experiment.model)
-        if not issubclass(self.model, PairEmbedder if self.layer == "aligned" else UserEmbedder):
-            raise ConfigurationError(
-                f"experiments.{name}.model: {self.experiment.model!r} embeds no users of {self.layer}/ data"
-            )
-        self.evaluation_seed = suite.evaluation.seed
+        self.evaluation_seed = params.suites[self.experiment.suite].evaluation.seed
         self.embeddings = (params.aligned[self.input].embeddings or "") if self.layer == "aligned" else self.input
         stored = self.layer in OF_SUITE
         networks = params.embeddings[self.embeddings].networks if stored else self.experiment.features
@@ -119,8 +108,7 @@ class Training(Job[Unit]):
         return embeddable_users(self.experiment.data)
 
     def plan(self) -> Iterator[Unit]:
-        """Every setting and seed; where nothing was embedded before, each network is fitted by itself."""
-        self.fits = 1 if self.layer in OF_SUITE else len(self.users)
+        """Every setting and seed."""
         for setting, config in self.experiment.settings().items():
             for seed in self.experiment.seeds:
                 decides = [model_config(config), seed, digest(*self._input_files(setting, seed))]
@@ -158,7 +146,6 @@ class Training(Job[Unit]):
     def _embed(self, unit: Unit, screen: Screen) -> TrainingResult:
         """The embeddings of one setting and seed, and what they cost."""
         if self.layer == "embeddings":
-            screen.skip()
             histories = {
                 history["network"]: history["epochs"]
                 for history in read_json(EMBEDDINGS / self.embeddings / "history.json")

@@ -96,6 +96,7 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
     data = evaluator.training_data(cls, experiment.seeds[0])
     model = cls(cls.Config.model_validate(model_config(config)))
     text = json.dumps(config, sort_keys=True)
+    screen.next()
     if isinstance(model, EpochModel):
         screen.begin(text, model.config.epochs)
         folder, patience = checkpoint(name, params, config, inputs), suite.training_of(experiment).patience
@@ -108,7 +109,6 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
         valid, best_epoch, epochs = best["valid"], best["epoch"], len(monitor.history)
         seconds = sum(monitor.seconds)  # also of those before an interruption
     else:
-        screen.skip()
         started, values = time.monotonic(), []
         for draw in range(DRAWS):
             model.fit(data, rng=np.random.default_rng([seed, draw]))

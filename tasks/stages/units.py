@@ -29,12 +29,7 @@ WORK = {
 
 
 def folders(module: str, name: str) -> dict[str, Path]:
-    """Label -> folder of every unit, in the order in which the stage works on them; its inputs must be there.
-
-    Raises:
-        ConfigurationError: the module has no units, or the parameters do not name NAME.
-        DataError: an input is missing or did not pass its check.
-    """
+    """Label -> folder of every unit, in the order in which the stage works on them; its inputs must be there."""
     if module not in WORK:
         raise ConfigurationError(f"{module}: no stage with units; those are {', '.join(WORK)}")
     return {unit.label: unit.folder for unit in resolve(WORK[module])(name).units}

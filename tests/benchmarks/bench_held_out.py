@@ -38,7 +38,7 @@ from tasks.papers.multvae import protocol
 from tasks.raw import read_raw
 from tasks.stages.evaluators.held_out import HeldOut
 from tasks.stages.inputs import Inputs
-from tasks.stages.memory import keep_freed_memory
+from tasks.stages.parent import keep_freed_memory
 from tests.benchmarks.bench_scale import ROOT, TREE, run, show
 
 REPLICAS = {"ml-20m": "ml-20m-twin-full", "netflix": "netflix-twin"}

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.contracts import SPLITS
 from tasks.errors import DataError
-from tasks.papers.protocol import average, encode, links, ordering, renumber_survivors, select, split_names
+from tasks.papers.protocol import average, encode, links, ordering, renumber_survivors, select
 from tests.protocols.tables import interactions, stored
 
 ROWS = interactions((30, 7, 4, 3), (10, 7, None, 1), (10, 9, 2, None), (20, 9, float("nan"), 5), (20, 8, 5, 7))
@@ -91,7 +90,3 @@ def test_links_between_two_users_kept_are_counted_down_to_one_of_each(tmp_path: 
     actual, steps = links(stored(tmp_path, {"social": social}), ids)
     assert actual.rows() == [(0, 1, "like"), (0, 1, "trust"), (1, 0, "trust")]
     assert [n for _, n in steps] == [7, 5, 4, 3]
-
-
-def test_codes_of_splits_have_their_names() -> None:
-    assert split_names(np.array([2, 0, 1])).cast(pl.String).to_list() == [SPLITS[2], SPLITS[0], SPLITS[1]]

@@ -41,14 +41,6 @@ def test_the_core_is_what_taking_away_one_by_one_leaves(pairs: list[tuple[int, i
     assert [pair for pair, stays in zip(pairs, kept, strict=True) if stays] == obvious_core(pairs, k)
 
 
-def test_a_chain_unravels_to_its_end() -> None:
-    """Each round takes one user of a path; the two who share two items stay."""
-    path = np.arange(50, dtype=np.int32)
-    users = np.concatenate([path, path, [50, 50, 51, 51]]).astype(np.int32)
-    items = np.concatenate([path, path + 1, [90, 91, 90, 91]]).astype(np.int32)
-    assert np.flatnonzero(k_core(users, items, 2)).tolist() == [100, 101, 102, 103]
-
-
 @pytest.fixture(scope="module")
 def random_tables() -> dict[str, pl.DataFrame]:
     rng = np.random.default_rng(0)
@@ -225,16 +217,6 @@ def test_ml_1m_has_the_paper_s_items_and_interactions(ml_1m: Prepared) -> None:
     assert round(core.interactions / core.users, 2) == 96.07
     assert (last.users, last.interactions) == (5949, 365_535)
     assert known.users == 5949
-
-
-def test_ml_1m_learns_from_four_fifths(ml_1m: Prepared) -> None:
-    rows = ml_1m.tables["interactions"]
-    first = rows.filter(pl.col("split") != "test")
-    length = ml_1m.counts[3].interactions
-    assert 0.78 * length < first.height <= 0.8 * length
-    validating = rows.filter(pl.col("split") == "valid")["user"].n_unique()
-    assert validating == pytest.approx(595, abs=5 * 23)
-    assert set(rows["item"]) == set(first["item"])
 
 
 def test_what_the_papers_table_counts_does_not_depend_on_the_order_of_events(

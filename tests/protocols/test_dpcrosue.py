@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from tasks.contracts import Feature
 from tasks.errors import DataError
@@ -138,23 +137,11 @@ def test_a_network_without_a_table_of_users_has_those_that_are_named(tmp_path: P
     assert (3, 0, "follows") in prepared.tables["social"].rows()
 
 
-def test_a_network_of_links_alone_has_no_other_tables(tmp_path: Path) -> None:
-    prepared = prepare(stored(tmp_path, {"social": network()["social"]}), WORDS)
-    assert sorted(prepared.tables) == ["social", "user_ids", "users"]
-    assert (prepared.n_words, prepared.vector_size, prepared.labels) == (0, 0, ())
-
-
 @pytest.mark.parametrize("texts", [[], [("a", "?!"), ("b", None)], [("a", "tea"), ("b", "coffee")]])
 def test_posts_without_a_frequent_word_are_refused(tmp_path: Path, texts: list[tuple[str, str | None]]) -> None:
     raw = stored(tmp_path, {"users": network()["users"], "posts": posts(*texts)})
     with pytest.raises(DataError, match="posts: no word occurs 2 times; lower `min_count`"):
         prepare(raw, WORDS.model_copy(update={"min_count": 2}))
-
-
-def test_no_users_are_refused(tmp_path: Path) -> None:
-    raw = stored(tmp_path, {"users": network()["users"].clear()})
-    with pytest.raises(DataError, match="no table names a user"):
-        prepare(raw, WORDS)
 
 
 def pair(folder: Path, seed: int | None = None) -> RawTables:
@@ -187,12 +174,6 @@ def test_anchors_join_users_of_both_networks(tmp_path: Path) -> None:
 def test_the_order_of_the_rows_means_nothing(tmp_path: Path, seed: int) -> None:
     expected = prepare(pair(tmp_path / "one"), WORDS)
     assert_same(prepare(pair(tmp_path / "other", seed), WORDS), expected)
-
-
-@pytest.mark.parametrize("wrong", [{"tokenizer": "letters"}, {"min_count": 0}, {"max_vocabulary": 0}, {"lang": "zh"}])
-def test_options_that_mean_nothing_are_refused(wrong: dict[str, object]) -> None:
-    with pytest.raises(ValidationError):
-        Options.model_validate(WORDS.model_dump() | wrong)
 
 
 @pytest.fixture(scope="module")

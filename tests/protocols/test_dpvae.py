@@ -94,11 +94,6 @@ def test_repeats_merge_one_by_one(rows: list[tuple[int, int, int, int]], timed: 
     assert actual == expected
 
 
-def test_ratings_of_4_then_1_merge_to_2() -> None:
-    """(4 * 1 + 1 * 2) * 2 / (2 * 3): the later rating counts twice."""
-    assert merge(table([(0, 0, 1, 9), (0, 0, 4, 5)])).rows() == [(0, 0, 2, 9)]
-
-
 def test_a_missing_rating_makes_the_merged_one_missing_and_no_other() -> None:
     actual = merge(table([(0, 0, None, 9), (0, 0, 4, 5), (0, 1, 3, 1), (0, 2, None, 1), (1, 0, 2, 1), (1, 0, 2, 2)]))
     assert actual["rating"].to_list() == [None, 3, None, 2]
@@ -236,14 +231,6 @@ def test_a_bound_that_nobody_reaches_is_refused(tmp_path: Path) -> None:
     raw = stored(tmp_path, {"interactions": interactions((1, 1, 5, 1), (2, 1, 5, 2))}, time="seconds")
     with pytest.raises(DataError, match=r"none are left \(of 2, no one has 3 or more\)"):
         prepare(raw, PAPER)
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"test_share": 0.5, "valid_share": 0.5}, {"omit": ("films",)}, {"sample": 0}, {"omega": 0.0}]
-)
-def test_options_that_mean_nothing_are_refused(wrong: dict[str, object]) -> None:
-    with pytest.raises(ValidationError):
-        changed(**wrong)
 
 
 def ml_100k(mirror: Path) -> pl.DataFrame:

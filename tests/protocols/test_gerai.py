@@ -95,12 +95,6 @@ def test_half_stars_have_ten_levels_and_their_own_middle() -> None:
     assert encode(table, features).shape == (4, len(names))
 
 
-def test_without_ratings_the_number_of_interactions_is_all() -> None:
-    table, features = rating_features(RATINGS.with_columns(rating=None), 4, None)
-    assert table.to_dict(as_series=False) == {"user": [0, 1, 2, 3], "n_ratings": [4.0, 1.0, 0.0, 2.0]}
-    assert [feature.bounds for feature in features] == ["fitted"]
-
-
 @pytest.mark.parametrize("rating", [6, 2.5, None])
 def test_ratings_off_the_scale_are_refused(rating: float | None) -> None:
     wrong = pl.concat([RATINGS, interactions((0, 9, rating, "train"))])

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from pydantic import ValidationError
 
 from tasks.contracts import RatingScale
 from tasks.errors import DataError
@@ -114,8 +113,3 @@ def test_too_few_users_are_refused(tmp_path: Path) -> None:
     options = OPTIONS.model_copy(update={"held_out": 1e-6})
     with pytest.raises(DataError, match="of 60 users with enough items 0 test, 0 validate and 60 train"):
         prepared(tmp_path, ratings(), options)
-
-
-def test_options_that_leave_a_user_nothing_to_be_found_are_refused() -> None:
-    with pytest.raises(ValidationError, match="must be 1 or more"):
-        Options.model_validate(OPTIONS.model_dump() | {"target_share": 0.19})

@@ -15,7 +15,6 @@ from scipy.stats import norm
 from tasks import contracts
 from tasks.attacks import edge_worlds, edges
 from tasks.config.params import Params, load
-from tasks.config.references import check_references
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation import ranking
 from tasks.hashing import Uniforms
@@ -25,7 +24,7 @@ from tasks.stages import attack_edges, train
 from tasks.stages.attack_edges import InteractionAttack, Trained, recommended_lists, released_model
 from tasks.stages.common import RUNS, read_json
 from tasks.stages.inputs import read_inputs
-from tests.stages import tiny, tiny_embeddings, tiny_next
+from tests.stages import tiny_embeddings, tiny_next
 
 OUT = RUNS / "tiny" / "edges"
 DELTA = 1e-5
@@ -248,16 +247,6 @@ def test_a_user_who_never_trained_is_no_target(inside: Params, monkeypatch: pyte
     )
     with pytest.raises(DataError, match="no tested sequence of 4 events or more, of a user who trained"):
         _ = attack_of(inside).targets
-
-
-@pytest.mark.parametrize("where", ["systems", "control"])
-def test_an_unknown_system_is_refused_with_its_place(where: str, tmp_path: Path) -> None:
-    unknown = {"systems": ["tiny-nonp", "tiny-none"], "control": "tiny-none"}[where]
-    raw = tiny.parameters(**tiny_next.changes()) | {"attack": tiny_next.ATTACK | {where: unknown}}
-    tiny.write_parameters(raw, tmp_path)
-    message = rf"attack\.{where}: unknown experiment of this suite 'tiny-none'; known: tiny-dipsgnn, .*tiny-nonp"
-    with pytest.raises(ConfigurationError, match=message):
-        check_references(load(tmp_path / "params.yaml"))
 
 
 def test_a_system_without_a_graph_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

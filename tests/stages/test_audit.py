@@ -53,10 +53,6 @@ def test_what_is_released_is_audited_at_the_budgets_in_use() -> None:
     assert "features_epsilon=7.5" in next(iter(large["covers"].values()))
 
 
-def test_a_suite_without_private_mechanisms_has_nothing_to_audit() -> None:
-    assert audited("open") == []
-
-
 def test_a_mechanism_without_noise_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     """The positive control: an audit that cannot catch this catches nothing."""
     monkeypatch.setattr(piecewise, "perturb", lambda values, *_: values)

@@ -14,7 +14,7 @@ import pytest
 from tasks import contracts
 from tasks.errors import DataError
 from tasks.stages import check
-from tasks.stages.common import QUALITY, RUNS, read_json
+from tasks.stages.common import QUALITY, RUNS, read_json, require_passed
 from tasks.stages.network_files import EMBEDDINGS, embedding_file, read_vectors, write_vectors
 from tests.stages import tiny_systems as tiny
 from tests.stages.tiny_embeddings import ATTACK
@@ -119,7 +119,7 @@ def test_good_embeddings_pass(layer: str) -> None:
         (lambda layer: vectors(layer, lambda rows: rows[:-1]), "right/embeddings per user, column rows must be 1"),
         (renamed, "right/embeddings, column setting, seed, node must be unique together"),
         (lambda layer: vectors(layer, lambda rows: rows[:, :3]), "column width must be the same in all rows"),
-        (lambda layer: embedding_file(LAYERS[layer], "base", "left", 0).unlink(), "left/seed-0.parquet: the file is"),
+        (lambda layer: embedding_file(LAYERS[layer], "base", "left", 0).unlink(), "left/seed-0.parquet: is not there"),
     ],
 )
 def test_bad_embeddings_stop_in_one_line(layer: str, spoil: Callable[[str], Any], message: str) -> None:
@@ -128,7 +128,8 @@ def test_bad_embeddings_stop_in_one_line(layer: str, spoil: Callable[[str], Any]
     with pytest.raises(DataError, match=message) as refusal:
         check.main(layer)
     assert "\n" not in str(refusal.value)
-    assert not read_json(QUALITY / f"{layer}.json")["success"]
+    with pytest.raises(DataError):
+        require_passed(*layer.split("/"))
 
 
 def test_a_report_waits_for_releases_that_passed() -> None:
@@ -146,7 +147,9 @@ def test_a_report_waits_for_releases_that_passed() -> None:
 def test_before_there_is_anything_it_says_which_stage_makes_it(layer: str) -> None:
     shutil.rmtree("data/processed")
     address = f"suites/tiny/dvc.yaml:check-{layer.replace('/', '@')}"
-    with pytest.raises(DataError, match=f"nothing to check, .* is not there; `dvc repro {address}` makes it first"):
+    with pytest.raises(
+        DataError, match=f"is not there, so there is nothing to check; `dvc repro {address}` makes it first"
+    ):
         check.main(layer)
 
 
@@ -200,5 +203,5 @@ def test_a_metric_that_is_no_share_stops_in_one_line(value: float, message: str)
 def test_metrics_of_an_attack_that_did_not_run_are_missed() -> None:
     metrics()
     file("tiny-degree", "attack").unlink()
-    with pytest.raises(DataError, match=r"tiny-degree/attack/metrics\.parquet: the file is missing"):
+    with pytest.raises(DataError, match=r"tiny-degree/attack/metrics\.parquet: is not there"):
         check.main("metrics/tiny")

@@ -95,7 +95,3 @@ def test_exposure_is_of_training_data(made: Made) -> None:
     # Everyone has item 0 in the training data, and no one anything else: one item of ten, or none.
     assert made.bins("demo-popularity", "exposure") == [(0.1, 0.12, N_USERS)]
     assert made.bins("demo-ease", "exposure") == [(0.0, 0.02, N_USERS)]
-
-
-def test_systems_without_lists_have_no_record(made: Made) -> None:
-    assert set(made.records["experiment"]) == {"demo-ease", "demo-popularity"}

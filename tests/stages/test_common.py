@@ -162,14 +162,6 @@ def test_a_digest_sees_names_within_folders_and_contents_and_nothing_else(tmp_pa
     assert digest(tmp_path / "two") != same
 
 
-def test_a_digest_does_not_confuse_where_one_file_ends(tmp_path: Path) -> None:
-    for name, files in (("one", {"a": "xb", "b": ""}), ("two", {"a": "x", "b": "b"})):
-        (tmp_path / name).mkdir()
-        for file, text in files.items():
-            (tmp_path / name / file).write_text(text)
-    assert digest(tmp_path / "one") != digest(tmp_path / "two")
-
-
 @pytest.fixture
 def verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Writes the verdict of `processed/demo`, which looked at one table."""
@@ -235,15 +227,6 @@ def test_a_stage_ends_with_one_line(
     assert re.fullmatch(line + "\n", capsys.readouterr().err)
 
 
-def test_debug_lets_the_traceback_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    def main(name: str) -> None:
-        raise DataError(name)
-
-    monkeypatch.setattr(sys, "argv", ["stage.py", "demo", "--debug"])
-    with pytest.raises(DataError, match="demo"):
-        run_stage(main)
-
-
 def test_a_stage_leaves_its_provenance_beside_its_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parameters.write(parameters.read(), tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -285,17 +268,6 @@ def test_a_stage_with_units_has_its_provenance_recorded_with_its_outputs(
     assert read_json(Path("data/provenance/train/demo.json"))["epoch_seconds"] == {"base": [0.5]}
 
 
-@pytest.mark.parametrize("time", ["nan", "inf", "-1", "yesterday"])
-def test_force_with_what_is_no_time_is_refused(
-    time: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["train.py", "demo", "--force", time])
-    with pytest.raises(SystemExit) as caught:
-        run_stage(lambda *_: pytest.fail("it ran"), units=True)
-    assert caught.value.code == 2
-    assert f"--force: {time!r} is no time in seconds since 1970" in capsys.readouterr().err
-
-
 def test_what_a_stage_writes_only_its_owner_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By `dvc repro` too, which knows no modes; DVC's own files are readable in a folder that is closed."""
     parameters.write(parameters.read(), tmp_path)
@@ -331,16 +303,6 @@ def test_a_file_that_is_replaced_keeps_the_mode_that_its_owner_gave_it(tmp_path:
     finally:
         os.umask(mask)
     assert (path.stat().st_mode & 0o777, path.read_text()) == (after, "new")
-
-
-def test_without_a_name_a_stage_says_how_it_is_called(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["/somewhere/train.py"])
-    with pytest.raises(SystemExit) as caught:
-        run_stage(lambda _: None)
-    assert caught.value.code == 2
-    assert capsys.readouterr().err.startswith("usage: python -m tasks.stages.train [-h] [--debug] NAME\n")
 
 
 def test_a_stage_whose_code_changed_since_code_json_was_written_is_refused(

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tasks.errors import ConfigurationError, DataError
+from tasks.errors import DataError
 from tasks.raw import read_raw
 from tasks.stages import convert, download
 from tasks.stages.common import INTERIM, RAW, digest, read_json
@@ -38,15 +38,6 @@ def test_a_malformed_file_leaves_nothing() -> None:
     with pytest.raises(DataError, match=r"data/raw/demo/u\.data:\d+: rating is 6, not 1 to 5"):
         convert.main("demo")
     assert list(INTERIM.iterdir()) == []
-
-
-def test_an_unknown_data_set_and_unknown_options_are_named() -> None:
-    with pytest.raises(ConfigurationError, match=r"datasets has no 'ml-2k'; known: ciao, ciao-twin"):
-        convert.main("ml-2k")
-    params = Path("params.yaml")
-    params.write_text(params.read_text().replace("format: ml_100k, read: {}", "format: ml_100k, read: {sep: x}"))
-    with pytest.raises(ConfigurationError, match=r"datasets\.demo\.read\.sep: unknown key"):
-        convert.main("demo")
 
 
 @pytest.mark.parametrize(

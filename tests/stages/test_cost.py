@@ -3,15 +3,14 @@
 import pytest
 
 from tasks.config.params import load
-from tasks.stages import collect, cost, runs
-from tasks.stages.collect import _cost as of_stage
+from tasks.stages import collect, provenance, runs
 from tasks.stages.common import read_json
 from tests.stages import example
 
 
 def burn() -> None:
-    until = cost.of_this_process().cpu_seconds + 0.2
-    while cost.of_this_process().cpu_seconds < until:
+    until = provenance.of_this_process().cpu_seconds + 0.2
+    while provenance.of_this_process().cpu_seconds < until:
         sum(range(10_000))
 
 
@@ -29,24 +28,17 @@ def test_an_interrupted_unit_costs_both_parts(tmp_path, monkeypatch):
     stage = runs.Work("test", [unit], work, lambda: None)
     with pytest.raises(KeyboardInterrupt):
         runs.perform(stage)
-    first = cost.of_unit(unit.folder)
+    first = provenance.of_unit(unit.folder)
     assert 0.2 <= first.cpu_seconds < 5
     timings = runs.perform(stage)
     assert timings["units"]["only"]["cpu_seconds"] >= 0.4
     assert timings["units"]["only"]["peak_memory_mb"] >= first.peak_memory_mb > 1
-    assert not (unit.done / cost.FILE).exists()
+    assert not (unit.done / provenance.COST).exists()
     assert runs.perform(stage)["units"] == timings["units"]  # nothing was worked on
     assert runs.perform(stage, force=True)["units"]["only"]["cpu_seconds"] < timings["units"]["only"]["cpu_seconds"]
-    assert read_json(unit.folder / cost.FILE)["cpu_seconds"] >= 0.2
-    (unit.folder / cost.FILE).write_text("{")
+    assert read_json(unit.folder / provenance.COST)["cpu_seconds"] >= 0.2
+    (unit.folder / provenance.COST).write_text("{")
     assert runs.perform(stage)["units"]["only"]["cpu_seconds"] == 0
-
-
-def test_units_of_all_processes_are_added_up():
-    units = {"a": {"cpu_seconds": 30.0, "peak_memory_mb": 700}, "b": {"cpu_seconds": 12.5, "peak_memory_mb": 400}}
-    own = {"cpu_seconds": 13.0, "peak_memory_mb": 500}
-    assert of_stage(own, units) == {"cpu_seconds": 42.5, "peak_memory_mb": 700}
-    assert of_stage(own, {}) == {}
 
 
 def test_collected_runs_have_the_cost_of_all_their_units(tmp_path_factory):

@@ -10,10 +10,11 @@ from tasks.config.params import Params, load
 from tasks.config.references import own_problems
 from tasks.errors import DataError
 from tasks.results.facts import System
-from tasks.stages import collect, table
-from tasks.stages.common import PROCESSED, QUALITY, write_json
+from tasks.stages import collect
+from tasks.stages.common import PROCESSED, write_json
 from tests.parameters import ROOT
 from tests.results.test_printed import STEPS
+from tests.stages.tiny import passed
 
 SYSTEM = dict.fromkeys(("experiment", "model", "label", "dataset"), "a") | {
     "seeds": (0,),
@@ -27,13 +28,6 @@ SUITE, PART, ALL = "dipsgnn-ml-1m", "dipsgnn-ml-1m-part", "dipsgnn-ml-1m-no-time
 def params(monkeypatch: pytest.MonkeyPatch) -> Params:
     monkeypatch.chdir(ROOT)
     return load()
-
-
-def test_collect_waits_for_the_check_of_what_is_counted(params: Params) -> None:
-    stage = table.find_stage("collect", SUITE, params)
-    assert {f"data/processed/{ALL}", f"data/quality/processed/{ALL}.json"} <= {*stage.deps}
-    assert "counts" in stage.params[f"suites/{SUITE}/params.yaml"]
-    assert "counts" not in table.find_stage("collect", "gerai", params).params["suites/gerai/params.yaml"]
 
 
 @pytest.mark.parametrize(
@@ -69,14 +63,12 @@ def test_what_is_counted_has_its_rows_next_to_the_suites_own_and_must_have_passe
         write_json(PROCESSED / name / "schema.json", {"features": [{}, {}, {}]})
         write_json(PROCESSED / name / "counts.json", list(STEPS))
     write_json(PROCESSED / own.data / "source.json", {"dataset": "", "address": "", "licence": "", "synthetic": False})
-    (QUALITY / "processed").mkdir(parents=True)
-    verdict = {"contract": "processed", "name": ALL, "evaluated": 9, "failed": 0, "checked": {}}
-    write_json(QUALITY / f"processed/{ALL}.json", verdict | {"success": True})
+    passed("processed", ALL)
     facts = collect._facts(SUITE, params, inputs, {})
     assert (facts.counted, facts.n_counted_features, set(facts.fingerprints)) == ("ml-1m", 3, {ALL, own.data})
     rows = collect._counts(ALL, params, counted=True)
     assert (set(rows["dataset"]), rows["interactions"].to_list()) == ({"ml-1m"}, [row["interactions"] for row in STEPS])
-    write_json(QUALITY / f"processed/{ALL}.json", verdict | {"success": False})
+    passed("processed", ALL, success=False)
     with pytest.raises(DataError, match="failed their check"):
         collect._facts(SUITE, params, inputs, {})
     without = params.model_copy(update={"suites": {SUITE: own.model_copy(update={"counts": None})}})

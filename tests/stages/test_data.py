@@ -4,12 +4,11 @@ import re
 import shutil
 import zipfile
 from pathlib import Path
-from typing import get_args
 
 import pytest
 import yaml
 
-from flows.data import STATES, app, data_verify
+from flows.data import data_verify
 from tasks.config.messages import options
 from tasks.config.params import Dataset
 from tasks.config.tasks import resolve
@@ -18,7 +17,6 @@ from tasks.datasets.movielens import ML_100K
 from tasks.errors import ByHandError, ConfigurationError, DataError
 from tasks.stages import data, download
 from tasks.stages.common import CHECKPOINTS, PLACED
-from tasks.stages.data import State
 from tests import parameters
 
 
@@ -73,12 +71,6 @@ def test_commands_know_every_name_that_is_listed() -> None:
     assert ("ml-1m-part",) in {entry.names for entry in listed}, "its source has another name"
 
 
-def test_every_state_is_explained() -> None:
-    assert tuple(STATES) == get_args(State)
-    (shown,) = [command.help or "" for command in app.registered_commands if command.name == "list"]
-    assert [state for state, meaning in STATES.items() if f"*{state}* ({meaning})" not in shown] == []
-
-
 def place(file: Path, name: str) -> None:
     (PLACED / name).parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(file, PLACED / name)
@@ -117,11 +109,6 @@ def test_a_placed_file_of_another_size_is_wrong() -> None:
     (finding,) = data.inspect("tmall")
     assert not finding.right
     assert "expected 1,910,208,392 bytes" in finding.verdict
-
-
-def test_an_unknown_name_is_one_line() -> None:
-    with pytest.raises(ConfigurationError, match="unknown data set 'ml-2k'; `dprec data list` shows all"):
-        list(data.inspect("ml-2k"))
 
 
 @pytest.mark.parametrize("name", ["[red]tmall", "[/x]", "tm[bold]all"])

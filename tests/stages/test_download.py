@@ -2,10 +2,7 @@
 
 import errno
 import hashlib
-import os
 import shutil
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -13,8 +10,7 @@ import pytest
 
 from tasks.datasets import archive
 from tasks.datasets.movielens import ML_100K
-from tasks.datasets.synthetic import demo
-from tasks.errors import ConfigurationError, DataError
+from tasks.errors import DataError
 from tasks.stages import download
 from tasks.stages.common import PLACED, RAW, digest, read_json
 from tests import parameters
@@ -79,16 +75,6 @@ def test_a_mirror_address_gives_the_same_folder(mirror: Path, monkeypatch: pytes
     assert list(download.UNFINISHED.iterdir()) == []
 
 
-def test_a_truncated_archive_leaves_nothing(workspace: Path) -> None:
-    archive = workspace / "whole.zip"
-    with zipfile.ZipFile(archive, "w") as target:
-        target.writestr("ml-100k/u.data", os.urandom(10_000))
-    cut = workspace / "cut.zip"
-    cut.write_bytes(archive.read_bytes()[:5_000])
-    place(cut)
-    refused("data/placed/ml-100k.zip: truncated or corrupt zip")
-
-
 def test_an_archive_with_other_content_or_a_path_outside_leaves_nothing(workspace: Path) -> None:
     with zipfile.ZipFile(workspace / "other.zip", "w") as target:
         for name in ML_100K.members:
@@ -119,40 +105,3 @@ def test_a_full_disk_leaves_nothing(mirror: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_mirror_that_is_not_there_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPREC_MIRROR", "/nowhere")
     refused(r"DPREC_MIRROR=/nowhere: there is no such folder \(looked for /nowhere/ml-100k/ml-100k.zip\)")
-
-
-def test_an_unknown_data_set_is_named() -> None:
-    with pytest.raises(ConfigurationError, match=r"datasets has no 'ml-2k'; known: ciao, ciao-twin"):
-        download.main("ml-2k")
-
-
-def test_an_interrupted_run_leaves_the_old_folder_and_the_next_completes(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    download.main("demo")
-    before = digest(RAW / "demo")
-    for where in (demo, "_items"), (download, "write_json"):
-        with monkeypatch.context() as patch:
-            patch.setattr(*where, interrupted)
-            with pytest.raises(KeyboardInterrupt):
-                download.main("demo")
-        assert [folder.name for folder in RAW.iterdir()] == ["demo"]
-        assert digest(RAW / "demo") == before
-    shutil.rmtree(RAW / "demo")
-    download.main("demo")
-    assert digest(RAW / "demo") == before
-
-
-def test_on_the_command_line_an_error_is_one_line_and_exit_code_1(workspace: Path) -> None:
-    parameters.fingerprint()
-    environment = os.environ | {"DPREC_MIRROR": "/nowhere", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "tasks.stages.download", "ml-100k"]
-    run = subprocess.run(
-        command, cwd=workspace, env=environment, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert run.returncode == 1
-    assert run.stderr.splitlines() == [
-        "download ml-100k: DPREC_MIRROR=/nowhere: there is no such folder "
-        "(looked for /nowhere/ml-100k/ml-100k.zip); correct DPREC_MIRROR or unset it"
-    ]

@@ -15,8 +15,8 @@ from tasks import contracts
 from tasks.errors import DataError
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.stages import embed_networks
-from tasks.stages.common import CHECKPOINTS, PERTURBED, PROCESSED, RUNS, digest, read_json, write_json
-from tasks.stages.network_files import EMBEDDINGS, embedding_file, read_vectors, write_vectors
+from tasks.stages.common import CHECKPOINTS, PERTURBED, PROCESSED, digest, read_json, write_json
+from tasks.stages.network_files import EMBEDDINGS, embedding_file, read_vectors
 from tests.stages import tiny_systems as tiny
 
 KEYS = ("setting", "seed", "network")
@@ -194,18 +194,3 @@ def test_posts_without_vectors_of_their_words_are_refused() -> None:
     with pytest.raises(DataError, match="vectors of their words") as refusal:
         embed_networks.main("raw")
     assert "\n" not in str(refusal.value)
-
-
-def test_vectors_are_read_as_written_and_never_of_other_users() -> None:
-    path = Path("vectors.parquet")
-    rows = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
-    write_vectors(path, rows)
-    assert np.array_equal(read_vectors(path, 5), rows)
-    assert read_vectors(path, 5).flags.writeable
-    with pytest.raises(DataError, match="does not hold the 6 vectors once each"):
-        read_vectors(path, 6)
-    path.write_text("no table", encoding="utf-8")
-    with pytest.raises(DataError, match="not a table of vectors"):
-        read_vectors(path, 5)
-    with pytest.raises(DataError, match="no such table"):
-        read_vectors(RUNS / "none.parquet", 5)

@@ -18,8 +18,8 @@ from tasks.evaluation.ranking import MEASURED
 from tasks.evaluation.splits import TEST, TRAIN, VALID, random_ranks
 from tasks.hashing import Uniforms
 from tasks.models.ranking.ease import EASE, EASEConfig
-from tasks.stages import check, train, tune
-from tasks.stages.common import PROCESSED, RESULTS, RUNS, read_json
+from tasks.stages import check, train
+from tasks.stages.common import PROCESSED, RUNS, read_json
 from tasks.stages.evaluators.held_out import HeldOut
 from tests import parameters
 from tests.stages import tiny
@@ -162,14 +162,6 @@ def test_every_system_is_trained_on_the_others_and_passes_its_checks() -> None:
     for name in ("dp-popularity", "dpals", "dpae", "dpvae"):
         (entry,) = read_json(RUNS / "tiny" / f"tiny-{name}" / "train" / "ledger.json")
         assert entry["accounted_epsilon"] <= 5.0
-
-
-@pytest.mark.usefixtures("workspace")
-def test_tuning_sees_the_users_of_validation() -> None:
-    tune.main("tiny-ease")
-    table = pl.read_csv(RESULTS / "tiny" / "tuning.csv", schema=tune.COLUMNS)
-    assert table["metric"].to_list() == ["ndcg", "ndcg"]
-    assert table["valid"].is_between(0.2, 1).all()
 
 
 @pytest.mark.parametrize("name", ["ml-20m", "netflix"])

@@ -9,7 +9,7 @@ import pytest
 
 FREED = """
 import resource, numpy
-from tasks.stages.memory import keep_freed_memory
+from tasks.stages.parent import keep_freed_memory
 if {keep}:
     print(keep_freed_memory())
 size = 12_000_000  # 96 MB

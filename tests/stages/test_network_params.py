@@ -7,15 +7,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tasks.config.networks import Alignment, NetworkEmbeddings
+from tasks.config.networks import Alignment
 from tasks.stages.networks import anchors_entry
 from tests.stages.tiny_pair import ENTRY
 
-EMBEDDINGS = {
-    "suite": "tiny", "data": "pair", "networks": "perturbed/pair", "model": "rgcn",
-    "config": {}, "reads": ["feature", "edge", "text"],
-    "text": {"dimension": 8, "window": 2, "negatives": 1.0}, "seeds": [0],
-}  # fmt: skip
 ATTRIBUTES = {"of": "processed/pair", "ways": ["attributes"], "anchor_shares": [], "anchors": "attributes"}
 
 
@@ -53,22 +48,6 @@ def test_attributes_alone_and_all_anchors_but_those_that_judge_are_fine() -> Non
     assert turned.reads_attributes
     assert turned.embeddings is None
     assert Alignment.model_validate(ENTRY | {"anchor_shares": [0.8], "test_share": 0.2}).shares == {"anchors-80%": 0.8}
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"networks": "words/pair"},
-        {"model": "gcn"},
-        {"text": {"dimension": 8}},
-        {"reads": ["edge"]},
-        {"reads": ["feature"], "text": None},
-    ],
-)
-def test_embeddings_that_cannot_be_are_refused(changes: dict[str, Any]) -> None:
-    assert NetworkEmbeddings.model_validate(EMBEDDINGS).seeds == [0]
-    with pytest.raises(ValidationError):
-        NetworkEmbeddings.model_validate(EMBEDDINGS | changes)
 
 
 def test_only_true_anchors_cost_something_and_no_finite_budget_follows_from_them() -> None:

@@ -17,8 +17,8 @@ from tasks.config.params import Evaluation, Training
 from tasks.errors import DataError
 from tasks.models.base import SILENT, NextItemRecommender, Progress, Recommender
 from tasks.sequences import Sequences
-from tasks.stages import check, train, tune
-from tasks.stages.common import PROCESSED, RESULTS, RUNS, read_json
+from tasks.stages import check, train
+from tasks.stages.common import PROCESSED, RUNS, read_json
 from tasks.stages.evaluators.lists import TopK
 from tasks.stages.evaluators.next_items import NextItem
 from tasks.stages.inputs import Inputs
@@ -111,13 +111,6 @@ def listed(sequences: Sequences | None) -> dict[int, list[int]]:
     return {int(user): sequences.items[start:end].tolist() for user, start, end in bounds}
 
 
-@pytest.mark.parametrize("split", ["train", "valid", "test"])
-def test_sequences_keep_the_order_of_the_table(split: str) -> None:
-    assert listed(inputs(EVENTS).sequences(split)) == {
-        user: parts[split] for user, parts in EVENTS.items() if split in parts
-    }
-
-
 def test_a_model_of_sequences_learns_from_all_training_events(evaluator: NextItem) -> None:
     data = evaluator.training_data(Last, 0)
     assert listed(data.sequences) == {user: parts["train"] for user, parts in EVENTS.items() if "train" in parts}
@@ -175,11 +168,6 @@ def test_those_who_validate_and_those_who_never_trained_are_not_tested(evaluator
     assert set(actual) == {
         (f"{kind}/{metric}", k) for kind in ("next", "next-new") for metric in ("recall", "mrr") for k in (1, 3)
     }
-
-
-def test_the_test_of_an_epoch_is_the_one_at_the_end(evaluator: NextItem) -> None:
-    metrics = evaluator.evaluate(Last(None)).metrics
-    assert evaluator.test(Last(None)) == [record for record in metrics if record["metric"].startswith("next/")]
 
 
 @pytest.mark.parametrize("model", [Last, Counts])
@@ -275,11 +263,3 @@ def test_a_choice_on_the_test_is_measured_beside_the_choice_on_validation(worksp
     for (metric, k, seed), value in chosen.items():
         assert value >= honest[metric.removeprefix("chosen-on-test/"), k, seed]
     check.main("metrics/tiny")
-
-
-@pytest.mark.usefixtures("workspace")
-def test_tuning_looks_at_the_recall_of_the_next_item() -> None:
-    tune.main("tiny-counts")
-    table = pl.read_csv(RESULTS / "tiny" / "tuning.csv", schema=tune.COLUMNS)
-    assert table["metric"].to_list() == ["recall", "recall"]
-    assert table["valid"].is_between(0, 1).all()

@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 
 from tasks import contracts
-from tasks.config.fields import RigorousNetworks
 from tasks.config.params import load
 from tasks.contracts import ProcessedTables
 from tasks.datasets import glove
@@ -17,12 +16,11 @@ from tasks.errors import ByHandError, DataError
 from tasks.models.user_networks.base import NetworkData, Posts
 from tasks.privacy.accounting import gaps
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.privacy.mechanisms.posts import known_words, to_ragged
+from tasks.privacy.mechanisms.posts import to_ragged
 from tasks.privacy.terms import because, gap
 from tasks.quality.rules import count
 from tasks.stages import check, perturb, perturb_networks
 from tasks.stages.common import PERTURBED, PLACED, PROCESSED, QUALITY, digest, read_json, write_json
-from tasks.stages.perturb_networks import public_words
 from tests.stages import tiny_networks as tiny
 from tests.systems import ids
 
@@ -190,17 +188,6 @@ def test_published_posts_keep_their_lengths_and_rigorous_ones_are_capped() -> No
     released = tables("rigorous").scan("posts").collect()
     assert words_of_users(released).cast({"n": pl.UInt32}).equals(expected.cast({"n": pl.UInt32}))
     assert tables("rigorous").scan("vocabulary").collect()["word"].to_list() == list(tiny.PUBLIC[:10])
-
-
-def test_known_words_keep_their_names() -> None:
-    perturb.main("rigorous")
-    options = RigorousNetworks.model_validate(tiny.RIGOROUS)
-    public, _ = public_words(options)
-    own = pl.Series(tiny.WORDS)
-    left = known_words(TRUE["left/posts"], own, public)
-    before = [tiny.WORDS[word] for word in TRUE["left/posts"]["tokens"].explode()]
-    after = [public.names[word] for word in left["tokens"].explode()]
-    assert after == [word for word in before if word in tiny.PUBLIC]
 
 
 def test_published_edges_and_texts_are_not_accounted_for_and_rigorous_ones_cost_what_is_stated() -> None:

@@ -1,6 +1,5 @@
 """Stage `preprocess`: tables that keep their contracts, from checked raw data only."""
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +11,9 @@ from tasks.datasets.encoding import encode
 from tasks.errors import DataError
 from tasks.raw import read_raw
 from tasks.stages import convert, download, preprocess
-from tasks.stages.common import INTERIM, PROCESSED, QUALITY, RAW, digest, read_json, write_json
+from tasks.stages.common import INTERIM, PROCESSED, QUALITY, RAW, digest, read_json
 from tests import parameters
+from tests.stages import tiny
 
 FILES = {
     "interactions.parquet", "users.parquet", "schema.json", "user_ids.parquet", "item_ids.parquet", "source.json",
@@ -28,13 +28,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DPREC_MIRROR", raising=False)
     download.main("demo")
     convert.main("demo")
-    passed("demo")
-
-
-def passed(name: str, success: bool = True) -> None:
-    (QUALITY / "raw").mkdir(parents=True, exist_ok=True)
-    verdict = {"contract": "raw", "name": name, "success": success, "evaluated": 1, "failed": int(not success)}
-    write_json(QUALITY / "raw" / f"{name}.json", verdict | {"checked": {}, "results": []})
+    tiny.passed("raw", "demo")
 
 
 def tables(name: str) -> tuple[contracts.Schema, pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame]:
@@ -105,7 +99,7 @@ def test_unchecked_failed_and_missing_raw_tables_stop_here_and_leave_nothing() -
 
     (INTERIM / "demo" / "users.parquet").unlink()
     refused(r"data/interim/demo/users\.parquet: no such table; run convert again")
-    passed("demo", success=False)
+    tiny.passed("raw", "demo", success=False)
     refused("data/quality/raw/demo.json: these data failed their check")
     (QUALITY / "raw" / "demo.json").unlink()
     refused("data/quality/raw/demo.json: not found")
@@ -119,37 +113,3 @@ def test_data_of_which_nothing_is_held_out_are_refused() -> None:
     with pytest.raises(DataError, match=r"^demo: no interaction is in the valid part"):
         preprocess.main("demo")
     assert not PROCESSED.exists() or not list(PROCESSED.iterdir())
-
-
-def test_an_interrupted_run_leaves_nothing_and_the_next_completes(monkeypatch: pytest.MonkeyPatch) -> None:
-    preprocess.main("demo")
-    before = digest(PROCESSED / "demo")
-    shutil.rmtree(PROCESSED / "demo")
-
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(preprocess, "write_json", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            preprocess.main("demo")
-    assert list(PROCESSED.iterdir()) == []
-    preprocess.main("demo")
-    assert digest(PROCESSED / "demo") == before
-
-
-def test_ml_100k_under_the_protocol_of_gerai(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPREC_MIRROR", str(mirror))
-    download.main("ml-100k")
-    convert.main("ml-100k")
-    passed("ml-100k")
-    preprocess.main("ml-100k")
-    schema, interactions, _, user_ids, item_ids = tables("ml-100k")
-    assert (schema.n_users, schema.n_items, len(schema.columns)) == (943, 1682, 44)
-    assert len(interactions) == 100_000
-    sizes = dict(interactions["split"].value_counts().rows())
-    assert sizes == {"train": 75_978, "valid": 4_022, "test": 20_000}
-    # Original ids of ML-100K have no gaps, so dense ids are they, less one.
-    assert user_ids["original"].cast(pl.Int32).to_list() == list(range(1, 944))
-    assert item_ids["original"].cast(pl.Int32).to_list() == list(range(1, 1683))
-    assert schema.synthetic is False

@@ -14,12 +14,12 @@ from tasks import contracts
 from tasks.config.params import Evaluation, Training, load
 from tasks.errors import DataError
 from tasks.models.base import SILENT, Progress, RatingPredictor
-from tasks.stages import check, train, tune
-from tasks.stages.common import PROCESSED, RESULTS, RUNS, read_json
+from tasks.stages import check, train
+from tasks.stages.common import PROCESSED, RUNS, read_json
 from tasks.stages.evaluators.ratings import Ratings
 from tasks.stages.inputs import Inputs, read_inputs
 from tasks.training_data import TrainingData
-from tests.stages import tiny, tiny_ratings
+from tests.stages import tiny_ratings
 
 EVALUATION = Evaluation(k=[], negatives=None, seed=1, recall="relevant")
 TRAINING = Training(patience=2, validation_k=None)
@@ -89,9 +89,7 @@ def test_what_is_sensitive_is_nested_and_is_told_to_the_model() -> None:
 
 
 @pytest.mark.usefixtures("workspace")
-def test_a_fold_that_is_not_there_is_refused_and_without_folds_all_seeds_have_the_same() -> None:
-    with pytest.raises(DataError, match=r"folds.parquet: there is no fold 3; correct the experiment's seeds"):
-        inputs(0.25).for_seed(3)
+def test_without_folds_all_seeds_have_the_same() -> None:
     full = read_inputs(load().experiments["tiny-privsr"], load(), {})
     assert full.for_seed(7) is full
 
@@ -170,23 +168,9 @@ def test_sensitive_ratings_are_accounted_for_and_so_is_their_absence() -> None:
     assert {entry["accounted_epsilon"] for entry in spent["mf-ratings"]} == {0.0}
 
 
-@pytest.mark.usefixtures("workspace")
-def test_trials_are_of_the_first_fold_and_less_error_is_better() -> None:
-    tune.main("tiny-privsr")
-    tried = pl.read_csv(RESULTS / "tiny/tuning.csv")
-    assert len(tried) == 2
-    assert set(tried["metric"]) == {"negative mae"}
-    assert (tried["valid"] < 0).all()
-
-
 def test_a_prediction_that_is_missing_fails_the_check(workspace: Path) -> None:
     train.main("tiny-rating-means")
     file = workspace / RUNS / "tiny/tiny-rating-means/released/base/seed-0.parquet"
     contracts.write(contracts.read(file, contracts.PREDICTIONS)[1:], file, contracts.PREDICTIONS)
     with pytest.raises(DataError, match=r"must be 1: every rating of the fold is predicted once"):
         check.main("recommendations/tiny-rating-means")
-
-
-def test_tiny_has_sensitive_ratings_of_users_with_and_without_friends() -> None:
-    befriended = set(tiny_ratings.friends()["source"])
-    assert 0 < len(befriended) < tiny.N_USERS

@@ -50,11 +50,6 @@ def test_every_name_leads_to_a_plug_in(registry: str) -> None:
         assert not colon or hasattr(actual, attribute), name
 
 
-def test_no_model_has_two_names() -> None:
-    """What a setting makes of a model is a system of an experiment."""
-    assert len(set(MODELS.values())) == len(MODELS)
-
-
 def test_the_types_know_the_names_that_the_registries_have() -> None:
     kinds = {get_args(kind.model_fields["kind"].annotation)[0] for kind in get_args(attacks.Attack)}
     assert set(ATTACKS) == kinds

@@ -11,7 +11,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from flows.results import report as show
 from tasks import contracts
 from tasks.errors import DataError, PrivacyError
 from tasks.evaluation.gains import GAINS
@@ -158,10 +157,6 @@ def broken(place: Path, what: str) -> None:
         (runs / "gerai-bpr/attack/inputs.json").unlink()
     elif what == "no audit":
         (runs / "audit.json").unlink()
-    elif what == "ledger":
-        path = runs / "gerai-gerai/train/ledger.json"
-        entries = json.loads(path.read_text())
-        path.write_text(json.dumps([entries[0] | {"accounted_epsilon": -1.0}]))
     elif what == "mixed data":
         path = runs / "gerai-bpr/train/inputs.json"
         path.write_text(json.dumps(json.loads(path.read_text()) | {"synthetic": True}))
@@ -176,7 +171,6 @@ def broken(place: Path, what: str) -> None:
         ("no gains", "gerai-bpr/attack/gains.parquet: no such table"),
         ("no targets", "gerai-bpr/attack/inputs.json: not found"),
         ("no audit", "audit.json: not found"),
-        ("ledger", "gerai-gerai/train/ledger.json: entry 0 is not a ledger entry"),
         ("mixed data", "gerai-bpr/train/inputs.json: synthetic is True, but False"),
     ],
 )
@@ -195,24 +189,6 @@ def test_a_page_needs_nothing_but_the_results_and_the_published_figures(gerai: P
         patch.chdir(tmp_path)
         report.main("gerai")
     assert written(tmp_path) == written(gerai)
-
-
-def test_the_command_draws_the_page_from_the_results_whatever_lies_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = example.build(tmp_path, models=("popularity",))
-    run(place, "gerai")
-    monkeypatch.chdir(place)
-    drawn = place / "data/reports/gerai/index.html"
-    text = drawn.read_text()
-    drawn.unlink()
-    assert show("gerai", draw_first=True) == drawn.relative_to(place)
-    assert drawn.read_text() == text
-    drawn.write_text("drawn by other code")
-    show("gerai", draw_first=True)
-    assert drawn.read_text() == text
-    with pytest.raises(DataError, match=r"data/results/demo: no results; .* There are: gerai"):
-        show("demo", draw_first=True)
 
 
 def test_provenance_stays_that_of_the_runs_that_gave_the_numbers(tmp_path: Path) -> None:
@@ -245,21 +221,6 @@ def test_a_private_line_that_nobody_audited_is_not_collected(tmp_path: Path) -> 
     (place / "data/runs/gerai/audit.json").write_text("[]")
     with pytest.raises(PrivacyError, match=r"dp-popularity, base: counts-discrete-laplace: neither audited"):
         run(place, "gerai")
-
-
-def test_published_figures_that_are_none_are_refused(tmp_path: Path) -> None:
-    place = example.build(tmp_path, models=("popularity",))
-    (place / "data/reference/paper_tables.csv").write_text("paper,artefact\ngerai,table2\n")
-    with pytest.raises(DataError, match=r"paper_tables\.csv: not a readable table"):
-        run(place, "gerai")
-    assert not (place / "data/reports").exists()
-
-
-def test_a_suite_without_private_systems_or_training_is_reported(tmp_path: Path) -> None:
-    place = example.build(tmp_path, models=("popularity",))
-    run(place, "gerai")
-    summary = json.loads((place / "data/results/gerai/summary.json").read_text())
-    assert summary["ledger"] == {"private": 0, "finite": 0, "audited": 0, "refuted": 0}
 
 
 def test_an_audit_of_training_that_the_suite_no_longer_has_is_not_published(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -26,8 +28,11 @@ def test_a_pair_is_read_network_by_network(tmp_path: Path, monkeypatch: pytest.M
         file = tmp_path / "data/processed/made-up" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(content), encoding="utf-8")
-    (first, second), anchors = collect_parts.read_networks("made-up")
-    assert anchors == 7
+    suite = SimpleNamespace(data="made-up", aligned={})
+    params: Any = SimpleNamespace(suites={"tiny": suite})
+    collected = collect_parts.collect_networks("tiny", params)
+    (first, second) = collected["networks"]
+    assert collected["anchors"] == 7
     assert (first.users, first.friendships, first.labelled, first.sensitive, first.texts) == (
         5,
         3,
@@ -38,4 +43,4 @@ def test_a_pair_is_read_network_by_network(tmp_path: Path, monkeypatch: pytest.M
     assert (second.labelled, second.sensitive, second.texts, second.attributed) == (False, (), "none", False)
     (tmp_path / "data/processed/made-up/schema.json").write_text('{"networks": []}', encoding="utf-8")
     with pytest.raises(DataError, match="needs a pair"):
-        collect_parts.read_networks("made-up")
+        collect_parts.collect_networks("tiny", params)

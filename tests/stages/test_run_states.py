@@ -64,17 +64,6 @@ def test_progress_that_is_no_folder_is_discarded(
     assert capsys.readouterr().err.count(": discarded (") == (name != runs.BEFORE), "the one before is not asked for"
 
 
-def test_a_state_that_a_model_says_is_not_its_own_is_discarded(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def read(_: Path) -> None:
-        raise AssertionError
-
-    state_of(tmp_path / "progress")
-    assert Progress(tmp_path / "progress").restore(read) is None
-    assert "discarded (AssertionError)" in capsys.readouterr().err
-
-
 def cut(state: Path) -> None:
     (state / "state.safetensors").write_bytes((state / "state.safetensors").read_bytes()[:-10])
 

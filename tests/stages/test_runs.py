@@ -18,10 +18,9 @@ import pytest
 from filelock import FileLock
 
 from tasks.errors import ConfigurationError
-from tasks.stages import runs, train
-from tasks.stages.common import CHECKPOINTS, RUNS, digest
+from tasks.stages import runs
+from tasks.stages.common import RUNS
 from tasks.stages.runs import Unit, Work
-from tests.stages.test_train import build
 
 NAME = "tiny-bpr"
 TRAIN = RUNS / "tiny" / NAME / "train"
@@ -181,20 +180,6 @@ def test_what_does_not_verify_is_set_aside_and_worked_on_again(
     assert len(list(done(counted, "b").parent.glob("set-aside-*"))) == 1, "nothing is lost"
 
 
-def test_a_result_that_was_edited_never_reaches_the_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`done/metrics.json` went through every check once, even with --force."""
-    build(tmp_path, monkeypatch)
-    train.main(NAME)
-    before = digest(TRAIN)
-    [metrics] = (CHECKPOINTS / "tiny" / NAME).glob("base-seed-0-*/done/metrics.json")
-    rows = json.loads(metrics.read_text())
-    metrics.write_text(json.dumps([row | {"value": 0.999} for row in rows]))
-    train.main(NAME)
-    assert digest(TRAIN) == before
-    train.main(NAME, force=True)
-    assert digest(TRAIN) == before
-
-
 def side_by_side(code: str, folder: Path, count: int) -> None:
     """Run code in several processes at once, each with the folder and its own number; all end well."""
     commands = [[sys.executable, "-c", code, str(folder), str(number)] for number in range(count)]
@@ -288,19 +273,6 @@ def test_results_stay_while_they_are_put_together_and_recorded(tmp_path: Path) -
     runs.perform(Work("shared", [unit], run, assemble), record=lambda _: stays())
     other.join()
     assert (unit.done / "value").read_text() == "other"
-
-
-def test_units_that_were_set_aside_meanwhile_are_worked_on_again(counted: Counted) -> None:
-    """Another process that finds results damaged may be killed before it has others."""
-    work = counted.work
-
-    def run(unit: Unit, place: Path, screen: object) -> None:
-        counted._run(unit, place, screen)
-        if counted.calls == ["a", "b"]:
-            done(counted, "a").rename(counted.root / "set-aside")
-
-    runs.perform(replace(work, run=run))
-    assert (counted.calls, counted.assembled) == (["a", "b", "c", "a"], 1)
 
 
 def test_results_that_are_edited_while_others_are_worked_on_are_not_put_together(

@@ -15,7 +15,7 @@ from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation.run_numbers import APART
 from tasks.privacy.noise import recording
 from tasks.stages import check, collect, perturb, table, train
-from tasks.stages.common import PROCESSED, QUALITY, RUNS, read_json, write_json
+from tasks.stages.common import PROCESSED, RUNS, read_json
 from tasks.stages.inputs import read_inputs
 from tests.stages import test_train, tiny
 
@@ -53,10 +53,8 @@ def build(root, monkeypatch, sweep_seeds=None, **changes):
         tiny.write_schema(PROCESSED / name, schema)
         contracts.write(table_, PROCESSED / name / "interactions.parquet", contracts.INTERACTIONS)
         contracts.write(people, PROCESSED / name / "users.parquet", users)
-    passed = {"success": True, "evaluated": 9, "failed": 0, "checked": {}}
-    (QUALITY / "perturbed").mkdir(parents=True)
-    write_json(QUALITY / f"processed/{OTHER}.json", {"contract": "processed", "name": OTHER} | passed)
-    write_json(QUALITY / "perturbed/tiny.json", {"contract": "perturbed", "name": "tiny"} | passed)
+    tiny.passed("processed", OTHER)
+    tiny.passed("perturbed", "tiny")
     perturb.main("tiny")
 
 
@@ -126,13 +124,6 @@ def test_a_list_is_checked_against_the_split_of_its_run(tmp_path, monkeypatch):
         check.main("recommendations/tiny-counts")
 
 
-def test_stages_depend_on_all_splits(tmp_path, monkeypatch):
-    build(tmp_path, monkeypatch)
-    stage = table.find_stage("train", "tiny-counts", load())
-    assert {f"data/processed/{OTHER}", f"data/quality/processed/{OTHER}.json"} <= {*stage.deps}
-    assert "splits" in stage.params["suites/tiny/params.yaml"]
-
-
 def test_a_split_of_other_users_is_refused(tmp_path, monkeypatch):
     build(tmp_path, monkeypatch)
     people = contracts.read(PROCESSED / OTHER / "users.parquet", contracts.users_schema(tiny.FEATURES))
@@ -157,8 +148,7 @@ def test_users_whose_features_depend_on_the_split_are_perturbed_on_each(tmp_path
     shuffled = people.with_columns(pl.col("share").reverse())
     contracts.write(shuffled, PROCESSED / OTHER / "users.parquet", contracts.users_schema(tiny.FEATURES))
     perturb.main("tiny-2")
-    passed = {"contract": "perturbed", "name": "tiny-2", "success": True, "evaluated": 9, "failed": 0, "checked": {}}
-    write_json(QUALITY / "perturbed/tiny-2.json", passed)
+    tiny.passed("perturbed", "tiny-2")
     by_run = {unit.seed: unit.inputs.features(unit.seed) for unit in train.Training("tiny-gerai", params).plan()}
     own = read_inputs(experiment, params, experiment.config, OTHER)
     assert np.array_equal(by_run[APART + 1], own.features(1))

@@ -16,7 +16,7 @@ from tasks.errors import DataError
 from tasks.evaluation.pairs import BY_USER
 from tasks.models.ranking.dpmf import DPMF
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.stages import jobs, monitor, perturb, provenance, train
+from tasks.stages import jobs, perturb, provenance, train
 from tasks.stages.common import CHECKPOINTS, PROCESSED, QUALITY, RUNS, digest, read_json, write_json
 from tests.stages import tiny
 
@@ -60,11 +60,7 @@ def build(root, monkeypatch, recall="relevant"):
     tiny.write_schema(PROCESSED / "tiny", schema)
     contracts.write(interactions(), PROCESSED / "tiny" / "interactions.parquet", contracts.INTERACTIONS)
     perturb.main("tiny")
-    (QUALITY / "perturbed").mkdir(parents=True)
-    write_json(
-        QUALITY / "perturbed" / "tiny.json",
-        {"contract": "perturbed", "name": "tiny", "success": True, "evaluated": 9, "failed": 0, "checked": {}},
-    )
+    tiny.passed("perturbed", "tiny")
 
 
 def released(name: str) -> pl.DataFrame:
@@ -75,21 +71,6 @@ def released(name: str) -> pl.DataFrame:
 
 def metrics(name: str) -> pl.DataFrame:
     return contracts.read(RUNS / "tiny" / name / "train" / "metrics.parquet", contracts.METRICS)
-
-
-def test_recall_by_what_a_list_can_hold_has_a_name_of_its_own(tmp_path, monkeypatch):
-    build(tmp_path, monkeypatch, recall="reachable")
-    train.main("tiny-counts")
-    held = interactions().filter(pl.col("split") == "test").group_by("user").agg("item")
-    lists = released("tiny-counts").filter(pl.col("path").str.contains("seed-1"), pl.col("rank") <= 5)
-    shares = []
-    for user, items in held.iter_rows():
-        hits = lists.filter(pl.col("user") == user, pl.col("item").is_in(items)).height
-        shares.append(hits / min(len(items), 5))
-    measured = metrics("tiny-counts").filter(pl.col("seed") == 1, pl.col("k") == 5)
-    values = dict(measured.select("metric", "value").iter_rows())
-    assert "full/recall" not in values
-    assert values["full/recall-reachable"] == pytest.approx(np.mean(shares))
 
 
 def test_recommendations_are_unseen_and_every_setting_and_seed_is_measured(tmp_path, monkeypatch):
@@ -188,63 +169,6 @@ def test_secure_noise_is_in_the_ledger_and_in_no_seed(tmp_path, monkeypatch):
     drawn = [of.tolist() for group in counts.values() for of in group]
     assert len(drawn) == 6
     assert all(drawn.count(noisy) == 1 for noisy in drawn)
-
-
-@pytest.mark.parametrize("name", ["tiny-bpr", "tiny-gerai"])
-def test_interrupted_and_resumed_equals_undisturbed(name, tmp_path, monkeypatch):
-    (tmp_path / "calm").mkdir()
-    (tmp_path / "broken").mkdir()
-    build(tmp_path / "calm", monkeypatch)
-    train.main(name)
-    expected_lists, expected_metrics = released(name).drop("path"), metrics(name)
-
-    build(tmp_path / "broken", monkeypatch)
-    epoch, calls = monitor.Monitor.epoch, iter(range(1, 100))
-
-    def pressing_control_c(self, model, loss):
-        going = epoch(self, model, loss)
-        if next(calls) in (2, 5):
-            raise KeyboardInterrupt
-        return going
-
-    with monkeypatch.context() as patched:
-        patched.setattr(monitor.Monitor, "epoch", pressing_control_c)
-        for _ in range(2):
-            with pytest.raises(KeyboardInterrupt):
-                train.main(name)
-            assert not (RUNS / "tiny" / name).exists()
-    train.main(name)
-    assert released(name).drop("path").equals(expected_lists)
-    assert metrics(name).equals(expected_metrics)
-
-
-def test_finished_units_are_not_trained_again_and_stale_ones_are_cleared_away(tmp_path, monkeypatch):
-    build(tmp_path, monkeypatch)
-    train.main("tiny-bpr")
-    kept = {folder.name for folder in (CHECKPOINTS / "tiny" / "tiny-bpr").iterdir()}
-    assert len(kept) == 2
-    before = digest(RUNS / "tiny" / "tiny-bpr" / "released")
-    shutil.rmtree(RUNS)
-    with monkeypatch.context() as patched:
-        patched.setattr(train.Training, "run", lambda *_: pytest.fail("trained again"))
-        train.main("tiny-bpr")
-    assert digest(RUNS / "tiny" / "tiny-bpr" / "released") == before
-    file = tmp_path / "suites/tiny/params.yaml"
-    text = file.read_text(encoding="utf-8")
-    file.write_text(text.replace("learning_rate: 0.01", "learning_rate: 0.02"), encoding="utf-8")
-    train.main("tiny-bpr")
-    assert kept.isdisjoint({folder.name for folder in (CHECKPOINTS / "tiny" / "tiny-bpr").iterdir()})
-
-
-def test_an_experiment_may_wait_longer_than_its_suite(tmp_path, monkeypatch):
-    build(tmp_path, monkeypatch)
-    params = load()
-    before, suite = [unit.folder for unit in train.Training("tiny-bpr", params).plan()], params.suites["tiny"]
-    patient = params.experiments["tiny-bpr"].model_copy(update={"patience": 7})
-    monkeypatch.setitem(params.experiments, "tiny-bpr", patient)
-
-    assert suite.training_of(patient).patience == 7 != suite.training.patience
-    assert {unit.folder for unit in train.Training("tiny-bpr", params).plan()}.isdisjoint(before)
 
 
 def test_a_revision_is_changed_by_code_and_not_by_what_is_derived_from_it(tmp_path, monkeypatch):

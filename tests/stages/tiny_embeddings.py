@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks import contracts
-from tasks.stages.common import PROCESSED, QUALITY, RUNS, file_digest, write_json
+from tasks.stages.common import PROCESSED, RUNS, file_digest
 from tests.stages import tiny, tiny_networks
 
 SEEDS = (0, 2)
@@ -31,25 +31,11 @@ def build(root: Path, **other: Any) -> None:
     """Write the workspace below `root`: the systems are trained and their releases passed the check."""
     tiny_networks.build(root)
     shutil.rmtree(root / "suites")  # of suites without embeddings
-    base = tiny.parameters()
     about = {"suite": "tiny", "data": "tiny", "features": "processed/tiny", "seeds": list(SEEDS)}
-    changes = {
-        "processed": {
-            "tiny": {
-                "dataset": "tiny",
-                "protocol": "dpcrosue",
-                "options": {"tokenizer": "words", "min_count": 1, "max_vocabulary": None},
-            }
-        },
+    changes = tiny_networks.SUITE | {
         "perturbed": {},
-        "words": {},
-        "suites": {"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "embedding"}},
         "experiments": {name: about | experiment for name, experiment in EXPERIMENTS.items()},
-        "evaluation": {"k": [1, 10], "negatives": None, "seed": 1, "recall": "relevant"},
-        "training": base["training"] | {"validation_k": None},
-        "tuning": {"seed": 1000, "grid": {}},
         "attack": dict(ATTACK),
-        "training_audit": None,
     }
     tiny.write_parameters(tiny.parameters(**(changes | other)), root)
     for name in EXPERIMENTS:
@@ -99,10 +85,7 @@ def passed(root: Path, name: str) -> None:
     """Write the verdict of a check that the releases passed as they are now."""
     released = sorted((root / RUNS / "tiny" / name / "released").rglob("*.parquet"))
     checked = {file.relative_to(root).as_posix(): file_digest(file) for file in released}
-    verdict = {"contract": "recommendations", "name": name, "success": True, "evaluated": 9, "failed": 0}
-    place = root / QUALITY / "recommendations" / f"{name}.json"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    write_json(place, verdict | {"checked": checked})
+    tiny.passed("recommendations", name, root, checked=checked)
 
 
 def processed(table: str) -> Path:

@@ -15,7 +15,7 @@ import polars as pl
 from tasks import contracts
 from tasks.contracts import Feature, Schema
 from tasks.datasets import glove
-from tasks.stages.common import PLACED, PROCESSED, QUALITY, write_json
+from tasks.stages.common import PLACED, PROCESSED, write_json
 from tests.stages import tiny
 
 N_USERS, N_LINKS, N_POSTS = 200, 1000, 400
@@ -59,6 +59,22 @@ RELEASED = SHARED | {
     "sensitive_share": 0.5,
     "replaced_share": 0.2,
 }
+PROCESSED_PAIR = {
+    "dataset": "tiny",
+    "protocol": "dpcrosue",
+    "options": {"tokenizer": "words", "min_count": 1, "max_vocabulary": None},
+}
+SUITE: dict[str, Any] = {
+    "processed": {"tiny": PROCESSED_PAIR},
+    "words": {},
+    "suites": {"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "embedding"}},
+    "evaluation": {"k": [1, 10], "negatives": None, "seed": 1, "recall": "relevant"},
+    "training": {"patience": 1, "validation_k": None},
+    "tuning": {"seed": 1000, "grid": {}},
+    "attack": None,
+    "training_audit": None,
+}
+"""Of a suite that embeds users: parameters in place of those of `tests.stages.tiny`."""
 RIGOROUS = SHARED | {"accounting": "rigorous", "public_words": 10, "words_per_user": 3}
 
 
@@ -105,14 +121,9 @@ def ids(n: int, column: str, values: list[str]) -> pl.DataFrame:
 def build(root: Path, **perturbed: Any) -> None:
     """Write the workspace below `root`, with these entries of `perturbed`."""
     base = tiny.parameters()
-    processed = {
-        "dataset": "tiny",
-        "protocol": "dpcrosue",
-        "options": {"tokenizer": "words", "min_count": 1, "max_vocabulary": None},
-    }
     of_suites = {"demo": base["processed"]["tiny"]}  # suites need some data of their own
     changes = {
-        "processed": of_suites | {"tiny": processed},
+        "processed": of_suites | {"tiny": PROCESSED_PAIR},
         "perturbed": perturbed,
         "words": {},
         "suites": {name: entry | {"data": "demo"} for name, entry in base["suites"].items()},
@@ -127,9 +138,7 @@ def build(root: Path, **perturbed: Any) -> None:
     for place, table in tables().items():
         network, _, name = place.rpartition("/")
         contracts.write(table, folder / f"{place}.parquet", contracts.table_schema(name, schemas[network]))
-    verdict = {"contract": "processed", "name": "tiny", "success": True, "evaluated": 9, "failed": 0, "checked": {}}
-    (root / QUALITY / "processed").mkdir(parents=True)
-    write_json(root / QUALITY / "processed" / "tiny.json", verdict)
+    tiny.passed("processed", "tiny", root)
     vectors = np.random.default_rng(1).normal(size=(len(PUBLIC), glove.WIDTH)).round(4)
     lines = [" ".join([word, *map(str, row)]) for word, row in zip(PUBLIC, vectors.tolist(), strict=True)]
     (root / PLACED).mkdir(parents=True)

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from tasks import contracts
 from tasks.contracts import Feature, Schema
-from tasks.stages.common import PROCESSED, QUALITY, write_json
+from tasks.stages.common import PROCESSED, write_json
 from tasks.stages.network_files import EMBEDDINGS
-from tests.stages import tiny
+from tests.stages import tiny, tiny_networks
 
 PEOPLE, N_LEFT, N_RIGHT, WIDTH, BITS = 60, 80, 70, 8, 24
 NETWORKS = ("left", "right")
@@ -107,32 +107,19 @@ def build(root: Path, entry: dict[str, Any] | None = None, **embeddings: Any) ->
         for network, rows in vectors(seed).items():
             write_vectors(network, seed, rows, root)
     for layer in ("processed", "embeddings", "perturbed"):
-        (root / QUALITY / layer).mkdir(parents=True)
-        verdict = {"contract": layer, "name": "tiny", "success": True, "evaluated": 9, "failed": 0, "checked": {}}
-        write_json(root / QUALITY / layer / "tiny.json", verdict)
+        tiny.passed(layer, "tiny", root)
 
 
 def parameters(root: Path, entry: dict[str, Any] | None = None, **embeddings: Any) -> None:
     """Write the parameters."""
-    text = {"tokenizer": "words", "min_count": 1, "max_vocabulary": None}
     embedded = {
         "suite": "tiny", "data": "tiny", "networks": "processed/tiny", "model": "deepwalk",
         "config": {}, "reads": ["edge"], "text": None,
         "seeds": list(SEEDS),
     }  # fmt: skip
-    changes = {
-        "processed": {
-            "tiny": {"dataset": "tiny", "protocol": "dpcrosue", "options": text},
-            "other": {"dataset": "tiny", "protocol": "dpcrosue", "options": text},
-        },
+    changes = tiny_networks.SUITE | {
+        "processed": dict.fromkeys(("tiny", "other"), tiny_networks.PROCESSED_PAIR),
         "perturbed": {"tiny": RELEASE},
-        "words": {},
-        "suites": {"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "embedding"}},
-        "evaluation": {"k": [1, 10], "negatives": None, "seed": 1, "recall": "relevant"},
-        "training": {"patience": 1, "validation_k": None},
-        "tuning": {"seed": 1000, "grid": {}},
-        "attack": None,
-        "training_audit": None,
         "experiments": {},
         "embeddings": {"tiny": embedded | embeddings},
         "aligned": {"tiny": ENTRY | (entry or {})},

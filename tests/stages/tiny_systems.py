@@ -15,9 +15,10 @@ import polars as pl
 
 from tasks import contracts
 from tasks.stages import perturb
-from tasks.stages.common import PERTURBED, PROCESSED, QUALITY, write_json
+from tasks.stages.common import PERTURBED, PROCESSED
 from tasks.stages.network_files import ALIGNED, embedding_file, write_vectors
 from tests.stages import tiny, tiny_networks, tiny_pair
+from tests.stages.tiny import passed as passed
 
 SIZES = {"left": tiny_networks.N_USERS, "right": tiny_networks.RIGHT.n_users}
 SEEDS = [0, 1]
@@ -81,18 +82,9 @@ def build(root: Path) -> None:
 
 def parameters(root: Path = Path(), **changes: Any) -> None:
     """Write the parameters, with `changes` of whole sections."""
-    text = {"tokenizer": "words", "min_count": 1, "max_vocabulary": None}
     about = {"suite": "tiny", "data": "tiny", "seeds": SEEDS}
-    sections = {
-        "processed": {"tiny": {"dataset": "tiny", "protocol": "dpcrosue", "options": text}},
+    sections = tiny_networks.SUITE | {
         "perturbed": {"published": PUBLISHED},
-        "words": {},
-        "suites": {"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "embedding"}},
-        "evaluation": {"k": [1], "negatives": None, "seed": 1, "recall": "relevant"},
-        "training": {"patience": 1, "validation_k": None},
-        "tuning": {"seed": 1000, "grid": {}},
-        "attack": None,
-        "training_audit": None,
         "embeddings": EMBEDDINGS,
         "aligned": ANCHORS,
         "experiments": {f"tiny-{name}": about | experiment for name, experiment in EXPERIMENTS.items()},
@@ -103,13 +95,6 @@ def parameters(root: Path = Path(), **changes: Any) -> None:
 def without(section: dict[str, dict[str, Any]], *names: str, **changes: Any) -> dict[str, dict[str, Any]]:
     """A section's entries under these names alone, all with `changes`."""
     return {name: section[name] | changes for name in names}
-
-
-def passed(layer: str, name: str, root: Path = Path(), *, success: bool = True) -> None:
-    """Write a verdict that holds whatever the files are."""
-    verdict = {"contract": layer, "name": name, "success": success, "evaluated": 9, "failed": 0, "checked": {}}
-    (root / QUALITY / layer).mkdir(parents=True, exist_ok=True)
-    write_json(root / QUALITY / layer / f"{name}.json", verdict)
 
 
 def release() -> None:

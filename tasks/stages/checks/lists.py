@@ -1,6 +1,7 @@
-"""The tasks whose systems release lists.
+"""The tasks whose systems release lists, or predictions of ratings.
 
-`top-k`: of all users; `fold-in`: of the test users alone, who come first; `next-item`: after each prefix of a sequence.
+`top-k`: of all users; `fold-in`: of the test users alone, who come first; `next-item`: after each prefix of a sequence;
+`rating`: predictions of the ratings of a fold.
 """
 
 from __future__ import annotations
@@ -16,57 +17,59 @@ import pyarrow as pa
 from tasks import contracts
 from tasks.config.params import Experiment, Suite
 from tasks.contracts import Schema
-from tasks.quality.metrics import next_item_metrics, ranking_metrics
-from tasks.quality.releases import next_items, recommendations
+from tasks.quality.metrics import next_item_metrics, ranking_metrics, rating_metrics
+from tasks.quality.releases import next_items, predictions, recommendations
 from tasks.quality.rules import Table
 from tasks.stages.checks.subject import Names, Subject, released_tables
 from tasks.stages.common import PROCESSED
 
 Released = dict[tuple[str, int], pl.DataFrame]
-"""Setting and run -> lists."""
+"""Setting and run -> lists, or predictions."""
 
 
 class Lists(NamedTuple):
-    """What lists and their metrics must be."""
+    """What lists and their metrics must be; for ratings, predictions."""
 
     contract: pa.Schema
     """Of each list."""
     rules: Callable[[Released, pl.DataFrame, Schema, int], list[Table]]
     """(lists, interactions, schema, longest) -> the tables with their rules."""
-    measured: Callable[[Suite, Experiment], Names]
-    """Names of the metrics of an experiment."""
+    measured: Callable[[Suite, Experiment, str], Names]
+    """Names of the metrics of an experiment at a setting."""
+    against: str = "interactions"
+    """The processed table that they are checked against."""
 
     def released(self, key: str, experiment: Experiment, suite: Suite) -> Subject:
-        """Lists, with the interactions that their system was trained on."""
+        """Lists, with what their system was trained on."""
         files = {PROCESSED / data: released for data, released in released_tables(key, experiment, suite).items()}
 
         def tables() -> list[Table]:
             checked = []
             for data, released in files.items():
                 lists = {which: contracts.read(file, self.contract) for which, file in released.items()}
-                interactions = contracts.read(data / "interactions.parquet", contracts.INTERACTIONS)
                 schema = contracts.read_schema(data / "schema.json")
-                for table in self.rules(lists, interactions, schema, max(suite.evaluation.k)):
+                rows = contracts.read(data / f"{self.against}.parquet", contracts.table_schema(self.against, schema))
+                for table in self.rules(lists, rows, schema, max(suite.evaluation.k, default=0)):
                     own_data = data.name == experiment.data
                     checked.append(table if own_data else replace(table, name=f"{table.name}, {data.name}"))
             return checked
 
-        inputs = [data / file for data in files for file in ("interactions.parquet", "schema.json")]
+        inputs = [data / file for data in files for file in (f"{self.against}.parquet", "schema.json")]
         return Subject([*(file for released in files.values() for file in released.values()), *inputs], tables)
 
-    def metrics(self, suite: Suite, experiment: Experiment, _: str) -> Names:
+    def metrics(self, suite: Suite, experiment: Experiment, setting: str) -> Names:
         """Those that training measures."""
-        return [*self.measured(suite, experiment)]
+        return [*self.measured(suite, experiment, setting)]
 
 
-def _ranking_metrics(suite: Suite, _: Experiment) -> Names:
+def _ranking_metrics(suite: Suite, *_: object) -> Names:
     evaluation = suite.evaluation
     assert evaluation.negatives is not None, "params.load asks for them where lists are judged"
     about = evaluation.k, evaluation.negatives, evaluation.recall
     return [*ranking_metrics(*about, full_rows=evaluation.full_rows)]
 
 
-def _next_item_metrics(suite: Suite, experiment: Experiment) -> Names:
+def _next_item_metrics(suite: Suite, experiment: Experiment, _: str) -> Names:
     return [*next_item_metrics(suite.evaluation.k, chosen_on_test=experiment.chosen_on_test is not None)]
 
 
@@ -77,11 +80,20 @@ def _test_users(lists: Released, interactions: pl.DataFrame, schema: Schema, k: 
     return recommendations(lists, of_test, schema.model_copy(update={"n_users": n_test}), k)
 
 
-def _fold_in_metrics(suite: Suite, _: Experiment) -> Names:
+def _fold_in_metrics(suite: Suite, *_: object) -> Names:
     recall = "recall" if suite.evaluation.recall == "relevant" else f"recall-{suite.evaluation.recall}"
     return list(product([f"full/{kind}" for kind in ("hit", "ndcg", recall, "mrr")], suite.evaluation.k))
+
+
+def _rating_metrics(_: Suite, experiment: Experiment, setting: str) -> Names:
+    return rating_metrics(experiment.settings()[setting]["sensitive_share"])
+
+
+def _predictions(predicted: Released, folds: pl.DataFrame, schema: Schema, _: int) -> list[Table]:
+    return predictions(predicted, folds, schema)
 
 
 TOP_K = Lists(contracts.RECOMMENDATIONS, recommendations, _ranking_metrics)
 FOLD_IN = Lists(contracts.RECOMMENDATIONS, _test_users, _fold_in_metrics)
 NEXT_ITEM = Lists(contracts.NEXT_ITEMS, next_items, _next_item_metrics)
+RATING = Lists(contracts.PREDICTIONS, _predictions, _rating_metrics, against="folds")

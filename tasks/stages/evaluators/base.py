@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tasks.config.params import Evaluation, Experiment, Suite, Training
 from tasks.config.tasks import TASKS, resolve
 from tasks.evaluation import ranking
-from tasks.evaluation.metrics import Measured, Record, records
+from tasks.evaluation.metrics import Measured, Record, measure, records
 from tasks.hashing import Uniforms
 from tasks.models.base import Model
 from tasks.privacy.terms import Protected
@@ -74,6 +74,14 @@ class Evaluator(ABC):
         assert self._training.validation_k is not None, "params.load asks for it where items are ranked"
         return self._training.validation_k
 
+    def _measure(self, protocol: str, items: NDArray[np.int32], targets: ranking.Seen) -> list[Measured]:
+        """Metrics of lists of all users, (n_users, k), by the items to be found."""
+        recall = self._evaluation.recall
+        users, values = ranking.full_values(items, targets, self._evaluation.k, recall=recall)
+        if recall == "reachable":
+            values["recall-reachable"] = values.pop("recall")
+        return measure(protocol, users, values)
+
     @cached_property
     def _order(self) -> NDArray[np.int64]:
         """Of items with equal scores."""
@@ -89,12 +97,8 @@ class Evaluator(ABC):
 
 
 def make_evaluator(experiment: Experiment, suite: Suite, inputs: Inputs) -> Evaluator:
-    """What the task of a suite asks of an experiment's models.
-
-    Raises:
-        KeyError: the models of this task are not trained by the stage `train`.
-    """
-    if (evaluator := TASKS[suite.task].evaluator) is None:
-        raise KeyError(suite.task)
+    """What the task of a suite asks of an experiment's models."""
+    evaluator = TASKS[suite.task].evaluator
+    assert evaluator is not None, "no stage `train` has models of other tasks"
     instance: Evaluator = resolve(evaluator)(inputs, suite.evaluation, suite.training_of(experiment))
     return instance

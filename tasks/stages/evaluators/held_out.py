@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from tasks import contracts
 from tasks.errors import DataError
 from tasks.evaluation import ranking
-from tasks.evaluation.metrics import measure
 from tasks.models.base import Model, Recommender
 from tasks.models.ranking.folding import fold_in
 from tasks.privacy.terms import Protected
@@ -57,13 +56,10 @@ class HeldOut(Evaluator):
 
     def evaluate(self, model: Recommender) -> Evaluated:
         """Metrics of the test users, and their lists."""
-        evaluation, users = self._evaluation, np.arange(self._n_test, dtype=np.int32)
-        items, scores = self._lists(model, users, max(evaluation.k))
-        targets = self._targets("test", users)
-        tested, full = ranking.full_values(items, targets, evaluation.k, recall=evaluation.recall)
-        if evaluation.recall == "reachable":
-            full["recall-reachable"] = full.pop("recall")
-        return Evaluated(measure("full", tested, full), ranking.ranking_table(items, scores, user=users))
+        users = np.arange(self._n_test, dtype=np.int32)
+        items, scores = self._lists(model, users, max(self._evaluation.k))
+        measured = self._measure("full", items, self._targets("test", users))
+        return Evaluated(measured, ranking.ranking_table(items, scores, user=users))
 
     def _lists(
         self, model: Recommender, users: NDArray[np.int32], k: int

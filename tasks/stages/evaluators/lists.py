@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tasks import contracts
 from tasks.evaluation import ranking
-from tasks.evaluation.metrics import Measured, measure, sampled_values
+from tasks.evaluation.metrics import measure, sampled_values
 from tasks.models.base import NextItemRecommender, Recommender
 from tasks.privacy.terms import Protected
 from tasks.sequences import Sequences
@@ -66,9 +66,6 @@ class TopK(Evaluator):
         k = max(evaluation.k)
         scorer = self._scores(model)
         items, scores = ranking.top_k(scorer, self._users, inputs.seen_items("train", "valid"), k, self._order)
-        users, full = ranking.full_values(items, inputs.seen_items("test"), evaluation.k, recall=evaluation.recall)
-        if evaluation.recall == "reachable":
-            full["recall-reachable"] = full.pop("recall")
         test_users, test_items = inputs.pairs("test")
         negatives = ranking.sampled_negatives(
             test_users,
@@ -79,19 +76,11 @@ class TopK(Evaluator):
         )
         ranks = ranking.sampled_ranks(scorer, test_users, test_items, negatives, self._draws)
         sampled = sampled_values(ranks, evaluation.k)
-        measured = measure(f"sampled-{evaluation.negatives}", test_users, sampled) + measure("full", users, full)
-        if evaluation.full_rows:
-            measured += self._of_rows(scorer, k)
+        measured = measure(f"sampled-{evaluation.negatives}", test_users, sampled)
+        measured += self._measure("full", items, inputs.seen_items("test"))
+        if evaluation.full_rows:  # lists that leave nothing out, judged by all that a user has
+            nothing = np.empty(0, np.int32)
+            unseen = ranking.Seen.from_pairs(nothing, nothing, inputs.schema.n_users)
+            complete, _ = ranking.top_k(scorer, self._users, unseen, k, self._order)
+            measured += self._measure("whole", complete, inputs.seen_items("train", "valid", "test"))
         return Evaluated(measured, ranking.ranking_table(items, scores, user=self._users))
-
-    def _of_rows(self, scorer: ranking.Scorer, k: int) -> list[Measured]:
-        """Metrics of lists that leave nothing out, judged by all that a user has."""
-        inputs, evaluation = self._inputs, self._evaluation
-        nothing = np.empty(0, np.int32)
-        unseen = ranking.Seen.from_pairs(nothing, nothing, inputs.schema.n_users)
-        items, _ = ranking.top_k(scorer, self._users, unseen, k, self._order)
-        rows = inputs.seen_items("train", "valid", "test")
-        users, values = ranking.full_values(items, rows, evaluation.k, recall=evaluation.recall)
-        if evaluation.recall == "reachable":
-            values["recall-reachable"] = values.pop("recall")
-        return measure("whole", users, values)
