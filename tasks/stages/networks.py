@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks import contracts
-from tasks.config.networks import Alignment
 from tasks.contracts import ProcessedTables
 from tasks.datasets.encoding import encode
 from tasks.models.base import SILENT
 from tasks.models.training import EpochModel
 from tasks.models.user_networks.base import NEIGHBOURING, Embedder, NetworkData, Posts, undirected_pairs
-from tasks.privacy.accounting.ledger import LedgerEntry, unprotected_entry
-from tasks.privacy.terms import Protected, because
+from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.privacy.terms import Protected
 from tasks.stages.common import PERTURBED, read_json
 from tasks.stages.monitor import Monitor
 from tasks.stages.network_files import Source
@@ -30,34 +29,7 @@ ALL: frozenset[Protected] = frozenset(NEIGHBOURING)
 def read(source: Source, network: str, setting: str, seed: int, kinds: frozenset[Protected] = ALL) -> NetworkData:
     """One network: its friendships, and of its attributes and texts those among `kinds`."""
     tables = contracts.read_processed(source.folder(network, setting, seed))
-    return _network(tables, kinds, perturbed=source.perturbed is not None)
-
-
-def spent_entries(
-    source: Source, network: str, setting: str, seed: int, reads: frozenset[Protected]
-) -> Iterator[LedgerEntry]:
-    """What the perturbation of the kinds of data that a model reads cost."""
-    if source.perturbed is None:
-        return
-    about = {"setting": setting, "seed": seed, "network": network}
-    for record in read_json(PERTURBED / source.perturbed / "ledger.json"):
-        if {key: record.pop(key) for key in about} == about and record["protects"] in reads:
-            yield LedgerEntry.model_validate(record)
-
-
-def anchors_entry(options: Alignment) -> LedgerEntry | None:
-    """The entry of the anchors that an alignment hands on; None where it found them without a true one.
-
-    Found anchors follow from embeddings or attributes alone, and cost nothing beyond what those did. What a release
-    gives away of who is whom is measured, not accounted: no mechanism hides it.
-    """
-    if options.anchors != "truth":
-        return None
-    return unprotected_entry("anchor", because("true-anchors"))
-
-
-def _network(tables: ProcessedTables, kinds: frozenset[Protected], *, perturbed: bool) -> NetworkData:
-    schema, folder = tables.schema, tables.folder
+    schema, folder, perturbed = tables.schema, tables.folder, source.perturbed is not None
     features = text_vectors = has_text = None
     if schema.features and "feature" in kinds and perturbed:
         table = contracts.read(folder / "features.parquet", contracts.features_schema(schema.columns))
@@ -80,6 +52,18 @@ def _network(tables: ProcessedTables, kinds: frozenset[Protected], *, perturbed:
         has_text=has_text,
         perturbed=ALL if perturbed else frozenset(),
     )
+
+
+def spent_entries(
+    source: Source, network: str, setting: str, seed: int, reads: frozenset[Protected]
+) -> Iterator[LedgerEntry]:
+    """What the perturbation of the kinds of data that a model reads cost."""
+    if source.perturbed is None:
+        return
+    about = {"setting": setting, "seed": seed, "network": network}
+    for record in read_json(PERTURBED / source.perturbed / "ledger.json"):
+        if {key: record.pop(key) for key in about} == about and record["protects"] in reads:
+            yield LedgerEntry.model_validate(record)
 
 
 def _links(tables: ProcessedTables) -> NDArray[np.int32]:

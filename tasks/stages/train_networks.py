@@ -29,7 +29,8 @@ from tasks.config.params import Params, entry
 from tasks.evaluation.classification import interests, split_seed
 from tasks.models import model_class
 from tasks.models.user_networks.base import PairData
-from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.privacy.accounting.ledger import LedgerEntry, unprotected_entry
+from tasks.privacy.terms import because
 from tasks.stages import runs
 from tasks.stages.command import run_stage
 from tasks.stages.common import (
@@ -53,7 +54,7 @@ from tasks.stages.network_files import (
     read_vectors,
     write_vectors,
 )
-from tasks.stages.networks import anchors_entry, fit, read, spent_entries
+from tasks.stages.networks import fit, read, spent_entries
 from tasks.stages.screen import Screen
 
 Vectors = dict[str, NDArray[np.float32]]
@@ -232,8 +233,10 @@ class Training(Job[Unit]):
             if {name: record.pop(name) for name in key} == key:
                 network = record.pop("network")
                 entries += records([LedgerEntry.model_validate(record)], network)
-        anchors = anchors_entry(self.params.aligned[self.input]) if self.layer == "aligned" else None
-        return entries + records([anchors] if anchors else [], "")
+        if self.layer == "aligned" and self.params.aligned[self.input].anchors == "truth":
+            # found anchors follow from embeddings or attributes alone, and cost nothing beyond what those did
+            entries += records([unprotected_entry("anchor", because("true-anchors"))], "")
+        return entries
 
 
 def records(entries: Iterable[LedgerEntry], network: str) -> list[dict[str, Any]]:

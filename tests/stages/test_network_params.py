@@ -1,4 +1,4 @@
-"""Entries of params.yaml about networks: what no key says alone, and what their anchors cost."""
+"""Entries of params.yaml about networks: what no key says alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import pytest
 from pydantic import ValidationError
 
 from tasks.config.networks import Alignment
-from tasks.stages.networks import anchors_entry
 from tests.stages.tiny_pair import ENTRY
 
 ATTRIBUTES = {"of": "processed/pair", "ways": ["attributes"], "anchor_shares": [], "anchors": "attributes"}
@@ -48,11 +47,3 @@ def test_attributes_alone_and_all_anchors_but_those_that_judge_are_fine() -> Non
     assert turned.reads_attributes
     assert turned.embeddings is None
     assert Alignment.model_validate(ENTRY | {"anchor_shares": [0.8], "test_share": 0.2}).shares == {"anchors-80%": 0.8}
-
-
-def test_only_true_anchors_cost_something_and_no_finite_budget_follows_from_them() -> None:
-    for anchors in ("adversarial", "attributes", "attribute-start"):
-        assert anchors_entry(Alignment.model_validate(ENTRY | {"anchors": anchors})) is None
-    entry = anchors_entry(Alignment.model_validate(ENTRY | {"anchors": "truth"}))
-    assert entry is not None
-    assert (entry.protects, entry.accounted_epsilon, entry.mechanism) == ("anchor", None, "none")
