@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -137,10 +137,13 @@ def inspect(name: str) -> Iterator[Finding]:
             yield finding
             if not finding.right:
                 return
-    with _scratch(name) as scratch:
-        raw, tables = scratch / "raw", scratch / "tables"
-        raw.mkdir(parents=True)
-        tables.mkdir()
+    with suppress(PermissionError):
+        CHECKPOINTS.mkdir(parents=True, exist_ok=True)
+    folder = CHECKPOINTS if os.access(CHECKPOINTS, os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=folder, prefix=f"verify-{name}-") as scratch:
+        raw, tables, docs = (Path(scratch) / part for part in ("raw", "tables", "docs"))
+        for part in (raw, tables, docs):
+            part.mkdir()
         module.obtain(raw, places(), chosen)
         yield Finding("files", f"{sum(1 for file in raw.rglob('*') if file.is_file())} files are there", True)
         format_ = resolve(FORMATS[dataset.format])
@@ -148,7 +151,7 @@ def inspect(name: str) -> Iterator[Finding]:
             format_.convert(raw, tables, options(format_.ReadOptions, dataset.read, f"datasets.{name}.read"))
         loaded = read_raw(tables)
         yield from _rows(loaded, "")
-        yield from _check_tables(raw_tables(loaded))
+        yield from _check_tables(raw_tables(loaded), docs)
     if name not in load().datasets:
         yield Finding("params.yaml", f"not there yet; under datasets: `{name}: {source.entry}`", True)
 
@@ -161,12 +164,10 @@ def _rows(raw: RawTables, prefix: str) -> Iterator[Finding]:
         yield from _rows(raw.network(network), f"{network}/")
 
 
-def _check_tables(tables: list[Table]) -> Iterator[Finding]:
+def _check_tables(tables: list[Table], docs: Path) -> Iterator[Finding]:
     from tasks.quality.runner import run
 
-    with _scratch("docs") as docs:
-        docs.mkdir(parents=True)
-        verdict = run("raw", "verify", tables, {}, docs)
+    verdict = run("raw", "verify", tables, {}, docs)
     for result in verdict["results"]:
         if not result["success"]:
             column = f", column {result['column']}" if result["column"] else ""
@@ -198,12 +199,3 @@ def _dataset(name: str) -> Dataset:
         if source.name == name:
             return Dataset.model_validate(yaml.safe_load(source.entry))
     raise ConfigurationError(f"unknown data set {name!r}; `dprec data list` shows all")
-
-
-@contextmanager
-def _scratch(name: str) -> Iterator[Path]:
-    with suppress(PermissionError):
-        CHECKPOINTS.mkdir(parents=True, exist_ok=True)
-    folder = CHECKPOINTS if os.access(CHECKPOINTS, os.W_OK) else None
-    with tempfile.TemporaryDirectory(dir=folder, prefix=f"verify-{name}-") as scratch:
-        yield Path(scratch) / "data"
