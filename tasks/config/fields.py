@@ -140,13 +140,18 @@ class _PerturbedNetworks(Strict):
         return {BASE: base} | points
 
 
-class FittedVectors(Strict):
-    """Word2Vec on a network's own posts (`tasks.models.user_networks.skipgram`)."""
+class WordVectors(Strict):
+    """How vectors of the words of posts are trained on the posts themselves (`Word2VecConfig`)."""
 
     dimension: Annotated[int, Field(ge=1)]
     window: Annotated[int, Field(ge=1)]
     """Words of one post at most so far apart are near each other."""
     negatives: Annotated[float, Field(ge=1)]
+
+
+class FittedVectors(WordVectors):
+    """Word2Vec on a network's own posts (`tasks.models.user_networks.skipgram`)."""
+
     seed: Annotated[int, Field(ge=0)]
     """Of what the factorisation starts from."""
 

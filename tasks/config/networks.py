@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from tasks.config.fields import Cutoffs, Name, Seeds, Share, Strict, require_distinct
+from tasks.config.fields import Cutoffs, Name, Seeds, Share, Strict, WordVectors, require_distinct
 
 HOLDS_PARAMETERS = True
 Networks = Annotated[str, Field(pattern=r"^(processed|perturbed)/[a-z0-9-]+$")]
@@ -16,15 +16,6 @@ OF_ATTRIBUTES = ("attributes", "attribute-start")
 """Ways that read attributes."""
 ROUNDING = 1e-9
 """Of shares that add up to 1."""
-
-
-class Words(Strict):
-    """How vectors of the words of posts are trained on the posts themselves (`Word2VecConfig`)."""
-
-    dimension: Annotated[int, Field(ge=1)]
-    window: Annotated[int, Field(ge=1)]
-    """Words of one post at most so far apart are near each other."""
-    negatives: Annotated[float, Field(ge=1)]
 
 
 class NetworkEmbeddings(Strict):
@@ -41,7 +32,7 @@ class NetworkEmbeddings(Strict):
     """The model's own configuration."""
     reads: Annotated[list[Literal["feature", "edge", "text"]], Field(min_length=1), AfterValidator(require_distinct)]
     """The kinds of data that the model is shown."""
-    text: Words | None
+    text: WordVectors | None
     """How words of posts become vectors; null: there are no posts, or the model is not shown them."""
     seeds: Seeds
     """Of a release those that it has."""
