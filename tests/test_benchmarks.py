@@ -15,6 +15,7 @@ SMALLEST = {
     "release": "20000",
     "scale": "--rows 4000 --users 200 --items 500",
     "units": "--epochs 2",
+    "users": "",
 }
 
 

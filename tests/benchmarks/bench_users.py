@@ -1,7 +1,8 @@
 """How many users a release needs: utility of `dprec release` on random parts of a table, by the number of its users.
 
 python -m tests.benchmarks.bench_users RATINGS [USERS ...] prints rows of docs/release.md: NDCG@10 on a tenth of each
-row, δ = 10⁻⁵, research noise; mean and standard error over parts with a split and a draw of noise each.
+row, δ = 10⁻⁵, research noise; mean and standard error over parts with a split and a draw of noise each. Without RATINGS
+the rows are random.
 """
 
 from __future__ import annotations
@@ -39,9 +40,13 @@ def measured(rows: sums.Rows, epsilon: float, seed: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    data = coding.coded(Path(sys.argv[1]), Names(), None)
-    rows = rows_of(data.users, data.items, len(data.user_ids), len(data.item_ids))
-    for n in [int(number) for number in sys.argv[2:]] or [*USERS, rows.shape[0]]:
+    if len(sys.argv) > 1:
+        data = coding.coded(Path(sys.argv[1]), Names(), None)
+        rows = rows_of(data.users, data.items, len(data.user_ids), len(data.item_ids))
+    else:
+        users, items = np.random.default_rng(0).integers([[300], [200]], size=(2, 6000)).astype(np.int32)
+        rows = rows_of(users, items, 300, 200)
+    for n in [int(number) for number in sys.argv[2:]] or [*(n for n in USERS if n < rows.shape[0]), rows.shape[0]]:
         cells = []
         for epsilon in EPSILONS:
             runs = []
