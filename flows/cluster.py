@@ -24,9 +24,8 @@ from typing import Any
 import psutil
 from filelock import FileLock
 
-from flows import remote
 from flows.execution import Processes, StageFailed, say
-from flows.store import Store, line_of
+from flows.store import Store, line_of, work_on
 from flows.units import Unit, list_units, units_of
 from tasks.config.params import OWN_FILES, PARAMS_FILE, SUITES
 from tasks.errors import ConfigurationError, DataError
@@ -92,7 +91,7 @@ class Cluster:
         try:
             self._warn(stage, needs)
             future = self._client.submit(
-                remote.work_on,
+                work_on,
                 *(self._address, inputs, *unit, "1" if force else ""),
                 key=f"{stage} {unit[2]} {os.urandom(4).hex()}",
                 pure=False,

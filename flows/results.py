@@ -18,7 +18,7 @@ from flows import settings
 from flows.tables import make_table, print_table
 from tasks.config.params import load
 from tasks.errors import ConfigurationError, DataError
-from tasks.pages import exports, terms
+from tasks.pages import exports, page
 from tasks.results import composition
 from tasks.results.budgets import budgets
 from tasks.results.cards import Card, Loss, card
@@ -81,7 +81,7 @@ def _trials(suite: str, systems: Iterable[System]) -> int:
 
 def show_composed() -> None:
     """Print a row for each unit of each data set, and what is in no sum."""
-    english, clear = terms.english(), list[str]()
+    english, clear = page.english(), list[str]()
     numbers = [Column(name, justify="right") for name in ("releases", "without a bound", "largest ε", "ε together")]
     about = [Column(name) for name in ("data set", "suites", "network", "unit", "observer")]
     title = "ε of all settings and seeds of all suites on a data set, composed"
@@ -92,7 +92,7 @@ def show_composed() -> None:
             words = (english["units"][group.unit], english["observers"][group.observer])
             counts = (str(group.releases), str(len(group.left_out)), f"{group.largest:.4g}")
             total = ("∞" if group.epsilon is None else f"{group.epsilon:.4g}", f"{group.delta:.3g}")
-            table.add_row(*names, *words, *counts, *total, ", ".join(terms.conditions(group.given)))
+            table.add_row(*names, *words, *counts, *total, ", ".join(page.conditions(group.given)))
         trials = [f"{count} tuning trials of {suite}" for suite, count in composed.trials.items() if count]
         without = ", ".join([*composed.open, *trials]) or "nothing"
         clear.append(f"{composed.source}: released without noise, in no sum: {without}")

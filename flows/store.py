@@ -1,4 +1,4 @@
-"""What the machines of a cluster share: files under their SHA-256, and the manifests of finished units.
+"""What the machines of a cluster share, and what a worker does with it: one unit, from inputs there to results there.
 
 A store is a folder or anything else that `fsspec` opens by an address: `s3://…`, `gcs://…`, `ssh://…`. Below it lie
 
@@ -7,27 +7,40 @@ A store is a folder or anything else that `fsspec` opens by an address: `s3://�
 
 Every file is hashed when it is read, which shows damage. It shows no forgery: who may write there decides what a unit's
 results are. No one needs to lock anything, and what is removed from a store is put there or computed again.
+
+A worker needs the project's environment (a clone at the driver's revision, in whose folder it is started) and a store.
+Parameters and data come from there; the code is its own. Where that gives a unit another key it is refused.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import secrets
+import socket
+import subprocess
+import sys
+import tempfile
+import time
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
 from flows.execution import say
+from tasks.disk import rename
 from tasks.errors import ConfigurationError, DataError
 from tasks.stages import runs
 from tasks.stages.common import atomic_write, file_digest
+from tasks.stages.parent import end_with
 
 RENAMED = {"file", "local", "sftp", "ssh", "smb"}
 """Where a file appears whole only if it is renamed into its place; object stores do so by themselves."""
 BUCKETS = {"s3", "s3a", "gs", "gcs"}
 """Where the first part of a path is a bucket, which its owner makes."""
+CODE = Path(__file__).resolve().parents[1]
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -202,3 +215,83 @@ def _path_within(target: Path, name: str) -> Path:
     if not parts or PurePosixPath(name).is_absolute() or ".." in parts:
         raise DataError(f"{name}: leads out of its folder")
     return target.joinpath(*parts)
+
+
+def work_on(store: str, inputs: str, module: str, argument: str, label: str, folder: str, force: str) -> dict[str, str]:
+    """Work on one unit and put its results into the store.
+
+    Args:
+        store: address of the store.
+        inputs: the list of its inputs there.
+        module, argument: of the stage: `python -m tasks.stages.MODULE ARGUMENT`.
+        label, folder: of the unit, as the driver has them; the folder's name is its key.
+        force: "1": also if it is finished.
+
+    Returns:
+        `worker` (the machine), and `seconds`, or `error`, why there are no results.
+    """
+    os.umask(0o077)  # rows of users
+    start = time.monotonic()
+    answer = {"worker": socket.gethostname()}
+    try:
+        shared = Store(store)
+        project = _project(shared, inputs)
+        command = [sys.executable, "-m", "tasks.stages.units", module, argument, "--unit", label, "--key"]
+        command += [PurePosixPath(folder).name, *(["--force"] if force else [])]
+        done = subprocess.run(
+            command,
+            cwd=project,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+            preexec_fn=partial(end_with, os.getpid()),
+        )
+        if done.returncode != 0:
+            return answer | {"error": _reason(done.stdout, done.returncode)}
+        shared.put_unit(project / folder / "done", folder)
+    except Exception as error:  # stores have errors of their own kinds
+        return answer | {"error": line_of(error)}
+    return answer | {"seconds": f"{time.monotonic() - start:.1f}"}
+
+
+def environment() -> dict[str, str]:
+    """Of a unit: the worker's, with nothing of Prefect's, and the code of the folder that it was started in."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("PREFECT_")}
+    path = [str(Path.cwd()), str(CODE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return kept | {"PYTHONPATH": os.pathsep.join(path), "PYTHONUNBUFFERED": "1"}
+
+
+def _project(store: Store, inputs: str) -> Path:
+    """A folder with these inputs, which units that have the same ones share."""
+    parent = _folder() / "dprec"
+    parent.mkdir(parents=True, exist_ok=True)
+    project = parent / inputs
+    if not project.is_dir():
+        with tempfile.TemporaryDirectory(dir=parent) as folder:
+            target = Path(folder) / "project"
+            target.mkdir()
+            store.get_files(inputs, target)
+            try:
+                rename(target, project, durable=False)
+            except OSError:  # another unit of this worker was faster
+                if not project.is_dir():
+                    raise
+    return project
+
+
+def _folder() -> Path:
+    """Of this worker, which Dask removes with it."""
+    from distributed import get_worker
+
+    return Path(get_worker().local_directory)
+
+
+def _reason(output: str, code: int) -> str:
+    if code < 0:
+        return f"killed by signal {-code} (out of memory?)"
+    lines = [line for line in output.splitlines() if line.strip()]
+    return lines[-1].strip() if lines else f"ended with code {code}"

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import pytest
 
 from tasks.audits import AUDITS
-from tasks.pages import terms as words
+from tasks.pages import page as words
 from tasks.privacy import noise, terms, units
 from tasks.privacy.accounting import ledger
 from tasks.stages.papers import describe

@@ -12,7 +12,7 @@ import math
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import groupby
@@ -22,7 +22,9 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from tasks.pages import charts, terms
+from tasks.pages import charts
+from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.privacy.terms import Explanation, KnownGap
 
 TEMPLATES = Path(__file__).parent / "templates"
 DASH = "–"
@@ -145,6 +147,38 @@ def markdown(text: str) -> Markup:
     return Markup(MarkdownIt("commonmark", {"html": False}).render(text))
 
 
+@cache
+def english() -> dict[str, dict[str, Any]]:
+    """Section of terms.yaml -> id -> its English: the one place where a word of a ledger or an audit is changed."""
+    import yaml  # which an audit of files does without
+
+    tables: dict[str, dict[str, Any]] = yaml.load(
+        (TEMPLATES / "terms.yaml").read_text(encoding="utf-8"), Loader=yaml.CSafeLoader
+    )
+    return tables
+
+
+def sentence(term: KnownGap | Explanation) -> str:
+    """A gap or a reason as a sentence, with its numbers and names."""
+    table = english()["gaps" if isinstance(term, KnownGap) else "reasons"]
+    return str(table[term.id].format(**term.values))
+
+
+def neighbours(unit: str, neighbouring: str) -> str:
+    """What two neighbouring inputs differ in."""
+    return str(english()["neighbouring"][f"{unit} {neighbouring}"])
+
+
+def mechanism(entry: LedgerEntry) -> str:
+    """What a mechanism is called."""
+    return str(english()["mechanisms"][entry.mechanism])
+
+
+def conditions(ids: Iterable[str]) -> list[str]:
+    """What a guarantee is conditional on."""
+    return [str(english()["conditions"][name]) for name in ids]
+
+
 def groups(columns: Sequence[Column]) -> list[dict[str, Any]]:
     """Runs of columns of one group: `name` and `span`."""
     return [{"name": name, "span": len(list(run))} for name, run in groupby(columns, lambda column: column.group)]
@@ -170,12 +204,12 @@ def environment(folder: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    functions = (number, epsilon, plain, signed, markdown, bound, groups, capitalize_first, label_of)
-    words = (terms.conditions, terms.sentence, terms.mechanism, terms.neighbours)
+    functions = (number, epsilon, plain, signed, bound, markdown, groups, capitalize_first, label_of)
+    words = (conditions, sentence, mechanism, neighbours)
     result.filters |= {"join_words": join} | {function.__name__: function for function in (*functions, *words)}
     result.globals |= {"column": Column, "charts": charts, "infinity": math.inf}
     if folder == TEMPLATES:  # the terms are YAML, which an audit of files does without
-        result.globals["english"] = terms.english()
+        result.globals["english"] = english()
     return result
 
 

@@ -10,8 +10,8 @@ from typing import Any, get_args
 
 import polars as pl
 
-from tasks.pages import charts, documents, suite, terms
-from tasks.pages.page import Page, relative, render
+from tasks.pages import charts, documents, suite
+from tasks.pages.page import Page, conditions, english, relative, render
 from tasks.privacy.terms import Level
 from tasks.results.budgets import budgets
 from tasks.results.cards import Card, card
@@ -129,7 +129,7 @@ def _papers(suites: Iterable[Made]) -> list[dict[str, Any]]:
 def _paper(suites: Sequence[Made]) -> dict[str, Any]:
     """Utility and data are of the first suite; a level that it lacks, and claims, of the first suite that has them."""
     first, claims = suites[0], next((each for each in suites if each.verdicts), suites[0])
-    kinds, budget_rows = terms.english()["kinds"], dict[str, dict[str, Any]]()
+    kinds, budget_rows = english()["kinds"], dict[str, dict[str, Any]]()
     for each in suites:
         for row in each.entries.filter("own", "private", setting=BASE).to_dicts():
             budget_rows.setdefault(row["level"], row | {"data": "" if each is first else kinds[each.facts.kind]})
@@ -220,7 +220,7 @@ def answers(board: Board, source: str) -> list[dict[str, Any]]:
 
 def headline(board: Board) -> dict[str, Any]:
     """What is said of a board before its tables."""
-    about = {"kind": terms.english()["kinds"][board.kind], "suites": sorted(set(board.rows["suite"]))}
+    about = {"kind": english()["kinds"][board.kind], "suites": sorted(set(board.rows["suite"]))}
     return about | {"board": board, "ceiling": board.ceiling, "noisy": board.noisy}
 
 
@@ -232,16 +232,16 @@ def frontier(board: Board, level: Level) -> charts.Picture | None:
     lines = [row for row in (board.ceiling, board.noisy) if row is not None]
     across = [{"name": row["system"], "utility": row["utility"]} for row in lines]
     title = f"{board.publication}: {board.measure.label}"
-    return charts.by_epsilon(title, points, across, x=f"{terms.english()['levels'][level]} ε", y=board.measure.label)
+    return charts.by_epsilon(title, points, across, x=f"{english()['levels'][level]} ε", y=board.measure.label)
 
 
 def row_of(row: Mapping[str, Any], source: str, *, lower: bool) -> dict[str, Any]:
     """A row of `ENTRIES` as a table of the page `here` shows it; lower: whether less is better."""
-    kinds, gain = terms.english()["levels"], row["difference"] or 0.0
+    kinds, gain = english()["levels"], row["difference"] or 0.0
     return {
         **row,
-        "given": terms.conditions(row["given"] or ()),
-        "towards": terms.english()["observers"][row["observer"]] if row["observer"] else "",
+        "given": conditions(row["given"] or ()),
+        "towards": english()["observers"][row["observer"]] if row["observer"] else "",
         "elsewhere": [kinds[level] for level in row["unbounded"] if level != row["level"]],
         "system_href": relative(source, f"cards/{row['suite']}/{row['experiment']}.html"),
         "suite_href": relative(source, f"suites/{row['suite']}/index.html"),
@@ -260,7 +260,7 @@ def _summary(board: Board) -> dict[str, Any]:
         "publication": board.publication,
         "split": board.dataset,
         "split_href": board_address(board.dataset),
-        "kind": terms.english()["kinds"][board.kind],
+        "kind": english()["kinds"][board.kind],
         "metric": board.measure.label,
         "systems": board.base["experiment"].n_unique(),
         "ceiling": board.ceiling and board.ceiling["utility"],
@@ -286,7 +286,7 @@ def cards_page(suites: Sequence[tuple[Measure, pl.DataFrame]]) -> Page:
 
     suites: of each its measure and its `ENTRIES`.
     """
-    kinds = terms.english()["kinds"]
+    kinds = english()["kinds"]
     rows = [
         row_of(row, CARDS, lower=by.lower) | {"metric": by.label, "kind": kinds[row["kind"]]}
         for kind in KINDS

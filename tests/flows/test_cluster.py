@@ -20,7 +20,8 @@ import psutil
 import pytest
 from fsspec.core import url_to_fs
 
-from flows import remote, warm
+from flows import store as shared_store
+from flows import warm
 from flows.cluster import Cluster, Needs, connect, write_certificate
 from flows.execution import StageFailed
 from flows.pipeline import needs_of
@@ -175,17 +176,17 @@ def test_a_worker_refuses_a_unit_that_has_another_key_there(
     driver: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in a clone of another revision; what is wrong with the store is told in one line, too."""
-    monkeypatch.setattr(remote, "_folder", lambda: tmp_path / "worker")
+    monkeypatch.setattr(shared_store, "_folder", lambda: tmp_path / "worker")
     store = tmp_path / "store"
     inputs = Store(str(store)).put_files([Path("params.yaml"), *Path("suites").rglob("*.yaml"), Path("data/raw")])
     unit = ("train", "a", "s", "data/checkpoints/a/s-0123456789abcdef", "")
-    answer = remote.work_on(str(store), inputs, *unit)
+    answer = shared_store.work_on(str(store), inputs, *unit)
     assert re.search(
         r"has other code, packages or inputs: the unit s-0123456789abcdef is s-\w{16} here", answer["error"]
     )
     assert "\n" not in answer["error"]
     assert not (driver.root / "data/checkpoints").exists()
-    answer = remote.work_on(str(store), "0" * 64, *unit)
+    answer = shared_store.work_on(str(store), "0" * 64, *unit)
     assert answer["error"].endswith("not in the store; run it again")
 
 

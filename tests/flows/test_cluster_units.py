@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from flows import cluster, remote
+from flows import cluster
+from flows import store as shared_store
 from flows.cluster import Cluster, ClusterUnits, Needs, write_certificate
 from flows.execution import StageFailed
 from flows.units import Unit
@@ -91,11 +92,11 @@ def test_a_unit_may_print_bytes_that_are_no_text(tmp_path: Path, monkeypatch: py
     python.write_text(f"#!/bin/sh\nprintf 'caf\\351\\n'\nexit {code}\n")
     python.chmod(0o755)
     store = SimpleNamespace(put_unit=lambda _, folder: put.append(folder))
-    monkeypatch.setattr(remote, "Store", lambda _: store)
-    monkeypatch.setattr(remote, "_project", lambda *_: tmp_path)
+    monkeypatch.setattr(shared_store, "Store", lambda _: store)
+    monkeypatch.setattr(shared_store, "_project", lambda *_: tmp_path)
     monkeypatch.setattr(sys, "executable", str(python))
     monkeypatch.setattr(os, "umask", lambda _: 0)
-    answer = remote.work_on("store", "inputs", "train", "a-b", "base seed 0", "units/key", "")
+    answer = shared_store.work_on("store", "inputs", "train", "a-b", "base seed 0", "units/key", "")
     assert put == ([] if code else ["units/key"])
     assert answer.get("error") == ("caf\N{REPLACEMENT CHARACTER}" if code else None)
 

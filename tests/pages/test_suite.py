@@ -15,7 +15,7 @@ from typing import Any, get_args
 import polars as pl
 import pytest
 
-from tasks.pages import page, terms
+from tasks.pages import page
 from tasks.pages.suite import gaps, ledger, pages
 from tasks.privacy.accounting.ledger import LedgerEntry, unbounded_entry
 from tasks.privacy.terms import Explanation, Level
@@ -31,7 +31,7 @@ from tests.results import made
 
 DRAWN = ("gerai", "privsr", "dpvae-netflix-twin", "dpcrosue-ione", "dipsgnn")
 OWN_PARTS = ("index", "ledger", "training", "data", "provenance")
-BY_LEVEL = {level: f"{level} ε" for level in terms.english()["levels"].values()}
+BY_LEVEL = {level: f"{level} ε" for level in page.english()["levels"].values()}
 
 
 @cache
@@ -124,7 +124,7 @@ def of_level(line: dict[str, str]) -> str:
     """The name of ε of the level of a row of ledger.csv; what nothing protects is of its kind of data."""
     unprotected = {"feature": "feature", "text": "text", "edge": "edge", "anchor": "edge"}
     level = LEVELS.get(line["unit"]) or unprotected.get(line["protects"], "interaction")  # type: ignore[call-overload]
-    return f"{terms.english()['levels'][level]} ε"
+    return f"{page.english()['levels'][level]} ε"
 
 
 @pytest.mark.parametrize("suite", DRAWN)
@@ -181,7 +181,7 @@ def test_numbers_of_ledger_lines_are_cells(suite: str) -> None:
     html, lines = drawn(suite)["ledger"], results(suite).ledger
     shown: dict[str, list[Any]] = defaultdict(list)
     for level in get_args(Level):
-        name = BY_LEVEL[terms.english()["levels"][level]]
+        name = BY_LEVEL[page.english()["levels"][level]]
         for at in ("at setting base", "at other settings"):
             if f'data-caption="{name} of one run {at}' in html:
                 for row in sorted_by(html, f"{name} of one run {at}"):
@@ -196,8 +196,8 @@ def test_every_infinity_has_its_reason_and_every_finite_budget_its_conditions(su
     said = text(drawn(suite)["ledger"])
     for line in results(suite).lines:
         for reason in line.entry.reasons if line.entry.accounted_epsilon is None else ():
-            assert " ".join(terms.sentence(reason).split()) in said
-        for condition in terms.conditions(line.entry.given):
+            assert " ".join(page.sentence(reason).split()) in said
+        for condition in page.conditions(line.entry.given):
             assert condition in said.partition("conditional on")[2]
 
 
