@@ -59,12 +59,15 @@ class ObtainOptions(Options):
     """Who may see and share the data: printed on download and kept in the record."""
 
 
+def _require_distinct(what: str, names: list[str]) -> None:
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"{what} {repeated[0]!r} is named twice")
+
+
 class _Columns(Options):
     @model_validator(mode="after")
     def _each_column_once(self) -> _Columns:
-        listed = [value for value in self.__dict__.values() if isinstance(value, str)]
-        if repeated := [name for name in listed if listed.count(name) > 1]:
-            raise ValueError(f"column {repeated[0]!r} is named twice")
+        _require_distinct("column", [value for value in self.__dict__.values() if isinstance(value, str)])
         return self
 
 
@@ -138,11 +141,8 @@ class Users(Options):
 
     @model_validator(mode="after")
     def _each_name_once(self) -> Users:
-        names = [feature.name for feature in self.features]
-        columns = [self.user, *(feature.column for feature in self.features)]
-        for what, listed in (("feature", names), ("column", columns)):
-            if repeated := [name for name in listed if listed.count(name) > 1]:
-                raise ValueError(f"{what} {repeated[0]!r} is named twice")
+        _require_distinct("feature", [feature.name for feature in self.features])
+        _require_distinct("column", [self.user, *(feature.column for feature in self.features)])
         return self
 
 

@@ -23,7 +23,6 @@ from tasks.datasets.text import (
     blocks,
     content,
     n_lines,
-    repeat_error,
     require_unique,
 )
 from tasks.errors import ByHandError, DataError
@@ -250,10 +249,7 @@ def _require_ratings(path: Path, current: pl.DataFrame) -> None:
     for movie in current.filter(header & header.shift(-1, fill_value=False)).iter_rows(named=True):
         raise _unrated(path, movie)
     rows = current.drop_nulls("user")
-    twice = rows.filter(rows.select("item", "user").is_duplicated())
-    if len(twice):
-        same = twice.filter((pl.col("item") == twice["item"][0]) & (pl.col("user") == twice["user"][0]))
-        raise repeat_error(path, {"user": same["user"][0]}, same["line"][0], same["line"][1])
+    require_unique(path, rows, ["item", "user"], rows["line"])
 
 
 def _unrated(path: Path, movie: Mapping[str, int]) -> DataError:

@@ -204,8 +204,10 @@ def allow(
         raise DataError(f"{path}:{line}: {column} is {value!r}, not {what}{more}")
 
 
-def require_unique(path: Path, table: pl.DataFrame, key: list[str], first_line: int = 1) -> None:
+def require_unique(path: Path, table: pl.DataFrame, key: list[str], first_line: int | pl.Series = 1) -> None:
     """Refuse a table in which two rows have the same `key`.
+
+    first_line: as `allow` has it.
 
     Raises:
         DataError: names both lines.
@@ -216,7 +218,8 @@ def require_unique(path: Path, table: pl.DataFrame, key: list[str], first_line: 
     rows = table.select(key).with_row_index("row").filter(repeated)
     first = rows.row(0)[1:]
     same = pl.all_horizontal(pl.col(name) == value for name, value in zip(key, first, strict=True))
-    lines = rows.filter(same)["row"] + first_line
+    again = rows.filter(same)["row"]
+    lines = again + first_line if isinstance(first_line, int) else first_line.gather(again)
     raise repeat_error(path, dict(zip(key, first, strict=True)), lines[0], lines[1])
 
 

@@ -34,7 +34,7 @@ from tasks.contracts import Feature
 from tasks.datasets.accounts import UNKNOWN, labels_table, read_labels, write_network
 from tasks.datasets.fetch import NoOptions, Source, copied, form_files
 from tasks.datasets.files import Column, Listed, TextTable, check
-from tasks.datasets.text import SHOWN, content, only_header, repeat_error
+from tasks.datasets.text import SHOWN, content, only_header, require_unique
 from tasks.errors import DataError
 from tasks.raw import write_raw
 
@@ -133,13 +133,10 @@ def _network(folder: Path, destination: Path, number: int) -> pl.DataFrame:
 def _people(path: Path) -> pl.DataFrame:
     """user, name, gender and the counts; one row per record of the file."""
     table = _read_csv(path, PEOPLE, COLUMNS, before=2)
+    table = table.with_columns(pl.col("_id").cast(pl.Int64))
+    require_unique(path, table, ["_id"], table["line"])
     counts = {new: pl.col(name).cast(pl.Float64).cast(pl.Int64) for new, name in COUNTS.items()}
-    people = table.select("line", user=pl.col("_id").cast(pl.Int64), name="NickName", gender="Gender", **counts)
-    repeated = people.filter(pl.col("user").is_duplicated())
-    if len(repeated):
-        lines = repeated.filter(pl.col("user") == repeated["user"][0])["line"]
-        raise repeat_error(path, {"_id": repeated["user"][0]}, lines[0], lines[1])
-    return people.drop("line")
+    return table.select(user="_id", name="NickName", gender="Gender", **counts)
 
 
 def _read_follows(path: Path, listed: Listed) -> pl.DataFrame:
