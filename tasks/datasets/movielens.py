@@ -63,7 +63,7 @@ class Release:
         if (archive := getattr(options, "archive", "official")) not in self.parts:
             return self.SOURCE
         file, holds, _ = self.parts[archive]
-        return replace(self.SOURCE, name=Path(file.name).stem, holds=holds, files=(file,))
+        return replace(self.SOURCE, name=Path(file.name).stem, holds=holds, files=(file,), about=self.SOURCE.size)
 
     def obtain(self, folder: Path, places: Places, options: Options) -> None:
         """Fill `folder` with the members of the archive, and next to a part a NOTE of what it is.

@@ -17,12 +17,12 @@ import polars as pl
 
 from tasks.datasets.files import TextTable
 from tasks.datasets.foursquare_twitter_text import ACCOUNTS, NETWORKS, PEOPLE
-from tasks.datasets.synthetic.generator import Replica, synthetic_source
+from tasks.datasets.synthetic.generator import Replica
 from tasks.datasets.synthetic.networks import Pair, PairDescription, PairOptions, handles, random_mask
 
 # The topics are the paper's without fashion (the release has nine); their order in the release is not known.
 FOURSQUARE_TWITTER = PairDescription(
-    name="Foursquare-Twitter's text layout",
+    name="Foursquare-Twitter's text layout", size=82_000_000,
     users=(5_392, 5_223), anchors=3_388, follows=(76_972, 164_919), posts=(48_756, 615_515),
     reciprocity=(0.59, 0.42), writers=(0.56, 0.95),
     labelled={"gender": 2_224 / 5_392, "occupation": 316 / 5_392, "interest": 3_637 / 5_392},
@@ -135,13 +135,10 @@ def _write_posts(folder: Path, pair: Pair, k: int, users: pl.Series, owners: Tex
 
 
 REPLICA = Replica(
-    synthetic_source(
-        "twin-foursquare-twitter",
-        "5,392 synthetic Foursquare users with 48,756 posts, 5,223 synthetic Twitter users with 615,515 posts, "
-        "3,388 of them the same; whom they follow, gender, occupation, interests",
-        "obtain: {scale: 1.0, seed: 2017}, format: foursquare_twitter_text, read: {}",
-        82_000_000,
-    ),
+    "twin-foursquare-twitter",
+    "5,392 synthetic Foursquare users with 48,756 posts, 5,223 synthetic Twitter users with 615,515 posts, "
+    "3,388 of them the same; whom they follow, gender, occupation, interests",
+    "obtain: {scale: 1.0, seed: 2017}, format: foursquare_twitter_text, read: {}",
     {"": FOURSQUARE_TWITTER},
     PairOptions,
     Pair,

@@ -14,7 +14,7 @@ import polars as pl
 
 from tasks.datasets import movielens
 from tasks.datasets.fetch import ReplicaOptions
-from tasks.datasets.synthetic.generator import DAY, Attribute, Description, Replica, Times, World, synthetic_source
+from tasks.datasets.synthetic.generator import DAY, Attribute, Description, Replica, Times, World
 from tasks.datasets.synthetic.homophily import Taste
 from tasks.datasets.synthetic.skew import Ints, ids, pick
 
@@ -120,12 +120,9 @@ def _users(world: World) -> pl.DataFrame:
 
 
 REPLICA = Replica(
-    synthetic_source(
-        "twin_movielens",
-        "synthetic ratings in the formats and sizes of MovieLens 1M or 20M",
-        "obtain: {layout: ml-1m, scale: 1.0, seed: 2003}, format: ml_1m, read: {time: seconds}",
-        LAYOUTS["ml-1m"].size,
-    ),
+    "twin_movielens",
+    "synthetic ratings in the formats and sizes of MovieLens 1M or 20M",
+    "obtain: {layout: ml-1m, scale: 1.0, seed: 2003}, format: ml_1m, read: {time: seconds}",
     LAYOUTS,
     ObtainOptions,
     World,

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from tasks.datasets.fetch import ReplicaOptions
 from tasks.datasets.netflix import DAY, MAX_CUSTOMER, ROWS
-from tasks.datasets.synthetic.generator import BLOCK, Description, Replica, Times, World, synthetic_source
+from tasks.datasets.synthetic.generator import BLOCK, Description, Replica, Times, World
 from tasks.datasets.synthetic.homophily import Taste
 from tasks.datasets.synthetic.skew import ids
 
@@ -79,12 +79,9 @@ def _write_titles(world: World, path: Path) -> None:
 
 
 REPLICA = Replica(
-    synthetic_source(
-        "twin_netflix",
-        "synthetic ratings in the format and size of the Netflix Prize data",
-        "obtain: {layout: combined, scale: 1.0, seed: 2006}, format: netflix, read: {}",
-        NETFLIX.size,
-    ),
+    "twin_netflix",
+    "synthetic ratings in the format and size of the Netflix Prize data",
+    "obtain: {layout: combined, scale: 1.0, seed: 2006}, format: netflix, read: {}",
     {"combined": NETFLIX},
     ObtainOptions,
     World,

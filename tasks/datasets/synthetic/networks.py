@@ -151,6 +151,8 @@ class PairDescription(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
     name: str
+    size: int
+    """About how many bytes are written."""
     users: tuple[int, int]
     anchors: int
     follows: tuple[int, int]

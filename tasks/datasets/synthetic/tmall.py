@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from tasks.datasets.fetch import ReplicaOptions
-from tasks.datasets.synthetic.generator import DAY, Attribute, Description, Replica, Times, World, synthetic_source
+from tasks.datasets.synthetic.generator import DAY, Attribute, Description, Replica, Times, World
 from tasks.datasets.synthetic.homophily import Taste
 from tasks.datasets.synthetic.skew import Ints, Strata, allot, ids, long_tail, pick, scale_size
 from tasks.datasets.tmall import LOG, USERS
@@ -108,12 +108,9 @@ def _goods(world: World) -> pl.DataFrame:
 
 
 REPLICA = Replica(
-    synthetic_source(
-        "twin_tmall",
-        "synthetic clicks, carts, purchases and favourites in the format and size of Tmall's log",
-        "obtain: {scale: 1.0, seed: 2015}, format: tmall, read: {layout: official}",
-        TMALL.size,
-    ),
+    "twin_tmall",
+    "synthetic clicks, carts, purchases and favourites in the format and size of Tmall's log",
+    "obtain: {scale: 1.0, seed: 2015}, format: tmall, read: {layout: official}",
     {"": TMALL},
     ObtainOptions,
     World,

@@ -17,7 +17,7 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict
 
 from tasks.datasets.fetch import ReplicaOptions
-from tasks.datasets.synthetic.generator import DAY, Description, Replica, Times, World, synthetic_source
+from tasks.datasets.synthetic.generator import DAY, Description, Replica, Times, World
 from tasks.datasets.synthetic.homophily import Taste, follow
 from tasks.datasets.synthetic.skew import Floats, grades, ids, pick, scale_size
 from tasks.datasets.trust import CIAO, EPINIONS
@@ -165,12 +165,9 @@ def _ratings(world: World, traps: Traps) -> tuple[pl.DataFrame, Floats]:
 
 
 REPLICA = Replica(
-    synthetic_source(
-        "twin-trust",
-        "synthetic ratings of products and trust between users in the formats and sizes of Ciao or Epinions",
-        "obtain: {layout: ciao, release: plain, scale: 1.0, seed: 2012}, format: ciao, read: {}",
-        LAYOUTS["ciao"].size,
-    ),
+    "twin-trust",
+    "synthetic ratings of products and trust between users in the formats and sizes of Ciao or Epinions",
+    "obtain: {layout: ciao, release: plain, scale: 1.0, seed: 2012}, format: ciao, read: {}",
     LAYOUTS,
     ObtainOptions,
     World,

@@ -13,16 +13,16 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from tasks.datasets.synthetic.generator import Replica, synthetic_source
+from tasks.datasets.synthetic.generator import Replica
 from tasks.datasets.synthetic.networks import HAN, Pair, PairDescription, PairOptions, handles, random_mask
 from tasks.datasets.synthetic.skew import Ints, pick
 from tasks.datasets.weibo import FILES, GENDERS, LABELS, PEOPLE, POSTS
 
 WEIBO = PairDescription(
-    name="DP-CroSUE's two Weibo networks", users=(8_117, 8_539), anchors=2_969, follows=(12_000, 12_000),
-    posts=(158_823, 153_741), reciprocity=(0.4, 0.4), writers=(1, 1), labelled={"occupation": 0.4, "interest": 0.8},
-    interests=(0.45, 0.3, 0.15, 0.07, 0.03), community_size=40, sounds=HAN,
-    occupations=(0.45, 0.12, 0.09, 0.07, 0.06, 0.05, 0.04, 0.03, 0.02, 0.02, 0.02, 0.01, 0.01, 0.01),
+    name="DP-CroSUE's two Weibo networks", size=32_000_000, users=(8_117, 8_539), anchors=2_969,
+    follows=(12_000, 12_000), posts=(158_823, 153_741), reciprocity=(0.4, 0.4), writers=(1, 1),
+    labelled={"occupation": 0.4, "interest": 0.8}, interests=(0.45, 0.3, 0.15, 0.07, 0.03), community_size=40,
+    sounds=HAN, occupations=(0.45, 0.12, 0.09, 0.07, 0.06, 0.05, 0.04, 0.03, 0.02, 0.02, 0.02, 0.01, 0.01, 0.01),
     topics={  # in the order of the paper
         "travel": ("旅行", "机票", "酒店", "海滩", "攻略", "签证"),
         "art": ("展览", "油画", "音乐", "话剧", "电影", "摄影"),
@@ -111,13 +111,10 @@ def _profiles(pair: Pair, k: int, ids: pl.Series, number: Ints) -> pl.DataFrame:
 
 
 REPLICA = Replica(
-    synthetic_source(
-        "twin-weibo",
-        "two networks of 8,117 and 8,539 synthetic users, 2,969 of them the same, with 12,000 friendships each and "
-        "158,823 and 153,741 posts in Chinese; gender, occupation, interests",
-        "obtain: {scale: 1.0, seed: 2023}, format: weibo, read: {}",
-        32_000_000,
-    ),
+    "twin-weibo",
+    "two networks of 8,117 and 8,539 synthetic users, 2,969 of them the same, with 12,000 friendships each and "
+    "158,823 and 153,741 posts in Chinese; gender, occupation, interests",
+    "obtain: {scale: 1.0, seed: 2023}, format: weibo, read: {}",
     {"": WEIBO},
     PairOptions,
     Pair,

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.datasets.fetch import ReplicaOptions
-from tasks.datasets.synthetic.generator import Description, Replica, Times, World, synthetic_source
+from tasks.datasets.synthetic.generator import Description, Replica, Times, World
 from tasks.datasets.synthetic.homophily import Taste
 from tasks.datasets.synthetic.skew import Floats, Ints, scale_size
 from tasks.datasets.yelp import BUSINESSES, DATE, REVIEWS, USERS
@@ -156,13 +156,10 @@ def _businesses(world: World, item_ids: pl.Series, counted: pl.DataFrame) -> pl.
 
 
 REPLICA = Replica(
-    synthetic_source(
-        "twin_yelp",
-        "synthetic reviews, users, friends and businesses in the format and size of Yelp",
-        "obtain: {layout: yelp, scale: 1.0, seed: 2022}, format: yelp, "
-        "read: {users: true, businesses: true, friends: true, outsiders: refuse}",
-        YELP.size,
-    ),
+    "twin_yelp",
+    "synthetic reviews, users, friends and businesses in the format and size of Yelp",
+    "obtain: {layout: yelp, scale: 1.0, seed: 2022}, format: yelp, "
+    "read: {users: true, businesses: true, friends: true, outsiders: refuse}",
     {"yelp": YELP},
     ObtainOptions,
     World,
