@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from tasks.datasets.fetch import NoOptions, Places
@@ -36,6 +37,17 @@ def obtained(module: Any, root: Path, mirror: Path | None, options: Any = None) 
     places = Places(mirror and str(mirror), root / "placed", root / "downloads")
     module.obtain(folder, places, options or NoOptions())
     return folder
+
+
+def write(folder: Path, name: str, content: str | bytes | list[str] | pl.DataFrame) -> None:
+    """A file of a text, of bytes, of lines, or in Parquet."""
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(content, pl.DataFrame):
+        content.write_parquet(path)
+        return
+    text = "".join(f"{line}\n" for line in content) if isinstance(content, list) else content
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
 
 
 def change_line(path: Path, line: int, wrong: str, encoding: str = "utf-8") -> None:

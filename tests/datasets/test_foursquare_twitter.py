@@ -2,7 +2,6 @@ from functools import partial
 from pathlib import Path
 
 import polars as pl
-import pytest
 
 from tasks.datasets import foursquare_twitter
 from tasks.datasets.accounts import SIMHASH
@@ -18,7 +17,7 @@ def marked(size: int, *which: int) -> list[int]:
     return [int(number in which) for number in range(size)]
 
 
-SMALL = {
+FILES = {
     USERS: pl.DataFrame(
         {
             "user": [0, 1, 2],
@@ -47,15 +46,6 @@ SMALL = {
 converted = partial(formats.converted, foursquare_twitter)
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "raw"
-    folder.mkdir()
-    for name, table in SMALL.items():
-        table.write_parquet(folder / name)
-    return folder
-
-
 def test_every_value_arrives(folder: Path) -> None:
     raw = converted(folder)
     foursquare, twitter = raw.network("foursquare"), raw.network("twitter")
@@ -68,7 +58,7 @@ def test_every_value_arrives(folder: Path) -> None:
     ]
     assert users["gender"].to_list() == ["0", None, "1"]
     assert users["occupation"].to_list() == ["17", "several", None]
-    assert users["occupations"].to_list() == SMALL[USERS]["occupation"].to_list()
+    assert users["occupations"].to_list() == FILES[USERS]["occupation"].to_list()
     assert users["simhash_31"].to_list() == [0, 1, 1]
     labels = foursquare.scan("labels").collect()
     assert labels.select("user", *LABELS).rows() == [(0, *marked(9, 0, 8)), (1, *[None] * 9), (2, *marked(9, 1))]

@@ -8,6 +8,7 @@ from tasks.datasets import foursquare_twitter_text
 from tasks.datasets.accounts import simhash
 from tasks.datasets.foursquare_twitter_text import INTERESTS, OCCUPATIONS
 from tests.datasets import formats
+from tests.datasets.formats import write
 
 LABELS = [f"interests_{n}" for n in range(INTERESTS)]
 COUNTS = ["", "1", "2", "12,345", "", "7", "", "", "", "", "", "9"]  # fields 9 to 20
@@ -28,7 +29,7 @@ HEADER = "\t".join(
     ["user", "gender", *(f"occupation_{n}" for n in range(OCCUPATIONS)), *(f"interest_{n}" for n in range(INTERESTS))]
 )
 SHORT = "\t".join(person("33", "Zed Shortrow", "").split("\t")[:11])
-SMALL = {
+FILES = {
     "foursquare/users/user": [
         person("11", "Ada Ex/ample", "http://twitter.com/AdaEx"),
         SHORT,
@@ -50,20 +51,8 @@ SMALL = {
 }
 
 
-def write(folder: Path, name: str, lines: list[str]) -> None:
-    (folder / name).parent.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_bytes(("\n".join(lines) + "\n").encode())
-
-
 converted = partial(formats.converted, foursquare_twitter_text)
 refused = partial(formats.refused, foursquare_twitter_text)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    for name, lines in SMALL.items():
-        write(tmp_path / "raw", name, lines)
-    return tmp_path / "raw"
 
 
 def test_every_value_arrives_under_new_numbers(folder: Path) -> None:
@@ -131,8 +120,8 @@ def test_texts_may_be_latin_1(folder: Path) -> None:
     assert converted(folder).network("twitter").scan("posts").collect()["text"].to_list() == ["cr\u00e8me"]
 
 
-ADA, BOB, CY = (SMALL["foursquare/users/user"][line] for line in (0, 2, 3))
-TWEETERS = SMALL["twitter/user"]
+ADA, BOB, CY = (FILES["foursquare/users/user"][line] for line in (0, 2, 3))
+TWEETERS = FILES["twitter/user"]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@ from functools import partial
 from pathlib import Path
 
 import polars as pl
-import pytest
 
 from tasks.datasets import ione
 from tasks.datasets.ione import ANCHORS, TENTHS
@@ -15,7 +14,7 @@ def training(tenths: int) -> str:
     return f"{ANCHORS}/groundtruth.{tenths}.foldtrain.train.number"
 
 
-SMALL = {
+FILES = {
     "foursquare/following.number": "0 1\n1 5\n5 0\n5 0\n5 5\n2 0\n",
     "twitter/following.number": "2 0\n0 1\n1 2\n7 1\n",
     TRUTH: "2\n0\n1\n",
@@ -25,15 +24,6 @@ SMALL = {
 
 
 converted = partial(formats.converted, ione)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "raw"
-    for name, content in SMALL.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(content)
-    return folder
 
 
 def test_what_is_published_arrives(folder: Path) -> None:

@@ -4,7 +4,6 @@ from functools import partial
 from pathlib import Path
 
 import polars as pl
-import pytest
 
 from tasks.datasets import tmall
 from tasks.datasets.tmall import ACTIONS, ObtainOptions, ReadOptions
@@ -37,15 +36,6 @@ FILES = {
 
 
 converted = partial(formats.converted, tmall, options=OFFICIAL)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "raw"
-    folder.mkdir()
-    for name, content in FILES.items():
-        (folder / name).write_text(content, encoding="utf-8")
-    return folder
 
 
 def seconds(month: int, day: int) -> int:

@@ -10,6 +10,7 @@ from tasks.datasets import weibo
 from tasks.datasets.accounts import simhash
 from tasks.datasets.weibo import COLUMNS, INTERESTS, OCCUPATIONS
 from tests.datasets import formats
+from tests.datasets.formats import write
 
 LABELS = [f"interests_{n}" for n in range(INTERESTS)]
 HEADER = f",Unnamed: 0,{','.join(COLUMNS)}"
@@ -36,7 +37,7 @@ def array(*pairs: tuple[int, int], kind: type[np.generic] = np.int64) -> bytes:
 ADA = person("1001", "小明在北京", "女", "12,3.0,4")
 BOB = person("1002", "bob", "男", ",,", '"two\nlines, a comma and a ""mark"""')
 CY = person("1003", "", "", "1,2,3")
-SMALL: dict[str, list[str] | bytes] = {
+FILES: dict[str, list[str] | bytes] = {
     "user_info1.csv": [HEADER, ADA, BOB, CY],
     "user_info2.csv": [HEADER.replace(",Unnamed: 0", "a,b"), person("1003", "cy", "男", "1,2,3"), ADA],
     "newrel1.npy": array((1001, 1002), (1003, 1001), (1003, 1001), (1002, 1002)),
@@ -48,21 +49,8 @@ SMALL: dict[str, list[str] | bytes] = {
 }
 
 
-def write(folder: Path, name: str, what: list[str] | bytes) -> None:
-    (folder / name).write_bytes(what if isinstance(what, bytes) else ("\n".join(what) + "\n").encode())
-
-
 converted = partial(formats.converted, weibo)
 refused = partial(formats.refused, weibo)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "raw"
-    folder.mkdir()
-    for name, what in SMALL.items():
-        write(folder, name, what)
-    return folder
 
 
 def test_every_value_arrives_under_new_numbers(folder: Path) -> None:
@@ -103,7 +91,7 @@ def test_nothing_that_names_or_places_somebody_goes_further(folder: Path) -> Non
 
 def test_the_order_of_records_changes_nothing(folder: Path) -> None:
     first = converted(folder, name="first")
-    for name, what in SMALL.items():
+    for name, what in FILES.items():
         if isinstance(what, list):
             write(folder, name, what[:1] + what[1:][::-1])
     write(folder, "newrel1.npy", array((1002, 1002), (1003, 1001), (1001, 1002), (1003, 1001)))

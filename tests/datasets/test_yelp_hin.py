@@ -14,7 +14,7 @@ NONE, ORDER = ReadOptions(time="none"), ReadOptions(time="order")
 RATINGS, FRIENDS, COMPLIMENTS, CATEGORIES, CITIES = (
     "user_business.dat", "user_user.dat", "user_compliment.dat", "business_category.dat", "business_city.dat",
 )  # fmt: skip
-CONTENT = {
+FILES = {
     RATINGS: "3\t20\t5\n1\t20\t4\n1\t10\t1\n",
     FRIENDS: "1\t3\t1\n3\t1\t1\n",
     COMPLIMENTS: "3\t11\t1\n3\t1\t1\n",
@@ -24,15 +24,6 @@ CONTENT = {
 
 
 converted = partial(formats.converted, yelp_hin, options=NONE)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "raw"
-    folder.mkdir()
-    for name, content in CONTENT.items():
-        (folder / name).write_text(content)
-    return folder
 
 
 def test_every_field_arrives(folder: Path) -> None:

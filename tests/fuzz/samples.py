@@ -146,12 +146,12 @@ def samples() -> dict[str, Sample]:
     without_times = test_movielens.SMALL["ml_1m"] | {"ratings.dat": test_movielens.NO_TIMES}
     records = {name: [_json(record) for record in kind] for name, kind in test_yelp.RECORDS.items()}
     plain = {
-        "ione": text(test_ione.SMALL),
+        "ione": text(test_ione.FILES),
         "ml_100k": text(test_movielens.SMALL["ml_100k"], "latin-1"),
         "ml_20m": text(test_movielens.SMALL["ml_20m"]),
         "netflix": netflix,
-        "weibo": text(test_weibo.SMALL),
-        "foursquare_twitter_text": text(test_foursquare_twitter_text.SMALL),
+        "weibo": text(test_weibo.FILES),
+        "foursquare_twitter_text": text(test_foursquare_twitter_text.FILES),
     }
     chosen = {
         "ml_1m": (ML_1M, text(test_movielens.SMALL["ml_1m"], "latin-1"), test_movielens.SECONDS),
@@ -160,7 +160,7 @@ def samples() -> dict[str, Sample]:
         "tmall, small": (tmall, text(fragment), test_tmall.SMALL),
         "yelp": (yelp, text(records), test_yelp.EVERYTHING),
         "yelp, strict": (yelp, text(records), test_yelp.STRICT),
-        "yelp_hin": (yelp_hin, text(test_yelp_hin.CONTENT), test_yelp_hin.ORDER),
+        "yelp_hin": (yelp_hin, text(test_yelp_hin.FILES), test_yelp_hin.ORDER),
     }
     by_name = {
         name: Sample(files, partial(converted, resolve(FORMATS[name]), NoOptions())) for name, files in plain.items()
