@@ -100,20 +100,8 @@ def select(interactions: pl.LazyFrame, ranges: dict[str, Range]) -> pl.LazyFrame
 
 
 def ordering(raw: RawTables) -> str | None:
-    """The column of interactions that says which came first; None where nothing does.
-
-    Raises:
-        DataError: there is such a column, and it has missing values.
-    """
-    column = {"seconds": "timestamp", "order": "position", "none": None}[raw.schema.time]
-    if column is not None:
-        missing = raw.scan("interactions").select(pl.col(column).null_count()).collect().item()
-        if missing:
-            raise DataError(
-                f"interactions: column {column!r} has {missing} missing values, and the schema says that it orders "
-                "the rows; run convert again"
-            )
-    return column
+    """The column of interactions that says which came first; None where nothing does."""
+    return {"seconds": "timestamp", "order": "position", "none": None}[raw.schema.time]
 
 
 @dataclass(frozen=True)
@@ -297,10 +285,7 @@ def profiles(raw: RawTables, user_ids: pl.DataFrame) -> tuple[pl.DataFrame, tupl
     the data's own minimum and maximum, marked `fitted`: a leak that the ledger names.
 
     Args:
-        user_ids: `id` and `original` of the users that are kept.
-
-    Raises:
-        DataError: a category is missing and the feature has none that stands for it; a user has no profile.
+        user_ids: `id` and `original` of the users that are kept; all have a profile (check-raw).
     """
     features = raw.schema.features
     if not features:
@@ -308,8 +293,6 @@ def profiles(raw: RawTables, user_ids: pl.DataFrame) -> tuple[pl.DataFrame, tupl
     names = [feature.name for feature in features]
     people = raw.scan("users").select("user", *names).collect()
     table = user_ids.join(people, left_on="original", right_on="user", how="left", maintain_order="left")
-    if len(strangers := user_ids.join(people, left_on="original", right_on="user", how="anti")):
-        raise DataError(f"interactions: user {strangers['original'][0]} has no row in the table of users")
     columns, described = [pl.col("id").alias("user")], []
     for feature in features:
         column = pl.col(feature.name)
@@ -320,10 +303,6 @@ def profiles(raw: RawTables, user_ids: pl.DataFrame) -> tuple[pl.DataFrame, tupl
                 feature = feature.model_copy(update={"low": low, "high": high, "bounds": "fitted"})
         elif feature.unknown is not None:
             column = column.fill_null(feature.unknown)
-        elif missing := table[feature.name].null_count():
-            raise DataError(
-                f"users: column {feature.name!r}: {missing} values are missing and no category stands for a missing one"
-            )
         columns.append(column.alias(feature.name))
         described.append(feature)
     return table.select(columns), tuple(described)

@@ -85,7 +85,7 @@ def test_every_field_arrives_in_both_layouts(
         (3, "10,1", "combined_data_1.txt:3: 2 fields instead of 3"),
         (6, "10,4,2004-02-2", "combined_data_1.txt:6: date is '2004-02-2', not a day"),
         (6, "10,4,1904-02-29", "combined_data_1.txt:6: date is '1904-02-29', not a day between 1970"),
-        (4, "30,4,2004-02-29", r"combined_data_1.txt:4: user 30 is repeated \(first on line 2\)"),
+        (4, "30,4,2004-02-29", r"combined_data_1.txt:4: item 1, user 30 is repeated \(first on line 2\)"),
         (5, "1:", r"combined_data_1.txt:5: movie 1 is repeated \(first at .*combined_data_1.txt:1\)"),
         (5, "3:", r"combined_data_2.txt:1: movie 3 is repeated \(first at .*combined_data_1.txt:5\)"),
         (5, "7:", r"combined_data_1.txt:5: movie 7 is not in movie_titles.csv"),

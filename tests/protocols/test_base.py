@@ -53,14 +53,12 @@ def test_nothing_left_is_refused(tmp_path: Path) -> None:
         encode(stored(tmp_path, {"interactions": ROWS}), {"rating": (9, None)}, ["rating"])
 
 
-def test_what_orders_the_rows_must_be_there_for_every_row(tmp_path: Path) -> None:
+def test_the_schema_says_what_orders_the_rows(tmp_path: Path) -> None:
     assert ordering(stored(tmp_path, {"interactions": ROWS})) is None
     placed = stored(
         tmp_path, {"interactions": ROWS.with_row_index("position").cast({"position": pl.Int64})}, time="order"
     )
     assert ordering(placed) == "position"
-    with pytest.raises(DataError, match="'timestamp' has 1 missing values"):
-        ordering(stored(tmp_path, {"interactions": ROWS}, time="seconds"))
 
 
 @given(codes=st.lists(st.integers(0, 9), min_size=1))

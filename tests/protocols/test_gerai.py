@@ -127,11 +127,6 @@ def test_the_most_recent_of_repeated_ratings_is_kept_and_the_order_of_rows_means
     assert all(again.tables[name].equals(table) for name, table in prepared.tables.items())
 
 
-def test_a_user_without_a_profile_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="user 40 has no row in the table of users"):
-        prepare(raw(tmp_path, [*ROWS, (40, 7, 3.0, 1)]), OPTIONS)
-
-
 def test_a_feature_with_the_name_of_a_number_about_ratings_is_refused(tmp_path: Path) -> None:
     raw(tmp_path, ROWS)
     people = pl.read_parquet(tmp_path / "users.parquet").rename({"gender": "mean_rating"})

@@ -62,7 +62,7 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     """Users and items that are left after all steps, numbered in the order of their original ids.
 
     Raises:
-        DataError: nothing says which event came first; nothing is left; a user has no profile.
+        DataError: nothing says which event came first; nothing is left.
     """
     time = ordering(raw)
     if time is None:

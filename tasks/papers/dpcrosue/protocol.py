@@ -52,7 +52,7 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     """The network, or each of the two and their anchors.
 
     Raises:
-        DataError: a network has no users; there are posts but no word is frequent enough; a user has no profile.
+        DataError: a network has no users; there are posts but no word is frequent enough.
     """
     if not raw.schema.networks:
         return _network(raw, _users(raw), options)

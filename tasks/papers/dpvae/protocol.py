@@ -95,8 +95,7 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     """Users and items that are left after all steps, numbered in the order of their original ids; one row per pair.
 
     Raises:
-        DataError: nothing is left; users are above the bound and nothing
-            says which interactions are the most recent; a user has no profile.
+        DataError: nothing is left; users are above the bound and nothing says which interactions are the most recent.
     """
     time = ordering(raw)
     start = encode(raw, options.keep, ["rating", *([time] if time else [])])

@@ -60,7 +60,7 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     """Users and items with an interaction, numbered in the order of their original ids; one interaction per pair.
 
     Raises:
-        DataError: a rating is not on the scale, a user has no profile, a feature the name of a number about ratings,
+        DataError: a rating is not on the scale, a feature has the name of a number about ratings,
             nothing is left, or what the split needs is missing.
     """
     published = raw.scan("interactions").collect()

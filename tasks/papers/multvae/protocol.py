@@ -58,7 +58,7 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     """See the module; one row per user and item, the most recent one.
 
     Raises:
-        DataError: nothing is left, a user has no profile, or no one is held out or trained on.
+        DataError: nothing is left, or no one is held out or trained on.
     """
     columns = ["rating", "timestamp", *(["position"] if raw.schema.time == "order" else [])]
     coded = encode(raw, options.keep, columns)

@@ -63,7 +63,7 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     """Users and products that are left after all steps, numbered in the order of their original ids; one row per pair.
 
     Raises:
-        DataError: nothing is left; a user has no profile.
+        DataError: nothing is left.
     """
     time = ordering(raw)
     start = encode(raw, options.keep, list(dict.fromkeys(["rating", "timestamp", *([time] if time else [])])))
