@@ -61,25 +61,6 @@ def _data(suite: Suite) -> set[str]:
     return {suite.data, *trained, *embedded, *aligned, *filter(None, [suite.counts])}
 
 
-def deployments() -> list[Any]:
-    """The scheduled runs as Prefect deployments of the one flow."""
-    from prefect.types.entrypoint import EntrypointType
-
-    from flows.pipeline import regenerate
-
-    return [
-        regenerate.to_deployment(
-            name=name,
-            cron=cron,
-            parameters={"suite": suite, "wait": True},
-            description=f"Brings the report of {suite} up to date.",
-            tags=[suite],
-            entrypoint_type=EntrypointType.MODULE_PATH,  # by its file, flows/ would come first where DVC is looked for
-        )
-        for name, (suite, cron) in schedules().items()
-    ]
-
-
 def _asked_for() -> str:
     """Where the credential is that the pages of our own server ask for: in a file that only its owner can read."""
     path = Path(os.environ.get("PREFECT_HOME", ".prefect")) / "credential"
@@ -109,16 +90,19 @@ def serve_schedules(notify: str | None = None) -> None:
     elif not named:
         forget()
 
-    for name, (suite, cron) in schedules().items():
+    for name, (suite, cron) in (table := schedules()).items():
         print(f"{name:<40} {suite:<33} {cron} (UTC)", flush=True)
     pages = address.removesuffix("/api") + ("" if named else _asked_for())
     print(f"runs are shown at {pages}; end with Ctrl-C", flush=True)
-    _serve()
+    _serve(table)
 
 
-def _serve() -> None:
+def _serve(table: dict[str, tuple[str, str]]) -> None:
     """As `prefect.serve`, but that SIGTERM is what the command makes of it: Prefect waits for itself in its handler."""
     from prefect.runner import Runner
+    from prefect.types.entrypoint import EntrypointType
+
+    from flows.pipeline import regenerate
 
     stop = signal.getsignal(signal.SIGTERM)
 
@@ -128,7 +112,15 @@ def _serve() -> None:
             stop(*arguments)
 
     runner = Served(limit=1)
-    for deployment in deployments():
+    for name, (suite, cron) in table.items():
+        deployment: Any = regenerate.to_deployment(
+            name=name,
+            cron=cron,
+            parameters={"suite": suite, "wait": True},
+            description=f"Brings the report of {suite} up to date.",
+            tags=[suite],
+            entrypoint_type=EntrypointType.MODULE_PATH,  # by its file, flows/ would come first where DVC is looked for
+        )
         runner.add_deployment(deployment)
     asyncio.run(runner.start())
 
@@ -152,11 +144,7 @@ def notify_of_failures(url: str) -> None:
 
     Chat services such as Slack and Mattermost take that form. The address is kept as a secret on the server. Called
     again, it replaces the address.
-
-    Raises:
-        ConfigurationError: it is no http(s) address.
     """
-    require_webhook(url)
     from prefect.automations import Automation, EventTrigger, Posture
     from prefect.blocks.webhook import Webhook
     from prefect.events.actions import CallWebhook

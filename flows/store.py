@@ -79,7 +79,7 @@ class Store:
         """
         path = target / ".list"
         self._get(listed, path)
-        table = _texts(path, "list of inputs")
+        table: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
         path.unlink()
         for name, digest in table.items():
             self._get(digest, _path_within(target, name))
@@ -106,7 +106,7 @@ class Store:
                 target.mkdir()
                 manifest = target / runs.MANIFEST
                 self._files.get_file(f"{self._root}/units/{folder}.json", str(manifest))
-                for name, kind in _texts(manifest, "manifest", "files").items():
+                for name, kind in _listed(manifest).items():
                     if kind == "folder":
                         _path_within(target, name).mkdir(parents=True, exist_ok=True)
                     else:
@@ -198,15 +198,13 @@ def line_of(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def _texts(path: Path, what: str, *keys: str) -> dict[str, str]:
-    """Names and texts below some keys of a file of JSON."""
+def _listed(manifest: Path) -> dict[str, str]:
+    """File -> its SHA-256, or `folder`, of a manifest, which no hash protects."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        for key in keys:
-            content = content[key]
-        return {str(name): str(text) for name, text in content.items()}
+        files = json.loads(manifest.read_text(encoding="utf-8"))["files"]
+        return {str(name): str(digest) for name, digest in files.items()}
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise DataError(f"{path}: no {what}") from None
+        raise DataError(f"{manifest}: no manifest") from None
 
 
 def _path_within(target: Path, name: str) -> Path:

@@ -295,14 +295,9 @@ def roc(title: str, attacks: Mapping[str, Sequence[Point]]) -> Picture:
 def dots(title: str, rows: Rows, x: str, *, level: float) -> Picture:
     """Marks of rows with `row` (a line each), `name`, `x` and `text`, such as one for each seed; `level` is dashed."""
     positions = {name: -number for number, name in enumerate(dict.fromkeys(row["row"] for row in rows))}
-    up = Axis(
-        "",
-        min(positions.values()),
-        0,
-        24 * len(positions),
-        ticks={position: name for name, position in positions.items()},
-    )
-    plot = Plot(axis(x, [level, *(row["x"] for row in rows)], 420), replace(up, inset=12))
+    ticks: dict[float, str] = {position: name for name, position in positions.items()}
+    up = Axis("", min(ticks), 0, 24 * len(ticks), ticks=ticks, inset=12)
+    plot = Plot(axis(x, [level, *(row["x"] for row in rows)], 420), up)
     plot.line([(level, up.low), (level, 0)], INK, dash=DASHED)
     styles = _styles([row["name"] for row in rows])
     for row in rows:

@@ -86,14 +86,6 @@ def test_a_file_of_another_length_is_put_there_again(tmp_path: Path) -> None:
     assert there.read_text() == "whole"
 
 
-@pytest.mark.parametrize("text", ["[1]", "1", "{", "[" * 100_000])
-def test_what_is_no_list_is_refused(text: str, tmp_path: Path) -> None:
-    store = Store(str(tmp_path / "store"))
-    (tmp_path / "place").mkdir()
-    with pytest.raises(DataError, match="no list of inputs"):
-        store.get_files(store._put(text.encode()), tmp_path / "place")
-
-
 def test_a_password_in_an_address_is_refused_and_not_shown() -> None:
     password = secrets.token_hex(4)
     with pytest.raises(ConfigurationError, match="holds a password") as refused:
