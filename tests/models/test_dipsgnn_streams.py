@@ -6,20 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.models.sessions.dipsgnn import DIPSGNN
 from tasks.models.sessions.gated import Queries
 from tasks.models.sessions.sequential import NO_DROPOUT, Dropout
 from tasks.sequences import Sequences
 from tests.models.contract import learning, ragged
 from tests.models.test_dipsgnn import PER_VISIT, independent, many, noise_on, trained
 from tests.models.test_sessions import OWNERS, PARTS, data
-
-
-def test_two_runs_draw_different_noise():
-    known = many()
-    first = trained("rigorous", of=known)
-    other = DIPSGNN(first.config).fit(known, rng=np.random.default_rng(1))
-    assert independent(*(torch.cat(noise_on(model, known.sequences)) for model in (first, other)))
 
 
 @pytest.mark.parametrize("accounting", PER_VISIT)

@@ -5,19 +5,15 @@ import math
 import numpy as np
 import pytest
 import torch
-from scipy import stats
 
-from tasks.audits.claims import factorisation
-from tasks.audits.verdicts import lower_bound
 from tasks.errors import ConfigurationError
 from tasks.models.ranking import dpmf
 from tasks.models.ranking.dpmf import DPMF, DPMFConfig, public_groups
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
-from tasks.privacy.audits.audit import verdict
 from tasks.privacy.mechanisms import laplace, objective
 from tasks.training_data import TrainingData
-from tests.models.contract import all_scores, checkerboard
+from tests.models.contract import all_scores, checkerboard, make
 from tests.systems import ids
 
 ACCOUNTINGS = ["published", "rigorous"]
@@ -101,35 +97,6 @@ def test_a_user_fits_a_vector_to_what_is_released_and_to_the_own_row() -> None:
         np.testing.assert_allclose(model.users[user].numpy(), own, atol=1e-5)
 
 
-@pytest.mark.parametrize("accounting", ACCOUNTINGS)
-def test_a_larger_budget_ranks_more_like_no_noise(accounting: str) -> None:
-    data = sparse_taste()
-    exact = all_scores(fitted(data, accounting, math.inf), data).ravel()
-
-    def agreement(epsilon: float) -> float:
-        runs = [all_scores(fitted(data, accounting, epsilon, seed=seed), data).ravel() for seed in range(10)]
-        if accounting == "rigorous":  # groups differ with the seed
-            same = [all_scores(fitted(data, accounting, math.inf, seed=seed), data).ravel() for seed in range(10)]
-        else:
-            same = [exact] * 10
-        return float(np.mean([stats.spearmanr(run, other)[0] for run, other in zip(runs, same, strict=True)]))
-
-    levels = [agreement(epsilon) for epsilon in (0.1, 1.0, 10.0, 1000.0)]
-    assert levels == sorted(levels)
-    assert levels[0] < 0.5
-    assert levels[-1] > 0.99
-
-
-@pytest.mark.parametrize("accounting", ACCOUNTINGS)
-def test_an_infinite_budget_survives_saving(accounting: str, tmp_path) -> None:
-    data = sparse_taste()
-    model = fitted(data, accounting, math.inf)
-    model.save(tmp_path / "model.safetensors")
-    loaded = DPMF.load(tmp_path / "model.safetensors")
-    assert loaded.config == model.config
-    assert torch.equal(all_scores(loaded, data), all_scores(model, data))
-
-
 def test_rigorous_reads_interactions_through_noisy_counts_and_the_own_row_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -178,19 +145,24 @@ def test_public_groups_are_of_equal_size() -> None:
     assert sizes.max() == 11
 
 
-def test_one_interaction_refutes_the_published_claim() -> None:
-    result = lower_bound(factorisation(0, 200, 0.4))
-    assert verdict(result.epsilon, 0.4, None) == "refuted"
-    assert result.epsilon > 2
-
-
-def test_the_ledger_gives_the_published_accounting_no_finite_epsilon() -> None:
-    entry = DPMF(DPMFConfig(dimension=3, epsilon=0.4, ridge=1, accounting="published")).ledger()[0]
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("dpmf", "users-from-svd"),
+        ("dpne", "users-and-graph"),
+        ("dpmf-implicit", "users-and-cells"),
+        ("dpmf-explicit", "users-and-cells"),
+    ],
+)
+def test_the_ledger_gives_no_finite_epsilon_where_users_come_from_exact_data(name: str, reason: str) -> None:
+    (entry,) = make(name, epsilon=0.4).ledger()
     assert (entry.protects, entry.accounting, entry.claimed_epsilon) == ("interaction", "published", 0.4)
     assert entry.accounted_epsilon is None
     assert account(entry.events).epsilon is None
     assert account(entry.events[:1]).epsilon == pytest.approx(0.4)  # what the noise would give by itself
-    assert ids(entry.reasons) == {"users-from-svd"}
+    assert ids(entry.reasons) == {reason}
+    (nothing,) = make(name, epsilon=math.inf).ledger()
+    assert (nothing.claimed_epsilon, nothing.accounted_epsilon) == (None, None)
 
 
 def test_the_ledger_gives_the_rigorous_accounting_its_budget_exactly() -> None:
@@ -200,20 +172,6 @@ def test_the_ledger_gives_the_rigorous_accounting_its_budget_exactly() -> None:
         assert entry.claimed_epsilon == entry.accounted_epsilon == account(entry.events).epsilon == epsilon
         assert entry.accounted_delta == 0
         assert {"own-list-items", "group-privacy"} <= ids(entry.gaps)
-
-
-@pytest.mark.parametrize("accounting", ACCOUNTINGS)
-def test_no_noise_claims_nothing(accounting: str) -> None:
-    entry = DPMF(DPMFConfig(dimension=3, epsilon=math.inf, ridge=1, accounting=accounting)).ledger()[0]
-    assert entry.claimed_epsilon is None
-    assert entry.accounted_epsilon is None
-    assert entry.reasons
-
-
-@pytest.mark.parametrize("accounting", ACCOUNTINGS)
-def test_users_and_items_without_interactions_have_finite_scores(accounting: str) -> None:
-    data = TrainingData(6, 7, np.array([0, 0, 1, 2, 2, 3], np.int32), np.array([0, 1, 1, 0, 2, 3], np.int32))
-    assert torch.isfinite(all_scores(fitted(data, accounting, 1.0, dimension=2), data)).all()
 
 
 def test_more_factors_than_users_are_refused() -> None:

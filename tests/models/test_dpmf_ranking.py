@@ -11,11 +11,9 @@ from scipy import stats
 
 from tasks.errors import DataError
 from tasks.models.ranking.dpmf import ExplicitConfig, ExplicitDPMF, ImplicitDPMF, ListedConfig, ListedFactors
-from tasks.privacy.accounting.account import account
 from tasks.privacy.mechanisms import objective
 from tasks.training_data import TrainingData
 from tests.models.contract import all_scores
-from tests.systems import ids
 
 KINDS = ["implicit", "explicit"]
 SETTINGS = {"dimension": 3, "epsilon": 5.0, "ridge": 0.5, "alternations": 2}
@@ -131,35 +129,6 @@ def test_one_cells_value_moves_the_gradient_by_no_more_than_the_noise_is_made_fo
     assert np.linalg.norm(users, axis=1).max() <= 1 + 1e-6
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_larger_budget_ranks_more_like_no_noise(kind: str) -> None:
-    data = rated()
-    exact = [all_scores(fitted(kind, data, seed, epsilon=math.inf), data).ravel() for seed in range(10)]
-
-    def agreement(epsilon: float) -> float:
-        runs = [all_scores(fitted(kind, data, seed, epsilon=epsilon), data).ravel() for seed in range(10)]
-        return float(np.mean([stats.spearmanr(a, b)[0] for a, b in zip(runs, exact, strict=True)]))
-
-    levels = [agreement(epsilon) for epsilon in (0.1, 1.0, 10.0, 1000.0)]
-    assert levels == sorted(levels)
-    assert levels[0] < 0.5
-    assert levels[-1] > 0.99
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_ledger_claims_the_budget_and_accounts_for_none(kind: str) -> None:
-    entry = made(kind).ledger()[0]
-    assert (entry.accounting, entry.claimed_epsilon, entry.claimed_delta) == ("published", 5.0, 0)
-    assert entry.accounted_epsilon is None
-    assert account(entry.events).epsilon is None
-    assert account(entry.events[:1]).epsilon == pytest.approx(5.0)  # what the noise would give by itself
-    assert ids(entry.reasons) == {"users-and-cells"}
-    assert {"cells-listed-implicit", "cells-listed-ratings"} & ids(entry.gaps)
-    nothing = made(kind, epsilon=math.inf).ledger()[0]
-    assert nothing.claimed_epsilon is None
-    assert nothing.accounted_epsilon is None
-
-
 def test_explicit_feedback_needs_ratings_on_the_scale() -> None:
     data = rated()
     holes = data.ratings.copy()
@@ -174,9 +143,3 @@ def test_explicit_feedback_needs_ratings_on_the_scale() -> None:
     assert "\n" not in str(error.value)
     with pytest.raises(ValidationError, match="rating_low must be below rating_high"):
         made("explicit", rating_low=5.0)
-
-
-def test_implicit_feedback_needs_items_that_a_user_does_not_have() -> None:
-    data = TrainingData(2, 2, np.array([0, 0, 1], np.int32), np.array([0, 1, 0], np.int32))
-    with pytest.raises(DataError, match="user 0 has all 2 items"):
-        fitted("implicit", data, dimension=1)

@@ -194,7 +194,3 @@ def test_with_repeated_items_no_guarantee_follows_and_a_loaded_model_knows(tmp_p
     assert loaded.ledger() == model.ledger()
     loaded.key = model.key
     assert torch.equal(loaded.score_next(data().sequences), model.score_next(data().sequences))
-
-
-def test_without_a_budget_there_is_no_noise_and_nothing_to_account_for():
-    assert trained(epsilon=None).ledger() == []

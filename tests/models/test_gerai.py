@@ -76,38 +76,6 @@ def test_at_an_infinite_budget_the_loss_is_the_truncated_taylor_series():
     assert model.objective(difference).item() == pytest.approx(expected.item(), abs=1e-6)
 
 
-class Truncated(GCN):
-    """The graph recommender on the truncated loss: GERAI with nothing private about it."""
-
-    def predictive(self, pair):
-        return torch.tanh(torch.relu(pair))
-
-    def objective(self, difference):
-        s = self.network.project(difference).squeeze(1)
-        return (math.log(2) - s / 2 + s**2 / 8).mean()
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_at_an_infinite_budget_loss_and_gradients_are_those_of_the_non_private_truncated_loss(seed):
-    private = built(GERAI(GERAIConfig(**COMMON, epsilon=math.inf, bound="tanh")), seed)
-    plain = built(Truncated(GCNConfig(**COMMON)), seed)
-    plain.load_weights({name: tensor for name, tensor in private.weights().items() if name in plain.weights()})
-    losses = [model.loss(*triples(seed)) for model in (private, plain)]
-    assert losses[0].item() == pytest.approx(losses[1].item(), abs=1e-6)
-    gradients = [
-        torch.autograd.grad(loss, model.network.parameters())
-        for loss, model in zip(losses, (private, plain), strict=True)
-    ]
-    for ours, theirs in zip(*gradients, strict=True):
-        torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=0)
-
-
-def test_the_truncated_loss_is_close_to_the_ranking_loss_near_zero():
-    private = built(GERAI(GERAIConfig(**COMMON, epsilon=math.inf)))
-    difference = 0.01 * torch.randn(50, 6, generator=torch.Generator().manual_seed(0))
-    assert private.objective(difference).item() == pytest.approx(GCN.objective(private, difference).item(), abs=1e-6)
-
-
 def test_q_is_bounded_by_one():
     for bound in ("clip", "tanh"):
         q = built(GERAI(GERAIConfig(**COMMON, epsilon=1.0, bound=bound))).predictive(torch.linspace(-9, 9, 101))

@@ -68,21 +68,3 @@ def test_the_loss_is_the_mean_cross_entropy_of_all_prefixes():
         scores, _ = read(model, PARTS[row], torch.zeros(6))
         losses += [cross_entropy(s, torch.tensor(i)) for s, i in zip(scores[:-1], PARTS[row][1:], strict=True)]
     assert model.loss(batch, NO_DROPOUT).item() == pytest.approx(torch.stack(losses).mean().item(), rel=1e-4)
-
-
-def test_users_without_training_events_have_a_state_of_zeros_and_the_others_have_not():
-    states = trained().released()["user_states"]
-    assert torch.equal(states[STRANGER], torch.zeros(6))
-    assert (states[:STRANGER].abs().sum(1) > 0).all()
-
-
-def test_what_a_user_did_in_training_decides_what_follows_the_first_event_of_a_new_session():
-    """Half of the users turn in one cycle of items, half in its opposite: one event alone does not say which."""
-    rng = np.random.default_rng(0)
-    cycles = [[0, 1, 2, 3], [3, 2, 1, 0]]
-    parts = [list(np.tile(np.roll(cycles[u % 2], -rng.integers(4)), 3)) for u in range(60)]
-    settings = {"epochs": 30, "batch_size": 16, "learning_rate": 0.02, "dimension": 12, "session_length": 3}
-    model = HRNN(HRNN.Config.model_validate(settings))
-    model.fit(learning(ragged(parts), 60, 4), rng=np.random.default_rng(1))
-    goes_on = model.score_next(ragged([part[:1] for part in parts])).argmax(1)
-    assert goes_on.tolist() == [part[1] for part in parts]

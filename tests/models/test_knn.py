@@ -91,10 +91,6 @@ def test_as_many_neighbours_as_users_are_refused(k):
     assert "\n" not in str(error.value)
 
 
-def test_all_other_users_may_be_neighbours():
-    assert fitted(random_data()[0], k=24).neighbours[5].tolist() == [*range(5), *range(6, 25)]
-
-
 def test_ratings_that_are_not_there_are_refused():
     data = TrainingData(3, 2, np.array([0, 1], np.int32), np.array([0, 1], np.int32))
     with pytest.raises(ConfigurationError, match="the data has no ratings"):

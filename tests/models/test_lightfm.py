@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.errors import ConfigurationError, DataError
+from tasks.errors import ConfigurationError
 from tasks.models.ranking.lightfm import LightFM, LightFMConfig, LightFMNetwork
 from tasks.training_data import TrainingData
 from tests.models.contract import Stretch
@@ -147,9 +147,3 @@ def test_metadata_that_is_not_there_is_refused(features):
         make().fit(bare, rng=np.random.default_rng(0))
     scores = make(metadata=False).fit(bare, rng=np.random.default_rng(0)).score(np.array([0], np.int32))
     assert torch.isfinite(scores).all()
-
-
-def test_a_user_who_has_everything_is_refused():
-    everything = TrainingData(2, 2, np.array([0, 0, 1], np.int32), np.array([0, 1, 0], np.int32))
-    with pytest.raises(DataError, match="user 0 has all 2 items"):
-        make(metadata=False).fit(everything, rng=np.random.default_rng(0))

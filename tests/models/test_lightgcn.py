@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from tasks.models.base import Progress
 from tasks.models.ranking.lightgcn import LightGCN, LightGCNConfig
 from tasks.training_data import TrainingData
 from tests.models.contract import all_scores, checkerboard
@@ -66,37 +67,19 @@ def test_the_loss_and_its_gradient_are_those_of_the_dense_model():
     torch.testing.assert_close(model.network.embeddings.grad.double(), layer0.grad, atol=1e-6, rtol=1e-4)
 
 
-def test_a_vector_travels_as_many_edges_as_there_are_layers():
-    """On a path of six nodes, what is at one end arrives after as many layers as there are edges, not before."""
-    path = TrainingData(3, 3, np.array([0, 1, 1, 2, 2], np.int32), np.array([0, 0, 1, 1, 2], np.int32))
-    for layers in range(7):
-        model = built(path, layers=layers)
-        with torch.no_grad():
-            model.network.embeddings.zero_()[0] = 1  # user 0; item 2 is five edges away
-            reached = model.network().abs().sum(1) > 0
-        order = [0, 3, 1, 4, 2, 5]
-        assert reached[order].tolist() == [distance <= layers for distance in range(6)]
-
-
 def test_scores_follow_the_weights():
     """Propagated vectors are kept between calls, and dropped after each epoch."""
     data, _ = checkerboard()
     seen = []
 
-    class Watch:
-        def restore(self, _):
-            return True
-
-        def epoch(self, model, _):
+    class Watch(Progress):
+        def epoch(self, model, loss):
             seen.append(all_scores(model, data))
             assert model.released() is model.released()
             vectors = mean_of_powers(data, 2) @ model.network.embeddings.detach().double().numpy()
             expected = vectors[: data.n_users] @ vectors[data.n_users :].T
             np.testing.assert_allclose(seen[-1].numpy(), expected, atol=1e-5)
-            return True
-
-        def finish(self, _):
-            pass
+            return super().epoch(model, loss)
 
     config = LightGCNConfig.model_validate(SETTINGS | {"layers": 2, "epochs": 3})
     LightGCN(config).fit(data, rng=np.random.default_rng(0), progress=Watch())

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.errors import DataError
 from tasks.evaluation.ranking import Seen
 from tasks.models import model_class
 from tasks.models.base import Recommender
@@ -52,12 +51,6 @@ def test_models_trained_side_by_side_are_those_trained_one_after_another() -> No
     for apart, batched in zip(alone, together, strict=True):
         for name, tensor in apart.released().items():
             torch.testing.assert_close(batched.released()[name], tensor, rtol=1e-4, atol=1e-5)
-
-
-def test_a_user_with_every_item_is_refused_as_alone() -> None:
-    full = TrainingData(2, 3, np.array([0, 0, 0, 1], np.int32), np.array([0, 1, 2, 0], np.int32))
-    with pytest.raises(DataError, match="user 0 has all 3 items"):
-        fit_many(BPR, CONFIG, [full], [np.random.default_rng(0)])
 
 
 def fitted(name: str, of: TrainingData, **changed: object) -> Recommender:

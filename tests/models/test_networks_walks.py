@@ -26,7 +26,6 @@ from tasks.models.user_networks.skipgram import (
     mean_of_words,
     shifted_ppmi,
     skipgram,
-    word_vectors,
 )
 from tests.models.naive_networks import friends_of, network
 
@@ -173,16 +172,6 @@ def test_trained_skipgram_comes_near_its_closed_form():
         for units in (of / np.maximum(np.linalg.norm(of, axis=1, keepdims=True), 1e-9) for of in (trained, closed))
     ]
     assert np.corrcoef(similar[0].ravel(), similar[1].ravel())[0, 1] > 0.9
-
-
-def test_words_of_the_same_posts_are_closer_than_words_of_others():
-    rng = np.random.default_rng(0)
-    topics = rng.integers(0, 2, 200)
-    tokens = (topics[:, None] * 4 + rng.integers(0, 4, (200, 6))).ravel().astype(np.int32)
-    posts = Posts(np.zeros(200, np.int32), np.arange(201) * 6, tokens, 8)
-    vectors = word_vectors(posts, Word2VecConfig(dimension=2, negatives=1.0), rng)
-    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    assert (units[:4] @ units[:4].T).min() > 0.5 > (units[:4] @ units[4:].T).max()
 
 
 @pytest.mark.parametrize("model", [TrainedWord2Vec(TrainedWord2VecConfig(dimension=4, passes=20)),

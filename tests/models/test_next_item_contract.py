@@ -8,7 +8,6 @@ import torch
 
 from tasks.errors import DataError
 from tests.models.contract import (
-    BY_EPOCHS,
     N_ITEMS,
     SEQUENCES,
     cycles,
@@ -69,15 +68,6 @@ def test_sequences_of_one_event_one_item_again_and_again_and_unknown_users_and_i
     scores = model.score_next(asked)
     assert scores.shape == (asked.n_events, 6)
     assert torch.isfinite(scores).all()
-
-
-@pytest.mark.parametrize("name", SEQUENCES)
-def test_an_item_that_only_follows_itself_is_predicted_after_itself(name):
-    sequences = ragged([[item] * 6 for item in np.arange(48) % 6])
-    # easier than a grammar
-    short = {"epochs": SEQUENCES[name]["epochs"] * 2 // 5} if name in BY_EPOCHS else {}
-    model = fitted(name, learning(sequences, 48, 6), **short)
-    assert torch.equal(model.score_next(ragged([[3, 3]])).argmax(1), torch.tensor([3, 3]))
 
 
 @pytest.mark.parametrize("name", SEQUENCES)

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from tasks.config.params import Experiment
 from tasks.errors import ConfigurationError, DataError
-from tasks.models.base import Model, ModelConfig
+from tasks.models.base import ModelConfig
 from tasks.models.ranking.popularity import PrivatePopularity, PrivatePopularityConfig
 from tasks.privacy import noise
 from tasks.privacy.noise import Draw
@@ -113,10 +113,6 @@ def test_two_fits_with_one_generator_have_noise_of_their_own() -> None:
     data, rng = case("dp-popularity")[1], np.random.default_rng(0)
     first, second = (model_of("dp-popularity").fit(data, rng=rng).released()["counts"] for _ in range(2))
     assert bool((first != second).any())
-
-
-def test_the_model_says_by_what_its_noise_is_named() -> None:
-    assert Model.named == ()
 
 
 class Renamed(ModelConfig):

@@ -1,14 +1,12 @@
 """DIPSGNN with a guarantee for its lists: what is read of a visit, how often, with which noise; and its worth."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from scipy.stats import kstest
 
-from tasks.errors import PrivacyError
 from tasks.models.sessions.released import Released
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
@@ -139,15 +137,3 @@ def test_scores_after_an_event_prove_no_more_than_the_budget_and_not_nothing() -
     direction, *_ = np.linalg.lstsq(np.concatenate([part[:half] for part in shown]), np.repeat([1.0, -1.0], half))
     present, absent = ((part[half:] @ direction).astype(np.float64) for part in shown)
     assert 0.5 < audit(present, absent, 0.999, 1e-5).epsilon < 5.0
-
-
-def test_a_saved_model_has_no_key(tmp_path: Path) -> None:
-    model = fitted(known())
-    model.save(tmp_path / "model.safetensors")
-    loaded = Released.load(tmp_path / "model.safetensors")
-    sequences = known().sequences
-    assert sequences is not None
-    with pytest.raises(PrivacyError, match="no key of its noise"):
-        loaded.score_next(sequences)
-    loaded.key = model.key
-    assert torch.equal(loaded.score_next(sequences), model.score_next(sequences))

@@ -65,16 +65,6 @@ def test_the_loss_is_the_mean_cross_entropy_of_all_prefixes():
     assert model.loss(batch, NO_DROPOUT).item() == pytest.approx(torch.stack(losses).mean().item(), rel=1e-4)
 
 
-def test_order_matters_for_the_same_items():
-    """The next item repeats the first or the second of two, as their order says: a bag of items cannot tell."""
-    parts = [[a, b, a] for a in range(5) for b in range(5) if a != b] * 4
-    settings = {"epochs": 25, "batch_size": 16, "learning_rate": 0.01, "dimension": 16}
-    model = SASRec(SASRec.Config.model_validate(settings))
-    model.fit(learning(ragged(parts), len(parts), 5), rng=np.random.default_rng(0))
-    after_two = model.score_next(ragged([[1, 4], [4, 1]]))[[1, 3]]
-    assert after_two.argmax(1).tolist() == [1, 4]
-
-
 def test_heads_that_do_not_divide_the_dimension_are_refused():
     with pytest.raises(ValidationError, match="dimension 6 must be a multiple of heads 4"):
         SASRec.Config.model_validate(SETTINGS | {"heads": 4})

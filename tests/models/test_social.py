@@ -1,6 +1,5 @@
 """PrivSR's parties: equal to slow obvious code without noise, and each knows no more than it may."""
 
-import inspect
 import math
 from dataclasses import fields, replace
 
@@ -11,7 +10,7 @@ from pydantic import ValidationError
 
 from tasks.errors import DataError, DivergenceError
 from tasks.models.social import messages as said
-from tasks.models.social.parties import UntrustedRecommender, similarities
+from tasks.models.social.parties import similarities
 from tasks.models.social.ratings import RatingTable
 from tests.models.social_data import BASE, CONFIGS, N_ITEMS, N_USERS, make, poisoned, ratings, started, vectors
 
@@ -70,18 +69,6 @@ def test_without_noise_and_projection_it_is_gradient_descent(name, override, alp
         model.iterate()
     for actual, slow in zip(vectors(model), expected, strict=True):
         np.testing.assert_allclose(actual, slow, rtol=1e-6, atol=1e-6)
-
-
-def test_without_sensitive_ratings_privsr_is_soreg_and_without_friends_mf():
-    data = ratings(share=0.0)
-    soreg, plain = (started(name, data) for name in ("soreg", "mf-ratings"))
-    social, alone = (started("privsr", data, epsilon=math.inf, alpha=alpha) for alpha in (0.3, 0.0))
-    for model in (soreg, plain, social, alone):
-        for _ in range(5):
-            model.iterate()
-    assert torch.equal(social.network.users, soreg.network.users)
-    np.testing.assert_allclose(alone.network.users, plain.network.users, atol=1e-6)
-    assert not np.allclose(soreg.network.users, plain.network.users, atol=1e-4)
 
 
 def test_published_gradient_of_users_is_that_of_the_objective():
@@ -163,17 +150,6 @@ def test_the_recommender_says_the_same_to_the_same_messages_whatever_was_rated()
         other._recommender.receive(submissions)
         model._users.step(model._recommender.vectors, model._users.exchange())
     assert not np.array_equal(other._users.submit(heard[1]).values, submissions.values)
-
-
-def test_the_recommender_holds_no_rating_and_no_vector_of_a_user():
-    model = started("privsr", ratings())
-    model.iterate()
-    for method in (UntrustedRecommender.__init__, UntrustedRecommender.broadcast, UntrustedRecommender.receive):
-        kinds = {str(parameter.annotation) for parameter in inspect.signature(method).parameters.values()}
-        assert not {kind for kind in kinds if "Rating" in kind or "Users" in kind or "Friend" in kind}
-    arrays = [value for value in vars(model._recommender).values() if isinstance(value, np.ndarray)]
-    assert [array.shape for array in arrays] == [(N_ITEMS, 4)]
-    assert arrays[0] is model._recommender.vectors
 
 
 @pytest.mark.usefixtures("same_noise")

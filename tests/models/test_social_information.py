@@ -187,24 +187,6 @@ def test_with_hardly_any_noise_ratings_are_nearly_exact():
     assert attacked("privsr", epsilon=1e3, learning_rate=3e-4, iterations_per_epoch=10)[2] < 0.15
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_without_noise_ratings_near_their_guesses_are_exact(name):
-    data = ratings()
-    order = np.lexsort((data.items, data.users))
-    order = order[data.sensitive[order]]
-    guess, values = started(name, data)._joint.guess, data.ratings.copy()
-    values[order] = np.clip(guess + np.where(np.arange(len(order)) % 2, 0.02, -0.02), 1, 5)
-    model = make(name, **alone(name, epsilon=np.inf, learning_rate=1e-3))
-    known = model.fit(replace(data, ratings=values), rng=np.random.default_rng(0)).information()
-    off = np.concatenate(
-        [
-            np.linalg.solve(matrix, known.gradient[known.senders == user])
-            for matrix, user in zip(matrices_of(known), np.unique(known.senders), strict=True)
-        ]
-    )
-    np.testing.assert_allclose(known.guess + off, values[order], atol=2e-3)
-
-
 def test_nothing_is_added_up_where_messages_do_not_depend_on_sensitive_ratings():
     data = ratings()
     for name in ("privsr-rigorous", "mf-ratings"):

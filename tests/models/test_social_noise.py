@@ -8,7 +8,7 @@ from scipy import stats
 
 from tasks.models.social.messages import Broadcast
 from tasks.privacy.mechanisms.shared_noise import SharedNoise
-from tests.models.social_data import N_USERS, make, ratings, started
+from tests.models.social_data import make, ratings, started
 
 ROUNDS = 600
 ALARM = 1e-4
@@ -125,13 +125,3 @@ def test_receivers_know_the_variance_of_the_noise_in_their_averages(kind, unmove
     assert stats.kstest(np.ravel(standardised), stats.norm.cdf).pvalue > ALARM
     assert np.mean(squares) == pytest.approx(1, abs=0.1)
     assert (received.weighted_variance.mean(1) < received.mean_variance).all()
-
-
-def test_averages_without_noise_are_what_was_sent():
-    model = make("privsr", epsilon=math.inf, learning_rate=1e-30).fit(ratings(), rng=np.random.default_rng(0))
-    received = model.observed().friends
-    np.testing.assert_allclose(received.mean, model.network.users.numpy()[received.senders], atol=1e-5)
-    np.testing.assert_allclose(received.weighted, received.mean, atol=1e-5)
-    assert not received.mean_variance.any()
-    assert not received.weighted_variance.any()
-    assert received.senders.max() < N_USERS

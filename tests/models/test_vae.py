@@ -6,7 +6,6 @@ import torch
 from torch.distributions import Normal, kl_divergence
 
 from tasks.errors import ConfigurationError
-from tasks.models import model_class
 from tasks.models.vae.autoencoder import (
     SMALLEST,
     VAE,
@@ -16,7 +15,6 @@ from tasks.models.vae.autoencoder import (
     metadata_vectors,
     user_priors,
 )
-from tasks.stages.monitor import Monitor, Screen
 from tests.models.test_userwise import CONFIGS, N_ITEMS, N_USERS, data, fitted, scores
 from tests.systems import ids
 
@@ -105,29 +103,6 @@ def test_metadata_are_read_only_for_priors_of_users():
     assert VAE(config(**USER)).reads_features()
     standard = scores(fitted("vae", data(features=VECTORS)))
     assert torch.equal(standard, scores(fitted("vae", data())))
-
-
-def test_a_run_with_priors_of_users_can_be_interrupted(tmp_path):
-    monitor = Monitor(tmp_path, lambda model: float(model.epochs_done), Screen("test", 1), 5, "ndcg")
-    monitor._screen.begin("run", 3)
-    cls, given = model_class("vae"), data(features=VECTORS)
-    model = cls(config(**USER)).fit(given, rng=np.random.default_rng(0), progress=monitor)
-    again = Monitor(tmp_path, lambda model: float(model.epochs_done), Screen("test", 1), 5, "ndcg")
-    resumed = cls(config(**USER)).fit(given, rng=np.random.default_rng(0), progress=again)
-    assert len(again.history) == 3
-    assert torch.equal(scores(resumed), scores(model))
-
-
-def test_a_prior_pulls_codes_towards_it():
-    features = np.zeros((N_USERS, KINDS * DIMENSION), np.float32)
-    features[::2] = 1.0  # μ = 3 × 0.5 for one half of the users, 0 for the other; γ² floors for the latter
-    override = {"beta": 50.0, "epochs": 150, "optimiser": "adam", "learning_rate": 0.01}
-    model = fitted("vae", data(features=features), **USER, **override)
-    rows = model.rows(np.arange(N_USERS))
-    mean = model.network.posterior(model.network.read(rows, None)).chunk(2, 1)[0].detach()
-    targets = model.network.means
-    assert torch.isfinite(mean).all()
-    assert float(((mean - targets) ** 2).mean()) < float((targets**2).mean())
 
 
 @pytest.mark.parametrize(

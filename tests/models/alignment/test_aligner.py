@@ -83,15 +83,6 @@ def test_ids_say_nothing_about_the_result() -> None:
     np.testing.assert_allclose(first.criteria, second.criteria, atol=1e-6)
 
 
-def test_one_user_in_each_network_is_a_pair() -> None:
-    aligner = Aligner(CONFIG.model_copy(update={"normalise": ("unit",)}), np.array([[3.0, 4]]), np.array([[0.0, 2]]))
-
-    refined = aligner.from_anchors(np.array([[0, 0]]))
-
-    assert aligner.csls(refined.mapping).mutual_neighbours(0).pairs.tolist() == [[0, 0]]
-    assert refined.criterion == pytest.approx(1)
-
-
 def test_anchors_that_are_none_or_of_nobody_are_refused() -> None:
     aligner = Aligner(CONFIG, np.eye(4), np.eye(4)[:3])
 

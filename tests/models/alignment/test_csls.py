@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from tasks.errors import DataError
 from tasks.models.alignment import procrustes
 from tasks.models.alignment.procrustes import Csls
-from tests.models.alignment.clouds import rotated
 
 SIZES = [(30, 30, 5), (17, 41, 10), (41, 17, 10), (1, 1, 10), (1, 6, 3), (6, 1, 3)]
 
@@ -50,26 +49,6 @@ def test_scores_and_mutual_neighbours_equal_a_slow_loop_whatever_the_blocks(
     unit = [side / np.linalg.norm(side, axis=1, keepdims=True) for side in (source, target)]
     nearest = [unit[0][i] @ unit[1][expected[i].argmax()] for i in range(n_sources)]
     assert matches.criterion == pytest.approx(np.mean(nearest), abs=1e-5)
-
-
-def test_lengths_of_vectors_do_not_matter() -> None:
-    rng = np.random.default_rng(0)
-    source, target = rng.standard_normal((20, 4)), rng.standard_normal((25, 4))
-
-    first = Csls.from_vectors(source, target, 5).scores(np.arange(20))
-    second = Csls.from_vectors(source * rng.uniform(1, 9, (20, 1)), target * 7, 5).scores(np.arange(20))
-
-    np.testing.assert_allclose(first, second, atol=1e-5)
-
-
-def test_under_the_right_map_everybody_finds_themselves() -> None:
-    rng = np.random.default_rng(1)
-    pair = rotated(rng.standard_normal((200, 16)), rng)
-
-    matches = Csls.from_vectors(pair.source @ pair.rotation, pair.target, 10).mutual_neighbours(tie_seed=0)
-
-    assert sorted(matches.pairs.tolist()) == sorted(pair.anchors.tolist())
-    assert matches.criterion == pytest.approx(1, abs=1e-6)
 
 
 def test_order_of_ids_decides_nothing_where_all_users_are_equally_near() -> None:
