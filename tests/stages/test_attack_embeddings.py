@@ -17,16 +17,14 @@ from tasks.evaluation.alignment import Anchors
 from tasks.evaluation.classification import decision_tree, logistic_regression
 from tasks.quality import metrics
 from tasks.stages import attack_embeddings
-from tasks.stages.attack_embeddings import VectorAttack, classifier, guesses
-from tasks.stages.common import CHECKPOINTS, RUNS, read_json
+from tasks.stages.attack_embeddings import classifier, guesses
+from tasks.stages.common import RUNS, read_json
 from tests.stages import tiny_embeddings, tiny_networks
-from tests.stages.test_interrupted import interrupted, leftovers
 from tests.stages.tiny_embeddings import ATTACK, EXPERIMENTS, SEEDS, processed
 
 Key = tuple[str, int, str, int | None]
 FRIENDS = {f"links/{attacker}/{kind}" for attacker in ("cosine", "dot", "hadamard") for kind in ("auc", "tpr")}
 METRICS = Path("attack/metrics.parquet")
-KEPT = CHECKPOINTS / "attack-embeddings"
 TELLING, NOISE, JOINT = EXPERIMENTS
 
 
@@ -90,21 +88,6 @@ def test_every_run_has_the_metrics_that_the_check_expects_and_no_others(name: st
     assert ("anchors/precision" in {metric for metric, _ in expected}) == (name == JOINT)
     table = contracts.read(RUNS / "tiny" / name / METRICS, contracts.METRICS)
     assert table["value"].is_between(0, 1).all()
-
-
-@pytest.mark.usefixtures("inside")
-def test_what_is_known_is_in_the_record_of_the_run() -> None:
-    users = tiny_networks.tables()["left/users"]
-    run = read_json(RUNS / "tiny" / JOINT / "attack/inputs.json")
-    assert run["synthetic"]
-    assert run["known"] == {
-        "left/gender": int((users["gender"] != "unknown").sum()),
-        "left/occupation": tiny_networks.N_USERS,
-        "left/links": len(tiny_networks.tables()["left/social"]),
-        "right/links": tiny_networks.RIGHT.n_users - 1,
-        "anchors": 9,
-    }
-    assert "anchors" not in read_json(RUNS / "tiny" / NOISE / "attack/inputs.json")["known"]
 
 
 @pytest.mark.usefixtures("inside")
@@ -204,21 +187,6 @@ def test_two_systems_are_attacked_on_the_same_users_and_pairs_and_two_runs_on_ot
         {metric: value for metric, value in runs[TELLING, seed].items() if "/majority/" in metric} for seed in SEEDS
     )
     assert first != second
-
-
-@pytest.mark.parametrize("nth", [1, 3, 12])
-def test_a_rerun_after_ctrl_c_goes_on_and_gives_the_same_bytes(
-    nth: int, fresh: Path, attacked: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    interrupted(lambda: attack_embeddings.main(JOINT), VectorAttack, "attack", nth)
-    assert not (RUNS / "tiny" / JOINT / "attack").exists()
-    assert not leftovers()
-    assert len(list(KEPT.glob(f"{JOINT}/*/done"))) == nth - 1
-    capsys.readouterr()
-    attack_embeddings.main(JOINT)
-    assert len(capsys.readouterr().err.splitlines()) == 12 - (nth - 1), "a line for each unit that was missing"
-    path = RUNS / "tiny" / JOINT / METRICS
-    assert (fresh / path).read_bytes() == (attacked / path).read_bytes()
 
 
 def test_unknown_experiments_and_suites_without_this_attack_are_refused(fresh: Path) -> None:

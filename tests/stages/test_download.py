@@ -14,7 +14,6 @@ from tasks.errors import DataError
 from tasks.stages import download
 from tasks.stages.common import PLACED, RAW, digest, read_json
 from tests import parameters
-from tests.datasets.server import serve
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -64,15 +63,6 @@ def test_a_mirror_and_a_placed_file_give_the_same_folder(
     place(mirror / ML_100K.SOURCE.files[0].mirror_path)
     download.main("ml-100k")
     assert digest(RAW / "ml-100k") == first
-
-
-def test_a_mirror_address_gives_the_same_folder(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    packed = mirror / ML_100K.SOURCE.files[0].mirror_path
-    with serve(packed.read_bytes()) as (server, _):
-        monkeypatch.setenv("DPREC_MIRROR", server)
-        download.main("ml-100k")
-    assert read_json(RAW / "ml-100k" / "source.json")["files"]["u.data"]["bytes"] == 1_979_173
-    assert list(download.UNFINISHED.iterdir()) == []
 
 
 def test_an_archive_with_other_content_or_a_path_outside_leaves_nothing(workspace: Path) -> None:

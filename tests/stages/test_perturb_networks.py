@@ -3,7 +3,6 @@
 import shutil
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -13,10 +12,8 @@ from tasks.contracts import ProcessedTables
 from tasks.datasets import glove
 from tasks.datasets.encoding import encode
 from tasks.errors import ByHandError, DataError
-from tasks.models.user_networks.base import NetworkData, Posts
 from tasks.privacy.accounting import gaps
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.privacy.mechanisms.posts import to_ragged
 from tasks.privacy.terms import because, gap
 from tasks.quality.rules import count
 from tasks.stages import check, perturb, perturb_networks
@@ -83,27 +80,6 @@ def test_a_release_holds_what_was_perturbed_and_nothing_else(name: str) -> None:
     schema = pair.network("left").schema
     assert schema.labels == ()
     assert schema.vector_size == 0
-
-
-@pytest.mark.parametrize("name", OPTIONS)
-def test_models_can_read_a_release(name: str) -> None:
-    """`NetworkData` refuses links twice or to oneself, posts out of order, and words beyond the vocabulary."""
-    perturb.main(name)
-    release = tables(name)
-    posts = release.scan("posts").collect()
-    lengths, tokens = to_ragged(posts)
-    data = NetworkData(
-        release.schema.n_users,
-        release.scan("social").select("source", "target").collect().to_numpy(),
-        features(name).select(release.schema.columns).to_numpy(),
-        Posts(
-            posts["user"].to_numpy(),
-            np.append(0, np.cumsum(lengths)),
-            tokens.astype(np.int32),
-            release.scan("vocabulary").collect().height,
-        ),
-    )
-    assert data.kinds() == {"feature", "edge", "text"}
 
 
 @pytest.mark.parametrize("name", ["published", "rigorous"])

@@ -15,7 +15,7 @@ from tasks.config.params import Evaluation, Training, load
 from tasks.errors import DataError
 from tasks.models.base import SILENT, Progress, RatingPredictor
 from tasks.stages import check, train
-from tasks.stages.common import PROCESSED, RUNS, read_json
+from tasks.stages.common import RUNS, read_json
 from tasks.stages.evaluators.ratings import Ratings
 from tasks.stages.inputs import Inputs, read_inputs
 from tasks.training_data import TrainingData
@@ -58,19 +58,6 @@ def inputs(share: float) -> Inputs:
 
 
 @pytest.mark.usefixtures("workspace")
-def test_every_fold_is_tested_once_and_some_of_its_other_ratings_validate() -> None:
-    published = inputs(0.25).interactions
-    tested = []
-    for fold in range(tiny_ratings.FOLDS):
-        rows = inputs(0.25).for_seed(fold).interactions
-        assert len(rows) == len(published)
-        tested.append(rows.filter(pl.col("split") == "test").select("user", "item"))
-        assert set(rows["split"]) == {"train", "valid", "test"}
-    assert pl.concat(tested).sort("user", "item").equals(published.select("user", "item").sort("user", "item"))
-    assert len({tuple(table.rows()) for table in tested}) == tiny_ratings.FOLDS
-
-
-@pytest.mark.usefixtures("workspace")
 def test_what_is_sensitive_is_nested_and_is_told_to_the_model() -> None:
     shares = [inputs(share).for_seed(1).interactions["sensitive"].to_numpy() for share in (0.0, 0.25, 0.5, 1.0)]
     assert not shares[0].any()
@@ -92,13 +79,6 @@ def test_what_is_sensitive_is_nested_and_is_told_to_the_model() -> None:
 def test_without_folds_all_seeds_have_the_same() -> None:
     full = read_inputs(load().experiments["tiny-privsr"], load(), {})
     assert full.for_seed(7) is full
-
-
-@pytest.mark.usefixtures("workspace")
-def test_what_names_a_checkpoint_depends_on_folds_and_friends() -> None:
-    before = inputs(0.25).digest
-    contracts.write(tiny_ratings.friends()[:-1], PROCESSED / "tiny/social.parquet", contracts.SOCIAL)
-    assert inputs(0.25).digest != before
 
 
 @pytest.mark.usefixtures("workspace")

@@ -86,18 +86,6 @@ def test_metrics_are_those_of_the_runs_sorted(gerai: Path) -> None:
     )
 
 
-def test_gains_are_those_of_the_runs_sorted(gerai: Path) -> None:
-    actual = pl.read_parquet(gerai / "data/results/gerai/attacks.parquet")
-    parts = [
-        pl.read_parquet(file).select(pl.lit(file.parts[-3]).alias("experiment"), pl.all())
-        for file in (gerai / "data/runs/gerai").rglob("gains.parquet")
-    ]
-    assert actual.drop("model", "data").equals(
-        pl.concat(parts).sort("experiment", "setting", "attribute", "attacker", "k", "control")
-    )
-    assert set(actual["model"]) == set(actual["experiment"].str.strip_prefix("gerai-"))
-
-
 def test_ledger_lines_are_those_of_the_runs_and_know_their_audit(gerai: Path) -> None:
     """Seeds that spent the same share a line; an audit is of the lines of the settings that it covers."""
     results = load.Results(gerai / "data/results/gerai", gerai / "data/reference/paper_tables.csv")

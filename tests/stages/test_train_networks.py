@@ -147,17 +147,6 @@ def test_interests_are_predicted_where_there_are_labels_and_nowhere_else(name: s
     assert actual.select(*about).unique().to_dicts() == [about]
 
 
-def test_vectors_that_hold_the_interest_predict_it() -> None:
-    tiny.learnt(EMBEDDINGS / "raw", ["base"])
-    rows = np.random.default_rng(0).standard_normal((tiny.SIZES["left"], tiny.WIDTH)).astype(np.float32)
-    rows[:, 2] = np.arange(len(rows)) % 2
-    write_vectors(embedding_file(EMBEDDINGS / "raw", "base", "left", 0), rows)
-    train_networks.main("tiny-rgcn")
-    (score,) = metrics("rgcn").filter(metric="left/interests/micro-f1", seed=0)["value"]
-    (chance,) = metrics("rgcn").filter(metric="left/interests/majority/micro-f1", seed=0)["value"]
-    assert score == 1 > chance
-
-
 def test_both_networks_are_embedded_together_in_one_space_from_a_stream_of_their_own(monkeypatch: Any) -> None:
     joint()
     keys, rng_of = [], np.random.default_rng
@@ -174,27 +163,6 @@ def test_both_networks_are_embedded_together_in_one_space_from_a_stream_of_their
     params = load()
     parameters = collect.deciding_parameters(params.experiments["tiny-crosue"], params)
     assert (parameters["aligned"]["of"], parameters["embeddings"]["model"]) == ("embeddings/raw", "rgcn")
-
-
-@pytest.mark.parametrize(("network", "user"), [("left", 3), ("right", 4)])
-def test_what_an_anchor_brings_reaches_the_other_network(network: str, user: int) -> None:
-    """Even without a step of training; and nothing crosses where there is no anchor."""
-    (other,) = set(tiny.SIZES) - {network}
-    still = experiment("crosue", config=tiny.JOINT["config"] | {"learning_rate": 1e-12})
-    tiny.parameters(experiments={"tiny-crosue": still})
-    changed = {}
-    for pairs in (PAIRS, []):
-        joint(pairs=pairs)
-        train_networks.main("tiny-crosue")
-        before = vectors("crosue", other)
-        place = embedding_file(EMBEDDINGS / "raw", "base", network, 0)
-        rows = read_vectors(place, tiny.SIZES[network]).copy()
-        rows[user] += 100
-        write_vectors(place, rows)
-        train_networks.main("tiny-crosue")
-        changed[len(pairs)] = np.abs(vectors("crosue", other) - before).max()
-    assert changed[2] > 1
-    assert changed[0] < 1e-6
 
 
 def test_a_pair_costs_what_its_networks_did_and_found_anchors_nothing() -> None:
