@@ -232,26 +232,6 @@ def test_an_error_in_a_rule_is_not_blamed_on_the_files(monkeypatch: pytest.Monke
 
 
 @pytest.mark.usefixtures("project")
-def test_both_networks_of_a_pair_are_checked() -> None:
-    shutil.rmtree("data/interim/demo")
-    folder = Path("data/interim/demo")
-    for name, table in tables.raw_pair().items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        table.write_parquet(folder / f"{name}.parquet")
-    write_raw_schema(tables.PAIR_SCHEMA, folder)
-    for name in tables.PAIR_SCHEMA.networks:
-        write_raw_schema(tables.NETWORK_SCHEMA, folder / name)
-    check.main("raw/demo")
-    assert {"data/interim/demo/left/schema.json", "data/interim/demo/right/posts.parquet"} <= verdict("raw", "demo")[
-        "checked"
-    ].keys()
-    edit("data/interim/demo/right/labels.parquet", lambda frame: tables.put(frame, 0, "music", 2))
-    with pytest.raises(DataError, match=r"^table right/labels, column music must be 0 or 1; 1 of 2 rows: row 0"):
-        check.main("raw/demo")
-    assert Path("data/quality/raw/demo/right-labels.html").is_file()
-
-
-@pytest.mark.usefixtures("project")
 def test_a_release_that_is_not_complete_fails_the_check() -> None:
     seed = PARAMS.perturbed[PERTURBED].seeds[-1]
     epsilon = PARAMS.perturbed[PERTURBED].epsilon[0]
