@@ -49,3 +49,8 @@ def names(experiment: Experiment) -> list[Any]:
 def inherited_keys(suite: Suite, table: str) -> tuple[str, ...]:
     """What all entries of a table have in common, where a suite's file says so."""
     return (f"defaults.{table}",) if getattr(suite.defaults, table) else ()
+
+
+def checked(*layers: str) -> tuple[str, ...]:
+    """Data `LAYER/NAME` with the verdicts that what reads them waits for."""
+    return tuple(f"data/{part}" for layer in layers for part in (layer, f"quality/{layer}.json"))

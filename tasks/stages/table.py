@@ -17,9 +17,9 @@ from tasks.config.tasks import ATTACKS, TASKS, resolve
 from tasks.errors import ConfigurationError
 from tasks.fingerprints import Plugin
 from tasks.results.files import WRITTEN
-from tasks.stages import papers, table_audits
+from tasks.stages import papers, table_attacks, table_audits
 from tasks.stages.common import file_digest
-from tasks.stages.stage import Items, Stage, inherited_keys, model, names
+from tasks.stages.stage import Items, Stage, checked, inherited_keys, model, names
 
 DECIDES_NOTHING = True
 ROOT, DATA = "dvc.yaml", "data/dvc.yaml"
@@ -119,12 +119,12 @@ def _data(params: Params) -> Iterator[Stage]:
     )
     yield _check("processed", {name: {} for name in processed}, deps=("data/processed/${key}",))
     perturbed = {name: {"data": perturbation.data} for name, perturbation in params.perturbed.items()}
-    checked = ("data/processed/${item.data}", "data/quality/processed/${item.data}.json")
+    processed_data = checked("processed/${item.data}")
     yield Stage(
         "perturb",
         "perturb",
         perturbed,
-        deps=checked,
+        deps=processed_data,
         outs=("data/perturbed/${key}",),
         params={root: ("perturbed.${key}",)},
         plugins=lambda key: [_mechanism(params.perturbed[key])],
@@ -133,7 +133,7 @@ def _data(params: Params) -> Iterator[Stage]:
     if params.words:
         words = {name: {"data": embedding.data} for name, embedding in params.words.items()}
         keys = {root: ("words.${key}",)}
-        yield Stage("embed", "embed", words, deps=checked, outs=("data/words/${key}",), params=keys)
+        yield Stage("embed", "embed", words, deps=processed_data, outs=("data/words/${key}",), params=keys)
         yield _check("words", {name: {} for name in words}, deps=("data/words/${key}",))
 
 
@@ -187,11 +187,10 @@ def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         yield from _networks(name, suite)
     data: Items = {key: {"data": experiment.data} for key, experiment in suite.experiments.items()}
     against = tuple(f"data/processed/${{item.data}}{file}" for file in task.checked_against)
-    inputs = ["data/processed/${item.data}", "data/quality/processed/${item.data}.json"]
+    read = ["processed/${item.data}"]
     for number, split in enumerate(suite.splits):
         against += tuple(f"data/processed/{split}{file}" for file in task.checked_against)
-        inputs += [f"data/processed/{split}", f"data/quality/processed/{split}.json"]
-        inputs += [f"data/${{item.features_{number}}}", f"data/quality/${{item.features_{number}}}.json"]
+        read += [f"processed/{split}", f"${{item.features_{number}}}"]
     yield Stage(
         "train",
         task.trained_by,
@@ -202,9 +201,7 @@ def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
             for key, experiment in suite.experiments.items()
         },
         deps=(
-            *inputs,
-            "data/${item.features}",
-            "data/quality/${item.features}.json",
+            *checked(*read, "${item.features}"),
             *(("data/${item.alone}", "data/${item.networks}") if networks else ()),
         ),
         outs=(f"{runs}/${{key}}/released", f"{runs}/${{key}}/train"),
@@ -233,7 +230,7 @@ def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
     if suite.attack is not None:
         yield from resolve(ATTACKS[suite.attack.kind].stages)(name, suite)
     if suite.training_audit is not None:
-        yield _audit_training(name, suite)
+        yield table_attacks.audit_training(name, suite)
     yield from _last_stages(name, suite, params)
 
 
@@ -277,33 +274,6 @@ def _networks(name: str, suite: Suite) -> Iterator[Stage]:
     )
 
 
-def _audit_training(name: str, suite: Suite) -> Stage:
-    """One training run with canaries of each audited setting."""
-    assert suite.training_audit is not None
-    audited = {key: suite.experiments[key] for key in suite.training_audit.experiments}
-    layers = sorted({experiment.features for experiment in audited.values()} | {f"processed/{suite.data}"})
-    return Stage(
-        "audit-training",
-        "audit_training",
-        {name: {}},
-        deps=(
-            f"data/processed/{suite.data}/interactions.parquet",
-            f"data/processed/{suite.data}/schema.json",
-            *(f"data/{layer}" for layer in layers if not layer.startswith("processed/")),
-            *(f"data/quality/{layer}.json" for layer in layers),
-        ),
-        outs=(f"data/runs/{name}/one_run.json",),
-        params={
-            f"suites/{name}/attack.yaml": ("training_audit",),
-            f"suites/{name}/params.yaml": (
-                *inherited_keys(suite, "experiments"),
-                *(f"experiments.{key}" for key in audited),
-            ),
-        },
-        plugins=lambda _: [model(experiment.model) for experiment in audited.values()],
-    )
-
-
 def _layers_read(suite: Suite) -> list[str]:
     """Data under `data/` that a suite's experiments, embeddings and alignments start from."""
     read = [experiment.features for experiment in suite.experiments.values()]
@@ -322,7 +292,7 @@ def _outputs_to_collect(runs: str, suite: Suite) -> Iterator[str]:
     yield from (f"data/processed/{split}/user_ids.parquet" for split in suite.splits)
     yield from (f"{runs}/audit.json", *([f"{runs}/one_run.json"] if suite.training_audit is not None else []))
     if suite.counts is not None:
-        yield from (f"data/processed/{suite.counts}", f"data/quality/processed/{suite.counts}.json")
+        yield from checked(f"processed/{suite.counts}")
 
 
 def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:

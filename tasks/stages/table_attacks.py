@@ -1,4 +1,4 @@
-"""The part of the table that is about attacks: the stages of each kind, for one suite."""
+"""The part of the table that is about attacks and audits of training: the stages of each kind, for one suite."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tasks.config.attacks import AttributeAttack, EdgeAttack, MembershipAttack
 from tasks.config.networks import held_out
 from tasks.config.params import Experiment, Suite
 from tasks.fingerprints import Plugin
-from tasks.stages.stage import Items, Stage, inherited_keys, model, names
+from tasks.stages.stage import Items, Stage, checked, inherited_keys, model, names
 
 DECIDES_NOTHING = True
 
@@ -66,8 +66,23 @@ def membership(name: str, suite: Suite) -> Iterator[Stage]:
     attack = suite.attack
     assert isinstance(attack, MembershipAttack)
     layers = {suite.experiments[system].features for system in attack.systems} | {f"processed/{suite.data}"}
-    deps = tuple(f"data/{part}" for layer in sorted(layers) for part in (layer, f"quality/{layer}.json"))
-    yield _of_suite("attack-membership", name, suite, attack.systems, deps, "membership", list(attack.systems))
+    yield _of_suite(
+        "attack-membership", name, suite, attack.systems, checked(*sorted(layers)), "membership", list(attack.systems)
+    )
+
+
+def audit_training(name: str, suite: Suite) -> Stage:
+    """One training run with canaries of each audited setting."""
+    assert suite.training_audit is not None
+    audited, data = [*suite.training_audit.experiments], f"processed/{suite.data}"
+    layers = sorted({suite.experiments[key].features for key in audited} | {data})
+    deps = (
+        f"data/{data}/interactions.parquet",
+        f"data/{data}/schema.json",
+        *(f"data/{layer}" for layer in layers if not layer.startswith("processed/")),
+        *(f"data/quality/{layer}.json" for layer in layers),
+    )
+    return _of_suite("audit-training", name, suite, audited, deps, "one_run.json", [], section="training_audit")
 
 
 def _named_parts(experiment: Experiment) -> list[Any]:
@@ -111,6 +126,7 @@ def _of_suite(
     writes: str,
     decides: list[Any],
     keys: tuple[str, ...] = (),
+    section: str = "attack",
 ) -> Stage:
     """A stage that attacks systems of a suite together."""
     keys = (*keys, *inherited_keys(suite, "experiments"), *(f"experiments.{system}" for system in systems))
@@ -120,7 +136,7 @@ def _of_suite(
         {name: {}},
         deps=deps,
         outs=(f"data/runs/{name}/{writes}",),
-        params={f"suites/{name}/attack.yaml": ("attack",), f"suites/{name}/params.yaml": keys},
+        params={f"suites/{name}/attack.yaml": (section,), f"suites/{name}/params.yaml": keys},
         plugins=lambda _: [model(suite.experiments[system].model) for system in systems],
         decides=lambda _: decides,
     )
