@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 
 from tasks.contracts import SPLITS, ProcessedTables, Schema
-from tasks.errors import DataError
 from tasks.quality.rules import (
     FLOAT32_SLACK,
     LABELS,
@@ -97,8 +96,6 @@ def _users(tables: ProcessedTables, name: str) -> list[Table]:
         low, high = (None if limit is None else float(np.float32(limit)) for limit in (feature.low, feature.high))
         if feature.kind == "categorical":
             rules.append(in_set(feature.name, feature.categories))
-        elif low is None or high is None:
-            raise DataError(f"schema.json: feature {feature.name!r} has no bounds; run preprocess again")
         else:
             rules.append(between(feature.name, low, high))
     return [Table(name, tables.scan("users"), tuple(rules), ids=("user",))]
