@@ -78,10 +78,9 @@ def auc_interval(
     positives: NDArray[np.floating],
     rng: np.random.Generator,
     *,
-    level: float = 0.95,
     resamples: int = 10_000,
 ) -> Detection:
-    """AUC of one negative and one positive score per user, with its percentile bootstrap interval over users.
+    """AUC of one negative and one positive score per user, with its 95 % percentile bootstrap interval over users.
 
     A user is drawn with both scores, since they are not independent (Efron & Tibshirani 1993, ch. 8: resample what was
     sampled). Where all are distinguished, the interval is the point 1, which is too sure of itself.
@@ -103,7 +102,7 @@ def auc_interval(
     blocks = [min(size, resamples - start) for start in range(0, resamples, size)]
     each = np.full(n_users, 1 / n_users)
     values = np.concatenate([auc(rng.multinomial(n_users, each, size=rows)) for rows in blocks])
-    tail = (1 - level) / 2
+    tail = (1 - 0.95) / 2
     low, high = np.quantile(values, [tail, 1 - tail])
     return Detection(float(auc(np.ones((1, n_users), np.int64))[0]), float(low), float(high))
 

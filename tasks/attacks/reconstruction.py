@@ -177,13 +177,13 @@ def left_out(published: Published, vectors: Floats, profiles: Profiles) -> Float
     return published.clip(published.ratings - off)
 
 
-def tune(published: Published, targets: Targets, vectors: Floats, ridges: tuple[float, ...] = RIDGES) -> TunedAttacker:
+def tune(published: Published, targets: Targets, vectors: Floats) -> TunedAttacker:
     """What `tuned` knows: the ridge and the share of the control that predict published ratings best.
 
     Item vectors have been fitted to these ratings, so that they look better than they are; nothing else is known to an
     attacker by which to choose.
     """
-    fits = [fit(published, vectors, ridge) for ridge in ridges]
+    fits = [fit(published, vectors, ridge) for ridge in RIDGES]
     errors = [_mean_square(left_out(published, vectors, profiles) - published.ratings) for profiles in fits]
     best = int(np.argmin(errors))
     predicted = left_out(published, vectors, fits[best])

@@ -128,16 +128,15 @@ def difference(
     return Difference(n_users, float(share @ of_run), var_users, len(runs), var_runs)
 
 
-def interval(gap: Difference, *, level: float = LEVEL, overlap: float = 0.0, lower: bool = False) -> Interval:
+def interval(gap: Difference, *, overlap: float = 0.0, lower: bool = False) -> Interval:
     """The interval of a difference for other users and other runs, and whether the first system is better.
 
     Args:
-        level: of the interval.
         overlap: where runs are folds of one cross-validation, tested over training examples of a fold.
         lower: whether less of the metric is better.
     """
-    if not (0 < level < 1 and 0 <= overlap < math.inf):
-        raise ValueError(f"the level must lie in (0, 1) and the overlap from 0, not {level} and {overlap}")
+    if not 0 <= overlap < math.inf:
+        raise ValueError(f"the overlap must lie from 0, not {overlap}")
     variances = [gap.var_users or 0.0, gap.var_runs or 0.0]
     if not (np.isfinite([gap.mean, *variances]).all() and min(variances) >= 0):
         raise ValueError(f"not a difference: {gap}")
@@ -145,7 +144,7 @@ def interval(gap: Difference, *, level: float = LEVEL, overlap: float = 0.0, low
         return Interval(gap.mean, -math.inf, math.inf, "none", "one run" if gap.var_runs is None else "one user")
     from scipy.special import stdtrit  # a fifth of a second to import, and not every page compares
 
-    tail = (1 + level) / 2
+    tail = (1 + LEVEL) / 2
     width = math.hypot(
         float(stdtrit(gap.n_users - 1, tail)) * math.sqrt(gap.var_users / gap.n_users),
         float(stdtrit(gap.n_runs - 1, tail)) * math.sqrt(gap.var_runs * (1 / gap.n_runs + overlap)),
@@ -207,17 +206,16 @@ def _constant(table: pl.DataFrame, runs: list[int]) -> bool:
     return len(parts) > 1 and all(part.equals(parts[0]) for part in parts[1:])
 
 
-def verdicts(pairs: pl.DataFrame, *, level: float = LEVEL, overlap: float = 0.0) -> pl.DataFrame:
+def verdicts(pairs: pl.DataFrame, *, overlap: float = 0.0) -> pl.DataFrame:
     """Intervals and verdicts of stored pairs: columns a, b, metric, k, facet, and those of `Interval`.
 
     Args:
         pairs: PAIRS; every row has a verdict of its own.
-        level, overlap: as of `interval`.
+        overlap: as of `interval`.
     """
     intervals = [
         interval(
             Difference(*(row[name] for name in FIELDS)),
-            level=level,
             overlap=overlap,
             lower=row["metric"].partition("/")[0] in LOWER,
         )

@@ -330,21 +330,14 @@ def ranking_table(items: NDArray[np.int32], scores: NDArray[np.float32], **of: N
     return pl.DataFrame(columns | {"rank": rank, "item": items.ravel(), "score": scores.ravel()})
 
 
-def full_metrics(
-    recommended: NDArray[np.int32],
-    test: Seen,
-    ks: Sequence[int],
-    *,
-    recall: Literal["relevant", "reachable"] = "relevant",
-) -> ByCutoff:
+def full_metrics(recommended: NDArray[np.int32], test: Seen, ks: Sequence[int]) -> ByCutoff:
     """Hit, NDCG, recall and MRR at each cut-off, averaged over the users with at least one held-out item.
 
     Args:
         recommended: (n_users, K) row u is the ranking for user u, best first.
         test: held-out items of every user.
-        recall: see `metrics.ranking_metrics`.
     """
-    return means(full_values(recommended, test, ks, recall=recall)[1])
+    return means(full_values(recommended, test, ks)[1])
 
 
 def full_values(

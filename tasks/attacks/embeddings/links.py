@@ -153,10 +153,10 @@ def auc(similarity: Similarity) -> Rate:
     return Rate(value, max(value - Z * error, 0.0), min(value + Z * error, 1.0))
 
 
-def tpr(similarity: Similarity, rng: np.random.Generator, fpr: float = FALSE_POSITIVES) -> Rate:
-    """Share of links above the threshold that a share `fpr` of the non-links exceeds.
+def tpr(similarity: Similarity, rng: np.random.Generator) -> Rate:
+    """Share of links above the threshold that a share `FALSE_POSITIVES` of the non-links exceeds.
 
-    Among equal values the threshold lies at random, so whoever cannot tell anything apart gets `fpr`. The interval
+    Among equal values the threshold lies at random, so whoever cannot tell anything apart gets that. The interval
     knows that the threshold is an estimate too: with 97.5 % it lies between two order statistics of the non-links, and
     the rates at these have exact intervals of 97.5 %. It needs no assumption besides independent pairs, and is wide.
 
@@ -171,16 +171,16 @@ def tpr(similarity: Similarity, rng: np.random.Generator, fpr: float = FALSE_POS
     for chosen, n in ((~is_link, n_others), (is_link, n_links)):
         above = np.bincount(at[chosen], minlength=len(levels))[::-1].cumsum()
         rates.append(np.concatenate([[0.0], above / n]))
-    below = int(np.searchsorted(rates[0], fpr, side="right")) - 1
+    below = int(np.searchsorted(rates[0], FALSE_POSITIVES, side="right")) - 1
     value = float(rates[1][below])
     if below + 1 < len(rates[0]):  # the next value down would be too much: a share of those who have it
-        step = (fpr - rates[0][below]) / (rates[0][below + 1] - rates[0][below])
+        step = (FALSE_POSITIVES - rates[0][below]) / (rates[0][below + 1] - rates[0][below])
         value += step * float(rates[1][below + 1] - rates[1][below])
 
     ranks = np.empty(len(values), np.int64)
     ranks[np.lexsort((rng.random(len(values)), values))] = np.arange(len(values))
     of_links, of_others = ranks[is_link], np.sort(ranks[~is_link])[::-1]
-    fewest, largest = (int(stats.binom.ppf(q, n_others, fpr)) for q in (0.0125, 0.9875))
+    fewest, largest = (int(stats.binom.ppf(q, n_others, FALSE_POSITIVES)) for q in (0.0125, 0.9875))
     strict = int((of_links > of_others[fewest - 1]).sum()) if fewest else 0
     lenient = int((of_links > of_others[largest]).sum()) if largest < n_others else n_links
     low, _ = clopper_pearson(strict, n_links, level=0.975)
