@@ -12,6 +12,9 @@ from tasks.results.paper import Paper, artefact_name
 from tasks.results.printed import Against, Cell
 from tasks.results.reproduction import Pair, blocks, figures, pairs, statistics
 
+READING = ("number", "reading", "verdict", "absent")
+"""What rows of evidence.csv on one interpretation of a claim share."""
+
 
 def reproduction(results: Results, paper: Paper) -> dict[str, Any]:
     """What fills `suite/reproduction.html.j2`."""
@@ -19,9 +22,9 @@ def reproduction(results: Results, paper: Paper) -> dict[str, Any]:
     parts = blocks(against)
     all_pairs = pairs(against, parts, paper.reasons)
     claims = [claim | {"readings": []} for claim in results.claims.to_dicts()]
-    for (number, variant, verdict, absent), rows in _readings(results).items():
-        judged = {"reading": variant, "verdict": verdict, "absent": json.loads(absent or "[]")}
-        claims[number]["readings"].append(judged | evidence(rows))
+    for (number, variant, verdict, absent), rows in results.evidence.partition_by(*READING, as_dict=True).items():
+        judged = {"reading": variant or "", "verdict": verdict, "absent": json.loads(absent or "[]")}
+        claims[number]["readings"].append(judged | evidence(rows.to_dicts()))
     caveats = [text for key in ("", results.suite.publication) for text in paper.caveats.get(key, ())]
     return {
         "paper": paper,
@@ -56,14 +59,6 @@ def evidence(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "numbers": [row for row in rows if row["measure"] and row["runs"] is None and not row["floor"]],
         "runs": sorted({row["runs"] for row in tests}),
     }
-
-
-def _readings(results: Results) -> dict[tuple[int, str, str, str], list[dict[str, Any]]]:
-    grouped: dict[tuple[int, str, str, str], list[dict[str, Any]]] = {}
-    for row in results.evidence.to_dicts():
-        key = (row["number"], row["reading"] or "", row["verdict"], row["absent"])
-        grouped.setdefault(key, []).append(row)
-    return grouped
 
 
 def _measured(results: Results, paper: Paper) -> list[dict[str, Any]]:

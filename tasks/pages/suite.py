@@ -297,11 +297,9 @@ def _settings(results: Results, by: Measure) -> list[dict[str, Any]]:
 
 def _tuning(results: Results) -> list[dict[str, Any]]:
     """Trials, the best of each system first, each with the keys whose values differ between its system's trials."""
-    by_system: dict[str, list[dict[str, Any]]] = {}
-    for row in results.tuning.to_dicts():
-        by_system.setdefault(row["experiment"], []).append(row | {"config": json.loads(row["config"])})
     result = []
-    for experiment, trials in by_system.items():
+    for (experiment,), rows in results.tuning.partition_by("experiment", as_dict=True).items():
+        trials = [row | {"config": json.loads(row["config"])} for row in rows.to_dicts()]
         keys = sorted({key for trial in trials for key in trial["config"]})
         varied = [key for key in keys if len({json.dumps(trial["config"].get(key)) for trial in trials}) > 1]
         for trial in sorted(trials, key=lambda trial: -trial["valid"]):
@@ -312,17 +310,21 @@ def _tuning(results: Results) -> list[dict[str, Any]]:
 
 def data(results: Results) -> dict[str, Any]:
     """What fills `suite/data.html.j2`: counts by step, networks, word vectors, checks, spreads over users."""
-    spreads: dict[tuple[str, int], list[dict[str, Any]]] = {}
-    for row in results.spreads.to_dicts():
-        rows = spreads.setdefault((row["metric"], row["k"]), [])
-        rows.append({"name": results.labels[row["experiment"]], **row})
+    spreads = [
+        {
+            "metric": metric,
+            "k": k,
+            "rows": [{"name": results.labels[row["experiment"]], **row} for row in rows.to_dicts()],
+        }
+        for (metric, k), rows in results.spreads.partition_by("metric", "k", as_dict=True).items()
+    ]
     counted = [name for name in list(COUNTS)[3:] if results.counts[name].is_not_null().any()]
     return {
         "counts": results.counts.to_dicts(),
         "counted": counted,
         "words": [row for vectors in results.suite.words for row in _words(vectors)],
         "checks": results.checks.to_dicts(),
-        "spreads": [{"metric": metric, "k": k, "rows": rows} for (metric, k), rows in spreads.items()],
+        "spreads": spreads,
         "networks": [network.model_dump() for network in results.suite.networks],
     }
 
