@@ -13,6 +13,7 @@ import pytest
 from flows.store import Store
 from tasks.errors import ConfigurationError, DataError
 from tasks.stages import runs
+from tests.flows.conftest import Project
 
 
 @pytest.fixture(params=["folder", "memory"])
@@ -129,3 +130,20 @@ def test_a_store_on_s3_has_a_bucket_and_gives_back_what_was_put_there(s3: Any, t
     store.put_unit(unit_in(tmp_path), "kept/unit-0123")
     assert store.get_unit("kept/unit-0123", tmp_path / "back")
     assert (tmp_path / "back/below/value").read_text() == "v"
+
+
+@pytest.mark.slow
+def test_a_second_clone_runs_nothing_of_what_a_remote_on_s3_has(s3: Any, finished: Project, tmp_path: Path) -> None:
+    pytest.importorskip("dvc_s3")
+    remote = ["remote", "add", "--local", "--default", "store", "s3://there/dprec"]
+    target = "report@demo"
+    finished.call("git", "add", "-A")
+    finished.call("git", "commit", "-q", "-m", "locks")
+    second = Project(tmp_path / "second")
+    finished.call("git", "clone", "-q", ".", str(second.root))
+    for project, command in ((finished, "push"), (second, "pull")):
+        assert project.dvc(*remote) == 0
+        assert project.dvc(command, "--quiet", "--with-deps", target) == 0
+    assert s3.find("there/dprec")
+    assert second.dprec("check", "demo").stdout.startswith(f"{target}: 0 of 4 stages to run")
+    assert second.ran() == []

@@ -121,3 +121,12 @@ def test_calibration_asks_the_accountant_seldom_where_its_estimate_misleads(monk
     monkeypatch.setattr(dpsgd, "_noise_multiplier", dpsgd._noise_multiplier.__wrapped__)
     assert dpsgd.noise_multiplier(1, 1e-3, 1e-4, 1000) == pytest.approx(0.35644, rel=1e-3)
     assert len(asked) < 10
+
+
+def test_one_full_step_is_the_analytic_gaussian_mechanism():
+    """Balle and Wang 2018, theorem 8: δ(ε) in closed form."""
+    multiplier = noise_multiplier(1.0, 1e-3, 1.0, 1)
+    half = 1 / (2 * multiplier)
+    delta = stats.norm.cdf(half - multiplier) - math.e * stats.norm.cdf(-half - multiplier)
+    assert delta == pytest.approx(1e-3, rel=0.02)
+    assert delta <= 1e-3

@@ -153,3 +153,13 @@ def test_a_layer_used_twice_or_over_more_than_rows_or_half_frozen_is_refused():
     layer.bias.requires_grad_(False)
     with pytest.raises(ValueError, match="both trained or both frozen"), ghost.record_calls(layer):
         pass
+
+
+def test_clipped_gradients_add_up_to_no_more_than_the_bound_each():
+    network, rows = made(5, 9, (4,), 1)
+    outers, norms = ghost.zero_non_finite(ours(network, rows))
+    for user in range(5):
+        alone = torch.zeros(5, dtype=torch.float64)
+        alone[user] = min(1.0, 0.3 / norms[user].clamp(min=1e-12))
+        total = ghost.weighted_sums(outers, alone)
+        assert torch.cat([gradient.flatten() for gradient in total.values()]).norm() <= 0.3 + 1e-12

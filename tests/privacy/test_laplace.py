@@ -63,3 +63,13 @@ def test_impossible_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match="differ in length"):
         laplace.cap(np.zeros(3, dtype=int), np.zeros(2, dtype=int), 1, rng)
     assert laplace.cap(np.zeros(0, dtype=int), np.zeros(0, dtype=int), 1, rng).shape == (0,)
+
+
+def test_one_user_changes_counts_by_at_most_its_contribution() -> None:
+    rng = np.random.default_rng(3)
+    users, items = interactions(rng)
+    kept = laplace.cap(users, items, 4, rng)
+    for user in range(60):
+        alone = np.bincount(items[kept & (users == user)], minlength=90)
+        assert alone.sum() <= 4
+        assert alone.max(initial=0) <= 1

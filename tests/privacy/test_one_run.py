@@ -149,3 +149,8 @@ def test_impossible_scores_are_refused() -> None:
             audit(np.zeros(3), included, 2, 0.0, 0.95)
     with pytest.raises(ValueError, match="epsilon"):
         p_value(10, 5, 5, -1.0, 0.0)
+
+
+def test_an_attacker_who_is_always_wrong_proves_nothing() -> None:
+    included = np.random.default_rng(0).random(60) < 0.5
+    assert audit(-included.astype(float), included, 20, 0.0, 0.95).epsilon == 0
