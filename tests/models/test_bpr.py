@@ -1,13 +1,14 @@
-"""BPR's gradient, which is written out, and its step against those of autograd."""
+"""BPR's gradient, which is written out, and its step against those of autograd; its negatives one by one."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 from torch.nn.functional import logsigmoid
 
 from tasks.models.ranking.bpr import BPR, BPRConfig, BPRNetwork
-from tasks.models.training import PairwiseModel
+from tasks.models.training import NegativeSampler, PairwiseModel
 from tasks.training_data import TrainingData
 
 
@@ -41,3 +42,22 @@ def test_a_step_by_hand_is_that_of_autograd() -> None:
         torch.testing.assert_close(loss, PairwiseModel.train_batch(by_autograd, *triples), rtol=0, atol=0)
     for name, tensor in by_hand.released().items():
         torch.testing.assert_close(tensor, by_autograd.released()[name], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(("n_users", "n_items", "n"), [(30, 40, 700), (5, 2, 5), (1000, 2_000_000, 3000)])
+def test_draws_are_those_of_a_plain_rejection(n_users: int, n_items: int, n: int) -> None:
+    rng = np.random.default_rng(0)
+    codes = rng.choice(n_users * n_items - n_users, n, replace=False) if n > 5 else np.arange(5) * 2
+    users, items = (codes // n_items).astype(np.int32), (codes % n_items).astype(np.int32)
+    known = set(zip(users.tolist(), items.tolist(), strict=True))
+    sampler = NegativeSampler(users, items, n_users, n_items)
+    asked = np.concatenate([users, users[::-1]])
+    actual = sampler.draw(asked, np.random.default_rng(1))
+    plain = np.random.default_rng(1)
+    expected = plain.integers(0, n_items, len(asked), dtype=np.int32)
+    while again := [at for at, pair in enumerate(zip(asked, expected, strict=True)) if tuple(map(int, pair)) in known]:
+        expected[again] = plain.integers(0, n_items, len(again), dtype=np.int32)
+    np.testing.assert_array_equal(actual, expected)
+    pairs = rng.integers(0, n_users, 2000).astype(np.int32), rng.integers(0, n_items, 2000).astype(np.int32)
+    seen = [(int(user), int(item)) in known for user, item in zip(*pairs, strict=True)]
+    assert sampler._is_positive(*pairs).tolist() == seen

@@ -9,7 +9,7 @@ from scipy import stats
 from scipy.sparse import csr_array, vstack
 
 from tasks.models.ranking.dpals import DPALS, Budget, DPALSConfig
-from tasks.models.ranking.symmetric import outer_sums, positive_part, shrink
+from tasks.models.ranking.symmetric import positive_part, shrink
 from tasks.privacy import noise
 from tasks.training_data import TrainingData
 
@@ -286,13 +286,6 @@ def test_shrinking_takes_noise_away_and_leaves_alone_what_has_none():
     noisy = signal + rng.normal(size=signal.shape)
     # Of four directions one holds signal: three quarters of the noise can go, and the filter cannot know which part.
     assert np.square(shrink(noisy, 1.0) - signal).sum() < 0.5 * np.square(noisy - signal).sum()
-
-
-def test_outer_sums_equal_sums_of_outer_products():
-    rng = np.random.default_rng(0)
-    vectors, weights, matrix = rng.normal(size=(N_ITEMS, 3)), rng.random(N_ITEMS), rows()
-    slow = [sum(row[k] * weights[k] * np.outer(vectors[k], vectors[k]) for k in range(N_ITEMS)) for row in matrix]
-    np.testing.assert_allclose(outer_sums(csr_array(matrix), vectors, weights), slow, atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -75,15 +75,6 @@ def test_of_equally_near_users_each_is_as_likely(scaled):
     assert np.abs(taken[1:] - 100).max() < 44
 
 
-def test_scaling_ends_the_preference_for_users_with_little():
-    # User 0 shares three of four items with user 1, who has many; user 2 has a single item, and another one.
-    matrix = np.zeros((3, 12))
-    matrix[0, :4] = matrix[1, 1:10] = matrix[2, 11] = 1
-    rows, rng = csr_array(matrix), np.random.default_rng(0)
-    assert knn.nearest_rows(rows, 1, rng)[0] == 2
-    assert knn.nearest_rows(rows, 1, rng, scaled=True)[0] == 1
-
-
 @pytest.mark.parametrize("k", [25, 26])
 def test_as_many_neighbours_as_users_are_refused(k):
     with pytest.raises(ConfigurationError, match=f"k: {k} neighbours need more than {k} users") as error:

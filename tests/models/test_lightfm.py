@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tasks.errors import ConfigurationError
-from tasks.models.ranking.lightfm import LightFM, LightFMConfig, LightFMNetwork
+from tasks.models.ranking.lightfm import LightFM, LightFMConfig
 from tasks.training_data import TrainingData
 from tests.models.contract import Stretch
 
@@ -104,12 +104,6 @@ def test_neither_a_positive_above_its_trials_nor_an_estimated_rank_below_one_cha
     assert model.train_batch(*(np.array(ids, np.int32) for ids in ([4], [0], [negatives]))) == 0.0
     assert model._updated == updated
     assert all(torch.equal(tensor, before[name]) for name, tensor in model.weights().items())
-
-
-def test_a_user_is_the_sum_of_the_own_vector_and_those_of_the_features():
-    users, columns = torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([[10.0, 20.0], [100.0, 200.0]])
-    network = LightFMNetwork(users, torch.zeros(3, 3), columns, torch.tensor([[1.0, 0.0], [0.5, 2.0]]))
-    assert network.user_vectors(torch.tensor([0, 1])).tolist() == [[11.0, 20.0], [205.0, 411.0]]
 
 
 @pytest.mark.parametrize("metadata", [False, True])

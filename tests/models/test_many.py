@@ -107,11 +107,6 @@ def test_a_model_that_reads_ratings_is_refused() -> None:
         fold_in(model, Seen.from_pairs(np.empty(0, int), np.empty(0, int), 1), 1)
 
 
-def test_a_model_of_which_nobody_knows_how_is_refused() -> None:
-    with pytest.raises(ValueError, match="users cannot be folded in"):
-        fold_in(object(), Seen.from_pairs(np.empty(0, int), np.empty(0, int), 1), 1)  # type: ignore[arg-type]
-
-
 def test_a_model_with_a_learnt_vector_for_every_user_has_none_for_strangers() -> None:
     rows = {"epochs": 1, "batch_size": 20, "learning_rate": 0.01, "optimiser": "adam", "values": "binary"}
     config = rows | {"dimension": 2, "unobserved": 0.1, "privacy": "none"}

@@ -37,13 +37,6 @@ def test_random_vectors_follow_from_the_seed_and_the_number_of_users_alone() -> 
     assert not np.isclose(embedded(model, network(seed=0), seed=1), first).any()
 
 
-def test_random_vectors_are_standard_normal() -> None:
-    """Of 40,000 numbers the mean and the variance are within four standard errors."""
-    rows = embedded(Random(RandomConfig(dimension=100)), network(n_users=400))
-    assert abs(rows.mean()) < 4 / np.sqrt(rows.size)
-    assert abs(rows.var() - 1) < 4 * np.sqrt(2 / rows.size)
-
-
 @pytest.mark.parametrize("model", [Attributes(Attributes.Config()), Degree(Degree.Config())])
 def test_an_embedding_before_it_is_fitted_is_refused(model: UserEmbedder) -> None:
     with pytest.raises(RuntimeError, match="embed called before fit"):

@@ -8,7 +8,7 @@ import torch
 
 from tasks.models.user_networks import rgcn
 from tasks.models.user_networks.base import NetworkData, undirected_pairs
-from tasks.models.user_networks.friendship import batches, friendship_loss, mean_of_friends
+from tasks.models.user_networks.friendship import batches, friendship_loss
 from tasks.models.user_networks.rgcn import RGCN, PostVectors, RGCNConfig
 from tests.models import naive_networks as naive
 
@@ -76,12 +76,6 @@ def test_what_all_vectors_of_texts_have_in_common_makes_no_difference():
     moved = replace(data, word_vectors=data.word_vectors + 10 * np.float32(data.word_vectors[0]))
     rows, expected = (RGCN(CONFIG).fit(d, rng=np.random.default_rng(0)).embed() for d in (moved, data))
     np.testing.assert_allclose(rows, expected, atol=1e-3)
-
-
-def test_means_over_friends_are_zero_without_friends():
-    links = np.array([[0, 1], [0, 2]], np.int32)
-    rows = torch.tensor([[1.0], [2.0], [6.0], [9.0]])
-    assert mean_of_friends(links, 4)(rows).tolist() == [[4.0], [1.0], [1.0], [0.0]]
 
 
 def test_loss_equals_equation_9_with_its_sign_put_right():

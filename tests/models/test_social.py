@@ -161,7 +161,7 @@ def test_a_users_messages_depend_on_own_ratings_friends_and_the_recommender_alon
     models = [started("privsr", of) for of in (data, changed)]
     broadcast = models[0]._recommender.broadcast()
     sent = [model._users.submit(broadcast) for model in models]
-    others = sent[0].senders != victim
+    others = models[0]._users.sensitive.users != victim
     np.testing.assert_array_equal(sent[0].values[others], sent[1].values[others])
     assert not np.array_equal(sent[0].values[~others], sent[1].values[~others])
 

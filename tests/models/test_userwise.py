@@ -133,14 +133,6 @@ def test_a_user_without_interactions_adds_nothing_to_a_private_step(name):
     assert not any(total.any() for total in added.weighted_sum(torch.ones(1)))
 
 
-def test_the_line_of_metadata_names_what_that_of_interactions_does():
-    vectors = np.random.default_rng(0).random((N_USERS, 8)).astype(np.float32)
-    model = fitted("vae", data(features=vectors), prior="user", **RIGOROUS)
-    interactions, metadata = model.ledger()
-    assert metadata.protects == "feature"
-    assert metadata.gaps == interactions.gaps != ()
-
-
 @pytest.mark.parametrize("override", [{}, {"examples": 3}, {"dropout": 0.3}], ids=str)
 @pytest.mark.parametrize("name", ["ae", "vae"])
 def test_who_is_in_a_rigorous_step_changes_nobody_elses_gradient(name, override):

@@ -92,6 +92,7 @@ def test_the_ledger_says_what_protects_metadata():
     rigorous = fitted("vae", given, **USER, **RIGOROUS).ledger()
     assert {entry.protects for entry in rigorous} == {"interaction", "feature"}
     assert all(entry.accounted_epsilon is not None and entry.accounted_epsilon <= 0.2 for entry in rigorous)
+    assert rigorous[0].gaps == rigorous[1].gaps != ()
     published = fitted("vae", given, **USER, **PRIVATE).ledger()
     assert all(entry.accounted_epsilon is None and "means-of-metadata" in ids(entry.reasons) for entry in published)
     assert {entry.protects for entry in fitted("vae", given, **PRIVATE).ledger()} == {"interaction"}

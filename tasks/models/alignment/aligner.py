@@ -95,7 +95,7 @@ NOBODY: Pairs = np.empty((0, 2), np.int64)
 def by_attributes(source: Vectors, target: Vectors, tie_seed: int) -> AlignmentResult:
     """Nearest by the dot product of (n_users, n_shared) attributes: of bits as -1 and 1, how many are equal."""
     score = similarity_scorer(source, target, cosine=False)
-    pairs, _, nearest = mutual(score, len(source), len(target), tie_seed)
+    pairs, nearest = mutual(score, len(source), len(target), tie_seed)
     opposite = target[nearest].astype(np.float64)
     lengths = np.linalg.norm(source, axis=1) * np.linalg.norm(opposite, axis=1)
     cosines = (source * opposite).sum(axis=1) / np.where(lengths > 0, lengths, 1.0)

@@ -31,14 +31,12 @@ class Matches:
     """Pairs of users taken to be the same person.
 
     pairs: (n, 2) int64 source and target user; no one occurs twice.
-    scores: (n,) float32 CSLS of each pair, descending.
     criterion: mean cosine of every source user with the target that is nearest by CSLS: how good the map is, judged
         without an anchor (MUSE, section 3.5). It can be compared between maps of the same embeddings alone. The mean
         CSLS of the pairs is no such measure: a map under which few are near anyone makes it high.
     """
 
     pairs: NDArray[np.int64]
-    scores: NDArray[np.float32]
     criterion: float
 
 
@@ -85,23 +83,23 @@ class Csls:
         There is always a pair, for the highest score of all is one.
         """
         n_sources, n_targets = len(self.source), len(self.target)
-        pairs, values, nearest = mutual(self.scores, n_sources, n_targets, tie_seed)
+        pairs, nearest = mutual(self.scores, n_sources, n_targets, tie_seed)
         order = tie_order(n_sources, tie_seed)
         cosines = (self.source[order] * self.target[nearest[order]]).sum(axis=1, dtype=np.float64)
-        return Matches(pairs, values, float(cosines.mean()))
+        return Matches(pairs, float(cosines.mean()))
 
 
 def mutual(
     score: PairScorer, n_sources: int, n_targets: int, tie_seed: int
-) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Users who are each other's nearest, by any score.
 
     Of users who are equally near comes first who is first in a fixed random order of the network: the order of ids may
     know who is who.
 
     Returns:
-        (n, 2) source and target of each pair, by descending score; (n,) these scores; (n_sources,) the target that is
-        nearest to each source.
+        (n, 2) source and target of each pair, by descending score; (n_sources,) the target that is nearest to each
+        source.
     """
     order, target_order = tie_order(n_sources, tie_seed), tie_order(n_targets, tie_seed + 1)
     best_target, best = np.empty(n_sources, np.int64), np.full(n_targets, -np.inf, np.float32)
@@ -114,12 +112,11 @@ def mutual(
         better = value > best
         best[better], best_source[better] = value[better], highest[better] + rows.start
     matched = np.flatnonzero(best_source[best_target] == np.arange(n_sources))
-    matched_targets = best_target[matched]
-    pairs, values = np.stack([order[matched], target_order[matched_targets]], axis=1), best[matched_targets]
+    targets = best_target[matched]
+    pairs = np.stack([order[matched], target_order[targets]], axis=1)
     nearest = np.empty(n_sources, np.int64)
     nearest[order] = target_order[best_target]
-    descending = np.argsort(-values, kind="stable")
-    return pairs[descending], values[descending], nearest
+    return pairs[np.argsort(-best[targets], kind="stable")], nearest
 
 
 def _density(queries: NDArray[np.float32], keys: NDArray[np.float32], neighbours: int) -> NDArray[np.float32]:

@@ -47,13 +47,12 @@ class Broadcast:
 class Submissions:
     """From users to the recommender: 2 (uᵀv - r) u and noise, of every rating.
 
-    senders, items: (n_sensitive,) int32, of submissions about sensitive ratings.
+    items: (n_sensitive,) int32, of submissions about sensitive ratings.
     values: (n_sensitive, K) float32, each of them.
     sums: (n_items, K) float32, all submissions about non-sensitive ratings of an item added up.
     watched: (n_watched, K) float32, those of them that are looked at one by one.
     """
 
-    senders: NDArray[np.int32]
     items: NDArray[np.int32]
     values: NDArray[np.float32]
     sums: NDArray[np.float32]

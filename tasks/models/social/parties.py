@@ -161,7 +161,7 @@ class Users:
             scale = std * law.share(table.of_item)[:, None]
             values += noise.gaussian(self.rng, "submissions", scale[table.items], values.shape, single=True)
         sums, watched = self._submit_public(broadcast)
-        return Submissions(self.sensitive.users, self.sensitive.items, values, sums, watched)
+        return Submissions(self.sensitive.items, values, sums, watched)
 
     def _submit_public(self, broadcast: Broadcast) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """About non-sensitive ratings: sums by item, (n_items, K), and those that are watched, (n_watched, K)."""
