@@ -23,14 +23,7 @@ _UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplem
 _CHUNK = 1 << 20
 
 
-def unpack(
-    archive: Path,
-    folder: Path,
-    wanted: Mapping[str, str | None],
-    *,
-    max_bytes: int = MAX_BYTES,
-    max_ratio: float = MAX_RATIO,
-) -> None:
+def unpack(archive: Path, folder: Path, wanted: Mapping[str, str | None], *, max_bytes: int = MAX_BYTES) -> None:
     """Unpack the wanted members of a zip into `folder`, each under its base name.
 
     The whole archive is judged before anything is written: a zip that holds something dangerous is refused even
@@ -40,7 +33,7 @@ def unpack(
         archive: the zip.
         folder: where the files go; it must exist.
         wanted: member's path in the zip -> SHA-256 of its content, None where any content will do.
-        max_bytes, max_ratio: limits on what the whole archive unpacks to.
+        max_bytes: limit on what the whole archive unpacks to.
 
     Raises:
         DataError: the zip is truncated or corrupt; a member is absolute, leads outside with `..`, is a link or
@@ -51,7 +44,7 @@ def unpack(
         with zipfile.ZipFile(archive) as source:
             members = source.infolist()
             for member in members:
-                _refuse_danger(archive, member, max_ratio)
+                _refuse_danger(archive, member)
             total = sum(member.file_size for member in members)
             if total > max_bytes:
                 raise DataError(
@@ -76,7 +69,7 @@ def unpack(
         ) from error
 
 
-def _refuse_danger(archive: Path, member: zipfile.ZipInfo, max_ratio: float) -> None:
+def _refuse_danger(archive: Path, member: zipfile.ZipInfo) -> None:
     name = member.orig_filename
     parts = PurePosixPath(name.replace("\\", "/")).parts
     kind = stat.S_IFMT(member.external_attr >> 16)
@@ -88,7 +81,7 @@ def _refuse_danger(archive: Path, member: zipfile.ZipInfo, max_ratio: float) -> 
         wrong = "is a link" if kind == stat.S_IFLNK else "is not a plain file"
     elif member.flag_bits & 0x1:
         wrong = "is encrypted"
-    elif member.file_size > max_ratio * max(member.compress_size, 1):
+    elif member.file_size > MAX_RATIO * max(member.compress_size, 1):
         wrong = f"unpacks to {member.file_size:,} bytes from {member.compress_size:,}, as a zip bomb does"
     else:
         return

@@ -291,7 +291,7 @@ def _interactions(path: Path, options: ReadOptions, people: _Ids, items: _Ids) -
             rating = pl.col(names.rating).cast(pl.Float32)
             on_scale = rating.is_in(pl.Series(scale.levels, dtype=pl.Float32).implode())
             words = f"{scale.low:g} to {scale.high:g} in steps of {scale.step:g}"
-            allow(path, rows, names.rating, on_scale, words, line, complete=False)
+            allow(path, rows, names.rating, on_scale, words, line)
         if names.timestamp is not None and time != "order" and time != "none":
             rows = in_seconds(path, rows, names.timestamp, line, time)
             timestamp = pl.col(names.timestamp)
@@ -301,7 +301,7 @@ def _interactions(path: Path, options: ReadOptions, people: _Ids, items: _Ids) -
             table = table.with_columns(position=pl.int_range(position, position + len(rows), dtype=pl.Int64))
         if names.split is not None:
             part, words = pl.col(names.split).is_in(SPLITS), f"one of {', '.join(SPLITS)}"
-            allow(path, rows, names.split, part, words, line, complete=False)
+            allow(path, rows, names.split, part, words, line)
             table = table.with_columns(split=rows[names.split])
         yield table
 
@@ -368,7 +368,7 @@ def _check_ids(path: Path, rows: pl.DataFrame, column: str, line: int, ids: _Ids
     if not rows.select(integral.all()).item():
         ids.integral = False
         words = "an id: a whole number, or text without blanks around it"
-        allow(path, rows, column, ~value.str.contains(UNCLEAN), words, line, complete=False)
+        allow(path, rows, column, ~value.str.contains(UNCLEAN), words, line)
     if ids.listed is not None:
         words = f"a user of {ids.file}: list the user there, or leave the line out"
-        allow(path, rows, column, value.is_in(ids.listed.implode()), words, line, complete=False)
+        allow(path, rows, column, value.is_in(ids.listed.implode()), words, line)

@@ -81,13 +81,11 @@ def check(
     columns: Mapping[str, Column],
     listed: Listed | None = None,
     first_line: int | pl.Series = 1,
-    *,
-    complete: bool = True,
 ) -> None:
     """Refuse rows with a value that its column, or another file, does not allow.
 
     Args:
-        first_line, complete: as `allow` has them.
+        first_line: as `allow` has it.
 
     Raises:
         DataError: as `allow`.
@@ -95,7 +93,7 @@ def check(
     rules = {name: rule for name, column in columns.items() if (rule := column.rule(name))}
     rules |= {name: (pl.col(name).is_in(values.implode()), what) for name, (values, what) in (listed or {}).items()}
     for name, (right, what) in rules.items():
-        allow(path, table, name, right, what, first_line, complete=complete)
+        allow(path, table, name, right, what, first_line)
 
 
 @dataclass(frozen=True)
@@ -117,8 +115,6 @@ class TextTable:
     """Whether quoted fields may have line ends, too."""
     unique: tuple[str, ...] = ()
     """Columns that no two rows have in common; of a file that is read in batches two of int32."""
-    line_end: str = "\n"
-    """That is written; both are read."""
 
     @property
     def header(self) -> str | None:
@@ -159,7 +155,7 @@ class TextTable:
         path, pairs = folder / self.name, Pairs()
         for line, lines in blocks(path, header=self.header):
             table = self.parse(path, lines, line)
-            check(path, table, self.columns, listed, line, complete=False)
+            check(path, table, self.columns, listed, line)
             if self.unique:
                 pairs.add(*(table[name] for name in self.unique))
             yield line, table
@@ -259,7 +255,7 @@ class TextTable:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("wb") as out:
             if self.header is not None:
-                out.write(f"{self.header}{self.line_end}".encode())
+                out.write(f"{self.header}\n".encode())
             for table in tables:
                 self.append(out, table)
 
@@ -271,7 +267,6 @@ class TextTable:
             "include_header": False,
             "separator": separator,
             "quote_style": "necessary" if self.quoted else "never",
-            "line_terminator": self.line_end,
         }
         rows = table.select(*self.columns)
         if separator == self.separator and codec == "utf-8":
@@ -299,7 +294,7 @@ def json_rows(path: Path, lines: bytes, columns: Mapping[str, Column], line: int
         if column.kind != pl.String:
             number = pl.col(name).cast(column.kind, strict=False)
             what = "a number" if column.kind in FLOATS else "an integer"
-            allow(path, table, name, pl.col(name).is_null() | number.is_not_null(), what, line, complete=False)
+            allow(path, table, name, pl.col(name).is_null() | number.is_not_null(), what, line)
             table = table.with_columns(number)
     return table
 

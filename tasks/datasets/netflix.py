@@ -208,11 +208,11 @@ def _ratings(path: Path, listed: set[int], begun: dict[int, str]) -> Iterator[pl
         item = pl.coalesce(pl.when(header).then("user").forward_fill(), pl.lit(current["item"].last(), pl.Int32))
         day = pl.col("date").str.to_date("%Y-%m-%d", strict=False)
         table = table.with_columns(item=item, user=pl.when(~header).then("user"), timestamp=day.cast(pl.Int64) * DAY)
-        check(path, table, ROWS.columns, first_line=first, complete=False)
+        check(path, table, ROWS.columns, first_line=first)
         # A cut date such as 2005-11-1 would be another day.
         in_time = (pl.col("date").str.len_bytes() == 10) & pl.col("timestamp").is_between(0, YEAR_2100 - 1)
         right = header | in_time.fill_null(False)
-        allow(path, table, "date", right, "a day between 1970 and 2100 (yyyy-mm-dd)", first, complete=False)
+        allow(path, table, "date", right, "a day between 1970 and 2100 (yyyy-mm-dd)", first)
         current = pl.concat([current, table.select(current.columns)])
         _require_ratings(path, current)
         yield table.drop_nulls("user").select(INTERACTIONS.names)

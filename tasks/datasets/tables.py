@@ -168,7 +168,7 @@ def batches(path: Path, separator: str | None, columns: Mapping[str, Column]) ->
         empty = False
         for name in (name for name, column in columns.items() if column.kind == "id"):
             blank = pl.col(name).str.contains(BLANK)
-            allow(path, rows, name, ~blank, "an id without blanks around it", line, complete=False)
+            allow(path, rows, name, ~blank, "an id without blanks around it", line)
         yield line, rows
     if empty:
         raise DataError(f"{path}: has {'a header and nothing else' if shape.headed else 'no rows'}")
@@ -184,18 +184,18 @@ def in_seconds(
     """
     value = pl.col(column)
     if kind != "iso":
-        allow(path, rows, column, value.is_finite(), "a number", line, complete=False)
+        allow(path, rows, column, value.is_finite(), "a number", line)
     if kind == "milliseconds":
         right = value.is_between(0, 1000 * YEAR_2100, closed="left")
-        allow(path, rows, column, right, "milliseconds between 1970 and 2100", line, complete=False)
+        allow(path, rows, column, right, "milliseconds between 1970 and 2100", line)
         return rows.with_columns((value / 1000).floor().cast(pl.Int64))
     if kind == "iso":
         seconds = rows.select(iso_seconds(value) if rows[column].dtype == pl.String else value.dt.epoch("s"))[column]
-        allow(path, rows, column, pl.lit(seconds).is_not_null(), ISO, line, complete=False)
+        allow(path, rows, column, pl.lit(seconds).is_not_null(), ISO, line)
         rows = rows.with_columns(seconds)
     else:
         rows = rows.with_columns(value.floor().cast(pl.Int64))
-    files.check(path, rows, {column: files.SECONDS}, first_line=line, complete=False)
+    files.check(path, rows, {column: files.SECONDS}, first_line=line)
     return rows
 
 

@@ -184,22 +184,19 @@ def allow(
     allowed: pl.Expr,
     what: str,
     first_line: int | pl.Series = 1,
-    *,
-    complete: bool = True,
 ) -> None:
     """Refuse a table unless `allowed` is true for every row; missing values pass.
 
     first_line: number of the first row's line, or of every row's.
 
     Raises:
-        DataError: names the first line, its value, what is allowed, and how many lines are at fault (at least, where
-            the table is not the whole file).
+        DataError: names the first line, its value, what is allowed, and how many lines of the table are at fault.
     """
     wrong = table.select(row=(~allowed).arg_true())["row"]
     if len(wrong):
         value = table[column][wrong[0]]
         value = value[:SHOWN] if isinstance(value, str) else value
-        more = f" ({'' if complete else 'at least '}{len(wrong)} such lines)" if len(wrong) > 1 else ""
+        more = f" (at least {len(wrong)} such lines)" if len(wrong) > 1 else ""
         line = wrong[0] + first_line if isinstance(first_line, int) else first_line[wrong[0]]
         raise DataError(f"{path}:{line}: {column} is {value!r}, not {what}{more}")
 

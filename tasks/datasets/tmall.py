@@ -168,7 +168,7 @@ def _fragment(folder: Path) -> Iterator[pl.DataFrame]:
     for first, log in FRAGMENT.batches(folder):
         log = log.with_columns(time_stamp=100 * pl.col("month") + pl.col("day").clip(0, 99))
         listed = pl.col("time_stamp").is_in(list(_SECONDS))
-        allow(folder / FRAGMENT.name, log, "day", listed, "a day of its month", first, complete=False)
+        allow(folder / FRAGMENT.name, log, "day", listed, "a day of its month", first)
         yield log
 
 

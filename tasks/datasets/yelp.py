@@ -96,7 +96,7 @@ class Records:
         path, read = folder / self.name, {name: self.columns[name] for name in columns or self.columns}
         for first, lines in blocks(path):
             table = json_rows(path, lines, read, first)
-            check(path, table, read, first_line=first, complete=False)
+            check(path, table, read, first_line=first)
             yield first, table
 
     def write(self, folder: Path, tables: Iterable[pl.DataFrame]) -> None:
@@ -234,11 +234,11 @@ def _write_reviews(folder: Path, target: Path, listed: Listed, options: ReadOpti
             forms = (pl.col("date").str.to_datetime(form, strict=False) for form in (DATE, "%Y-%m-%d"))
             table = table.with_columns(timestamp=pl.coalesce(forms).dt.epoch("s"))
             dated = pl.col("timestamp").is_not_null()
-            allow(path, table, "date", dated, "a date such as 2018-10-04 11:22:33", first, complete=False)
+            allow(path, table, "date", dated, "a date such as 2018-10-04 11:22:33", first)
             ids.append(table["review_id"])
             left_out += len(table)
             if options.outsiders == "refuse":
-                check(path, table, {}, listed, first, complete=False)
+                check(path, table, {}, listed, first)
             for column, (values, _) in listed.items():
                 table = table.filter(pl.col(column).is_in(values.implode()))
             left_out -= len(table)
@@ -255,7 +255,7 @@ def _write_friends(folder: Path, target: Path, users: tuple[pl.Series, str], opt
             lists = {"friend": pl.col("friends").str.extract_all(_ID), "line": first + pl.int_range(pl.len())}
             pairs = table.select("user_id", **lists).explode("friend").drop_nulls()
             if options.outsiders == "refuse":
-                check(folder / USERS.name, pairs, {}, {"friend": users}, pairs["line"], complete=False)
+                check(folder / USERS.name, pairs, {}, {"friend": users}, pairs["line"])
             inside = pairs.filter(pl.col("friend").is_in(users[0].implode()))
             left_out += len(pairs) - len(inside)
             write(inside.select(source="user_id", target="friend", relation=pl.lit("friend")))
