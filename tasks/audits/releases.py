@@ -67,12 +67,12 @@ def numbers(seed: int, n_samples: int = 200_000, epsilon: float = 2.5) -> Sample
     return Samples(without, present, _part(entry, "piecewise", "number", epsilon))
 
 
-def categories(seed: int, n_samples: int = 200_000, epsilon: float = 2.5) -> Samples:
-    """One of two categories, through optimised unary encoding."""
+def categories(seed: int, n_samples: int = 200_000, epsilon: float = 2.5, n_categories: int = 3) -> Samples:
+    """One of two categories out of several, through optimised unary encoding."""
     rng = np.random.default_rng(seed)
 
     def ratios(category: int) -> NDArray[np.float64]:
-        onehot = np.tile(np.eye(3, dtype=np.float32)[category], (n_samples, 1))
+        onehot = np.tile(np.eye(n_categories, dtype=np.float32)[category], (n_samples, 1))
         released = unary.perturb(onehot, epsilon, rng)
         return unary.log_probability(released, 0, epsilon) - unary.log_probability(released, 1, epsilon)
 
