@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from tasks.audits import Samples
 from tasks.audits.worlds import worlds
 from tasks.models.ranking.dpals import DPALS, Adds, DPALSConfig, Floats
-from tasks.models.ranking.gram import GramConfig, GramSVD
+from tasks.models.ranking.gram import GramConfig, GramEASE, GramSVD
 from tasks.release import rule
 from tasks.release import sums as sums_over_users
 from tasks.training_data import TrainingData
@@ -72,12 +72,17 @@ class _Ratio:
         self.total += float((moved * (noisy - moved / 2)).sum()) / std**2 + CERTAIN * np.array_equal(noisy, moved)
 
 
-def gram(seed: int, n_samples: int = 1_000, epsilon: float = 2.0, delta: float = 0.1) -> Samples:
-    """A user with more items than both caps, or no one; the statistic is the log-likelihood ratio of both sums.
+def svd(seed: int, n_samples: int = 1_000, epsilon: float = 2.0, delta: float = 0.1) -> Samples:
+    """A user with more items than both caps, or no one; the statistic is the log-likelihood ratio of both sums."""
+    return _samples(GramSVD(GramConfig(epsilon=epsilon, delta=delta)), seed, n_samples)
 
-    `gram-ease` releases the same sums as `gram-svd`: this audit is of both.
-    """
-    model = GramSVD(GramConfig(epsilon=epsilon, delta=delta))
+
+def ease(seed: int, n_samples: int = 1_000, epsilon: float = 2.0, delta: float = 0.1) -> Samples:
+    """As `svd`."""
+    return _samples(GramEASE(GramConfig(epsilon=epsilon, delta=delta)), seed, n_samples)
+
+
+def _samples(model: GramSVD, seed: int, n_samples: int) -> Samples:
     expected = _sums(OTHERS), _sums(OTHERS + 1)
 
     def run(present: bool, rng: np.random.Generator) -> float:
