@@ -60,7 +60,10 @@ def main() -> None:
     entries = [*params.embeddings.values(), *params.experiments.values()]
     for name in arguments.names or MODELS:
         cls = model_class(name)
-        config = next((entry.config for entry in entries if entry.model == name), {})
+        config = next((entry.config for entry in entries if entry.model == name), None)
+        if config is None:
+            print(f"{name:20} is in no suite")
+            continue
         config = {key: value for key, value in config.items() if key in cls.Config.model_fields}
         if "batch_size" in config:
             config["batch_size"] = min(config["batch_size"], data.n_users)
