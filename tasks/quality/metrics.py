@@ -8,19 +8,8 @@ from itertools import product
 import polars as pl
 
 from tasks.contracts import Schema
-from tasks.quality.rules import (
-    Rule,
-    Table,
-    between,
-    count_table,
-    finite,
-    ids,
-    in_set,
-    not_null,
-    row_count,
-    stack,
-    unique,
-)
+from tasks.quality import rules as rule
+from tasks.quality.rules import Rule, Table
 
 RANGES = {
     **dict.fromkeys(("hit", "ndcg", "recall", "recall-reachable", "mrr", "f1", "auc", "low", "high"), (0, 1)),
@@ -55,10 +44,10 @@ def metric_tables(frame: pl.DataFrame, expected: pl.DataFrame) -> list[Table]:
         **({"amount": pl.when(kind.is_in(AMOUNTS)).then("value")} if amounts else {}),
     )
     rules = (
-        in_set("kind", (*RANGES, *shares, *(AMOUNTS if amounts else ()))),
-        between("rate", 0, 1),
-        between("advantage", -1, 1),
-        *([between("amount", 0, None), finite("amount")] if amounts else []),
+        rule.in_set("kind", (*RANGES, *shares, *(AMOUNTS if amounts else ()))),
+        rule.between("rate", 0, 1),
+        rule.between("advantage", -1, 1),
+        *([rule.between("amount", 0, None), rule.finite("amount")] if amounts else []),
     )
     return _measured(frame, expected, rules)
 
@@ -66,10 +55,12 @@ def metric_tables(frame: pl.DataFrame, expected: pl.DataFrame) -> list[Table]:
 def _measured(frame: pl.DataFrame, expected: pl.DataFrame, rules: tuple[Rule, ...]) -> list[Table]:
     """Metrics that keep the rules of their kinds: none is missing, none repeated."""
     keys = expected.columns
-    counted = row_count(1), between("rows", 1, None, "must be 1 or more: the metric was measured")
+    counted = rule.row_count(1), rule.between("rows", 1, None, "must be 1 or more: the metric was measured")
     return [
-        Table("metrics", frame, (row_count(1), *not_null("value"), *rules, unique(*keys)), ids=tuple(keys)),
-        count_table("metrics expected", expected, frame, keys, *counted),
+        Table(
+            "metrics", frame, (rule.row_count(1), *rule.not_null("value"), *rules, rule.unique(*keys)), ids=tuple(keys)
+        ),
+        rule.count_table("metrics expected", expected, frame, keys, *counted),
     ]
 
 
@@ -89,7 +80,10 @@ def alignment_tables(
         sizes: users of the first and of the second network.
         expected: setting, seed, metric, k of everything that had to be measured (see `alignment_metrics`).
     """
-    pair_rules = (*ids(source=sizes[0], target=sizes[1]), *(unique(*UNIT, side) for side in ("source", "target")))
+    pair_rules = (
+        *rule.ids(source=sizes[0], target=sizes[1]),
+        *(rule.unique(*UNIT, side) for side in ("source", "target")),
+    )
     kind = pl.col("metric").str.split("/").list.last()
     frame = frame.with_columns(
         kind=kind,
@@ -98,14 +92,14 @@ def alignment_tables(
         criterion=pl.when(kind == "criterion").then("value"),
     )
     rules = (
-        finite("value"),
-        in_set("kind", (*RATES, "found", "criterion")),
-        between("rate", 0, 1),
-        between("pairs", 0, min(sizes)),
-        between("criterion", -1, 1),
+        rule.finite("value"),
+        rule.in_set("kind", (*RATES, "found", "criterion")),
+        rule.between("rate", 0, 1),
+        rule.between("pairs", 0, min(sizes)),
+        rule.between("criterion", -1, 1),
     )
     return [
-        Table("anchors", stack(anchors, UNIT), pair_rules, ids=(*UNIT, "source", "target")),
+        Table("anchors", rule.stack(anchors, UNIT), pair_rules, ids=(*UNIT, "source", "target")),
         *_measured(frame, expected, rules),
     ]
 

@@ -11,23 +11,9 @@ from tasks.contracts import ProcessedTables, Schema
 from tasks.errors import DataError
 from tasks.privacy.mechanisms import as_released, piecewise
 from tasks.privacy.mechanisms.multidimensional import bound, sampled_features
+from tasks.quality import rules as rule
 from tasks.quality.processed import dense_rules, link_rules, post_rules
-from tasks.quality.rules import (
-    FLOAT32_SLACK,
-    Rule,
-    Table,
-    all_users,
-    between,
-    count_table,
-    each_run,
-    holds,
-    ids,
-    in_set,
-    not_null,
-    row_count,
-    stack,
-    unique,
-)
+from tasks.quality.rules import Rule, Table
 
 BITS = (0.0, 1.0)
 KEYS = ("setting", "seed")
@@ -51,7 +37,7 @@ def perturbed_tables(tables: Mapping[tuple[float, int], pl.DataFrame], schema: S
     for epsilon in dict.fromkeys(epsilon for epsilon, _ in tables):
         seeds = {(seed,): table for (other, seed), table in tables.items() if other == epsilon}
         releases = pl.DataFrame({"seed": [seed for (seed,) in seeds]})
-        checked += perturbed_features(f"epsilon={epsilon:g}", epsilon, stack(seeds, ("seed",)), releases, schema)
+        checked += perturbed_features(f"epsilon={epsilon:g}", epsilon, rule.stack(seeds, ("seed",)), releases, schema)
     return checked
 
 
@@ -66,15 +52,15 @@ def perturbed_features(
     """
     n_features = len(schema.features)
     sampled = sampled_features(epsilon, n_features)
-    limit = bound(epsilon, n_features) * (1 + FLOAT32_SLACK)
+    limit = bound(epsilon, n_features) * (1 + rule.FLOAT32_SLACK)
     numbers = [feature.name for feature in schema.features if feature.kind == "numeric"]
     bits = [column for feature in schema.features if feature.kind == "categorical" for column in feature.columns]
     released = [pl.any_horizontal(pl.col(feature.columns) != 0) for feature in schema.features]
     frame = frame.with_columns(features_released=pl.sum_horizontal(released))
     rules = (
-        *(between(column, -limit, limit) for column in numbers),
-        *(in_set(column, BITS, "must be 0 or 1") for column in bits),
-        between("features_released", 0, sampled, f"must be {sampled} or less"),
+        *(rule.between(column, -limit, limit) for column in numbers),
+        *(rule.in_set(column, BITS, "must be 0 or 1") for column in bits),
+        rule.between("features_released", 0, sampled, f"must be {sampled} or less"),
     )
     return _features_of_users(name, frame, releases, schema, rules)
 
@@ -90,13 +76,13 @@ def released_features(
     Args:
         frame, releases: as in `perturbed_features`.
     """
-    limit = piecewise.bound(epsilon / as_released.n_perturbed(schema.features)) * (1 + FLOAT32_SLACK)
+    limit = piecewise.bound(epsilon / as_released.n_perturbed(schema.features)) * (1 + rule.FLOAT32_SLACK)
     raw = [column for feature in schema.features if feature.name == as_released.RAW for column in feature.columns]
     unknown = [f"{feature.name}={feature.unknown}" for feature in schema.features if feature.unknown is not None]
     rules = (
-        *(between(column, -limit, limit) for column in schema.columns),
-        *(in_set(column, BITS, "must be 0 or 1") for column in raw),
-        *(in_set(column, (0.0,), "must be 0") for column in unknown),
+        *(rule.between(column, -limit, limit) for column in schema.columns),
+        *(rule.in_set(column, BITS, "must be 0 or 1") for column in raw),
+        *(rule.in_set(column, (0.0,), "must be 0") for column in unknown),
     )
     return _features_of_users(name, frame, releases, schema, rules)
 
@@ -105,11 +91,11 @@ def _features_of_users(
     name: str, frame: pl.DataFrame, releases: pl.DataFrame, schema: Schema, rules: tuple[Rule, ...]
 ) -> list[Table]:
     keys = [*releases.columns, "user"]
-    rules = (*ids(user=schema.n_users), *not_null(*schema.columns), *rules)
-    per_user = releases.join(all_users(schema.n_users), how="cross")
+    rules = (*rule.ids(user=schema.n_users), *rule.not_null(*schema.columns), *rules)
+    per_user = releases.join(rule.all_users(schema.n_users), how="cross")
     return [
         Table(name, frame, rules, ids=tuple(keys)),
-        count_table(f"{name} per user", per_user, frame, keys, between("rows", 1, 1)),
+        rule.count_table(f"{name} per user", per_user, frame, keys, rule.between("rows", 1, 1)),
     ]
 
 
@@ -148,13 +134,13 @@ def perturbed_network(
         ascending = pl.col("source") < pl.col("target")
         rules = (
             *link_rules(first),
-            holds(("source", "target"), ascending, "must be two users, the smaller id first"),
-            unique(*KEYS, "source", "target"),
+            rule.holds(("source", "target"), ascending, "must be two users, the smaller id first"),
+            rule.unique(*KEYS, "source", "target"),
         )
         checked.append(Table(f"{prefix}social", _scan(releases, "social"), rules, ids=(*KEYS, "source", "target")))
     if "posts" in first.tables:
         n_rows = first.n_words * len(releases)
-        rules = (row_count(n_rows, n_rows), *dense_rules("word", first.n_words, *KEYS))
+        rules = (rule.row_count(n_rows, n_rows), *dense_rules("word", first.n_words, *KEYS))
         checked.append(Table(f"{prefix}vocabulary", _scan(releases, "vocabulary"), rules, ids=(*KEYS, "id")))
         posts = _scan(releases, "posts")
         if words_per_user is None:
@@ -176,7 +162,7 @@ def _features(
         chosen = {which: tables for which, tables in releases.items() if features_epsilon[which[0]] == epsilon}
         read = {which: contracts.read(tables.folder / "features.parquet", contract) for which, tables in chosen.items()}
         name = f"{prefix}features epsilon={epsilon:g}"
-        checked += features(name, epsilon, stack(read, KEYS), each_run(chosen), schema)
+        checked += features(name, epsilon, rule.stack(read, KEYS), rule.each_run(chosen), schema)
     return checked
 
 
@@ -189,10 +175,10 @@ def _replaced_posts(frame: pl.LazyFrame, schema: Schema, before: ProcessedTables
     same_user = (pl.col("user") == pl.col("user_before")).fill_null(False)
     same_length = pl.col("tokens").list.len() == pl.col("words_before")
     rules = (
-        row_count(n_rows, n_rows),
+        rule.row_count(n_rows, n_rows),
         *post_rules(schema),
-        holds("user", same_user, "must be the user who wrote the post"),
-        holds("tokens", same_length, "must be as many words as before"),
+        rule.holds("user", same_user, "must be the user who wrote the post"),
+        rule.holds("tokens", same_length, "must be as many words as before"),
     )
     return Table(name, frame, rules, ids=(*KEYS, "user"))
 
@@ -209,16 +195,16 @@ def _shortened_posts(
     left = per_user(frame, *KEYS)
     original = per_user(before.scan("posts")).rename({"posts": "posts_before", "words": "words_before"})
     left = left.join(original, on="user", how="left", maintain_order="left")
-    rules = [between("words", 1, words_per_user)]
+    rules = [rule.between("words", 1, words_per_user)]
     for what in ("posts", "words"):
         fewer = pl.col(what) <= pl.col(f"{what}_before").fill_null(0)
-        rules.append(holds(what, fewer, "must not be more than before"))
+        rules.append(rule.holds(what, fewer, "must not be more than before"))
     return [
-        Table(name, frame, (row_count(1), *post_rules(schema)), ids=(*KEYS, "user")),
+        Table(name, frame, (rule.row_count(1), *post_rules(schema)), ids=(*KEYS, "user")),
         Table(f"{name} per user", left, tuple(rules), ids=(*KEYS, "user")),
     ]
 
 
 def _scan(releases: Mapping[Release, ProcessedTables], table: str) -> pl.LazyFrame:
     """A table of all releases below one another."""
-    return stack({which: tables.scan(table) for which, tables in releases.items()}, KEYS)
+    return rule.stack({which: tables.scan(table) for which, tables in releases.items()}, KEYS)

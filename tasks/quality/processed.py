@@ -8,29 +8,8 @@ import numpy as np
 import polars as pl
 
 from tasks.contracts import SPLITS, ProcessedTables, Schema
-from tasks.errors import DataError
-from tasks.quality.rules import (
-    FLOAT32_SLACK,
-    LABELS,
-    Rule,
-    Table,
-    all_users,
-    among,
-    between,
-    count_table,
-    finite,
-    finite_vectors,
-    holds,
-    ids,
-    in_set,
-    network_pair,
-    not_blank,
-    not_null,
-    range_words,
-    row_count,
-    seconds,
-    unique,
-)
+from tasks.quality import rules as rule
+from tasks.quality.rules import Rule, Table
 
 TRAINING = ("train", "valid")
 """Splits that a model learns from. DIPSGNN validates on the whole first part of some users' sequences."""
@@ -57,50 +36,48 @@ def processed_tables(tables: ProcessedTables, prefix: str = "") -> list[Table]:
 def _interactions(tables: ProcessedTables, name: str) -> list[Table]:
     schema, frame = tables.schema, tables.scan("interactions")
     rules = [
-        row_count(1),
-        *ids(user=schema.n_users, item=schema.n_items),
-        *not_null("split"),
-        seconds("timestamp"),
-        in_set("split", SPLITS),
+        rule.row_count(1),
+        *rule.ids(user=schema.n_users, item=schema.n_items),
+        *rule.not_null("split"),
+        rule.seconds("timestamp"),
+        rule.in_set("split", SPLITS),
     ]
     if schema.scale is not None:
         low, high = schema.scale.low, schema.scale.high
-        slack = FLOAT32_SLACK * max(abs(low), abs(high))  # merged ratings are sums
-        rules += [between("rating", low - slack, high + slack, range_words(low, high)), finite("rating")]
+        slack = rule.FLOAT32_SLACK * max(abs(low), abs(high))  # merged ratings are sums
+        rules += [rule.between("rating", low - slack, high + slack, rule.range_words(low, high)), rule.finite("rating")]
     training = frame.filter(pl.col("split").is_in(TRAINING))
     if schema.repeats:
         items = training.select(pl.col("item").unique()).collect(engine="streaming").to_series()
         words = "must be in training or validation data too"
-        rules.append(among("item", items, words, where=pl.col("split") == "test"))
+        rules.append(rule.among("item", items, words, where=pl.col("split") == "test"))
     else:
-        rules.append(unique("user", "item"))
+        rules.append(rule.unique("user", "item"))
     checked = [Table(name, frame, tuple(rules), ids=("user", "item"))]
     if "folds" not in schema.tables:  # they say what a model learns from
         rows = training.group_by("user").agg(pl.len().alias("training")).collect(engine="streaming")
-        per_user = all_users(schema.n_users).join(rows, on="user", how="left", maintain_order="left")
+        per_user = rule.all_users(schema.n_users).join(rows, on="user", how="left", maintain_order="left")
         per_user = per_user.with_columns(pl.col("training").fill_null(0))
-        rule = between("training", 1, None, "must be 1 or more: every user has something to learn from")
-        checked.append(Table(f"{name} per user", per_user, (rule,), ids=("user",)))
+        learns = rule.between("training", 1, None, "must be 1 or more: every user has something to learn from")
+        checked.append(Table(f"{name} per user", per_user, (learns,), ids=("user",)))
     return checked
 
 
 def _users(tables: ProcessedTables, name: str) -> list[Table]:
     schema = tables.schema
     rules = [
-        row_count(schema.n_users, schema.n_users),
-        *ids(user=schema.n_users),
-        *not_null(*(feature.name for feature in schema.features)),
-        unique("user"),
+        rule.row_count(schema.n_users, schema.n_users),
+        *rule.ids(user=schema.n_users),
+        *rule.not_null(*(feature.name for feature in schema.features)),
+        rule.unique("user"),
     ]
     for feature in schema.features:
         # rounded as float32 columns round what lies within them
         low, high = (None if limit is None else float(np.float32(limit)) for limit in (feature.low, feature.high))
         if feature.kind == "categorical":
-            rules.append(in_set(feature.name, feature.categories))
-        elif low is None or high is None:
-            raise DataError(f"schema.json: feature {feature.name!r} has no bounds; run preprocess again")
+            rules.append(rule.in_set(feature.name, feature.categories))
         else:
-            rules.append(between(feature.name, low, high))
+            rules.append(rule.between(feature.name, low, high))
     return [Table(name, tables.scan("users"), tuple(rules), ids=("user",))]
 
 
@@ -109,33 +86,43 @@ def _dense_ids(table: str, column: str, size: Callable[[Schema], int]) -> Callab
 
     def checked(tables: ProcessedTables, name: str) -> list[Table]:
         n = size(tables.schema)
-        return [Table(name, tables.scan(table), (row_count(n, n), *dense_rules(column, n)), ids=("id",))]
+        return [Table(name, tables.scan(table), (rule.row_count(n, n), *dense_rules(column, n)), ids=("id",))]
 
     return checked
 
 
 def dense_rules(column: str, n: int, *keys: str) -> list[Rule]:
     """Of each release (`keys`), ids 0..n-1, each with its own value of `column`."""
-    return [*ids(id=n), *not_null(column), unique(*keys, "id"), not_blank(column), unique(*keys, column)]
+    return [
+        *rule.ids(id=n),
+        *rule.not_null(column),
+        rule.unique(*keys, "id"),
+        rule.not_blank(column),
+        rule.unique(*keys, column),
+    ]
 
 
 def _social(tables: ProcessedTables, name: str) -> list[Table]:
     rules = (
-        row_count(1),
+        rule.row_count(1),
         *link_rules(tables.schema),
-        holds(("source", "target"), pl.col("source") != pl.col("target"), "must be two users"),
-        unique("source", "target", "relation"),
+        rule.holds(("source", "target"), pl.col("source") != pl.col("target"), "must be two users"),
+        rule.unique("source", "target", "relation"),
     )
     return [Table(name, tables.scan("social"), rules, ids=("source", "target"))]
 
 
 def link_rules(schema: Schema) -> list[Rule]:
     """Users of the network and a relation."""
-    return [*ids(source=schema.n_users, target=schema.n_users), *not_null("relation"), not_blank("relation")]
+    return [
+        *rule.ids(source=schema.n_users, target=schema.n_users),
+        *rule.not_null("relation"),
+        rule.not_blank("relation"),
+    ]
 
 
 def _posts(tables: ProcessedTables, name: str) -> list[Table]:
-    return [Table(name, tables.scan("posts"), (row_count(1), *post_rules(tables.schema)), ids=("user",))]
+    return [Table(name, tables.scan("posts"), (rule.row_count(1), *post_rules(tables.schema)), ids=("user",))]
 
 
 def post_rules(schema: Schema) -> tuple[Rule, ...]:
@@ -144,26 +131,31 @@ def post_rules(schema: Schema) -> tuple[Rule, ...]:
     inside = (tokens.list.min() >= 0) & (tokens.list.max() < schema.n_words)
     complete = tokens.list.drop_nulls().list.len() == tokens.list.len()
     return (
-        *ids(user=schema.n_users),
-        holds("tokens", tokens.is_not_null(), "must not be missing"),
-        holds("tokens", tokens.list.len() > 0, "must have one word or more"),
-        holds("tokens", inside & complete, f"must be ids of words, from 0 to {schema.n_words - 1}"),
+        *rule.ids(user=schema.n_users),
+        rule.holds("tokens", tokens.is_not_null(), "must not be missing"),
+        rule.holds("tokens", tokens.list.len() > 0, "must have one word or more"),
+        rule.holds("tokens", inside & complete, f"must be ids of words, from 0 to {schema.n_words - 1}"),
     )
 
 
 def _labels(tables: ProcessedTables, name: str) -> list[Table]:
     schema = tables.schema
     rules = (
-        row_count(1),
-        *ids(user=schema.n_users),
-        unique("user"),
-        *(in_set(label, LABELS, "must be 0 or 1") for label in schema.labels),
+        rule.row_count(1),
+        *rule.ids(user=schema.n_users),
+        rule.unique("user"),
+        *(rule.in_set(label, rule.LABELS, "must be 0 or 1") for label in schema.labels),
     )
     return [Table(name, tables.scan("labels"), rules, ids=("user",))]
 
 
 def _vectors(tables: ProcessedTables, name: str) -> list[Table]:
-    rules = (row_count(1), *ids(node=tables.schema.n_users), unique("node"), *finite_vectors("vector"))
+    rules = (
+        rule.row_count(1),
+        *rule.ids(node=tables.schema.n_users),
+        rule.unique("node"),
+        *rule.finite_vectors("vector"),
+    )
     return [Table(name, tables.scan("vectors"), rules, ids=("node",))]
 
 
@@ -173,35 +165,35 @@ def _folds(tables: ProcessedTables, name: str) -> list[Table]:
     pairs = tables.scan("interactions").select("user", "item").collect()
     sensitivity = pl.col("sensitivity")
     rules = (
-        row_count(pairs.height, pairs.height),
-        *ids(user=schema.n_users, item=schema.n_items),
-        *not_null("fold", "sensitivity"),
-        between("fold", 0, None),
-        unique("user", "item"),
-        holds("sensitivity", (sensitivity >= 0) & (sensitivity < 1), "must be 0 or more and less than 1"),
+        rule.row_count(pairs.height, pairs.height),
+        *rule.ids(user=schema.n_users, item=schema.n_items),
+        *rule.not_null("fold", "sensitivity"),
+        rule.between("fold", 0, None),
+        rule.unique("user", "item"),
+        rule.holds("sensitivity", (sensitivity >= 0) & (sensitivity < 1), "must be 0 or more and less than 1"),
     )
     numbers = folds.select(pl.col("fold").drop_nulls().unique()).collect().sort("fold").with_row_index("expected")
-    dense = holds("fold", pl.col("fold") == pl.col("expected"), "must be numbered from 0 without gaps")
+    dense = rule.holds("fold", pl.col("fold") == pl.col("expected"), "must be numbered from 0 without gaps")
     return [
         Table(name, folds, rules, ids=("user", "item")),
-        count_table(
+        rule.count_table(
             f"{name} per interaction",
             pairs,
             folds.select("user", "item").collect(),
             ["user", "item"],
-            between("rows", 1, 1),
+            rule.between("rows", 1, 1),
         ),
-        Table(f"{name} that occur", numbers, (row_count(2), dense)),
+        Table(f"{name} that occur", numbers, (rule.row_count(2), dense)),
     ]
 
 
 def _anchors(tables: ProcessedTables, prefix: str) -> Table:
-    first, second = (tables.network(network).schema.n_users for network in network_pair(tables.schema.networks))
+    first, second = (tables.network(network).schema.n_users for network in rule.network_pair(tables.schema.networks))
     rules = (
-        row_count(1),
-        *ids(source=first, target=second),
-        unique("source"),
-        unique("target"),
+        rule.row_count(1),
+        *rule.ids(source=first, target=second),
+        rule.unique("source"),
+        rule.unique("target"),
     )
     return Table(f"{prefix}anchors", tables.scan("anchors"), rules, ids=("source", "target"))
 

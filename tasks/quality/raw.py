@@ -9,23 +9,8 @@ import polars as pl
 
 from tasks.contracts import RatingScale
 from tasks.errors import DataError
-from tasks.quality.rules import (
-    LABELS,
-    Rule,
-    Table,
-    among,
-    between,
-    finite,
-    finite_vectors,
-    holds,
-    in_set,
-    network_pair,
-    not_blank,
-    not_null,
-    row_count,
-    seconds,
-    unique,
-)
+from tasks.quality import rules as rule
+from tasks.quality.rules import Rule, Table
 from tasks.raw import RAW_COLUMNS, RawSchema, RawTables
 
 Types = Mapping[str, pl.DataType]
@@ -34,10 +19,10 @@ DAYS = tuple(100 * month + day for month in range(1, 13) for day in range(1, cal
 """All days of a leap year as mmdd."""
 
 FORMAT_RULES: dict[str, Rule] = {
-    "action": in_set("action", range(4), "must be 0 (click), 1 (cart), 2 (buy) or 3 (favourite)"),
-    "day": in_set("day", DAYS, "must be a month and a day (mmdd)"),
-    "slot": between("slot", 1, 11),
-    **{name: between(name, 0, None) for name in ("category", "seller", "brand", "helpfulness")},
+    "action": rule.in_set("action", range(4), "must be 0 (click), 1 (cart), 2 (buy) or 3 (favourite)"),
+    "day": rule.in_set("day", DAYS, "must be a month and a day (mmdd)"),
+    "slot": rule.between("slot", 1, 11),
+    **{name: rule.between(name, 0, None) for name in ("category", "seller", "brand", "helpfulness")},
 }
 """What Tmall, Epinions and Ciao add to interactions and social links; looked at where it is whole numbers."""
 
@@ -85,29 +70,32 @@ def raw_tables(tables: RawTables, prefix: str = "") -> list[Table]:
 
 def _rules(name: str, schema: RawSchema, types: Types, listed: Mapping[str, pl.Series]) -> list[Rule]:
     """All rules of one table; `listed` has the ids of the table of users and of the table of items, where they are."""
-    rules = [row_count(1), *_ids(name, types)]
+    rules = [rule.row_count(1), *_ids(name, types)]
     for column in _users(name) if name != "users" else ():
         if "user" in listed:
-            rules.append(among(column, listed["user"], "must be in the table of users"))
+            rules.append(rule.among(column, listed["user"], "must be in the table of users"))
     match name:
         case "interactions":
             if "item" in listed:
-                rules.append(among("item", listed["item"], "must be in the table of items"))
+                rules.append(rule.among("item", listed["item"], "must be in the table of items"))
             rules += _interactions(schema)
         case "users":
-            rules += [unique("user"), *_features(schema, types)]
+            rules += [rule.unique("user"), *_features(schema, types)]
         case "items":
-            rules.append(unique("item"))
+            rules.append(rule.unique("item"))
         case "social":
-            rules += [*not_null("relation"), not_blank("relation")]
+            rules += [*rule.not_null("relation"), rule.not_blank("relation")]
         case "posts":
-            rules.append(holds("text", pl.col("text").is_not_null(), "must not be missing"))
+            rules.append(rule.holds("text", pl.col("text").is_not_null(), "must not be missing"))
         case "vectors":
-            rules += [unique("user"), *finite_vectors("vector")]
+            rules += [rule.unique("user"), *rule.finite_vectors("vector")]
         case "labels":
-            rules += [unique("user"), *(in_set(label, LABELS, "must be 0 or 1") for label in schema.labels)]
+            rules += [
+                rule.unique("user"),
+                *(rule.in_set(label, rule.LABELS, "must be 0 or 1") for label in schema.labels),
+            ]
     if name in ("interactions", "social"):
-        rules += [rule for column, rule in FORMAT_RULES.items() if column in types and types[column].is_integer()]
+        rules += [added for column, added in FORMAT_RULES.items() if column in types and types[column].is_integer()]
     return rules
 
 
@@ -115,8 +103,8 @@ def _ids(name: str, types: Types) -> list[Rule]:
     rules = []
     for column, kind in RAW_COLUMNS[name].items():
         if kind == "id":
-            rules += not_null(column)
-            rules.append(between(column, 0, None) if types[column].is_integer() else not_blank(column))
+            rules += rule.not_null(column)
+            rules.append(rule.between(column, 0, None) if types[column].is_integer() else rule.not_blank(column))
     return rules
 
 
@@ -128,14 +116,14 @@ def _users(name: str) -> list[str]:
 def _interactions(schema: RawSchema) -> list[Rule]:
     rules = []
     if schema.scale is not None:
-        rules += [*not_null("rating"), on_scale(schema.scale, schema.unrated)]
+        rules += [*rule.not_null("rating"), on_scale(schema.scale, schema.unrated)]
     if schema.time == "seconds":
-        rules += not_null("timestamp")
-    rules.append(seconds("timestamp"))
+        rules += rule.not_null("timestamp")
+    rules.append(rule.seconds("timestamp"))
     if schema.time == "order":
-        rules += [*not_null("position"), unique("position")]
+        rules += [*rule.not_null("position"), rule.unique("position")]
     if schema.unique_pairs:
-        rules.append(unique("user", "item"))
+        rules.append(rule.unique("user", "item"))
     return rules
 
 
@@ -146,33 +134,33 @@ def on_scale(scale: RatingScale, unrated: float | None) -> Rule:
     level = rating.is_between(scale.low, scale.high) & ((steps - steps.round()).abs() < 1e-4)  # 0.1 is not exact
     words = f"must be from {scale.low:g} to {scale.high:g} in steps of {scale.step:g}"
     if unrated is None:
-        return holds("rating", level, words)
-    return holds("rating", level | (rating == unrated), f"{words}, or {unrated:g} where none was given")
+        return rule.holds("rating", level, words)
+    return rule.holds("rating", level | (rating == unrated), f"{words}, or {unrated:g} where none was given")
 
 
 def _features(schema: RawSchema, types: Types) -> list[Rule]:
     rules = []
     for feature in schema.features:
         if feature.kind == "categorical":
-            rules.append(in_set(feature.name, feature.categories))
+            rules.append(rule.in_set(feature.name, feature.categories))
             if feature.unknown is None:
-                rules += not_null(feature.name)
+                rules += rule.not_null(feature.name)
             continue
         if types[feature.name].is_float():
-            rules.append(finite(feature.name))
+            rules.append(rule.finite(feature.name))
         if feature.low is not None or feature.high is not None:
-            rules.append(between(feature.name, feature.low, feature.high))
+            rules.append(rule.between(feature.name, feature.low, feature.high))
     return rules
 
 
 def _anchors(tables: RawTables, anchors: pl.LazyFrame, types: Types, prefix: str) -> Table:
-    rules = [row_count(1), *_ids("anchors", types), unique("source"), unique("target")]
-    for side, network in zip(("source", "target"), network_pair(tables.schema.networks), strict=True):
+    rules = [rule.row_count(1), *_ids("anchors", types), rule.unique("source"), rule.unique("target")]
+    for side, network in zip(("source", "target"), rule.network_pair(tables.schema.networks), strict=True):
         contents = tables.network(network)
         if "users" in contents.schema.tables:
             users = contents.scan("users").select("user").collect().to_series()
             _require_same(f"anchors: {side}", types[side], f"{network}/users: user", users.dtype)
-            rules.append(among(side, users, f"must be in the table of users of {network}"))
+            rules.append(rule.among(side, users, f"must be in the table of users of {network}"))
     return Table(f"{prefix}anchors", anchors, tuple(rules), ids=("source", "target"))
 
 

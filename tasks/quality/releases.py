@@ -13,23 +13,9 @@ import polars as pl
 
 from tasks.contracts import Schema
 from tasks.errors import DataError
+from tasks.quality import rules as rule
 from tasks.quality.processed import TRAINING
-from tasks.quality.rules import (
-    Rule,
-    Table,
-    all_users,
-    between,
-    count_table,
-    each_run,
-    finite,
-    holds,
-    ids,
-    not_null,
-    row_count,
-    rows_of,
-    stack,
-    unique,
-)
+from tasks.quality.rules import Rule, Table
 
 KEYS = ("setting", "seed")
 
@@ -48,12 +34,12 @@ def recommendations(
         schema: of those data.
         k: K, the length of every list.
     """
-    frame = stack(lists, KEYS)
+    frame = rule.stack(lists, KEYS)
     training = interactions.lazy().filter(pl.col("split").is_in(TRAINING)).select("user", "item").unique()
-    new = rows_of(frame, training.collect(engine="streaming"), ["user", "item"]) == 0
-    rule = holds("item", pl.col("new"), "must not be in the user's training or validation data")
-    expected = each_run(lists, all_users(schema.n_users))
-    return _lists("recommendations", frame.with_columns(new=new), schema, k, (rule,), "user", expected)
+    new = rule.rows_of(frame, training.collect(engine="streaming"), ["user", "item"]) == 0
+    unseen = rule.holds("item", pl.col("new"), "must not be in the user's training or validation data")
+    expected = rule.each_run(lists, rule.all_users(schema.n_users))
+    return _lists("recommendations", frame.with_columns(new=new), schema, k, (unseen,), "user", expected)
 
 
 def _lists(
@@ -62,19 +48,19 @@ def _lists(
     """Lists of K items, one per row of `expected`."""
     keys = expected.columns
     rules = (
-        row_count(1),
-        *ids(user=schema.n_users, item=schema.n_items),
-        *not_null("rank", *(key for key in keys if key not in (*KEYS, "user"))),
-        between("rank", 1, k),
-        finite("score"),
+        rule.row_count(1),
+        *rule.ids(user=schema.n_users, item=schema.n_items),
+        *rule.not_null("rank", *(key for key in keys if key not in (*KEYS, "user"))),
+        rule.between("rank", 1, k),
+        rule.finite("score"),
         *rules,
-        unique(*keys, "rank"),
-        unique(*keys, "item"),
+        rule.unique(*keys, "rank"),
+        rule.unique(*keys, "item"),
     )
-    counted = row_count(1), between("rows", k, k, f"must be {k}: every {per} gets {k} items")
+    counted = rule.row_count(1), rule.between("rows", k, k, f"must be {k}: every {per} gets {k} items")
     return [
         Table(name, frame, rules, ids=(*keys, "rank", "item")),
-        count_table(f"{name} per {per}", expected, frame, keys, *counted),
+        rule.count_table(f"{name} per {per}", expected, frame, keys, *counted),
     ]
 
 
@@ -112,19 +98,19 @@ def next_items(
     """
     example = ["user", "position"]
     examples = _examples(interactions)
-    frame = stack(ranked, KEYS)
+    frame = rule.stack(ranked, KEYS)
     frame = frame.with_columns(
-        is_example=rows_of(frame, examples, example) > 0,
+        is_example=rule.rows_of(frame, examples, example) > 0,
         before=pl.col("score").shift(1).over([*KEYS, *example], order_by="rank"),
     )
     score, before = pl.col("score"), pl.col("before")
     both = score.is_finite() & before.is_finite()  # what is not finite breaks another rule
     frame = frame.with_columns(descending=pl.when(both).then(score <= before))
     rules = (
-        holds("score", pl.col("descending"), "must not exceed the score of the rank before"),
-        holds("position", pl.col("is_example"), "must be that of a test event with a next one, of a trained user"),
+        rule.holds("score", pl.col("descending"), "must not exceed the score of the rank before"),
+        rule.holds("position", pl.col("is_example"), "must be that of a test event with a next one, of a trained user"),
     )
-    return _lists("next items", frame, schema, k, rules, "example", each_run(ranked, examples))
+    return _lists("next items", frame, schema, k, rules, "example", rule.each_run(ranked, examples))
 
 
 def predictions(predicted: Mapping[tuple[str, int], pl.DataFrame], folds: pl.DataFrame, schema: Schema) -> list[Table]:
@@ -138,24 +124,24 @@ def predictions(predicted: Mapping[tuple[str, int], pl.DataFrame], folds: pl.Dat
         schema: of those data, whose ratings have a scale.
     """
     pair = ["user", "item"]
-    frame = stack(predicted, KEYS)
+    frame = rule.stack(predicted, KEYS)
     tested = folds.select(*pair, seed=pl.col("fold").cast(pl.Int64))
-    frame = frame.with_columns(tested=rows_of(frame, tested, [*pair, "seed"]) > 0)
-    expected = each_run(predicted).join(tested, on="seed", how="inner")
+    frame = frame.with_columns(tested=rule.rows_of(frame, tested, [*pair, "seed"]) > 0)
+    expected = rule.each_run(predicted).join(tested, on="seed", how="inner")
     assert schema.scale is not None, "ratings have a scale"
     rules = (
-        row_count(1),
-        *ids(user=schema.n_users, item=schema.n_items),
-        *not_null("rating"),
-        between("rating", schema.scale.low, schema.scale.high),
-        finite("prediction"),
-        holds("item", pl.col("tested"), "must be one that the user rated in the fold that is tested"),
-        unique(*KEYS, *pair),
+        rule.row_count(1),
+        *rule.ids(user=schema.n_users, item=schema.n_items),
+        *rule.not_null("rating"),
+        rule.between("rating", schema.scale.low, schema.scale.high),
+        rule.finite("prediction"),
+        rule.holds("item", pl.col("tested"), "must be one that the user rated in the fold that is tested"),
+        rule.unique(*KEYS, *pair),
     )
-    counted = row_count(1), between("rows", 1, 1, "must be 1: every rating of the fold is predicted once")
+    counted = rule.row_count(1), rule.between("rows", 1, 1, "must be 1: every rating of the fold is predicted once")
     return [
         Table("predictions", frame, rules, ids=(*KEYS, *pair)),
-        count_table("predictions per rating", expected, frame, [*KEYS, *pair], *counted),
+        rule.count_table("predictions per rating", expected, frame, [*KEYS, *pair], *counted),
     ]
 
 
@@ -178,21 +164,21 @@ def embedding_releases(
     frame = pl.concat(_summed_up(table.lazy(), which) for which, table in released.items()).collect(engine="streaming")
     widths = frame.group_by("setting").agg(pl.col("width").first().alias("first_width"))
     frame = frame.join(widths, on="setting", how="left", maintain_order="left")
-    per_user = each_run(released, all_users(schema.n_users)).rename({"user": "node"})
+    per_user = rule.each_run(released, rule.all_users(schema.n_users)).rename({"user": "node"})
     name = f"{prefix}embeddings"
     rules = (
-        row_count(1),
-        *ids(node=schema.n_users),
-        *not_null("infinite"),
-        between("infinite", 0, 0, "must be 0: all numbers of a vector are finite"),
-        between("width", 1, None, "must be 1 or more: a vector has numbers"),
-        holds("width", pl.col("width") == pl.col("first_width"), "must be the same in all rows of a setting"),
-        unique(*KEYS, "node"),
+        rule.row_count(1),
+        *rule.ids(node=schema.n_users),
+        *rule.not_null("infinite"),
+        rule.between("infinite", 0, 0, "must be 0: all numbers of a vector are finite"),
+        rule.between("width", 1, None, "must be 1 or more: a vector has numbers"),
+        rule.holds("width", pl.col("width") == pl.col("first_width"), "must be the same in all rows of a setting"),
+        rule.unique(*KEYS, "node"),
     )
-    counted = row_count(1), between("rows", 1, 1, "must be 1: every user has one vector")
+    counted = rule.row_count(1), rule.between("rows", 1, 1, "must be 1: every user has one vector")
     return [
         Table(name, frame, rules, ids=(*KEYS, "node")),
-        count_table(f"{name} per user", per_user, frame, [*KEYS, "node"], *counted),
+        rule.count_table(f"{name} per user", per_user, frame, [*KEYS, "node"], *counted),
     ]
 
 
@@ -221,8 +207,14 @@ def _summed_up(table: pl.LazyFrame, which: tuple[str, int]) -> pl.LazyFrame:
 def word_tables(frame: pl.DataFrame, schema: Schema) -> list[Table]:
     """Attributes as word vectors (docs/methods.md §4), `contracts.features_schema`: every number is within [0, 1]."""
     numbers = [column for column in frame.columns if column != "user"]
-    rules = (*ids(user=schema.n_users), *not_null(*numbers), *(between(column, 0, 1) for column in numbers))
+    rules = (
+        *rule.ids(user=schema.n_users),
+        *rule.not_null(*numbers),
+        *(rule.between(column, 0, 1) for column in numbers),
+    )
     return [
         Table("features", frame, rules, ids=("user",)),
-        count_table("features per user", all_users(schema.n_users), frame, ["user"], between("rows", 1, 1)),
+        rule.count_table(
+            "features per user", rule.all_users(schema.n_users), frame, ["user"], rule.between("rows", 1, 1)
+        ),
     ]

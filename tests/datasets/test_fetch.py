@@ -318,11 +318,3 @@ def test_a_placed_file_is_taken_if_it_is_the_published_one(tmp_path: Path) -> No
         with pytest.raises(DataError, match=match), local_file(other, places):
             pass
     assert target.is_file()
-
-
-def test_a_mirror_address_gives_what_its_publisher_asks_a_form_for(tmp_path: Path) -> None:
-    with serve(CONTENT) as (server, _):
-        places = Places(server, tmp_path / "placed", tmp_path / "downloads")
-        with local_file(FORM, places) as path:
-            assert path.read_bytes() == CONTENT
-    assert left(tmp_path) == []

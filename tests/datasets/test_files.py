@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 from tasks.datasets import text
-from tasks.datasets.files import SECONDS, Column, TextTable, check
-from tasks.datasets.text import LATIN_1_OR_UTF_8, YEAR_2100
+from tasks.datasets.files import Column, TextTable
+from tasks.datasets.text import LATIN_1_OR_UTF_8
 from tasks.errors import DataError
 
 COLUMNS = {"user": Column(pl.Int32), "rating": Column(pl.Float64), "title": Column()}
@@ -78,15 +78,6 @@ def test_row_numbers_count_from_below_the_header(tmp_path: Path) -> None:
     written(tmp_path, "user,rating,title\n")
     with pytest.raises(DataError, match="has a header and nothing else"):
         replace(TABLE, headed=True).read(tmp_path)
-
-
-def test_time_stamps_in_milliseconds_are_refused(tmp_path: Path) -> None:
-    good = pl.DataFrame({"timestamp": [0, 978_300_760, YEAR_2100 - 1, None]})
-    check(tmp_path, good, {"timestamp": SECONDS})
-    for wrong in (978_300_760_000, YEAR_2100, -1):
-        table = pl.concat([good, pl.DataFrame({"timestamp": [wrong]})])
-        with pytest.raises(DataError, match=rf":5: timestamp is {wrong}, not seconds .*milliseconds"):
-            check(tmp_path, table, {"timestamp": SECONDS})
 
 
 @pytest.mark.parametrize(

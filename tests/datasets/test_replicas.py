@@ -54,26 +54,6 @@ def test_the_reader_of_the_real_data_set_finds_the_described_sizes(
         )
 
 
-@pytest.mark.parametrize(
-    ("name", "sizes"),
-    [
-        ("ml-1m", (6_040, 3_706, 1_000_209)),
-        ("ml-20m", (138_493, 26_744, 20_000_263)),
-        ("netflix", (480_189, 17_770, 100_480_507)),
-        ("tmall", (424_170, 1_090_390, 54_925_330)),
-        ("yelp", (1_987_897, 150_346, 6_990_280)),
-        ("ciao", (7_375, 105_114, 284_086 - 1_436)),
-        ("epinions", (22_164, 296_277, 922_267 - 9_826)),
-    ],
-)
-def test_at_scale_one_the_sizes_are_the_published_ones(name: str, sizes: tuple[int, int, int]) -> None:
-    assert described(name).sizes(1.0) == sizes
-    options = {**REPLICAS[name][1], "scale": 1.0, "seed": 1}
-    source = replica(name).source(replica(name).ObtainOptions.model_validate(options))
-    assert f"{sizes[2]:,} synthetic" in source.holds
-    assert source.size == described(name).size
-
-
 @pytest.mark.parametrize("name", REPLICAS)
 def test_a_seed_gives_the_same_bytes_another_seed_others_and_all_say_that_they_are_synthetic(
     tmp_path: Path, name: str

@@ -105,27 +105,6 @@ def pairs(folders: dict[str, Path]) -> dict[str, RawTables]:
     return {name: converted(folder, name) for name, folder in folders.items()}
 
 
-@pytest.mark.parametrize(
-    ("name", "anchors", "sizes"),
-    [
-        ("weibo", 2_969, ((8_117, 12_000, 158_823), (8_539, 12_000, 153_741))),
-        ("foursquare-twitter", 3_388, ((5_392, 76_972, 4_876), (5_223, 164_919, 61_552))),
-    ],
-)
-def test_at_scale_1_pairs_have_the_papers_sizes(
-    name: str, anchors: int, sizes: tuple[tuple[int, int, int], ...], pairs: dict[str, RawTables]
-) -> None:
-    for network, (users, follows, posts) in zip(PAIRS[name], sizes, strict=True):
-        tables = pairs[name].network(network)
-        assert tables.scan("users").collect().height == users
-        assert tables.scan("posts").collect().height == pytest.approx(posts, rel=0.004)  # some tips have no text
-        social = tables.scan("social").collect()
-        assert social.unique().height == social.height == follows
-        assert (social["source"] != social["target"]).all()
-    matched = pairs[name].scan("anchors").collect()
-    assert len(matched) == matched["source"].n_unique() == matched["target"].n_unique() == anchors
-
-
 @pytest.mark.parametrize(("name", "scale"), [(name, scale) for name in PAIRS for scale in (0.0001, 0.002, 0.02)])
 def test_the_reader_takes_pairs_at_any_scale(tmp_path: Path, name: str, scale: float) -> None:
     raw = converted(generated(tmp_path / "raw", name, scale), name)

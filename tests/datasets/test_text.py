@@ -40,20 +40,6 @@ def test_blocks_hold_every_line_once_and_know_its_number(tmp_path: Path, size: i
     assert actual[-1][0] + n_lines(actual[-1][1]) - 1 == len(LINES)
 
 
-def test_a_file_without_lines_is_refused_in_blocks_too(tmp_path: Path) -> None:
-    for nothing in ("", "\n", " \r\n"):
-        path = written(tmp_path, nothing)
-        with pytest.raises(DataError, match="is empty"):
-            list(blocks(path))
-    with pytest.raises(DataError, match="is empty"):
-        list(blocks(written(tmp_path, ""), header="user"))
-    with pytest.raises(DataError, match="has a header and nothing else"):
-        list(blocks(written(tmp_path, "user\n"), header="user"))
-    path.unlink()
-    with pytest.raises(DataError, match="not found"):
-        list(blocks(path))
-
-
 def test_a_line_without_end_is_not_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text, "LONGEST_LINE", 100)
     path = written(tmp_path, b"1\n2\n" + b"\x00" * 10_000)

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from tasks.quality.rules import (
     FIRST_ROWS,
-    SHOWN,
     Rule,
     Table,
     among,
@@ -145,14 +144,6 @@ def test_equal_values_in_distant_parts_of_a_long_file_are_found(tmp_path: Path) 
     assert rows == [*again, n, n + 1, n + 2]
     assert texts[0] == f"row 7 (item=item 7): user is {frame['user'][7]}"
     assert first_rows(table, rules[2])[0] == [999 + 1000 * k for k in range(FIRST_ROWS)]
-
-
-def test_long_values_are_cut_short() -> None:
-    frame = pl.DataFrame({"x": ["y" * 1000]})
-    rule = null("x", "must be empty")
-    [text] = first_rows(Table("t", frame, (rule,)), rule)[1]
-    assert text.startswith("row 0: x is 'yyy")
-    assert len(text) == len("row 0: x is ") + SHOWN
 
 
 def test_a_rule_about_a_whole_table_is_not_one_about_rows() -> None:

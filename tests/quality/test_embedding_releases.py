@@ -132,22 +132,6 @@ def broken(frame: pl.DataFrame) -> set[tuple[str, str | None, str]]:
     return named(failures(metrics.metric_tables(frame, metrics.measurements("tiny-joint", ["base"], [0, 1], NAMES))))
 
 
-def test_metrics_are_expected_of_what_a_network_has() -> None:
-    names = {metric for metric, _ in NAMES}
-    assert {name.split("/")[1] for name in names if name.startswith("left/")} == {
-        "interests", "gender", "occupation", "links",
-    }  # fmt: skip
-    assert {name.split("/")[1] for name in names if name.startswith("right/")} == {"links"}
-    anchors = [("anchors/precision", 1), ("anchors/precision", 10), ("anchors/confident/share", None)]
-    assert NAMES[-3:] == anchors
-    alone = metrics.embedding_attack_metrics(NETWORKS, [1, 10], joint=False)
-    assert metrics.embedding_attack_metrics(NETWORKS, [1, 10], joint=True) == [*alone, *anchors]
-    first = {"left": FIRST}
-    assert metrics.embedding_attack_metrics(first, [1], joint=True) == metrics.embedding_attack_metrics(
-        first, [1], joint=False
-    )
-
-
 def test_metrics_that_were_all_measured_pass_and_the_worth_of_names_may_be_there_or_not() -> None:
     assert broken(measured()) == set()
     assert broken(measured([*NAMES, ("anchors/confident/precision", None)])) == set()

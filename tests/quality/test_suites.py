@@ -191,13 +191,6 @@ def test_anchors_need_two_networks() -> None:
         raw.raw_tables(Held({"": schema, "left": tables.NETWORK_SCHEMA}, tables.raw_pair()))
 
 
-def test_a_number_without_bounds_is_not_a_processed_feature() -> None:
-    features = (tables.FEATURES[0].model_copy(update={"high": None}),)
-    schema = tables.SCHEMA.model_copy(update={"features": features})
-    with pytest.raises(DataError, match=r"feature 'count' has no bounds; run preprocess again"):
-        processed.processed_tables(Held({"": schema}, tables.processed_tables()))
-
-
 def test_a_failing_row_is_named_by_its_ids() -> None:
     table = tables.contract("recommendations", {LIST: put(tables.recommended(), 7, "rank", 9)})[0]
     [(_, rule)] = failures([table])

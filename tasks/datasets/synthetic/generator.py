@@ -20,21 +20,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from tasks.datasets.fetch import Places, ReplicaOptions, Source
+from tasks.datasets.synthetic import skew
 from tasks.datasets.synthetic.homophily import Taste, by_taste, follow, populate
-from tasks.datasets.synthetic.skew import (
-    Floats,
-    Ints,
-    Strata,
-    activity,
-    allot,
-    blocks,
-    choose,
-    draw_pairs,
-    everything_once,
-    grades,
-    long_tail,
-    scale_size,
-)
+from tasks.datasets.synthetic.skew import Floats, Ints, Strata
 
 BLOCK = 4_000_000
 """Rows that are worked on at a time."""
@@ -127,9 +115,9 @@ class Description(_Described):
         Users and rows grow with the scale. Small data keep 10 users, 100 items, `min_rows` rows a user and `repeats` an
         item, and are no denser than `DENSEST`.
         """
-        users = scale_size(self.users, scale, minimum=10)
-        items = scale_size(self.items, scale, self.item_power, minimum=100)
-        rows = scale_size(self.rows, scale, minimum=max((1 + self.repeats) * items, self.min_rows * users))
+        users = skew.scale_size(self.users, scale, minimum=10)
+        items = skew.scale_size(self.items, scale, self.item_power, minimum=100)
+        rows = skew.scale_size(self.rows, scale, minimum=max((1 + self.repeats) * items, self.min_rows * users))
         return users, items, rows if self.repeats else min(rows, round(DENSEST * users * items))
 
     def source(self, source: Source, scale: float) -> Source:
@@ -213,7 +201,7 @@ class World:
         upper = self.n_rows if d.repeats else self.n_items
         maximum = d.max_rows if d.repeats else min(round(d.max_rows / d.items * self.n_items), upper)
         maximum = max(maximum, min(2 * self.n_rows // self.n_users, upper), d.min_rows)
-        self.quota = activity(
+        self.quota = skew.activity(
             rng, self.people.propensity, self.n_rows, minimum=d.min_rows, maximum=maximum, sigma=d.sigma
         )
         self.strata = self._strata()
@@ -225,14 +213,16 @@ class World:
             self.items, self._visited = self._visit()
         else:
             stratum = rng.choice(len(self.strata), self.n_items, p=self.strata.weight / self.strata.weight.sum())
-            self.items = Strata(stratum, long_tail(rng, self.n_items, *d.tail), len(self.strata))
+            self.items = Strata(stratum, skew.long_tail(rng, self.n_items, *d.tail), len(self.strata))
 
     def _strata(self) -> Strata:
         d = self.described
         kinds, places = np.array(d.kinds), np.array(d.places)
         if d.shelves:
-            n = scale_size(d.shelves, self.scale, 0.5, minimum=2 * len(kinds))
-            return Strata(self.rng.permutation(np.arange(n) % len(kinds)), long_tail(self.rng, n, 6.0, 0.5), len(kinds))
+            n = skew.scale_size(d.shelves, self.scale, 0.5, minimum=2 * len(kinds))
+            return Strata(
+                self.rng.permutation(np.arange(n) % len(kinds)), skew.long_tail(self.rng, n, 6.0, 0.5), len(kinds)
+            )
         weight = np.ceil(1e6 * np.outer(kinds / kinds.max(), places / places.max())).ravel()
         return Strata(np.repeat(np.arange(len(kinds)), len(places)), weight, len(kinds))
 
@@ -245,7 +235,7 @@ class World:
         d, rng, n = self.described, self.rng, len(self.strata)
         user = np.repeat(np.arange(self.n_users), self.quota)
         begins = (np.diff(user, prepend=-1) > 0) | (rng.random(len(user)) < 1 / d.run)
-        kind = choose(rng, np.exp(self.people.taste.astype(np.float64)) * self.strata.mass, user[begins])
+        kind = skew.choose(rng, np.exp(self.people.taste.astype(np.float64)) * self.strata.mass, user[begins])
         stratum = self.strata.pick(rng, kind)
         if d.at_home:
             home = kind * len(d.places) + self.home[user[begins]]
@@ -255,16 +245,16 @@ class World:
         counts = np.bincount(stratum, minlength=n)
         stratum[(counts < d.repeats)[stratum]] = counts.argmax()  # nothing opens where so few come
         counts = np.bincount(stratum, minlength=n)
-        stock = allot(rng, counts.astype(float), self.n_items, counts // d.repeats, 1)
-        items = Strata(np.repeat(np.arange(n), stock), long_tail(rng, self.n_items, *d.tail), n)
+        stock = skew.allot(rng, counts.astype(float), self.n_items, counts // d.repeats, 1)
+        items = Strata(np.repeat(np.arange(n), stock), skew.long_tail(rng, self.n_items, *d.tail), n)
         return items, items.deal(rng, stratum, d.repeats)[np.cumsum(fresh) - 1]
 
     def rows(self) -> Iterator[Rows]:
         """All rows, some users' at a time."""
         d, rng, at = self.described, self.rng, 0
-        certain = None if d.repeats else everything_once(rng, self.items, self.quota, self._liking)
+        certain = None if d.repeats else skew.everything_once(rng, self.items, self.quota, self._liking)
         score, first = self._opinions(), None
-        for begin, end in blocks(self.quota, BLOCK):
+        for begin, end in skew.blocks(self.quota, BLOCK):
             quota = self.quota[begin:end]
             if certain is None:
                 user, item = np.repeat(np.arange(end - begin), quota), self._visited[at : (at := at + quota.sum())]
@@ -272,12 +262,14 @@ class World:
                 liking = self._liking(np.arange(begin, end))
                 liking *= np.exp(d.style * np.round(rng.standard_normal(liking.shape, dtype=np.float32), 4))
                 sure = slice(*np.searchsorted(certain[0], [begin, end]))
-                user, item = draw_pairs(rng, liking, self.items, quota, (certain[0][sure] - begin, certain[1][sure]))
+                user, item = skew.draw_pairs(
+                    rng, liking, self.items, quota, (certain[0][sure] - begin, certain[1][sure])
+                )
             level = np.empty(0, dtype=np.int64)
             if d.levels:
                 scores = score(user, item, begin, end)
                 first = scores if first is None else first
-                level = grades(scores, d.levels, among=first)
+                level = skew.grades(scores, d.levels, among=first)
             yield Rows(begin + user, item, level, self._times(user, item, quota))
 
     def _liking(self, users: Ints) -> Floats:

@@ -26,18 +26,8 @@ from pydantic import Field
 
 from tasks.errors import DataError
 from tasks.evaluation.splits import TEST, by_time, positions
-from tasks.papers.protocol import (
-    Prepared,
-    RangeOptions,
-    count,
-    encode,
-    k_core,
-    ordering,
-    prepared,
-    renumber_survivors,
-    require_some,
-    split_names,
-)
+from tasks.papers import protocol
+from tasks.papers.protocol import Prepared, RangeOptions
 from tasks.raw import RawTables
 
 
@@ -64,19 +54,19 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     Raises:
         DataError: nothing says which event came first; nothing is left.
     """
-    time = ordering(raw)
+    time = protocol.ordering(raw)
     if time is None:
         raise DataError(
             "interactions: nothing says which came first (no time stamps), and dipsgnn learns from sequences; take a "
             "data set that has them"
         )
-    start = encode(raw, options.keep, list(dict.fromkeys(["rating", "timestamp", time])))
+    start = protocol.encode(raw, options.keep, list(dict.fromkeys(["rating", "timestamp", time])))
     rows = start.rows
-    counts = [start.published, count("in the ranges kept", rows)]
+    counts = [start.published, protocol.count("in the ranges kept", rows)]
 
-    rows = rows.filter(k_core(rows["user"].to_numpy(), rows["item"].to_numpy(), options.core))
-    require_some(rows, f"no one is in the {options.core}-core of {counts[-1].interactions} rows")
-    counts.append(count(f"{options.core}-core", rows))
+    rows = rows.filter(protocol.k_core(rows["user"].to_numpy(), rows["item"].to_numpy(), options.core))
+    protocol.require_some(rows, f"no one is in the {options.core}-core of {counts[-1].interactions} rows")
+    counts.append(protocol.count(f"{options.core}-core", rows))
 
     rows = rows.sort("user", time, "item", "rating")  # so that the draw does not depend on the order of raw rows
     again = rows.select(pl.int_range(pl.len()).over("user", time, "item")).to_series()
@@ -85,7 +75,7 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     rows = rows.with_columns(_tie=ties).sort("user", time, "_tie").drop("_tie")
     length = np.bincount(rows["user"])
     rows = rows.filter(positions(length) >= np.repeat(length - options.last, length))
-    counts.append(count(f"last {options.last} of each user", rows))
+    counts.append(protocol.count(f"last {options.last} of each user", rows))
 
     length = np.bincount(rows["user"])
     uniform = start.draws(options.split_seed).of_users("validation")[: len(length)]
@@ -93,10 +83,10 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     items = rows["item"].to_numpy()
     trained = np.zeros(len(start.item_ids), dtype=bool)
     trained[items[codes != TEST]] = True
-    rows = rows.with_columns(split_names(codes)).filter(trained[items])
-    counts.append(count("without test events of items not seen before", rows))
+    rows = rows.with_columns(protocol.split_names(codes)).filter(trained[items])
+    counts.append(protocol.count("without test events of items not seen before", rows))
 
-    users, user_ids = renumber_survivors(rows["user"].to_numpy(), start.user_ids)
-    items, item_ids = renumber_survivors(rows["item"].to_numpy(), start.item_ids)
+    users, user_ids = protocol.renumber_survivors(rows["user"].to_numpy(), start.user_ids)
+    items, item_ids = protocol.renumber_survivors(rows["item"].to_numpy(), start.item_ids)
     interactions = rows.select(pl.Series("user", users), pl.Series("item", items), "rating", "timestamp", "split")
-    return prepared(raw, interactions, user_ids, item_ids, counts, repeats=True, minimum_counts=True)
+    return protocol.prepared(raw, interactions, user_ids, item_ids, counts, repeats=True, minimum_counts=True)

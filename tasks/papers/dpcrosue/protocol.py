@@ -18,8 +18,8 @@ import polars as pl
 from pydantic import Field
 
 from tasks.errors import DataError
-from tasks.papers.protocol import NetworkCount, Prepared, as_text, dense_ids, links, profiles, renumber
-from tasks.papers.protocol import Options as BaseOptions
+from tasks.papers import protocol
+from tasks.papers.protocol import NetworkCount, Prepared
 from tasks.raw import RawTables
 
 OF_USERS = {
@@ -37,7 +37,7 @@ TOKENS = {"words": r"\w+", "characters": rf"{SINGLE}|[\w--{SINGLE}]+"}
 written without blanks alone."""
 
 
-class Options(BaseOptions):
+class Options(protocol.Options):
     """How texts become words."""
 
     tokenizer: Literal["words", "characters"]
@@ -62,7 +62,7 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
         return Prepared(tables={}, n_users=0, networks=networks)
     first, second = user_ids.values()
     published = raw.scan("anchors").select("source", "target").collect()
-    inside = renumber(published, {"source": first, "target": second})
+    inside = protocol.renumber(published, {"source": first, "target": second})
     anchors = inside.unique().sort("source", "target")
     steps = {"published": published, "between users kept": inside, "each once": anchors}
     counts = [
@@ -106,7 +106,7 @@ def tokenize(posts: pl.DataFrame, tokenizer: str) -> pl.DataFrame:
 def _users(raw: RawTables) -> pl.DataFrame:
     tables = ["users"] if "users" in raw.schema.tables else [name for name in OF_USERS if name in raw.schema.tables]
     named = [raw.scan(table).select(user=column) for table in tables for column in OF_USERS[table]]
-    ids = dense_ids(pl.concat(named).unique().collect().to_series()) if named else pl.DataFrame()
+    ids = protocol.dense_ids(pl.concat(named).unique().collect().to_series()) if named else pl.DataFrame()
     if ids.is_empty():
         raise DataError(f"{raw.folder}: no table names a user (has {list(raw.schema.tables)}); run convert again")
     return ids
@@ -114,12 +114,12 @@ def _users(raw: RawTables) -> pl.DataFrame:
 
 def _network(raw: RawTables, user_ids: pl.DataFrame, options: Options) -> Prepared:
     schema, n_users = raw.schema, len(user_ids)
-    people, features = profiles(raw, user_ids)
-    tables = {"users": people, "user_ids": as_text(user_ids)}
+    people, features = protocol.profiles(raw, user_ids)
+    tables = {"users": people, "user_ids": protocol.as_text(user_ids)}
     counts = [NetworkCount("users", n_users, 0, 0, 0)]
     n_words = vector_size = 0
     if "social" in schema.tables:
-        tables["social"], steps = links(raw, user_ids)
+        tables["social"], steps = protocol.links(raw, user_ids)
         counts += [NetworkCount(f"links {step}", n_users, 0, 0, n) for step, n in steps]
     if "posts" in schema.tables:
         posts, words, steps = _texts(raw, user_ids, options)
@@ -130,10 +130,10 @@ def _network(raw: RawTables, user_ids: pl.DataFrame, options: Options) -> Prepar
         counts.append(NetworkCount(f"posts {steps[-1][0]}", n_users, 0, 0, n_links, steps[-1][1], n_words))
     if "labels" in schema.tables:
         labels = raw.scan("labels").select("user", *schema.labels).collect()
-        tables["labels"] = renumber(labels, {"user": user_ids}).sort("user")
+        tables["labels"] = protocol.renumber(labels, {"user": user_ids}).sort("user")
     if "vectors" in schema.tables:
         vectors = raw.scan("vectors").select("user", "vector").collect()
-        tables["vectors"] = renumber(vectors, {"user": user_ids}).rename({"user": "node"}).sort("node")
+        tables["vectors"] = protocol.renumber(vectors, {"user": user_ids}).rename({"user": "node"}).sort("node")
         vector_size = vectors.schema["vector"].shape[0]  # type: ignore[attr-defined]  # RAW_COLUMNS: of fixed size
     return Prepared(
         tables=tables,
@@ -152,7 +152,7 @@ def _texts(
 ) -> tuple[pl.DataFrame, pl.DataFrame, list[tuple[str, int]]]:
     """Posts of users and ids of words, the vocabulary, and how many posts each step left."""
     published = raw.scan("posts").select("user", "text").collect()
-    posts = renumber(published, {"user": user_ids}).sort("user", "text")
+    posts = protocol.renumber(published, {"user": user_ids}).sort("user", "text")
     tokens = tokenize(posts, options.tokenizer)
     words = vocabulary(tokens["word"], options.min_count, options.max_vocabulary)
     coded = tokens.join(words, on="word", how="inner", maintain_order="left")

@@ -32,17 +32,8 @@ from pydantic import Field, model_validator
 from tasks.errors import DataError
 from tasks.evaluation.splits import positions, within_users
 from tasks.hashing import Uniforms
-from tasks.papers.protocol import (
-    Prepared,
-    RangeOptions,
-    count_coded,
-    encode,
-    ordering,
-    prepared,
-    renumber_survivors,
-    require_some,
-    split_names,
-)
+from tasks.papers import protocol
+from tasks.papers.protocol import Prepared, RangeOptions
 from tasks.raw import RawTables
 
 
@@ -97,8 +88,8 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     Raises:
         DataError: nothing is left; users are above the bound and nothing says which interactions are the most recent.
     """
-    time = ordering(raw)
-    start = encode(raw, options.keep, ["rating", *([time] if time else [])])
+    time = protocol.ordering(raw)
+    start = protocol.encode(raw, options.keep, ["rating", *([time] if time else [])])
     user_ids, item_ids, published, draws = (
         start.user_ids,
         start.item_ids,
@@ -108,21 +99,21 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     columns = start.rows.rename({time: "time"} if time else {}).to_dict()
     del start  # so that `in_order` can let go of them
     rows = in_order(columns)
-    counts = [published, count_coded("in the ranges kept", rows)]
+    counts = [published, protocol.count_coded("in the ranges kept", rows)]
     if options.sample is not None:
         rows = sample(rows, options.sample, draws)
-        require_some(rows, f"of {counts[-1].interactions}, sampled with a share of {options.sample}")
-        counts.append(count_coded("sampled", rows))
+        protocol.require_some(rows, f"of {counts[-1].interactions}, sampled with a share of {options.sample}")
+        counts.append(protocol.count_coded("sampled", rows))
     rows = merge(rows)
-    counts.append(count_coded("one row per user and item", rows))
+    counts.append(protocol.count_coded("one row per user and item", rows))
 
     if bound := options.bounds():
         lower, upper = bound
         rows = rows.filter(pl.Series(frequent(rows, lower, options.omit)))
-        require_some(rows, f"of {counts[-1].interactions}, no one has {lower} or more")
-        counts.append(count_coded(f"{' and '.join(options.omit) or 'no one'} omitted below {lower}", rows))
+        protocol.require_some(rows, f"of {counts[-1].interactions}, no one has {lower} or more")
+        counts.append(protocol.count_coded(f"{' and '.join(options.omit) or 'no one'} omitted below {lower}", rows))
         rows = most_recent(rows, upper)
-        counts.append(count_coded(f"most recent {upper} of each user", rows))
+        counts.append(protocol.count_coded(f"most recent {upper} of each user", rows))
 
     codes = within_users(
         rows["user"].to_numpy(),
@@ -131,17 +122,17 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
         test_share=options.test_share,
         valid_share=options.valid_share / (1 - options.test_share),
     )
-    users, user_ids = renumber_survivors(rows["user"].to_numpy(), user_ids)
-    items, item_ids = renumber_survivors(rows["item"].to_numpy(), item_ids)
+    users, user_ids = protocol.renumber_survivors(rows["user"].to_numpy(), user_ids)
+    items, item_ids = protocol.renumber_survivors(rows["item"].to_numpy(), item_ids)
     rows = rows.drop("user", "item")
     interactions = rows.select(
         pl.Series("user", users),
         pl.Series("item", items),
         "rating",
         (pl.col("time") if raw.schema.time == "seconds" else pl.lit(None, pl.Int64)).alias("timestamp"),
-        split_names(codes),
+        protocol.split_names(codes),
     )
-    return prepared(raw, interactions, user_ids, item_ids, counts, minimum_counts="items" in options.omit)
+    return protocol.prepared(raw, interactions, user_ids, item_ids, counts, minimum_counts="items" in options.omit)
 
 
 def bounds(omega: float, delta: float, d: float, p_min: float) -> tuple[int, int]:

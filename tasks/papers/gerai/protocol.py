@@ -20,27 +20,15 @@ from tasks.contracts import SPLITS, Feature, RatingScale
 from tasks.errors import DataError
 from tasks.evaluation.splits import TEST, TRAIN, VALID, positions, within_users
 from tasks.hashing import Uniforms
-from tasks.papers.protocol import Options as BaseOptions
-from tasks.papers.protocol import (
-    Prepared,
-    count,
-    dense_ids,
-    k_core,
-    keep_latest,
-    ordering,
-    prepared,
-    profiles,
-    renumber,
-    require_some,
-    split_names,
-)
+from tasks.papers import protocol
+from tasks.papers.protocol import Prepared
 from tasks.raw import RawTables
 
 MOST_LEVELS = 10
 """A finer scale has no count and share per level."""
 
 
-class Options(BaseOptions):
+class Options(protocol.Options):
     """How interactions are split."""
 
     split_seed: int = Field(ge=0)
@@ -64,31 +52,31 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
             nothing is left, or what the split needs is missing.
     """
     published = raw.scan("interactions").collect()
-    rows = keep_latest(published)
-    counts = [count("published", published), count("one row per user and item", rows)]
+    rows = protocol.keep_latest(published)
+    counts = [protocol.count("published", published), protocol.count("one row per user and item", rows)]
     if core := max(options.user_core, options.item_core) > 1:
         users, items = (rows[name].rank("dense").cast(pl.Int32).to_numpy() for name in ("user", "item"))
-        rows = rows.filter(k_core(users, items, options.user_core, options.item_core))
-        require_some(rows, f"no one is in the core of {counts[-1].interactions}")
-        counts.append(count(f"users with {options.user_core}, items with {options.item_core} or more", rows))
+        rows = rows.filter(protocol.k_core(users, items, options.user_core, options.item_core))
+        protocol.require_some(rows, f"no one is in the core of {counts[-1].interactions}")
+        counts.append(protocol.count(f"users with {options.user_core}, items with {options.item_core} or more", rows))
     if options.split in ("time", "given"):
         rows = _parts(raw, rows, options).filter((pl.col("split") == "train").any().over("user"))
-        require_some(rows, "no user has a row to train on")
-        counts.append(count("users with training rows", rows))
-    user_ids, item_ids = dense_ids(rows["user"]), dense_ids(rows["item"])
-    interactions = renumber(rows, {"user": user_ids, "item": item_ids})
+        protocol.require_some(rows, "no user has a row to train on")
+        counts.append(protocol.count("users with training rows", rows))
+    user_ids, item_ids = protocol.dense_ids(rows["user"]), protocol.dense_ids(rows["item"])
+    interactions = protocol.renumber(rows, {"user": user_ids, "item": item_ids})
     interactions = interactions.sort("user", "item")
     if options.split in ("random", "last"):
         draws = Uniforms.of(options.split_seed, user_ids["original"], item_ids["original"])
-        interactions = interactions.with_columns(split_names(_codes(raw, interactions, draws, options)))
+        interactions = interactions.with_columns(protocol.split_names(_codes(raw, interactions, draws, options)))
     interactions = interactions.select("user", "item", "rating", "timestamp", "split")
-    published_people, attributes = profiles(raw, user_ids)
+    published_people, attributes = protocol.profiles(raw, user_ids)
     numbers, features = rating_features(interactions, len(user_ids), raw.schema.scale)
     if taken := {feature.name for feature in features} & {feature.name for feature in attributes}:
         raise DataError(f"users: feature {min(taken)!r} has the name of a number about ratings; give it another name")
     people = numbers.join(published_people, on="user", maintain_order="left")
     table = (people, features + attributes)
-    result = prepared(raw, interactions, user_ids, item_ids, counts, people=table, minimum_counts=core)
+    result = protocol.prepared(raw, interactions, user_ids, item_ids, counts, people=table, minimum_counts=core)
     return replace(result, conditions=("preparation",)) if options.split == "time" else result
 
 
@@ -117,11 +105,11 @@ def _parts(raw: RawTables, rows: pl.DataFrame, options: Options) -> pl.DataFrame
     first_test = int(len(rows) * (1 - options.test_share))
     first_valid = int(first_test * (1 - options.valid_share))
     codes = pl.Series(moment >= ordered[first_valid], dtype=pl.UInt8) + (moment >= ordered[first_test]).cast(pl.UInt8)
-    return rows.with_columns(split_names(codes.to_numpy()))
+    return rows.with_columns(protocol.split_names(codes.to_numpy()))
 
 
 def _time(raw: RawTables) -> str:
-    time = ordering(raw)
+    time = protocol.ordering(raw)
     if time is None:
         raise DataError(
             "interactions: nothing says which came first; take `split: random`, or name the column of times"

@@ -22,17 +22,8 @@ from pydantic import Field, model_validator
 from tasks.errors import DataError
 from tasks.evaluation.splits import TEST, TRAIN, VALID, random_ranks
 from tasks.hashing import Uniforms
-from tasks.papers.protocol import (
-    Prepared,
-    RangeOptions,
-    count_coded,
-    encode,
-    keep_latest,
-    prepared,
-    renumber_survivors,
-    require_some,
-    split_names,
-)
+from tasks.papers import protocol
+from tasks.papers.protocol import Prepared, RangeOptions
 from tasks.raw import RawTables
 
 
@@ -61,17 +52,17 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
         DataError: nothing is left, or no one is held out or trained on.
     """
     columns = ["rating", "timestamp", *(["position"] if raw.schema.time == "order" else [])]
-    coded = encode(raw, options.keep, columns)
-    rows, counts = coded.rows, [coded.published, count_coded("in the ranges kept", coded.rows)]
+    coded = protocol.encode(raw, options.keep, columns)
+    rows, counts = coded.rows, [coded.published, protocol.count_coded("in the ranges kept", coded.rows)]
     if not raw.schema.unique_pairs:
-        rows = keep_latest(rows)
-        counts.append(count_coded("one row per user and item", rows))
+        rows = protocol.keep_latest(rows)
+        counts.append(protocol.count_coded("one row per user and item", rows))
     rows = rows.select("user", "item", "rating", "timestamp").sort("user", "item")
 
     sizes = np.bincount(rows["user"].to_numpy(), minlength=len(coded.user_ids))
     rows = rows.filter(pl.Series((sizes >= options.min_items)[rows["user"].to_numpy()]))
-    require_some(rows, f"of {counts[-1].interactions}, no user has {options.min_items} or more")
-    counts.append(count_coded(f"users with {options.min_items} or more", rows))
+    protocol.require_some(rows, f"of {counts[-1].interactions}, no user has {options.min_items} or more")
+    counts.append(protocol.count_coded(f"users with {options.min_items} or more", rows))
 
     draws = coded.draws(options.split_seed)
     test, valid, training = draw_users(np.flatnonzero(sizes >= options.min_items), options.held_out, draws)
@@ -85,14 +76,14 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     users = rows["user"].to_numpy()
     targets = random_ranks(users, rows["item"].to_numpy(), draws) < n_targets(sizes, options.target_share)[users]
     part = np.repeat([TEST, VALID, TRAIN], [len(test), len(valid), len(training)])[numbers[users]]
-    rows = rows.with_columns(split_names(np.where(targets, part, TRAIN)))
-    items, item_ids = renumber_survivors(rows["item"].to_numpy(), coded.item_ids)
+    rows = rows.with_columns(protocol.split_names(np.where(targets, part, TRAIN)))
+    items, item_ids = protocol.renumber_survivors(rows["item"].to_numpy(), coded.item_ids)
     rows = rows.with_columns(pl.Series("user", numbers[users]), pl.Series("item", items)).sort("user", "item")
-    counts.append(count_coded("items of training users, and held-out users who have enough of them", rows))
+    counts.append(protocol.count_coded("items of training users, and held-out users who have enough of them", rows))
 
     originals = coded.user_ids["original"].gather(order)
     user_ids = pl.DataFrame([pl.Series("id", np.arange(len(order), dtype=np.int32)), originals])
-    return prepared(raw, rows, user_ids, item_ids, counts)
+    return protocol.prepared(raw, rows, user_ids, item_ids, counts)
 
 
 def draw_users(

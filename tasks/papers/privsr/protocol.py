@@ -22,22 +22,8 @@ from pydantic import Field
 
 from tasks.evaluation.splits import of_fold
 from tasks.hashing import Uniforms
-from tasks.papers.protocol import (
-    Count,
-    NetworkCount,
-    Prepared,
-    RangeOptions,
-    average,
-    count,
-    encode,
-    keep_latest,
-    links,
-    ordering,
-    prepared,
-    renumber_survivors,
-    require_some,
-    split_names,
-)
+from tasks.papers import protocol
+from tasks.papers.protocol import Count, NetworkCount, Prepared, RangeOptions
 from tasks.raw import RawTables
 
 BELOW_ONE = float(np.nextafter(np.float32(1), np.float32(0)))
@@ -65,19 +51,19 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     Raises:
         DataError: nothing is left.
     """
-    time = ordering(raw)
-    start = encode(raw, options.keep, list(dict.fromkeys(["rating", "timestamp", *([time] if time else [])])))
+    time = protocol.ordering(raw)
+    start = protocol.encode(raw, options.keep, list(dict.fromkeys(["rating", "timestamp", *([time] if time else [])])))
     rows = start.rows
-    counts: list[Count] = [start.published, count("in the ranges kept", rows)]
-    rows = average(rows) if time is None else keep_latest(rows)
-    counts.append(count("one row per user and item", rows))
+    counts: list[Count] = [start.published, protocol.count("in the ranges kept", rows)]
+    rows = protocol.average(rows) if time is None else protocol.keep_latest(rows)
+    counts.append(protocol.count("one row per user and item", rows))
     for name, minimum in (("item", options.min_item_raters), ("user", options.min_user_ratings)):
         ids = rows[name].to_numpy()
         rows = rows.filter(pl.Series((np.bincount(ids) >= minimum)[ids]))
-        require_some(rows, f"of {counts[-1].interactions}, no {name} has {minimum}")
-        counts.append(count(f"{name}s with {minimum} or more", rows))
-    users, user_ids = renumber_survivors(rows["user"].to_numpy(), start.user_ids)
-    items, item_ids = renumber_survivors(rows["item"].to_numpy(), start.item_ids)
+        protocol.require_some(rows, f"of {counts[-1].interactions}, no {name} has {minimum}")
+        counts.append(protocol.count(f"{name}s with {minimum} or more", rows))
+    users, user_ids = protocol.renumber_survivors(rows["user"].to_numpy(), start.user_ids)
+    items, item_ids = protocol.renumber_survivors(rows["item"].to_numpy(), start.item_ids)
     rows = rows.with_columns(pl.Series("user", users), pl.Series("item", items)).sort("user", "item")
 
     draws = Uniforms.of(options.split_seed, user_ids["original"], item_ids["original"])
@@ -85,9 +71,11 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     fold = (draws.of_pairs("fold", users, items) * options.folds).astype(np.int32)
     validates = draws.of_pairs("validation", users, items) < options.valid_share
     sensitivity = np.minimum(draws.of_pairs("sensitivity", users, items), BELOW_ONE).astype(np.float32)
-    social, steps = links(raw, user_ids)
+    social, steps = protocol.links(raw, user_ids)
     counts += [NetworkCount(f"links {step}", len(user_ids), len(item_ids), rows.height, n) for step, n in steps]
-    interactions = rows.select("user", "item", "rating", "timestamp", split_names(of_fold(fold, 0, validates)))
+    interactions = rows.select("user", "item", "rating", "timestamp", protocol.split_names(of_fold(fold, 0, validates)))
     drawn = {"fold": fold, "sensitivity": sensitivity, "validates": validates}
     fold_table = rows.select("user", "item", **{name: pl.Series(values) for name, values in drawn.items()})
-    return prepared(raw, interactions, user_ids, item_ids, counts, minimum_counts=True, folds=fold_table, social=social)
+    return protocol.prepared(
+        raw, interactions, user_ids, item_ids, counts, minimum_counts=True, folds=fold_table, social=social
+    )
