@@ -14,8 +14,11 @@ from tasks.results.facts import BASE, BASELINES, System
 from tasks.results.load import COMPARISON, Results
 from tasks.results.paper import Column, Paper, Table, Version
 from tasks.results.settings import find_setting
-from tasks.results.summary import NEAR, REPLICA
 
+NEAR = 0.1
+"""Relative difference up to which a number counts as reproduced."""
+REPLICA = "-twin"
+"""What follows the name of a network in the name of its synthetic replica."""
 STATISTICS = "statistics"
 """`method` of printed statistics of a data set."""
 COUNTED = "counted"

@@ -23,9 +23,8 @@ from tasks.results.claims import Kind, Reading, Reason
 from tasks.results.facts import BASE
 from tasks.results.load import Results, first_split
 from tasks.results.paper import Column, Figure, Panel
-from tasks.results.printed import COUNTED, Against, Cell, Method, parts, ratio
+from tasks.results.printed import COUNTED, NEAR, Against, Cell, Method, parts, ratio
 from tasks.results.settings import along, find_setting
-from tasks.results.summary import NEAR
 
 ONE_SIDED = 0.025
 UNDECIDED: Kind = "not decided"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from tasks.results.facts import BASE, System
 from tasks.results.load import Results, first_split
-from tasks.results.standings import Measure
+
+if TYPE_CHECKING:  # what is collected reads settings, and no standings
+    from tasks.results.standings import Measure
 
 PERTURBED = {"features_epsilon": "feature", "edges_epsilon": "edge", "text_epsilon": "text"}
 """Budgets of perturbed data -> what they protect, as the ledger names it, and their level."""

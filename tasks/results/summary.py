@@ -16,15 +16,12 @@ from tasks.evaluation import statistics
 from tasks.privacy.audits.unaudited import is_private
 from tasks.results.facts import BASE, KINDS, Suite
 from tasks.results.load import Results, first_split
+from tasks.results.printed import NEAR, REPLICA
 from tasks.results.standings import SMALL_EPSILON, Board, Measure
 
 NUMBER = ["paper", "artefact", "dataset", "method", "setting", "metric"]
 """What distinguishes printed numbers."""
 TABLE = NUMBER[:3]
-NEAR = 0.1
-"""Relative difference up to which a number counts as reproduced."""
-REPLICA = "-twin"
-"""What follows the name of a network in the name of its synthetic replica."""
 NONE = "none"
 MEASURED: dict[str, Any] = {"published": pl.Float64, "ours_mean": pl.Float64, "data": pl.String}
 State = Mapping[tuple[str, str], Any]
