@@ -39,8 +39,9 @@ def main(name: str) -> None:
             frame.write_csv(target)
     results = results_of(name)
     together = compose([(results, results.suite.systems)])
-    if list(map(_rounded, together)) != list(map(_rounded, results.composed)):
-        with atomic_write(RESULTS / name / COMPOSED) as target:
+    path = RESULTS / name / COMPOSED
+    if not path.exists() or list(map(_rounded, together)) != list(map(_rounded, results.composed)):
+        with atomic_write(path) as target:
             target.write_bytes(TOGETHER.dump_json(together, indent=1) + b"\n")
         results = results_of(name)
     pages = pages_of(results)

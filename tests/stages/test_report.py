@@ -14,7 +14,7 @@ import pytest
 from tasks import contracts
 from tasks.errors import DataError, PrivacyError
 from tasks.evaluation.gains import GAINS
-from tasks.results import files, load, tables
+from tasks.results import composition, files, load, tables
 from tasks.stages import collect, report
 from tasks.stages.common import RESULTS, RUNS, digest
 from tests.stages import example
@@ -105,6 +105,18 @@ def test_the_same_runs_give_the_same_bytes(gerai: Path) -> None:
     run(gerai, "gerai")
     assert written(gerai) == before
     assert any("plots/metrics/" in path for path in before)
+
+
+def test_a_suite_of_public_systems_has_nothing_to_compose(
+    demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """... and a file that says so, which is an output of the stage."""
+    copy = shutil.copytree(demo, tmp_path / "copy")
+    (composed := copy / "data/results/demo/composed.json").unlink()
+    monkeypatch.setattr(composition, "compose", lambda _: [])
+    monkeypatch.chdir(copy)
+    report.main("demo")
+    assert json.loads(composed.read_bytes()) == []
 
 
 def test_nothing_that_a_run_says_becomes_markup(tmp_path: Path) -> None:
