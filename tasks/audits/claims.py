@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,27 +38,21 @@ FOLLOWS = 41
 
 
 def aggregates(
-    seed: int, n_samples: int = 4_000, epsilon: float = 5.0, delta: float = 1e-5, epochs: int = 10
-) -> Samples:
-    """DIPSGNN's claim for one aggregation of one matrix, of all of `epochs`."""
-    model, (with_visit, without) = sessions.aggregates("published", seed, n_samples, epsilon, delta, epochs)
-    return Samples(without, with_visit, model.ledger()[0])
-
-
-def aggregates_as_released(
     seed: int,
     n_samples: int = 4_000,
     epsilon: float = 5.0,
     delta: float = 1e-5,
     clip: float = 1.0,
     epochs: int = 10,
+    kind: Literal["published", "released"] = "published",
 ) -> Samples:
-    """What Theorem 4.2 gives at the noise of the authors' code, for one aggregation of one matrix; of all of `epochs`.
+    """DIPSGNN's claim for one aggregation of one matrix, of all of `epochs`."""
+    model, (with_visit, without) = sessions.aggregates(kind, seed, n_samples, epsilon, delta, epochs, clip)
+    return Samples(without, with_visit, model.ledger()[kind == "released"])
 
-    epsilon: ε2 of the configuration, not what is claimed at that noise.
-    """
-    model, (with_visit, without) = sessions.aggregates("released", seed, n_samples, epsilon, delta, epochs, clip)
-    return Samples(without, with_visit, model.ledger()[1])
+
+aggregates_as_released = partial(aggregates, kind="released")
+"""What Theorem 4.2 gives at the noise of the authors' code, where `epsilon` is ε2 of the configuration."""
 
 
 def factorisation(seed: int, n_samples: int = 1_000, epsilon: float = 1.0) -> Samples:

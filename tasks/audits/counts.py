@@ -6,6 +6,8 @@ A count with noise k has the log-likelihood ratio (|k| - |k - 1|) ε/contributio
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from tasks.audits import Samples
@@ -17,14 +19,23 @@ CONTRIBUTION = 3
 """Interactions of a user that `dp-popularity` counts, at most, unless said otherwise."""
 
 
-def popularity(seed: int, n_samples: int = 4_000, epsilon: float = 1.0, contribution: int = CONTRIBUTION) -> Samples:
-    """A user with as many items as are counted."""
-    return _popularity(contribution, contribution, seed, n_samples, epsilon)
+def popularity(
+    seed: int, n_samples: int = 4_000, epsilon: float = 1.0, contribution: int = CONTRIBUTION, times: int = 1
+) -> Samples:
+    """A user with `times` as many items as are counted."""
+    model = PrivatePopularity(PrivatePopularityConfig(epsilon=epsilon, contribution=contribution))
+    n_items = times * contribution
+
+    def run(present: bool, rng: np.random.Generator) -> float:
+        items = [*range(n_items)] if present else []
+        counts = model.fit(training_data(1, n_items, [0] * len(items), items), rng=rng).released()["counts"]
+        return float((counts >= 1).sum())
+
+    return Samples(*worlds(run, seed, n_samples), model.ledger()[0])
 
 
-def popularity_above_cap(seed: int, n_samples: int = 4_000, epsilon: float = 1.0) -> Samples:
-    """A user with four times as many items as may count."""
-    return _popularity(CONTRIBUTION, 4 * CONTRIBUTION, seed, n_samples, epsilon)
+popularity_above_cap = partial(popularity, times=4)
+"""A user with four times as many items as may count."""
 
 
 def factorisation(seed: int, n_samples: int = 10_000, epsilon: float = 1.0) -> Samples:
@@ -34,16 +45,5 @@ def factorisation(seed: int, n_samples: int = 10_000, epsilon: float = 1.0) -> S
     def run(present: bool, rng: np.random.Generator) -> float:
         items = model.fit(training_data(2, 2, [0] * present + [1], [0] * present + [1]), rng=rng).released()["items"]
         return float(items[0, 0] >= 0.5 / 3)  # a count over two users and a ridge of 1
-
-    return Samples(*worlds(run, seed, n_samples), model.ledger()[0])
-
-
-def _popularity(contribution: int, n_items: int, seed: int, n_samples: int, epsilon: float) -> Samples:
-    model = PrivatePopularity(PrivatePopularityConfig(epsilon=epsilon, contribution=contribution))
-
-    def run(present: bool, rng: np.random.Generator) -> float:
-        items = [*range(n_items)] if present else []
-        counts = model.fit(training_data(1, n_items, [0] * len(items), items), rng=rng).released()["counts"]
-        return float((counts >= 1).sum())
 
     return Samples(*worlds(run, seed, n_samples), model.ledger()[0])

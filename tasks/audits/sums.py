@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,31 +24,17 @@ CERTAIN = 1e6
 N_ITEMS, OTHERS = 25, 120
 """All items are in the head; others have all of them: enough for the rule to release pairs, and not counts alone."""
 CONFIG = {
-    "dimension": 1,
-    "user_ridge": 1e-6,
-    "item_ridge": 1.0,
-    "clip": 1.0,
-    "lengthen": True,
-    "contribution": CONTRIBUTION,
-}
+    "dimension": 1, "user_ridge": 1e-6, "item_ridge": 1.0, "clip": 1.0, "lengthen": True, "contribution": CONTRIBUTION,
+    "delta": DELTA, "iterations": 2, "counts_share": 0.4, "gramian_share": 0.02,
+}  # fmt: skip
 
 
-def dpals(
-    seed: int,
-    n_samples: int = 1_000,
-    epsilon: float = 2.0,
-    delta: float = DELTA,
-    iterations: int = 2,
-    counts_share: float = 0.4,
-    gramian_share: float = 0.02,
-    **more: Any,
-) -> Samples:
+def dpals(seed: int, n_samples: int = 1_000, epsilon: float = 2.0, **more: Any) -> Samples:
     """A user with all items, or no one; the statistic is the log-likelihood ratio of all that was released.
 
-    more: `local_share` and `unobserved_weight` of the configuration.
+    more: of the configuration what differs from `CONFIG`.
     """
-    shares = {"iterations": iterations, "counts_share": counts_share, "gramian_share": gramian_share}
-    model = DPALS(DPALSConfig.model_validate(CONFIG | {"epsilon": epsilon, "delta": delta} | shares | more))
+    model = DPALS(DPALSConfig.model_validate(CONFIG | {"epsilon": epsilon} | more))
     n_items = int(ABOVE * CONTRIBUTION)
 
     def run(present: bool, rng: np.random.Generator) -> float:
@@ -72,17 +59,11 @@ class _Ratio:
         self.total += float((moved * (noisy - moved / 2)).sum()) / std**2 + CERTAIN * np.array_equal(noisy, moved)
 
 
-def svd(seed: int, n_samples: int = 1_000, epsilon: float = 2.0, delta: float = 0.1) -> Samples:
+def _gram(
+    make: type[GramSVD], seed: int, n_samples: int = 1_000, epsilon: float = 2.0, delta: float = DELTA
+) -> Samples:
     """A user with more items than both caps, or no one; the statistic is the log-likelihood ratio of both sums."""
-    return _samples(GramSVD(GramConfig(epsilon=epsilon, delta=delta)), seed, n_samples)
-
-
-def ease(seed: int, n_samples: int = 1_000, epsilon: float = 2.0, delta: float = 0.1) -> Samples:
-    """As `svd`."""
-    return _samples(GramEASE(GramConfig(epsilon=epsilon, delta=delta)), seed, n_samples)
-
-
-def _samples(model: GramSVD, seed: int, n_samples: int) -> Samples:
+    model = make(GramConfig(epsilon=epsilon, delta=delta))
     expected = _sums(OTHERS), _sums(OTHERS + 1)
 
     def run(present: bool, rng: np.random.Generator) -> float:
@@ -100,6 +81,9 @@ def _samples(model: GramSVD, seed: int, n_samples: int) -> Samples:
         )
 
     return Samples(*worlds(run, seed, n_samples), model.ledger()[0])
+
+
+svd, ease = partial(_gram, GramSVD), partial(_gram, GramEASE)
 
 
 def _sums(n_users: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
