@@ -101,11 +101,11 @@ def pages(
 
 
 def _frontiers(boards: Sequence[Board]) -> dict[str, list[dict[str, Any]]]:
-    """Of each real data set the board with most points at `LEVEL`: its chart, and who is best at which ε."""
+    """Of each real data set the board that answers most: its chart, and who is best at which ε."""
     chosen: dict[str, Board] = {}
     for board in boards:
         fullest = chosen.setdefault(board.publication, board)
-        if board.kind == "real" and len(board.curve(LEVEL)) > len(fullest.curve(LEVEL)):
+        if board.kind == "real" and board.answering() > fullest.answering():
             chosen[board.publication] = board
     charts = [
         headline(board) | {"best": best(board, LEVEL), "svg": chart, "href": board_address(board.dataset)}

@@ -82,7 +82,7 @@ def overview(results: Results, by: Measure, entries: pl.DataFrame, reference: st
     labels = [results.labels[line.experiment] for line in results.lines if line.number in lines]
     method_rows = base.filter("own").to_dicts()
     budgets = {row["level"]: row for row in method_rows if row["private"]}
-    charts = [_chart(board, level) for level in levels] if board else []
+    charts = [_chart(board, level, swept=not reference) for level in levels] if board else []
     return {
         "by": by,
         "own": method_rows[0] if method_rows else None,
@@ -102,13 +102,17 @@ def overview(results: Results, by: Measure, entries: pl.DataFrame, reference: st
     }
 
 
-def _chart(board: Board, level: Level) -> dict[str, Any]:
-    """The chart of one level: its private systems as points, the ceiling and noisy popularity as lines."""
+def _chart(board: Board, level: Level, *, swept: bool) -> dict[str, Any]:
+    """The chart of one level: its private systems as points, the ceiling and noisy popularity as lines.
+
+    swept: also at the settings whose budget alone varies, as in suites of no paper, which compare systems.
+    """
     lines = [row for row in (board.ceiling, board.noisy) if row]
+    rows = board.curve(level).with_columns(claimed=None) if swept else board.at(level)
     return {
         "level": level,
         "best": board.best(level, SMALL_EPSILON if level == "user" else math.inf, noisy=True),
-        "points": board.at(level).select(pl.col("system").alias("name"), "utility", *KINDS).to_dicts(),
+        "points": rows.select(pl.col("system").alias("name"), "utility", *KINDS).to_dicts(),
         "across": [{"name": row["system"], "utility": row["utility"]} for row in lines],
     }
 

@@ -226,6 +226,11 @@ class Board:
                     made.append(answer)
         return made
 
+    def answering(self) -> int:
+        """How many settings have a user-level ε of `ANSWERED`: what is tried at all of them can be compared."""
+        near = [pl.col("accounted").is_between(0.99 * limit, limit * (1 + 1e-9)) for limit in ANSWERED]
+        return self.curve("user").filter(pl.any_horizontal(near)).height
+
     def curve(self, level: Level) -> pl.DataFrame:
         """All settings with a positive ε at a level and a finite one at all, by system and ε."""
         bounded = (pl.col("unbounded").list.len() == 0) & (pl.col("accounted") > 0)
