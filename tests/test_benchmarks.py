@@ -14,7 +14,7 @@ SMALLEST = {
     "ranking": "1",
     "release": "20000",
     "scale": "--rows 4000 --users 200 --items 500",
-    "units": "--epochs 2",
+    "units": "--epochs 2 --rounds 0",
     "users": "",
 }
 
