@@ -17,21 +17,31 @@ from tasks.models.ranking.popularity import PrivatePopularity, PrivatePopularity
 
 CONTRIBUTION = 3
 """Interactions of a user that `dp-popularity` counts, at most, unless said otherwise."""
+USERS = 250
+"""On either side of a fit."""
 
 
 def popularity(
-    seed: int, n_samples: int = 4_000, epsilon: float = 1.0, contribution: int = CONTRIBUTION, times: int = 1
+    seed: int, n_samples: int = 20_000, epsilon: float = 1.0, contribution: int = CONTRIBUTION, times: int = 1
 ) -> Samples:
-    """A user with `times` as many items as are counted."""
+    """Users with `times` as many items as are counted, each with items that no other has: a fit is a run for each.
+
+    A random half of them have theirs, the others have none.
+    """
     model = PrivatePopularity(PrivatePopularityConfig(epsilon=epsilon, contribution=contribution))
-    n_items = times * contribution
-
-    def run(present: bool, rng: np.random.Generator) -> float:
-        items = [*range(n_items)] if present else []
-        counts = model.fit(training_data(1, n_items, [0] * len(items), items), rng=rng).released()["counts"]
-        return float((counts >= 1).sum())
-
-    return Samples(*worlds(run, seed, n_samples), model.ledger()[0])
+    rng, n_items, half = np.random.default_rng(seed), times * contribution, min(USERS, n_samples)
+    fits = -(-n_samples // half)
+    sides = np.empty((2, fits, half))
+    for fit in range(fits):
+        present = rng.permutation(2 * half) < half
+        users = np.flatnonzero(present).repeat(n_items)
+        items = users * n_items + np.tile(np.arange(n_items), half)
+        data = training_data(2 * half, 2 * half * n_items, users.tolist(), items.tolist())
+        counts = model.fit(data, rng=rng).released()["counts"].numpy().reshape(2 * half, n_items)
+        totals = (counts >= 1).sum(1)
+        sides[:, fit] = totals[~present], totals[present]
+    without, there = sides.reshape(2, -1)[:, :n_samples]
+    return Samples(without, there, model.ledger()[0])
 
 
 popularity_above_cap = partial(popularity, times=4)
