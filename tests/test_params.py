@@ -90,6 +90,13 @@ def test_a_mistake_is_named_by_its_key(written: Callable[[Change], Path], mistak
     assert re.match(mistake.message, actual), actual
 
 
+def test_a_private_system_without_an_audit_or_a_reason_is_refused_before_it_trains(
+    written: Callable[[Change], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasks.config.references.of_model", lambda *_: {})
+    assert "has neither an audit nor a reason why not" in refused(written(lambda _: None))
+
+
 def test_no_two_suites_have_an_experiment_of_one_name(written: Callable[[Change], Path]) -> None:
     bpr = ORIGINAL["suites"]["demo"]["experiments"]["demo-bpr"]
     actual = refused(written(put("suites", "gerai", "experiments", "demo-bpr", value=bpr)))

@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from tasks.audits import of_model
 from tasks.config.fields import BASE, PerturbedFeatures, model_config
 from tasks.config.messages import options
 from tasks.config.network_references import (
@@ -29,6 +30,7 @@ from tasks.datasets import FORMATS, SOURCES
 from tasks.errors import ConfigurationError
 from tasks.models import MODELS, model_class
 from tasks.papers import PAPERS, PROTOCOLS
+from tasks.privacy.audits import unaudited
 
 
 def check(params: Params, path: Path = PARAMS_FILE) -> None:
@@ -105,7 +107,10 @@ def _model_problems(experiment: Experiment, params: Params) -> Iterator[tuple[st
 
 
 def _check_settings(name: str, experiment: Experiment, suite: Suite, file: Path) -> None:
-    """Of the configuration at every setting; what only takes over embeddings has none."""
+    """Of the configuration at every setting; what only takes over embeddings has none.
+
+    A private line of the ledger that has neither an audit nor a reason why not is refused before anything trains.
+    """
     if experiment.features.startswith("embeddings/"):
         return
     cls = model_class(experiment.model)
@@ -114,6 +119,15 @@ def _check_settings(name: str, experiment: Experiment, suite: Suite, file: Path)
         if experiment.noise == "secure" and (reason := cls(chosen).insecure()):
             where = suite.locate(f"experiments.{name}.noise")
             raise ConfigurationError(f"{file}: {where}: {experiment.model!r} at {setting}: {reason}")
+        if of_model(experiment.model, config):
+            continue
+        for line in cls(chosen).ledger():
+            if unaudited.is_private(line) and unaudited.reason(line) is None:
+                raise ConfigurationError(
+                    f"{file}: experiments.{name}: {experiment.model!r} at {setting}: {line.mechanism!r} has neither an "
+                    "audit nor a reason why not; add an audit to tasks/audits or a reason to "
+                    "tasks/privacy/audits/unaudited.py"
+                )
 
 
 def unaccounted_anchors(aligned: str, params: Params) -> str:

@@ -129,7 +129,10 @@ class EdgeRand(DIPSGNN):
         return 1
 
     def ledger(self) -> list[LedgerEntry]:
-        """Lists, for which nothing finite follows; what does of the matrices alone; and labels."""
+        """Lists, for which nothing finite follows; what does of the matrices alone; and labels.
+
+        Before training, as if no item were repeated.
+        """
         config = self.config
         if config.epsilon is None:
             return []
@@ -143,7 +146,7 @@ class EdgeRand(DIPSGNN):
             "matrices-once", because("matrices-alone"), event, claimed,
             gaps=(gap("claim-for-one-entry"), *covered), given=("no-repeats",), accounting="published",
         )  # fmt: skip
-        if self._buffer("repeats"):
+        if hasattr(self, "network") and self._buffer("repeats"):
             fixed = {"accounted_epsilon": None, "given": GIVEN_EPOCH, "reasons": (because("repeated-items"),)}
             graph = graph.model_copy(update=fixed)
         return [lists, graph, LABELS]

@@ -260,9 +260,16 @@ class UserModel(DerivedModel, Recommender):
         return ""
 
     def ledger(self) -> list[LedgerEntry]:
-        """All planned steps, also those that validation saved: when it ends training depends on private data."""
-        private = self.network.private
-        return entries(self.config, private, self._budgets, self.metadata_in()) if private else []
+        """All planned steps, also those that validation saved: when it ends training depends on private data.
+
+        Before training, as for data of one batch of users.
+        """
+        if hasattr(self, "network"):
+            private, budgets = self.network.private, self._budgets
+        else:
+            budgets = np.full(self.config.batch_size, self.config.epsilon_max or math.inf)
+            private = plan_releases(self.config, len(budgets), budgets)
+        return entries(self.config, private, budgets, self.metadata_in()) if private else []
 
     def metadata_in(self) -> Literal["nothing", "local", "shared"]:
         """Where users' metadata enter: nowhere, each user's own loss alone, or also a mean over all users."""
