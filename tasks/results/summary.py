@@ -7,7 +7,6 @@ import io
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -97,27 +96,16 @@ def changes(before: Mapping[str, State], now: Mapping[str, State]) -> Iterator[C
 
 
 def plots(results: Results, by: Measure, entries: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """File -> table; those of which a suite has nothing have no rows. Training curves are in DVCLive's layout, too.
+    """File -> table; those of which a suite has nothing have no rows.
 
     entries: of `tasks.results.standings`.
     """
-    epochs = curves(results)
-    tables = {"utility.csv": utility(results, by, entries), "attacks.csv": attacks(results), "curves.csv": epochs}
-    files = {name: table.with_columns(data=pl.lit(results.suite.kind)) for name, table in tables.items()}
-    for system in results.suite.systems:
-        for metric in ("loss", "valid"):
-            steps = epochs.filter(pl.col("system") == system.label, pl.col(metric).is_not_null())
-            if len(steps):
-                files[f"metrics/{system.experiment}/{metric}.tsv"] = steps.select("step", metric)
-    return files
-
-
-def write_plots(folder: Path, files: dict[str, pl.DataFrame]) -> None:
-    """Files, as `plots` names them, into a folder."""
-    for name, table in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        table.write_csv(path, float_precision=6, separator="\t" if path.suffix == ".tsv" else ",")
+    tables = {
+        "utility.csv": utility(results, by, entries),
+        "attacks.csv": attacks(results),
+        "curves.csv": curves(results),
+    }
+    return {name: table.with_columns(data=pl.lit(results.suite.kind)) for name, table in tables.items()}
 
 
 def utility(results: Results, by: Measure, entries: pl.DataFrame) -> pl.DataFrame:

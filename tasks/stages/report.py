@@ -52,7 +52,9 @@ def main(name: str) -> None:
     with atomic_write(RESULTS / name / "summary.json") as target:
         target.write_text(json.dumps(short, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     with atomic_write(RESULTS / name / "plots") as folder:
-        summary.write_plots(folder, files)
+        folder.mkdir()
+        for file, table in files.items():
+            table.write_csv(folder / file, float_precision=6)
     write(REPORTS / name, pages)
 
 
