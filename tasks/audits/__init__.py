@@ -64,6 +64,7 @@ AUDITS: dict[str, str] = {
     "privsr": "tasks.audits.social:published",
     "privsr-rigorous": "tasks.audits.social:sums",
     "privsr-rigorous/co-raters": "tasks.audits.social:co_raters",
+    "privsr-rigorous/friend": "tasks.audits.social:friend",
     "privsr-rigorous/recommender": "tasks.audits.social:recommender",
     "privsr-rigorous/submissions": "tasks.audits.social:submissions",
     "svd": "tasks.audits.sgd:published_factors_and_biases",
@@ -96,7 +97,7 @@ AUDITED_SETTINGS: dict[str, dict[str, Any]] = {
     "edges": {}, "edges/cells": {}, "edges/filled": {}, "edges/number": {}, "edges/released": {}, "texts": {},
     "features": {}, "features/categories": {}, "features/numbers": {}, "features/released": {},
     "privsr": {"model": "privsr", "accounting": "published"},
-    "privsr-rigorous": _RIGOROUS, "privsr-rigorous/co-raters": _RIGOROUS,
+    "privsr-rigorous": _RIGOROUS, "privsr-rigorous/co-raters": _RIGOROUS, "privsr-rigorous/friend": _RIGOROUS,
     "privsr-rigorous/recommender": _RIGOROUS | {"towards": "recommender"},
     "privsr-rigorous/submissions": _RIGOROUS | {"towards": "sums"},
 }  # fmt: skip
@@ -120,7 +121,8 @@ COPIED_KEYS: dict[str, tuple[str, ...]] = {
     "dpvae-rigorous/popularity": ("popularity", "contribution"),
     "dpvae-rigorous/popularity-above-cap": ("popularity", "contribution"),
     "privsr": ("beta", "epochs", "iterations_per_epoch", "dimension"),
-    "privsr-rigorous": _OBSERVED, "privsr-rigorous/co-raters": _OBSERVED, "privsr-rigorous/submissions": _OBSERVED,
+    "privsr-rigorous": _OBSERVED, "privsr-rigorous/co-raters": _OBSERVED, "privsr-rigorous/friend": _OBSERVED,
+    "privsr-rigorous/submissions": _OBSERVED,
     "privsr-rigorous/recommender": ("delta",),
 }  # fmt: skip
 """Name of an audit -> keys of a model's configuration that it is given besides the budget: a guarantee for another δ

@@ -36,6 +36,8 @@ FACTORS: dict[str, Any] = {
 SIZE = {"epochs": 1, "iterations_per_epoch": 200, "dimension": 10}
 """Of the audits of claims, unless said otherwise."""
 RIGOROUS = FACTORS | {"alpha": 0.1, "accounting": "rigorous"}
+DECISIVE = 1e6
+"""Weight of messages to friends, which have no noise: one that moves shows the world for certain."""
 
 
 def means(seed: int, n_samples: int = 200_000, epsilon: float = 1.0) -> Samples:
@@ -59,6 +61,12 @@ def co_raters(seed: int, n_samples: int = 20_000, epsilon: float = 3.0, **budget
     """The same towards co-raters, who are all raters of the item but one: they take their submissions off."""
     colluders = max(budget.get("colluders", 0), 1)
     return _sums("co-raters", colluders + 1, colluders, seed, n_samples, epsilon, budget)
+
+
+def friend(seed: int, n_samples: int = 20_000, epsilon: float = 3.0, **budget: Any) -> Samples:
+    """The same towards a friend of the first rater of each item: items' vectors, and what that rater sent."""
+    raters = RATERS if budget.get("towards", "sums") == "sums" else 1
+    return _sums("friend", raters, 0, seed, n_samples, epsilon, budget)
 
 
 def submissions(seed: int, n_samples: int = 20_000, epsilon: float = 1.0, **budget: Any) -> Samples:
@@ -96,10 +104,15 @@ def _sums(
     """colluders: raters of each item whose submissions are taken off."""
     model = _rigorous(epsilon, learning_rate=1e-3, **budget)
     sides = []
-    for _ in _worlds(model, n, raters, seed):
+    for _ in _worlds(model, n, raters, seed, friends=observer == "friend"):
         steps = model.config.learning_rate * model.config.iterations
         of_colluders = _averages(model).reshape(raters, n)[1 : 1 + colluders].sum(0)
-        sides.append(-model.network.items[:, 0].double().numpy() - steps * of_colluders)
+        sides.append(-model.network.items[:n, 0].double().numpy() - steps * of_colluders)
+        if observer == "friend":
+            observed = model.observed()
+            assert observed is not None
+            assert observed.friends is not None
+            sides[-1] += DECISIVE * observed.friends.mean[:, 0].astype(np.float64)
     return Samples(sides[0], sides[1], _line(model, observer))
 
 
@@ -117,11 +130,12 @@ def _claimed_samples(model: SocialFactorisation, seed: int, n: int) -> Samples:
     return Samples(sides[0], sides[1], model.ledger()[0])
 
 
-def _worlds(model: SocialFactorisation, n: int, raters: int, seed: int) -> Iterator[None]:
+def _worlds(model: SocialFactorisation, n: int, raters: int, seed: int, friends: bool = False) -> Iterator[None]:
     """Fit the model in the one world, then in the other."""
     rng = np.random.default_rng(seed)
     for value in SCALE:
-        model.fit(_data(n, raters, value), rng=rng)
+        data = _data(n, raters, value)
+        model.fit(_with_friends(data, n) if friends else data, rng=rng)
         yield
 
 
@@ -144,3 +158,19 @@ def _data(n_items: int, raters: int, value: float) -> TrainingData:
     ratings = np.where(users < n_items, value, sum(SCALE) / 2).astype(np.float32)
     sensitive, links = np.ones(len(users), np.bool_), np.zeros((0, 2), np.int32)
     return TrainingData(len(users), n_items, users, users % n_items, ratings=ratings, sensitive=sensitive, links=links)
+
+
+def _with_friends(data: TrainingData, n: int) -> TrainingData:
+    """The first n users get a friend each, and both publish a rating of an item that no one else rates."""
+    raters, friends = np.arange(n, dtype=np.int32), np.arange(data.n_users, data.n_users + n, dtype=np.int32)
+    assert data.ratings is not None
+    assert data.sensitive is not None
+    return TrainingData(
+        data.n_users + n,
+        data.n_items + n,
+        np.concatenate([data.users, raters, friends]),
+        np.concatenate([data.items, np.tile(data.n_items + raters, 2)]),
+        ratings=np.concatenate([data.ratings, np.full(2 * n, sum(SCALE) / 2, np.float32)]),
+        sensitive=np.concatenate([data.sensitive, np.zeros(2 * n, np.bool_)]),
+        links=np.column_stack([friends, raters]),
+    )

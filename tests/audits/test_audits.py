@@ -11,6 +11,7 @@ import torch
 from tasks.audits import AUDITS, CLAIMS, COPIED_KEYS, Samples, auditor, of_model, verdicts
 from tasks.audits.user_counts import combine
 from tasks.audits.verdicts import CONFIDENCE, corrected_confidence, is_fault, lower_bound, record
+from tasks.models.social.parties import Users
 from tasks.privacy import noise
 from tasks.privacy.audits.audit import Audit, audit, verdict
 from tasks.privacy.controls import scaled
@@ -73,6 +74,15 @@ def test_a_co_rater_refutes_the_line_of_sums_unless_the_noise_is_made_for_collud
     recorded = record("privsr-rigorous/co-raters", CONFIDENCE, 1, **budget)
     assert (of_record(recorded), recorded["observer"]) == ("consistent", "co-raters")
     assert (recorded["audited_epsilon"] > towards_sums) == (not budget)
+
+
+def test_a_friend_sees_no_more_than_sums_unless_messages_are_of_vectors_of_all_ratings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    recorded = record("privsr-rigorous/friend", CONFIDENCE, 1)
+    assert (of_record(recorded), recorded["observer"]) == ("consistent", "friend")
+    monkeypatch.setattr(Users, "exchange", lambda users: users.friends.exchange(users.vectors))
+    assert of_record(record("privsr-rigorous/friend", CONFIDENCE, 1, n_samples=1_000)) == "refuted"
 
 
 @pytest.mark.slow

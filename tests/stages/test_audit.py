@@ -145,6 +145,7 @@ def test_models_of_ratings_are_audited_towards_each_observer(tmp_path: Path) -> 
         ("privsr", together, True),
         *[("privsr-rigorous", together, False)] * 3,
         *[("privsr-rigorous/co-raters", pooled, False)] * 3,
+        *[("privsr-rigorous/friend", "friend", False)] * 3,
         ("privsr-rigorous/recommender", each, False),
         *[("privsr-rigorous/submissions", each, False)] * 2,
     ]
