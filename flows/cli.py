@@ -235,8 +235,8 @@ def init(
 ) -> None:
     """Write data set, protocol and suite for your own files; `dprec run NAME` then runs them.
 
-    The suite has popularity, EASE, BPR, dp-popularity, DPALS and DPAE, and attacks on what users are. Edit what
-    was written as docs/custom-data.md says.
+    The suite has popularity, EASE, noisy popularity, the models of a release and DPALS at five ε, and attacks on what
+    users are. Edit what was written as docs/custom-data.md says.
     """
     from flows.own_data import LICENCE, begin
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tasks.config.params import load
-from tasks.config.planned import NOISY_BASELINES, is_private, planned_pairs
+from tasks.config.planned import is_private, planned_pairs
 from tasks.config.tasks import TASKS
+from tasks.results.facts import NOISY
 from tasks.results.load import Results
 from tests.parameters import ROOT
 
@@ -31,7 +32,7 @@ def test_pairs_are_few_distinct_and_on_the_same_data(name: str) -> None:
     assert len(pairs) == len(set(pairs)) <= 2 * len(suite.experiments)
     for a, b in pairs:
         assert suite.experiments[a].data == suite.experiments[b].data
-        assert suite.experiments[b].model in NOISY_BASELINES or not is_private(suite.experiments[b])
+        assert suite.experiments[b].model in NOISY or not is_private(suite.experiments[b])
     assert {a for a, _ in pairs} <= {key for key, experiment in suite.experiments.items() if is_private(experiment)}
 
 

@@ -6,9 +6,7 @@ import math
 
 from tasks.config.params import Experiment, Suite
 from tasks.config.tasks import TASKS
-
-NOISY_BASELINES = ("dp-popularity", "dp-rating-means")
-"""Models of noisy popularity: of items in lists, of ratings by means."""
+from tasks.results.facts import NOISY
 
 
 def planned_pairs(suite: Suite) -> list[tuple[str, str]]:
@@ -18,7 +16,7 @@ def planned_pairs(suite: Suite) -> list[tuple[str, str]]:
     """
     if TASKS[suite.task].evaluator is None:
         return []
-    baselines = {name: entry for name, entry in suite.experiments.items() if entry.model in NOISY_BASELINES}
+    baselines = {name: entry for name, entry in suite.experiments.items() if entry.model in NOISY}
     pairs = []
     for name, experiment in suite.experiments.items():
         if not is_private(experiment):

@@ -11,7 +11,9 @@ from tasks.privacy.terms import Condition, Observer, Protected, Unit
 
 BASE = "base"
 """The setting that an experiment has without its sweep."""
-BASELINES = ("popularity", "dp-popularity", "rating-means", "dp-rating-means")
+NOISY = ("gaussian-popularity", "dp-popularity", "dp-rating-means")
+"""Models of noisy popularity: of items in lists, of ratings by means; gains are over the first that a suite has."""
+BASELINES = ("popularity", "rating-means", *NOISY)
 """Models that a system has to be better than to be worth its training."""
 Kind = Literal["real", "part", "synthetic"]
 """What data numbers are of."""

@@ -238,8 +238,6 @@ class Paper:
     overlap: float | None = None
     """Where the runs of a system are folds of one cross-validation, tested over training ratings of a fold; None where
     they are seeds, which are independent."""
-    private_yardstick: str = "dp-popularity"
-    """Label of the baseline whose budget is finite."""
     caveats: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Data set, or "" for all -> what its reports say in addition to what the suite says of its data, as paragraphs."""
     measured: dict[str, tuple[Quality, ...]] = field(default_factory=dict)

@@ -12,7 +12,7 @@ import polars as pl
 from tasks.evaluation.pairs import verdicts
 from tasks.privacy.terms import Level
 from tasks.results.budgets import BUDGETS, budgets
-from tasks.results.facts import BASE, BASELINES, KINDS, Kind, System
+from tasks.results.facts import BASE, BASELINES, KINDS, NOISY, Kind, System
 from tasks.results.load import Results, first_split
 from tasks.results.paper import Paper
 
@@ -93,7 +93,7 @@ def measure(results: Results, paper: Paper) -> Measure:
         lower=quality.lower,
         run=paper.run,
         open=paper.open,
-        noisy=paper.private_yardstick,
+        noisy=next((each.label for model in NOISY for each in results.suite.compared if each.model == model), ""),
         own=paper.methods.get(paper.name, "") if results.suite.paper else "",
         overlap=paper.overlap,
     )

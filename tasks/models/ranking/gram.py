@@ -35,6 +35,13 @@ class GramConfig(ModelConfig):
     """Failure probability of the guarantee."""
 
 
+class GaussianPopularityConfig(GramConfig):
+    """Configuration of `GaussianPopularity`."""
+
+    contribution: int = Field(ge=1)
+    """Items of a user whose counts are not scaled down."""
+
+
 class GramSVD(Recommender):
     """A release whose pairs are filtered by their principal directions; the number of users is taken as public.
 
@@ -62,20 +69,24 @@ class GramSVD(Recommender):
         self.rows = csr_array(cells, shape=(data.n_users, data.n_items))
         self._n_users = data.n_users
         self.spent = Budget(self.config.epsilon, self.config.delta, self.noise_stream(data, rng))
-        self.made = making.make(self.rows, self.spent, users=data.n_users)
+        self.made = self.make(self.rows, self.spent)
         self.model = models.fit(self.made, self.fits)
         return self
+
+    def make(self, rows: Rows, budget: Budget) -> Release:
+        """Spend the budget; the number of users is public."""
+        return making.make(rows, budget, users=rows.shape[0])
 
     @override
     def score(self, users: NDArray[np.int32]) -> Tensor:
         model, counts = self.model, self.model.counts
         by_count = (counts - counts.max()) / max(counts.max(), 1e-9) - 10
-        scores = np.tile(by_count, (len(users), 1))
+        scores = np.tile(by_count.astype(np.float32), (len(users), 1))
         histories = self.rows[users][:, model.head].toarray().astype(np.float64)
         has_history = histories.any(axis=1)
         if has_history.any():
             scores[np.ix_(has_history, model.head)] = model.scores(histories[has_history])
-        return torch.from_numpy(scores.astype(np.float32))
+        return torch.from_numpy(scores)
 
     @override
     def released(self) -> dict[str, Tensor]:
@@ -116,3 +127,15 @@ class GramEASE(GramSVD):
 
     noise_key = "GramEASE"
     fits: ClassVar[models.Kind] = "ease"
+
+
+class GaussianPopularity(GramSVD):
+    """Noisy counts alone: the whole budget is theirs."""
+
+    noise_key = "GaussianPopularity"
+    config: GaussianPopularityConfig
+    fits: ClassVar[models.Kind] = "popularity"
+
+    @override
+    def make(self, rows: Rows, budget: Budget) -> Release:
+        return making.counts_alone(rows, budget, self.config.contribution)
