@@ -133,8 +133,7 @@ def run(
     """Bring a suite's report up to date and print its path.
 
     Stages run as one Prefect flow, independent ones side by side; those that are up to date are shown as `cached`.
-    After Ctrl-C, the next run resumes. No server is needed; with PREFECT_API_URL set, the run is
-    recorded there.
+    After Ctrl-C, the next run resumes. No server is needed; with PREFECT_API_URL set, the run is recorded there.
     """
     if dvc_repro:
         os.environ["DPREC_DVC_REPRO"] = "1"
@@ -152,6 +151,7 @@ def run(
             take_prepared(suite)
             with plan.current_project(suite) as project:
                 todo = plan.read(f"report@{suite}", project)
+                project.settle(suite)
             if todo.pending or force:
                 server()
                 from flows.pipeline import regenerate

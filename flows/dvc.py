@@ -35,10 +35,10 @@ from dvc.scm import SCMError
 from dvc.utils.serialize import load_path
 
 from flows.execution import holder, lives, say
+from flows.locks import LOCAL, computed_here, settle, take_committed
 from flows.settings import is_writable, keep_shipped
 from tasks.errors import ConfigurationError, DprecError
 from tasks.stages.common import atomic_write, remove
-from tasks.stages.provenance import git
 
 TRIED = {"dvc": "3.67.1", "dvc-data": "3.18.3", "dvc-objects": "5.2.0"}
 """Versions with which what follows was tried; `Output` and `Stage` are used as DVC itself does."""
@@ -147,6 +147,11 @@ class Project:
                     out.commit(relink=False)
         return damaged
 
+    def settle(self, suite: str) -> None:
+        """After a run, leave a suite's lock as committed where it can be."""
+        if not self.why_by_repro:
+            settle(suite, shared=bool(self._repo.config["remote"]))
+
     def _index(self) -> Any:
         """DVC's view of all stages; a damaged dvc.lock is replaced by the committed one, while no process writes it."""
         locks = [lock for file in self._files if (lock := file.with_name("dvc.lock")).is_file()]
@@ -155,13 +160,19 @@ class Project:
                 return self._read()
         with self._lock():  # DVC writes them in place
             for lock in filter(self._is_damaged, locks):
-                _replace(lock)
+                take_committed(lock)
             return self._read()
 
     def _read(self) -> Any:
         if self.why_by_repro:
             return self._repo.index
-        stages = [stage for file in self._files for stage in Index.from_file(self._repo, str(file)).stages]
+        stages = []
+        for file in self._files:
+            stages += (read := Index.from_file(self._repo, str(file)).stages)
+            if (lock := computed_here(file.with_name("dvc.lock"))).parent == LOCAL:
+                entries = load_path(str(lock), localfs)["stages"]
+                for stage in read:
+                    StageLoader.fill_from_lock(stage, entries.get(stage.name))
         return Index(self._repo, stages=stages)
 
     def _is_damaged(self, lock: Path) -> bool:
@@ -203,7 +214,7 @@ class Project:
         lock = Path(stage.path).with_suffix(".lock")
         with atomic_write(lock) as new:  # DVC writes it in its place, where a kill leaves half of it
             if lock.exists():
-                shutil.copyfile(lock, new)
+                shutil.copyfile(computed_here(lock.relative_to(self.root)), new)
             Lockfile(self._repo, str(new)).dump(stage)
 
     def _drop_damaged_runs(self, stage: Any) -> None:
@@ -345,18 +356,6 @@ def _repo_of_an_archive() -> Any:
         local.setdefault("core", {})["no_scm"] = True
     keep_shipped()
     return Repo()
-
-
-def _replace(lock: Path) -> None:
-    """Set a damaged dvc.lock aside and take the committed one; what that does not know comes from DVC's cache."""
-    committed = git("show", f"HEAD:./{lock.as_posix()}")
-    shutil.copyfile(lock, lock.with_name(f"{lock.name}.damaged"))
-    if committed is None:
-        lock.unlink()
-    else:
-        with atomic_write(lock) as new:
-            new.write_text(committed, encoding="utf-8")
-    say(lock.as_posix(), f"damaged, kept as {lock.name}.damaged; the committed one is used, if there is one")
 
 
 def _inputs(stage: Any) -> dict[str, Any]:

@@ -158,6 +158,7 @@ def regenerate(
     if failed:
         reasons = {reason: [name for name in failed if failed[name] == reason] for reason in failed.values()}
         raise StageFailed("; ".join(f"{', '.join(names)} failed: {reason}" for reason, names in reasons.items()))
+    project.settle(suite)
     show(suite)
     ran = len(todo.steps) if force else len(todo.pending)
     return Completed(message=f"{len(todo.steps)} stages, {ran} looked at again: {REPORTS / suite / 'index.html'}")

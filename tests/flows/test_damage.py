@@ -7,7 +7,7 @@ from typing import NoReturn
 import pytest
 import yaml
 
-from flows import dvc, plan
+from flows import locks, plan
 from flows.dvc import Busy, open_project
 from tasks.stages.common import atomic_write
 from tests.faults.corruptions import rot
@@ -173,10 +173,10 @@ def test_a_damaged_lock_file_stays_where_the_committed_one_cannot_be_had(
     lock.write_text("stages: [")
     with monkeypatch.context() as patched:
         if fails == "git":
-            patched.setattr(dvc, "git", _raise)
+            patched.setattr(locks, "git", _raise)
         else:
             write = lambda path, **_: _raise() if path.name == lock.name else atomic_write(path)  # noqa: E731
-            patched.setattr(dvc, "atomic_write", write)
+            patched.setattr(locks, "atomic_write", write)
         with pytest.raises(OSError, match="made up"), open_project():
             pytest.fail("it was read")
     assert lock.read_text() == "stages: ["

@@ -1,0 +1,67 @@
+"""Locks of suites on another processor than that of the committed ones.
+
+A lock names what was computed, and sums are rounded otherwise on another processor. Where the results are the committed
+ones all the same, so is the lock, and what this machine computed is noted in .dvc/tmp: git sees no change, and nothing
+runs again. With a DVC remote, from which others fetch what a lock names, the lock itself is this machine's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from pathlib import Path
+
+from flows.execution import say
+from tasks.config.params import own_file
+from tasks.stages.common import RESULTS, atomic_write
+from tasks.stages.provenance import git
+
+LOCAL = Path(".dvc/tmp/locks")
+"""What this machine computed, in a file by the SHA-256 of the lock that stayed as committed."""
+COMPUTED = re.compile(r"\n {6}(md5|size|nfiles): .*")
+
+
+def computed_here(lock: Path) -> Path:
+    """The lock of what this machine computed: itself, or the file that stands for it."""
+    if not lock.is_file():
+        return lock
+    path = LOCAL / hashlib.sha256(lock.read_bytes()).hexdigest()
+    return path if path.is_file() else lock
+
+
+def settle(suite: str, *, shared: bool) -> None:
+    """After a run: the committed lock, if only hashes of files differ from it and the results are those committed.
+
+    Args:
+        suite: its name.
+        shared: there is a DVC remote; the lock becomes what this machine computed.
+    """
+    lock = own_file(suite).with_name("dvc.lock")
+    if shared:
+        if (computed := computed_here(lock)) != lock:
+            with atomic_write(lock) as new:
+                shutil.copyfile(computed, new)
+        return
+    committed, text = git("show", f"HEAD:./{lock.as_posix()}"), lock.read_text(encoding="utf-8")
+    if committed is None or committed == text or COMPUTED.sub("", committed) != COMPUTED.sub("", text):
+        return
+    if git("diff", "--quiet", "HEAD", "--", (RESULTS / suite).as_posix()) is None:
+        return
+    LOCAL.mkdir(parents=True, exist_ok=True)
+    with atomic_write(LOCAL / hashlib.sha256(committed.encode()).hexdigest()) as new:
+        shutil.copyfile(lock, new)
+    with atomic_write(lock) as new:
+        new.write_text(committed, encoding="utf-8")
+
+
+def take_committed(lock: Path) -> None:
+    """Set a damaged lock aside and take the committed one; what that does not know comes from DVC's cache."""
+    committed = git("show", f"HEAD:./{lock.as_posix()}")
+    shutil.copyfile(lock, lock.with_name(f"{lock.name}.damaged"))
+    if committed is None:
+        lock.unlink()
+    else:
+        with atomic_write(lock) as new:
+            new.write_text(committed, encoding="utf-8")
+    say(lock.as_posix(), f"damaged, kept as {lock.name}.damaged; the committed one is used, if there is one")
