@@ -51,6 +51,8 @@ PRIVATE = {"privacy": "dpsgd", "accounting": "rigorous", "clip_norm": 0.01}
 PUBLISHED = {"privacy": "dpsgd", "clip_norm": 0.01, "optimiser": "sgd", "values": "binary", "dimension": 2}
 TINY = 1e-12
 Present = NDArray[np.bool_]
+World = Callable[[Present], TrainingData]
+"""Data in which these users, (users,), have what is theirs."""
 Gradients = Callable[[], Iterable[Tensor]]
 """Of all users at the present weights, (users, ...) for each parameter; their lengths do not matter."""
 
@@ -84,18 +86,31 @@ def _of_sequences(model: PrivateSequences, seed: int, n_samples: int) -> Samples
 
 
 def autoencoder(
-    seed: int, n_samples: int = 40_000, epsilon: float = 2.0, delta: float = DELTA, **steps: float
+    seed: int,
+    n_samples: int = 40_000,
+    epsilon: float = 2.0,
+    delta: float = DELTA,
+    world: World | None = None,
+    rows: Tensor | None = None,
+    **steps: float,
 ) -> Samples:
-    """`dpae`, every user in every step; steps: what differs from `STEPS`."""
+    """`dpae`, every user in every step.
+
+    Args:
+        world, rows: other data, and the rows of its users, had all of them theirs, (`USERS` or more, n_items); those
+            after the first `USERS` always have them.
+        steps: what differs from `STEPS`.
+    """
     config = {"dimension": 1, "momentum": 0.5, "epsilon": epsilon, "delta": delta, "clip_norm": 0.01}
     model = DPAE(DPAEConfig.model_validate(STEPS | steps | config))
+    complete = _rows() if rows is None else rows
 
     def gradients() -> tuple[Tensor, ...]:
-        parts = model.clipped_gradients(_rows(), np.arange(USERS))
+        parts = model.clipped_gradients(complete, np.arange(len(complete)))
         items = torch.einsum("ui,ud->uid", parts.inputs, parts.hidden_errors)
         return items + torch.einsum("ui,ud->uid", parts.errors, parts.hidden), parts.errors
 
-    return _samples(model, _world, gradients, seed, n_samples)
+    return _samples(model, world or _world, gradients, seed, n_samples, always=len(complete) - USERS)
 
 
 autoencoder_sampled = partial(autoencoder, epochs=1, batch_size=USERS // 2)
@@ -180,17 +195,18 @@ def _rows(users: int = USERS) -> Tensor:
 
 def _samples(
     model: Any,
-    world: Callable[[Present], TrainingData],
+    world: World,
     gradients: Gradients,
     seed: int,
     n: int,
     users: int = USERS,
+    always: int = 0,
 ) -> Samples:
     """Fit a model again and again.
 
     Args:
-        world: the data in which these users, (users,), have what is theirs.
-        gradients: of what the model would release of each user in the present step.
+        gradients: of what the model would release of each user in the present step, `users` and `always` more, who
+            have theirs in all worlds.
     """
     rng, half = np.random.default_rng(seed), users // 2
     entry = model.fit(world(np.ones(users, np.bool_)), rng=rng).ledger()[0]
@@ -198,9 +214,12 @@ def _samples(
     sides = np.empty((2, fits, half))
     for run in range(fits):
         present = rng.permutation(users) < half
-        auditor = model.watch = _Ratios(model, gradients, present, entry.events[0])
+        auditor = model.watch = _Ratios(
+            model, gradients, np.pad(present, (0, always), constant_values=True), entry.events[0]
+        )
         model.fit(world(present), rng=rng)
-        sides[:, run] = auditor.totals[~present][:half], auditor.totals[present]
+        totals = auditor.totals[:users]
+        sides[:, run] = totals[~present][:half], totals[present]
     without, there = sides.reshape(2, -1)[:, :n]
     return Samples(without, there, entry)
 

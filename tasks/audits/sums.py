@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from tasks.audits import Samples
 from tasks.audits.worlds import worlds
-from tasks.models.ranking.dpals import DPALS, Adds, DPALSConfig, Floats
+from tasks.models.ranking.dpals import DPALS, Adds, DPALSConfig, Floats, distinct_cells
 from tasks.models.ranking.gram import (
     GaussianPopularity,
     GaussianPopularityConfig,
@@ -39,13 +39,22 @@ def dpals(seed: int, n_samples: int = 1_000, epsilon: float = 2.0, **more: Any) 
 
     more: of the configuration what differs from `CONFIG`.
     """
-    model = DPALS(DPALSConfig.model_validate(CONFIG | {"epsilon": epsilon} | more))
     n_items = int(ABOVE * CONTRIBUTION)
+    items = np.arange(n_items, dtype=np.int32)
+    without, present = (TrainingData(1, n_items, np.zeros(n, np.int32), items[:n]) for n in (0, n_items))
+    return dpals_between(without, present, seed, n_samples, epsilon, **more)
 
-    def run(present: bool, rng: np.random.Generator) -> float:
-        items = np.arange(n_items if present else 0, dtype=np.int32)
-        model.watch = auditor = _Ratio(n_items)
-        model.fit(TrainingData(1, n_items, np.zeros(len(items), np.int32), items), rng=rng)
+
+def dpals_between(
+    without: TrainingData, present: TrainingData, seed: int, n_samples: int = 1_000, epsilon: float = 2.0, **more: Any
+) -> Samples:
+    """The same of data without a user and with one."""
+    model = DPALS(DPALSConfig.model_validate(CONFIG | {"epsilon": epsilon} | more))
+    cells = distinct_cells(without), distinct_cells(present)
+
+    def run(there: bool, rng: np.random.Generator) -> float:
+        model.watch = auditor = _Ratio(*cells)
+        model.fit(present if there else without, rng=rng)
         return auditor.total
 
     return Samples(*worlds(run, seed, n_samples), model.ledger()[0])
@@ -54,14 +63,16 @@ def dpals(seed: int, n_samples: int = 1_000, epsilon: float = 2.0, **more: Any) 
 class _Ratio:
     """Adds up the log-likelihood ratios of the releases of one fit."""
 
-    def __init__(self, n_items: int) -> None:
-        self._row = csr_array(np.ones((1, n_items)))
+    def __init__(self, without: csr_array, present: csr_array) -> None:
+        self._without, self._present = without, present
         self.total = 0.0
 
     def __call__(self, noisy: Floats, std: float, adds: Adds) -> None:
         """Take in a release, given all before it."""
-        moved = adds(self._row)
-        self.total += float((moved * (noisy - moved / 2)).sum()) / std**2 + CERTAIN * np.array_equal(noisy, moved)
+        before, after = adds(self._without), adds(self._present)
+        moved = after - before
+        ratio = float((moved * (noisy - before - moved / 2)).sum()) / std**2
+        self.total += ratio + CERTAIN * np.array_equal(noisy, after)
 
 
 def _gram(

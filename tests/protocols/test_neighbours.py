@@ -10,8 +10,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+import torch
 
+from tasks.audits import Samples, auditor, sgd, sums
+from tasks.audits.verdicts import lower_bound
 from tasks.contracts import SPLITS, Feature, RatingScale
+from tasks.models.ranking.dpals import distinct_cells
 from tasks.models.ranking.popularity import PrivatePopularity, PrivatePopularityConfig
 from tasks.papers.dipsgnn import protocol as dipsgnn
 from tasks.papers.dpcrosue import protocol as dpcrosue
@@ -21,10 +25,13 @@ from tasks.papers.multvae import protocol as multvae
 from tasks.papers.privsr import protocol as privsr
 from tasks.papers.protocol import Prepared
 from tasks.privacy.audits.audit import audit
+from tasks.privacy.controls import scaled
 from tasks.training_data import TrainingData
 from tests.protocols.tables import INTERACTIONS, stored
 
 N_USERS, N_ITEMS = 60, 25
+RUNS, FITS, OWN = 300, 50, 5
+"""Of DPALS in either world, and of DPAE; items of each of its users."""
 SPLIT = {"split_seed": 3, "valid_share": 0.1}
 PROTOCOLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "gerai": (gerai, SPLIT | {"test_share": 0.2}),
@@ -143,3 +150,47 @@ def test_an_audit_that_starts_from_raw_tables_stays_below_what_dp_popularity_acc
         for each in data
     ]
     assert audit(*sides, 0.99).epsilon <= 1.0
+
+
+def assert_as_strong(samples: Samples, shipped: Samples, less_noise: Samples) -> None:
+    """As much is proved as of training data, up to chance, and no more than accounted; half of the noise is noticed."""
+    proved, expected, control = (lower_bound(each).epsilon for each in (samples, shipped, less_noise))
+    accounted = samples.entry.accounted_epsilon
+    assert accounted == shipped.entry.accounted_epsilon
+    assert 0.9 * expected <= proved <= accounted < control
+
+
+@pytest.mark.slow
+def test_an_audit_of_dpals_that_starts_from_raw_tables_proves_as_much_as_that_of_training_data(
+    tmp_path: Path,
+) -> None:
+    user, tables = 10 + 7 * 3, raw_tables()
+    data = [
+        training_data(prepare(tmp_path / name, "gerai", raw))
+        for name, raw in (("without", without_user(tables, user)), ("all", tables))
+    ]
+    samples = sums.dpals_between(*data, 1, RUNS)
+    with scaled(0.5):
+        control = sums.dpals_between(*data, 1, RUNS)
+    assert_as_strong(samples, auditor("dpals")(1, RUNS), control)
+
+
+@pytest.mark.slow
+def test_an_audit_of_dpae_that_starts_from_raw_tables_proves_as_much_as_that_of_training_data(tmp_path: Path) -> None:
+    """Users with items of their own, and one with all items, so that no item leaves the catalogue."""
+    n_items, people = sgd.USERS * OWN, 1000 + np.arange(sgd.USERS + 1)
+    users = np.append(people[:-1].repeat(OWN), np.full(n_items, people[-1]))
+    rows = pl.DataFrame({"user": users, "item": np.tile(np.arange(n_items), 2), "rating": 5.0, "timestamp": 0})
+    tables = {"interactions": rows.cast(INTERACTIONS), "users": pl.DataFrame({"user": people, "age": 18})}  # type: ignore[arg-type]
+
+    def world(present: sgd.Present) -> TrainingData:
+        absent = people[:-1][~present].tolist()
+        kept = {name: table.filter(~pl.col("user").is_in(absent)) for name, table in tables.items()}
+        return training_data(prepare(tmp_path / str(len(list(tmp_path.iterdir()))), "gerai", kept))
+
+    complete = distinct_cells(world(np.ones(sgd.USERS, np.bool_)))
+    more = {"world": world, "rows": torch.from_numpy(complete.toarray()).float(), "batch_size": 2 * sgd.USERS}
+    samples = sgd.autoencoder(1, FITS * sgd.USERS // 2, **more)
+    with scaled(0.5):
+        control = sgd.autoencoder(1, FITS * sgd.USERS // 2, **more)
+    assert_as_strong(samples, auditor("dpae")(1, FITS * sgd.USERS // 2), control)
