@@ -186,9 +186,12 @@ def test_validation_never_looks_at_the_test(evaluator: NextItem, model: Any) -> 
     assert values[0] == values[1]
 
 
-def test_nobody_to_test_is_an_error() -> None:
+@pytest.mark.parametrize(
+    "events", [{0: {"train": [1, 2]}, 1: {"test": [3, 4]}}, {0: {"train": [1, 2], "test": [2, 1]}}]
+)
+def test_nobody_to_test_is_an_error(events: dict[int, dict[str, list[int]]]) -> None:
     with pytest.raises(DataError, match="nothing to test"):
-        NextItem(inputs({0: {"train": [1, 2]}, 1: {"test": [3, 4]}}), EVALUATION, TRAINING).evaluate(Last(None))
+        NextItem(inputs(events), EVALUATION, TRAINING).evaluate(Last(None))
 
 
 @pytest.fixture

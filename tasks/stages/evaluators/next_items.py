@@ -73,7 +73,7 @@ class NextItem(Evaluator):
         """Test metrics under both protocols, and the best items of every example under `next`.
 
         Raises:
-            DataError: no tested user has two test events.
+            DataError: no tested user has two test events, or none of these is of a new item.
         """
         tested = self._tested
         k = max(self._evaluation.k)
@@ -81,6 +81,8 @@ class NextItem(Evaluator):
         score = scorer(model)
         all_items = next_items.next_items(score, tested, k, self._order)
         new = next_items.next_items(score, tested, k, self._order, before)
+        if not new.counted.any():
+            raise DataError("interactions: tested users had all of their next items before; there is nothing to test")
         measured = [
             each
             for protocol, ranked in zip(self.PROTOCOLS, (all_items, new), strict=True)
