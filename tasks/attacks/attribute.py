@@ -53,8 +53,9 @@ def profiles(
     n_users = len(recommended)
     rated = users.astype(np.int64) * n_items + items
     released = (np.arange(n_users)[:, None] * n_items + recommended).ravel()
-    counts = np.bincount(np.concatenate([rated, released]), minlength=n_users * n_items)
-    return counts.reshape(n_users, n_items).astype(np.float32)
+    counts = np.zeros(n_users * n_items, np.float32)
+    np.add.at(counts, np.concatenate([rated, released]), 1.0)
+    return counts.reshape(n_users, n_items)
 
 
 @dataclass(frozen=True)

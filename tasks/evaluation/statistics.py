@@ -16,6 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+BLOCK = 2**24
+"""Users in resamples that a crossed interval draws at a time."""
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -87,9 +90,11 @@ def crossed_interval(values: ArrayLike, *, seed: int = 0, resamples: int = 2_000
     rng = np.random.default_rng(seed)
     n_seeds, n_users = table.shape
     seeds = rng.multinomial(n_seeds, np.full(n_seeds, 1 / n_seeds), size=resamples)
-    users = rng.multinomial(n_users, np.full(n_users, 1 / n_users), size=resamples)
-    means = ((seeds @ table) * users).sum(axis=1) / table.size
-    low, high = np.quantile(means, [0.025, 0.975])
+    sums = np.empty(resamples)
+    for rows in np.array_split(np.arange(resamples), -(-resamples * n_users // BLOCK)):
+        users = rng.multinomial(n_users, np.full(n_users, 1 / n_users), size=len(rows))
+        sums[rows] = ((seeds[rows] @ table) * users).sum(axis=1)
+    low, high = np.quantile(sums / table.size, [0.025, 0.975])
     return float(low), float(high)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tasks.evaluation import statistics
 from tasks.evaluation.statistics import (
     bootstrap_interval,
     crossed_interval,
@@ -120,6 +121,13 @@ def test_the_crossed_interval_covers_the_mean_of_seeds_and_users() -> None:
         low, high = crossed_interval(table, resamples=500)
         covered += low <= 0.1 <= high
     assert covered / 300 >= 0.85
+
+
+def test_the_crossed_interval_is_the_same_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = np.random.default_rng(0).normal(size=(3, 50))
+    interval = crossed_interval(table)
+    monkeypatch.setattr(statistics, "BLOCK", 999)
+    assert crossed_interval(table) == interval
 
 
 def test_the_crossed_interval_has_no_width_without_spread_and_is_the_plain_one_for_one_seed() -> None:
