@@ -32,79 +32,52 @@ _STEP = re.compile(r"(?<![\d/(])(\d+)/(\d+)(?![\d/)])")
 
 
 class Lines(AbstractContextManager[Any]):
-    """One line for each event, for logs."""
+    """One line for each event, for logs: with the time of day and, where a stage has run, what is left of the run.
+
+    Args:
+        todo: what is to be run.
+        seconds: expected of each stage that will or may run.
+        jobs: stages that run at the same time.
+        now: a clock.
+    """
+
+    def __init__(
+        self, todo: Plan, seconds: Mapping[str, float], jobs: int, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._todo, self._seconds, self._jobs, self._now = todo, seconds, jobs, now
+        self._ended: dict[str, str] = {}
+        self._started: dict[str, float] = {}
+        self._shares: dict[str, float] = {}
+
+    def __enter__(self) -> Self:
+        """Say what there is to do."""
+        self._say(self._todo.target, f"{self._counts()}, {self._left()}")
+        return self
 
     def __exit__(self, *_: object) -> None:
         """Nothing is left to do."""
 
     def show(self, event: Event, name: str, text: str) -> None:
         """What happens to a stage (it starts, prints a line, ends or is left), or a unit of one."""
-        say(name, FORMS.get(event, "{}").format(text))
+        self._note(event, name, text)
+        left = f" ({self._counts()}, {self._left()})" if event == "run" else ""
+        self._say(name, FORMS.get(event, "{}").format(text) + left)
 
+    def _say(self, name: str, text: str) -> None:
+        say(name, f"{time.strftime('%H:%M:%S')}  {text}")
 
-class Live(Lines):
-    """The stages done of all, a bar for each that runs, and the time left. Only failures stay on the screen.
-
-    Args:
-        todo: what is to be run.
-        seconds: expected of each stage that will or may run.
-        jobs: stages that run at the same time.
-        console: where it is shown.
-        now: a clock.
-    """
-
-    def __init__(
-        self,
-        todo: Plan,
-        seconds: Mapping[str, float],
-        jobs: int,
-        console: Console,
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
-        text_column = Column(no_wrap=True, overflow="ellipsis", ratio=1)  # what the other columns leave
-        text = TextColumn("{task.fields[text]}", markup=False, table_column=text_column)
-        name = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True))
-        elapsed = TimeElapsedColumn(Column(no_wrap=True, min_width=len("0:00:00")))
-        columns = (name, BarColumn(20), elapsed, _Left(self.remaining), text)
-        self._progress = Progress(*columns, console=console, transient=True, expand=True)
-        self._todo, self._seconds, self._jobs, self._now = todo, seconds, jobs, now
-        self._ended: dict[str, str] = {}
-        self._rows: dict[str, TaskID] = {}
-        self._started: dict[str, float] = {}
-        self._shares: dict[str, float] = {}
-        self._all = self._progress.add_task(todo.target, total=len(todo.steps), text=self._counts())
-        self._began = time.monotonic()
-
-    def __enter__(self) -> Self:
-        """Begin to show."""
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """One line remains."""
-        self._progress.stop()
-        took = timedelta(seconds=round(time.monotonic() - self._began))
-        say(self._todo.target, f"{self._counts()} in {took}")
-
-    def show(self, event: Event, name: str, text: str) -> None:
-        """A stage has a row while it runs, whose bar moves without an end until its lines say how far it is."""
+    def _note(self, event: Event, name: str, text: str) -> None:
         if event == "starts":
             self._ended.pop(name, None)  # it is tried again
             self._shares.pop(name, None)
             self._started[name] = self._now()
-            self._rows[name] = self._progress.add_task(name, total=None, text=text)
-        elif event == "line":
-            self._progress.update(self._rows[name], text=text)
-            if (share := fraction(text)) is not None:
-                self._shares[name] = share
-                self._progress.update(self._rows[name], total=1.0, completed=share)
+        elif event == "line" and (share := fraction(text)) is not None:
+            self._shares[name] = share
         elif event in ENDS:
-            if name in self._rows:
-                self._progress.remove_task(self._rows.pop(name))
             self._ended[name] = event
-        if event in ("failed", "left"):
-            super().show(event, name, text)
-        self._progress.update(self._all, completed=len(self._ended), text=self._counts())
+
+    def _left(self) -> str:
+        return f"{timedelta(seconds=round(self.remaining()))} left"
 
     def _counts(self) -> str:
         endings = Counter(self._ended.values())
@@ -121,25 +94,82 @@ class Live(Lines):
         return max(*chains.values(), total / self._jobs)
 
     def _remaining(self, name: str) -> float:
+        """By what it took before, since training may end early; once that is over, by what it shows of itself."""
         if name in self._ended or name not in self._seconds:
             return 0.0
         if name not in self._started:
             return self._seconds[name]
         elapsed, share = self._now() - self._started[name], self._shares.get(name, 0.0)
-        return elapsed * (1 - share) / share if share > 0.05 else max(self._seconds[name] - elapsed, 0.0)
+        expected = max(self._seconds[name] - elapsed, 0.0)
+        shown = elapsed * (1 - share) / share if share > 0.05 else expected
+        return min(shown, expected) or shown
+
+
+class Live(Lines):
+    """The stages done of all, a bar for each that runs, and the time left. Only failures stay on the screen.
+
+    Args:
+        todo, seconds, jobs, now: as of `Lines`.
+        console: where it is shown.
+    """
+
+    def __init__(
+        self,
+        todo: Plan,
+        seconds: Mapping[str, float],
+        jobs: int,
+        console: Console,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(todo, seconds, jobs, now)
+        text_column = Column(no_wrap=True, overflow="ellipsis", ratio=1)  # what the other columns leave
+        text = TextColumn("{task.fields[text]}", markup=False, table_column=text_column)
+        name = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True))
+        elapsed = TimeElapsedColumn(Column(no_wrap=True, min_width=len("0:00:00")))
+        columns = (name, BarColumn(20), elapsed, _Left(self._left), text)
+        self._progress = Progress(*columns, console=console, transient=True, expand=True)
+        self._rows: dict[str, TaskID] = {}
+        self._all = self._progress.add_task(todo.target, total=len(todo.steps), text=self._counts())
+        self._began = time.monotonic()
+
+    def __enter__(self) -> Self:
+        """Begin to show."""
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """One line remains."""
+        self._progress.stop()
+        took = timedelta(seconds=round(time.monotonic() - self._began))
+        say(self._todo.target, f"{self._counts()} in {took}")
+
+    def show(self, event: Event, name: str, text: str) -> None:
+        """A stage has a row while it runs, whose bar moves without an end until its lines say how far it is."""
+        self._note(event, name, text)
+        if event == "starts":
+            self._rows[name] = self._progress.add_task(name, total=None, text=text)
+        elif event == "line":
+            self._progress.update(self._rows[name], text=text)
+            if name in self._shares:
+                self._progress.update(self._rows[name], total=1.0, completed=self._shares[name])
+        elif event in ENDS and name in self._rows:
+            self._progress.remove_task(self._rows.pop(name))
+        if event in ("failed", "left"):
+            say(name, FORMS.get(event, "{}").format(text))
+        self._progress.update(self._all, completed=len(self._ended), text=self._counts())
 
 
 class _Left(ProgressColumn):
     max_refresh = 1.0
 
-    def __init__(self, remaining: Callable[[], float]) -> None:
+    def __init__(self, left: Callable[[], str]) -> None:
         super().__init__(Column(no_wrap=True, min_width=len("0:00:00 left")))
-        self._remaining = remaining
+        self._left = left
 
     def render(self, task: Task) -> Text:
         if task.id != 0 or task.finished:
             return Text()
-        return Text(f"{timedelta(seconds=round(self._remaining()))} left", style="progress.remaining")
+        return Text(self._left(), style="progress.remaining")
 
 
 def view(todo: Plan, recorded: Mapping[tuple[str, str], float], jobs: int, force: bool) -> Lines:
@@ -153,10 +183,10 @@ def view(todo: Plan, recorded: Mapping[tuple[str, str], float], jobs: int, force
     """
     console = Console(file=sys.stdout)
     plain = not console.is_terminal or console.is_dumb_terminal
+    seconds = expected_seconds([step.name for step in todo.steps if force or not step.cached], recorded)
     if plain or os.environ.get("DPREC_DEBUG") == "1" or "PREFECT__FLOW_RUN_ID" in os.environ:
-        return Lines()
-    names = [step.name for step in todo.steps if force or not step.cached]
-    return Live(todo, expected_seconds(names, recorded), jobs, console)
+        return Lines(todo, seconds, jobs)
+    return Live(todo, seconds, jobs, console)
 
 
 def show_up_to_date(todo: Plan) -> None:
@@ -165,7 +195,7 @@ def show_up_to_date(todo: Plan) -> None:
         say(todo.target, f"{len(todo.steps)} stages, all up to date")
         return
     for step in todo.steps:
-        Lines().show("cached", step.name, "cached")
+        say(step.name, "cached")
 
 
 def expected_seconds(names: Iterable[str], recorded: Mapping[tuple[str, str], float]) -> dict[str, float]:

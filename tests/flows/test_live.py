@@ -92,6 +92,10 @@ def test_time_left_is_the_longest_chain_or_the_work_shared() -> None:
         now[0] = 16.0
         shown.show("line", "train@a", "epoch 5/10")
         assert shown.remaining() == 40.0, "a bar knows better than the past"
+        shown.show("line", "train@a", "epoch 1/10")
+        assert shown.remaining() == 90.0, "but of training that ends early, which took 100 s before"
+        now[0] = 206.0
+        assert shown.remaining() == 1800.0, "and where it did not"
         shown.show("run", "train@a", "")
         shown.show("run", "train@b", "")
         assert shown.remaining() == 0.0
