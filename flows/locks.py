@@ -43,8 +43,11 @@ def settle(suite: str, *, shared: bool) -> None:
             with atomic_write(lock) as new:
                 shutil.copyfile(computed, new)
         return
-    committed, text = git("show", f"HEAD:./{lock.as_posix()}"), lock.read_text(encoding="utf-8")
-    if committed is None or committed == text or COMPUTED.sub("", committed) != COMPUTED.sub("", text):
+    committed = git("show", f"HEAD:./{lock.as_posix()}")
+    if committed is None or not lock.is_file():
+        return
+    text = lock.read_text(encoding="utf-8")
+    if committed == text or COMPUTED.sub("", committed) != COMPUTED.sub("", text):
         return
     if git("diff", "--quiet", "HEAD", "--", (RESULTS / suite).as_posix()) is None:
         return

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from flows.cli import app
 from flows.entries import PREPARED, require_known, take_prepared
+from flows.locks import settle
 from tasks.config.params import load
 from tasks.errors import ConfigurationError
 from tests import parameters
@@ -31,6 +32,7 @@ def test_a_prepared_suite_is_copied_once(place: Path) -> None:
     require_known("ml-20m", to_run=True)
     take_prepared("ml-20m")
     assert load().suites.keys() - known == {"ml-20m"}
+    settle("ml-20m", shared=False)  # there is no lock before the first stage
     require_known("ml-20m")
     own = place / "suites/ml-20m/params.yaml"
     own.write_text(own.read_text("utf-8").replace("title: ", "title: My "), encoding="utf-8")
