@@ -114,7 +114,7 @@ COPIED_KEYS: dict[str, tuple[str, ...]] = {
     "dp-popularity": ("contribution",),
     "dpae": ("delta",), "dpae/sampled": ("delta",), "dpsgd": ("delta",), "dp-sasrec": ("delta",),
     "dpals": ("delta", "iterations", "counts_share", "gramian_share", "local_share", "unobserved_weight"),
-    "gaussian-popularity": ("delta", "contribution"), "gram-ease": ("delta",), "gram-svd": ("delta",),
+    "gaussian-popularity": ("delta",), "gram-ease": ("delta",), "gram-svd": ("delta",),
     "dpmf-explicit": ("alternations",), "dpmf-implicit": ("alternations",),
     "dpmf-ratings": ("epochs", "iterations_per_epoch", "dimension"),
     "dpvae-compact": ("delta", "prior"), "dpvae-rigorous": ("delta", "prior"),

@@ -6,18 +6,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from tasks.audits import Samples
 from tasks.audits.worlds import worlds
 from tasks.models.ranking.dpals import DPALS, Adds, DPALSConfig, Floats, distinct_cells
-from tasks.models.ranking.gram import (
-    GaussianPopularity,
-    GaussianPopularityConfig,
-    GramConfig,
-    GramEASE,
-    GramSVD,
-)
+from tasks.models.ranking.gram import GaussianPopularity, GramConfig, GramEASE, GramSVD
 from tasks.release import rule
 from tasks.release import sums as sums_over_users
 from tasks.training_data import TrainingData
@@ -78,37 +73,15 @@ class _Ratio:
 def _gram(
     make: type[GramSVD], seed: int, n_samples: int = 1_000, epsilon: float = 2.0, delta: float = DELTA
 ) -> Samples:
-    """A user with more items than both caps, or no one."""
+    """A user with more items than both caps, or no one; the statistic is the log-likelihood ratio of both sums."""
     model = make(GramConfig(epsilon=epsilon, delta=delta))
-    return _sums(model, (OTHERS, N_ITEMS), rule.COUNTED, seed, n_samples)
-
-
-svd, ease = partial(_gram, GramSVD), partial(_gram, GramEASE)
-
-
-def popularity(
-    seed: int, n_samples: int = 1_000, epsilon: float = 2.0, delta: float = DELTA, contribution: int = rule.COUNTED
-) -> Samples:
-    """A user with more items than count in full, or no one."""
-    config = GaussianPopularityConfig(epsilon=epsilon, delta=delta, contribution=contribution)
-    return _sums(GaussianPopularity(config), (0, ABOVE * contribution), contribution, seed, n_samples)
-
-
-def _sums(model: GramSVD, shape: tuple[int, int], counted: int, seed: int, n_samples: int) -> Samples:
-    """One user more or not, all with all items; the statistic is the log-likelihood ratio of all sums.
-
-    Args:
-        shape: users, without the one, and items.
-        counted: items of a user whose counts are not scaled down.
-    """
-    others, n_items = shape
-    rows = [csr_array(np.ones((others + present, n_items), np.int8)) for present in range(2)]
-    expected = [(sums_over_users.counts(each, counted), sums_over_users.pairs(each, rule.PAIRED)) for each in rows]
+    expected = _sums(OTHERS), _sums(OTHERS + 1)
 
     def run(present: bool, rng: np.random.Generator) -> float:
-        users, items = np.nonzero(np.ones((others + present, n_items)))
-        data = TrainingData(others + 1, n_items, users.astype(np.int32), items.astype(np.int32))
-        released = model.fit(data, rng=rng).made
+        users, items = np.nonzero(np.ones((OTHERS + present, N_ITEMS)))
+        released = model.fit(
+            TrainingData(OTHERS + 1, N_ITEMS, users.astype(np.int32), items.astype(np.int32)), rng=rng
+        ).made
         assert released is not None
         blocks = (released.counts, released.counts_scale), (released.pairs, released.pairs_scale)
         return sum(
@@ -119,3 +92,12 @@ def _sums(model: GramSVD, shape: tuple[int, int], counted: int, seed: int, n_sam
         )
 
     return Samples(*worlds(run, seed, n_samples), model.ledger()[0])
+
+
+svd, ease, popularity = (partial(_gram, model) for model in (GramSVD, GramEASE, GaussianPopularity))
+
+
+def _sums(n_users: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Counts and pairs of so many users with all items."""
+    rows = csr_array(np.ones((n_users, N_ITEMS), np.int8))
+    return sums_over_users.counts(rows, rule.COUNTED), sums_over_users.pairs(rows, rule.PAIRED)

@@ -138,14 +138,10 @@ def make(rows: Rows, budget: Budget, *, users: int | None, kept: float = 0.0, he
     return Release(counts, chosen, upper, scale, budget.blocks[-1].scale, n)
 
 
-def counts_alone(rows: Rows, budget: Budget, counted: int) -> Release:
-    """Spend all that is left of a budget on counts; the number of users is public.
-
-    Args:
-        counted: items of a user whose counts are not scaled down.
-    """
-    sensitivity = sums.counts_sensitivity(counted)
-    counts = budget.spend("counts", sums.counts(rows, counted), sensitivity, budget.left)
+def counts_alone(rows: Rows, budget: Budget) -> Release:
+    """Spend all that is left of a budget on counts; the number of users is public."""
+    sensitivity = sums.counts_sensitivity(rule.COUNTED)
+    counts = budget.spend("counts", sums.counts(rows, rule.COUNTED), sensitivity, budget.left)
     return Release(counts, np.empty(0, np.int64), np.empty(0), budget.blocks[-1].scale, 1.0, float(rows.shape[0]))
 
 

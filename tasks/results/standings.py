@@ -117,7 +117,12 @@ def entries(results: Results, by: Measure) -> pl.DataFrame:
         name, role = system.experiment, "private" if system.experiment in private else "other"
         role = "ceiling" if system is ceiling else "baseline" if system.model in BASELINES else role
         about = {each: getattr(suite, each) for each in ("suite", "publication", "dataset", "kind")} | {"role": role}
-        about |= {"experiment": name, "system": system.label, "noisy": name == noisy, "own": system.label == by.own}
+        about |= {
+            "experiment": name,
+            "system": system.label,
+            "noisy": system.model in NOISY,
+            "own": system.label == by.own,
+        }
         for setting in _settings(results, system):
             runs = values[name] if setting == BASE else first_split(results.values(name, by.metric, by.k, setting))
             series = pl.Series(list(runs.values()), dtype=pl.Float64)

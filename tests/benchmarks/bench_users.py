@@ -14,7 +14,7 @@ import numpy as np
 
 from tasks.external import coding
 from tasks.external.reading import Names
-from tasks.release import making, models, rule, sums, utility
+from tasks.release import making, models, sums, utility
 from tasks.release.building import rows_of
 from tasks.release.serving import lists
 
@@ -34,9 +34,7 @@ def measured(rows: sums.Rows, epsilon: float, seed: int) -> tuple[float, float]:
     budget = making.Budget(epsilon, DELTA, np.random.default_rng([seed, 2]))
     release = making.make(used, budget, users=rows.shape[0])
     alone = making.Budget(epsilon, DELTA, np.random.default_rng([seed, 3]))
-    counts = alone.spend("counts", sums.counts(used, rule.COUNTED), sums.counts_sensitivity(rule.COUNTED), 1.0)
-    popular = models.Model("popularity", np.maximum(counts, 0), np.empty(0, np.int64), {})
-    return ndcg(models.fit(release, "svd")), ndcg(popular)
+    return ndcg(models.fit(release, "svd")), ndcg(models.fit(making.counts_alone(used, alone), "popularity"))
 
 
 def main() -> None:

@@ -72,7 +72,7 @@ BOOKS: dict[str, tuple[str, Callable[[Any], list[Callable[[Event], list[Booked]]
     "dpvae-compact": ("user", lambda model: [steps(model), counts(model)]),
     "dpals": ("user", alternating),
     "gram-svd": ("user", lambda _: [gaussian("counts", math.sqrt(COUNTED)), gaussian("pairs", 1)]),
-    "gaussian-popularity": ("user", lambda model: [gaussian("counts", math.sqrt(model.config.contribution))]),
+    "gaussian-popularity": ("user", lambda _: [gaussian("counts", math.sqrt(COUNTED))]),
     "privsr-rigorous": ("sensitive-rating", lambda _: [gaussian("submissions", 2 * RANGE)]),
     "dipsgnn-released": ("visit", lambda model: [gaussian("visits", model.distance), LABELS]),
 }

@@ -27,19 +27,12 @@ from tasks.training_data import TrainingData
 
 
 class GramConfig(ModelConfig):
-    """Configuration of `GramSVD` and `GramEASE`."""
+    """Configuration of `GramSVD` and of what is fitted to a release otherwise."""
 
     epsilon: float = Field(gt=0, allow_inf_nan=False)
     """Budget of a user for everything that is released."""
     delta: float = Field(gt=0, lt=1)
     """Failure probability of the guarantee."""
-
-
-class GaussianPopularityConfig(GramConfig):
-    """Configuration of `GaussianPopularity`."""
-
-    contribution: int = Field(ge=1)
-    """Items of a user whose counts are not scaled down."""
 
 
 class GramSVD(Recommender):
@@ -133,9 +126,8 @@ class GaussianPopularity(GramSVD):
     """Noisy counts alone: the whole budget is theirs."""
 
     noise_key = "GaussianPopularity"
-    config: GaussianPopularityConfig
     fits: ClassVar[models.Kind] = "popularity"
 
     @override
     def make(self, rows: Rows, budget: Budget) -> Release:
-        return making.counts_alone(rows, budget, self.config.contribution)
+        return making.counts_alone(rows, budget)
