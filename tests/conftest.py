@@ -5,9 +5,11 @@ import os
 import signal
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numba
 import pytest
 import yaml
 from hypothesis import HealthCheck, settings
@@ -17,7 +19,7 @@ from tasks.privacy.accounting import account
 from tasks.privacy.accounting.ledger import Event
 
 # The last two measure the machine, which may be busy.
-settings.register_profile("dprec", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("dprec", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("dprec")
 
 # `&` and `nohup` have all that they start ignore Ctrl-C and hang-ups; tests of stops would wait for their time limits.
@@ -26,6 +28,7 @@ for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: None)
 
 
+ROOT = Path(__file__).resolve().parents[1]
 ACCOUNTANT = {name: getattr(account, name) for name in ("_compose", "POINTS", "ROUGH")}
 COARSE = 2**12
 """Losses of the accountant in tests of everything else: its ε is an upper bound there, too, at most a hundredth larger
@@ -84,6 +87,15 @@ def parsed_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def compiled_once() -> Iterator[None]:
+    """Loops are compiled once for all processes; the constants that they read stand in their own files."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numba.config, "CACHE_DIR", str(ROOT / ".pytest_cache" / "numba"))
+        patch.setattr(numba, "njit", partial(numba.njit, cache=True))
+        yield
+
+
 @pytest.fixture
 def composed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests of the accountant itself."""
@@ -94,8 +106,7 @@ def composed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def mirror() -> Path:
     """The folder with real data sets, in mirror layout; tests that need it are skipped where it is absent."""
-    root = Path(__file__).resolve().parents[1]
-    for candidate in (os.environ.get("DPREC_MIRROR"), root.parent / "shared" / "datasets"):
+    for candidate in (os.environ.get("DPREC_MIRROR"), ROOT.parent / "shared" / "datasets"):
         if candidate and (Path(candidate) / "ml-100k" / "ml-100k.zip").is_file():
             return Path(candidate)
     pytest.skip("needs the real data sets: set DPREC_MIRROR to a mirror folder")

@@ -113,6 +113,11 @@ def plain(entry: str) -> list[str]:
     return re.sub(r"^([A-Z_]+=\S+ )+", "", re.sub(r"[\[\]]", "", entry)).split()
 
 
+@cache
+def commands_of_dprec() -> Any:
+    return typer.main.get_command(app)
+
+
 def exists(program: str, *words: str) -> bool:
     """Whether a program has such a command with such options."""
     if program == "make":
@@ -120,7 +125,7 @@ def exists(program: str, *words: str) -> bool:
         return {word for word in words if re.fullmatch(r"[a-z0-9-]+", word)} <= set(targets)
     if program == "python":
         return words[0] != "-m" or find_spec(words[1]) is not None
-    command: Any = typer.main.get_command(app)
+    command = commands_of_dprec()
     while words and words[0] in getattr(command, "commands", {}):
         command, words = command.commands[words[0]], words[1:]
     if words and not words[0].startswith("-") and hasattr(command, "default"):

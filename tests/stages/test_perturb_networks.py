@@ -28,10 +28,33 @@ N_FRIENDS = len({frozenset(pair) for pair in TRUE["left/social"].select("source"
 
 
 @pytest.fixture(autouse=True)
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def no_mirror(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DPREC_MIRROR", raising=False)
-    tiny.build(tmp_path, **OPTIONS)
-    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with all releases, which tests only read."""
+    folder = tmp_path_factory.mktemp("released")
+    tiny.build(folder, **OPTIONS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("DPREC_MIRROR", raising=False)
+        patch.chdir(folder)
+        for name in OPTIONS:
+            perturb.main(name)
+    return folder
+
+
+@pytest.fixture
+def releases(released: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(released)
+
+
+@pytest.fixture
+def workspace(released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy of it, to be changed."""
+    shutil.copytree(released, tmp_path / "workspace")
+    monkeypatch.chdir(tmp_path / "workspace")
 
 
 def folder(name: str, setting: str = "base", seed: int = 0, network: str = "left") -> Path:
@@ -60,9 +83,9 @@ def words_of_users(posts: pl.DataFrame) -> pl.DataFrame:
     return posts.group_by("user").agg(n=pl.col("tokens").list.len().sum()).sort("user")
 
 
+@pytest.mark.usefixtures("releases")
 @pytest.mark.parametrize("name", OPTIONS)
 def test_a_release_holds_what_was_perturbed_and_nothing_else(name: str) -> None:
-    perturb.main(name)
     root = PERTURBED / name
     own = {
         f"{setting}/seed-{seed}/{file}"
@@ -82,10 +105,10 @@ def test_a_release_holds_what_was_perturbed_and_nothing_else(name: str) -> None:
     assert schema.vector_size == 0
 
 
+@pytest.mark.usefixtures("releases")
 @pytest.mark.parametrize("name", ["published", "rigorous"])
 def test_no_column_of_any_attribute_survives(name: str) -> None:
     """Not one encoded column, sensitive ones included, is that of the true users, regardless of the budget."""
-    perturb.main(name)
     for setting in SETTINGS:
         for seed in (0, 1):
             schema, released = tables(name, setting, seed).schema, features(name, setting, seed)
@@ -99,18 +122,18 @@ def test_no_column_of_any_attribute_survives(name: str) -> None:
     assert "users.parquet" not in names
 
 
+@pytest.mark.usefixtures("releases")
 def test_rigorous_features_are_those_that_no_data_scale() -> None:
-    perturb.main("rigorous")
     assert [feature.name for feature in tables("rigorous").schema.features] == ["hash", "gender", "occupation"]
     [entry] = ledger("rigorous")["base", 0, "left", "feature"]
     assert entry.accounted_epsilon == pytest.approx(5)
     assert because("unscaled-numbers", columns="tweets") in entry.reasons
-    perturb.main("published")
     outright, given = ledger("published")["base", 0, "left", "feature"]
     assert (outright.accounted_epsilon, outright.accounting) == (None, given.accounting)
     assert gap("fitted-ranges", columns="tweets") in given.gaps
 
 
+@pytest.mark.usefixtures("workspace")
 def test_rigorous_features_are_of_no_categories_that_only_the_data_list() -> None:
     path = PROCESSED / "tiny" / "left" / "schema.json"
     schema = read_json(path)
@@ -125,6 +148,7 @@ def test_rigorous_features_are_of_no_categories_that_only_the_data_list() -> Non
     assert because("unlisted-categories", columns="gender") in entry.reasons
 
 
+@pytest.mark.usefixtures("workspace")
 def test_noise_follows_from_all_that_a_network_holds() -> None:
     """With one noise, two versions of a network would differ in nothing but the users who changed."""
     options = load().perturbed["published"]
@@ -140,9 +164,9 @@ def test_noise_follows_from_all_that_a_network_holds() -> None:
     assert len(digests) == 4
 
 
+@pytest.mark.usefixtures("releases")
 def test_friendships_lose_their_direction_and_are_about_as_many() -> None:
     """The number itself is noisy: by at most 40 but once in 10^8."""
-    perturb.main("published")
     for setting in SETTINGS:
         social = tables("published", setting).scan("social").collect()
         assert (social["source"] < social["target"]).all()
@@ -150,15 +174,14 @@ def test_friendships_lose_their_direction_and_are_about_as_many() -> None:
         assert not social.equals(TRUE["left/social"])
 
 
+@pytest.mark.usefixtures("releases")
 def test_published_posts_keep_their_lengths_and_rigorous_ones_are_capped() -> None:
-    perturb.main("published")
     true, posts = TRUE["left/posts"], tables("published").scan("posts").collect()
     assert posts["user"].equals(true["user"])
     assert posts["tokens"].list.len().equals(true["tokens"].list.len())
     assert not posts["tokens"].equals(true["tokens"])
     assert tables("published").scan("vocabulary").collect()["word"].to_list() == list(tiny.WORDS)
 
-    perturb.main("rigorous")
     known = true.explode("tokens").filter(pl.col("tokens") < 5)  # the last two words are not public
     expected = known.group_by("user").len("n").sort("user").with_columns(n=pl.min_horizontal("n", 3))
     released = tables("rigorous").scan("posts").collect()
@@ -166,9 +189,8 @@ def test_published_posts_keep_their_lengths_and_rigorous_ones_are_capped() -> No
     assert tables("rigorous").scan("vocabulary").collect()["word"].to_list() == list(tiny.PUBLIC[:10])
 
 
+@pytest.mark.usefixtures("releases")
 def test_published_edges_and_texts_are_not_accounted_for_and_rigorous_ones_cost_what_is_stated() -> None:
-    perturb.main("published")
-    perturb.main("rigorous")
     published, rigorous = ledger("published"), ledger("rigorous")
     assert set(published) == set(rigorous) == {
         (setting, seed, *which)
@@ -191,16 +213,16 @@ def test_published_edges_and_texts_are_not_accounted_for_and_rigorous_ones_cost_
         assert all("two-networks" in ids(entry.gaps) for entry in entries if entry.events)
 
 
+@pytest.mark.usefixtures("releases")
 def test_vectors_of_whole_texts_are_left_out_and_that_is_said() -> None:
-    perturb.main("published")
     [entry] = ledger("published")["base", 0, "right", "text"]
     assert (entry.mechanism, entry.accounted_epsilon, entry.events) == ("left-out", 0, ())
     assert ids(entry.reasons) == {"whole-texts"}
 
 
+@pytest.mark.usefixtures("workspace")
 def test_every_release_has_noise_of_its_own(tmp_path: Path) -> None:
     """Also two networks of the same data and two settings."""
-    perturb.main("published")
     assert not features("published", "base").equals(features("published", "edges_epsilon=5.0"))
     shutil.copytree(PROCESSED / "tiny" / "left", tmp_path / "right")
     shutil.rmtree(PROCESSED / "tiny" / "right")
@@ -214,9 +236,9 @@ def test_every_release_has_noise_of_its_own(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.usefixtures("workspace")
 @pytest.mark.parametrize("name", OPTIONS)
 def test_a_release_does_not_depend_on_what_else_is_listed_and_is_the_same_again(name: str, tmp_path: Path) -> None:
-    perturb.main(name)
     before = digest(PERTURBED / name), digest(folder(name, "base", 1))
     perturb.main(name)
     assert digest(PERTURBED / name) == before[0]
@@ -249,6 +271,7 @@ def test_secure_networks_follow_from_no_seed_and_every_kind_of_data_says_so(name
         assert (line.noise, gaps.SECURE in line.gaps, gaps.SEED_OF_RELEASE in line.gaps) == ("secure", True, False)
 
 
+@pytest.mark.usefixtures("workspace")
 def test_a_lone_network_lies_in_the_folder_of_its_seed() -> None:
     shutil.rmtree(PROCESSED / "tiny" / "right")
     for path in [*(PROCESSED / "tiny" / "left").iterdir()]:
@@ -289,18 +312,18 @@ def broken(name: str) -> set[tuple[str, str | None]]:
     }
 
 
+@pytest.mark.usefixtures("releases")
 @pytest.mark.parametrize("name", OPTIONS)
 def test_a_release_passes_its_check(name: str) -> None:
-    perturb.main(name)
     check.main(f"perturbed/{name}")
     verdict = read_json(QUALITY / "perturbed" / f"{name}.json")
     assert verdict["success"]
     assert (folder(name) / "posts.parquet").as_posix() in verdict["checked"]
 
 
+@pytest.mark.usefixtures("workspace")
 @pytest.mark.parametrize("name", ["published", "rigorous"])
 def test_a_wrong_release_is_found(name: str) -> None:
-    perturb.main(name)
     assert broken(name) == set()
     where = folder(name, "edges_epsilon=5.0", 1)
     schema = tables(name).schema

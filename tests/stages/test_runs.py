@@ -187,8 +187,8 @@ def side_by_side(code: str, folder: Path, count: int) -> None:
     assert [(process.communicate()[1], process.returncode) for process in processes] == [("", 0)] * count
 
 
-def test_units_of_one_stage_are_shared_by_processes(tmp_path: Path) -> None:
-    """Four at once: every unit is worked on once, and all end with all results."""
+def test_units_of_one_stage_are_shared_by_processes_and_put_together_by_one_at_a_time(tmp_path: Path) -> None:
+    """Four at once: every unit is worked on once, all end with all results, and clear away what no unit has."""
     code = (
         "import sys, time\nfrom pathlib import Path\nfrom tasks.stages import runs\nroot = Path(sys.argv[1])\n"
         "def run(unit, place, screen):\n"
@@ -196,24 +196,13 @@ def test_units_of_one_stage_are_shared_by_processes(tmp_path: Path) -> None:
         "    with (root / 'calls').open('a') as file:\n        file.write(unit.label)\n"
         "units = [runs.Unit(one, runs.folder_of(root / 'kept', one, one)) for one in 'abcdef']\n"
         "def assemble():\n    assert [(one.done / 'value').read_text() for one in units] == list('abcdef')\n"
-        "runs.perform(runs.Work('shared', units, run, assemble))\n"
-    )
-    side_by_side(code, tmp_path, 4)
-    assert sorted((tmp_path / "calls").read_text()) == list("abcdef")
-
-
-def test_outputs_are_put_together_by_one_process_at_a_time(tmp_path: Path) -> None:
-    """Four at once, which also clear away what no unit has any more."""
-    code = (
-        "import sys, time\nfrom pathlib import Path\nfrom tasks.stages import runs\nroot = Path(sys.argv[1])\n"
-        "units = [runs.Unit('a', runs.folder_of(root / 'kept', 'a'))]\n"
-        "def run(unit, place, screen):\n    pass\n"
-        "def assemble():\n    (root / 'alone').mkdir()\n    time.sleep(0.1)\n    (root / 'alone').rmdir()\n"
+        "    (root / 'alone').mkdir()\n    time.sleep(0.1)\n    (root / 'alone').rmdir()\n"
         "runs.perform(runs.Work('shared', units, run, assemble, kept=root / 'kept'))\n"
     )
     for former in range(200):
         (tmp_path / "kept" / f"former-{former}" / "below").mkdir(parents=True)
     side_by_side(code, tmp_path, 4)
+    assert sorted((tmp_path / "calls").read_text()) == list("abcdef")
 
 
 def test_processes_that_are_forced_share_the_units_too(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Several splits of one data set: every system at setting `base` is run on each, and all else on the first alone."""
 
+import shutil
 from itertools import combinations
 
 import numpy as np
@@ -58,9 +59,19 @@ def build(root, monkeypatch, sweep_seeds=None, **changes):
     perturb.main("tiny")
 
 
-def test_base_is_run_on_every_split_and_a_sweep_point_on_the_first(tmp_path, monkeypatch):
-    build(tmp_path, monkeypatch)
-    train.main("tiny-gerai")
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Such a workspace with both systems trained."""
+    folder = tmp_path_factory.mktemp("trained")
+    with pytest.MonkeyPatch.context() as patch:
+        build(folder, patch)
+        for name in ("tiny-gerai", "tiny-counts"):
+            train.main(name)
+    return folder
+
+
+def test_base_is_run_on_every_split_and_a_sweep_point_on_the_first(trained, monkeypatch):
+    monkeypatch.chdir(trained)
     rows = contracts.read(RUNS / "tiny/tiny-gerai/train/metrics.parquet", contracts.METRICS)
     of = {setting: sorted(set(some["seed"])) for (setting,), some in rows.group_by("setting")}
     assert of == {"base": RUNS_OF_BASE, "features_epsilon=7.5": [0, 1]}
@@ -80,9 +91,8 @@ def test_a_sweep_may_have_fewer_seeds(tmp_path, monkeypatch):
         check_references(load())
 
 
-def test_a_run_on_another_split_is_served_and_tested_there(tmp_path, monkeypatch):
-    build(tmp_path, monkeypatch)
-    train.main("tiny-counts")
+def test_a_run_on_another_split_is_served_and_tested_there(trained, tmp_path, monkeypatch):
+    monkeypatch.chdir(shutil.copytree(trained, tmp_path / "copy"))
     seen = test_train.interactions().filter(pl.col("split") != "test").select("user", "item")
     folder = RUNS / "tiny/tiny-counts/released/base"
     repeated = {
@@ -91,6 +101,9 @@ def test_a_run_on_another_split_is_served_and_tested_there(tmp_path, monkeypatch
     }
     assert {run for run, again in repeated.items() if len(again)} == {APART, APART + 1}
     check.main("recommendations/tiny-counts")  # against its own split all of it is new
+    (folder / f"seed-{APART}.parquet").write_bytes((folder / "seed-0.parquet").read_bytes())
+    with pytest.raises(DataError, match=f"recommendations, {OTHER}.*must not be in the user's training"):
+        check.main("recommendations/tiny-counts")
 
 
 def test_runs_of_another_split_draw_noise_weights_and_negatives_of_their_own(tmp_path, monkeypatch):
@@ -112,16 +125,6 @@ def test_runs_of_another_split_draw_noise_weights_and_negatives_of_their_own(tmp
     kept = [load_file(models / f"seed-{run}.safetensors") for run in RUNS_OF_BASE]
     for first, other in combinations(kept, 2):
         assert not any(np.array_equal(first[name], other[name]) for name in first if first[name].any())
-
-
-def test_a_list_is_checked_against_the_split_of_its_run(tmp_path, monkeypatch):
-    build(tmp_path, monkeypatch)
-    train.main("tiny-counts")
-    folder = RUNS / "tiny/tiny-counts/released/base"
-    first = (folder / "seed-0.parquet").read_bytes()
-    (folder / f"seed-{APART}.parquet").write_bytes(first)
-    with pytest.raises(DataError, match=f"recommendations, {OTHER}.*must not be in the user's training"):
-        check.main("recommendations/tiny-counts")
 
 
 def test_a_split_of_other_users_is_refused(tmp_path, monkeypatch):

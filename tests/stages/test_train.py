@@ -20,6 +20,7 @@ from tasks.stages import jobs, perturb, provenance, train
 from tasks.stages.common import CHECKPOINTS, PROCESSED, QUALITY, RUNS, digest, read_json, write_json
 from tests.stages import tiny
 
+NAMES = ("tiny-counts", "tiny-bpr", "tiny-gerai")
 N_ITEMS = 60
 CONFIG = {"epochs": 3, "batch_size": 256, "learning_rate": 0.01, "dimension": 4}
 
@@ -63,6 +64,21 @@ def build(root, monkeypatch, recall="relevant"):
     tiny.passed("perturbed", "tiny")
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Such a workspace with all of its models trained, which tests only read, and what `train` returned."""
+    folder = tmp_path_factory.mktemp("trained")
+    with pytest.MonkeyPatch.context() as patch:
+        build(folder, patch)
+        timings = {name: train.main(name) for name in NAMES}
+    return folder, timings
+
+
+@pytest.fixture
+def inside(trained, monkeypatch):
+    monkeypatch.chdir(trained[0])
+
+
 def released(name: str) -> pl.DataFrame:
     paths = sorted((RUNS / "tiny" / name / "released").rglob("*.parquet"))
     frames = [contracts.read(path, contracts.RECOMMENDATIONS).with_columns(path=pl.lit(str(path))) for path in paths]
@@ -73,9 +89,8 @@ def metrics(name: str) -> pl.DataFrame:
     return contracts.read(RUNS / "tiny" / name / "train" / "metrics.parquet", contracts.METRICS)
 
 
-def test_recommendations_are_unseen_and_every_setting_and_seed_is_measured(tmp_path, monkeypatch):
-    build(tmp_path, monkeypatch)
-    train.main("tiny-gerai")
+@pytest.mark.usefixtures("inside")
+def test_recommendations_are_unseen_and_every_setting_and_seed_is_measured():
     table = released("tiny-gerai")
     assert table.group_by("path", "user").len()["len"].unique().to_list() == [10]
     assert table["path"].n_unique() == 4
@@ -89,9 +104,8 @@ def test_recommendations_are_unseen_and_every_setting_and_seed_is_measured(tmp_p
     assert [check["contract"] for check in run["checks"]] == ["processed", "perturbed"]
 
 
-def test_metrics_at_base_are_what_they_are_for_users_on_average(tmp_path, monkeypatch):
-    build(tmp_path, monkeypatch)
-    train.main("tiny-gerai")
+@pytest.mark.usefixtures("inside")
+def test_metrics_at_base_are_what_they_are_for_users_on_average():
     folder = RUNS / "tiny/tiny-gerai/train/users"
     assert sorted(file.name for file in folder.iterdir()) == ["seed-0.parquet", "seed-1.parquet"]
     for seed in (0, 1):
@@ -102,11 +116,10 @@ def test_metrics_at_base_are_what_they_are_for_users_on_average(tmp_path, monkey
         assert measured["total"].to_list() == pytest.approx(measured["value"].to_list())
 
 
-def test_the_ledger_names_what_is_protected_and_what_is_not(tmp_path, monkeypatch):
-    build(tmp_path, monkeypatch)
+@pytest.mark.usefixtures("inside")
+def test_the_ledger_names_what_is_protected_and_what_is_not():
     accounted = {}
-    for name in ("tiny-counts", "tiny-bpr", "tiny-gerai"):
-        train.main(name)
+    for name in NAMES:
         for record in read_json(RUNS / "tiny" / name / "train" / "ledger.json"):
             setting, seed = record.pop("setting"), record.pop("seed")
             entry = LedgerEntry.model_validate(record)
@@ -213,18 +226,15 @@ def test_data_that_failed_their_check_are_not_trained_on(tmp_path, monkeypatch):
     assert not RUNS.exists()
 
 
-@pytest.mark.parametrize("name", ["tiny-counts", "tiny-bpr", "tiny-gerai"])
-def test_outputs_are_values_without_a_clock(name, tmp_path, monkeypatch):
+def test_outputs_are_values_without_a_clock(trained, tmp_path, monkeypatch):
+    folder, timings = trained
     build(tmp_path, monkeypatch)
-    timings = train.main(name)
-    first = digest(RUNS)
-    for record in (RUNS / "tiny" / name / "train").glob("*.json"):
-        assert not {"seconds", "revision", "git_revision", "started", "packages"} & keys(read_json(record)), record
-    shutil.rmtree(RUNS)
-    shutil.rmtree(CHECKPOINTS)
-    train.main(name)
-    assert digest(RUNS) == first
-    assert bool(timings["epoch_seconds"]) == (name != "tiny-counts"), "the clock is told next to them"
+    for name in NAMES:
+        train.main(name)
+        for record in (RUNS / "tiny" / name / "train").glob("*.json"):
+            assert not {"seconds", "revision", "git_revision", "started", "packages"} & keys(read_json(record)), record
+        assert bool(timings[name]["epoch_seconds"]) == (name != "tiny-counts"), "the clock is told next to them"
+    assert digest(RUNS) == digest(folder / RUNS)
 
 
 def keys(value) -> set[str]:
