@@ -50,12 +50,12 @@ class _Coder:
 
 
 def parts(path: Path) -> list[Path]:
-    """The files of a table: itself, or all Parquet files of a folder.
+    """The files of a table: itself, or all Parquet files in a folder and below.
 
     Raises:
         DataError: a folder has none.
     """
-    files = sorted(path.glob(f"*{PARQUET}")) if path.is_dir() else [path]
+    files = sorted(path.rglob(f"*{PARQUET}")) if path.is_dir() else [path]
     if not files:
         raise DataError(f"{path}: holds no *{PARQUET}")
     return files
@@ -92,10 +92,12 @@ def coded(path: Path, names: Names, items: pl.Series | None = None) -> Coded:
 
 
 def catalogue(path: Path, names: Names) -> pl.Series:
-    """The ids of a table of items, each once, in its order.
+    """The ids of a table of items, each once, in the order of their text: an order of rows may come from users.
 
     Raises:
-        DataError: see `tasks.external.reading.rows_of`.
+        DataError: it has users; or see `tasks.external.reading.rows_of`.
     """
+    if (user := role_column(path, "user", names, required=False)) is not None:
+        raise DataError(f"{path}: has users (column {user!r}); a catalogue is made without the ratings, of items alone")
     column = str(role_column(path, "item", names))
-    return rows_of(path, {column: Column("id")})[column].unique(maintain_order=True)
+    return rows_of(path, {column: Column("id")})[column].unique().sort()

@@ -18,6 +18,9 @@ from tasks.release.making import Budget, Release
 from tasks.release.models import Kind, Model
 from tasks.release.sums import Rows
 
+SMALLEST, LARGEST = 0.01, 100.0
+"""ε: below, noise is too large for its grid; above, nothing is protected."""
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -33,8 +36,8 @@ class Wanted:
     """Of research noise; None: secure noise."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.epsilon < float("inf"):
-            raise ConfigurationError(f"--epsilon must be a positive number (is {self.epsilon:g})")
+        if not SMALLEST <= self.epsilon <= LARGEST:
+            raise ConfigurationError(f"--epsilon must be from {SMALLEST:g} to {LARGEST:g} (is {self.epsilon:g})")
         if not 0 < self.delta < 1:
             raise ConfigurationError(f"--delta must be between 0 and 1 (is {self.delta:g})")
 

@@ -121,6 +121,7 @@ def test_an_audit_that_refutes_writes_nothing(made: Path, monkeypatch: pytest.Mo
     ("arguments", "named"),
     [
         (("ratings.csv", "--epsilon", "0", "--out", "x"), "--epsilon"),
+        (("ratings.csv", "--epsilon", "1e300", "--out", "x"), "--epsilon"),
         (("ratings.csv", "--epsilon", "1", "--delta", "1", "--out", "x"), "--delta"),
         (("ratings.csv", "--epsilon", "1", "--model", "bpr", "--out", "x"), "--model"),
         (("ratings.csv", "--epsilon", "1", "--out", "out"), "out"),
