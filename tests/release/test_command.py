@@ -64,6 +64,8 @@ def test_the_folder_has_what_may_leave_the_building_and_nothing_else(made: Path)
     assert [block["statistic"] for block in ledger["blocks"]] == ["users", "counts", "pairs", "utility"]
     assert ledger["utility"]["ndcg"]["svd"] > ledger["utility"]["ndcg"]["popularity"]
     assert set(ledger["audit"]["canaries"]) == {"counts", "orthogonal", "heavy"}
+    _, items, _ = files.load_release(made / "out")
+    assert items == sorted(items)  # not in the order of the catalogue's file
 
 
 def test_users_of_their_own_get_lists_of_their_own_ids_without_what_they_have(made: Path) -> None:
@@ -122,6 +124,7 @@ def test_an_audit_that_refutes_writes_nothing(made: Path, monkeypatch: pytest.Mo
     [
         (("ratings.csv", "--epsilon", "0", "--out", "x"), "--epsilon"),
         (("ratings.csv", "--epsilon", "1e300", "--out", "x"), "--epsilon"),
+        (("ratings.csv", "--epsilon", "1", "--catalogue", "ratings.csv", "--out", "x"), "users"),
         (("ratings.csv", "--epsilon", "1", "--delta", "1", "--out", "x"), "--delta"),
         (("ratings.csv", "--epsilon", "1", "--model", "bpr", "--out", "x"), "--model"),
         (("ratings.csv", "--epsilon", "1", "--out", "out"), "out"),
@@ -144,11 +147,12 @@ def test_items_that_no_catalogue_has_are_named(made: Path) -> None:
 
 
 def test_a_table_in_parts_is_one_table(made: Path, tmp_path: Path) -> None:
-    """Users lie in several files, and rows are repeated: the same release as of one CSV file."""
+    """Users lie in several files and folders, and rows are repeated: the same release as of one CSV file."""
     rows = pl.read_csv(made / "ratings.csv")
-    (tmp_path / "parts").mkdir()
     for number, start in enumerate(range(0, len(rows), 5_000)):
-        rows[max(start - 10, 0) : start + 5_000].write_parquet(tmp_path / "parts" / f"{number}.parquet")
+        folder = tmp_path / "parts" / f"day={number}"
+        folder.mkdir(parents=True)
+        rows[max(start - 10, 0) : start + 5_000].write_parquet(folder / f"{number}.parquet")
     shutil.copy(made / "ratings.csv", tmp_path)
     for name in ("ratings.csv", "parts"):
         done = call(tmp_path, name, "--epsilon", "8", "--evaluate", "--research-noise", "3", "--out", f"of-{name}")
