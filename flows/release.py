@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -91,6 +92,7 @@ def fit(
     if ridge is not None and model != "ease":
         raise ConfigurationError("--ridge is of --model ease alone")
     release, items, marks = files.load_release(folder)
+    _warn(folder, marks)
     fitted = models.fit(release, _model(model), ridge)  # type: ignore[arg-type]
     files.save_model(folder, fitted, items, marks)
     print(f"{folder / files.MODEL}: {fitted.kind}")
@@ -116,6 +118,7 @@ def recommend(
     from tasks.release.serving import table
 
     served = files.load(folder)
+    _warn(folder, served.marks)
     names = names_of({"user": user_column, "item": item_column})
     names.require(coding.parts(lists_for))
     data = coding.coded(lists_for, names, pl.Series(served.items, dtype=pl.String))
@@ -128,6 +131,13 @@ def _model(name: str) -> str:
     if name not in MODELS:
         raise ConfigurationError(f"--model {name}: is none of {', '.join(MODELS)}")
     return name
+
+
+def _warn(folder: Path, marks: Mapping[str, str]) -> None:
+    if marks.get("noise") == "research":
+        print(
+            f"{folder}: research noise, which who knows its seed can take off: for experiments alone", file=sys.stderr
+        )
 
 
 def _write(built: Built, items: list[str], out: Path) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from tasks.errors import ConfigurationError, PrivacyError
+from tasks.hashing import digest
 from tasks.privacy import noise
 from tasks.release import audit, making, models, rule, utility
 from tasks.release.making import Budget, Release
@@ -57,6 +58,7 @@ class Built:
             "noise": self.ledger["noise"],
             "epsilon": repr(self.ledger["epsilon"]),
             "delta": repr(self.ledger["delta"]),
+            "conditions": ", ".join(self.ledger["conditions"]),
         }
 
 
@@ -80,7 +82,8 @@ def build(rows: Rows, wanted: Wanted, conditions: list[str]) -> Built:
     Raises:
         PrivacyError: the audit shows a larger ε than was asked for.
     """
-    budget = _budget(wanted, "release")
+    # Of one seed, noise of other rows is other noise: two releases that shared it would differ by what is hidden.
+    budget = _budget(wanted, "release", f"{digest(rows.indptr.tobytes(), rows.indices.tobytes()):x}")
     kept, used, held = 0.0, rows, None
     if wanted.evaluate:
         kept = utility.SHARE
@@ -96,9 +99,9 @@ def build(rows: Rows, wanted: Wanted, conditions: list[str]) -> Built:
     return Built(release, model, ledger | {"audit": _audit(wanted, release) if wanted.audited else None})
 
 
-def _budget(wanted: Wanted, use: str) -> Budget:
+def _budget(wanted: Wanted, *use: str) -> Budget:
     """A new budget, with noise of its own."""
-    rng = noise.generator(wanted.seed or 0, wanted.epsilon, "dprec release", use, secure=wanted.seed is None)
+    rng = noise.generator(wanted.seed or 0, wanted.epsilon, "dprec release", *use, secure=wanted.seed is None)
     return Budget(wanted.epsilon, wanted.delta, rng)
 
 

@@ -61,7 +61,7 @@ def load(folder: Path | str) -> Recommender:
     if kind not in get_args(Kind) or not {"items", "counts", "head"} <= arrays.keys():
         raise DataError(f"{path}: not a model of `dprec release`")
     items, counts, head = _unpacked(arrays.pop("items")), arrays.pop("counts"), arrays.pop("head")
-    return Recommender(Model(kind, counts, head, arrays), items)  # type: ignore[arg-type]
+    return Recommender(Model(kind, counts, head, arrays), items, marks)  # type: ignore[arg-type]
 
 
 def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:

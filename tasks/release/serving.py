@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,6 +22,8 @@ class Recommender:
 
     model: Model
     items: Sequence[str]
+    marks: Mapping[str, str]
+    """What every file of the release says: its ε and δ, what these are conditional on, and what noise it has."""
 
     @cached_property
     def _place(self) -> dict[str, int]:

@@ -109,7 +109,12 @@ def test_a_seed_gives_the_same_bytes_and_says_so_everywhere(made: Path) -> None:
     assert (made / "first" / files.RELEASE).read_bytes() == (made / "second" / files.RELEASE).read_bytes()
     ledger = json.loads((made / "first" / files.LEDGER).read_text())
     assert (ledger["noise"], ledger["conditions"]) == ("research", ["catalogue-seen", "users-public"])
-    assert files.load_release(made / "first")[2]["noise"] == "research"
+    marks = {"noise": "research", "epsilon": "1.0", "delta": "1e-06", "conditions": "catalogue-seen, users-public"}
+    assert files.load_release(made / "first")[2] == marks
+    fitted = call(made, "fit", "first", "--model", "ease")
+    listed = call(made, "recommend", "first", "--for", "ratings.csv", "--out", "lists-first.csv")
+    assert all("research noise" in done.stderr for done in (fitted, listed))
+    assert release.load(made / "first").marks.items() >= marks.items()
 
 
 def test_an_audit_that_refutes_writes_nothing(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:

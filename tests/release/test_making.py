@@ -8,7 +8,8 @@ from scipy.sparse import csr_array
 
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
-from tasks.release import making, models, rule, utility
+from tasks.release import making, models, rule, sums, utility
+from tasks.release.building import Wanted, build
 from tasks.release.making import Budget
 
 
@@ -39,6 +40,14 @@ def test_every_block_is_drawn_with_the_scale_that_is_recorded() -> None:
     assert {block.statistic for block in budget.blocks} >= {"users", "counts"}
     flat = np.concatenate([draw.values.ravel() for draw in draws])
     assert len(np.unique(flat)) == len(flat)  # no noise is used twice
+
+
+def test_research_noise_of_one_seed_does_not_cancel_between_neighbours() -> None:
+    rows, wanted = random_rows(), Wanted(8.0, 1e-6, 300, "svd", evaluate=False, audited=False, seed=3)
+    first, second = (build(table, wanted, []).release.counts for table in (rows, rows[1:]))
+    sensitivity = sums.counts_sensitivity(rule.COUNTED)
+    assert np.linalg.norm(first - second) > 5 * sensitivity
+    assert (build(rows, wanted, []).release.counts == first).all()
 
 
 def test_the_number_of_users_is_noisy_unless_it_is_public() -> None:
