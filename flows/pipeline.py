@@ -23,7 +23,7 @@ from prefect.artifacts import create_link_artifact, create_table_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.futures import PrefectFuture
-from prefect.states import Completed
+from prefect.states import Cancelled, Completed
 
 from flows import plan, warm
 from flows.cluster import Cluster, ClusterUnits, Lost, Needs, connect
@@ -50,7 +50,7 @@ RETRY_DELAYS = [2.0, 10.0]  # seconds; the stage itself has tried several times 
 
 @task(cache_policy=NO_CACHE, persist_result=False)
 def run_stage(step: Step, run: Run) -> State[Any]:
-    """One stage: `Cached` if there was nothing to do, `Completed` once it ran.
+    """One stage: `Cached` if there was nothing to do, `Completed` once it ran, `Cancelled` if the run was stopped.
 
     Raises:
         StageFailed: with the stage's own last word.
@@ -73,6 +73,8 @@ def run_stage(step: Step, run: Run) -> State[Any]:
     try:
         ran = run.project.reproduce(step.address, command, force=run.force)
     except DprecError as error:
+        if run.project.stopped.is_set():
+            return Cancelled(message=str(error))
         run.screen.show("failed", step.name, str(error))
         raise
     if not ran:
@@ -101,6 +103,8 @@ def run_unit(unit: Unit, run: Run) -> State[Any]:
     try:
         run.units.work_on(unit, on_line)
     except StageFailed as error:
+        if run.project.stopped.is_set():
+            return Cancelled(message=str(error))
         if not isinstance(error, Lost):  # of which its stage speaks
             say(unit.name, f"{error}; its stage works on it" if isinstance(error, Killed) else f"failed: {error}")
         raise

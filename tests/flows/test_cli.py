@@ -94,6 +94,7 @@ def test_an_interrupted_run_leaves_nothing_behind_and_the_next_completes(
     output, _ = running.communicate(timeout=300)
     assert running.returncode == 130
     assert output.splitlines()[-1] == "interrupted; `dprec run demo` goes on where this run stopped"
+    assert "failed" not in output
     assert not finished.left(60.0)
     (finished.root / "slow.train@a").unlink()
     finished.ran()
