@@ -170,7 +170,11 @@ class Project:
         for file in self._files:
             stages += (read := Index.from_file(self._repo, str(file)).stages)
             if (lock := computed_here(file.with_name("dvc.lock"))).parent == LOCAL:
-                entries = load_path(str(lock), localfs)["stages"]
+                try:
+                    entries = load_path(str(lock), localfs)["stages"]
+                except (DvcException, KeyError, TypeError):  # damaged: the committed one is used
+                    lock.unlink()
+                    continue
                 for stage in read:
                     StageLoader.fill_from_lock(stage, entries.get(stage.name))
         return Index(self._repo, stages=stages)

@@ -1,5 +1,6 @@
 """Locks on another processor than that of the committed ones, which computed other bytes and the same results."""
 
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,14 @@ def test_where_the_results_are_those_committed_git_sees_no_change(
     run(finished, address)
     assert OTHER not in Path(LOCK).read_text()  # others fetch what it names
     assert finished.dvc("status", "-q") == 0
+
+
+def test_a_damaged_note_of_what_was_computed_is_dropped(finished: Project, committed: str) -> None:
+    noted = Path(".dvc/tmp/locks") / sha256(committed.encode()).hexdigest()
+    noted.parent.mkdir()
+    noted.write_bytes(b"\0\xff{[%")
+    assert finished.dprec("check", "demo").stdout.startswith("report@demo: 2 of 4 stages to run")
+    assert not noted.exists()
 
 
 @pytest.mark.usefixtures("committed")
