@@ -18,7 +18,7 @@ from tasks.external.findings import Answer, Audit
 from tasks.external.run import AuditRequest, run
 from tasks.external.writing import SCHEMA, render, schema, write
 from tests.external import worlds
-from tests.external.false_alarms import alarms, most, null_lists
+from tests.external.false_alarms import alarms, most
 from tests.external.worlds import World, quiet
 
 WORLD = worlds.world(1)
@@ -89,12 +89,10 @@ def test_interactions_are_revealed_by_their_sequels_although_lists_leave_them_ou
     assert answer(popular, "interactions").state == "not shown"
 
 
-@pytest.mark.parametrize("kind", [4, 5, 6])
-def test_members_of_other_taste_than_non_members_are_no_leak(tmp_path: Path, kind: int) -> None:
-    """One list for all users, a public chart of each region, and lists by true gender: nothing is trained."""
-    made = worlds.world(kind, apart=True)
-    audit = audited(worlds.asked(tmp_path, made, null_lists(kind, made, np.random.default_rng(kind))))
-    assert audit.verdict.shown == 0
+def test_members_of_other_taste_than_non_members_are_no_leak(tmp_path: Path) -> None:
+    """A public chart of each region: nothing is trained."""
+    made = worlds.world(5, apart=True)
+    assert audited(worlds.asked(tmp_path, made, worlds.charts(made))).verdict.shown == 0
 
 
 @pytest.mark.parametrize(("n", "seed"), [(80, 0), (160, 0)])
@@ -155,9 +153,7 @@ def test_scores_are_attacked_both_ways_and_lists_of_one_item_decide_nothing(tmp_
     assert answer(audit, "interactions").decided_by == "loss threshold on the score, reversed"
 
 
-@pytest.mark.parametrize(
-    "system", [worlds.own_items, worlds.noisy_popularity, worlds.recommended_sequels, worlds.by_gender]
-)
+@pytest.mark.parametrize("system", [worlds.own_items, worlds.noisy_popularity, worlds.by_gender])
 def test_verdict_page_json_and_exposure_agree(tmp_path: Path, system: Callable[..., NDArray[np.int64]]) -> None:
     made, rng = worlds.sequels(2), np.random.default_rng(0)
     lists = system(made, made.gender, rng) if system is worlds.by_gender else system(made, rng)
@@ -180,15 +176,6 @@ def test_verdict_page_json_and_exposure_agree(tmp_path: Path, system: Callable[.
         deciding = by_question["interactions"].decided_by
         auc = next(a for a in by_question["interactions"].attacks if a.name == deciding).measures[0].value
         assert next(of for of in audit.exposure if of.of == "users").mean == pytest.approx(auc, abs=0.02)
-
-
-def test_the_page_draws_a_curve_for_each_question_with_scores_and_escapes_what_files_say(tmp_path: Path) -> None:
-    name = "<script>alert(1)</script>"
-    asked = worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0)), {name: WORLD.gender})
-    page = render(audited(asked))
-    assert page.count('role="img"') == 2  # users and interactions
-    assert name not in page
-    assert html.escape(name) in page
 
 
 def test_a_single_hit_is_as_likely_as_a_shuffle_says(tmp_path: Path) -> None:
@@ -216,7 +203,8 @@ def test_released_scores_are_attacked_and_reconstruct_ratings(tmp_path: Path) ->
 
 
 def test_false_alarms_are_as_rare_as_stated(tmp_path: Path) -> None:
-    assert len(alarms(range(20), tmp_path, small=True, labels=False)) <= most(20)
+    """One of each kind; `python -m tests.external.false_alarms` runs 200."""
+    assert len(alarms(range(9), tmp_path, small=True, labels=False)) <= most(9)
 
 
 def test_bad_input_is_one_line_and_nothing_is_written(
@@ -268,8 +256,9 @@ def test_options_before_a_subcommand_are_refused(
     assert here(tmp_path, *own, "--user-column", "user").returncode == 0
 
 
-def test_ids_are_in_the_owners_file_alone_and_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
-    asked = worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0)))
+def test_ids_are_in_the_owners_file_alone_texts_are_escaped_and_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
+    name = "<script>alert(1)</script>"
+    asked = worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0)), {name: WORLD.gender})
     audit, exposed = run(asked, quiet)
     data, page, owner = write(audit, exposed, tmp_path / "out")
     assert oct(owner.stat().st_mode & 0o777) == "0o600"
@@ -277,8 +266,11 @@ def test_ids_are_in_the_owners_file_alone_and_equal_input_gives_equal_bytes(tmp_
     for path in (data, page):
         assert '"u1"' not in path.read_text()
         assert ">u1<" not in path.read_text()
-    assert page.read_text().count("<script") == 1  # that of all pages, which the policy names by its digest
-    assert render(audited(asked)) == page.read_text()
+    text = page.read_text()
+    assert text.count('role="img"') == 2  # curves of the questions with scores: users and interactions
+    assert html.escape(name) in text
+    assert text.count("<script") == 1  # that of all pages, which the policy names by its digest
+    assert render(audited(asked)) == text
 
 
 def test_lists_of_strangers_are_refused(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tests.models.alignment.clouds import Rotated, clustered, rotated
 CODER = CoderConfig(width=5, steps=600, batch_size=32, learning_rate=0.01)
 CONFIG = CycleConfig(
     epochs=3, iterations=20, discriminator_steps=2, batch_size=16, learning_rate=0.1, hidden=(16, 8),
-    initial="identity", coder=CODER,
+    initial="identity", coder=CODER.model_copy(update={"steps": 60}),
 )  # fmt: skip
 
 
@@ -64,7 +64,9 @@ def test_the_way_back_ends_where_it_began(pair: Rotated) -> None:
     """Maps start at one another's inverse; without the cycle's loss the discriminators lead them apart."""
     distances = []
     for weight in (0.0, 5.0):
-        config = CONFIG.model_copy(update={"cycle": weight, "iterations": 200, "beta": 0.0, "learning_rate": 0.02})
+        config = CONFIG.model_copy(
+            update={"cycle": weight, "epochs": 1, "iterations": 200, "beta": 0.0, "learning_rate": 0.02}
+        )
         rng = np.random.default_rng(1)
         trained = CycleStart(config, pair.source, pair.target, neighbours=10, tie_seed=0, rng=rng).train()
         tensors = trained.state()[0]
@@ -80,7 +82,7 @@ def test_a_turned_copy_is_turned_back_as_far_as_the_truth_goes() -> None:
     order = rng.permutation(150)
     anchors = np.stack([order, np.arange(150)], axis=1)
     cycle = CycleConfig(
-        epochs=4, iterations=200, discriminator_steps=3, batch_size=32, learning_rate=0.1, hidden=(64,),
+        epochs=3, iterations=150, discriminator_steps=3, batch_size=32, learning_rate=0.1, hidden=(64,),
         initial="identity", coder=CODER,
     )  # fmt: skip
     plain = AdversarialConfig(**{name: getattr(cycle, name) for name in AdversarialConfig.model_fields})
