@@ -22,8 +22,10 @@ def raw() -> dict[str, Any]:
     return parameters.read()
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("section", [*SHARED, *OWN])
+@pytest.mark.parametrize(
+    ("section", "name"),
+    [*(("datasets", name) for name in HOSTILE), *((section, HOSTILE[0]) for section in [*SHARED[1:], *OWN])],
+)
 def test_a_name_that_is_no_word_is_refused_as_parameters_load(
     raw: dict[str, Any], tmp_path: Path, section: str, name: str
 ) -> None:

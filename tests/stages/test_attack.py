@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,8 @@ OUT = RUNS / "tiny" / "tiny-counts" / "attack"
 NAMES = ("tiny-counts", "tiny-features")
 
 
-@pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Ratings that say nothing of a user's colour, and lists that say it all: red users get item 0 first, and so on."""
     changes = {
         "kind": "attribute",
@@ -38,8 +39,37 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "target_share": 0.2,
         "split_seed": 5,
     }
-    tiny.build(tmp_path, attack=changes)
-    monkeypatch.chdir(tmp_path)
+    folder = tmp_path_factory.mktemp("original")
+    tiny.build(folder, attack=changes)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        write_runs()
+        targets.main("tiny")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def attacked(original: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with both systems attacked, which tests only read."""
+    folder = shutil.copytree(original, tmp_path_factory.mktemp("attacked") / "copy")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name in NAMES:
+            attack.main(name)
+    return folder
+
+
+@pytest.fixture
+def inside(attacked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(attacked)
+
+
+@pytest.fixture
+def workspace(original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(shutil.copytree(original, tmp_path / "copy"))
+
+
+def write_runs() -> None:
     rng = np.random.default_rng(3)
     users = np.repeat(np.arange(tiny.N_USERS, dtype=np.int32), 3)
     items = np.concatenate([3 + rng.choice(5, 3, replace=False) for _ in range(tiny.N_USERS)]).astype(np.int32)
@@ -61,8 +91,6 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             release("tiny-features", setting, seed, lists)
     for name in NAMES:
         tiny.passed("recommendations", name)
-    targets.main("tiny")
-    return tmp_path
 
 
 def release(name: str, setting: str, seed: int, items: np.ndarray) -> None:
@@ -100,9 +128,8 @@ def values(metric: str, k: int, out: Path = OUT) -> list[float]:
     return table.filter((pl.col("metric") == metric) & (pl.col("k") == k)).sort("setting", "seed")["value"].to_list()
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("inside")
 def test_it_measures_what_the_lists_reveal_beyond_the_ratings() -> None:
-    attack.main("tiny-counts")
     chance = values("attribute/colour/majority/f1", 0)
     assert len(chance) == 2  # once per seed
     for attacker in ("naive_bayes", "knn"):
@@ -117,9 +144,8 @@ def test_it_measures_what_the_lists_reveal_beyond_the_ratings() -> None:
     assert run["targets"] == 60
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("inside")
 def test_every_setting_is_attacked_and_named() -> None:
-    attack.main("tiny-features")
     out = RUNS / "tiny" / "tiny-features" / "attack"
     table = contracts.read(out / "metrics.parquet", contracts.METRICS)
     assert set(table.select("setting", "seed").unique().rows()) == {
@@ -188,9 +214,8 @@ def gains(name: str = "tiny-counts") -> dict[tuple[str, str, int, str], tuple[fl
     return {row[:1] + row[2:5]: row[5:] for row in table.iter_rows()}
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("inside")
 def test_gains_over_every_control_tell_lists_that_reveal_from_ratings_that_do_not() -> None:
-    attack.main("tiny-counts")
     actual = gains()
     for attacker in ("naive_bayes", "knn"):
         for control in ("majority", "ratings", "random"):
@@ -203,7 +228,6 @@ def test_gains_over_every_control_tell_lists_that_reveal_from_ratings_that_do_no
     alone, chance = values("attribute/colour/knn/f1", 0), values("attribute-random/colour/knn/f1", 1)
     assert actual["base", "knn", 1, "ratings"][0] == pytest.approx(np.mean(f1) - np.mean(alone))
     assert actual["base", "knn", 1, "random"][0] == pytest.approx(np.mean(f1) - np.mean(chance))
-    attack.main("tiny-features")
     actual = gains("tiny-features")
     assert not [key for key, (_, low, _) in actual.items() if key[3] == "ratings" and low > 0.1]
     assert {key[1:] for key in actual if key[0] != "base"} == {("knn", 1, "majority"), ("knn", 1, "ratings")}

@@ -21,6 +21,7 @@ from tests.stages.tiny_embeddings import ATTACK
 
 RELEASED = RUNS / "tiny" / "tiny-dp-rgcn" / "released"
 LAYERS = {"embeddings/private": EMBEDDINGS / "private", "recommendations/tiny-dp-rgcn": RELEASED}
+FIRST, LAST = LAYERS
 SCORES = [
     f"{control}{score}" for control in ("", "majority/") for score in ("precision", "precision-swapped", "micro-f1")
 ]
@@ -111,15 +112,14 @@ def test_good_embeddings_pass(layer: str) -> None:
     assert {"left/embeddings", "left/embeddings per user", "right/embeddings", "right/embeddings per user"} <= tables
 
 
-@pytest.mark.parametrize("layer", LAYERS)
 @pytest.mark.parametrize(
-    ("spoil", "message"),
+    ("layer", "spoil", "message"),
     [
-        (lambda layer: vectors(layer, with_nan), "right/embeddings, column infinite must be 0: all numbers"),
-        (lambda layer: vectors(layer, lambda rows: rows[:-1]), "right/embeddings per user, column rows must be 1"),
-        (renamed, "right/embeddings, column setting, seed, node must be unique together"),
-        (lambda layer: vectors(layer, lambda rows: rows[:, :3]), "column width must be the same in all rows"),
-        (lambda layer: embedding_file(LAYERS[layer], "base", "left", 0).unlink(), "left/seed-0.parquet: is not there"),
+        (FIRST, lambda layer: vectors(layer, with_nan), "right/embeddings, column infinite must be 0: all numbers"),
+        (FIRST, lambda layer: vectors(layer, lambda rows: rows[:-1]), "right/embeddings per user, column rows must be"),
+        (LAST, renamed, "right/embeddings, column setting, seed, node must be unique together"),
+        (FIRST, lambda layer: vectors(layer, lambda rows: rows[:, :3]), "column width must be the same in all rows"),
+        (LAST, lambda layer: embedding_file(LAYERS[layer], "base", "left", 0).unlink(), "left/seed-0.parquet: is not"),
     ],
 )
 def test_bad_embeddings_stop_in_one_line(layer: str, spoil: Callable[[str], Any], message: str) -> None:
