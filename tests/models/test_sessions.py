@@ -123,9 +123,7 @@ def classes_of_users() -> tuple[TrainingData, torch.Tensor]:
 
 BY_FEATURES = {
     "apgnn": {},
-    "nonp": {},
     "dipsgnn": {"epsilon": 5.0},
-    "dipsgnn-rigorous": {"epsilon": 5.0, "accounting": "rigorous"},
     "dipsgnn-cached": {"epsilon": 5.0, "accounting": "cached"},
     "edgerand": {"epsilon": 5.0},
 }
