@@ -179,3 +179,13 @@ def test_the_suites_in_the_documentation_are_of_this_project(name: str, tmp_path
     }
     assert len(budgets) == 4
     assert all(values == [1.0, 5.0, 10.0, 20.0] for values in budgets.values())
+
+
+def test_users_can_be_folded_into_every_system_of_dpvae_on_held_out_users(tmp_path: Path) -> None:
+    parameters.copy(tmp_path)
+    shutil.copytree(parameters.ROOT / "docs/dpvae-held-out", tmp_path / "suites/dpvae-held-out")
+    params = load(tmp_path / "params.yaml")
+    references.check(params, tmp_path / "params.yaml")
+    for experiment in params.suites["dpvae-held-out"].experiments.values():
+        assert experiment.model in {*SYSTEMS, "ae", "dpmf"}
+        assert experiment.config.get("values", "binary") == "binary"
