@@ -68,9 +68,9 @@ def records(ledger: Mapping[str, Any], date: str) -> dict[str, str]:
         **{key: ledger[key] for key in ("unit", "neighbouring", "epsilon", "delta", "noise")},
         "conditional-on": ", ".join(ledger["conditions"]) or None,
         "audited-epsilon": None if audit is None else max(bounds["f_dp"] for bounds in audit["canaries"].values()),
-        "ndcg@10": None if utility is None else utility["ndcg"][ledger["model"]],
+        "ndcg@10": None if utility is None else utility["ndcg"],
     }
     return {
         "opendp.json": opendp("opendp.json.j2", {"ledger": ledger}, date, FOLDER),
-        "cyclonedx.json": cyclonedx(f"release/{ledger['model']}", properties),
+        "cyclonedx.json": cyclonedx("release", properties),
     }

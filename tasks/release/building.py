@@ -95,7 +95,7 @@ def build(rows: Rows, wanted: Wanted, conditions: list[str]) -> Built:
     if held is not None:
         compared = [model] if model.kind == "popularity" else [model, models.fit(release, "popularity")]
         estimated = utility.estimate(used, held, compared, budget)
-    ledger = _ledger(wanted, budget, release, model, estimated, conditions)
+    ledger = _ledger(wanted, budget, release, estimated, conditions)
     return Built(release, model, ledger | {"audit": _audit(wanted, release) if wanted.audited else None})
 
 
@@ -121,7 +121,6 @@ def _ledger(
     wanted: Wanted,
     budget: Budget,
     release: Release,
-    model: Model,
     estimated: utility.Utility | None,
     conditions: list[str],
 ) -> dict[str, Any]:
@@ -157,6 +156,5 @@ def _ledger(
             "counted": rule.COUNTED,
             "rank": min(rule.RANK, len(release.head)),
         },
-        "model": model.kind,
         "utility": None if estimated is None else {"ndcg": estimated.means, "deviation": estimated.deviation},
     }

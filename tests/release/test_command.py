@@ -62,6 +62,7 @@ def test_the_folder_has_what_may_leave_the_building_and_nothing_else(made: Path)
     assert (ledger["noise"], ledger["conditions"], ledger["seed"]) == ("secure", [], None)
     assert ledger["accounted_epsilon"] == pytest.approx(8, rel=1e-6)
     assert [block["statistic"] for block in ledger["blocks"]] == ["users", "counts", "pairs", "utility"]
+    assert "model" not in ledger  # `fit` replaces it
     assert ledger["utility"]["ndcg"]["svd"] > ledger["utility"]["ndcg"]["popularity"]
     assert set(ledger["audit"]["canaries"]) == {"counts", "orthogonal", "heavy"}
     _, items, _ = files.load_release(made / "out")
