@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from tasks.errors import ConfigurationError, PrivacyError
 from tasks.hashing import digest
 from tasks.privacy import noise
+from tasks.privacy.accounting.gaps import large_delta
 from tasks.release import audit, making, models, rule, utility
 from tasks.release.making import Budget, Release
 from tasks.release.models import Kind, Model
@@ -146,6 +147,7 @@ def _ledger(
         "noise": "secure" if wanted.seed is None else "research",
         "seed": wanted.seed,
         "conditions": conditions + (["users-public"] if wanted.users is not None else []),
+        "gaps": [gap.model_dump() for gap in large_delta(wanted.delta, round(release.n_users))],
         "blocks": blocks,
         "rule": {
             "users": release.n_users,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
@@ -133,6 +134,11 @@ def test_a_release_has_its_card_in_both_forms(users: int) -> None:
     texts = release.records(ledger, "2026-01-01")
     record = check("opendp", texts["opendp.json"])["deployment"]
     assert record["privacy_loss"]["privacy_parameters"] == {"epsilon": pytest.approx(8), "delta": 1e-6}
+    assert release.card(ledger).count("one random user") == 0
+    large = build(rows, replace(wanted, delta=0.6, audited=False), []).ledger
+    assert [gap["id"] for gap in large["gaps"]] == ["large-delta"]
+    for text in (release.card(large), release.paragraph(large, []), *release.records(large, "2026-01-01").values()):
+        assert "one random user" in text or "CycloneDX" in text
     assert "no --catalogue was given" in record["dp_variant"]["unprotected_quantities"]
     [model] = check("cyclonedx", texts["cyclonedx.json"])["components"]
     assert {"name": "dprec:noise", "value": "research"} in model["modelCard"]["properties"]
