@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from flows.audit import ItemColumn, UserColumn, names_of
-from tasks.errors import ConfigurationError
+from tasks.errors import ConfigurationError, DataError
 
 if TYPE_CHECKING:
     from tasks.release.building import Built
@@ -76,7 +76,10 @@ def make(
     data = coding.coded(ratings, names, None if catalogue is None else coding.catalogue(catalogue, names))
     items = data.item_ids.to_list()
     rows = rows_of(data.users, data.items, len(data.user_ids), len(items))
-    print(f"{rows.shape[0]:,} users, {len(items):,} items, {rows.nnz:,} interactions", file=sys.stderr)
+    sizes = f"{rows.shape[0]:,} users, {len(items):,} items, {rows.nnz:,} interactions"
+    print(f"{sizes}; {data.strangers:,} rows left out, of items that are not in the catalogue", file=sys.stderr)
+    if not rows.nnz:
+        raise DataError(f"{ratings}: no row has an item of the catalogue")
     _write(build(rows, wanted, ["catalogue-seen"] if catalogue is None else []), items, out)
 
 
@@ -122,6 +125,8 @@ def recommend(
     names = names_of({"user": user_column, "item": item_column})
     names.require(coding.parts(lists_for))
     data = coding.coded(lists_for, names, pl.Series(served.items, dtype=pl.String))
+    if data.strangers:
+        print(f"{lists_for}: {data.strangers:,} rows left out, of items that are not in the release", file=sys.stderr)
     rows = rows_of(data.users, data.items, len(data.user_ids), len(served.items))
     table(served, rows, data.user_ids.to_list(), k).write_csv(out)
     print(f"{out}: {len(data.user_ids):,} lists")

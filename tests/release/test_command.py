@@ -40,6 +40,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     text = "customer,product\n" + "\n".join(map(",".join, pairs)) + "\n"
     (folder / "ratings.csv").write_text(text)
+    (folder / "other.csv").write_text("item\nj1\n")
     (folder / "items.csv").write_text("item\n" + "\n".join(f"i{i}" for i in range(131)) + "\n")
     done = call(
         folder, "ratings.csv", "--epsilon", "8", "--catalogue", "items.csv", "--evaluate", "--audit", "--out", "out"
@@ -70,9 +71,10 @@ def test_the_folder_has_what_may_leave_the_building_and_nothing_else(made: Path)
 
 
 def test_users_of_their_own_get_lists_of_their_own_ids_without_what_they_have(made: Path) -> None:
-    (made / "own.csv").write_text("customer,product\nnew,i1\nnew,i3\nnew,i5\nrare,i130\n")
+    (made / "own.csv").write_text("customer,product\nnew,i1\nnew,i3\nnew,i5\nrare,i130\nrare,gone\n")
     done = call(made, "recommend", "out", "--for", "own.csv", "--k", "20", "--out", "lists.csv")
     assert done.returncode == 0, done.stderr
+    assert "1 row" in done.stderr
     rows = list(csv.DictReader((made / "lists.csv").open()))
     assert [(row["user"], int(row["rank"])) for row in rows] == [(u, r + 1) for u in ("new", "rare") for r in range(20)]
     new = [row["item"] for row in rows if row["user"] == "new"]
@@ -135,6 +137,7 @@ def test_an_audit_that_refutes_writes_nothing(made: Path, monkeypatch: pytest.Mo
         (("ratings.csv", "--epsilon", "1", "--model", "bpr", "--out", "x"), "--model"),
         (("ratings.csv", "--epsilon", "1", "--out", "out"), "out"),
         (("absent.csv", "--epsilon", "1", "--out", "x"), "absent.csv"),
+        (("ratings.csv", "--epsilon", "1", "--catalogue", "other.csv", "--out", "x"), "catalogue"),
         (("ratings.csv", "--epsilon", "1", "--item-column", "thing", "--out", "x"), "--item-column"),
         (("fit", "absent", "--model", "ease"), "absent"),
         (("fit", "out", "--model", "svd", "--ridge", "3"), "--ridge"),
