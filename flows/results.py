@@ -32,6 +32,8 @@ from tasks.stages.provenance import git
 from tasks.stages.report import collected, draw, paper_of, results_of
 
 Form = Literal["opendp", "cyclonedx"]
+RELEASED = {"gram-svd": "svd", "gram-ease": "ease"}
+"""Model of a suite -> the same of `dprec release`."""
 
 
 @dataclass(frozen=True)
@@ -150,10 +152,11 @@ def release_command(suite: str, board: Board) -> str | None:
     """
     best = next((each for each in board.answers() if not each["noisy"]), None)
     project = load()
-    dataset = project.datasets[project.processed[project.suites[suite].data].dataset]
-    if best is None or dataset.source != "custom" or not best["system"].startswith("gram-"):
+    described = project.suites[suite]
+    dataset = project.datasets[project.processed[described.data].dataset]
+    model = best and RELEASED.get(described.experiments[best["experiment"]].model)
+    if best is None or dataset.source != "custom" or model is None:
         return None
-    model = best["system"].removeprefix("gram-")
     ratings, epsilon = dataset.obtain["interactions"], best["accounted"]
     return f"dprec release {ratings} --epsilon {epsilon:g} --model {model} --out {suite}-release"
 

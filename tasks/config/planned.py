@@ -6,7 +6,7 @@ import math
 
 from tasks.config.params import Experiment, Suite
 from tasks.config.tasks import TASKS
-from tasks.results.facts import NOISY
+from tasks.results.facts import NOISY, layer_of
 
 
 def planned_pairs(suite: Suite) -> list[tuple[str, str]]:
@@ -32,4 +32,4 @@ def is_private(experiment: Experiment) -> bool:
     config = experiment.config
     budget = config.get("epsilon_max", config.get("epsilon"))
     has_budget = budget is not None and math.isfinite(budget) and config.get("privacy") != "none"
-    return has_budget or experiment.features.startswith("perturbed/")
+    return has_budget or layer_of(experiment.features)[0] == "perturbed"

@@ -67,4 +67,4 @@ def _sentence(about: str, **slots: object) -> str:
     """One sentence of the verdict, as plain text."""
     template = environment(TEMPLATES).get_template("sentences.txt.j2")
     text = template.render(about=about, **{"best": None, "why": ""} | slots)
-    return " ".join(Markup(text).unescape().split())
+    return Markup(text).unescape().strip()

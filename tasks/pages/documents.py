@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
+from urllib.parse import urlsplit
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from tasks.pages.page import Page
+from tasks.pages.page import Page, anchors
 
 FOLDER = "docs"
 INDEX = f"{FOLDER}/index.html"
-NOT_IN_ANCHORS = re.compile(r"[^\w\- ]")
-"""What GitHub leaves out of anchors, so that links hold here and there."""
 
 
 @dataclass(frozen=True)
@@ -59,20 +56,18 @@ def parts(text: str, names: Sequence[str] = ()) -> list[Part]:
 
     names: of the documents that links may lead to; other links to files become text.
     """
-    tokens, used = MARKDOWN.parse(text), Counter[str]()
+    tokens, anchor = MARKDOWN.parse(text), anchors()
     starts = [index for index, token in enumerate(tokens) if (token.type, token.tag) == ("heading_open", "h2")]
     first = [0] if tokens and tokens[0].tag == "h1" else []
     result = []
     for begin, end in zip([*first, *starts], [*starts[: len(first)], *starts[1:], len(tokens)], strict=False):
         title = _plain(tokens[begin + 1])
-        anchor = NOT_IN_ANCHORS.sub("", title.lower()).replace(" ", "-")
         body = tokens[begin + 3 : end]
         for token in body:
             _link(token.children or [], names)
         html = Markup(MARKDOWN.renderer.render(body, MARKDOWN.options, {}))
         text = " ".join(_plain(token) for token in body if token.content)
-        result.append(Part(title, f"{anchor}-{used[anchor]}" if used[anchor] else anchor, html, text))
-        used[anchor] += 1
+        result.append(Part(title, anchor(title), html, text))
     return result
 
 
@@ -86,11 +81,11 @@ def _link(children: list[Token], names: Sequence[str]) -> None:
     hidden = False
     for token in children:
         if token.type == "link_open":
-            path, mark, part = str(token.attrs["href"]).partition("#")
-            name, hidden = PurePosixPath(path), False
-            if path and not path.startswith("http"):
+            target, hidden = urlsplit(str(token.attrs["href"])), False
+            if target.path and not target.scheme:
+                name = PurePosixPath(target.path)
                 hidden = name.stem not in names or name.suffix not in (".md", ".html")
-                token.attrs["href"] = f"{name.stem}.html{mark}{part}"
+                token.attrs["href"] = target._replace(path=f"{name.stem}.html").geturl()
         if hidden and token.type in ("link_open", "link_close"):
             token.type, token.tag, token.nesting = "text", "", 0
 

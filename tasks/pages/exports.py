@@ -55,7 +55,7 @@ def card(ledger: Mapping[str, Any]) -> str:
 def paragraph(ledger: Mapping[str, Any], files: Sequence[str]) -> str:
     """Unit, ε, δ, from whom, under which conditions, utility, audit and files, as plain text."""
     template = environment(FOLDER).get_template("paragraph.txt.j2")
-    return html.unescape(" ".join(template.render(ledger=ledger, files=files).split()))
+    return html.unescape(template.render(ledger=ledger, files=files))
 
 
 def records(ledger: Mapping[str, Any], date: str) -> dict[str, str]:

@@ -12,7 +12,7 @@ import math
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import groupby
@@ -79,7 +79,7 @@ class Column:
         if self.kind in ("text", "link", "clipped"):
             return content | {"text": str(value)}
         if self.kind == "verdict":
-            return content | {"text": str(value), "kind": f"verdict {str(value).replace(' ', '-')}"}
+            return content | {"text": value, "kind": f"verdict {value}"}
         if self.kind == "list":
             return content | {"text": ", ".join(map(str, value)) or DASH}
         deviation = row.get(f"{self.key}_std") if self.kind == "mean" else None
@@ -102,14 +102,13 @@ def number(value: float | None, digits: int = 3) -> str:
     """A number with a fixed count of decimals and a true minus sign, never "-0.000"; a dash for none."""
     if value is None:
         return DASH
-    text = f"{value:,.{digits}f}"
-    return (text.removeprefix("-") if float(text.replace(",", "")) == 0 else text).replace("-", "−")
+    rounded = round(value, digits)
+    return f"{'−' if rounded < 0 else ''}{abs(rounded):,.{digits}f}"
 
 
 def signed(value: float | None, digits: int = 3) -> str:
     """A difference with its sign."""
-    text = number(value, digits)
-    return text if value is None or text[0] == "−" or float(text.replace(",", "")) == 0 else f"+{text}"
+    return f"{'+' if value and round(value, digits) > 0 else ''}{number(value, digits)}"
 
 
 def epsilon(value: float | None) -> str:
@@ -132,7 +131,7 @@ def rounded_down(value: float) -> float:
 
 def plain(value: float) -> str:
     """A number as short as it can be said: "5", "0.00375"."""
-    return f"{value:,.6g}".replace("-", "−")
+    return f"{'−' if value < 0 else ''}{abs(value):,.6g}"
 
 
 def join(items: Sequence[str]) -> str:
@@ -226,25 +225,28 @@ def render(page: Page, revisions: Sequence[str] = (), home: bool = True) -> str:
         revisions: git commits that its numbers are of.
         home: whether it lies in a site whose other pages it may link to.
     """
-    used: Counter[str] = Counter()
-
-    def anchor(text: str) -> str:
-        name = re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-") or "part"
-        used[name] += 1
-        return name if used[name] == 1 else anchor(f"{name}-{used[name]}")
 
     def to(address: str) -> str:
         return relative(page.address, address)
 
     text, digest = script()
-    about = {"anchor": anchor, "to": to, "address": page.address, "home": home, "revisions": list(revisions)}
+    about = {"anchor": anchors(), "to": to, "address": page.address, "home": home, "revisions": list(revisions)}
     template = environment(page.templates).get_template(page.template)
     return template.render(**about, script=text, digest=digest, **page.context)
 
 
+def anchors() -> Callable[[str], str]:
+    """Heading -> an identifier that no other part of a page has: GitHub's, so that links hold here and there."""
+    used: Counter[str] = Counter()
+
+    def anchor(heading: str) -> str:
+        name = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        used[name] += 1
+        return name if used[name] == 1 else anchor(f"{name}-{used[name] - 1}")
+
+    return anchor
+
+
 def relative(source: str, target: str) -> str:
     """The address of a page, or a part of one, as seen from another; both from the root of the site."""
-    path, mark, part = target.partition("#")
-    if path == source and part:
-        return f"#{part}"
-    return posixpath.relpath(path, posixpath.dirname(source) or ".") + mark + part
+    return posixpath.relpath(target, posixpath.dirname(source) or ".")

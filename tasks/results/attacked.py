@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from statistics import fmean
 from typing import Any
 
@@ -11,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks.evaluation import statistics
-from tasks.results.facts import BASE, System
+from tasks.results.facts import BASE, WAYS, System
 from tasks.results.judging import paired_tests
 from tasks.results.load import Results
 from tasks.results.paper import Paper
@@ -42,7 +43,8 @@ SCORERS = ("cosine", "dot", "hadamard")
 LINKS = {"auc": 0.5, "tpr": 0.01}
 """Score of stolen links -> what chance gives."""
 LINK_CONTROLS = ("attributes", "degree", RANDOM)
-CUTOFFS = (1, 10)
+ANCHORS = (("precision", 1), ("precision", 10), ("confident/share", 0), ("confident/precision", 0))
+"""What is measured of matched accounts, with its cut-offs; 0 for none."""
 ALIGNED = "alignment/chance"
 
 
@@ -134,23 +136,18 @@ def _links(against: Against) -> Iterator[Attack]:
 
 def _anchors(against: Against) -> Iterator[Attack]:
     results, aligned = against.results, against.results.suite.aligned
-    names = sorted(set(results.metrics.filter(pl.col("metric").str.starts_with("alignment/"))["metric"]))
-    for entry in aligned:
-        for metric in names:
-            if metric.endswith("/precision") and metric.count("/") == 2:
-                for k in CUTOFFS:
-                    if values := results.values(entry.name, metric, k):
-                        yield (entry.name, BASE, metric, k, values, CHANCE, results.values(entry.name, ALIGNED, k))
-            elif "/confident/" in metric and (values := results.values(entry.name, metric)):
-                yield (entry.name, BASE, metric, 0, values, "", {})
-    for name, ks in (("precision", CUTOFFS), ("confident/share", (0,)), ("confident/precision", (0,))):
-        for k in ks:
-            by_chance = [results.values(entry.name, ALIGNED, k) for entry in aligned if k]
-            chances = [value for values in by_chance for value in values.values()]
-            for system, setting in _settings(results):
-                if values := results.values(system.experiment, f"anchors/{name}", k, setting):
-                    chance = dict.fromkeys(values, fmean(chances)) if chances else {}
-                    yield (system.experiment, setting, f"anchors/{name}", k, values, CHANCE if chances else "", chance)
+    for entry, (name, k), approach in product(aligned, ANCHORS, WAYS):
+        metric = f"alignment/{approach}/{name}"
+        if values := results.values(entry.name, metric, k):
+            chance = results.values(entry.name, ALIGNED, k) if k else {}
+            yield (entry.name, BASE, metric, k, values, CHANCE if k else "", chance)
+    for name, k in ANCHORS:
+        by_chance = [results.values(entry.name, ALIGNED, k) for entry in aligned if k]
+        chances = [value for values in by_chance for value in values.values()]
+        for system, setting in _settings(results):
+            if values := results.values(system.experiment, f"anchors/{name}", k, setting):
+                chance = dict.fromkeys(values, fmean(chances)) if chances else {}
+                yield (system.experiment, setting, f"anchors/{name}", k, values, CHANCE if chances else "", chance)
 
 
 def _row(against: Against, attack: Attack) -> tuple[object, ...]:

@@ -259,7 +259,7 @@ class Reason:
     rows: tuple[str, ...] = ()
     """Rows of which one must be in the pair; empty for any."""
     metrics: tuple[str, ...] = ()
-    """How the printed names of its metrics begin; empty for all."""
+    """Printed names of its metrics, as patterns; empty for all."""
     claims: tuple[str, ...] = ()
     """How the claims begin that it may cover, of a paper that prints no number of a method; it covers no pair then."""
     measured: tuple[Order, ...] = ()

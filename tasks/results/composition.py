@@ -15,7 +15,7 @@ from tasks.privacy import units
 from tasks.privacy.accounting.account import account
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.terms import Observer, Protected, Unit
-from tasks.results.facts import BASE, System, Together
+from tasks.results.facts import BASE, System, Together, layer_of
 from tasks.results.load import Line, Results
 from tasks.results.settings import PERTURBED
 
@@ -120,9 +120,9 @@ def _releases(results: Results, system: System, line: Line) -> Iterator[_Release
     else:
         what = entry.model_dump_json(include={"protects"})
     for seed in line.seeds:
-        read = results.suite.suite if line.network else str(layers[split_of(seed)])
-        fitted = not line.network and (entry.protects in FITTED or not read.startswith("perturbed/"))
-        origin = (line.experiment, line.setting) if fitted else (read, line.network, anew)
+        layer, name = ("", results.suite.suite) if line.network else layer_of(layers[split_of(seed)])
+        fitted = not line.network and (entry.protects in FITTED or layer != "perturbed")
+        origin = (line.experiment, line.setting) if fitted else (name, line.network, anew)
         number = str(seed if fitted else seed_of(seed))  # what several splits read is released once
         key = (number, *origin, what if fitted else entry.model_dump_json())
         yield _Release(

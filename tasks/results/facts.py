@@ -22,6 +22,12 @@ KINDS: tuple[Kind, ...] = ("real", "part", "synthetic")
 Texts = Literal["posts", "vectors", "none"]
 
 
+WAYS = (
+    "adversarial", "cycle", "attributes", "attribute-start", "anchors-1%", "anchors-5%", "anchors-10%", "anchors-80%",
+)  # fmt: skip
+"""How accounts of two networks are matched; the last four are given a share of the true anchors."""
+
+
 class Facts(BaseModel):
     """Facts as they are written: no other keys."""
 
@@ -163,6 +169,12 @@ class Suite(Facts):
     def n_splits(self) -> int:
         """On how many splits of the data systems were run at setting `base`."""
         return 1 + max((split_of(seed) for system in self.compared for seed in system.seeds), default=0)
+
+
+def layer_of(read: str) -> tuple[str, str]:
+    """Layer and name of what an entry of params.yaml reads, such as perturbed/ml-100k."""
+    layer, name = read.split("/")
+    return layer, name
 
 
 def kind_of(stands_for: str, *, synthetic: bool) -> Kind:

@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from tasks.results.facts import BASE, Aligned
+from tasks.results.facts import BASE, WAYS, Aligned
 from tasks.results.load import Results
 from tasks.results.significance import assess, findings, paired, strongest, table
 
@@ -268,9 +268,6 @@ def _vectors_shown(results: Results, _: pl.DataFrame) -> dict[str, Any]:
 # share of judged anchors whose true account is among the k nearest; chance guesses among all accounts. A way fails at a
 # seed where so many first guesses would be right by chance with a probability above `AT_CHANCE`.
 
-WAYS = (
-    "adversarial", "cycle", "attributes", "attribute-start", "anchors-1%", "anchors-5%", "anchors-10%", "anchors-80%",
-)  # fmt: skip
 SUPERVISED = WAYS[4:]
 """Ways that are given a share of the true anchors: positive controls of what an attacker without any can do."""
 AT_CHANCE = 0.001

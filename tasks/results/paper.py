@@ -60,16 +60,6 @@ class Column:
     ratio_to: tuple[str, ...] = ()
     """Metrics in METRICS by whose sum `metric` is divided; empty for `metric` as it is."""
 
-    @property
-    def name(self) -> str:
-        """The printed metric without its cut-off."""
-        return self.published.partition("@")[0]
-
-    @property
-    def cutoff(self) -> int:
-        """The cut-off of the printed metric; 0 for none."""
-        return int(self.published.partition("@")[2] or 0)
-
 
 @dataclass(frozen=True, config=STRICT)
 class Part:
@@ -252,6 +242,9 @@ class Paper:
     """Why pairs of methods are ordered otherwise than printed; the first that covers a pair counts."""
     elsewhere: bool = False
     """Whether claims are also tested on data of which the paper prints nothing."""
+    counted_after: tuple[int, int] = (-1, -1)
+    """Steps of the protocol, by number, after which the paper counts users, items and average lengths, and
+    interactions."""
     counts: str = ""
     """The function that counts the same, and the settings of its method, for comparison.csv; empty: as above."""
     numbers: str = ""
@@ -322,4 +315,4 @@ def _reading(where: str) -> Iterator[None]:
         location = ".".join(map(str, problem["loc"]))
         raise ConfigurationError(f"{where}: {location}: {problem['msg']}") from error
     except (yaml.YAMLError, TemplateError, KeyError, TypeError, ValueError) as error:
-        raise ConfigurationError(f"{where}: {' '.join(str(error).split())}") from error
+        raise ConfigurationError(f"{where}: {error}") from error

@@ -192,7 +192,7 @@ def comparison(results: Results, paper: Paper, counts: Counts) -> pl.DataFrame:
     rows.sort(key=lambda row: row[0])
     key = paper.key if against.compared else ""
     table = pl.DataFrame([{"paper": key} | row for _, row in rows], schema=COMPARISON)
-    return table.with_columns(pl.col(pl.String).replace("", None))
+    return table.with_columns(pl.col(pl.String).replace({"": None}))
 
 
 Row = tuple[tuple[Any, ...], dict[str, Any]]
@@ -233,7 +233,7 @@ def _measured(against: Against) -> Iterator[Row]:
                 if cell.printed is not None or cell.n:
                     table: str = block["table"].key
                     named: tuple[str, str] = method.printed_as(column)
-                    key = (table, column.protocol, *named, column.name, column.cutoff, column.data)
+                    key = (table, column.protocol, *named, column.metric, column.k, column.data)
                     yield key, _about(against, table, column.data, *named, column.published) | {
                         "published": cell.printed, "ours_mean": cell.mean, "ours_std": cell.std, "seeds": cell.n,
                         "protocol": column.protocol, "data": against.results.suite.kind,
@@ -282,16 +282,10 @@ def ratio(
 
 
 def statistics(against: Against) -> list[Count]:
-    """Users, items, interactions, average length and user features; nothing where the paper prints none of any data.
-
-    Everything before sequences are cut, but their events after it: that is how printed numbers are explained
-    (docs/methods.md §10), and none of it depends on the order of events.
-    """
+    """Users, items, interactions, average length and user features; nothing where the paper prints none of any data."""
     if not against.paper.notes:
         return []
-    cut = [row for row in against.counts if row["step"].startswith("last ")]
-    core = [row for row in against.counts if row["step"].endswith("-core")]
-    before, after = (core or against.counts)[-1], (cut or against.counts)[-1]
+    before, after = (against.counts[step] for step in against.paper.counted_after)
     counts = {
         "users": before["users"],
         "items": before["items"],

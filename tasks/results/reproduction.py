@@ -169,7 +169,7 @@ def _covers(reason: Reason, pair: Pair) -> bool:
         and (not reason.better or any(fnmatchcase(better, pattern) for pattern in reason.better))
         and not any(fnmatchcase(worse, pattern) for pattern in reason.not_worse)
         and (not reason.rows or bool({better, worse} & set(reason.rows)))
-        and (not reason.metrics or pair.column.published.startswith(tuple(reason.metrics)))
+        and (not reason.metrics or any(fnmatchcase(pair.column.published, pattern) for pattern in reason.metrics))
     )
 
 

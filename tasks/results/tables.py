@@ -133,7 +133,7 @@ def read_suite(folder: Path) -> Suite:
     except FileNotFoundError:
         raise DataError(f"{path}: not found; {AGAIN}") from None
     except ValidationError as error:
-        raise DataError(f"{path}: not the facts of a suite ({' '.join(str(error).split())}); {AGAIN}") from error
+        raise DataError(f"{path}: not the facts of a suite ({error}); {AGAIN}") from error
 
 
 def read_table(folder: Path, name: str) -> pl.DataFrame:

@@ -38,7 +38,7 @@ def stands(results: Path, new: Path, suite: Suite) -> bool:
     Facts agree to the last byte, which have the SHA-256 of the data: own data have none there, and agree with nothing.
     """
     recorded = results / PROVENANCE
-    if not recorded.is_file() or any(run.processor.startswith(processor()) for run in read_runs(recorded)):
+    if not recorded.is_file() or any(run.processor == processor() for run in read_runs(recorded)):
         return False
     try:
         facts = tables.read_suite(new)
@@ -109,7 +109,7 @@ def means(text: str, where: str) -> pl.DataFrame:
         if table["metric"].null_count() or (cutoffs and table["n"].cast(pl.Int64).null_count()):
             raise DataError(f"{where}: not a metrics table: a row is cut off")
     except pl.exceptions.PolarsError as problem:
-        raise DataError(f"{where}: not a metrics table ({' '.join(str(problem).split())})") from problem
+        raise DataError(f"{where}: not a metrics table ({problem})") from problem
     if not sum(map(len, values)):
         raise DataError(f"{where}: has no means over seeds, as in 0.1; see `dprec site --since REV`")
     return pl.concat(values)

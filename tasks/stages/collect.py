@@ -119,24 +119,26 @@ def read_runs(suite: str, params: Params) -> list[Run]:
     names = [("train", TASKS[options.task].trained_by, name) for name in options.experiments]
     names += [("embed-networks", "embed_networks", name) for name in options.embeddings]
     names += [("align", "align", name) for name in options.aligned]
-    names += [(stage, stage, suite) for stage in ("audit", "audit-training")]
+    names += [("audit", "audit", suite), ("audit-training", "audit_training", suite)]
     if attack is not None and attack.each:
         names += [("attack", attack.module, name) for name in options.experiments]
     elif attack is not None:
-        names.append((attack.module.replace("_", "-"), attack.module, suite))
+        names.append(("", attack.module, suite))
+    seeds = {seed for experiment in options.experiments.values() for seed in options.runs(experiment, BASE)}
+    seeds |= {seed for aligned in options.aligned.values() for seed in aligned.seeds}
     runs = []
     for stage, module, name in names:
-        target = provenance_path(module.replace("_", "-"), name)
+        target = provenance_path(module, name)
         if target.is_file():
             record = read_json(target)
-            training, units = _training(record.pop("epoch_seconds", {})), record.pop("units", {})
-            runs.append(Run(**record | {"stage": stage} | training | _cost(record, units)))
+            training, units = _training(record.pop("epoch_seconds", {}), seeds), record.pop("units", {})
+            runs.append(Run(**record | {"stage": stage or record["stage"]} | training | _cost(record, units)))
     return runs
 
 
-def _training(seconds: dict[str, list[float]]) -> dict[str, float]:
+def _training(seconds: dict[str, list[float]], seeds: set[int]) -> dict[str, float]:
     """Of what every epoch of every unit took: the median epoch, and all epochs of a seed on average, at `base`."""
-    base = [of_unit for label, of_unit in seconds.items() if label.startswith(f"{BASE}-seed-")]
+    base = [seconds[label] for seed in seeds if (label := f"{BASE}-seed-{seed}") in seconds]
     if not base:
         return {}
     combined = [record for of_seed in base for record in of_seed]
@@ -263,7 +265,7 @@ def data_fingerprints(data: str, params: Params) -> dict[str, str]:
 
 def _words(params: Params, suite: str) -> list[dict[str, Any]]:
     """What is known of every set of word vectors that the suite's systems read."""
-    layers = (experiment.features.split("/") for experiment in params.suites[suite].experiments.values())
+    layers = (facts.layer_of(experiment.features) for experiment in params.suites[suite].experiments.values())
     names = dict.fromkeys(name for layer, name in layers if layer == WORDS.name)
     return [{"name": name} | read_json(WORDS / name / "words.json") for name in names]
 
@@ -301,7 +303,7 @@ def deciding_parameters(experiment: Experiment, params: Params) -> dict[str, Any
     def dump(entry: BaseModel) -> dict[str, Any]:
         return entry.model_dump(mode="json", exclude={"suite", "code"})  # where it stands, and the model's own file
 
-    layer, name = experiment.features.split("/")
+    layer, name = facts.layer_of(experiment.features)
     runs = params.suites[experiment.suite].runs(experiment, BASE)
     parameters = dump(experiment)
     parameters["model"] = parameters.pop("system")

@@ -21,7 +21,7 @@ from tasks.evaluation.gains import GAINS
 from tasks.evaluation.pairs import BY_USER, PAIRS, compare
 from tasks.evaluation.users import bin_users, exposure
 from tasks.results import tables
-from tasks.results.facts import BASE, Aligned, Network
+from tasks.results.facts import BASE, Aligned, Network, layer_of
 from tasks.stages.common import PROCESSED, RUNS, read_json
 from tasks.stages.papers import describe
 
@@ -67,7 +67,7 @@ def alignment(name: str, params: Params, anchors: int) -> Aligned:
         {
             "name": name,
             "embeddings": params.embeddings[entry.embeddings].model if entry.embeddings else "",
-            "attributes": params.networks_of(entry).partition("/")[0] if entry.reads_attributes else "",
+            "attributes": layer_of(params.networks_of(entry))[0] if entry.reads_attributes else "",
             "matches_columns": entry.matches_columns,
             "judged": round(entry.test_share * anchors),
         }

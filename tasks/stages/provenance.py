@@ -73,9 +73,9 @@ def cost_added(folder: Path) -> Iterator[None]:
         write_json(folder / COST, of_unit(folder).plus(took)._asdict())
 
 
-def path(stage: str, name: str) -> Path:
-    """Where the record of a stage lies, such as data/provenance/train/gerai-bpr.json."""
-    return PROVENANCE / stage / f"{name}.json"
+def path(module: str, name: str) -> Path:
+    """Where the record of what a module did lies, such as data/provenance/train/gerai-bpr.json."""
+    return PROVENANCE / module.replace("_", "-") / f"{name}.json"
 
 
 def record(stage: str, name: str, started: float, timings: dict[str, Any]) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
+from pathlib import PurePosixPath
+from string import Template
 from typing import Any
 
 from tasks.config.fields import Perturbed, PerturbedFeatures
@@ -16,6 +18,7 @@ from tasks.config.params import Experiment, Params, Suite
 from tasks.config.tasks import ATTACKS, TASKS, resolve
 from tasks.errors import ConfigurationError
 from tasks.fingerprints import Plugin
+from tasks.results.facts import layer_of
 from tasks.results.files import WRITTEN
 from tasks.stages import papers, table_attacks, table_audits
 from tasks.stages.common import file_digest
@@ -43,17 +46,16 @@ def own_file(suite: str) -> str:
 
 def code_file(dvc_file: str) -> str:
     """Where the fingerprints of the stages of a dvc.yaml are: next to it."""
-    return f"{dvc_file.removesuffix('dvc.yaml')}code.json"
+    return PurePosixPath(dvc_file).with_name("code.json").as_posix()
 
 
 def find(module: str, argument: str, params: Params) -> tuple[str, Stage, str] | None:
     """What `python -m tasks.stages.MODULE ARGUMENT` runs: a stage's code.json, kind and instance; None: no stage."""
     for file, stages in dvc_files(params).items():
-        for stage in stages:
-            prefix = stage.argument.removesuffix("${key}")
-            key = argument.removeprefix(prefix)
-            if stage.module == module and argument.startswith(prefix) and key in stage.items:
-                return code_file(file), stage, key
+        for stage in (candidate for candidate in stages if candidate.module == module):
+            for key in stage.items:
+                if Template(stage.argument).substitute(key=key) == argument:
+                    return code_file(file), stage, key
     return None
 
 
@@ -304,7 +306,7 @@ def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
     pairs = [each for key in ("embeddings", "aligned") if networks for each in (*inherited_keys(suite, key), key)]
     data = ("data", *(key for key in ("counts", "splits", "ceilings") if getattr(suite, key)))
     read = _layers_read(suite)
-    released = sorted({layer.replace("/", ".") for layer in read if layer.startswith("perturbed/")})
+    released = sorted({f"perturbed.{name}" for layer, name in map(layer_of, read) if layer == "perturbed"})
     yield Stage(
         "audit",
         "audit",
@@ -329,14 +331,14 @@ def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         plugins=lambda _: [*_of_task(suite, task.checks), *_of_attack(suite, kind.each if kind else None)],
     )
     source = params.datasets[params.processed[suite.data].dataset].source
-    words = sorted({layer for layer in read if layer.startswith("words/")})
+    words = sorted({f"data/words/{name}" for layer, name in map(layer_of, read) if layer == "words"})
     yield Stage(
         "collect",
         "collect",
         {name: {}},
         deps=(
             f"data/processed/{suite.data}",
-            *(f"data/{layer}" for layer in words),
+            *words,
             *measured,
             *_outputs_to_collect(runs, suite),
             "data/quality/metrics/${key}.json",

@@ -71,7 +71,7 @@ def test_a_paper_names_its_methods_and_the_metric_that_it_ranks_by(paper: Paper)
 def test_columns_of_gerai_are_at_the_cut_off_and_attacker_that_they_were_printed_for() -> None:
     gerai = describe("gerai")
     for column in [column for table in gerai.tables for part in table.parts for column in part.columns]:
-        assert column.cutoff == column.k
+        assert column.published.endswith(f"@{column.k}")
         if column.metric.startswith("attribute/"):
             attacker = column.metric.split("/")[2].removeprefix("default_")
             assert attacker == (column.setting.removeprefix("attacker=") or "neural")

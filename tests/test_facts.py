@@ -1,0 +1,60 @@
+"""What reads results reads ids, numbers and events: none of it looks into a text that the project wrote."""
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LOOKING = [
+    "contains", "endswith", "ends_with", "extract", "extract_all", "partition", "removeprefix", "removesuffix",
+    "rpartition", "rsplit", "split", "startswith", "starts_with",
+]  # fmt: skip
+"""Methods of texts, and of polars' columns of texts."""
+ALLOWED = {
+    "tasks/pages/api.py: *": "docstrings and signatures, as engineers wrote them",
+    "tasks/pages/page.py: anchors": "a heading becomes an identifier, which nothing reads",
+    "tasks/results/claims.py: _setting": "paper.yaml: key=value,...",
+    "tasks/results/facts.py: layer_of": "params.yaml: LAYER/NAME",
+    "tasks/results/paper.py: artefact_name": "paper.yaml: table2",
+    "tasks/results/reproduction.py: _read": "paper.yaml: the part of an id that another interpretation replaces",
+    "tasks/results/rows.py: _bound": "paper.yaml: several names for a row",
+    "tasks/stages/agreement.py: means": "metrics.csv of any revision: mean@10",
+    "tasks/stages/collect.py: read_system": "params.yaml: an experiment's name without its suite's",
+    "tasks/stages/papers.py: *": "paper.yaml: functions that it names; names of modules",
+}
+"""Function, or * for all of a module -> whose text it looks into."""
+
+
+def reads_results(path: Path, tree: ast.Module) -> bool:
+    """Whether a module lies among, or imports from, what reads and shows results."""
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    names = [".".join(path.parts), *(node.module or "" for node in imports)]
+    return any(name.startswith(("tasks.results", "tasks.pages")) for name in names)
+
+
+def looks(node: ast.AST) -> bool:
+    """Whether a call looks into a text; `replace` with one argument maps values, or fields."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="re"))):
+            return True
+        case ast.Call(func=ast.Attribute(attr=name), args=arguments):
+            return name in LOOKING or (name == "replace" and len(arguments) == 2)
+    return False
+
+
+def test_no_code_looks_into_a_text_of_the_project() -> None:
+    functions = set()
+    for path in (
+        path.relative_to(ROOT) for room in ("dprec", "flows", "tasks") for path in (ROOT / room).rglob("*.py")
+    ):
+        if reads_results(path, tree := ast.parse((ROOT / path).read_bytes())):
+            names = {getattr(part, "name", "*") for part in tree.body if any(map(looks, ast.walk(part)))}
+            functions |= {f"{path}: *"} if f"{path}: *" in ALLOWED and names else {f"{path}: {name}" for name in names}
+    assert functions == ALLOWED.keys()
+
+
+def test_no_template_looks_into_a_text() -> None:
+    looking = re.compile(rf"\| *replace\(|\.({'|'.join(LOOKING)}|replace)\(")
+    templates = [*(ROOT / "tasks").rglob("*.j2")]
+    assert len(templates) > 30
+    assert [path.name for path in templates if looking.search(path.read_text(encoding="utf-8"))] == []
