@@ -87,7 +87,7 @@ def make(
 def fit(
     folder: Folder,
     model: ModelName,
-    ridge: Annotated[float | None, typer.Option(min=1e-9, help="Of EASE.")] = None,
+    ridge: Annotated[float | None, typer.Option(min=1e-9, max=1e12, help="Of EASE.")] = None,
 ) -> None:
     """Fit another model from release.safetensors alone: without data, at no cost."""
     from tasks.release import files, models

@@ -76,6 +76,8 @@ def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
 
 def _save(path: Path, arrays: dict[str, NDArray[Any]], marks: dict[str, str]) -> None:
     """Marks are one entry, since safetensors write several in any order."""
+    if strange := [name for name, array in arrays.items() if not np.isfinite(array).all()]:
+        raise DataError(f"{path}: not written, since {', '.join(strange)} has numbers that are not finite")
     try:
         with atomic_write(path) as new:
             save_file(arrays, new, metadata={"dprec": json.dumps(marks)})

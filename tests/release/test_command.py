@@ -23,6 +23,7 @@ from tasks.external.reading import Names
 from tasks.privacy import noise
 from tasks.release import files
 from tasks.release.building import rows_of
+from tasks.release.models import Model
 from tests.command import dprec as command
 from tests.parameters import ROOT
 
@@ -148,6 +149,14 @@ def test_what_cannot_be_done_is_refused_in_one_line(arguments: tuple[str, ...], 
     assert done.returncode == 1
     assert named in done.stderr.splitlines()[-1]
     assert not (made / "x").exists()
+
+
+def test_a_model_that_is_not_finite_replaces_none(made: Path, tmp_path: Path) -> None:
+    assert call(made, "fit", "out", "--model", "ease", "--ridge", "inf").returncode == 2
+    model = Model("ease", np.ones(1), np.zeros(1, np.int64), {"matrix": np.full((1, 1), np.nan)})
+    with pytest.raises(DataError, match="matrix"):
+        files.save_model(tmp_path, model, ["a"], {})
+    assert not list(tmp_path.iterdir())
 
 
 def test_items_that_no_catalogue_has_are_named(made: Path) -> None:
