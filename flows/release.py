@@ -115,20 +115,25 @@ def recommend(
     """Write lists for users' own rows: own items are left out, ids are those of the table."""
     import polars as pl
 
+    from tasks.disk import atomic_write
     from tasks.external import coding
     from tasks.release import files
     from tasks.release.building import rows_of
     from tasks.release.serving import table
 
+    tables = coding.parts(lists_for)
+    if out.exists() and any(map(out.samefile, tables)):
+        raise ConfigurationError(f"--out {out}: is a table of --for")
     served = files.load(folder)
     _warn(folder, served.marks)
     names = names_of({"user": user_column, "item": item_column})
-    names.require(coding.parts(lists_for))
+    names.require(tables)
     data = coding.coded(lists_for, names, pl.Series(served.items, dtype=pl.String))
     if data.strangers:
         print(f"{lists_for}: {data.strangers:,} rows left out, of items that are not in the release", file=sys.stderr)
     rows = rows_of(data.users, data.items, len(data.user_ids), len(served.items))
-    table(served, rows, data.user_ids.to_list(), k).write_csv(out)
+    with atomic_write(out) as new_file:
+        table(served, rows, data.user_ids.to_list(), k).write_csv(new_file)
     print(f"{out}: {len(data.user_ids):,} lists")
 
 

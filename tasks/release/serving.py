@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from tasks.errors import DataError
+from tasks.errors import ConfigurationError, DataError
 from tasks.release.models import Model
 from tasks.release.sums import BLOCK, Rows
 
@@ -34,6 +34,7 @@ class Recommender:
 
         Raises:
             DataError: an item is not in the catalogue.
+            ConfigurationError: `k` is below 1.
         """
         unknown = [item for item in items if str(item) not in self._place]
         if unknown:
@@ -44,10 +45,16 @@ class Recommender:
 
 
 def lists(model: Model, rows: Rows, k: int) -> NDArray[np.int64]:
-    """(n_users, k) items for each row, best first, without the row's own; -1 where there are no more.
+    """(n_users, k) items, or all of fewer, for each row, best first, without the row's own; -1 where there are no more.
 
     Items of the head come first, by the model, for anyone who has one of them; all others by noisy counts.
+
+    Raises:
+        ConfigurationError: `k` is below 1.
     """
+    if k < 1:
+        raise ConfigurationError(f"k must be 1 or more (is {k})")
+    k = min(k, len(model.counts))
     made = np.full((rows.shape[0], k), -1, np.int64)
     popular = np.argsort(-model.counts, kind="stable")
     outside = popular[~np.isin(popular, model.head)]

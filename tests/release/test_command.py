@@ -17,7 +17,7 @@ import pytest
 
 import dprec
 from dprec import release
-from tasks.errors import DataError
+from tasks.errors import ConfigurationError, DataError
 from tasks.external.coding import coded
 from tasks.external.reading import Names
 from tasks.privacy import noise
@@ -157,6 +157,17 @@ def test_a_model_that_is_not_finite_replaces_none(made: Path, tmp_path: Path) ->
     with pytest.raises(DataError, match="matrix"):
         files.save_model(tmp_path, model, ["a"], {})
     assert not list(tmp_path.iterdir())
+
+
+def test_lists_replace_no_table_and_are_no_longer_than_the_catalogue(made: Path, tmp_path: Path) -> None:
+    table = shutil.copy(made / "ratings.csv", tmp_path / "own.csv")
+    done = call(made, "recommend", "out", "--for", str(table), "--out", str(table))
+    assert done.returncode == 1
+    assert table.read_bytes() == (made / "ratings.csv").read_bytes()
+    served = release.load(made / "out")
+    assert sorted([*served.recommend(["i1"], 10**12), "i1"]) == served.items
+    with pytest.raises(ConfigurationError, match="-1"):
+        served.recommend(["i1"], -1)
 
 
 def test_items_that_no_catalogue_has_are_named(made: Path) -> None:
