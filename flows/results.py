@@ -136,7 +136,7 @@ def show_headline(suite: str) -> None:
         table.add_row(name, *map(escape, cells))
     print_table(table)
     if command := release_command(suite, board):
-        print(f"release it: {command}")
+        print(exports.suggestion(command))
 
 
 def _compared(row: Mapping[str, Any]) -> tuple[str, str]:

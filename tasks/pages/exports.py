@@ -58,6 +58,11 @@ def paragraph(ledger: Mapping[str, Any], files: Sequence[str]) -> str:
     return html.unescape(template.render(ledger=ledger, files=files))
 
 
+def suggestion(command: str) -> str:
+    """How to release what was best on the same data, and what no guarantee covers then."""
+    return html.unescape(environment(FOLDER).get_template("suggestion.txt.j2").render(command=command))
+
+
 def records(ledger: Mapping[str, Any], date: str) -> dict[str, str]:
     """Name of file -> the release as a record of OpenDP's registry, and as a bill of materials.
 
