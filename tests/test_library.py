@@ -15,6 +15,7 @@ import pytest
 
 import dprec
 from tests.parameters import ROOT
+from tests.test_readme import commands
 
 MODULES = ("accounting", "attacks", "audits", "mechanisms", "metrics", "release")
 PIPELINE = (
@@ -90,18 +91,23 @@ def test_the_wheel_serves_the_library_and_the_audit_without_the_pipeline(tmp_pat
     assert done.returncode == 4, done.stderr  # there is nothing held back
     assert json.loads((tmp_path / "audit" / "audit.json").read_text())
     assert (tmp_path / "wheel" / "dprec" / "py.typed").is_file()
-    many = [(user, item) for user in range(2_000) for item in range(user % 7, 120, 3 + user % 5)]
-    train.write_text("user,item\n" + "".join(f"{user},{item}\n" for user, item in many))
-    for command in (
-        f"release {train} --epsilon 8 --evaluate --audit --out shop",
-        "release fit shop --model ease --ridge 300",
-        f"release recommend shop --for {train} --k 20 --out lists.csv",
-    ):
+    rows = [f"{user},{item}\n" for user in range(2_000) for item in range(user % 7, 120, 3 + user % 5)]
+    (tmp_path / "ratings.csv").write_text("user,item\n" + "".join(rows))
+    (tmp_path / "own.csv").write_text("user,item\n" + "".join(rows[:100]))
+    (tmp_path / "items.csv").write_text("item\n" + "".join(f"{item}\n" for item in range(120)))
+    pages = [(ROOT / page).read_text(encoding="utf-8") for page in ("README.md", "docs/release.md")]
+    shown = dict.fromkeys(
+        command for page in pages for command in commands(page) if command.startswith("dprec release")
+    )
+    assert len(shown) == 4
+    for command in shown:
         absent = " ".join((*PIPELINE, "sklearn"))
-        alone = [sys.executable, "-c", ALONE, str(tmp_path / "wheel"), absent, "release", *command.split()]
+        alone = [sys.executable, "-c", ALONE, str(tmp_path / "wheel"), absent, "release", *command.split()[1:]]
         done = subprocess.run(alone, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert not done.returncode, done.stderr
-    assert lists.read_text().count("\n") == 1 + 2_000 * 20
+        assert command.split()[2] != "recommend" or lists.read_text().count("\n") == 1 + 20 * len(
+            {row.split(",")[0] for row in rows[:100]}
+        )
 
 
 def test_a_command_of_the_pipeline_says_what_it_needs(tmp_path: Path) -> None:
