@@ -25,9 +25,13 @@ EXCUSE = Reason(since=date(2026, 11, 22), reason="made up")
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo alone, as if everything had run: made-up locks."""
-    folder = tmp_path_factory.mktemp("template")
-    files.write(files.read("demo"), folder)
+    """The demo and two data sets that it does not read, as if everything had run: made-up locks."""
+    folder, raw = tmp_path_factory.mktemp("template"), files.read("demo")
+    raw["datasets"] = {name: raw["datasets"][name] for name in ("demo", "ml-100k", "ml-1m")}
+    raw["processed"] = {name: entry for name, entry in raw["processed"].items() if entry["dataset"] == "demo"}
+    for section in ("perturbed", "words"):
+        raw[section] = {name: entry for name, entry in raw[section].items() if entry["data"] in raw["processed"]}
+    files.write(raw, folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         dvc(["init", "-q", "--no-scm"])

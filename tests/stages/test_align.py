@@ -35,6 +35,35 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny.build(tmp_path)
 
 
+@pytest.fixture(scope="module")
+def aligned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same, aligned."""
+    folder = tmp_path_factory.mktemp("aligned")
+    tiny.build(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        align.main("tiny")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def interrupted_workspace(aligned: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same, where a second run from nothing was interrupted after two epochs of its adversarial start."""
+    folder = shutil.copytree(aligned, tmp_path_factory.mktemp("interrupted") / "copy")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        shutil.rmtree(CHECKPOINTS)
+        interrupted(lambda: align.main("tiny"), align, "write_json", 3)
+    return folder
+
+
+@pytest.fixture
+def unfinished(interrupted_workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A copy of that; the digest of what an undisturbed run ends with."""
+    monkeypatch.chdir(shutil.copytree(interrupted_workspace, tmp_path / "copy"))
+    return results()
+
+
 def metrics(name: str, k: int | None = None, setting: str = "base") -> list[float]:
     """The values of a metric, by seed."""
     table = contracts.read(SAID / "metrics.parquet", contracts.METRICS)
@@ -55,8 +84,8 @@ def results() -> str:
     return digest(*RESULTS)
 
 
-def test_known_anchors_and_attributes_find_everybody_who_judges() -> None:
-    align.main("tiny")
+def test_known_anchors_and_attributes_find_everybody_who_judges(aligned: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(aligned)
     assert metrics("alignment/anchors-50%/precision", 1) == [1, 1]
     assert metrics("alignment/attribute-start/precision", 1) == [1, 1]
     assert min(metrics("alignment/attributes/precision", 10)) > 0.9
@@ -71,8 +100,10 @@ def test_known_anchors_and_attributes_find_everybody_who_judges() -> None:
     assert read_json(SAID / "inputs.json")["anchors"] == {"true": 60, "judging": 24, "known": 36, "left_out": 0}
 
 
-def test_judging_anchors_change_no_map_and_no_found_pair() -> None:
-    align.main("tiny")
+def test_judging_anchors_change_no_map_and_no_found_pair(
+    aligned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(shutil.copytree(aligned, tmp_path / "copy"))
     before = digest(OUT / "base"), digest(SAID / "history.json")
     assert min(metrics("alignment/anchors-50%/precision", 1)) == 1
     pairs, judging = tiny.anchors(), {tuple(pair) for pair in split().test.tolist()}
@@ -93,11 +124,7 @@ def test_true_anchors_that_are_handed_on_are_those_that_judge_nobody() -> None:
     assert not set(known[:, 0]) & set(split().test[:, 0])
 
 
-def test_an_adversarial_start_goes_on_from_its_checkpoint_or_anew_from_a_damaged_one() -> None:
-    align.main("tiny")
-    unbroken = results()
-    shutil.rmtree(CHECKPOINTS)
-    interrupted(lambda: align.main("tiny"), align, "write_json", 3)
+def test_an_adversarial_start_goes_on_from_its_checkpoint_or_anew_from_a_damaged_one(unfinished: str) -> None:
     [progress] = CHECKPOINTS.rglob("progress")
     aligner = Aligner(AlignmentConfig.model_validate(tiny.CONFIG), *tiny.vectors(0).values())
     start = aligner.start(np.random.default_rng(0))
@@ -105,15 +132,13 @@ def test_an_adversarial_start_goes_on_from_its_checkpoint_or_anew_from_a_damaged
     assert len(start.criteria) == 2
     (progress / "last" / "state.safetensors").write_bytes(b"cut off")
     align.main("tiny")
-    assert results() == unbroken
+    assert results() == unfinished
 
 
 @pytest.mark.parametrize("misfit", [{"criteria": []}, {"losses": ["x", "y"]}, {"losses": [], "criteria": []}])
-def test_a_start_that_does_not_fit_is_discarded(misfit: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    align.main("tiny")
-    unbroken = results()
-    shutil.rmtree(CHECKPOINTS)
-    interrupted(lambda: align.main("tiny"), align, "write_json", 3)
+def test_a_start_that_does_not_fit_is_discarded(
+    misfit: dict[str, Any], unfinished: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     [progress] = CHECKPOINTS.rglob("progress")
     for state in progress.iterdir():
         write_json(state / "state.json", read_json(state / "state.json") | misfit)
@@ -121,7 +146,7 @@ def test_a_start_that_does_not_fit_is_discarded(misfit: dict[str, Any], capsys: 
     capsys.readouterr()
     align.main("tiny")
     assert capsys.readouterr().err.count(": discarded (") == 2
-    assert results() == unbroken
+    assert results() == unfinished
 
 
 def test_a_map_that_diverges_is_shown_and_harms_no_other_way() -> None:

@@ -214,22 +214,23 @@ def test_an_interrupted_run_ends_as_an_unbroken_one(name: str, module: Any, nth:
     assert not list(CHECKPOINTS.rglob("progress"))
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_what_a_unit_is_made_and_judged_from_makes_it_anew() -> None:
+    def trained() -> set[str]:
+        train_networks.main("tiny-crosue")
+        return {place.name for place in (CHECKPOINTS / "tiny" / "tiny-crosue").iterdir()}
+
+    joint()
+    before = trained()
+    for change in (
         lambda: tiny.anchors("raw", PAIRS[:1], ["base"]),
         lambda: made_up_anew("raw"),
         lambda: tiny.change("right/social", source=pl.col("source").reverse()),
         lambda: tiny.change("left/labels", music=1 - pl.col("music")),
-    ],
-)
-def test_what_a_unit_is_made_and_judged_from_makes_it_anew(change: Callable[[], None]) -> None:
-    joint()
-    train_networks.main("tiny-crosue")
-    before = {place.name for place in (CHECKPOINTS / "tiny" / "tiny-crosue").iterdir()}
-    change()
-    train_networks.main("tiny-crosue")
-    assert not before & {place.name for place in (CHECKPOINTS / "tiny" / "tiny-crosue").iterdir()}
+    ):
+        change()
+        after = trained()
+        assert not before & after
+        before = after
 
 
 def made_up_anew(name: str) -> None:
