@@ -136,7 +136,7 @@ def test_an_audit_that_would_not_notice_less_noise_is_inconclusive() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["ae", "dpae", "dpsgd", "dpvae-rigorous", "dpvae-rigorous/norms", "dpvae-rigorous/quantile", "mf", "svd"]
+    "name", ["ae", "dpae", "dpsgd", "dpvae-rigorous", "dpvae-rigorous/norms", "dpvae-rigorous/quantile"]
 )
 def test_gradients_that_nothing_clips_are_refuted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ratios are then so large that their exponentials are no numbers."""
@@ -145,7 +145,7 @@ def test_gradients_that_nothing_clips_are_refuted(name: str, monkeypatch: pytest
     assert said(lower_bound(samples), samples) == "refuted"
 
 
-@pytest.mark.parametrize("name", ["dpvae-compact", "dpvae-rigorous", "dpvae-rigorous/quantile"])
+@pytest.mark.parametrize("name", ["dpvae-compact", "dpvae-rigorous/quantile"])
 def test_an_audit_is_of_metadata_too_where_priors_are_made_of_them(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A ledger has one guarantee for both: who is out has neither. Metadata that nothing clips are refuted."""
     own = of_model("vae", {"accounting": "rigorous", "frozen_encoder": name == "dpvae-compact", "epsilon_max": 2.0}

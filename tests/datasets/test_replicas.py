@@ -33,8 +33,7 @@ def replicas(folders: dict[str, Path]) -> dict[str, Tables]:
 
 
 @pytest.mark.parametrize("name", ITEMS)
-@pytest.mark.parametrize("scale", [0.00001, 0.003])
-@pytest.mark.parametrize("block", [generator.BLOCK, 400])
+@pytest.mark.parametrize(("scale", "block"), [(0.00001, generator.BLOCK), (0.003, generator.BLOCK), (0.003, 400)])
 def test_the_reader_of_the_real_data_set_finds_the_described_sizes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, scale: float, block: int
 ) -> None:

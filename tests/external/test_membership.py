@@ -69,8 +69,7 @@ def test_shadow_runs_of_a_public_chart_of_each_region_show_nothing(tmp_path: Pat
     assert (audit.verdict.shown, answer(audit, "interactions").state) == (0, "not shown")
 
 
-@pytest.mark.parametrize("shorter", [False, True])
-@pytest.mark.parametrize("length", [1, worlds.K - 1])
+@pytest.mark.parametrize(("shorter", "length"), [(False, 1), (True, worlds.K - 1)])
 def test_lists_whose_length_tells_members_leak(tmp_path: Path, shorter: bool, length: int) -> None:
     """Fewer and 15 random items."""
     asked = worlds.asked(tmp_path, WORLD, worlds.random_lists(WORLD, np.random.default_rng(0)))

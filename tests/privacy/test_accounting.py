@@ -115,6 +115,7 @@ KINDS = {
 """Also what is so large that it is not composed by privacy loss distributions, and Gaussian noise as small."""
 TOGETHER = [kinds for size in (2, 3) for kinds in combinations(KINDS, size) if not {"loud", "sampled"} <= {*kinds}]
 """Without the two whose distribution takes minutes."""
+RELEASES = [*((kinds, 1e-2) for kinds in TOGETHER), *((kinds, 1e-6) for kinds in TOGETHER if len(kinds) == 2)]
 
 
 @cache
@@ -123,8 +124,7 @@ def composed(counts: tuple[tuple[str, int], ...], delta: float) -> float:
     return account(events, delta).epsilon  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize("delta", [1e-2, 1e-6])
-@pytest.mark.parametrize("kinds", TOGETHER, ids="-".join)
+@pytest.mark.parametrize(("kinds", "delta"), RELEASES, ids=[f"{'-'.join(kinds)}-{delta}" for kinds, delta in RELEASES])
 def test_every_release_counts_each_time_whatever_it_is_composed_with(kinds: tuple[str, ...], delta: float) -> None:
     """A pure one adds no more than its budget, and all of it where the budget is so large that δ takes nothing off."""
     for kind in kinds:
@@ -253,7 +253,7 @@ EVENTS = st.one_of(
 STEPS = event("sampled-gaussian", 1000, noise_multiplier=1.0, sampling_probability=0.01)
 
 
-@settings(max_examples=10, derandomize=True, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=5, derandomize=True, phases=[Phase.explicit, Phase.generate])
 @example([event("pure-local", epsilon=710.0), STEPS], 1e-5)
 @example([event("laplace", noise_multiplier=1e-5), STEPS], 1e-5)
 @example([event("discrete-laplace", noise_parameter=1e-9, sensitivity=4e9), STEPS], 1e-5)
@@ -287,7 +287,7 @@ def test_whatever_is_composed_takes_little_time_and_memory(events: list[Event], 
     assert spent.epsilon is None or 0 <= spent.epsilon < math.inf
 
 
-@pytest.mark.parametrize("noise", [1e-160, 1e-150, 1e-99, 1e-3])
+@pytest.mark.parametrize("noise", [1e-160, 1e-99, 1e-3])
 @pytest.mark.parametrize("count", [1, 2**53])
 def test_one_release_more_never_makes_a_bound_smaller(noise: float, count: int) -> None:
     hardly_hidden = event("gaussian", count, noise_multiplier=noise)
