@@ -30,7 +30,7 @@ def browser() -> Iterator[Any]:
     if program is None:
         pytest.skip("no Chromium is installed: no page is opened")
     with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        opened = started.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
         yield opened
         opened.close()
 

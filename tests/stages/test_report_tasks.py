@@ -25,7 +25,7 @@ def test_a_suite_of_next_items_is_reported_with_its_attack_on_interactions(
     changes = tiny_next.changes(suite)
     changes["experiments"] = {name: changes["experiments"][name] | {"sweep": []} for name in names}
     changes["experiments"][names[0]]["config"]["epsilon"] = 1.0  # which few samples refute
-    monkeypatch.setattr(audit, "MOST", 1_000)
+    monkeypatch.setattr(audit, "MOST", 500)
     changes["attack"] |= {"systems": [names[0]], "control": names[1]}
     monkeypatch.chdir(tmp_path)
     tiny_next.build(tmp_path, **changes)
