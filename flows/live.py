@@ -60,7 +60,7 @@ class Lines(AbstractContextManager[Any]):
     def show(self, event: Event, name: str, text: str) -> None:
         """What happens to a stage (it starts, prints a line, ends or is left), or a unit of one."""
         self._note(event, name, text)
-        left = f" ({self._counts()}, {self._left()})" if event == "run" else ""
+        left = f", {len(self._ended)} of {len(self._todo.steps)} stages, {self._left()}" if event == "run" else ""
         self._say(name, FORMS.get(event, "{}").format(text) + left)
 
     def _say(self, name: str, text: str) -> None:
