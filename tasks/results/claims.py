@@ -66,16 +66,8 @@ Values = Annotated[tuple[tuple[str, float], ...], BeforeValidator(_items)]
 """Keys of a configuration and their values; a mapping in YAML."""
 
 
-def _setting(value: Any) -> Any:
-    """Key -> value of what a row writes as `key=value,...`; `base` varies nothing."""
-    if not isinstance(value, str):
-        return value
-    pairs = [part.partition("=") for part in value.split(",")] if value not in ("", "base") else []
-    return {key: value for key, _, value in pairs}
-
-
-Setting = Annotated[Mapping[str, Any], BeforeValidator(_setting)]
-"""Values of a configuration; in YAML also `key=value,...`."""
+Setting = Mapping[str, Any]
+"""Values of a configuration."""
 
 
 @dataclass(frozen=True, config=STRICT)
