@@ -119,7 +119,7 @@ class AttackKind:
     bands: Mapping[str, float]
     """The same of the metrics that it measures; those of the task come first."""
     table: str | None = None
-    """Where metrics have all that was found: function (results, paper) -> `attacks.parquet`."""
+    """Where metrics have all that was found: function (results, overlap of folds) -> `attacks.parquet`."""
     task: str | None = None
     """The only task that has this; None: all tasks have."""
     each: str | None = None

@@ -11,9 +11,7 @@ from tasks.results.load import Results
 from tasks.results.paper import Paper, artefact_name
 from tasks.results.printed import Against, Cell
 from tasks.results.reproduction import Pair, blocks, figures, pairs, statistics
-
-READING = ("number", "reading", "verdict", "absent")
-"""What rows of evidence.csv on one interpretation of a claim share."""
+from tasks.results.significance import decide
 
 
 def reproduction(results: Results, paper: Paper) -> dict[str, Any]:
@@ -22,8 +20,11 @@ def reproduction(results: Results, paper: Paper) -> dict[str, Any]:
     parts = blocks(against)
     all_pairs = pairs(against, parts, paper.reasons)
     claims = [claim | {"readings": []} for claim in results.claims.to_dicts()]
-    for (number, variant, verdict, absent), rows in results.evidence.partition_by(*READING, as_dict=True).items():
-        judged = {"reading": variant or "", "verdict": verdict, "absent": json.loads(absent or "[]")}
+    for (number, variant, absent), rows in results.evidence.partition_by(
+        "number", "reading", "absent", as_dict=True
+    ).items():
+        verdict = results.verdicts[number][variant or ""]
+        judged = {"reading": variant or "", "verdict": verdict, "absent": json.loads(absent)}
         claims[number]["readings"].append(judged | evidence(rows.to_dicts()))
     caveats = [text for key in ("", results.suite.publication) for text in paper.caveats.get(key, ())]
     return {
@@ -45,16 +46,18 @@ def reproduction(results: Results, paper: Paper) -> dict[str, Any]:
 def evidence(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """What bears on one interpretation of a claim.
 
-    `tests` are comparisons, the least as claimed first, of which `held` have a mean as claimed, `significant` of them
-    significantly and `broken` significantly the other way; `floor` are settings next to a trivial baseline, the worst
-    first; `numbers` are computed alone.
+    `tests` are comparisons with their `Decision`, the least as claimed first, of which `held` have a mean as claimed,
+    `significant` of them significantly and `broken` significantly the other way; `floor` are settings next to a trivial
+    baseline, the worst first; `numbers` are computed alone.
     """
-    tests = sorted((row for row in rows if row["runs"] is not None), key=lambda row: row["difference"])
+    compared = sorted((row for row in rows if row["runs"] is not None), key=lambda row: row["difference"])
+    numbers = ("difference", "low", "high", "runs")
+    tests = [row | decide(*(row[name] for name in numbers))._asdict() for row in compared]
     return {
         "tests": tests,
         "held": sum(row["difference"] > 0 for row in tests),
-        "significant": sum(row["as_claimed"] for row in tests),
-        "broken": sum(row["reversed"] for row in tests),
+        "significant": sum(row["side"] > 0 and row["only"] != "contradicts" for row in tests),
+        "broken": sum(row["side"] < 0 and row["only"] != "supports" for row in tests),
         "floor": sorted((row for row in rows if row["floor"]), key=lambda row: row["gap"]),
         "numbers": [row for row in rows if row["measure"] and row["runs"] is None and not row["floor"]],
         "runs": sorted({row["runs"] for row in tests}),

@@ -9,14 +9,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from tasks.evaluation import statistics
 from tasks.results.facts import BASE, WAYS, System
-from tasks.results.judging import paired_tests
 from tasks.results.load import Results
-from tasks.results.paper import Paper
-from tasks.results.printed import Against
+from tasks.results.significance import paired
 
 ATTACKERS = ("published", "tuned", "averaged", "weighted", "first", "replayed", "joint", "friend")
 """Who reconstructs ratings: `published` and `tuned` see released vectors alone, the others messages, too."""
@@ -48,25 +44,29 @@ ANCHORS = (("precision", 1), ("precision", 10), ("confident/share", 0), ("confid
 ALIGNED = "alignment/chance"
 
 
-def ratings(results: Results, paper: Paper) -> pl.DataFrame:
-    """`RATINGS`: every attacker on every system and setting, sorted."""
+def ratings(results: Results, overlap: float | None) -> pl.DataFrame:
+    """`RATINGS`: every attacker on every system and setting, sorted.
+
+    overlap: of the folds that runs are, as of `significance.estimate`.
+    """
     rows = []
     for system, setting in _settings(results):
         control = results.values(system.experiment, _error(CONTROL), 0, setting)
         for attacker in ATTACKERS:
             errors = results.values(system.experiment, _error(attacker), 0, setting)
-            if runs := sorted(errors.keys() & control.keys()):
-                gap = np.array([errors[run] - control[run] for run in runs])
-                means = fmean(errors.values()), fmean(control.values()), float(gap.mean())
+            if gap := paired(errors, control, overlap):
                 about = system.experiment, setting, attacker, len(errors)
-                rows.append((*about, *means, *_interval(results, paper, gap)))
+                rows.append((*about, fmean(errors.values()), fmean(control.values()), *_interval(gap)))
     return pl.DataFrame(rows, RATINGS, orient="row").sort("experiment", "setting", "attacker")
 
 
-def vectors(results: Results, paper: Paper) -> pl.DataFrame:
-    """`VECTORS`: every attack on every system and setting with each of its controls, sorted."""
-    against = Against(results, paper)
-    rows = [_row(against, attack) for attack in (*_attributes(against), *_links(against), *_anchors(against))]
+def vectors(results: Results, overlap: float | None) -> pl.DataFrame:
+    """`VECTORS`: every attack on every system and setting with each of its controls, sorted.
+
+    overlap: as of `ratings`.
+    """
+    attacks = (*_attributes(results), *_links(results), *_anchors(results))
+    rows = [_row(attack, overlap) for attack in attacks]
     return pl.DataFrame(rows, VECTORS, orient="row").sort("experiment", "setting", "attack", "k", "control")
 
 
@@ -80,18 +80,8 @@ def _settings(results: Results) -> Iterator[tuple[System, str]]:
             yield system, setting
 
 
-def _interval(results: Results, paper: Paper, gap: NDArray[np.float64]) -> tuple[float, float]:
-    """95 % interval of a mean: bootstrapped over seeds; by the t-test over folds, or over splits.
-
-    A bootstrap takes values for independent, which those of folds and those of one split are not.
-    """
-    suite = results.suite
-    splits = suite.n_splits > 1 and len(gap) == max(len(system.seeds) for system in suite.compared)
-    if len(gap) < 2 or (paper.overlap is None and not splits):
-        over_seeds = statistics.summary(gap)
-        return over_seeds.low, over_seeds.high
-    test = paired_tests(Against(results, paper), {"": (gap, np.zeros(len(gap)))})[""]
-    return test.low, test.high
+def _interval(gap: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(gap.get(name) for name in ("gain", "low", "high"))
 
 
 Attack = tuple[str, str, str, int, dict[int, float], str, dict[int, float]]
@@ -99,14 +89,13 @@ Attack = tuple[str, str, str, int, dict[int, float], str, dict[int, float]]
 
 
 def _of_systems(
-    against: Against, metric: str, labels: tuple[str, ...], chance: float | None = None, baseline: str = ""
+    results: Results, metric: str, labels: tuple[str, ...], chance: float | None = None, baseline: str = ""
 ) -> Iterator[Attack]:
     """Every system and setting of which a metric was measured, over chance or a baseline of its own, and over systems.
 
     labels: of the systems that are controls.
     """
-    results = against.results
-    controls = [(label, other) for label in labels if (other := against.find(label)) and other.label == label]
+    controls = [system for label in labels for system in results.suite.systems if system.label == label]
     for system, setting in _settings(results):
         if values := results.values(system.experiment, metric, 0, setting):
             about = (system.experiment, setting, metric, 0, values)
@@ -114,28 +103,28 @@ def _of_systems(
                 yield (*about, MAJORITY, results.values(system.experiment, baseline, 0, setting))
             else:
                 yield (*about, CHANCE, dict.fromkeys(values, chance))
-            for label, other in controls:
+            for other in controls:
                 if other.experiment != system.experiment:
-                    yield (*about, label, results.values(other.experiment, metric))
+                    yield (*about, other.label, results.values(other.experiment, metric))
 
 
-def _attributes(against: Against) -> Iterator[Attack]:
-    for network in against.results.suite.networks:
+def _attributes(results: Results) -> Iterator[Attack]:
+    for network in results.suite.networks:
         for target in (f"{network.name}/{attribute}" for attribute in network.sensitive):
             for score in SCORES:
                 labels = (RANDOM, "rgcn-attribute-free")
-                yield from _of_systems(against, f"{target}/{score}", labels, baseline=f"{target}/{MAJORITY}/{score}")
+                yield from _of_systems(results, f"{target}/{score}", labels, baseline=f"{target}/{MAJORITY}/{score}")
 
 
-def _links(against: Against) -> Iterator[Attack]:
-    for network in against.results.suite.networks:
+def _links(results: Results) -> Iterator[Attack]:
+    for network in results.suite.networks:
         for scorer in SCORERS:
             for score, chance in LINKS.items():
-                yield from _of_systems(against, f"{network.name}/links/{scorer}/{score}", LINK_CONTROLS, chance)
+                yield from _of_systems(results, f"{network.name}/links/{scorer}/{score}", LINK_CONTROLS, chance)
 
 
-def _anchors(against: Against) -> Iterator[Attack]:
-    results, aligned = against.results, against.results.suite.aligned
+def _anchors(results: Results) -> Iterator[Attack]:
+    aligned = results.suite.aligned
     for entry, (name, k), approach in product(aligned, ANCHORS, WAYS):
         metric = f"alignment/{approach}/{name}"
         if values := results.values(entry.name, metric, k):
@@ -150,13 +139,9 @@ def _anchors(against: Against) -> Iterator[Attack]:
                 yield (system.experiment, setting, f"anchors/{name}", k, values, CHANCE if chances else "", chance)
 
 
-def _row(against: Against, attack: Attack) -> tuple[object, ...]:
+def _row(attack: Attack, overlap: float | None) -> tuple[object, ...]:
     name, setting, metric, k, values, control, level = attack
     about = (name, setting, metric, k or None, len(values), fmean(values.values()) if values else None, control)
-    runs = sorted(values.keys() & level.keys())
-    if not runs:
-        return (*about, None, None, None, None)
-    left, right = (np.array([by_run[run] for run in runs]) for by_run in (values, level))
-    test = paired_tests(against, {"": (left, right)})[""] if len(runs) > 1 else None
-    interval = (None, None) if test is None else (test.low, test.high)
-    return (*about, float(right.mean()), float((left - right).mean()), *interval)
+    common = [level[run] for run in sorted(values.keys() & level.keys())]
+    mean = float(np.mean(common)) if common else None
+    return (*about, mean, *_interval(paired(values, level, overlap)))

@@ -1,13 +1,23 @@
-"""What a paper claims, as comparisons of our numbers, and why methods may be ordered otherwise than printed."""
+"""What a paper claims, as comparisons of our numbers, and why methods may be ordered otherwise than printed.
+
+A claim is supported if each of its comparisons is decided as claimed (`tasks.results.significance.decide`),
+contradicted if one is decided the other way, and not decided otherwise. A claim of what holds "in most cases", "in
+general" or "generally" needs more than half of its cases, and is contradicted by half of them. A sentence that can be
+read in several ways is one claim; where these have different verdicts it depends on the reading, and where some were
+not run it is not decided.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
+import polars as pl
 from pydantic import BeforeValidator, ConfigDict
 from pydantic.dataclasses import dataclass
+
+from tasks.results.significance import decide
 
 STRICT = ConfigDict(extra="forbid")
 Verdict = Literal["supported", "contradicted", "depends on the reading", "not decided", "not run"]
@@ -23,14 +33,13 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True, config=STRICT)
 class Claim:
-    """A published claim and its verdict on our numbers."""
+    """A published claim that is not tested."""
 
     artefact: str
     """The table or figure it is about: its key in the paper."""
     claim: str
-    verdict: Verdict
-    note: str = ""
-    """What a claim that is not tested goes by, as its paper's file says."""
+    note: str
+    """Why, as its paper's file says."""
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -179,7 +188,8 @@ class Computed:
     artefact: str
     claim: str
     computed_by: str
-    """`module:function`, of `Against`, that returns the verdict and what it was computed from: name -> number."""
+    """`module:function`, of `Against`, that returns by how much the claim holds (below zero: it does not) and what that
+    was computed from: name -> number."""
 
 
 Row = Order | Trend | Readings | Computed | Claim
@@ -187,9 +197,50 @@ _CLASSES: dict[str, type[Order | Trend | Computed | Claim]] = {
     "pairs": Order,
     "key": Trend,
     "computed_by": Computed,
-    "verdict": Claim,
+    "note": Claim,
 }
 """A key that rows of one class alone have -> that class."""
+
+
+def verdict(rows: Sequence[Mapping[str, Any]]) -> Verdict:
+    """The verdict on one interpretation of a claim.
+
+    rows: its rows of evidence.csv, of which those with a case are comparisons; `only` says which that cannot support
+    the claim, or cannot contradict it.
+    """
+    cases: dict[int, list[tuple[str, int]]] = {}
+    for each in rows:
+        if each["case"] is not None:
+            side = decide(*(each[name] for name in ("difference", "low", "high", "runs"))).side
+            cases.setdefault(each["case"], []).append((each["only"], side))
+    if not cases:
+        return "not run"
+    supported = sum(all(side > 0 for only, side in case if only != "contradicts") for case in cases.values())
+    broken = sum(any(side < 0 for only, side in case if only != "supports") for case in cases.values())
+    most_of = max(len(cases), rows[0]["most_of"]) if rows[0]["most_of"] else 0
+    if 2 * broken >= most_of if most_of else broken:  # what was not run may go either way
+        return "contradicted"
+    if 2 * supported > most_of if most_of else supported == len(cases) and rows[0]["absent"] == "[]":
+        return "supported"
+    return "not decided"
+
+
+def verdicts(evidence: pl.DataFrame) -> dict[int, dict[str, Verdict]]:
+    """Number of a claim -> interpretation -> verdict, of evidence.csv; claims that are not tested have none."""
+    result: dict[int, dict[str, Verdict]] = {}
+    for (number, variant), rows in evidence.partition_by("number", "reading", as_dict=True).items():
+        result.setdefault(number, {})[variant or ""] = verdict(rows.to_dicts())
+    return result
+
+
+def merged(readings: Collection[Verdict]) -> Verdict:
+    """The verdict of all interpretations of a sentence."""
+    run = {verdict for verdict in readings if verdict != "not run"}
+    if len(run) > 1:
+        return "depends on the reading"
+    if run and "not run" in readings:
+        return "not decided"  # what was not run may go either way
+    return next(iter(run), "not run")
 
 
 def row(record: dict[str, Any]) -> Row:

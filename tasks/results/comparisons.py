@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,23 +20,15 @@ Curve = dict[int, NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Comparison:
-    """Claimed is left > right; contradicted is it by left < against, or by left < right where that is None.
-
-    left, right, against: (n_runs,) float64; `group` is the case it belongs to.
-    """
+    """A difference of our numbers that lies above zero where the claim holds."""
 
     group: Any
+    """The case that it belongs to."""
     about: dict[str, Any]
-    """What is compared: `measure`, and of sides `left`, `right` and their means, or of trends `key`, `first`, `last`
-    and the means there."""
-    left: NDArray[np.float64]
-    right: NDArray[np.float64]
-    against: NDArray[np.float64] | None = None
-
-    @property
-    def lowest(self) -> NDArray[np.float64]:
-        """What left falls below where the claim is contradicted."""
-        return self.right if self.against is None else self.against
+    """What is compared, as columns of evidence.csv: `measure`, and of sides `left`, `right` and their means, or of
+    trends `key`, `first`, `last` and the means there; `only` where it cannot contradict or cannot support the claim."""
+    gaps: dict[int, float]
+    """Run -> difference."""
 
 
 def comparisons(against: Against, spec: Spec) -> tuple[list[Comparison], list[str]]:
@@ -106,22 +98,25 @@ def _of_order(against: Against, spec: Order) -> tuple[list[Comparison], list[str
                 "left_mean": float(arrays[0].mean()), "right_mean": float(arrays[1].mean()),
             }  # fmt: skip
             group = (measure.name, about["left"], about["right"]) if spec.apart else measure.name
-            left, right, lowest = _sides(spec, measure, arrays)
-            result.append(Comparison(group, about, left, right, lowest))
-            if spec.at_most is not None:
-                limit = about | {"at_most": spec.at_most}
-                result.append(Comparison(group, limit, (1 + spec.at_most) * right, left))
+            for more, gaps in _gaps(spec, measure, arrays):
+                result.append(Comparison(group, about | more, dict(zip(runs, gaps.tolist(), strict=True))))
     return result, absent
 
 
-def _sides(spec: Order, measure: Measure, values: Sequence[NDArray[np.float64]]) -> tuple[NDArray[np.float64], ...]:
-    """The two sides of a comparison, larger being better, and what contradicts it."""
+def _gaps(
+    spec: Order, measure: Measure, values: Sequence[NDArray[np.float64]]
+) -> Iterator[tuple[dict[str, Any], NDArray[np.float64]]]:
+    """What is to lie above zero, and what is special about it."""
     if spec.near:
         first, second = (-np.abs(side - values[2]) for side in values[:2])
-        return first, second, second
+        yield {}, first - second
+        return
     left, right = (measure.sign * side for side in values)
-    contradicting = measure.factor if measure.against is None else measure.against
-    return left, measure.factor * right, contradicting * right
+    yield {} if measure.against is None else {"only": "supports"}, left - measure.factor * right
+    if measure.against is not None:
+        yield {"only": "contradicts"}, left - measure.against * right
+    if spec.at_most is not None:
+        yield {"at_most": spec.at_most}, (1 + spec.at_most) * (measure.factor * right) - left
 
 
 def _of_trend(against: Against, spec: Trend) -> tuple[list[Comparison], list[str]]:
@@ -144,7 +139,8 @@ def _of_trend(against: Against, spec: Trend) -> tuple[list[Comparison], list[str
             "left": ", ".join(spec.methods), "left_mean": float(ends[0]), "right_mean": float(ends[-1]),
             "below": spec.below, "near": spec.near, "minus": bool(spec.minus),
         }  # fmt: skip
-        result.append(Comparison(measure.name, about, slopes if spec.rises else -slopes, np.zeros(len(slopes))))
+        gaps = (slopes if spec.rises else -slopes).tolist()
+        result.append(Comparison(measure.name, about, dict(zip(runs, gaps, strict=True))))
     return result, absent
 
 

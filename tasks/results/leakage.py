@@ -16,7 +16,7 @@ import polars as pl
 
 from tasks.results.facts import BASE, WAYS, Aligned
 from tasks.results.load import Results
-from tasks.results.significance import assess, findings, paired, strongest, table
+from tasks.results.significance import assess, decide, findings, paired, strongest, table
 
 Row = dict[str, Any]
 Shown = Callable[[Results, pl.DataFrame], dict[str, Any]]
@@ -111,7 +111,7 @@ def _attributes_shown(results: Results, judged: pl.DataFrame) -> dict[str, Any]:
     `blurring`: AUC, with its interval, of a detector of blurred profiles, per system that releases these.
     """
     best = judged.group_by("target", "attacker", "k", maintain_order=True).agg(
-        pl.col("gain").max(), pl.col("above").any()
+        pl.col("gain").max(), pl.col("significant").any()
     )
     blurring = [
         {"label": system.label}
@@ -198,6 +198,7 @@ def _ratings_shown(results: Results, _: pl.DataFrame) -> dict[str, Any]:
     base = results.attacks.filter(setting=BASE)
     by_system: dict[str, Row] = {}
     for row in base.iter_rows(named=True):
+        row["significant"] = decide(row["difference"], row["low"], row["high"], row["seeds"]).side < 0
         cells = by_system.setdefault(row["experiment"], {"experiment": row["experiment"], "control": row["control"]})
         cells[row["attacker"]] = row
     rows = [by_system[system.experiment] for system in results.suite.compared if system.experiment in by_system]

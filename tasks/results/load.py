@@ -17,6 +17,7 @@ from tasks.errors import DataError
 from tasks.evaluation.run_numbers import split_of
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.audits.audit import Verdict, verdict
+from tasks.results import claims as claimed
 from tasks.results import tables
 from tasks.results.facts import BASE, Suite, System, Together
 
@@ -41,16 +42,18 @@ COMPARISON: dict[str, Any] = dict.fromkeys(
     **dict.fromkeys(("published", "ours_mean", "ours_std"), pl.Float64),
     **{"seeds": pl.Int64, "protocol": pl.String, "data": pl.String},
 }
-CLAIMS: dict[str, Any] = {"number": pl.Int32} | dict.fromkeys(("artefact", "claim", "verdict", "note"), pl.String)
+CLAIMS: dict[str, Any] = {"number": pl.Int32} | dict.fromkeys(("artefact", "claim", "note"), pl.String)
 EVIDENCE: dict[str, Any] = (
-    {"number": pl.Int32} | dict.fromkeys(("reading", "verdict", "absent", "measure", "left", "right"), pl.String)
+    {"number": pl.Int32, "reading": pl.String, "case": pl.Int32, "most_of": pl.Int32}
+    | dict.fromkeys(("only", "absent", "measure", "left", "right"), pl.String)
     | dict.fromkeys(("left_mean", "right_mean", "first", "last", "at_most", "gap"), pl.Float64)
     | dict.fromkeys(("key", "below", "near", "floor"), pl.String) | {"minus": pl.Boolean, "digits": pl.Int32}
     | {"runs": pl.Int32} | dict.fromkeys(("difference", "low", "high", "effect"), pl.Float64)
-    | {"as_claimed": pl.Boolean, "reversed": pl.Boolean, "in_every_run": pl.String}
 )  # fmt: skip
 """A comparison that bears on a claim: of two sides, of a trend from `first` to `last` of `key`, with a `floor`, or a
-number alone. `absent` is a JSON list of what was not run."""
+number alone. Comparisons have a `case`; `most_of` is the number of cases of which most must hold, 0 where all must.
+`difference` is by how much it is as claimed, with its 95 % interval over `runs` (see `significance.estimate`). `absent`
+is a JSON list of what was not run."""
 TOGETHER = TypeAdapter(list[Together])
 
 
@@ -126,8 +129,8 @@ class Results:
     checks = _table("checks")
     spreads = _table("spreads")
     comparison = _derived("comparison", COMPARISON)
-    claims = _derived("claims", CLAIMS)
     evidence = _derived("evidence", EVIDENCE)
+    _claims = _derived("claims", CLAIMS)
 
     def __init__(self, folder: Path, reference: Path) -> None:
         """folder: data/results/S; reference: paper_tables.csv."""
@@ -170,6 +173,17 @@ class Results:
             for row in table.iter_rows(named=True)
         ]
         return table.with_columns(verdict=pl.Series(verdicts, dtype=pl.String))
+
+    @cached_property
+    def verdicts(self) -> dict[int, dict[str, claimed.Verdict]]:
+        """See `tasks.results.claims.verdicts`."""
+        return claimed.verdicts(self.evidence)
+
+    @cached_property
+    def claims(self) -> pl.DataFrame:
+        """`CLAIMS` with `verdict`."""
+        verdicts = [claimed.merged(self.verdicts.get(number, {}).values()) for number in self._claims["number"]]
+        return self._claims.with_columns(verdict=pl.Series(verdicts, dtype=pl.String))
 
     @cached_property
     def tuning(self) -> pl.DataFrame:

@@ -1,19 +1,25 @@
-"""What attacks gain over their controls, as one table for every kind of attack, and whether that is leakage.
+"""How sure a difference is, by one rule for claims and for attacks, and what attacks gain over their controls.
 
-An attack leaks something only where it beats every control that decides for its kind. Two rules are shown side by side:
-the 95 % interval of one attack lies above zero (missing a leak is worse than naming one too many), and one attack at
-least stays significant at 5 % after Bonferroni's correction for all attacks on the same target.
+A comparison depends on its two sides alone. Stored are its estimate and its 95 % interval (`paired`); what they decide
+is read off them (`decide`), for which the interval of 99 % must leave out zero. An attack leaks something only where it
+beats every control that decides for its kind.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from statistics import fmean
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 
-SIGNIFICANCE = 0.05
+from tasks.evaluation.run_numbers import split_of
+
+STORED, WANTED = 0.975, 0.995
+"""Quantiles of the intervals that are stored, and of those that decide."""
+Undecided = Literal["", "one-run", "equal-runs", "zero-inside"]
 GAINS: dict[str, Any] = {
     "target": pl.String,  # what is inferred
     "experiment": pl.String,  # what is attacked; of controls, what stands for that
@@ -41,8 +47,39 @@ def table(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame([{name: row.get(name, blank[name]) for name in GAINS} for row in rows], schema=GAINS)
 
 
+class Decision(NamedTuple):
+    """What a difference decides."""
+
+    low: float | None
+    """Of the 99 % interval; None for none."""
+    high: float | None
+    side: int
+    """1 for a difference above zero, -1 for one below; 0 where neither is decided."""
+    undecided: Undecided
+    """Why."""
+
+
+def decide(difference: float, low: float | None, high: float | None, runs: int | None) -> Decision:
+    """The decision of a difference by its 95 % interval.
+
+    Differences that are equal in all runs say nothing about chance; equal for all users, they are as sure as can be.
+
+    Args:
+        runs: independent ones, of an interval by the t-test; None for a bootstrap over users, whose halves are taken as
+            those of a normal distribution.
+    """
+    if low is None or high is None:
+        return Decision(None, None, 0, "one-run")
+    if runs is not None and high - low <= 1e-12 * abs(difference):
+        return Decision(None, None, 0, "equal-runs")
+    wider = _quantile(runs, WANTED) / _quantile(runs, STORED)
+    low, high = (difference + wider * (end - difference) for end in (low, high))
+    side = (low > 0) - (high < 0)
+    return Decision(low, high, side, "" if side else "zero-inside")
+
+
 def assess(gains: pl.DataFrame, deciding: Sequence[str] = ()) -> pl.DataFrame:
-    """A row for each attack at setting `base`: that of the control that it beats least, with `p` and `p_adjusted`.
+    """A row for each attack at setting `base`: that of the control that it beats least, with its `Decision`.
 
     Args:
         gains: `GAINS`; rows of controls are left out.
@@ -51,39 +88,46 @@ def assess(gains: pl.DataFrame, deciding: Sequence[str] = ()) -> pl.DataFrame:
     counted = gains.filter(~pl.col("is_control") & (pl.col("setting") == "base"))
     if deciding:
         counted = counted.filter(pl.col("control").is_in(deciding))
-    hardest = counted.with_row_index("place").sort(pl.col("low").fill_null(-np.inf), maintain_order=True)
-    rows = hardest.unique(ATTACK, keep="first").sort("place").drop("place")
-    p = pl.Series([_p_value(*row) for row in rows.select("gain", "low", "runs").iter_rows()], dtype=pl.Float64)
-    adjusted = (pl.col("p") * pl.len().over("target")).clip(upper_bound=1.0)
-    judged = rows.with_columns(p=p).with_columns(p_adjusted=adjusted)
-    significant = pl.col("p_adjusted") < SIGNIFICANCE
-    return judged.with_columns(significant=significant, above=(pl.col("low") > 0).fill_null(value=False))
+    decisions = [decide(*row) for row in counted.select("gain", "low", "high", "runs").iter_rows()]
+    schema = {"low": pl.Float64, "high": pl.Float64, "side": pl.Int8, "undecided": pl.String}
+    judged = counted.with_columns(pl.DataFrame(decisions, schema, orient="row")).with_row_index("place")
+    hardest = judged.sort("low", nulls_last=False, maintain_order=True).unique(ATTACK, keep="first")
+    return hardest.sort("place").drop("place").with_columns(significant=pl.col("side") > 0)
 
 
 def findings(judged: pl.DataFrame) -> list[dict[str, Any]]:
     """What all attacks on each target found, target by target; empty without any.
 
-    `attacks` that were tried, for so many is the correction, on `systems`; the systems that are `leaking`, after the
-    correction; `uncorrected`: attacks whose own 95 % interval lies above zero, of which one in forty is expected
-    without any leakage; `strongest`: the attack with the least adjusted p, and of these the one that gains most.
+    `attacks` that were tried on `systems`, of which so many are `significant`: one in two hundred is expected to be
+    without any leakage; the systems that are `leaking`; `strongest`: the attack with the largest gain in halves of its
+    interval.
     """
     return [
         {
             "target": rows["target"][0],
             "attacks": rows.height,
+            "significant": int(rows["significant"].sum()),
             "systems": rows["experiment"].unique(maintain_order=True).to_list(),
             "leaking": rows.filter("significant")["experiment"].unique(maintain_order=True).to_list(),
-            "uncorrected": int(rows["above"].sum()),
-            "strongest": rows.sort("p_adjusted", -pl.col("gain"), maintain_order=True).row(0, named=True),
+            "strongest": _strongest_first(rows).row(0, named=True),
         }
         for rows in judged.partition_by("target", maintain_order=True)
     ]
 
 
+def _strongest_first(judged: pl.DataFrame) -> pl.DataFrame:
+    in_halves = (pl.col("gain") / (pl.col("gain") - pl.col("low"))).fill_nan(None)
+    return judged.sort(in_halves, "gain", descending=True, nulls_last=True, maintain_order=True)
+
+
 def strongest(judged: pl.DataFrame, gains: pl.DataFrame) -> list[dict[str, Any]]:
     """The strongest attack on each target of each system, with its gain over each control C as `over_C`, `low_C`."""
-    best = judged.with_row_index("place").sort("p_adjusted", -pl.col("gain"), maintain_order=True)
-    best = best.unique(("target", "experiment"), keep="first").sort("place").drop("place")
+    best = (
+        _strongest_first(judged.with_row_index("place"))
+        .unique(("target", "experiment"), keep="first")
+        .sort("place")
+        .drop("place")
+    )
     over: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in gains.iter_rows(named=True):
         gains_over = over.setdefault(tuple(row[name] for name in ATTACK), {})
@@ -91,41 +135,39 @@ def strongest(judged: pl.DataFrame, gains: pl.DataFrame) -> list[dict[str, Any]]
     return [row | over[tuple(row[name] for name in ATTACK)] for row in best.iter_rows(named=True)]
 
 
-def paired(left: Mapping[int, float], right: Mapping[int, float]) -> dict[str, Any]:
-    """`gain`, `low`, `high` and `runs` of the difference of two metrics at their common seeds, by the paired t-test.
+def paired(left: Mapping[int, float], right: Mapping[int, float], overlap: float | None = None) -> dict[str, Any]:
+    """`estimate` of the difference of two metrics at their common runs."""
+    return estimate({run: left[run] - right[run] for run in sorted(left.keys() & right.keys())}, overlap)
 
-    Without two seeds there is no interval. Empty without a common seed.
+
+def estimate(gaps: Mapping[int, float], overlap: float | None = None) -> dict[str, Any]:
+    """`gain`, its 95 % interval by the t-test (`low`, `high`), `effect` (Cohen's d_z) and independent `runs` behind it.
+
+    Splits of the data are independent runs, each the mean over its seeds; on one split its seeds are. Empty without a
+    run; without two there is no interval.
+
+    Args:
+        gaps: run -> difference.
+        overlap: of folds of one cross-validation, tested over training examples of a fold (Nadeau & Bengio 2003); None
+            for runs that are independent.
     """
-    seeds = sorted(left.keys() & right.keys())
-    if not seeds:
+    splits: dict[int, list[float]] = {}
+    for run, gap in gaps.items():
+        splits.setdefault(split_of(run), []).append(gap)
+    values = np.array([fmean(part) for part in splits.values()] if len(splits) > 1 else [*gaps.values()])
+    if not len(values):
         return {}
-    gaps = np.array([left[seed] - right[seed] for seed in seeds])
-    gain = {"gain": float(gaps.mean()), "low": None, "high": None, "runs": len(seeds)}
-    if len(seeds) < 2:
-        return gain
-    half = _t(len(seeds)) * float(gaps.std(ddof=1)) / len(seeds) ** 0.5
-    return gain | {"low": gain["gain"] - half, "high": gain["gain"] + half}
+    mean, spread = float(values.mean()), float(np.ptp(values)) > 1e-12 * float(np.abs(values).max())
+    result: dict[str, Any] = {"gain": mean, "low": None, "high": None, "effect": None, "runs": len(values)}
+    if len(values) < 2:
+        return result
+    variance = float(values.var(ddof=1)) if spread else 0.0
+    half = _quantile(len(values), STORED) * math.sqrt(variance / len(values) + (overlap or 0.0) * variance)
+    return result | {"low": mean - half, "high": mean + half, "effect": mean / math.sqrt(variance) if spread else None}
 
 
-def _p_value(gain: float, low: float | None, runs: int | None) -> float:
-    """Twice the one-sided p of a gain above zero, from its 95 % interval: 1 where it is not above zero.
+def _quantile(runs: int | None, level: float) -> float:
+    """Of Student's distribution with `runs` - 1 degrees of freedom; of the normal one for None."""
+    from scipy.special import ndtri, stdtrit  # a fifth of a second to import, and not every suite was attacked
 
-    The interval of the t-test gives the test back. A bootstrap's lower half is taken as that of a normal distribution.
-    Differences that are equal in all runs say nothing about chance; equal for all users, they are as sure as can be.
-    """
-    from scipy.special import ndtr, stdtr  # a fifth of a second to import, and not every suite was attacked
-
-    if low is None or gain <= 0:
-        return 1.0
-    if gain <= low:
-        return 0.0 if runs is None else 1.0
-    if runs is None:
-        return float(2 * ndtr(-1.959964 * gain / (gain - low)))
-    return float(2 * stdtr(runs - 1, -_t(runs) * gain / (gain - low)))
-
-
-def _t(runs: int) -> float:
-    """The 97.5 % quantile of Student's distribution with `runs` - 1 degrees of freedom."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(runs - 1, 0.975))
+    return float(ndtri(level) if runs is None else stdtrit(runs - 1, level))

@@ -1,8 +1,10 @@
-"""What DVC shows of a suite (`dvc metrics`, `dvc plots`), what changed of it, and how much of print suites cover."""
+"""What DVC shows of a suite (`dvc metrics`, `dvc plots`), what changed of it, and how much of print suites cover.
+
+summary.json is a page, in JSON: the report stage writes it, and no result is computed from it.
+"""
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import math
@@ -13,8 +15,9 @@ import polars as pl
 
 from tasks.evaluation import statistics
 from tasks.privacy.audits.unaudited import is_private
+from tasks.results import claims as claimed
 from tasks.results.facts import BASE, KINDS, Suite
-from tasks.results.load import Results, first_split
+from tasks.results.load import CLAIMS, EVIDENCE, Results, first_split
 from tasks.results.printed import NEAR, REPLICA
 from tasks.results.standings import SMALL_EPSILON, Board, Measure
 
@@ -64,15 +67,21 @@ def _answer(row: Mapping[str, Any]) -> dict[str, Any]:
     return {"system": row["system"]} | {name: row[name] and round(row[name], 6) for name in numbers}
 
 
-def state(summary: str, claims: str) -> State:
-    """The headline of a suite from the texts of summary.json and claims.csv, empty where there was none.
+def state(summary: str, claims: str, evidence: str) -> State:
+    """The headline of a suite from the texts of summary.json, claims.csv and evidence.csv, empty where there was none.
 
     Raises:
-        AttributeError, KeyError, ValueError: they are something else.
+        AttributeError, KeyError, ValueError, polars.exceptions.PolarsError: they are something else.
     """
     values = {("value", ": ".join(name)): value for name, value in _flat(json.loads(summary or "{}"))}
-    rows = csv.DictReader(io.StringIO(claims))
-    return values | {("claim", f"{row['artefact']}: {row['claim']}"): row["verdict"] for row in rows}
+    if "case" not in evidence.partition("\n")[0].split(","):  # of a revision that stored verdicts
+        return values
+    rows = pl.read_csv(io.StringIO(claims), schema_overrides=CLAIMS).select("number", "artefact", "claim").iter_rows()
+    verdicts = claimed.verdicts(pl.read_csv(io.StringIO(evidence), schema_overrides=EVIDENCE))
+    return values | {
+        ("claim", f"{artefact}: {claim}"): claimed.merged(verdicts.get(number, {}).values())
+        for number, artefact, claim in rows
+    }
 
 
 def _flat(values: Mapping[str, Any], *above: str) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -90,7 +99,8 @@ def changes(before: Mapping[str, State], now: Mapping[str, State]) -> Iterator[C
             yield suite, "suite", suite, suite in before, suite in now
             continue
         old, new = before[suite], now[suite]
-        for kind, name in dict.fromkeys((*old, *new)):
+        kinds = {kind for kind, _ in old} & {kind for kind, _ in new}  # older revisions have no claims to be judged
+        for kind, name in (key for key in dict.fromkeys((*old, *new)) if key[0] in kinds):
             if (values := (old.get((kind, name)), new.get((kind, name))))[0] != values[1]:
                 yield suite, kind, name, *values
 

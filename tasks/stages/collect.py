@@ -48,7 +48,7 @@ from tasks.stages.common import (
     read_json,
     require_passed,
 )  # fmt: skip
-from tasks.stages.papers import describe
+from tasks.stages.papers import numbers
 from tasks.stages.provenance import Cost
 from tasks.stages.provenance import path as provenance_path
 
@@ -185,7 +185,7 @@ def read_results(suite: str, params: Params) -> tuple[facts.Suite, dict[str, pl.
     if attack is None:
         attacks = no_gains()
     elif attack.table:
-        attacks = resolve(attack.table)(Results.of(about, metrics), describe(options.paper, about.networks))
+        attacks = resolve(attack.table)(Results.of(about, metrics), numbers(options.paper).overlap)
     else:
         attacks = collect_parts.attacks(suite, params)
     return about, ledger | {

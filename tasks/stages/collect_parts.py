@@ -23,7 +23,7 @@ from tasks.evaluation.users import bin_users, exposure
 from tasks.results import tables
 from tasks.results.facts import BASE, Aligned, Network, layer_of
 from tasks.stages.common import PROCESSED, RUNS, read_json
-from tasks.stages.papers import describe
+from tasks.stages.papers import numbers
 
 
 def collect_networks(suite: str, params: Params) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def collect_distributions(suite: str, params: Params) -> dict[str, Any]:
         return {}
     rows = contracts.read(PROCESSED / options.data / "interactions.parquet", contracts.INTERACTIONS)
     shape = int(rows["user"].max()) + 1, int(rows["item"].max()) + 1  # type: ignore[arg-type]  # ids, never null
-    wanted = describe(options.paper, ()).headline_k
+    wanted = numbers(options.paper).headline_k
     k = min(options.evaluation.k, key=lambda cutoff: (abs(cutoff - wanted), cutoff))
     popularity = np.bincount(rows.filter(pl.col("split") != "test")["item"].to_numpy(), minlength=shape[1]) / shape[0]
     records = []

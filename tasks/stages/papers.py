@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+import yaml
 
 from tasks import papers
 from tasks.fingerprints import Plugin
@@ -29,15 +32,31 @@ def describe(paper: str | None, networks: tuple[Network, ...] = ()) -> Paper:
     return load(_file(paper), networks)
 
 
+class Numbers(NamedTuple):
+    """What `collect` reads of a paper: no word of it."""
+
+    headline_k: int
+    """As of `tasks.results.paper.Paper`."""
+    overlap: float | None
+
+
+@cache
+def numbers(paper: str | None) -> Numbers:
+    """The numbers of a paper that decide what is collected; None: of that in whose layout a suite is shown."""
+    record = yaml.load(_file(paper).read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+    return Numbers(record["headline_k"], record.get("overlap"))
+
+
 def named_functions(paper: str | None) -> tuple[str, ...]:
     """All functions that a paper's file names, as `module:function`, sorted."""
     return tuple(sorted({*FUNCTION.findall(_file(paper).read_text(encoding="utf-8"))}))
 
 
-def plugins(paper: str | None, *, with_functions: bool = False) -> list[Plugin]:
-    """The file of a paper as a plug-in of a stage that reads it; with the functions that it names if these run, too."""
-    key, names = paper or papers.DEFAULT, named_functions(paper) if with_functions else ()
-    return [Plugin("tasks.papers", "PAPERS", key, at=name) for name in (None, *names)]
+def plugins(paper: str | None) -> list[Plugin]:
+    """The file of a paper, and the functions that it names, as plug-ins of a stage that shows it."""
+    return [
+        Plugin("tasks.papers", "PAPERS", paper or papers.DEFAULT, at=name) for name in (None, *named_functions(paper))
+    ]
 
 
 def _file(paper: str | None) -> Path:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from concurrent.futures import as_completed
 from pathlib import Path
 
+from polars.exceptions import PolarsError
+
 from tasks.disk import require_writable
 from tasks.errors import ConfigurationError, DataError
 from tasks.pages import api, site
@@ -25,7 +27,7 @@ LIBRARY = "dprec"
 """The package whose docstrings are documentation."""
 SCHEMA = "card.schema.json"
 """The file that every site has, and nothing else."""
-FILES = ("summary.json", "claims.csv")
+FILES = ("summary.json", "claims.csv", "evidence.csv")
 """Of a suite's results, what the index compares with a revision."""
 
 
@@ -99,6 +101,6 @@ def _states(paths: list[str], text: Callable[[str], str]) -> dict[str, summary.S
         files = [(RESULTS / suite / name).as_posix() for name in FILES]
         try:
             states[suite] = summary.state(*(text(file) if file in paths else "" for file in files))
-        except (KeyError, ValueError, AttributeError) as error:
+        except (KeyError, ValueError, AttributeError, PolarsError) as error:
             raise DataError(f"{RESULTS / suite}: not the headline of a suite ({error!r})") from error
     return states

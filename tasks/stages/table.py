@@ -79,7 +79,7 @@ def _report(params: Params) -> Iterator[Stage]:
         deps=(*(f"data/results/${{key}}/{file}" for file in RESULTS), PUBLISHED),
         outs=("data/reports/${key}",),
         committed=tuple(f"data/results/${{key}}/{file}" for file in TABLES),
-        plugins=lambda key: papers.plugins(params.suites[key].paper, with_functions=True),
+        plugins=lambda key: papers.plugins(params.suites[key].paper),
     )
 
 
@@ -350,9 +350,8 @@ def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
             file: ("title", "paper", *data, "task", "about", "evaluation", "training", *experiments, *pairs),
         },
         plugins=lambda _: [
-            *papers.plugins(suite.paper),
             *_of_task(suite, task.collects),
             *_of_attack(suite, kind.table if kind else None),
         ],
-        decides=lambda _: [source, params.stands_for(suite.data), *_all_names(suite)],
+        decides=lambda _: [source, params.stands_for(suite.data), papers.numbers(suite.paper), *_all_names(suite)],
     )

@@ -18,7 +18,10 @@ from tasks.results.summary import NUMBER, coverage, reproduction
 from tasks.stages import site
 from tests.pages import committed
 
-CLAIMS = "artefact,claim,verdict,evidence\ntable2,A is best,{},x\ntable2,B is fast,supported,x\n"
+CLAIMS = "number,artefact,claim\n0,table2,A is best\n1,table2,B is fast\n"
+EVIDENCE = (
+    "number,reading,case,most_of,only,absent,difference,low,high,runs\n0,,0,0,,[],{0},{0},{0},\n1,,0,0,,[],1,1,1,\n"
+)
 
 
 def printed(*values: float) -> pl.DataFrame:
@@ -110,7 +113,8 @@ def headline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., N
         place.mkdir(parents=True, exist_ok=True)
         values = {"utility": {"best_private": utility}, "ledger": {"finite": 2}}
         (place / "summary.json").write_text(json.dumps(values))
-        (place / "claims.csv").write_text(CLAIMS.format(verdict))
+        (place / "claims.csv").write_text(CLAIMS)
+        (place / "evidence.csv").write_text(EVIDENCE.format(1 if verdict == "supported" else -1))
 
     return write
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -16,10 +17,10 @@ from tasks.evaluation.pairs import PAIRS
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.terms import Unit
 from tasks.results import files, tables
-from tasks.results.claims import Spec
+from tasks.results.claims import Spec, Verdict, merged, verdict, verdicts
 from tasks.results.facts import BASE, Source, Suite, System
-from tasks.results.judging import Judged, _verdicts
-from tasks.results.load import PUBLISHED, Results
+from tasks.results.judging import tested
+from tasks.results.load import EVIDENCE, PUBLISHED, Results
 from tasks.results.paper import Paper
 from tasks.results.printed import Against
 from tasks.results.tables import Spent
@@ -135,9 +136,26 @@ def against(results: Results, **changes: Any) -> Against:
     return Against(results, replace(describe(results.suite.paper, results.suite.networks), **changes))
 
 
+class Judged(NamedTuple):
+    """A claim's verdict, with its rows of `EVIDENCE`."""
+
+    verdict: Verdict
+    evidence: list[dict[str, Any]]
+    absent: list[str]
+
+
 def judged(results: Results, *specs: Spec, **changes: Any) -> list[Judged]:
     """The verdicts of tests of claims."""
-    return _verdicts(against(results, **changes), specs)
+    tables = [pl.DataFrame(tested(against(results, **changes), spec), schema=EVIDENCE).to_dicts() for spec in specs]
+    return [Judged(verdict(rows), rows, json.loads(rows[0]["absent"])) for rows in tables]
+
+
+def judged_claims(results: Results) -> pl.DataFrame:
+    """Claims of the results' paper with `verdict`."""
+    tables = report.judged(results)
+    readings = verdicts(tables["evidence"])
+    merged_ = [merged(readings.get(number, {}).values()) for number in tables["claims"]["number"]]
+    return tables["claims"].with_columns(verdict=pl.Series(merged_, dtype=pl.String))
 
 
 def entry(epsilon: float | None, unit: Unit = "user", **more: Any) -> LedgerEntry:

@@ -63,7 +63,7 @@ def test_attacks_that_follow_from_metrics_are_the_committed_ones(suite: str) -> 
     of = committed(suite)
     kind = ATTACKS[of.suite.attack["kind"]] if of.suite.attack else None
     if kind is not None and kind.table is not None:
-        actual = resolve(kind.table)(of, paper(suite))
+        actual = resolve(kind.table)(of, paper(suite).overlap)
         assert_frame_equal(actual, of.attacks, check_dtypes=False, rel_tol=1e-9)
 
 
