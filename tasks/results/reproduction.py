@@ -2,13 +2,11 @@
 
 A pair is two methods of one printed column, both run. A reversed pair has the first of the paper's reasons that covers
 it. A reason with a reading, that is what else was measured, covers a pair only where that reading orders it as printed
-and the test shows so; a reading that reverses as many pairs as it turns decides nothing. Tests are one-sided at 2.5 %:
-paired over the runs that both methods have, or over splits, where there are several.
+and that is decided (`significance.decide`); a reading that reverses as many pairs as it turns decides nothing.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -18,15 +16,14 @@ from typing import Any
 
 import polars as pl
 
-from tasks.evaluation.run_numbers import split_of
 from tasks.results.claims import Kind, Reading, Reason
 from tasks.results.facts import BASE
 from tasks.results.load import Results, first_split
 from tasks.results.paper import Column, Figure, Panel
 from tasks.results.printed import COUNTED, NEAR, Against, Cell, Method, parts, ratio
 from tasks.results.settings import along, find_setting
+from tasks.results.significance import decide, paired
 
-ONE_SIDED = 0.025
 UNDECIDED: Kind = "not decided"
 PART: Kind = "our data are a part"
 """Kinds of reasons that do not depend on a paper."""
@@ -95,7 +92,7 @@ def pairs(against: Against, tables: Iterable[Mapping[str, Any]], reasons: Sequen
             key = (block["table"].key, column.data, column.published, column.setting)
             cells = [line[index] for _, line in block["rows"]]
             if key not in columns and block["table"].comparable:  # of several scores of one number the first counts
-                columns[key] = list(_ordered(results, block["table"].key, column, cells))
+                columns[key] = list(_ordered(against, block["table"].key, column, cells))
     all_pairs = [pair for column_pairs in columns.values() for pair in column_pairs]
     applicable = [reason for reason in reasons if reason.kind != PART or results.suite.kind == "part"]
     for reason in applicable:
@@ -104,43 +101,34 @@ def pairs(against: Against, tables: Iterable[Mapping[str, Any]], reasons: Sequen
     return all_pairs
 
 
-def _ordered(results: Results, table: str, column: Column, cells: Sequence[Cell]) -> Iterator[Pair]:
+def _ordered(against: Against, table: str, column: Column, cells: Sequence[Cell]) -> Iterator[Pair]:
     sign = 1 if column.better == "higher" else -1
     run = [(sign * cell.printed, cell) for cell in cells if cell.printed is not None and cell.n]
     for (first, left), (second, right) in combinations(run, 2):
         if first != second:
             better, worse = (left, right) if first > second else (right, left)
             sources = ((cell.experiment, cell.setting, column.metric) for cell in (better, worse))
-            gap, p = _compare(results, column, *sources)
+            gap, side = _compare(against, column, *sources)
             order = "as printed" if gap > 0 else "reversed" if gap < 0 else "equal"
-            yield Pair(table, column, better, worse, sign * gap, order, order == "reversed" and 1 - p < ONE_SIDED)
+            yield Pair(table, column, better, worse, sign * gap, order, side < 0)
 
 
 Source = tuple[str, str, str]
 """What is read for a cell: experiment, setting, metric."""
 
 
-def _compare(results: Results, column: Column, better: Source, worse: Source) -> tuple[float, float]:
-    """By how much the first is better over the runs that both have, and one-sided p; 0 and one half without any.
+def _compare(against: Against, column: Column, better: Source, worse: Source) -> tuple[float, int]:
+    """By how much the first is better over the runs that both have, and which side that decides; 0 and 0 without any.
 
     Splits differ in how hard they are: a mean over all stands for nothing next to one of the first alone.
     """
     left, right = (
-        ratio(results, experiment, metric, column.ratio_to, column.k, setting)
+        ratio(against.results, experiment, metric, column.ratio_to, column.k, setting)
         for experiment, setting, metric in (better, worse)
     )
+    gap = paired(left, right, against.paper.overlap) or {"gain": 0.0, "low": None, "high": None, "runs": 0}
     sign = 1 if column.better == "higher" else -1
-    gaps = {seed: sign * (left[seed] - right[seed]) for seed in left.keys() & right.keys()}
-    splits = {split_of(seed) for seed in gaps}
-    if len(splits) > 1:
-        gaps = {split: fmean(gap for seed, gap in gaps.items() if split_of(seed) == split) for split in splits}
-    n, mean = len(gaps), fmean(gaps.values()) if gaps else 0.0
-    if len(set(gaps.values())) < 2:
-        return mean, 0.5  # equal in all runs, or single: says nothing about chance
-    from scipy.special import stdtr  # a fifth of a second to import, and not every page compares
-
-    variance = math.fsum((gap - mean) ** 2 for gap in gaps.values()) / (n - 1)
-    return mean, float(stdtr(n - 1, -mean / math.sqrt(variance / n)))
+    return sign * gap["gain"], sign * decide(*(gap[name] for name in ("gain", "low", "high", "runs"))).side
 
 
 def _weighed(against: Against, all_pairs: Iterable[Pair], reason: Reason) -> Reason:
@@ -156,7 +144,7 @@ def _weighed(against: Against, all_pairs: Iterable[Pair], reason: Reason) -> Rea
 def _with_reason(against: Against, pair: Pair, reason: Reason) -> Pair:
     if pair.order != "reversed" or not _covers(reason, pair):
         return pair
-    orders = reason.reading is None or _read(against, pair, reason)[1] < ONE_SIDED
+    orders = reason.reading is None or _read(against, pair, reason)[1] > 0
     return replace(pair, reason=reason) if orders else pair
 
 
@@ -173,7 +161,7 @@ def _covers(reason: Reason, pair: Pair) -> bool:
     )
 
 
-def _read(against: Against, pair: Pair, reason: Reason) -> tuple[float, float]:
+def _read(against: Against, pair: Pair, reason: Reason) -> tuple[float, int]:
     """`_compare` by the reading of a reason; nothing where it changes neither method."""
     alternative, column = reason.reading or Reading(), pair.column
     old, new = alternative.metric
@@ -187,7 +175,7 @@ def _read(against: Against, pair: Pair, reason: Reason) -> tuple[float, float]:
         if system and cell.method in alternative.settings:
             setting = find_setting(against.results, system, alternative.settings[cell.method]) or ""
         read.append((system.experiment if system else "", setting, metric))
-    return (0.0, 0.5) if read == sources else _compare(against.results, column, *read)
+    return (0.0, 0) if read == sources else _compare(against, column, *read)
 
 
 def figures(against: Against) -> list[dict[str, Any]]:
