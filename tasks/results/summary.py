@@ -74,10 +74,11 @@ def state(summary: str, claims: str, evidence: str) -> State:
         AttributeError, KeyError, ValueError, polars.exceptions.PolarsError: they are something else.
     """
     values = {("value", ": ".join(name)): value for name, value in _flat(json.loads(summary or "{}"))}
-    if "case" not in evidence.partition("\n")[0].split(","):  # of a revision that stored verdicts
+    compared = pl.read_csv(io.StringIO(evidence), schema_overrides=EVIDENCE) if evidence else pl.DataFrame()
+    if "case" not in compared.columns:  # of a revision that stored verdicts
         return values
     rows = pl.read_csv(io.StringIO(claims), schema_overrides=CLAIMS).select("number", "artefact", "claim").iter_rows()
-    verdicts = claimed.verdicts(pl.read_csv(io.StringIO(evidence), schema_overrides=EVIDENCE))
+    verdicts = claimed.verdicts(compared)
     return values | {
         ("claim", f"{artefact}: {claim}"): claimed.merged(verdicts.get(number, {}).values())
         for number, artefact, claim in rows
