@@ -34,7 +34,7 @@ def attack(gain: float, low: float | None, **more: Any) -> dict[str, Any]:
 @given(st.floats(-1, 1), st.floats(1e-3, 1), st.one_of(st.none(), st.integers(2, 20)))
 def test_a_difference_is_decided_by_its_interval_of_99_percent(gain: float, half: float, runs: int | None) -> None:
     at = stats.norm.ppf if runs is None else partial(stats.t.ppf, df=runs - 1)
-    wide = half * at(0.995) / at(0.975)
+    wide = half * float(at(0.995) / at(0.975))
     decision = significance.decide(gain, gain - half, gain + half, runs)
     assert (decision.low, decision.high) == (pytest.approx(gain - wide), pytest.approx(gain + wide))
     if abs(abs(gain) - wide) > 1e-6:
