@@ -13,7 +13,6 @@ LOOKING = [
 ALLOWED = {
     "tasks/pages/api.py: *": "docstrings and signatures, as engineers wrote them",
     "tasks/pages/page.py: anchors": "a heading becomes an identifier, which nothing reads",
-    "tasks/results/claims.py: _setting": "paper.yaml: key=value,...",
     "tasks/results/facts.py: layer_of": "params.yaml: LAYER/NAME",
     "tasks/results/paper.py: artefact_name": "paper.yaml: table2",
     "tasks/results/reproduction.py: _read": "paper.yaml: the part of an id that another interpretation replaces",

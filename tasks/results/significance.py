@@ -157,13 +157,13 @@ def estimate(gaps: Mapping[int, float], overlap: float | None = None) -> dict[st
     values = np.array([fmean(part) for part in splits.values()] if len(splits) > 1 else [*gaps.values()])
     if not len(values):
         return {}
-    mean, spread = float(values.mean()), float(np.ptp(values)) > 1e-12 * float(np.abs(values).max())
+    mean, varies = float(values.mean()), float(np.ptp(values)) > 1e-12 * float(np.abs(values).max())
     result: dict[str, Any] = {"gain": mean, "low": None, "high": None, "effect": None, "runs": len(values)}
     if len(values) < 2:
         return result
-    variance = float(values.var(ddof=1)) if spread else 0.0
+    variance = float(values.var(ddof=1)) if varies else 0.0
     half = _quantile(len(values), STORED) * math.sqrt(variance / len(values) + (overlap or 0.0) * variance)
-    return result | {"low": mean - half, "high": mean + half, "effect": mean / math.sqrt(variance) if spread else None}
+    return result | {"low": mean - half, "high": mean + half, "effect": mean / math.sqrt(variance) if varies else None}
 
 
 def _quantile(runs: int | None, level: float) -> float:
