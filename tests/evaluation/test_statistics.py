@@ -161,15 +161,15 @@ def test_over_splits_and_seeds_the_more_careful_of_two_tests_decides() -> None:
     assert turned == actual  # which of the two is called a split makes no difference
 
 
-@pytest.mark.parametrize(("of_split", "of_seed"), [(0.0, 0.0), (1.0, 0.0), (3.0, 0.0), (0.0, 3.0), (1.0, 1.0)])
+@pytest.mark.parametrize(("of_split", "of_seed"), [(0.0, 0.0), (3.0, 0.0), (0.0, 3.0), (1.0, 1.0)])
 @pytest.mark.parametrize("splits", [2, 3])
 def test_over_splits_and_seeds_a_true_null_is_rarely_rejected(splits: int, of_split: float, of_seed: float) -> None:
-    """1,500 tables of five seeds without a difference: at most 5 % and 4 standard errors (3e-5), and so intervals miss.
+    """700 tables of five seeds without a difference: at most 5 % and 4 standard errors (3e-5), and so intervals miss.
 
     The plain test takes all runs for independent and is wrong far more often where splits or seeds matter. That of the
     larger mean square alone is wrong too often with two splits, whose own test has one degree of freedom.
     """
-    rng, runs = np.random.default_rng(5), 1_500
+    rng, runs = np.random.default_rng(5), 700
     tables = of_split * rng.normal(size=(runs, splits, 1)) + of_seed * rng.normal(size=(runs, 1, 5))
     tables = tables + rng.normal(size=(runs, splits, 5))
     zero = np.zeros((splits, 5))
@@ -199,11 +199,11 @@ def test_splits_without_a_second_seed_are_independent_runs() -> None:
 def test_over_folds_the_plain_test_alarms_falsely_and_the_corrected_one_does_not() -> None:
     """Two learners whose expected errors are the same: least squares on 30 features each, drawn for nothing.
 
-    In 2,000 cross-validations of 50 examples in five folds. What a learner makes of one training set it makes of the
+    In 1,000 cross-validations of 50 examples in five folds. What a learner makes of one training set it makes of the
     next, which shares three quarters with it, so differences go together. A test at 5 % may be wrong in 5 % of them,
     plus 4 standard errors (false alarm 3e-5).
     """
-    rng, runs = np.random.default_rng(12), 2_000
+    rng, runs = np.random.default_rng(12), 1_000
     truth = rng.normal(size=(runs, 5, 10))
     errors = []
     for _ in range(2):

@@ -108,10 +108,10 @@ def test_guesses_are_the_highest_and_the_lowest_scores_and_ties_are_wrong_first(
             assert count_correct(scores, bits, n_in, n_out) == slow
 
 
-@pytest.mark.parametrize("distinct", [1, 2, 3, 1000])
+@pytest.mark.parametrize("distinct", [1, 2, 1000])
 def test_no_order_of_canaries_proves_what_is_not_so(distinct: int) -> None:
     """Scores that do not depend on membership, in orders that favour the auditor. False alarm: one in 1,000."""
-    rng, runs = np.random.default_rng(distinct), 200
+    rng, runs = np.random.default_rng(distinct), 80
     wrong = 0
     for _ in range(runs):
         scores, bits = rng.integers(0, distinct, 200) / 1, rng.random(200) < 0.5
