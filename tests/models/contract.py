@@ -37,8 +37,6 @@ LISTS = {
     "gcn": GRAPH,
     "gcn-dot": GRAPH,
     "gerai": GRAPH | {"epsilon": 50.0},
-    "gerai-nl": GRAPH | {"epsilon": 50.0},
-    "gerai-nf": GRAPH,
     "dpae": {
         "epochs": 40,
         "batch_size": 64,
