@@ -14,8 +14,8 @@ from pathlib import Path
 
 from flows.execution import say
 from tasks.config.params import own_file
-from tasks.stages.common import RESULTS, atomic_write
-from tasks.stages.provenance import git
+from tasks.stages.common import RESULTS, atomic_write, read_json
+from tasks.stages.provenance import git, processor
 
 LOCAL = Path(".dvc/tmp/locks")
 """What this machine computed, in a file by the SHA-256 of the lock that stayed as committed."""
@@ -31,7 +31,7 @@ def computed_here(lock: Path) -> Path:
 
 
 def settle(suite: str, *, shared: bool) -> None:
-    """After a run: the committed lock, if only hashes of files differ from it and the results are those committed.
+    """After a run: the committed lock, where only hashes differ, it is of another processor, and results are the same.
 
     Args:
         suite: its name.
@@ -49,13 +49,20 @@ def settle(suite: str, *, shared: bool) -> None:
     text = lock.read_text(encoding="utf-8")
     if committed == text or COMPUTED.sub("", committed) != COMPUTED.sub("", text):
         return
-    if git("diff", "--quiet", "HEAD", "--", (RESULTS / suite).as_posix()) is None:
+    if git("diff", "--quiet", "HEAD", "--", (RESULTS / suite).as_posix()) is None or not _is_of_another(suite):
         return
     LOCAL.mkdir(parents=True, exist_ok=True)
     with atomic_write(LOCAL / hashlib.sha256(committed.encode()).hexdigest()) as new:
         shutil.copyfile(lock, new)
     with atomic_write(lock) as new:
         new.write_text(committed, encoding="utf-8")
+
+
+def _is_of_another(suite: str) -> bool:
+    """Whether a suite's results are recorded as of other processors than this one."""
+    recorded = RESULTS / suite / "provenance.json"
+    machines = read_json(recorded)["machines"] if recorded.is_file() else []
+    return bool(machines) and not any(machine["processor"].startswith(processor()) for machine in machines)
 
 
 def take_committed(lock: Path) -> None:

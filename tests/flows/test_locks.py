@@ -1,10 +1,12 @@
 """Locks on another processor than that of the committed ones, which computed other bytes and the same results."""
 
+import json
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from tasks.stages.provenance import processor
 from tests.flows.conftest import Project
 
 pytestmark = pytest.mark.slow
@@ -31,9 +33,16 @@ def committed(finished: Project) -> str:
     Path(LOCK).write_text(text)
     Path("data/results/demo").mkdir(parents=True)
     Path("data/results/demo/metrics.csv").write_text("0.5\n")
+    write_provenance("another")
     git(finished, "add", "-f", "dvc.lock", "suites", "data/results")
     git(finished, "commit", "-q", "-m", "results")
     return text
+
+
+def write_provenance(processor: str) -> None:
+    """The record of the processor that the results are of."""
+    machines = {"machines": [{"processor": processor}], "runs": []}
+    Path("data/results/demo/provenance.json").write_text(json.dumps(machines))
 
 
 def run(project: Project, address: str) -> list[str]:
@@ -75,7 +84,14 @@ def test_a_damaged_note_of_what_was_computed_is_dropped(finished: Project, commi
 
 
 @pytest.mark.usefixtures("committed")
-def test_other_results_have_their_own_lock(finished: Project, address: str) -> None:
-    Path("data/results/demo/metrics.csv").write_text("0.6\n")
+@pytest.mark.parametrize("what", ["results", "processor"])
+def test_other_results_and_those_of_the_same_processor_have_their_own_lock(
+    finished: Project, address: str, what: str
+) -> None:
+    if what == "results":
+        Path("data/results/demo/metrics.csv").write_text("0.6\n")
+    else:
+        write_provenance(f"{processor()}, cuda:0")
+        git(finished, "commit", "-q", "-a", "-m", "of this processor")
     run(finished, address)
     assert OTHER not in Path(LOCK).read_text()
