@@ -1,6 +1,7 @@
 """An audit of the code that made a release: canaries among synthetic users, over as many items as its head has.
 
-Real rows are never read: their lengths are private. What is audited is `making.make`, as it was called for the release.
+Real rows are never read: their lengths are private. What is audited is called as it was for the release, with its
+shares, and has pairs of as many items, or none.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from scipy.sparse import csr_array, vstack
 
 from tasks.privacy.audits import gaussian_runs, one_run
 from tasks.release import making, rule, sums
-from tasks.release.making import Budget, Release
+from tasks.release.making import Budget, Release, Statistic
 from tasks.release.sums import Rows
 
-CONFIDENCE = 0.99
+CONFIDENCE = 0.999
 SHARES = (0.02, 0.1, 0.3, 1.0)
 """Of canaries, for how many there are guesses: fixed, and the error is divided by their number."""
 MOST = 20_000
@@ -26,49 +27,53 @@ MOST = 20_000
 BASE = 200
 """Synthetic users besides, of 20 items."""
 Bounds = dict[str, float]
+Make = Callable[..., Release]
+"""`making.make` with the arguments of a release."""
 
 
 class Kind(NamedTuple):
-    """A kind of canary: rows of `length` items, and which block they are looked for in."""
+    """A kind of canary: rows of `length` items, and what they are looked for in."""
 
     name: str
     length: int
-    in_pairs: bool
+    statistic: Statistic
 
 
 KINDS = (
-    Kind("counts", 1, in_pairs=False),
-    Kind("orthogonal", rule.PAIRED, in_pairs=True),
-    Kind("heavy", 2 * rule.PAIRED, in_pairs=True),
+    Kind("counts", 4 * rule.COUNTED, "counts"),
+    Kind("orthogonal", rule.PAIRED, "pairs"),
+    Kind("heavy", 2 * rule.PAIRED, "pairs"),
 )
 
 
-def audit(
-    size: int, users: int, budget: Callable[[], Budget], seed: int, make: Callable[..., Release] = making.make
-) -> dict[str, Bounds]:
-    """Bounds on ε by each kind of canary.
+def audit(release: Release, make: Make, budget: Callable[[], Budget], seed: int) -> dict[str, Bounds]:
+    """Bounds on ε by each kind of canary that there are enough items for.
 
     Args:
-        size: items of the head; 0: counts alone, over `rule.FEWEST` items.
-        users: as the release had them, which decides shares.
+        release: whose number of users and size of head are taken.
+        make: what it was made by.
         budget: a new one of the release's ε and δ, for each kind.
-        make: what is audited.
+        seed: of rows, and of who is included.
     """
-    rng = np.random.default_rng(seed)
+    rng, size = np.random.default_rng(seed), len(release.head)
     return {
-        kind.name: _run(kind, size or rule.FEWEST, users, budget(), rng, make)
+        kind.name: _run(kind, release, make, budget(), rng)
         for kind in KINDS
-        if not kind.in_pairs or size >= kind.length * (kind.length + 1)
+        if kind.statistic == "counts" or size >= kind.length * (kind.length + 1)
     }
 
 
+def apart(length: int) -> Rows:
+    """`MOST` rows of `length` items each, of which no two share one."""
+    n = MOST * length
+    return csr_array((np.ones(n, np.int8), np.arange(n), np.arange(0, n + 1, length)), (MOST, n))
+
+
 def canaries(length: int, size: int) -> Rows:
-    """Rows of `length` items of which any two share one item at most, so no pair: p² with p prime; of one, `size`.
+    """Rows of `length` items of which any two share one item at most, so no pair: p² with p prime.
 
     {i p + (a i + b mod p) : i < length} for a, b < p: two lines over a field of p elements meet in one point or none.
     """
-    if length == 1:
-        return csr_array(np.eye(size, dtype=np.int8))
     p = max(n for n in range(2, min(size // length, math.isqrt(MOST)) + 1) if all(n % d for d in range(2, n)))
     if p < length:
         raise ValueError(f"no canaries of {length} items over {size}")
@@ -77,26 +82,27 @@ def canaries(length: int, size: int) -> Rows:
     return csr_array((np.ones(len(columns), np.int8), columns, np.arange(0, len(columns) + 1, length)), (p * p, size))
 
 
-def exceeds(bounds: dict[str, Bounds], epsilon: float) -> list[str]:
-    """Kinds of canary by which ε is larger than was said."""
-    return [kind for kind, of in bounds.items() if max(of["steinke"], of["f_dp"], of["gaussian"]) > epsilon]
+def exceeds(bounds: dict[str, Bounds]) -> list[str]:
+    """Kinds of canary by which ε is larger than the ledger says of what they are looked for in."""
+    return [kind for kind, of in bounds.items() if max(of["steinke"], of["f_dp"], of["gaussian"]) > of["accounted"]]
 
 
-def _run(
-    kind: Kind, size: int, users: int, budget: Budget, rng: np.random.Generator, make: Callable[..., Release]
-) -> Bounds:
-    rows = canaries(kind.length, size)
+def _run(kind: Kind, release: Release, make: Make, budget: Budget, rng: np.random.Generator) -> Bounds:
+    size = len(release.head) or rule.FEWEST
+    rows = apart(kind.length) if kind.statistic == "counts" else canaries(kind.length, size)
     base = csr_array((rng.random((BASE, size)) < min(1.0, 20 / size)).astype(np.int8))
+    base.resize(BASE, rows.shape[1])
     included = rng.random(rows.shape[0]) < 0.5
-    release = make(vstack([base, rows[included]]).tocsr(), budget, users=users, head=size)
-    if kind.in_pairs:
-        noisy = sums.squared(release.pairs - sums.pairs(base, rule.PAIRED), size)
-        items = rows.indices.reshape(-1, kind.length)
-        scores = noisy[items[:, :, None], items[:, None, :]].sum((1, 2)) / 2 / release.pairs_scale
-        scores /= math.sqrt(kind.length * (kind.length - 1) / 2)
+    audited = make(vstack([base, rows[included]]).tocsr(), budget, like=release)
+    if kind.statistic == "counts":
+        scores = rows @ (audited.counts - sums.counts(base, rule.COUNTED))
     else:
-        scores = rows @ (release.counts - sums.counts(base, rule.COUNTED)) / release.counts_scale
-    return _bounds(scores, included, budget.delta)
+        noisy = sums.squared(audited.pairs - sums.pairs(base, rule.PAIRED), size)
+        items = rows.indices.reshape(-1, kind.length)
+        scores = noisy[items[:, :, None], items[:, None, :]].sum((1, 2))
+    blocks = [block for block in budget.blocks if block.statistic == kind.statistic]
+    accounted = min(budget.epsilon, making.spent(blocks, budget.delta))
+    return _bounds(scores, included, budget.delta) | {"accounted": accounted}
 
 
 def _bounds(scores: NDArray[np.float64], included: NDArray[np.bool_], delta: float) -> Bounds:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -90,14 +91,15 @@ def build(rows: Rows, wanted: Wanted, conditions: list[str]) -> Built:
         kept = utility.SHARE
         coins = np.random.default_rng(secrets.randbits(128) if wanted.seed is None else [wanted.seed, 1])
         used, held = utility.split(rows, coins)
-    release = making.make(used, budget, users=wanted.users, kept=kept)
+    make = partial(making.make, users=wanted.users, kept=kept)
+    release = make(used, budget)
     model = models.fit(release, wanted.model)
     estimated = None
     if held is not None:
         compared = [model] if model.kind == "popularity" else [model, models.fit(release, "popularity")]
         estimated = utility.estimate(used, held, compared, budget)
     ledger = _ledger(wanted, budget, release, estimated, conditions)
-    return Built(release, model, ledger | {"audit": _audit(wanted, release) if wanted.audited else None})
+    return Built(release, model, ledger | {"audit": _audit(wanted, release, make) if wanted.audited else None})
 
 
 def _budget(wanted: Wanted, *use: str) -> Budget:
@@ -106,15 +108,14 @@ def _budget(wanted: Wanted, *use: str) -> Budget:
     return Budget(wanted.epsilon, wanted.delta, rng)
 
 
-def _audit(wanted: Wanted, release: Release) -> dict[str, Any]:
-    """Bounds by the kind of canary; what is audited gets the head's size and the number of users of the release."""
+def _audit(wanted: Wanted, release: Release, make: audit.Make) -> dict[str, Any]:
+    """Bounds by the kind of canary, by what made the release."""
     uses = count()
     seed = secrets.randbits(63) if wanted.seed is None else wanted.seed
-    size, users = len(release.head), round(release.n_users)
-    bounds = audit.audit(size, users, lambda: _budget(wanted, f"audit {next(uses)}"), seed)
-    if refuted := audit.exceeds(bounds, wanted.epsilon):
+    bounds = audit.audit(release, make, lambda: _budget(wanted, f"audit {next(uses)}"), seed)
+    if refuted := audit.exceeds(bounds):
         shown = ", ".join(f"{kind} {bounds[kind]}" for kind in refuted)
-        raise PrivacyError(f"the audit refutes ε = {wanted.epsilon:g}, and nothing was written: {shown}")
+        raise PrivacyError(f"the audit refutes the ledger of ε = {wanted.epsilon:g}, and nothing was written: {shown}")
     return {"confidence": audit.CONFIDENCE, "canaries": bounds}
 
 

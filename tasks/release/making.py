@@ -106,27 +106,29 @@ class Release:
     """Public, or released with noise."""
 
 
-def make(rows: Rows, budget: Budget, *, users: int | None, kept: float = 0.0, head: int | None = None) -> Release:
+def make(rows: Rows, budget: Budget, *, users: int | None, kept: float = 0.0, like: Release | None = None) -> Release:
     """Spend a budget on counts and pairs.
 
     Args:
         rows: users x catalogue, without what is held out.
         users: the number of users if that is public; None: it is released.
         kept: share of the budget that is left for later blocks.
-        head: number of items with pairs, of the audit; None: by the rule.
+        like: of an audit, the release whose shares and number of items with pairs it has; None: by the rule.
 
     Raises:
         ValueError: as `Budget.spend`.
     """
     n = float(users) if users is not None else _users(rows, budget)
+    if like is not None:
+        n = like.n_users
     available = budget.left - kept
     share = available * rule.share_of_counts(n, budget.sigma)
     sensitivity = sums.counts_sensitivity(rule.COUNTED)
     exact = sums.counts(rows, rule.COUNTED)
     counts = budget.spend("counts", exact, sensitivity, share)
     scale, rho = budget.blocks[-1].scale, (share, available - share)
-    size = rule.head_size(counts, n, budget.sigma, rho) if head is None else head
-    if head is None and (size < 2 or rule.signal(counts, n, budget.sigma, size, rho) < rule.COUNTS_ALONE):
+    size = rule.head_size(counts, n, budget.sigma, rho) if like is None else len(like.head)
+    if not size:
         again = budget.spend("counts", exact, sensitivity, rho[1])
         counts = (rho[0] * counts + rho[1] * again) / available
         scale = budget.sigma * sensitivity / math.sqrt(available)

@@ -37,8 +37,9 @@ def signal(counts: NDArray[np.float64], n: float, sigma: float, size: int, rho: 
 
 
 def head_size(counts: NDArray[np.float64], n: float, sigma: float, rho: tuple[float, float]) -> int:
-    """How many items have pairs: fewer where their pairs would drown in noise."""
+    """How many items have pairs: fewer where their pairs would drown in noise, and 0 for counts alone."""
     size = int(np.clip(250 * (n / sigma / 1650) ** 0.3, FEWEST, MOST))
     while size > FEWEST and signal(counts, n, sigma, min(size, len(counts)), rho) < SIGNAL:
         size = max(FEWEST, int(size * 0.95))
-    return min(size, len(counts))
+    size = min(size, len(counts))
+    return size if size > 1 and signal(counts, n, sigma, size, rho) >= COUNTS_ALONE else 0

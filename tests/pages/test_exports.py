@@ -125,11 +125,11 @@ def test_an_infinite_epsilon_is_left_out_with_its_reason() -> None:
     assert "no finite ε follows" in loss["privacy_parameters_details"]
 
 
-@pytest.mark.parametrize("users", [20, 3_000])
-def test_a_release_has_its_card_in_both_forms(users: int) -> None:
-    """Of counts alone, too."""
-    rows = csr_array(np.random.default_rng(0).random((users, 120)) < 0.1).astype(np.int8)
-    wanted = Wanted(8.0, 1e-6, users, "svd", evaluate=True, audited=users > 20, seed=1)
+@pytest.mark.parametrize(("users", "items"), [(20, 120), (3_000, 120), (3_000, 5)])
+def test_a_release_has_its_card_in_both_forms(users: int, items: int) -> None:
+    """Of counts alone and of few items with pairs, too."""
+    rows = csr_array(np.random.default_rng(0).random((users, items)) < 0.1).astype(np.int8)
+    wanted = Wanted(8.0, 1e-6, users, "svd", evaluate=True, audited=True, seed=1)
     ledger = build(rows, wanted, ["catalogue-seen"]).ledger
     texts = release.records(ledger, "2026-01-01")
     record = check("opendp", texts["opendp.json"])["deployment"]

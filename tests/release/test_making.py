@@ -10,7 +10,7 @@ from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
 from tasks.release import making, models, rule, sums, utility
 from tasks.release.building import Wanted, build
-from tasks.release.making import Budget
+from tasks.release.making import Budget, Release
 
 
 def random_rows(users: int = 300, items: int = 150, seed: int = 0) -> csr_array:
@@ -59,7 +59,8 @@ def test_the_number_of_users_is_noisy_unless_it_is_public() -> None:
 def test_the_head_is_chosen_by_noisy_counts() -> None:
     """With the exact sums hidden from it, all that is left makes the same choice."""
     budget = Budget(1.0, 1e-6, np.random.default_rng(0))
-    release = making.make(random_rows(), budget, users=300, head=40)
+    like = Release(np.empty(0), np.arange(40), np.empty(0), 1.0, 1.0, 300.0)
+    release = making.make(random_rows(), budget, users=300, like=like)
     assert set(release.head) == set(np.argsort(-release.counts)[:40])
 
 
