@@ -270,7 +270,7 @@ def measured(against: Against, method: Method, column: Column) -> dict[int, floa
 def ratio(
     results: Results, experiment: str, metric: str, divisors: tuple[str, ...], k: int, setting: str
 ) -> dict[int, float]:
-    """Run -> value of a metric, divided by the sum of `others`, if any; empty where one is lacking."""
+    """Run -> value of a metric, divided by the sum of `divisors`, if any; empty where one is lacking."""
     values = results.values(experiment, metric, k, setting)
     if not divisors:
         return dict(sorted(values.items()))

@@ -81,7 +81,10 @@ def build(root: Path, **other: Any) -> None:
     source = {"dataset": "tiny", "address": "made up", "licence": "none", "synthetic": True}
     write_json(folder / "source.json", source)
     step = {"step": "published", "users": VALIDATING, "items": N_ITEMS, "interactions": len(interactions())}
-    write_json(folder / "counts.json", [step])
+    write_json(
+        folder / "counts.json",
+        [step | {"step": name} for name in ("published", "in the ranges kept", "2-core", "last 9 of each user")],
+    )
     reference = root / REFERENCE / "paper_tables.csv"
     reference.parent.mkdir(parents=True)
     shutil.copy(parameters.ROOT / REFERENCE / "paper_tables.csv", reference)
