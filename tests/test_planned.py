@@ -21,8 +21,9 @@ def test_private_systems_are_those_whose_committed_ledgers_claim_a_budget(name: 
     claimed = {
         line.experiment for line in results.lines if line.setting == "base" and line.entry.claimed_epsilon is not None
     }
+    ran = {system.experiment for system in results.suite.systems}
     experiments = PARAMS.suites[name].experiments
-    assert {key for key, experiment in experiments.items() if is_private(experiment)} == claimed
+    assert {key for key, experiment in experiments.items() if is_private(experiment)} & ran == claimed
 
 
 @pytest.mark.parametrize("name", TESTED)
