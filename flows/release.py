@@ -122,6 +122,8 @@ def recommend(
     from tasks.release.serving import table
 
     tables = coding.parts(lists_for)
+    if out.is_symlink() or (out.exists() and not out.is_file()) or out.resolve().parent == folder.resolve():
+        raise ConfigurationError(f"--out {out}: is a link, a folder or a device, or in the release; name a new file")
     if out.exists() and any(map(out.samefile, tables)):
         raise ConfigurationError(f"--out {out}: is a table of --for")
     served = files.load(folder)

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tasks.audits import of_model
+from tasks.audits import OF_CODE, of_model
 from tasks.config.fields import BASE, PerturbedFeatures, model_config
 from tasks.config.messages import options
 from tasks.config.network_references import (
@@ -119,7 +119,7 @@ def _check_settings(name: str, experiment: Experiment, suite: Suite, file: Path)
         if experiment.noise == "secure" and (reason := cls(chosen).insecure()):
             where = suite.locate(f"experiments.{name}.noise")
             raise ConfigurationError(f"{file}: {where}: {experiment.model!r} at {setting}: {reason}")
-        if of_model(experiment.model, config):
+        if of_model(experiment.model, config).keys() - set(OF_CODE):
             continue
         for line in cls(chosen).ledger():
             if unaudited.is_private(line) and unaudited.reason(line) is None:

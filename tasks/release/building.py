@@ -84,8 +84,9 @@ def build(rows: Rows, wanted: Wanted, conditions: list[str]) -> Built:
     Raises:
         PrivacyError: the audit shows a larger ε than was asked for.
     """
-    # Of one seed, noise of other rows is other noise: two releases that shared it would differ by what is hidden.
-    budget = _budget(wanted, "release", f"{digest(rows.indptr.tobytes(), rows.indices.tobytes()):x}")
+    # Of one seed, noise of other rows or shares is other noise: two releases that shared it would give it away.
+    shares = wanted.delta, wanted.users, wanted.evaluate
+    budget = _budget(wanted, "release", f"{digest(rows.indptr.tobytes(), rows.indices.tobytes()):x}", repr(shares))
     kept, used, held = 0.0, rows, None
     if wanted.evaluate:
         kept = utility.SHARE

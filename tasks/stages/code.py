@@ -13,7 +13,6 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from tasks.config import references
 from tasks.config.params import Params, load
 from tasks.errors import ConfigurationError, DprecError
 from tasks.fingerprints import Source
@@ -27,6 +26,8 @@ STAGES = "tasks.stages"
 
 def main() -> None:
     """Write every code.json."""
+    from tasks.config import references  # which knows all plug-ins, and stages import this module
+
     params = load()
     references.check(params)
     for path in dvc_files.outdated_files(params):

@@ -32,7 +32,7 @@ REGISTRIES = {
 }
 UNNAMED = {
     "tasks.config.params": ["tasks.config.references", "tasks.datasets.", "tasks.models.", "tasks.papers.", "torch"],
-    "tasks.stages.perturb": ["tasks.stages.perturb_", "tasks.privacy", "polars"],
+    "tasks.stages.perturb": ["tasks.stages.perturb_", "tasks.privacy.mechanisms", "tasks.privacy.accounting", "polars"],
     "tasks.stages.evaluators.base": [
         "tasks.stages.evaluators.",
         "tasks.evaluation.next_items",
