@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -156,6 +157,10 @@ def test_lists_replace_no_table_and_are_no_longer_than_the_catalogue(made: Path,
     done = call(made, "recommend", "out", "--for", str(table), "--out", str(table))
     assert done.returncode == 1
     assert table.read_bytes() == (made / "ratings.csv").read_bytes()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link.csv").symlink_to(table)
+    for out in (tmp_path / "pipe", tmp_path / "link.csv", tmp_path, made / "out" / files.RELEASE):
+        assert "name a new file" in call(made, "recommend", "out", "--for", str(table), "--out", str(out)).stderr
     served = release.load(made / "out")
     assert sorted([*served.recommend(["i1"], 10**12), "i1"]) == served.items
     with pytest.raises(ConfigurationError, match="-1"):
