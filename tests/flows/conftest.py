@@ -153,9 +153,9 @@ class Project:
         return names
 
     def left(self, seconds: float = 10.0) -> list[str]:
-        """Command lines of processes that still work in the folder after a while."""
+        """Processes that still work in the folder after a while."""
         end = time.monotonic() + seconds
-        while (lines := [" ".join(process.cmdline()) for process in self.processes()]) and time.monotonic() < end:
+        while (lines := [str(process) for process in self.processes()]) and time.monotonic() < end:
             time.sleep(0.1)
         return lines
 
