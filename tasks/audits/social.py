@@ -106,8 +106,9 @@ def _sums(
     sides = []
     for _ in _worlds(model, n, raters, seed, friends=observer == "friend"):
         steps = model.config.learning_rate * model.config.iterations
-        of_colluders = _averages(model).reshape(raters, n)[1 : 1 + colluders].sum(0)
-        sides.append(-model.network.items[:n, 0].double().numpy() - steps * of_colluders)
+        sides.append(-model.network.items[:n, 0].double().numpy())
+        if colluders:
+            sides[-1] -= steps * _averages(model).reshape(raters, n)[1 : 1 + colluders].sum(0)
         if observer == "friend":
             observed = model.observed()
             assert observed is not None
