@@ -65,7 +65,13 @@ class Reader:
             if not _has_content(node):
                 return
         self.lines.append(type(node).__name__)
-        if isinstance(node, ast.Name):
+        if (
+            isinstance(node, ast.Raise)
+            and isinstance(node.exc, ast.Call)
+            and (name := _decorator(node.exc)).endswith("Error")
+        ):
+            self.lines.append(name)  # that something is refused counts; in which words does not
+        elif isinstance(node, ast.Name):
             self.lines.append(node.id)
         elif isinstance(node, ast.Constant):
             self.lines.append(repr(node.value))

@@ -21,6 +21,7 @@ from torch import Tensor
 from tasks.errors import ConfigurationError, DataError
 from tasks.privacy import noise
 from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.privacy.insecurity import NO_NOISE
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 
@@ -73,7 +74,7 @@ class Model(ABC):
     """Whether `fit` reads `TrainingData.ratings`."""
     uses_links: ClassVar[bool] = False
     """Whether `fit` reads `TrainingData.links`."""
-    insecurity: ClassVar[str] = "it draws no noise, or none that is made to be secure"
+    insecurity: ClassVar[str] = NO_NOISE
     """Why it cannot draw secure noise, where it cannot."""
     has_secure_noise: ClassVar[bool] = False
     """Whether what it draws for a finite budget ε can be secure."""

@@ -13,9 +13,6 @@ from numpy.typing import NDArray
 from tasks.hashing import GOLDEN, Ids, mix, scramble
 from tasks.sequences import Sequences
 
-INSECURE = "its noise is a function of a key and of what is asked, by a hash that is not cryptographic"
-"""Why noise by key is not secure."""
-
 
 def normals(key: tuple[int, ...], ids: NDArray[np.integer], width: int) -> NDArray[np.float32]:
     """(n, width) independent standard normal numbers for each of (n,) ids; a larger width only adds columns.

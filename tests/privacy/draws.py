@@ -39,7 +39,7 @@ DOORS = {"noise": "tasks.privacy", "draws": "tasks.models"}
 SECRET = re.compile(r"\b_?noise_rngs?(\[[^]]*\])?$|\bnoise_stream\(.*\)$")
 """A generator of noise by its name, from which nothing is drawn next to the door, by whatever law. What it is called
 elsewhere no reader sees: `test_generators_of_noise_are_asked_by_the_door_alone` watches who draws from it."""
-KEYED = {"prefix_ids", "head_ids", "INSECURE"}
+KEYED = {"prefix_ids", "head_ids"}
 """What of `tasks.privacy.keyed` is no noise."""
 BEHIND = ("keyed", "secure")
 """Modules of `tasks.privacy` behind the door."""

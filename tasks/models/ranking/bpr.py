@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 from typing_extensions import override
@@ -19,9 +20,9 @@ from tasks.training_data import TrainingData
 class BPRConfig(EpochConfig):
     """Configuration of `BPR`; `regularization` weighs all rows in every step, the paper's those of a triple."""
 
-    dimension: int
+    dimension: int = Field(ge=1)
     """Length of user and item vectors."""
-    init_std: float = 0.1
+    init_std: float = Field(default=0.1, ge=0, allow_inf_nan=False)
     """Standard deviation of the initial vectors."""
 
 

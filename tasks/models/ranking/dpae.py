@@ -45,7 +45,7 @@ class DPAEConfig(EpochConfig):
     """Share of the last step that is taken again."""
     dimension: int = Field(ge=1)
     """Length of the hidden layer."""
-    init_std: float = 0.1
+    init_std: float = Field(default=0.1, ge=0, allow_inf_nan=False)
     """Standard deviation of the initial weights; item biases begin at 0."""
     epsilon: float = Field(gt=0)
     """Budget of a user for all steps of `epochs` epochs; infinity trains without noise."""

@@ -64,6 +64,7 @@ from tasks.models.training import NegativeSampler
 from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import ONCE, OWN_FILE
 from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.privacy.insecurity import OBJECTIVE
 from tasks.privacy.mechanisms import laplace, objective
 from tasks.privacy.terms import KnownGap, Unit, because, gap
 from tasks.training_data import TrainingData
@@ -101,7 +102,7 @@ class DPMF(FactorModel):
 
     def insecure(self) -> str:
         """See `Model.insecure`; where accounting is rigorous, noise is on counts."""
-        return objective.INSECURE if self.config.accounting == "published" else super().insecure()
+        return OBJECTIVE if self.config.accounting == "published" else super().insecure()
 
     def ledger(self) -> list[LedgerEntry]:
         """The claim and what follows from it; see the module."""
@@ -173,7 +174,7 @@ class ListedFactors(FactorModel):
     """Matrix factorisation of listed cells, whose item vectors are perturbed."""
 
     config: ListedConfig
-    insecurity = objective.INSECURE
+    insecurity = OBJECTIVE
     changed: ClassVar[Unit]
     """What the neighbouring data sets of the claim differ in."""
     listed: ClassVar[KnownGap]
@@ -285,7 +286,7 @@ class DPNE(FactorModel):
 
     noise_key = "DPNE"
     config: DPNEConfig
-    insecurity = objective.INSECURE
+    insecurity = OBJECTIVE
 
     @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:

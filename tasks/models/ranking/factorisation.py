@@ -30,7 +30,7 @@ class FactorisationConfig(UserConfig):
     """Length of the vectors."""
     unobserved: float = Field(ge=0, le=1)
     """Weight of the squared error of a cell without an interaction; 0 learns from ratings alone."""
-    init_std: float = 0.1
+    init_std: float = Field(default=0.1, ge=0, allow_inf_nan=False)
     """Standard deviation of the initial vectors."""
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from tasks.errors import PrivacyError
 from tasks.models.base import Model
-from tasks.privacy import keyed
 from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import BY_EPOCHS, EPOCH, FLOATS, GIVEN_EPOCH
 from tasks.privacy.accounting.ledger import Accounting, Event, LedgerEntry, unbounded_entry
+from tasks.privacy.insecurity import KEYED
 from tasks.privacy.terms import Condition, Explanation, KnownGap, Mechanism, Unit, because, gap
 
 READ = gap("prefixes-exact")
@@ -21,7 +21,7 @@ LABELS = unbounded_entry("label", "interaction", "none", because("labels-read"))
 class KeyedModel(Model):
     """A model whose noise is a function of a key and of what is asked (`tasks.privacy.keyed`)."""
 
-    insecurity = keyed.INSECURE
+    insecurity = KEYED
     key: int | None = None
     """The secret that noise is drawn by, with which it can be taken off: the trainer's, in no saved model."""
 

@@ -20,9 +20,6 @@ from numpy.typing import NDArray
 from tasks.privacy import noise
 from tasks.privacy.checks import check_at_least, check_budget, check_finite
 
-INSECURE = "its noise is on the coefficients of a loss that is minimised in floating point, not on what is released"
-"""Why the functional mechanism has no secure noise."""
-
 
 def sensitivity(dim: int) -> float:
     """Δ = d + d²/4, the L1 sensitivity of the summed coefficients to replacing one triple (Lemma 4.3)."""

@@ -25,8 +25,6 @@ from scipy.sparse import csr_array
 from tasks.privacy import noise
 from tasks.privacy.checks import check_at_least, check_budget, check_finite
 
-INSECURE = "its noise is a term of an objective that is minimised in floating point, not added to what is released"
-"""Why objective perturbation has no secure noise."""
 ROUNDING = 1e-9
 """How much longer than 1 a user vector may come out of being scaled to length 1."""
 

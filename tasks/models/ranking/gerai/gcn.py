@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 from typing_extensions import override
@@ -26,7 +27,7 @@ class GCNConfig(EpochConfig):
     same weight is 0.01 / |D|.
     """
 
-    dimension: int
+    dimension: int = Field(ge=1)
     """d: length of every hidden vector."""
     init: Literal["scaled", "published"] = "scaled"
     """`published` draws all weights from N(0, 1), which diverges in practice; `scaled` is Glorot's."""

@@ -19,6 +19,7 @@ from typing_extensions import override
 from tasks.models.ranking.gerai.gcn import GCN, GCNConfig, GCNNetwork
 from tasks.privacy.accounting.gaps import EPOCH
 from tasks.privacy.accounting.ledger import LedgerEntry, unbounded_entry
+from tasks.privacy.insecurity import FUNCTIONAL
 from tasks.privacy.mechanisms import functional
 from tasks.privacy.terms import because, gap
 from tasks.training_data import TrainingData
@@ -55,7 +56,7 @@ class GERAI(GCN):
     noise_key = "GERAI"
     network_class = GERAINetwork
     config: GERAIConfig
-    insecurity = functional.INSECURE
+    insecurity = FUNCTIONAL
     network: GERAINetwork
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:

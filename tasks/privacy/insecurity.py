@@ -1,0 +1,7 @@
+"""Why a model has no secure noise: words of refusals, which decide no output."""
+
+DECIDES_NOTHING = True
+NO_NOISE = "it draws no noise, or none that is made to be secure"
+FUNCTIONAL = "its noise is on the coefficients of a loss that is minimised in floating point, not on what is released"
+OBJECTIVE = "its noise is a term of an objective that is minimised in floating point, not added to what is released"
+KEYED = "its noise is a function of a key and of what is asked, by a hash that is not cryptographic"
