@@ -140,6 +140,7 @@ ADDITIONS = {
         ("tasks/audits/toy.py",),
         {
             "tasks/audits/__init__.py": [entry("AUDITS: dict[str, str]", "tasks.audits.toy:cells", "noisy-toy")],
+            "tasks/audits/lines.py": [("AUDITED_LINES: ", '    "noisy-toy": ("toy-cells", ""),')],
             "tasks/pages/templates/terms.yaml": [
                 ("worst_cases:", "  noisy-toy: the only interaction that there can be")
             ],

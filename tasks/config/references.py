@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.audits import OF_CODE, of_model
+from tasks.audits.lines import AUDITED_LINES
 from tasks.config.fields import BASE, PerturbedFeatures, model_config
 from tasks.config.messages import options
 from tasks.config.network_references import (
@@ -119,13 +120,13 @@ def _check_settings(name: str, experiment: Experiment, suite: Suite, file: Path)
         if experiment.noise == "secure" and (reason := cls(chosen).insecure()):
             where = suite.locate(f"experiments.{name}.noise")
             raise ConfigurationError(f"{file}: {where}: {experiment.model!r} at {setting}: {reason}")
-        if of_model(experiment.model, config).keys() - set(OF_CODE):
-            continue
+        audited = {AUDITED_LINES.get(audit) for audit in of_model(experiment.model, config) if audit not in OF_CODE}
         for line in cls(chosen).ledger():
-            if unaudited.is_private(line) and unaudited.reason(line) is None:
+            explained = (line.mechanism, line.observer) in audited or unaudited.reason(line)
+            if unaudited.is_private(line) and not explained:
                 raise ConfigurationError(
-                    f"{file}: experiments.{name}: {experiment.model!r} at {setting}: {line.mechanism!r} has neither an "
-                    "audit nor a reason why not; add an audit to tasks/audits or a reason to "
+                    f"{file}: experiments.{name}: {experiment.model!r} at {setting}: {line.mechanism} {line.observer}: "
+                    "has neither an audit nor a reason why not; add an audit to tasks/audits or a reason to "
                     "tasks/privacy/audits/unaudited.py"
                 )
 

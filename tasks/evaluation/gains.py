@@ -3,8 +3,8 @@
 The most frequent class for everyone ("majority"); the same attacker, shown no recommendation ("ratings"), or taught and
 judged on labels that were shuffled again among the users ("random").
 
-An attack gains over a control only if the whole 95 % interval of the difference lies above zero
-(`tasks.evaluation.statistics.gain`).
+An attack gains over a control where the interval of the difference lies above zero; its level is stated where the
+difference is read (`tasks.results.significance`).
 """
 
 from __future__ import annotations

@@ -55,9 +55,7 @@ def summary(results: Results, board: Board | None) -> dict[str, Any]:
             "private": len(lines),
             "finite": sum(line.entry.accounted_epsilon is not None for line in lines),
             "audited": sum(line.audit is not None for line in lines),
-            "refuted": sum(line.audit is not None and line.audit["verdict"] == "refuted" for line in lines),
         },
-        "claims": dict(sorted(results.claims["verdict"].value_counts().iter_rows())),
         "published": reproduction(results.comparison),
     }
 

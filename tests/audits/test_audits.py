@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from tasks.audits import AUDITS, CLAIMS, COPIED_KEYS, Samples, auditor, of_model, verdicts
+from tasks.audits.lines import AUDITED_LINES
 from tasks.audits.user_counts import combine
 from tasks.audits.verdicts import CONFIDENCE, corrected_confidence, is_fault, lower_bound, record
 from tasks.models.social.parties import Users
@@ -192,11 +193,13 @@ def test_what_a_run_of_all_epochs_releases_is_audited_not_a_step_of_everybody() 
 
 
 @pytest.mark.parametrize("name", AUDITS)
-def test_a_budget_is_audited_at_its_own_delta(name: str) -> None:
+def test_an_audit_is_of_its_line_at_its_own_delta(name: str) -> None:
     """Noise for another δ is other noise: a bound on it says nothing of the line."""
     model = {"delta": 1e-5, "batch_size": 4, "epochs": 2, "clip": 1.0}
     given = {key: value for key, value in model.items() if key in COPIED_KEYS.get(name, ())}
-    assert auditor(name)(0, 4, **given).entry.accounted_delta == given.get("delta", 0.0)
+    entry = auditor(name)(0, 4, **given).entry
+    assert entry.accounted_delta == given.get("delta", 0.0)
+    assert (entry.mechanism, entry.observer) == AUDITED_LINES[name]
 
 
 def test_an_audit_is_too_weak_where_more_is_accounted_than_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
