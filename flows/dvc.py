@@ -15,7 +15,6 @@ import logging
 import os
 import re
 import shlex
-import shutil
 import sqlite3
 import sys
 import threading
@@ -35,7 +34,7 @@ from dvc.scm import SCMError
 from dvc.utils.serialize import load_path
 
 from flows.execution import holder, lives, say
-from flows.locks import LOCAL, computed_here, settle, take_committed
+from flows.locks import LOCAL, computed_here, settle, take_committed, write_entry
 from flows.settings import is_writable, keep_shipped
 from tasks.errors import ConfigurationError, DprecError
 from tasks.stages.common import atomic_write, remove
@@ -217,9 +216,7 @@ class Project:
             stage.commit()  # damaged objects that were there before are gone now
         lock = Path(stage.path).with_suffix(".lock")
         with atomic_write(lock) as new:  # DVC writes it in its place, where a kill leaves half of it
-            if lock.exists():
-                shutil.copyfile(computed_here(lock.relative_to(self.root)), new)
-            Lockfile(self._repo, str(new)).dump(stage)
+            write_entry(lock, new, stage.name, lambda: Lockfile(self._repo, str(new)).dump(stage))
 
     def _drop_damaged_runs(self, stage: Any) -> None:
         """Remove the records of earlier runs with these inputs if one is no text: DVC fails on it."""
