@@ -7,18 +7,22 @@ from dvc.utils.serialize import load_yaml, modify_yaml
 
 from flows.locks import write_entry
 
-LOCK = Path(__file__).parents[2] / "suites/frontier-ciao/dvc.lock"
-STAGES = list(load_yaml(LOCK)["stages"])
+SUITES = Path(__file__).parents[2] / "suites"
+PLAIN, REPEATS = (
+    (SUITES / suite / "dvc.lock").read_text(encoding="utf-8") for suite in ("membership", "frontier-ciao")
+)
 ENTRY = {"cmd": "python -m x " + "y" * 200, "params": {"params.yaml": {"none": None, "digest": "12345678"}}}
 
 
-@pytest.mark.parametrize("name", [STAGES[0], STAGES[len(STAGES) // 2], STAGES[-1], "new@stage"])
-@pytest.mark.parametrize("text", [LOCK.read_text(encoding="utf-8"), LOCK.read_text() + "datasets: []\n", ""])
-def test_an_entry_is_written_as_dvc_writes_it_among_all(name: str, text: str, tmp_path: Path) -> None:
-    """Into the middle, at the end, anew; a lock with data sets, and none, are left to DVC."""
+@pytest.mark.parametrize("where", [0, 0.5, 1, None])
+@pytest.mark.parametrize("text", [PLAIN, PLAIN + "datasets: []\n", REPEATS, ""], ids=("plain", "data", "repeats", "no"))
+def test_an_entry_is_written_as_dvc_writes_it_among_all(text: str, where: float | None, tmp_path: Path) -> None:
+    """Anew, or in the place of the first, a middle, or the last one."""
     lock, new, expected = (tmp_path / file for file in ("dvc.lock", "new", "expected"))
     for path in (lock, expected):
         path.write_text(text, encoding="utf-8")
+    stages = list(load_yaml(lock).get("stages", {}))
+    name = "new@stage" if where is None or not stages else stages[round(where * (len(stages) - 1))]
 
     def dump(path: Path) -> None:
         with modify_yaml(path) as data:
