@@ -100,7 +100,7 @@ class Plot:
     """A frame with two axes, and what is drawn in it."""
 
     def __init__(self, x: Axis, y: Axis) -> None:
-        self.x, self.y, self.parts = x, y, list[str]()
+        self.x, self.y, self.parts, self.right = x, y, list[str](), 16.0
         self.left = max((len(text) for text in y.ticks.values()), default=0) * LETTER + (26 if y.title else 10)
         self.bottom, low, end = 22 + (16 if x.title else 0), y.length, -math.inf
         self.parts.append(f'<rect width="{x.length:g}" height="{low:g}" fill="none" stroke="{LINE}"/>')
@@ -153,14 +153,14 @@ class Plot:
 
     def picture(self, title: str, legend: str = "") -> Picture:
         """The picture, above markup that explains it."""
-        left, width, height = -self.left, self.left + self.x.length + 16, self.y.length + self.bottom + TOP
+        left, width, height = -self.left, self.left + self.x.length + self.right, self.y.length + self.bottom + TOP
         size = f'viewBox="{left:g} {-TOP} {width:g} {height:g}" width="{width:g}" height="{height:g}"'
         font = f'font-family="Arial, Helvetica, sans-serif" font-size="{FONT}"'
         head = f'<svg {size} role="img" aria-label="{escape(title)}" {font}>'
         return Picture(title, f"{head}{''.join(self.parts)}</svg>{legend}")
 
 
-def by_epsilon(title: str, points: Rows, across: Rows, *, x: str, y: str) -> Picture:
+def by_epsilon(title: str, points: Rows, across: Rows, *, x: str, y: str, names: Sequence[str] = ()) -> Picture:
     """Utility by ε of one level, on a log axis with 0 at its left edge and ∞ at its right edge.
 
     Args:
@@ -169,6 +169,7 @@ def by_epsilon(title: str, points: Rows, across: Rows, *, x: str, y: str) -> Pic
             accounted ones of one name.
         across: `name` and `utility` of systems that are drawn as lines.
         x, y: titles of the axes.
+        names: of all systems that pictures side by side share; empty: its own.
     """
     values = [value for row in points for value in _epsilons(row).values()]
     finite = [value for value in values if value and math.isfinite(value)] or [1.0]
@@ -178,8 +179,9 @@ def by_epsilon(title: str, points: Rows, across: Rows, *, x: str, y: str) -> Pic
     ticks = {power: f"{power:g}" for power in powers}
     ticks |= ({far: "∞"} if math.inf in values else {}) | ({near: "0"} if 0 in values else {})
     up = axis(y, [row["utility"] for row in (*points, *across)], 270)
-    plot = Plot(Axis(x, near, far, 430, log=True, ticks=ticks), replace(up, inset=18))
-    styles = _styles([row["name"] for row in points])
+    plot = Plot(Axis(x, near, far, 360, log=True, ticks=ticks), replace(up, inset=18))
+    present = {row["name"] for row in points}
+    styles = {name: style for name, style in _styles(names or sorted(present)).items() if name in present}
     for row in across:
         plot.across(row["utility"], "" if row["name"] in styles else row["name"])
     ends = []
@@ -195,7 +197,7 @@ def by_epsilon(title: str, points: Rows, across: Rows, *, x: str, y: str) -> Pic
                 plot.mark(position, row["utility"], colour, text, MARKS[kind], hollow=True)
             joined.append((positions.get("accounted", far), row["utility"]))
         plot.line(joined, colour)
-        ends.append((*plot.at(*span[1]), name, colour))
+        ends.append((plot.at(*span[1])[1], name, colour))
     _names(plot, ends)
     kinds = [kind for kind in MARKS if any(kind in _epsilons(row) for row in points)]
     return plot.picture(title, _legend([(kind, INK, MARKS[kind]) for kind in kinds]))
@@ -206,19 +208,13 @@ def _epsilons(row: Mapping[str, Any]) -> dict[str, float]:
     return {kind: row[kind] for kind in MARKS if row[kind] is not None and (kind != "audited" or row[kind])}
 
 
-def _names(plot: Plot, ends: Iterable[tuple[float, float, str, str]]) -> None:
-    """Names next to the last points of systems (pixels, name, colour), where no other name or such point is."""
-    ends = list(ends)
-    taken = [(x - 5, y - 5, x + 5, y + 5) for x, y, *_ in ends]
-    for x, y, name, colour in ends:
-        width = len(name) * LETTER
-        for left, low in [(x + dx, y + dy) for dy in (-4, 14, 4) for dx in (8, -width - 8)]:
-            box = (left, low - 10, left + width, low + 2)
-            inside = box[0] > 0 and box[1] > 0 and box[2] < plot.x.length and box[3] < plot.y.length
-            if inside and not any(a < box[2] and c > box[0] and b < box[3] and d > box[1] for a, b, c, d in taken):
-                taken.append(box)
-                plot.text(left, low, name, colour=colour)
-                break
+def _names(plot: Plot, ends: Iterable[tuple[float, str, str]]) -> None:
+    """Names of lines right of the frame (pixels down of the last point, name, colour), none upon another."""
+    ends, low = sorted(ends), -math.inf
+    for number, (y, name, colour) in enumerate(ends):
+        low = min(max(y + 4, low + FONT), plot.y.length - FONT * (len(ends) - 1 - number))
+        plot.text(plot.x.length + 8, low, name, colour=colour)
+        plot.right = max(plot.right, 12 + len(name) * LETTER)
 
 
 def curves(

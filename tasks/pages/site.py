@@ -107,10 +107,12 @@ def _frontiers(boards: Sequence[Board]) -> dict[str, list[dict[str, Any]]]:
         fullest = chosen.setdefault(board.publication, board)
         if board.kind == "real" and board.answering() > fullest.answering():
             chosen[board.publication] = board
+    shown = [board for board in chosen.values() if board.kind == "real" and best(board, LEVEL)]
+    names = sorted({name for board in shown for name in board.curve(LEVEL)["system"]})
     charts = [
         headline(board) | {"best": best(board, LEVEL), "svg": chart, "href": board_address(board.dataset)}
-        for board in chosen.values()
-        if board.kind == "real" and best(board, LEVEL) and (chart := frontier(board, LEVEL))
+        for board in shown
+        if (chart := frontier(board, LEVEL, names))
     ]
     return {"charts": charts, "answers": [row for each in charts for row in answers(each["board"], "index.html")]}
 
@@ -224,15 +226,16 @@ def headline(board: Board) -> dict[str, Any]:
     return about | {"board": board, "ceiling": board.ceiling, "noisy": board.noisy}
 
 
-def frontier(board: Board, level: Level) -> charts.Picture | None:
-    """Utility against the finite ε of a level; None for too few systems."""
+def frontier(board: Board, level: Level, names: Sequence[str] = ()) -> charts.Picture | None:
+    """Utility against the finite ε of a level; None for too few systems. names: as of `charts.by_epsilon`."""
     points = board.curve(level).select("utility", "accounted", "audited", claimed=None, name="system").to_dicts()
     if len({point["name"] for point in points}) < FEWEST:
         return None
     lines = [row for row in (board.ceiling, board.noisy) if row is not None]
     across = [{"name": row["system"], "utility": row["utility"]} for row in lines]
     title = f"{board.publication}: {board.measure.label}"
-    return charts.by_epsilon(title, points, across, x=f"{english()['levels'][level]} ε", y=board.measure.label)
+    x = f"{english()['levels'][level]} ε"
+    return charts.by_epsilon(title, points, across, x=x, y=board.measure.label, names=names)
 
 
 def row_of(row: Mapping[str, Any], source: str, *, lower: bool) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def test_a_bound_of_nothing_has_no_mark_and_an_epsilon_of_zero_has_one_at_the_le
     assert known["b: accounted 0"] == min(known.values())
 
 
-def test_each_system_is_named_where_there_is_room_and_names_are_escaped() -> None:
+def test_each_system_is_named_and_names_are_escaped() -> None:
     svg = by_epsilon(point("<b>", 1.0, 1.0, None, 0.2), point("other", 3.0, 3.0, None, 0.7))
     assert "<b>" not in svg
     assert ">&lt;b&gt;</text>" in svg
