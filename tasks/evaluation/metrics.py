@@ -121,12 +121,16 @@ def catalogue_metrics(
         ks: cut-offs, each in 1..K.
 
     Raises:
-        ValueError: an item out of range or twice in a list, an empty list, or a cut-off outside 1..K.
+        ValueError: an item out of range or twice in a list, no list or one without a first item, a count outside
+            0..n_users, no users, or a cut-off outside 1..K.
     """
     require_ids("items", recommended, len(counts), PADDING)
     require_lists(recommended)
-    if recommended.ndim != 2 or not (recommended != PADDING).any(axis=1).all():
-        raise ValueError(f"lists of shape {recommended.shape} must be one or more, each with an item")
+    require_ids("counts", counts, n_users + 1)
+    if recommended.ndim != 2 or not recommended.size or (recommended[:, 0] == PADDING).any() or n_users < 1:
+        raise ValueError(
+            f"lists of shape {recommended.shape} for {n_users} users: each of one or more needs an item first"
+        )
     _check_cutoffs(ks, recommended.shape[1])
     surprise = -np.log2(np.maximum(counts, 1) / n_users)
     result: ByCutoff = {"coverage": {}, "gini": {}, "popularity": {}, "novelty": {}}

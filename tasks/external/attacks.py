@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from tasks.attacks.membership import FEWEST_SHADOWS, Bools, Floats, scored, shadow_attacks
 from tasks.evaluation.detection import FEWEST, RATES, Scored, p_above, p_above_chance, p_at_low_rate, p_different
@@ -20,6 +21,7 @@ Signal = Callable[[Shadow], Floats]
 """A run: what it was trained on, and its lists -> (n,) the signal of every target in it."""
 ALIKE_IN_ACTIVITY = 20
 """Users among whom lists are exchanged: neighbours in the order of activity."""
+BLOCK = 500
 SEPARATES = 0.05
 """p-value of a control below which members are different anyhow, and single hits at low rates prove nothing."""
 
@@ -44,22 +46,23 @@ def attack(
     signals: Mapping[str, Signal],
     included: Bools,
     counted: Bools,
-    exchanged: Ints,
+    exchanged: Mapping[str, Ints],
     notes: list[str],
 ) -> Values:
     """The threshold, and where there are shadow runs LiRA and RMIA, on every signal.
 
     Args:
         included, counted: (n_shadows, n) whether a target was in that run, and whether it is one of that run's targets.
-        exchanged: (n_users, K) lists of other users, for the control.
+        exchanged: control -> (n_users, K) lists of other users.
         notes: takes what shadow runs were too few for.
     """
     values: Values = {}
     for name, signal in signals.items():
-        local, swapped = (signal(Shadow(inputs.trained_keys, lists)) for lists in (inputs.lists, exchanged))
+        local = signal(Shadow(inputs.trained_keys, inputs.lists))
+        swapped = {control: signal(Shadow(inputs.trained_keys, lists)) for control, lists in exchanged.items()}
         shadows = np.array([signal(shadow) for shadow in inputs.shadows]).reshape(-1, len(local))
         for kind, attack in shadow_attacks(local, shadows, included).items():
-            controls = {"exchanged lists": attack.scores(swapped)}
+            controls = {control: attack.scores(values) for control, values in swapped.items()}
             if kind != "loss threshold":  # the fewer runs say something of a target, the wider its scores
                 controls["number of shadow runs"] = included.sum(axis=0).astype(np.float64)
             scores = attack.scores(local)
@@ -86,12 +89,22 @@ def both_ways(name: str, scores: Floats, controls: Mapping[str, Floats]) -> Valu
     }
 
 
-def exchange(lists: Ints, users: Ints, activity: Ints, rng: np.random.Generator) -> Ints:
-    """Lists that are shuffled among these users, (n,), of like activity, (n,); those of other users stay."""
-    result = lists.copy()
-    order = users[np.lexsort((rng.random(len(users)), activity))]
-    result[order] = lists[order[np.lexsort((rng.random(len(users)), np.arange(len(users)) // ALIKE_IN_ACTIVITY))]]
-    return result
+def exchange(lists: Ints, users: Ints, histories: csr_array, rng: np.random.Generator) -> dict[str, Ints]:
+    """Control -> lists that are exchanged among these users, (n,); those of other users stay.
+
+    Shuffled among users of like activity, and of each user the list of the one with the most similar history: a chart
+    of their country serves both alike.
+    """
+    shuffled, nearest, rows = lists.copy(), lists.copy(), histories[users].astype(np.float32)
+    order = users[np.lexsort((rng.random(len(users)), np.diff(rows.indptr)))]
+    shuffled[order] = lists[order[np.lexsort((rng.random(len(users)), np.arange(len(users)) // ALIKE_IN_ACTIVITY))]]
+    rows.data /= np.sqrt(np.repeat(np.diff(rows.indptr), np.diff(rows.indptr)))
+    ties = rng.random(len(users), dtype=np.float32) * 1e-6
+    for start in range(0, len(users), BLOCK):
+        similar = (rows[start : start + BLOCK] @ rows.T).toarray() + ties
+        np.fill_diagonal(similar[:, start:], -1)
+        nearest[users[start : start + BLOCK]] = lists[users[similar.argmax(axis=1)]]
+    return {"exchanged lists": shuffled, "lists of the most similar users": nearest}
 
 
 def measure(

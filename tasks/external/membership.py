@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from tasks.attacks.membership import Bools, Floats, scored
 from tasks.evaluation.detection import FEWEST
 from tasks.external import signals
-from tasks.external.attacks import SEPARATES, Signal, Values, attack, both_ways, exchange, measure
+from tasks.external.attacks import SEPARATES, Attacked, Signal, Values, attack, both_ways, exchange, measure
 from tasks.external.findings import Answer, Attack, tested, undecided
 from tasks.external.inputs import NOBODY, Inputs, Ints, Pairs, Scores, Shadow, row, sample
 from tasks.external.signals import Weights
@@ -64,20 +64,24 @@ def users(inputs: Inputs, seed: int) -> Answer:
     if np.ptp(_lengths(inputs.lists, targets)):
         of_lists["length of the list"] = lambda run: _lengths(run.lists, targets)
     lengths = np.diff(histories.indptr)[targets]
-    controls = {
+    known: dict[str, Floats] = {
+        "items of the history": naive_bayes(histories[targets], is_member, targets, rng),
         "length of the history": lengths.astype(np.float64),
         "popularity of the history": (histories @ np.log1p(inputs.popularity))[targets] / np.maximum(lengths, 1),
         "coherence of the history": signals.coherence(similarity, histories, targets),
     }
     included = _in_shadows(inputs, targets, inputs.n_items)
-    exchanged = exchange(inputs.lists, targets, lengths, rng)
-    notes = [f"{len(members):,} members, {len(outsiders):,} non-members, {len(inputs.shadows)} shadow runs"]
+    exchanged = exchange(inputs.lists, targets, histories, rng)
+    without = [int((kind & ~inputs.has_list).sum()) for kind in (inputs.is_member, outside)]
+    notes = [
+        f"{len(members):,} members, {len(outsiders):,} non-members, {len(inputs.shadows)} shadow runs; "
+        f"without a list, and not looked at: {without[0]:,} and {without[1]:,}"
+    ]
     values = attack(inputs, of_lists, included, np.ones_like(included), exchanged, notes)
     if inputs.scores is not None:
         values |= _of_scores(*_mean_scores(inputs.scores, histories, targets), notes)
-    apart = {"items of the history": naive_bayes(histories[targets], is_member, targets, rng)}
-    difference = _difference(controls | apart, is_member, None, seed)
-    return _answer("users", notes, measure(values, controls, is_member, None, seed), difference)
+    difference = _difference(known, is_member, None, seed)
+    return _answer("users", notes, measure(values, known, is_member, None, seed), difference)
 
 
 class Interactions(NamedTuple):
@@ -89,6 +93,8 @@ class Interactions(NamedTuple):
     values: Values
     difference: str
     """How training pairs differ from held-back ones without any list; empty where they do not."""
+    listed: float = 1.0
+    """p-value of "that a pair is listed tells no more than what is known without lists"."""
 
 
 def interactions(inputs: Inputs, similarity: Weights, seed: int) -> Interactions:
@@ -126,22 +132,30 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> Interactions
         )
     else:
         of_lists["rank in the list"] = lambda run: signals.reciprocal_rank(run.lists, pairs)
-    controls = {
+    items = Pairs(np.arange(len(pairs.users)), pairs.items).matrix(len(pairs.users), inputs.n_items)
+    known = {
+        "the item": naive_bayes(items, is_member, pairs.users, rng),
         "popularity of the item": inputs.popularity[pairs.items].astype(np.float64),
         "similarity to the history": signals.history_similarity(similarity, inputs.trained, pairs, rng),
     }
     keys = pairs.keys(inputs.n_items)
     included, of_members = _in_shadows(inputs, keys), _in_shadows(inputs, pairs.users, inputs.n_items)
     owners = np.unique(pairs.users)
-    exchanged = exchange(inputs.lists, owners, np.diff(inputs.trained.indptr)[owners], rng)
+    exchanged = exchange(inputs.lists, owners, inputs.trained, rng)
     values = attack(inputs, of_lists, included, of_members, exchanged, notes)
     if inputs.scores is not None:
         values |= _of_scores(inputs.scores.lookup(keys), inputs.scores.of_others(keys, inputs.n_items), notes)
-    items = Pairs(np.arange(len(keys)), pairs.items).matrix(len(keys), inputs.n_items)
-    apart = {"the item": naive_bayes(items, is_member, pairs.users, rng)}
-    difference = _difference(controls | apart, is_member, pairs.users, seed)
-    answer = _answer("interactions", notes, measure(values, controls, is_member, pairs.users, seed), difference)
-    return Interactions(answer, pairs, is_member, values, difference)
+    difference = _difference(known, is_member, pairs.users, seed)
+    answer = _answer("interactions", notes, measure(values, known, is_member, pairs.users, seed), difference)
+    listed = Attacked(
+        in_lists.astype(np.float64),
+        {
+            control: (signals.reciprocal_rank(lists, pairs) > 0).astype(np.float64)
+            for control, lists in exchanged.items()
+        },
+    )
+    by_lists = measure({"listed": listed}, known, is_member, pairs.users, seed)
+    return Interactions(answer, pairs, is_member, values, difference, max((each.p for each in by_lists), default=1.0))
 
 
 def naive_bayes(features: csr_array, is_member: Bools, groups: Ints, rng: np.random.Generator) -> Floats:

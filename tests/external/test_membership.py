@@ -97,7 +97,7 @@ def test_shadow_runs_of_parts_of_the_audited_data_show_no_members() -> None:
     included = (rng.random((6, 5_000)) < 0.5) & members
     inputs = cast(Inputs, SimpleNamespace(trained_keys=None, lists=None, shadows=[None] * 6))
     noise = {"noise": lambda _: rng.normal(size=5_000)}
-    values = attack(inputs, noise, included, np.ones_like(included), np.empty(0, np.int64), [])
+    values = attack(inputs, noise, included, np.ones_like(included), {}, [])
     for tried in (values, {name: of._replace(tpr=0.02) for name, of in values.items()}):
         attacks = measure(tried, {}, members, None, 0)
         assert {of.name.partition(" on ")[0] for of in attacks} == {"loss threshold", "LiRA (offline)", "RMIA"}

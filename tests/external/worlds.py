@@ -53,6 +53,32 @@ def world(
     return World(trained, public, gender, cluster)
 
 
+def regions(
+    seed: int, n_users: int = 500, *, drift: float = 0.0, shift: float = 0.0
+) -> tuple[World, NDArray[np.int64]]:
+    """Users of four regions, half of whose items are on their region's public chart, and lists that are that chart.
+
+    drift: of items on a chart that were held back, the newest, the share that is on the next region's chart.
+    shift: by how much more than half of those who were trained on are of two regions that have a chart; of as many who
+        were not, so much less. The others have none that they like.
+    """
+    rng = np.random.default_rng(seed)
+    members = np.arange(n_users * 2 if shift else n_users) < n_users
+    first = rng.random(len(members)) < np.where(members, 0.5 + shift, 0.5 - shift)
+    region = 2 * first + rng.integers(0, 2, len(members))
+    trained = np.zeros((len(members), 500), bool)
+    public = trained.copy()
+    for user, (of, is_member) in enumerate(zip(region, members, strict=True)):
+        moved = (of + (rng.random(4) < drift)) % 4
+        newest = np.where(rng.random(4) < 0.5, 60 * moved + rng.integers(0, 60, 4), rng.integers(240, 500, 4))
+        older = np.concatenate([60 * of + rng.choice(60, 8, replace=False), rng.choice(np.arange(240, 500), 8, False)])
+        (trained if is_member else public)[user, older] = True
+        public[user, newest] = not is_member or ~np.isin(newest, older)
+    lists = 60 * region[:, None] + np.arange(60)
+    lists[~first] += 240 * bool(shift)
+    return World(trained, public, rng.integers(0, 2, len(members))), lists
+
+
 def seen(made: World) -> NDArray[np.bool_]:
     """What a list leaves out: what its user was trained on, or the history of one who is folded in."""
     return np.where(made.trained.any(axis=1)[:, None], made.trained, made.public)

@@ -147,7 +147,12 @@ def verdict(audited: float, claimed: float, accounted: float | None, controls: S
     Args:
         audited, claimed, accounted: the bound that is proved, and two budgets; None: no finite one is accounted.
         controls: bounds that the same audit proves of the same system with less noise, or with none.
+
+    Raises:
+        ValueError: a bound is NaN.
     """
+    if np.isnan([audited, claimed, *controls]).any():
+        raise ValueError(f"bounds must be numbers: {audited}, {claimed}, {controls}")
     if audited > claimed:
         return "refuted"
     met = accounted is not None and accounted <= claimed * (1 + ROUNDED)
