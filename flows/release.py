@@ -65,7 +65,8 @@ def make(
     """Make a private release: the default command."""
     from tasks.disk import require_writable
     from tasks.external import coding
-    from tasks.release.building import Wanted, build, rows_of
+    from tasks.release.building import Wanted, build
+    from tasks.release.sums import rows_of
 
     if out.exists() or out.is_symlink():
         raise ConfigurationError(f"--out {out}: is there already, and a second release adds up; choose a new folder")
@@ -118,8 +119,8 @@ def recommend(
     from tasks.disk import atomic_write
     from tasks.external import coding
     from tasks.release import files
-    from tasks.release.building import rows_of
     from tasks.release.serving import table
+    from tasks.release.sums import rows_of
 
     tables = coding.parts(lists_for)
     if out.is_symlink() or (out.exists() and not out.is_file()) or out.resolve().parent == folder.resolve():
@@ -161,10 +162,8 @@ def _write(built: Built, items: list[str], out: Path) -> None:
         new_folder.mkdir()
         files.save_release(new_folder, built.release, items, built.marks)
         files.save_model(new_folder, built.model, items, built.marks)
-        (new_folder / files.LEDGER).write_text(json.dumps(built.ledger, indent=2) + "\n", encoding="utf-8")
-        (new_folder / files.CARD).write_text(page.card(built.ledger), encoding="utf-8")
-        records = page.records(built.ledger, date.today().isoformat())
-        for name, text in records.items():
+        texts = {files.LEDGER: json.dumps(built.ledger, indent=2) + "\n", files.CARD: page.card(built.ledger)}
+        texts |= page.records(built.ledger, date.today().isoformat())
+        for name, text in texts.items():
             (new_folder / name).write_text(text, encoding="utf-8")
-    written = [str(out / name) for name in (files.RELEASE, files.MODEL, files.LEDGER, files.CARD, *records)]
-    print(page.paragraph(built.ledger, written))
+    print(page.paragraph(built.ledger, [str(out / name) for name in (files.RELEASE, files.MODEL, *texts)]))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from tasks.privacy.audits import gaussian_runs, one_run
-from tasks.release import making, rule, sums
+from tasks.release import rule, sums
 from tasks.release.making import Budget, Release, Statistic
 from tasks.release.sums import Rows
 
@@ -100,8 +100,7 @@ def _run(kind: Kind, release: Release, make: Make, budget: Budget, rng: np.rando
         noisy = sums.squared(audited.pairs - sums.pairs(base, rule.PAIRED), size)
         items = rows.indices.reshape(-1, kind.length)
         scores = noisy[items[:, :, None], items[:, None, :]].sum((1, 2))
-    blocks = [block for block in budget.blocks if block.statistic == kind.statistic]
-    accounted = min(budget.epsilon, making.spent(blocks, budget.delta))
+    accounted = min(budget.epsilon, budget.spent(kind.statistic))
     return _bounds(scores, included, budget.delta) | {"accounted": accounted}
 
 

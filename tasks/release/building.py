@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import count
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from tasks.errors import ConfigurationError, PrivacyError
 from tasks.hashing import digest
@@ -64,20 +62,6 @@ class Built:
         }
 
 
-def rows_of(users: NDArray[np.int32], items: NDArray[np.int32], n_users: int, n_items: int) -> Rows:
-    """Users x catalogue from (n,) pairs by number, repeated pairs once.
-
-    A row depends on that user's interactions alone: no one is dropped for others' sake, and no item for being rare.
-    """
-    keys = users.astype(np.int64) * n_items
-    keys += items
-    keys.sort()  # np.unique takes ten times as long
-    keys = keys[np.diff(keys, prepend=-1) > 0]
-    starts = np.searchsorted(keys, np.arange(n_users + 1) * n_items)
-    keys %= n_items
-    return csr_array((np.ones(len(keys), np.int8), keys.astype(np.int32), starts), shape=(n_users, n_items))
-
-
 def build(rows: Rows, wanted: Wanted, conditions: list[str]) -> Built:
     """Spend the budget on one release of the rows, fit a model, and estimate what it is good for if that is asked.
 
@@ -121,23 +105,9 @@ def _audit(wanted: Wanted, release: Release, make: audit.Make) -> dict[str, Any]
 
 
 def _ledger(
-    wanted: Wanted,
-    budget: Budget,
-    release: Release,
-    estimated: utility.Utility | None,
-    conditions: list[str],
+    wanted: Wanted, budget: Budget, release: Release, estimated: utility.Utility | None, conditions: list[str]
 ) -> dict[str, Any]:
     """ids and numbers alone: what was released, of what unit, and what follows for it."""
-    blocks = [
-        {
-            "statistic": block.statistic,
-            "numbers": block.numbers,
-            "sensitivity": block.sensitivity,
-            "scale": block.scale,
-            "event": block.event.model_dump(),
-        }
-        for block in budget.blocks
-    ]
     return {
         "unit": "user",
         "neighbouring": "add-or-remove",
@@ -150,7 +120,7 @@ def _ledger(
         "seed": wanted.seed,
         "conditions": conditions + (["users-public"] if wanted.users is not None else []),
         "gaps": [gap.model_dump() for gap in large_delta(wanted.delta, round(release.n_users))],
-        "blocks": blocks,
+        "blocks": [asdict(block) | {"event": block.event.model_dump()} for block in budget.blocks],
         "rule": {
             "users": release.n_users,
             "sigma": budget.sigma,

@@ -7,7 +7,6 @@ multiplier σ.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
@@ -70,9 +69,13 @@ class Budget:
         self.blocks.append(Block(statistic, value.size, sensitivity, scale))
         return noise.add_gaussian(self.rng, statistic, value, scale, sensitivity=sensitivity)
 
-    def spent(self) -> float:
-        """ε of all blocks at δ, composed as Gaussian releases (Rényi orders would say more than was spent)."""
-        return spent(self.blocks, self.delta)
+    def spent(self, *statistics: Statistic) -> float:
+        """ε at δ of all blocks, or of these, composed as Gaussian releases (Rényi orders would say more than that)."""
+        blocks = [block for block in self.blocks if not statistics or block.statistic in statistics]
+        epsilon = account([block.event for block in blocks], self.delta).epsilon
+        if epsilon is None:
+            raise ValueError("blocks without a finite ε")
+        return epsilon
 
 
 @cache
@@ -80,14 +83,6 @@ def _multiplier(epsilon: float, delta: float) -> float:
     from dp_accounting import get_sigma_gaussian
 
     return float(get_sigma_gaussian(epsilon, delta))
-
-
-def spent(blocks: Sequence[Block], delta: float) -> float:
-    """The ε at `delta` of all blocks together."""
-    epsilon = account([block.event for block in blocks], delta).epsilon
-    if epsilon is None:
-        raise ValueError("blocks without a finite ε")
-    return epsilon
 
 
 @dataclass(frozen=True)

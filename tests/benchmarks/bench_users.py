@@ -15,7 +15,6 @@ import numpy as np
 from tasks.external import coding
 from tasks.external.reading import Names
 from tasks.release import making, models, sums, utility
-from tasks.release.building import rows_of
 from tasks.release.serving import lists
 
 USERS = (250, 500, 1000, 2000, 4000)
@@ -40,10 +39,10 @@ def measured(rows: sums.Rows, epsilon: float, seed: int) -> tuple[float, float]:
 def main() -> None:
     if len(sys.argv) > 1:
         data = coding.coded(Path(sys.argv[1]), Names(), None)
-        rows = rows_of(data.users, data.items, len(data.user_ids), len(data.item_ids))
+        rows = sums.rows_of(data.users, data.items, len(data.user_ids), len(data.item_ids))
     else:
         users, items = np.random.default_rng(0).integers([[300], [200]], size=(2, 6000)).astype(np.int32)
-        rows = rows_of(users, items, 300, 200)
+        rows = sums.rows_of(users, items, 300, 200)
     for n in [int(number) for number in sys.argv[2:]] or [*(n for n in USERS if n < rows.shape[0]), rows.shape[0]]:
         cells = []
         for epsilon in EPSILONS:

@@ -21,8 +21,8 @@ from tasks.external.coding import coded
 from tasks.external.reading import Names
 from tasks.privacy import noise
 from tasks.release import files
-from tasks.release.building import rows_of
 from tasks.release.models import Model
+from tasks.release.sums import rows_of
 from tests.command import dprec as command
 
 Run = Callable[..., CompletedProcess[str]]

@@ -22,7 +22,7 @@ from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.terms import gap
 from tasks.release import making, models
 from tasks.release.making import Budget, Release
-from tasks.release.sums import Rows
+from tasks.release.sums import Rows, rows_of
 from tasks.training_data import TrainingData
 
 
@@ -57,9 +57,7 @@ class GramSVD(Recommender):
     @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """Release and fit; see `Model.fit`."""
-        keys = np.unique(data.users.astype(np.int64) * data.n_items + data.items)
-        cells = np.ones(len(keys), np.int8), np.divmod(keys, data.n_items)
-        self.rows = csr_array(cells, shape=(data.n_users, data.n_items))
+        self.rows = rows_of(data.users, data.items, data.n_users, data.n_items)
         self._n_users = data.n_users
         self.spent = Budget(self.config.epsilon, self.config.delta, self.noise_stream(data, rng))
         self.made = self.make(self.rows, self.spent)
