@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -68,8 +69,7 @@ def make(
     from tasks.release.building import Wanted, build
     from tasks.release.sums import rows_of
 
-    if out.exists() or out.is_symlink():
-        raise ConfigurationError(f"--out {out}: is there already, and a second release adds up; choose a new folder")
+    _require_new(out)
     require_writable(out)
     wanted = Wanted(epsilon, delta, users, _model(model), evaluate, audited, research_noise)  # type: ignore[arg-type]
     names = names_of({"user": user_column, "item": item_column})
@@ -140,6 +140,11 @@ def recommend(
     print(f"{out}: {len(data.user_ids):,} lists")
 
 
+def _require_new(out: Path) -> None:
+    if out.exists() or out.is_symlink():
+        raise ConfigurationError(f"--out {out}: is there already, and a second release adds up; choose a new folder")
+
+
 def _model(name: str) -> str:
     if name not in MODELS:
         raise ConfigurationError(f"--model {name}: is none of {', '.join(MODELS)}")
@@ -154,11 +159,13 @@ def _warn(folder: Path, marks: Mapping[str, str]) -> None:
 
 
 def _write(built: Built, items: list[str], out: Path) -> None:
+    from tasks.disk import rename
     from tasks.pages import exports as page
     from tasks.release import files
-    from tasks.stages.common import atomic_write
 
-    with atomic_write(out) as new_folder:
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as scratch:
+        new_folder = Path(scratch) / out.name
         new_folder.mkdir()
         files.save_release(new_folder, built.release, items, built.marks)
         files.save_model(new_folder, built.model, items, built.marks)
@@ -166,4 +173,9 @@ def _write(built: Built, items: list[str], out: Path) -> None:
         texts |= page.records(built.ledger, date.today().isoformat())
         for name, text in texts.items():
             (new_folder / name).write_text(text, encoding="utf-8")
+        try:
+            rename(new_folder, out)
+        except OSError:
+            _require_new(out)
+            raise
     print(page.paragraph(built.ledger, [str(out / name) for name in (files.RELEASE, files.MODEL, *texts)]))

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -20,7 +21,7 @@ from tasks.errors import ConfigurationError, DataError
 from tasks.external.coding import coded
 from tasks.external.reading import Names
 from tasks.privacy import noise
-from tasks.release import files
+from tasks.release import building, files
 from tasks.release.models import Model
 from tasks.release.sums import rows_of
 from tests.command import dprec as command
@@ -119,6 +120,22 @@ def test_an_audit_that_refutes_writes_nothing(made: Path, monkeypatch: pytest.Mo
     done = call(made, "ratings.csv", "--epsilon", "1", "--audit", "--out", "refuted")
     assert done.returncode == 1
     assert not (made / "refuted").exists()
+
+
+def test_a_release_replaces_none_that_another_process_wrote_meanwhile(
+    made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(*arguments: Any) -> building.Built:
+        (made / "raced").mkdir()
+        (made / "raced" / files.LEDGER).write_text("of another")
+        return real(*arguments)
+
+    real = building.build
+    monkeypatch.setattr(building, "build", build)
+    done = call(made, "ratings.csv", "--epsilon", "1", "--out", "raced")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "choose a new folder" in done.stderr.splitlines()[-1]
+    assert [path.read_text() for path in made.rglob("*raced*/**/*") if path.is_file()] == ["of another"]
 
 
 @pytest.mark.parametrize(
