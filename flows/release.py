@@ -73,7 +73,7 @@ def make(
     require_writable(out)
     wanted = Wanted(epsilon, delta, users, _model(model), evaluate, audited, research_noise)  # type: ignore[arg-type]
     names = names_of({"user": user_column, "item": item_column})
-    names.require([*coding.parts(ratings), *([] if catalogue is None else [catalogue])])
+    names.require([file for table in (ratings, catalogue) if table is not None for file in coding.parts(table)])
     data = coding.coded(ratings, names, None if catalogue is None else coding.catalogue(catalogue, names))
     items = data.item_ids.to_list()
     rows = rows_of(data.users, data.items, len(data.user_ids), len(items))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,9 +10,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.datasets.tables import batches
+from tasks.datasets.tables import batches, first_line
+from tasks.datasets.text import require_unique
 from tasks.errors import DataError
-from tasks.external.reading import PARQUET, Column, Names, role_column, rows_of
+from tasks.external.reading import PARQUET, Column, Names, Role, role_column
 
 
 @dataclass(frozen=True)
@@ -73,14 +75,11 @@ def coded(path: Path, names: Names, items: pl.Series | None = None) -> Coded:
     users = _Coder(pl.Series([], dtype=pl.String), closed=False)
     things = _Coder(pl.Series([], dtype=pl.String) if items is None else items, closed=items is not None)
     pieces, strangers = list[tuple[NDArray[np.int32], NDArray[np.int32]]](), 0
-    for file in parts(path):
-        user, item = str(role_column(file, "user", names)), str(role_column(file, "item", names))
-        columns = {user: Column("id"), item: Column("id")}
-        for _, rows in batches(file, None, columns):
-            codes = things.code(rows[item])
-            usable = codes.is_not_null()
-            strangers += len(rows) - int(usable.sum())
-            pieces.append((users.code(rows[user]).filter(usable).to_numpy(), codes.drop_nulls().to_numpy()))
+    for user, item in _ids(path, names, "user", "item"):
+        codes = things.code(item)
+        usable = codes.is_not_null()
+        strangers += len(item) - int(usable.sum())
+        pieces.append((users.code(user).filter(usable).to_numpy(), codes.drop_nulls().to_numpy()))
     both = [np.concatenate([np.empty(0, np.int32), *column]) for column in zip(*pieces, strict=True)]
     ids = things.ids
     if items is None:
@@ -92,12 +91,22 @@ def coded(path: Path, names: Names, items: pl.Series | None = None) -> Coded:
 
 
 def catalogue(path: Path, names: Names) -> pl.Series:
-    """The ids of a table of items, each once, in the order of their text: an order of rows may come from users.
+    """The ids of a table with a row for each item, in the order of their text: an order of rows may come from users.
 
     Raises:
-        DataError: it has users; or see `tasks.external.reading.rows_of`.
+        DataError: it has users, or an item twice, as ratings have; or see `coded`.
     """
-    if (user := role_column(path, "user", names, required=False)) is not None:
-        raise DataError(f"{path}: has users (column {user!r}); a catalogue is made without the ratings, of items alone")
-    column = str(role_column(path, "item", names))
-    return rows_of(path, {column: Column("id")})[column].unique().sort()
+    for file in parts(path):
+        if (user := role_column(file, "user", names, required=False)) is not None:
+            raise DataError(f"{file}: has users (column {user!r}); a catalogue has a row for each item, and no ratings")
+    ids = pl.concat([item for (item,) in _ids(path, names, "item")])
+    require_unique(path, pl.DataFrame({"item": ids}), ["item"], 1 if path.is_dir() else first_line(path))
+    return ids.sort()
+
+
+def _ids(path: Path, names: Names, *roles: Role) -> Iterator[list[pl.Series]]:
+    """Columns of ids, a batch at a time, of one file after another."""
+    for file in parts(path):
+        columns = [str(role_column(file, role, names)) for role in roles]
+        for _, rows in batches(file, None, dict.fromkeys(columns, Column("id"))):
+            yield [rows[column] for column in columns]

@@ -41,6 +41,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = "customer,product\n" + "\n".join(map(",".join, pairs)) + "\n"
     (folder / "ratings.csv").write_text(text)
     (folder / "other.csv").write_text("item\nj1\n")
+    (folder / "twice.csv").write_text("reached_by,product\nu1,i1\nu1,i2\nu2,i1\n")
     (folder / "items.csv").write_text("item\n" + "\n".join(f"i{i}" for i in range(131)) + "\n")
     done = call(
         folder, "ratings.csv", "--epsilon", "8", "--catalogue", "items.csv", "--evaluate", "--audit", "--out", "out"
@@ -144,6 +145,7 @@ def test_a_release_replaces_none_that_another_process_wrote_meanwhile(
         (("ratings.csv", "--epsilon", "0", "--out", "x"), "--epsilon"),
         (("ratings.csv", "--epsilon", "1e300", "--out", "x"), "--epsilon"),
         (("ratings.csv", "--epsilon", "1", "--catalogue", "ratings.csv", "--out", "x"), "users"),
+        (("ratings.csv", "--epsilon", "1", "--catalogue", "twice.csv", "--out", "x"), "twice.csv:4: item i1"),
         (("ratings.csv", "--epsilon", "1", "--delta", "1", "--out", "x"), "--delta"),
         (("ratings.csv", "--epsilon", "1", "--model", "bpr", "--out", "x"), "--model"),
         (("ratings.csv", "--epsilon", "1", "--out", "out"), "out"),
@@ -196,9 +198,16 @@ def test_a_table_in_parts_is_one_table(made: Path, tmp_path: Path) -> None:
         folder = tmp_path / "parts" / f"day={number}"
         folder.mkdir(parents=True)
         rows[max(start - 10, 0) : start + 5_000].write_parquet(folder / f"{number}.parquet")
-    shutil.copy(made / "ratings.csv", tmp_path)
-    for name in ("ratings.csv", "parts"):
-        done = call(tmp_path, name, "--epsilon", "8", "--evaluate", "--research-noise", "3", "--out", f"of-{name}")
+    (tmp_path / "items").mkdir()
+    for part in (0, 1):
+        pl.DataFrame({"product": [f"i{i}" for i in range(131) if i % 2 == part]}).write_parquet(
+            tmp_path / "items" / f"{part}.parquet"
+        )
+    for name in ("ratings.csv", "items.csv"):
+        shutil.copy(made / name, tmp_path)
+    for name, items in (("ratings.csv", "items.csv"), ("parts", "items")):
+        options = "--epsilon", "8", "--catalogue", items, "--evaluate", "--research-noise", "3"
+        done = call(tmp_path, name, *options, "--out", f"of-{name}")
         assert done.returncode == 0, done.stderr
     for file in FILES:
         assert (tmp_path / "of-parts" / file).read_bytes() == (tmp_path / "of-ratings.csv" / file).read_bytes(), file
