@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+import warnings
 from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -42,6 +42,11 @@ app = typer.Typer(
 )
 Folder = Annotated[Path, typer.Argument(help="What --out was.", show_default=False)]
 ModelName = Annotated[str, typer.Option("--model", help="svd, ease, knn or als.")]
+
+
+@app.callback()
+def _show_warnings() -> None:
+    warnings.showwarning = lambda message, *_, **__: print(message, file=sys.stderr)
 
 
 @app.command()
@@ -96,7 +101,6 @@ def fit(
     if ridge is not None and model != "ease":
         raise ConfigurationError("--ridge is of --model ease alone")
     release, items, marks = files.load_release(folder)
-    _warn(folder, marks)
     fitted = models.fit(release, _model(model), ridge)  # type: ignore[arg-type]
     files.save_model(folder, fitted, items, marks)
     print(f"{folder / files.MODEL}: {fitted.kind}")
@@ -128,7 +132,6 @@ def recommend(
     if out.exists() and any(map(out.samefile, tables)):
         raise ConfigurationError(f"--out {out}: is a table of --for")
     served = files.load(folder)
-    _warn(folder, served.marks)
     names = names_of({"user": user_column, "item": item_column})
     names.require(tables)
     data = coding.coded(lists_for, names, pl.Series(served.items, dtype=pl.String))
@@ -149,13 +152,6 @@ def _model(name: str) -> str:
     if name not in MODELS:
         raise ConfigurationError(f"--model {name}: is none of {', '.join(MODELS)}")
     return name
-
-
-def _warn(folder: Path, marks: Mapping[str, str]) -> None:
-    if marks.get("noise") == "research":
-        print(
-            f"{folder}: research noise, which who knows its seed can take off: for experiments alone", file=sys.stderr
-        )
 
 
 def _write(built: Built, items: list[str], out: Path) -> None:

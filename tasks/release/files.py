@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any, get_args
 
@@ -69,9 +70,14 @@ def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
         raise DataError(f"{path}: no such file; `dprec release` writes it")
     try:
         with safe_open(path, "numpy") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, _marks(file.metadata())  # noqa: SIM118
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            marks = json.loads((file.metadata() or {}).get("dprec", "{}"))
     except (SafetensorError, ValueError) as error:
         raise DataError(f"{path}: not readable ({error})") from None
+    if marks.get("noise") == "research":
+        text = f"{path}: research noise, which who knows its seed can take off: for experiments alone"
+        warnings.warn(text, stacklevel=3)
+    return arrays, marks
 
 
 def _save(path: Path, arrays: dict[str, NDArray[Any]], marks: dict[str, str]) -> None:
@@ -83,10 +89,6 @@ def _save(path: Path, arrays: dict[str, NDArray[Any]], marks: dict[str, str]) ->
             save_file(arrays, new, metadata={"dprec": json.dumps(marks)})
     except SafetensorError as error:
         raise DataError(f"{path}: not written ({error})") from None
-
-
-def _marks(metadata: dict[str, str] | None) -> dict[str, str]:
-    return {str(name): str(value) for name, value in json.loads((metadata or {}).get("dprec", "{}")).items()}
 
 
 def _packed(items: list[str]) -> NDArray[np.uint8]:
