@@ -72,6 +72,7 @@ def records(ledger: Mapping[str, Any], date: str) -> dict[str, str]:
     properties = {
         **{key: ledger[key] for key in ("unit", "neighbouring", "epsilon", "delta", "noise")},
         "conditional-on": ", ".join(ledger["conditions"]) or None,
+        "gaps": ledger["gaps"] or None,
         "audited-epsilon": None if audit is None else max(bounds["f_dp"] for bounds in audit["canaries"].values()),
         "ndcg@10": None if utility is None else utility["ndcg"],
     }

@@ -59,6 +59,7 @@ class Built:
             "epsilon": repr(self.ledger["epsilon"]),
             "delta": repr(self.ledger["delta"]),
             "conditions": ", ".join(self.ledger["conditions"]),
+            "gaps": ", ".join(gap["id"] for gap in self.ledger["gaps"]),
         }
 
 

@@ -109,6 +109,7 @@ def test_a_seed_gives_the_same_bytes_and_says_so_everywhere(made: Path) -> None:
     ledger = json.loads((made / "first" / files.LEDGER).read_text())
     assert (ledger["noise"], ledger["conditions"]) == ("research", ["catalogue-seen", "users-public"])
     marks = {"noise": "research", "epsilon": "1.0", "delta": "1e-06", "conditions": "catalogue-seen, users-public"}
+    marks["gaps"] = ""
     assert files.load_release(made / "first")[2] == marks
     fitted = call(made, "fit", "first", "--model", "ease")
     listed = call(made, "recommend", "first", "--for", "ratings.csv", "--out", "lists-first.csv")
