@@ -8,7 +8,7 @@ import warnings
 from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
@@ -18,8 +18,6 @@ from tasks.errors import ConfigurationError, DataError
 
 if TYPE_CHECKING:
     from tasks.release.building import Built
-
-MODELS = ("svd", "ease", "knn", "als")
 
 
 class _WithDefault(TyperGroup):
@@ -41,7 +39,7 @@ app = typer.Typer(
     "`dprec release ratings.csv --epsilon 1 --catalogue items.csv --out FOLDER` makes one (`make`).",
 )
 Folder = Annotated[Path, typer.Argument(help="What --out was.", show_default=False)]
-ModelName = Annotated[str, typer.Option("--model", help="svd, ease, knn or als.")]
+ModelName = Annotated[Literal["svd", "ease", "knn", "als"], typer.Option("--model")]
 
 
 @app.callback()
@@ -76,7 +74,7 @@ def make(
 
     _require_new(out)
     require_writable(out)
-    wanted = Wanted(epsilon, delta, users, _model(model), evaluate, audited, research_noise)  # type: ignore[arg-type]
+    wanted = Wanted(epsilon, delta, users, model, evaluate, audited, research_noise)
     names = names_of({"user": user_column, "item": item_column})
     names.require([file for table in (ratings, catalogue) if table is not None for file in coding.parts(table)])
     data = coding.coded(ratings, names, None if catalogue is None else coding.catalogue(catalogue, names))
@@ -101,7 +99,7 @@ def fit(
     if ridge is not None and model != "ease":
         raise ConfigurationError("--ridge is of --model ease alone")
     release, items, marks = files.load_release(folder)
-    fitted = models.fit(release, _model(model), ridge)  # type: ignore[arg-type]
+    fitted = models.fit(release, model, ridge)
     files.save_model(folder, fitted, items, marks)
     print(f"{folder / files.MODEL}: {fitted.kind}")
 
@@ -146,12 +144,6 @@ def recommend(
 def _require_new(out: Path) -> None:
     if out.exists() or out.is_symlink():
         raise ConfigurationError(f"--out {out}: is there already, and a second release adds up; choose a new folder")
-
-
-def _model(name: str) -> str:
-    if name not in MODELS:
-        raise ConfigurationError(f"--model {name}: is none of {', '.join(MODELS)}")
-    return name
 
 
 def _write(built: Built, items: list[str], out: Path) -> None:
