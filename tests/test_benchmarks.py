@@ -13,6 +13,7 @@ SMALLEST = {
     "models": "--scale 0.02",
     "ranking": "1",
     "release": "20000",
+    "rule": "",
     "scale": "--rows 4000 --users 200 --items 500",
     "units": "--epochs 2 --rounds 0",
     "users": "",

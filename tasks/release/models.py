@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.release import denoising
+from tasks.release import denoising, rule
 from tasks.release.making import Release
 
 Array = NDArray[np.float64]
@@ -51,7 +51,7 @@ def fit(release: Release, kind: Kind, ridge: float | None = None) -> Model:
     blend = 1e-6
     if kind == "svd":
         second = low.values[1] if len(low.values) > 1 else 0.0
-        blend = 0.5 if second < 3 * low.noise else 0.1
+        blend = rule.BLEND * (5 if second < 3 * low.noise else 1)
         arrays = {"vectors": low.vectors, "gains": low.gains}
     elif kind == "ease":
         arrays = {"matrix": _ease(low.matrix(), counts[release.head], ridge)}

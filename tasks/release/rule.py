@@ -18,11 +18,15 @@ COUNTS_ALONE = 1.6
 """With less signal in the smallest head, where chance alone gives 1.1 to 1.6, the whole budget goes to counts."""
 SIGNAL = 5.0
 """Of the pairs' largest eigenvalue, in units of the noise's, what a head is reduced for."""
+SHARE, HEAD, GROWTH = 8.0, 250, 0.3
+"""Of counts, times the root of n/σ; items of a head at n/σ = 1650, and the power of n/σ by which these grow."""
+BLEND = 0.1
+"""Share of counts in a score by principal directions, five times that where the second of them is weak."""
 
 
 def share_of_counts(n: float, sigma: float) -> float:
     """ρ_c of the budget that counts and pairs share."""
-    return float(np.clip(8 / math.sqrt(max(n / sigma, 1e-9)), 0.1, 0.3))
+    return float(np.clip(SHARE / math.sqrt(max(n / sigma, 1e-9)), 0.1, 0.3))
 
 
 def signal(counts: NDArray[np.float64], n: float, sigma: float, size: int, rho: tuple[float, float]) -> float:
@@ -38,7 +42,7 @@ def signal(counts: NDArray[np.float64], n: float, sigma: float, size: int, rho: 
 
 def head_size(counts: NDArray[np.float64], n: float, sigma: float, rho: tuple[float, float]) -> int:
     """How many items have pairs: fewer where their pairs would drown in noise, and 0 for counts alone."""
-    size = int(np.clip(250 * (n / sigma / 1650) ** 0.3, FEWEST, MOST))
+    size = int(np.clip(HEAD * (n / sigma / 1650) ** GROWTH, FEWEST, MOST))
     while size > FEWEST and signal(counts, n, sigma, min(size, len(counts)), rho) < SIGNAL:
         size = max(FEWEST, int(size * 0.95))
     size = min(size, len(counts))
