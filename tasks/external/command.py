@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import secrets
 import shlex
 import shutil
@@ -304,8 +305,9 @@ def _is_done(folder: Path, command: str) -> bool:
 
 
 def _digest_of_command(command: str, arguments: list[str]) -> str:
-    """Of its words and of the files that it names."""
-    files = [_digest(Path(argument)) for argument in arguments if os.path.isfile(argument)]  # names may be too long
+    """Of its words and of the files that it names, also in `sh -c "python a.py"` and `--config=b.yaml`."""
+    words = [*arguments, *(word for argument in arguments for word in re.split(r"[\s\"'=:,;]+", argument))]
+    files = [_digest(Path(word)) for word in dict.fromkeys(words) if os.path.isfile(word)]  # names may be too long
     return hashlib.sha256(json.dumps([command, files]).encode()).hexdigest()
 
 

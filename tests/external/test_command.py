@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from tasks.errors import ConfigurationError, DataError, DprecError
-from tasks.external.command import OF_RUN, Repeated, _kill, repeat
+from tasks.external.command import OF_RUN, Repeated, _digest_of_command, _kill, repeat
 from tasks.external.reading import Names
 from tasks.external.run import AuditRequest, run
 from tasks.external.splits import HELD_BACK, Splits
@@ -156,6 +156,16 @@ def test_a_killed_audit_goes_on_and_repeats_no_finished_run(tmp_path: Path) -> N
     named = replace(AuditRequest(tmp_path / "ratings.csv", tmp_path / "ratings.csv"), names=Names({"item": "stars"}))
     with pytest.raises(ConfigurationError, match="has runs on other data, columns or canaries"):
         repeat(Repeated(text, 3, tmp_path / "work", 60.0, 10), named, quiet)
+
+
+@pytest.mark.parametrize("text", ["python {}", "sh -c 'python {} --fast'", "train --config={}"])
+def test_a_file_that_a_command_names_decides_whether_it_is_the_same(text: str, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    line, digests = text.format(script), set()
+    for content in ("a", "b"):
+        script.write_text(content)
+        digests.add(_digest_of_command(line, shlex.split(line)))
+    assert len(digests) == 2
 
 
 @pytest.mark.parametrize(
