@@ -121,28 +121,29 @@ def catalogue_metrics(
         ks: cut-offs, each in 1..K.
 
     Raises:
-        ValueError: an item out of range or twice in a list, no list or one without a first item, a count outside
-            0..n_users, no users, or a cut-off outside 1..K.
+        ValueError: an item out of range or twice in a list, no list, one without an item or with padding before one, a
+            count outside 0..n_users, no users, or a cut-off outside 1..K.
     """
     require_ids("items", recommended, len(counts), PADDING)
     require_lists(recommended)
+    require_ids("users", np.asarray(n_users), first=1)
     require_ids("counts", counts, n_users + 1)
-    if recommended.ndim != 2 or not recommended.size or (recommended[:, 0] == PADDING).any() or n_users < 1:
-        raise ValueError(
-            f"lists of shape {recommended.shape} for {n_users} users: each of one or more needs an item first"
-        )
+    listed = recommended != PADDING
+    if listed.ndim != 2 or counts.ndim != 1 or not listed.size:
+        raise ValueError(f"lists of shape {recommended.shape} must be one or more, with one count of each item")
+    if not listed[:, 0].all() or (listed[:, 1:] > listed[:, :-1]).any():
+        raise ValueError("each list must have an item, and be padded at its end")
     _check_cutoffs(ks, recommended.shape[1])
     surprise = -np.log2(np.maximum(counts, 1) / n_users)
     result: ByCutoff = {"coverage": {}, "gini": {}, "popularity": {}, "novelty": {}}
     for k in ks:
-        items = recommended[:, :k]
-        listed = items != PADDING
-        exposure = np.sort(np.bincount(items[listed], minlength=len(counts)))
+        items, shown = recommended[:, :k], listed[:, :k]
+        exposure = np.sort(np.bincount(items[shown], minlength=len(counts)))
         ranks = 2 * np.arange(1, len(counts) + 1) - len(counts) - 1
         result["coverage"][k] = float((exposure > 0).mean())
         result["gini"][k] = float((ranks * exposure).sum() / (len(counts) * exposure.sum()))
         for metric, values in (("popularity", counts), ("novelty", surprise)):
-            result[metric][k] = float(((values[items] * listed).sum(axis=1) / listed.sum(axis=1)).mean())
+            result[metric][k] = float(((values[items] * shown).sum(axis=1) / shown.sum(axis=1)).mean())
     return result
 
 

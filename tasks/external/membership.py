@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from tasks.attacks.membership import Bools, Floats, scored
-from tasks.evaluation.detection import FEWEST
+from tasks.evaluation.detection import FEWEST, p_different
 from tasks.external import signals
 from tasks.external.attacks import SEPARATES, Attacked, Signal, Values, attack, both_ways, exchange, measure
 from tasks.external.findings import Answer, Attack, tested, undecided
@@ -32,8 +32,8 @@ FEWEST_BY_CHANCE = 10
 """Items of their own that users would have in one another's lists, below which nothing is said of what is left out."""
 LEFT_OUT = 0.1
 """Items of their own in users' lists, as a share of what there would be otherwise, below which lists leave them out."""
-DIFFERENT = 0.55
-"""Lower end of a control's AUC above which a successful attack may be due to what was chosen for non-members."""
+DIFFERENT = 0.01
+"""p-value of a control below which a successful attack may be due to what was chosen for non-members."""
 FOLDS = 5
 CLOSEST = 3
 """Items of a list that the second signal of an interaction looks at."""
@@ -141,7 +141,10 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> Interactions
     keys = pairs.keys(inputs.n_items)
     included, of_members = _in_shadows(inputs, keys), _in_shadows(inputs, pairs.users, inputs.n_items)
     owners = np.unique(pairs.users)
-    exchanged = exchange(inputs.lists, owners, inputs.trained, rng)
+    attacked = Pairs(pairs.users[is_member], pairs.items[is_member]).matrix(inputs.n_users, inputs.n_items)
+    others = (inputs.trained - attacked).tocsr()  # with which a user's neighbour is found
+    others.eliminate_zeros()
+    exchanged = exchange(inputs.lists, owners, others, rng)
     values = attack(inputs, of_lists, included, of_members, exchanged, notes)
     if inputs.scores is not None:
         values |= _of_scores(inputs.scores.lookup(keys), inputs.scores.of_others(keys, inputs.n_items), notes)
@@ -181,12 +184,8 @@ def _answer(kind: Literal["users", "interactions"], notes: list[str], attacks: l
 
 def _difference(controls: Mapping[str, Floats], is_member: Bools, groups: Ints | None, seed: int) -> str:
     """How what was trained on differs from what was not without any list; empty where it does not."""
-    measured = {name: scored(values, is_member, groups).auc_interval(seed) for name, values in controls.items()}
-    unlike = [
-        f"{name} (AUC {auc.value:.2f})"
-        for name, auc in measured.items()
-        if auc.low > DIFFERENT or auc.high < 1 - DIFFERENT
-    ]
+    measured = {name: scored(values, is_member, groups) for name, values in controls.items()}
+    unlike = [f"{name} (AUC {of.auc:.2f})" for name, of in measured.items() if p_different(of, seed) < DIFFERENT]
     return (
         f"what was trained on differs from what was not in {', '.join(unlike)}; choose both at random" if unlike else ""
     )
