@@ -200,7 +200,7 @@ class TextTable:
         if self.quoted and not self.multiline and rows != n_lines(lines):
             return False
         if self.quoted and b'"' in lines:
-            lines = re.sub(b'"[^"]*"' if self.multiline else b'"[^"\n]*"', b"", lines)
+            lines = re.sub(b'"[^"]*"' if self.multiline else b'"[^"\n]*"', b"0", lines)
             if self.multiline and (b'"' in lines or n_lines(lines) != rows):
                 return False
         return lines.count(separator.encode()) == rows * (len(self.columns) - 1)

@@ -57,7 +57,7 @@ def parts(path: Path) -> list[Path]:
     Raises:
         DataError: a folder has none.
     """
-    files = sorted(path.rglob(f"*{PARQUET}")) if path.is_dir() else [path]
+    files = sorted(file for file in path.rglob(f"*{PARQUET}") if file.is_file()) if path.is_dir() else [path]
     if not files:
         raise DataError(f"{path}: holds no *{PARQUET}")
     return files

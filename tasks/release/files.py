@@ -36,9 +36,12 @@ def load_release(folder: Path) -> tuple[Release, list[str], dict[str, str]]:
     """
     arrays, marks = _read(folder / RELEASE)
     try:
-        items = _unpacked(arrays.pop("items"))
+        items = _items(arrays)
         scalars = {name: float(arrays.pop(name)) for name in SCALARS}
-        return Release(**arrays, **scalars), items, marks  # type: ignore[arg-type]
+        release = Release(**arrays, **scalars)  # type: ignore[arg-type]
+        if len(release.head) * (len(release.head) - 1) != 2 * release.pairs.size:
+            raise ValueError("pairs of other items")
+        return release, items, marks
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(f"{folder / RELEASE}: not a release of `dprec release`") from error
 
@@ -54,15 +57,19 @@ def load(folder: Path | str) -> Recommender:
     """The recommender of a folder that `dprec release` wrote: `.recommend(items, k)`.
 
     Raises:
-        DataError: the folder has no model.
+        DataError: the folder has no model, or one that cannot serve.
     """
     path = Path(folder) / MODEL
     arrays, marks = _read(path)
-    kind = marks.get("model", "")
-    if kind not in get_args(Kind) or not {"items", "counts", "head"} <= arrays.keys():
-        raise DataError(f"{path}: not a model of `dprec release`")
-    items, counts, head = _unpacked(arrays.pop("items")), arrays.pop("counts"), arrays.pop("head")
-    return Recommender(Model(kind, counts, head, arrays), items, marks)  # type: ignore[arg-type]
+    try:
+        items, kind = _items(arrays), marks["model"]
+        if kind not in get_args(Kind):
+            raise ValueError(kind)
+        model = Model(kind, arrays.pop("counts"), arrays.pop("head"), arrays)  # type: ignore[arg-type]
+        model.scores(np.zeros((1, len(model.head)), np.float32))
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise DataError(f"{path}: not a model of `dprec release`") from error
+    return Recommender(model, items, marks)
 
 
 def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
@@ -71,8 +78,10 @@ def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
     try:
         with safe_open(path, "numpy") as file:
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            marks = json.loads((file.metadata() or {}).get("dprec", "{}"))
-    except (SafetensorError, ValueError) as error:
+            marks = dict(json.loads((file.metadata() or {}).get("dprec", "{}")))
+        if not all(np.isfinite(array).all() for array in arrays.values()):
+            raise ValueError("numbers that are not finite")
+    except (SafetensorError, TypeError, ValueError) as error:
         raise DataError(f"{path}: not readable ({error})") from None
     if marks.get("noise") == "research":
         text = f"{path}: research noise, which who knows its seed can take off: for experiments alone"
@@ -95,5 +104,11 @@ def _packed(items: list[str]) -> NDArray[np.uint8]:
     return np.frombuffer(json.dumps(items, ensure_ascii=False).encode(), np.uint8).copy()
 
 
-def _unpacked(array: NDArray[np.uint8]) -> list[str]:
-    return [str(item) for item in json.loads(array.tobytes().decode())]
+def _items(arrays: dict[str, NDArray[Any]]) -> list[str]:
+    """The ids of the catalogue, of which there is a count each, and each of the head is one."""
+    items, head = json.loads(arrays.pop("items").tobytes().decode()), arrays["head"]
+    if arrays["counts"].shape != (len(items),) or len({*map(str, items)}) != len(items):
+        raise ValueError("other items")
+    if head.ndim != 1 or len(np.unique(head)) != len(head) or not np.isin(head, np.arange(len(items))).all():
+        raise ValueError("a head of other items")
+    return [str(item) for item in items]

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from safetensors import safe_open
+from safetensors.numpy import save_file
 
 import dprec
 from dprec import release
@@ -171,6 +173,27 @@ def test_a_model_that_is_not_finite_replaces_none(made: Path, tmp_path: Path) ->
     with pytest.raises(DataError, match="matrix"):
         files.save_model(tmp_path, model, ["a"], {})
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("file", [files.RELEASE, files.MODEL])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("marks", "[]"), ("marks", "3"), ("items", b"x"), ("items", b"[]"), ("items", b'["i1", "i1"]'),
+        ("head", np.array([10_000])), ("head", np.array([0, 0])), ("counts", np.array([1.0])), ("counts", None),
+        ("pairs", np.array([np.nan])), ("pairs", np.zeros(7)), ("blend", None), ("vectors", np.zeros((3, 2))),
+    ],
+)  # fmt: skip
+def test_damaged_files_are_refused_in_one_line(name: str, value: Any, file: str, made: Path, tmp_path: Path) -> None:
+    with safe_open(made / "out" / file, "numpy") as old:
+        arrays, marks = {key: old.get_tensor(key) for key in old.keys()}, old.metadata()["dprec"]  # noqa: SIM118
+    if name != "marks" and name not in arrays:
+        pytest.skip("not in this file")
+    arrays |= {} if name == "marks" else {name: np.frombuffer(value, np.uint8) if isinstance(value, bytes) else value}
+    left = {key: np.ascontiguousarray(array) for key, array in arrays.items() if array is not None}
+    save_file(left, tmp_path / file, metadata={"dprec": value if name == "marks" else marks})
+    with pytest.raises(DataError, match=r"not (readable|a release|a model)"):
+        files.load_release(tmp_path) if file == files.RELEASE else files.load(tmp_path)
 
 
 def test_lists_replace_no_table_and_are_no_longer_than_the_catalogue(made: Path, tmp_path: Path) -> None:
