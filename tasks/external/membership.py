@@ -107,7 +107,7 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> Interactions
         why += f" ({n_users} users with some now, at least {FEWEST} needed)"
         return Interactions(undecided("interactions", "interactions", why), pairs, is_member, {}, "")
     notes = [f"{len(pairs.users) // 2:,} pairs that were trained on and as many held back, of {n_users:,} users"]
-    in_lists = signals.reciprocal_rank(inputs.lists, pairs) > 0
+    in_lists = _listed(inputs.lists, pairs)
     shares = in_lists[is_member].mean(), in_lists[~is_member].mean()
     rule = shares[0] < LEFT_OUT * shares[1]
 
@@ -150,15 +150,14 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> Interactions
         values |= _of_scores(inputs.scores.lookup(keys), inputs.scores.of_others(keys, inputs.n_items), notes)
     difference = _difference(known, is_member, pairs.users, seed)
     answer = _answer("interactions", notes, measure(values, known, is_member, pairs.users, seed), difference)
-    listed = Attacked(
-        in_lists.astype(np.float64),
-        {
-            control: (signals.reciprocal_rank(lists, pairs) > 0).astype(np.float64)
-            for control, lists in exchanged.items()
-        },
-    )
+    listed = Attacked(_listed(inputs.lists, pairs), {key: _listed(lists, pairs) for key, lists in exchanged.items()})
     by_lists = measure({"listed": listed}, known, is_member, pairs.users, seed)
     return Interactions(answer, pairs, is_member, values, difference, max((each.p for each in by_lists), default=1.0))
+
+
+def _listed(lists: Ints, pairs: Pairs) -> Floats:
+    """(n,) 1 where a pair's item is in its user's list."""
+    return (signals.reciprocal_rank(lists, pairs) > 0).astype(np.float64)
 
 
 def naive_bayes(features: csr_array, is_member: Bools, groups: Ints, rng: np.random.Generator) -> Floats:
