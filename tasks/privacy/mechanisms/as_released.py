@@ -154,7 +154,7 @@ def follows(
         epsilon: ε_g, of the filter.
         epsilon_count: of the noisy number of follows.
     """
-    check_epsilon(epsilon_count)
+    edges.check_count_budget(epsilon_count)
     values_drawn = noise.laplace(rng, "number of follows", 1 / epsilon_count, 1)
     target = len(pairs) + int(values_drawn[0])
     theta = threshold(target, n_nodes, epsilon)

@@ -99,7 +99,7 @@ def release(
     """`top_m_filter`, with its noisy count and threshold."""
     _check_mode(mode)
     check_epsilon(epsilon)
-    _check_count_budget(epsilon_count)
+    check_count_budget(epsilon_count)
     keys = _keys(edges, n_nodes)
     # The count is an integer: discrete Laplace noise of the same budget has no low digits that would leak.
     noisy = laplace.noisy_counts(np.array([len(keys)]), epsilon_count, 1, rng)
@@ -182,7 +182,7 @@ def events(epsilon: float, epsilon_count: float, mode: Accounting) -> tuple[Even
     """What a release costs (neighbours: one edge added or removed); of `published` cells no accountant knows."""
     _check_mode(mode)
     check_epsilon(epsilon)
-    _check_count_budget(epsilon_count)
+    check_count_budget(epsilon_count)
     cells = "pure-local" if mode == "rigorous" else "filled-top-m-filter"
     return laplace.counts_event(epsilon_count, 1), Event(kind=cells, parameters={"epsilon": epsilon})
 
@@ -300,7 +300,12 @@ def _check_mode(mode: str) -> None:
         raise ValueError(f"mode must be one of {', '.join(MODES)} (is {mode!r})")
 
 
-def _check_count_budget(epsilon_count: float) -> None:
+def check_count_budget(epsilon_count: float) -> None:
+    """Refuse a budget of a number of edges whose noise would show it.
+
+    Raises:
+        ValueError: it is below `SMALLEST_COUNT_BUDGET`, or none (`check_epsilon`).
+    """
     check_epsilon(epsilon_count)
     if epsilon_count < SMALLEST_COUNT_BUDGET:
         raise ValueError(f"epsilon_count must be at least {SMALLEST_COUNT_BUDGET:g} (is {epsilon_count:g})")
