@@ -14,7 +14,6 @@ from scipy.sparse import csr_array
 
 from tasks.external.findings import Answer, Attack, mean, tested, undecided
 from tasks.external.inputs import NOBODY, Inputs, sample
-from tasks.external.membership import Interactions
 
 FEWEST = 20
 SHUFFLES = 9_999
@@ -23,7 +22,7 @@ MOST_USERS = 2_000
 """Users whose lists are looked at; a random sample where there are more."""
 
 
-def own_items(inputs: Inputs, single: Interactions, seed: int) -> Answer:
+def own_items(inputs: Inputs, difference: str, p_listed: float, seed: int) -> Answer:
     """Share of training items that are in their user's list, compared with that of held-back items.
 
     Three tests of permutation (Phipson and Smyth, "Permutation p-values should never be zero", 2010): which of the
@@ -31,7 +30,7 @@ def own_items(inputs: Inputs, single: Interactions, seed: int) -> Answer:
     users. And that a pair is listed must tell more than what is known without lists. The largest p-value counts.
 
     Args:
-        single: what `membership.interactions` found.
+        difference, p_listed: what `membership.interactions` found.
     """
     rng = np.random.default_rng([seed, *b"own items"])
     public = inputs.public.matrix(inputs.n_users, inputs.n_items)
@@ -57,8 +56,8 @@ def own_items(inputs: Inputs, single: Interactions, seed: int) -> Answer:
             _p_resampled(of_users, sizes, 1 / sizes[0] + 1 / sizes[1], rng), _p_shuffled(shares[0] - shares[1], rng)
         )
         by_item = _p_resampled(of_items, [matrix.sum(axis=0).astype(np.int64) for matrix in histories], 1.0, rng)
-    if single.difference and by_user < 0.05:
-        return undecided("own items", "training interactions", single.difference)
+    if difference and by_user < 0.05:
+        return undecided("own items", "training interactions", difference)
     in_other = (shares[0].sum(axis=1) - in_own[0]) / (len(users) - 1)
     attack = Attack(
         name="every listed item was trained on",
@@ -67,7 +66,7 @@ def own_items(inputs: Inputs, single: Interactions, seed: int) -> Answer:
             mean("held-back items listed", in_own[1], seed),
             mean("training items listed for other users", in_other, seed),
         ],
-        p=max(by_user, by_item, single.listed),
+        p=max(by_user, by_item, p_listed),
     )
     notes = [f"lists, training data and held-back data of {len(users):,} users"]
     return tested("own items", "training interactions", notes, [attack])

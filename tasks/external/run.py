@@ -134,7 +134,7 @@ def _answer(
     similarity = similarities(inputs)
     say("membership of interactions")
     single = membership.interactions(inputs, similarity, request.seed)
-    answers = [own_items(inputs, single, request.seed)]
+    answers = [own_items(inputs, single.difference, single.listed, request.seed)]
     say("membership of users")
     answers += [membership.users(inputs, request.seed), single.answer]
     if inputs.train.ratings is not None:

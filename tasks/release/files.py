@@ -66,7 +66,8 @@ def load(folder: Path | str) -> Recommender:
         if kind not in get_args(Kind):
             raise ValueError(kind)
         model = Model(kind, arrays.pop("counts"), arrays.pop("head"), arrays)  # type: ignore[arg-type]
-        model.scores(np.zeros((1, len(model.head)), np.float32))
+        if len(model.head):
+            model.scores(np.zeros((1, len(model.head)), np.float32))
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise DataError(f"{path}: not a model of `dprec release`") from error
     return Recommender(model, items, marks)
