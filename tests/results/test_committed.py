@@ -96,9 +96,8 @@ def test_the_papers_attack_errs_more_than_published_ratings_allow(suite: str) ->
     metrics = committed(suite).metrics.filter(pl.col("metric").is_in(attacks))
     by_run = metrics.pivot(on="metric", index=["experiment", "setting", "seed"], values="value")
     assert by_run.height > 200
-    assert (
-        by_run[attacks[0]] <= by_run[attacks[1]]
-    ).sum() <= 1  # privsr on Ciao with ε = 1 and β = 1, one of five runs
+    means = by_run.group_by("experiment", "setting").mean()
+    assert (means[attacks[0]] > means[attacks[1]]).all()
 
 
 @pytest.mark.parametrize("suite", PRIVSR)
