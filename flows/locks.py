@@ -39,7 +39,7 @@ def write_entry(lock: Path, new: Path, name: str, dump: Callable[[], None]) -> N
             where the others can be kept as text.
     """
     text = computed_here(lock).read_text(encoding="utf-8") if lock.exists() else ""
-    if re.findall(r"^\S.*", text, re.MULTILINE) != ["schema: '2.0'", "stages:"] or "&id" in text:  # names for repeats
+    if re.findall(r"^\S.*", text, re.MULTILINE) != ["schema: '2.0'", "stages:"] or "&id" in text:  # anchors
         new.write_text(text, encoding="utf-8")
         dump()
         return
