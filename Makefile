@@ -131,7 +131,7 @@ false-alarms: env  ## 200 systems that leak nothing: how often `dprec audit` say
 	@python -m tests.external.false_alarms
 
 .PHONY: planted
-planted: env  ## put mistakes into copies of the private code: tests and audits must notice each; writes docs/planted.md
+planted: env  ## put mistakes into copies of the private code: tests and audits must notice each; writes docs/planted.csv
 	@python -m tests.privacy.planted
 
 .PHONY: fuzz
@@ -139,7 +139,7 @@ fuzz: env  ## spoil files of every format: each must load or be refused in one l
 	@python -m tests.fuzz --seconds $(or $(SECONDS),600)
 
 .PHONY: faults
-faults: env  ## kill, damage and fill up a small suite again and again: the next run must recover; writes docs/faults.md
+faults: env  ## kill, damage and fill up a small suite again and again: the next run must recover; writes docs/faults.csv
 	@python -m tests.faults --write
 
 .PHONY: regenerate

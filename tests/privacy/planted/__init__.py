@@ -1,7 +1,7 @@
 """Planted bugs: plausible mistakes in private code, each with the tests that must fail and the audit that must refute.
 
 `python -m tests.privacy.planted` (`make planted`) puts each into a copy of the source by itself, runs its tests and its
-audit on the copy, and writes docs/planted.md. The text files next to this one hold them; `mutation.read` says how.
+audit on the copy, and writes docs/planted.csv. The text files next to this one hold them; `mutation.read` says how.
 """
 
 from __future__ import annotations
