@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
-from collections.abc import Sequence
-from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-import yaml
 from polars.testing import assert_frame_equal
 
 from tasks.config.tasks import ATTACKS, resolve
 from tasks.results import files, reproduction, tables
-from tasks.results.load import Run, read_runs
+from tasks.results.load import read_runs
 from tasks.results.printed import Against
 from tasks.stages import report
 from tests.parameters import ROOT
+from tests.results import costs
 from tests.results.made import COMMITTED, committed, paper
 
 RESULTS = ROOT / "data/results"
@@ -160,46 +157,8 @@ def test_most_printed_differences_of_few_users_are_below_their_standard_error() 
     assert sum(gap < error for gap in gaps) > len(few) / 2
 
 
-def runs(suite: str, folder: Path) -> tuple[Run, ...]:
-    """What git has of the runs of a suite: `make demo` on another kind of processor leaves a record of its own."""
-    command = ["git", "show", f":data/results/{suite}/provenance.json"]
-    record = folder / f"{suite}.json"
-    record.write_bytes(subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout)
-    return read_runs(record)
-
-
-def clock(known: Sequence[Run]) -> str:
-    """Hours from the first stage to the end of the last, where all ran at one revision."""
-    if len({run.revision for run in known}) > 1:
-        return "–"
-    began = [datetime.fromisoformat(run.started) for run in known]
-    ended = [start + timedelta(seconds=run.seconds) for start, run in zip(began, known, strict=True)]
-    return f"{(max(ended) - min(began)).total_seconds() / 3600:.2f}"
-
-
-def test_the_documentation_has_what_provenance_says(tmp_path: Path) -> None:
-    """Lines that differ are printed as they should be."""
-    text = (ROOT / "docs/suites.md").read_text(encoding="utf-8").partition("## What they take")[2]
-    expected, total = [], 0.0
-    for suite in COMMITTED:
-        known = runs(suite, tmp_path)
-        hours, most = sum(run.cpu_seconds for run in known) / 3600, max(run.peak_memory_mb for run in known)
-        longest = max(known, key=lambda run: run.cpu_seconds)
-        stage = f"`{longest.stage}@{longest.name}`, {longest.cpu_seconds / 3600:.2f}"
-        expected.append(f"| `{suite}` | {hours:.2f} | {clock(known)} | {stage} | {most:,} |")
-        total += hours
-    expected.append(f"| together | {total:.2f} | | | |")
-    assert [line for line in text.splitlines() if re.match(r"\| (`|together)", line)] == expected
-    assert f"Together they take {total:.0f} CPU hours" in " ".join(text.split())
-
-
-def test_every_suite_that_is_not_stale_is_of_the_revision_that_the_documentation_names(tmp_path: Path) -> None:
-    text = (ROOT / "docs/suites.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"revision\s+`([0-9a-f]{40})`", text))
-    excused = ROOT / ".ci/stale.yaml"
-    stale = set(yaml.safe_load(excused.read_text(encoding="utf-8"))) if excused.exists() else set()
-    for suite in {*COMMITTED} - stale:
-        assert {run.revision for run in runs(suite, tmp_path)} <= named, suite
+def test_the_table_of_costs_has_what_provenance_says() -> None:
+    assert costs.PLACE.read_text(encoding="utf-8") == costs.written()
 
 
 def test_every_run_is_of_a_committed_revision_in_the_history_of_this_one() -> None:
