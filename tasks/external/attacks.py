@@ -21,6 +21,7 @@ Signal = Callable[[Shadow], Floats]
 """A run: what it was trained on, and its lists -> (n,) the signal of every target in it."""
 ALIKE_IN_ACTIVITY = 20
 """Users among whom lists are exchanged: neighbours in the order of activity."""
+MOST_SIMILAR = "lists of the most similar users"
 BLOCK = 500
 SEPARATES = 0.05
 """p-value of a control below which members are different anyhow, and single hits at low rates prove nothing."""
@@ -104,7 +105,7 @@ def exchange(lists: Ints, users: Ints, histories: csr_array, rng: np.random.Gene
         similar = (rows[start : start + BLOCK] @ rows.T).toarray() + ties
         np.fill_diagonal(similar[:, start:], -1)
         nearest[users[start : start + BLOCK]] = lists[users[similar.argmax(axis=1)]]
-    return {"exchanged lists": shuffled, "lists of the most similar users": nearest}
+    return {"exchanged lists": shuffled, MOST_SIMILAR: nearest}
 
 
 def measure(

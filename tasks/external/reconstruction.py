@@ -2,7 +2,8 @@
 
 The attacker knows the training ratings and what was released, learns from the held-back ratings of half of the users,
 and predicts those of the others. Controls are the same regression without what was released, and with the list of
-someone else and the scores of others: what these say about an item, and not about its user, is no leak.
+someone else and the scores of others: what these say about an item, and not about its user, is no leak. Nor is what the
+list and the scores of the user with the most similar history say: a chart of their region serves both.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from tasks.attacks.membership import Floats
 from tasks.attacks.reconstruction import Published
 from tasks.evaluation.statistics import crossed_interval
 from tasks.external import signals
+from tasks.external.attacks import MOST_SIMILAR, exchange
 from tasks.external.findings import Answer, Attack, Measure, mean, tested, undecided, with_interval
 from tasks.external.inputs import Inputs, Pairs, sample
 from tasks.external.signals import Weights
@@ -23,6 +25,7 @@ DAMPING = 5.0
 """Made-up average ratings by which means of items and users are shrunk."""
 RIDGE = 1.0
 MOST_PAIRS = 50_000
+CONTROLS = ("ratings alone", "lists of other users", MOST_SIMILAR)
 FEWEST = 50
 """Users with held-back ratings below which nothing is decided."""
 
@@ -56,15 +59,13 @@ def held_back(inputs: Inputs, similarity: Weights, seed: int) -> Answer:
     of_others = None if scores is None else scores.of_others(keys, inputs.n_items)
     foreign = _release_features(inputs, similarity, Pairs(swapped[pairs.users], pairs.items), of_others)
     learns = rng.permutation(np.arange(inputs.n_users) % 2 == 0)[pairs.users]
+    alike = _of_the_most_similar(inputs, similarity, pairs, of_others, rng)
     judged = pairs.users[~learns]
-    attacked, *controls = (
+    *controls, attacked = (
         _by_user((_predict(features, ratings, learns) - ratings[~learns]) ** 2, judged)
-        for features in (np.column_stack([without, released]), without, np.column_stack([without, foreign]))
+        for features in (without, *(np.column_stack([without, of]) for of in (foreign, alike, released)))
     )
-    gains = {
-        name: errors - attacked
-        for name, errors in zip(("ratings alone", "lists of other users"), controls, strict=True)
-    }
+    gains = {name: errors - attacked for name, errors in zip(CONTROLS, controls, strict=True)}
     attack = Attack(
         name="ridge regression",
         measures=[
@@ -76,6 +77,19 @@ def held_back(inputs: Inputs, similarity: Weights, seed: int) -> Answer:
     )
     notes = [f"{len(judged):,} held-back ratings of {len(attacked):,} users, {learns.sum():,} of others to learn from"]
     return tested("held-back ratings", "held-back ratings", notes, [attack])
+
+
+def _of_the_most_similar(
+    inputs: Inputs, similarity: Weights, pairs: Pairs, of_others: Floats | None, rng: np.random.Generator
+) -> Floats:
+    """`_release_features` of the user with the most similar history; of an item without a score there, of others."""
+    users = exchange(np.arange(inputs.n_users)[:, None], np.unique(pairs.users), inputs.trained, rng)[MOST_SIMILAR]
+    alike = Pairs(users[pairs.users, 0], pairs.items)
+    scores = None
+    if inputs.scores is not None and of_others is not None:
+        scores = inputs.scores.lookup(alike.keys(inputs.n_items))
+        scores = np.where(np.isnan(scores), of_others, scores)
+    return _release_features(inputs, similarity, alike, scores)
 
 
 def _baseline(inputs: Inputs, pairs: Pairs) -> Floats:

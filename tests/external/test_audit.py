@@ -138,6 +138,30 @@ def test_held_back_items_that_are_newer_by_a_little_are_no_leak(tmp_path: Path) 
     assert audited(worlds.asked(tmp_path, made, lists)).verdict.shown == 0
 
 
+@pytest.mark.parametrize("scored", [False, True])
+def test_a_public_chart_of_the_region_tells_no_held_back_ratings(tmp_path: Path, *, scored: bool) -> None:
+    """Nothing is trained: charts, and scores, of what each region likes; ratings agree with them."""
+    rng = np.random.default_rng(0)
+    region, taste = rng.integers(0, 4, 300), rng.normal(size=(4, 200))
+    on_chart = rng.permuted(np.tile(np.arange(200) < 40, (4, 1)), axis=1)
+    has = worlds.best(rng.random((300, 200)) + 0.5 * on_chart[region])
+    every, public = np.zeros((2, 300, 200), bool)
+    np.put_along_axis(every, has, True, axis=1)
+    np.put_along_axis(public, has[:, ::4], True, axis=1)
+    made = World(every & ~public, public, region, region)
+    asked = worlds.asked(tmp_path, made, worlds.best(taste + 9 * on_chart)[region])
+    liked = np.clip(np.rint(3 + taste[region] + 0.5 * rng.normal(size=every.shape)), 1, 5)
+    for name in ("train.csv", "public.csv"):
+        table = pl.read_csv(tmp_path / name)
+        users, items = (table[role].str.slice(1).cast(pl.Int64).to_numpy() for role in ("user", "item"))
+        table.with_columns(rating=pl.Series(liked[users, items])).write_csv(tmp_path / name)
+    users, items = np.divmod(np.arange(every.size), 200)
+    everything = {"user": worlds.names("u", users), "item": worlds.names("i", items), "score": taste[region].ravel()}
+    pl.DataFrame(everything).write_csv(tmp_path / "scores.csv")
+    audit = audited(replace(asked, scores=tmp_path / "scores.csv" if scored else None))
+    assert answer(audit, "held-back ratings").state == "not shown"
+
+
 def test_scores_are_attacked_both_ways_and_lists_of_one_item_decide_nothing(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     asked = worlds.asked(tmp_path, WORLD, worlds.random_lists(WORLD, rng)[:, :1])
