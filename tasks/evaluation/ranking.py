@@ -110,6 +110,7 @@ class Seen:
         require_ids("users", users, self.n_users)
         if users.shape not in (items.shape, (*items.shape[:1], 1)):
             raise ValueError(f"users of shape {users.shape} do not fit items of shape {items.shape}")
+        require_ids("items", items, 2**31, PADDING)
         require_lists(items[..., None] if items.ndim == 1 else items)
         if not len(self.items):
             return np.zeros(np.broadcast_shapes(users.shape, items.shape), bool)

@@ -49,6 +49,7 @@ HITS, SINGLE = np.array([[1, 0, 1]], bool), np.array([1])
         (lambda seen: seen.contains(np.array([[0]]), np.array([[1, 1, 1]])), "item 1 is in one list more than once"),
         (lambda seen: seen.contains(np.array([[0, 0]]), np.array([[1, 1]])), "item 1 is in one list more than once"),
         (lambda seen: seen.contains(np.array([[0]]), np.array([[1, -2]])), "items must lie in -1"),
+        (lambda seen: seen.contains(np.array([[1]]), np.array([[0, 2**62]])), "items must lie in -1"),
         (lambda seen: seen.contains(np.array([2]), SINGLE), r"users must lie in 0\.\.1, not 2"),
         (lambda seen: full_metrics(np.array([[0, 2, 2], [0, 1, 2]]), seen, [3]), "item 2 is in one list"),
         (lambda _: ranking_metrics(np.array([[3, 2, 3, 0, 1, 2]]), np.array([9]), [6]), "hits must be 0 or 1"),
