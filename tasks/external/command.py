@@ -307,8 +307,21 @@ def _is_done(folder: Path, command: str) -> bool:
 def _digest_of_command(command: str, arguments: list[str]) -> str:
     """Of its words and of the files that it names, also in `sh -c "python a.py"` and `--config=b.yaml`."""
     words = [*arguments, *(word for argument in arguments for word in re.split(r"[\s\"'=:,;]+", argument))]
-    files = [_digest(Path(word)) for word in dict.fromkeys(words) if os.path.isfile(word)]  # names may be too long
-    return hashlib.sha256(json.dumps([command, files]).encode()).hexdigest()
+    paths = dict.fromkeys(path for word in dict.fromkeys(words) for path in _named(word))
+    return hashlib.sha256(json.dumps([command, [_digest(path) for path in paths]]).encode()).hexdigest()
+
+
+def _named(word: str) -> list[Path]:
+    """The file that a word names, or the program of a folder; of Python also the modules and packages next to it."""
+    path = Path(word)
+    if not os.path.isfile(word):  # names may be too long
+        path /= "__main__.py"
+        if not os.path.isfile(path):
+            return []
+    if path.suffix != ".py":
+        return [path]
+    packages = (package.parent.rglob("*.py") for package in path.parent.glob("*/__init__.py"))
+    return [path, *sorted({*path.parent.glob("*.py"), *(module for package in packages for module in package)})]
 
 
 def _digest(path: Path) -> str:

@@ -158,13 +158,27 @@ def test_a_killed_audit_goes_on_and_repeats_no_finished_run(tmp_path: Path) -> N
         repeat(Repeated(text, 3, tmp_path / "work", 60.0, 10), named, quiet)
 
 
-@pytest.mark.parametrize("text", ["python {}", "sh -c 'python {} --fast'", "train --config={}"])
-def test_a_file_that_a_command_names_decides_whether_it_is_the_same(text: str, tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    line, digests = text.format(script), set()
+@pytest.mark.parametrize("changed", ["train.py", "steps.py", "parts/inner/fit.py"])
+@pytest.mark.parametrize(
+    "text", ["python {}/train.py", "sh -c 'python {}/train.py --fast'", "train --config={}/train.py"]
+)
+def test_a_file_that_a_command_names_decides_whether_it_is_the_same(text: str, changed: str, tmp_path: Path) -> None:
+    """Also a module that lies next to it to be imported, and one of a package there."""
+    (tmp_path / "parts/inner").mkdir(parents=True)
+    for path in ("train.py", "steps.py", "parts/__init__.py", "parts/inner/fit.py"):
+        (tmp_path / path).write_text("")
+    line, digests = text.format(tmp_path), set()
     for content in ("a", "b"):
-        script.write_text(content)
+        (tmp_path / changed).write_text(content)
         digests.add(_digest_of_command(line, shlex.split(line)))
+    assert len(digests) == 2
+
+
+def test_the_program_of_a_folder_decides_whether_a_command_is_the_same(tmp_path: Path) -> None:
+    digests = set()
+    for content in ("a", "b"):
+        (tmp_path / "__main__.py").write_text(content)
+        digests.add(_digest_of_command("", ["python", str(tmp_path), "x" * 5_000]))
     assert len(digests) == 2
 
 
