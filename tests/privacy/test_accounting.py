@@ -138,6 +138,20 @@ def test_every_release_counts_each_time_whatever_it_is_composed_with(kinds: tupl
             assert twice == pytest.approx(none + 120.0, abs=0.01)
 
 
+@pytest.mark.parametrize("count", [2**16 - 1, 2**16 + 2**15, 2**17 - 1])
+def test_of_more_releases_than_are_composed_at_once_every_one_counts(count: int) -> None:
+    """The loss of many small pure releases is nearly that of Gaussian noise (Dong, Roth and Su, 2022)."""
+    pure, normal = event("pure-local", epsilon=0.004), event("gaussian", noise_multiplier=250.0)
+    composed, limit = (account([kind.model_copy(update={"count": count})], 1e-3).epsilon for kind in (pure, normal))
+    assert composed == pytest.approx(limit, rel=1e-3)
+
+
+def test_discrete_laplace_noise_of_a_large_sensitivity_is_accounted_at_its_budget() -> None:
+    parts = [event("discrete-laplace", noise_parameter=2**-21, sensitivity=float(2**scale)) for scale in (21, 22)]
+    for noisy, budget in zip(parts, (1.0, 2.0), strict=True):
+        assert account([noisy], 1e-6).epsilon == pytest.approx(account([event("pure-local", epsilon=budget)], 1e-6)[0])
+
+
 @pytest.mark.parametrize(
     ("events", "reason"),
     [
