@@ -136,6 +136,14 @@ class Inputs:
         return np.asarray(self.lists[:, 0] != NOBODY)
 
     @cached_property
+    def rated(self) -> bool:
+        """Whether there are ratings; a column of equal numbers says that there was an interaction, and no more."""
+        if self.train.ratings is None:
+            return False
+        held_back = np.empty(0) if self.public.ratings is None else self.public.ratings
+        return bool(np.ptp(np.concatenate([self.train.ratings, held_back])))
+
+    @cached_property
     def popularity(self) -> NDArray[np.int64]:
         """(n_items,) users who have each item, in training or public."""
         return np.bincount(self.known.indices, minlength=self.n_items)

@@ -137,7 +137,7 @@ def _answer(
     answers = [own_items(inputs, single.difference, single.listed, request.seed)]
     say("membership of users")
     answers += [membership.users(inputs, request.seed), single.answer]
-    if inputs.train.ratings is not None:
+    if inputs.rated:
         say("held-back ratings")
         answers.append(held_back(inputs, similarity, request.seed))
     if people is not None:
