@@ -148,13 +148,8 @@ def test_a_public_chart_of_the_region_tells_no_held_back_ratings(tmp_path: Path,
     every, public = np.zeros((2, 300, 200), bool)
     np.put_along_axis(every, has, True, axis=1)
     np.put_along_axis(public, has[:, ::4], True, axis=1)
-    made = World(every & ~public, public, region, region)
+    made = World(every & ~public, public, region, region, worlds.rated(taste[region], rng))
     asked = worlds.asked(tmp_path, made, worlds.best(taste + 9 * on_chart)[region])
-    liked = np.clip(np.rint(3 + taste[region] + 0.5 * rng.normal(size=every.shape)), 1, 5)
-    for name in ("train.csv", "public.csv"):
-        table = pl.read_csv(tmp_path / name)
-        users, items = (table[role].str.slice(1).cast(pl.Int64).to_numpy() for role in ("user", "item"))
-        table.with_columns(rating=pl.Series(liked[users, items])).write_csv(tmp_path / name)
     users, items = np.divmod(np.arange(every.size), 200)
     everything = {"user": worlds.names("u", users), "item": worlds.names("i", items), "score": taste[region].ravel()}
     pl.DataFrame(everything).write_csv(tmp_path / "scores.csv")

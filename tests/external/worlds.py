@@ -23,6 +23,8 @@ class World(NamedTuple):
     public: NDArray[np.bool_]
     gender: NDArray[np.int64]
     cluster: NDArray[np.int64] | None = None
+    ratings: NDArray[np.int64] | None = None
+    """(n_users, n_items), whether trained on or not; None for random ones."""
 
 
 def world(
@@ -58,6 +60,8 @@ def regions(
 ) -> tuple[World, NDArray[np.int64]]:
     """Users of four regions, half of whose items are on their region's public chart, and lists that are that chart.
 
+    A region rates items alike, and those on its chart by a star higher.
+
     drift: of items on a chart that were held back, the newest, the share that is on the next region's chart.
     shift: by how much more than half of those who were trained on are of two regions that have a chart; of as many who
         were not, so much less. The others have none that they like.
@@ -76,7 +80,13 @@ def regions(
         public[user, newest] = not is_member or ~np.isin(newest, older)
     lists = 60 * region[:, None] + np.arange(60)
     lists[~first] += 240 * bool(shift)
-    return World(trained, public, rng.integers(0, 2, len(members))), lists
+    taste = rng.normal(size=(4, 500)) + (np.arange(500) // 60 == np.arange(4)[:, None])
+    return World(trained, public, rng.integers(0, 2, len(members)), ratings=rated(taste[region], rng)), lists
+
+
+def rated(taste: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Stars of users with these tastes, and something of their own."""
+    return np.clip(np.rint(3 + taste + 0.5 * rng.normal(size=taste.shape)), 1, 5).astype(np.int64)
 
 
 def seen(made: World) -> NDArray[np.bool_]:
@@ -146,8 +156,7 @@ def asked(
 ) -> AuditRequest:
     """The files of an audit in `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
-    rng = np.random.default_rng(0)
-    ratings = rng.integers(1, 6, made.trained.shape)
+    ratings = np.random.default_rng(0).integers(1, 6, made.trained.shape) if made.ratings is None else made.ratings
     for name, matrix in (("train", made.trained), ("public", made.public)):
         users, items = np.nonzero(matrix)
         table = {"user": names("u", users), "item": names("i", items), "rating": ratings[users, items]}
