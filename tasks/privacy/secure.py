@@ -39,8 +39,9 @@ SHARE = 2.0**-14
 LARGEST_SCALE = {"gaussian": 2.0**100, "laplace": 2.0**100, "discrete laplace": 2.0**40}
 """Of a law, the scale up to which its noise keeps it in any mode, and so a smallest budget. Beyond, floats of single
 precision would soon be infinite. Integers would come in steps, which show an exact count, and at last all be equal."""
-_LARGEST = 2.0**52
-"""Of a value, in steps of the grid; what is farther out is cut off there before noise is added."""
+_LARGEST = 2.0**62
+"""Of a value, in steps of the grid; what is farther out is cut off there before noise is added. Noise stays below 2^44
+steps, so that sums are whole numbers of 64 bits; beyond 2^53 they are rounded afterwards, to double precision."""
 _DIGITS = 63
 _FEWEST = 1 << 40
 """Numbers whose 63 bits are below this, deep in the tail, are decided by comparison alone."""
@@ -94,7 +95,7 @@ def add(
 
     Args:
         law: `gaussian`, where `scale` is the standard deviation and `sensitivity` in L2; `laplace`, in L1.
-        value: finite, any shape; cut off at 2^52 steps of the grid, which no sensitivity grows by.
+        value: finite, any shape; cut off at 2^62 steps of the grid, which no sensitivity grows by.
         scale: of the noise, before `GROWTH`; public, as is the shape.
         sensitivity: of all arrays that are released together.
 
