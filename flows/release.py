@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from flows.audit import ItemColumn, UserColumn, names_of
+from flows.stopping import end_on_signal
 from tasks.errors import ConfigurationError, DataError
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def recommend(
     from tasks.release.sums import rows_of
 
     tables = coding.parts(lists_for)
-    if out.is_symlink() or (out.exists() and not out.is_file()) or out.resolve().parent == folder.resolve():
+    if out.is_symlink() or (out.exists() and not out.is_file()) or folder.resolve() in out.resolve().parents:
         raise ConfigurationError(f"--out {out}: is a link, a folder or a device, or in the release; name a new file")
     if out.exists() and any(map(out.samefile, tables)):
         raise ConfigurationError(f"--out {out}: is a table of --for")
@@ -153,7 +154,8 @@ def _write(built: Built, items: list[str], out: Path) -> None:
     from tasks.release import files
 
     out.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as scratch:
+    scratches = TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent)
+    with end_on_signal(f"dprec: interrupted; {out} is whole or not there"), scratches as scratch:
         new_folder = Path(scratch) / out.name
         new_folder.mkdir()
         files.save_release(new_folder, built.release, items, built.marks)

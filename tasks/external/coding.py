@@ -108,5 +108,7 @@ def _ids(path: Path, names: Names, *roles: Role) -> Iterator[list[pl.Series]]:
     """Columns of ids, a batch at a time, of one file after another."""
     for file in parts(path):
         columns = [str(role_column(file, role, names)) for role in roles]
+        if len(set(columns)) < len(columns):
+            raise DataError(f"{file}: column {columns[0]!r} is taken for {' and '.join(roles)}; name them")
         for _, rows in batches(file, None, dict.fromkeys(columns, Column("id"))):
             yield [rows[column] for column in columns]

@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import shutil
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -127,6 +128,13 @@ def test_an_audit_that_refutes_writes_nothing(made: Path, monkeypatch: pytest.Mo
     assert not (made / "refuted").exists()
 
 
+def test_a_release_that_is_stopped_leaves_nothing(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "save_model", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    done = call(made, "ratings.csv", "--epsilon", "1", "--out", "stopped/release")
+    assert done.returncode == 130
+    assert not list((made / "stopped").iterdir())
+
+
 def test_a_release_replaces_none_that_another_process_wrote_meanwhile(
     made: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,6 +163,7 @@ def test_a_release_replaces_none_that_another_process_wrote_meanwhile(
         (("absent.csv", "--epsilon", "1", "--out", "x"), "absent.csv"),
         (("ratings.csv", "--epsilon", "1", "--catalogue", "other.csv", "--out", "x"), "catalogue"),
         (("ratings.csv", "--epsilon", "1", "--item-column", "thing", "--out", "x"), "--item-column"),
+        (("ratings.csv", "--epsilon", "1", "--item-column", "customer", "--out", "x"), "taken for user and item"),
         (("fit", "absent", "--model", "ease"), "absent"),
         (("fit", "out", "--model", "svd", "--ridge", "3"), "--ridge"),
     ],
@@ -204,7 +213,7 @@ def test_lists_replace_no_table_and_are_no_longer_than_the_catalogue(made: Path,
     assert table.read_bytes() == (made / "ratings.csv").read_bytes()
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link.csv").symlink_to(table)
-    for out in (tmp_path / "pipe", tmp_path / "link.csv", tmp_path, made / "out" / files.RELEASE):
+    for out in (tmp_path / "pipe", tmp_path / "link.csv", tmp_path, made / "out" / files.RELEASE, made / "out" / "new" / "l.csv"):
         assert "name a new file" in call(made, "recommend", "out", "--for", str(table), "--out", str(out)).stderr
     served = release.load(made / "out")
     assert sorted([*served.recommend(["i1"], 10**12), "i1"]) == served.items
