@@ -69,8 +69,9 @@ def build(rows: Rows, wanted: Wanted, conditions: list[str]) -> Built:
     Raises:
         PrivacyError: the audit shows a larger ε than was asked for.
     """
-    # Of one seed, noise of other rows or shares is other noise: two releases that shared it would give it away.
-    shares = wanted.delta, wanted.users, wanted.evaluate
+    # Of one seed, noise of other rows, shares or models whose utility is estimated is other noise: two releases that
+    # shared it would give it away.
+    shares = wanted.delta, wanted.users, wanted.evaluate and wanted.model
     budget = _budget(wanted, "release", f"{digest(rows.indptr.tobytes(), rows.indices.tobytes()):x}", repr(shares))
     kept, used, held = 0.0, rows, None
     if wanted.evaluate:

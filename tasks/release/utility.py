@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -22,7 +23,10 @@ TOP = 10
 
 
 class Utility(NamedTuple):
-    """Estimates of mean NDCG@10 by model, in [0, 1], and the standard deviation that noise gives each."""
+    """Estimates of mean NDCG@10 by model, in [0, 1], and the standard deviation that noise gives each, at most.
+
+    Of a ratio (s + x)/(n + y/κ): both noises have a part in it.
+    """
 
     means: dict[str, float]
     deviation: float
@@ -50,7 +54,7 @@ def estimate(rows: Rows, held: Rows, models: Sequence[Model], budget: Budget) ->
     means: dict[str, float] = {
         model.kind: float(np.clip(total / n, 0, 1)) for model, total in zip(models, noisy, strict=False)
     }
-    return Utility(means, budget.blocks[-1].scale / n)
+    return Utility(means, budget.blocks[-1].scale / n * math.hypot(1, max(means.values()) / COUNTED))
 
 
 def gain(made: NDArray[np.int64], held: Rows) -> NDArray[np.float64]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -50,6 +52,9 @@ def test_research_noise_of_one_seed_does_not_cancel_between_neighbours() -> None
     sensitivity = sums.counts_sensitivity(rule.COUNTED)
     assert np.linalg.norm(first - second) > 5 * sensitivity
     assert (build(rows, wanted, []).release.counts == first).all()
+    estimated = replace(wanted, evaluate=True)
+    first, second = (build(rows, replace(estimated, model=kind), []).release.counts for kind in ("svd", "ease"))
+    assert np.linalg.norm(first - second) > 5 * sensitivity  # or the noise of two models' sums would cancel
 
 
 def test_the_number_of_users_is_noisy_unless_it_is_public() -> None:
@@ -122,6 +127,21 @@ def test_no_user_moves_the_estimate_by_more_than_is_paid_for(
         utility.estimate(used[:n], held[:n], [popular] * n_models, budget)
     assert held[[299]].nnz
     assert np.linalg.norm(exact[0] - exact[1]) <= budget.blocks[-1].sensitivity
+
+
+@pytest.mark.parametrize("value", [0.1, 0.8])
+def test_the_deviation_of_the_estimate_is_that_of_a_ratio(value: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both sums have noise, and the larger an estimate, the more it gets of that of the second."""
+    used, held = utility.split(random_rows(3_000, 20), np.random.default_rng(3))
+    popular = models.Model("popularity", np.ones(20), np.empty(0, np.int64), {})
+    monkeypatch.setattr(utility, "gain", lambda _made, of: np.full(of.shape[0], value))
+    made = []
+    for seed in range(400):
+        budget = Budget(8.0, 1e-6, np.random.default_rng(seed))
+        budget.left = utility.SHARE
+        made.append(utility.estimate(used, held, [popular], budget))
+    means, deviations = zip(*((of.means["popularity"], of.deviation) for of in made), strict=True)
+    assert np.std(means) == pytest.approx(np.mean(deviations), rel=0.15)
 
 
 def test_no_recorded_trial_of_another_constant_of_the_rule_is_better_on_average() -> None:
