@@ -213,7 +213,8 @@ def test_lists_replace_no_table_and_are_no_longer_than_the_catalogue(made: Path,
     assert table.read_bytes() == (made / "ratings.csv").read_bytes()
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link.csv").symlink_to(table)
-    for out in (tmp_path / "pipe", tmp_path / "link.csv", tmp_path, made / "out" / files.RELEASE, made / "out" / "new" / "l.csv"):
+    inside = (made / "out" / files.RELEASE, made / "out" / "new" / "l.csv")
+    for out in (tmp_path / "pipe", tmp_path / "link.csv", tmp_path, *inside):
         assert "name a new file" in call(made, "recommend", "out", "--for", str(table), "--out", str(out)).stderr
     served = release.load(made / "out")
     assert sorted([*served.recommend(["i1"], 10**12), "i1"]) == served.items
