@@ -229,10 +229,13 @@ def export(suite: str, experiment: str, form: str) -> str:
     parameters = loss.privacy_parameters
     properties = {
         "unit": loss.level,
+        "neighbouring": ", ".join(loss.neighbouring) or None,
         "epsilon": "infinite" if parameters is None else parameters.epsilon,
         "delta": None if parameters is None else parameters.delta,
         "claimed-epsilon": loss.claimed,
         "audited-epsilon": None if loss.audit is None else loss.audit.epsilon,
+        "noise": ", ".join(cards[experiment].implementation.noise) or None,
+        "conditional-on": ", ".join(loss.conditions) or None,
         "data": cards[experiment].basic.kind,
     }
     return exports.cyclonedx(f"{suite}/{experiment}", properties)
