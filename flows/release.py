@@ -60,7 +60,7 @@ def make(
     delta: Annotated[float, typer.Option(help="Chosen without the data.")] = 1e-6,
     users: Annotated[int | None, typer.Option(min=1, help="How many there are, if that is public.")] = None,
     model: ModelName = "svd",
-    evaluate: Annotated[bool, typer.Option("--evaluate", help="Estimate utility on a tenth of each row, which is not released.")] = False,
+    evaluate: Annotated[bool, typer.Option("--evaluate", help="Estimate utility, on a tenth of each row.")] = False,
     audited: Annotated[bool, typer.Option("--audit", help="Audit the code; writes nothing if ε is refuted.")] = False,
     research_noise: Annotated[
         int | None, typer.Option(min=0, metavar="SEED", help="For experiments: noise that SEED undoes.")

@@ -116,7 +116,10 @@ def test_every_private_system_has_its_card_in_both_forms(suite: str, form: str) 
     with pytest.raises(ConfigurationError, match="no private system") as refused:
         export(suite, "no-such-system", form)
     for system in str(refused.value).partition("(have ")[2].rstrip(")").split(", "):
-        assert "∞" not in json.dumps(check(form, export(suite, system, form)).get("privacy_parameters"))
+        content = check(form, export(suite, system, form))
+        assert "∞" not in json.dumps(content.get("privacy_parameters"))
+        for model in content.get("components", ()):
+            assert {"dprec:noise", "dprec:neighbouring"} <= {of["name"] for of in model["modelCard"]["properties"]}
 
 
 def test_an_infinite_epsilon_is_left_out_with_its_reason() -> None:
