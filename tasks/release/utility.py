@@ -17,6 +17,8 @@ from tasks.release.sums import BITS, Rows
 
 SHARE = 0.01
 HELD_OUT = 0.1
+FEWEST = 5
+"""Items of a row that some are held out of: without one, shorter rows would say little of what goes together."""
 COUNTED = 0.5
 """κ, what each user adds to the number by which sums are divided."""
 TOP = 10
@@ -32,14 +34,14 @@ class Utility(NamedTuple):
     deviation: float
 
 
-def split(rows: Rows, rng: np.random.Generator) -> tuple[Rows, Rows]:
-    """Rows without a tenth of each, one item at least, and that tenth; rows of one item keep it."""
+def split(rows: Rows, rng: np.random.Generator, fewest: int = FEWEST) -> tuple[Rows, Rows]:
+    """Rows without a tenth of each, one item at least, and that tenth; rows of fewer items than `fewest` stay whole."""
     n = np.diff(rows.indptr)
     users = np.repeat(np.arange(rows.shape[0]), n)
     order = np.lexsort((rng.random(rows.nnz), users))
     rank = np.empty(rows.nnz, np.int64)
     rank[order] = np.arange(rows.nnz) - np.repeat(rows.indptr[:-1], n)
-    held = (rank < np.maximum(1, np.round(HELD_OUT * n))[users]) & (n > 1)[users]
+    held = (rank < np.maximum(1, np.round(HELD_OUT * n))[users]) & (n >= fewest)[users]
     return _part(rows, users, ~held), _part(rows, users, held)
 
 

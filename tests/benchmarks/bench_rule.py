@@ -33,7 +33,7 @@ OTHERS: dict[str, tuple[float, ...]] = {
 
 def measured(rows: sums.Rows, epsilon: float, delta: float, seed: int, kind: models.Kind) -> float:
     """NDCG@10 of a model of a release; popularity is that of noisy counts that have the whole budget."""
-    used, held = utility.split(rows, np.random.default_rng([seed, 1]))
+    used, held = utility.split(rows, np.random.default_rng([seed, 1]), fewest=2)
     budget = making.Budget(epsilon, delta, np.random.default_rng([seed, 3 if kind == "popularity" else 2]))
     made = making.counts_alone(used, budget) if kind == "popularity" else making.make(used, budget, users=rows.shape[0])
     some = np.diff(held.indptr) > 0
