@@ -17,9 +17,9 @@ facts of it alone, written again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -83,10 +83,13 @@ class Discriminator(nn.Module):
 class AdversarialStart:
     """The map, the discriminator, and where their training is.
 
-    All randomness comes from the generator handed in, whose state is part of `state`, so that an interrupted training
-    ends with the same map as an unbroken one.
+    Lists of maps, and of the discriminators on the sides that they lead to, are of directions: from the first network
+    to the second, and where there is a way back the other way. All randomness comes from the generator handed in, whose
+    state is part of `state`, so that an interrupted training ends with the same map as an unbroken one.
     """
 
+    names: ClassVar[tuple[tuple[str, str], ...]] = (("map", "discriminator"),)
+    """Of both, in states, for each direction."""
     mapping: NDArray[np.float64]
     """(d, d) the orthogonal map nearest to that of the best epoch; before the first, where training starts."""
     criteria: list[float]
@@ -115,13 +118,16 @@ class AdversarialStart:
             raise DataError(f"embeddings: widths differ ({d} and {target.shape[1]}); embed both alike")
         self.config, self._rng = config, rng
         device = chosen()
-        self._source, self._target = (torch.from_numpy(side.astype(np.float32)).to(device) for side in (source, target))
+        self._sides = [torch.from_numpy(side.astype(np.float32)).to(device) for side in (source, target)]
         self._neighbours, self._tie_seed = neighbours, tie_seed
         start = np.eye(d) if config.initial == "identity" else _random_orthogonal(d, rng)
-        self._map = torch.from_numpy(start.astype(np.float32)).to(device).requires_grad_()
-        self._discriminator = Discriminator(d, config.hidden)
-        draw_weights(self._discriminator, rng)
-        self._discriminator.to(device)
+        forth = torch.from_numpy(start.astype(np.float32)).to(device)
+        both = forth, forth.T.contiguous()
+        self._maps = [mapping.requires_grad_() for mapping in both[: len(self.names)]]
+        self._discriminators = [Discriminator(d, config.hidden) for _ in self.names]
+        for discriminator in self._discriminators:
+            draw_weights(discriminator, rng)
+            discriminator.to(device)
         self._map_rate = config.learning_rate
         self.mapping = start
         self.criteria, self.losses = [], []
@@ -145,43 +151,56 @@ class AdversarialStart:
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Everything needed to go on from here: tensors, and a JSON-able rest."""
-        tensors = {f"discriminator.{name}": value for name, value in self._discriminator.state_dict().items()}
-        tensors = {name: value.to("cpu", copy=True) for name, value in (tensors | {"map": self._map.detach()}).items()}
+        tensors: dict[str, Tensor] = {}
+        for (name, prefix), mapping, discriminator in self._directions():
+            tensors |= {f"{prefix}.{key}": value for key, value in discriminator.state_dict().items()}
+            tensors[name] = mapping.detach()
+        tensors = {name: value.to("cpu", copy=True) for name, value in tensors.items()}
         tensors["best"] = torch.from_numpy(self.mapping.copy())
         extras = {"criteria": list(self.criteria), "losses": list(self.losses), "learning_rate": self._map_rate}
         return tensors, extras | {"rng": self._rng.bit_generator.state}
 
     def load_state(self, tensors: dict[str, Tensor], extras: dict[str, Any]) -> None:
         """Take back what `state` gave."""
-        prefix = "discriminator."
-        weights = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
-        self._discriminator.load_state_dict(weights)
-        with torch.no_grad():
-            self._map.copy_(tensors["map"])
+        for (name, prefix), mapping, discriminator in self._directions():
+            own = {key: value for key, value in tensors.items() if key.startswith(f"{prefix}.")}
+            discriminator.load_state_dict({key.removeprefix(f"{prefix}."): value for key, value in own.items()})
+            with torch.no_grad():
+                mapping.copy_(tensors[name])
         self.mapping = tensors["best"].numpy().copy()
         self.criteria, self.losses = list(extras["criteria"]), list(extras["losses"])
         self._map_rate = extras["learning_rate"]
         self._rng.bit_generator.state = extras["rng"]
 
+    def _directions(self) -> Iterator[tuple[tuple[str, str], Tensor, Discriminator]]:
+        return zip(self.names, self._maps, self._discriminators, strict=True)
+
     def _epoch(self) -> float:
-        """The steps of an epoch; returns the discriminator's mean loss."""
+        """The steps of an epoch; returns the first discriminator's mean loss."""
         config, total = self.config, 0.0
-        weights = list(self._discriminator.parameters())
         for _ in range(config.iterations):
             for _ in range(config.discriminator_steps):
-                loss = self._loss(fool=False)
-                self._descend(loss, weights, config.learning_rate)
-                total += loss.item()
-            self._descend(self._loss(fool=True), [self._map], self._map_rate)
-            self._pull(self._map)
+                for direction, discriminator in enumerate(self._discriminators):
+                    loss = self._loss(direction, fool=False)
+                    self._descend(loss, list(discriminator.parameters()), config.learning_rate)
+                    total += 0.0 if direction else loss.item()
+            for direction in range(len(self._maps)):
+                maps = self._maps[direction:] + self._maps[:direction]
+                self._descend(self._loss(direction, fool=True), maps, self._map_rate)
+                self._pull()
         return total / (config.iterations * config.discriminator_steps)
 
-    def _loss(self, *, fool: bool) -> Tensor:
-        """Mean cross-entropy of the discriminator over a fresh batch."""
-        source, target = self._drawn(self._source), self._drawn(self._target)
-        return self._cross_entropy(
-            self._discriminator, source @ (self._map if fool else self._map.detach()), target, fool=fool
-        )
+    def _loss(self, direction: int = 0, *, fool: bool) -> Tensor:
+        """Of the discriminator over a fresh batch, or of the map that misleads it."""
+        side, other = self._drawn(self._sides[direction]), self._drawn(self._sides[1 - direction])
+        mapping = self._maps[direction]
+        mapped = side @ (mapping if fool else mapping.detach())
+        loss = self._cross_entropy(self._discriminators[direction], mapped, other, fool=fool)
+        return loss + self._way_back(direction, side, mapped) if fool else loss
+
+    def _way_back(self, direction: int, side: Tensor, mapped: Tensor) -> Tensor | float:  # noqa: ARG002
+        """What the loss of a map has besides."""
+        return 0.0
 
     def _drawn(self, side: Tensor) -> Tensor:
         """A batch of users, with repeats: (batch_size, d)."""
@@ -203,21 +222,21 @@ class AdversarialStart:
         with torch.no_grad():
             torch._foreach_add_(parameters, gradients, alpha=-rate)
 
-    def _pull(self, *maps: Tensor) -> None:
-        """Towards the orthogonal maps."""
+    def _pull(self) -> None:
+        """All maps towards the orthogonal ones."""
         beta = self.config.beta
         with torch.no_grad():
-            for mapping in maps:
+            for mapping in self._maps:
                 mapping.copy_((1 + beta) * mapping - beta * mapping @ (mapping.T @ mapping))
 
     def _measure(self) -> None:
         """Judge the map, keep it if it is the best, and lower its learning rate."""
         self._map_rate *= self.config.decay
-        if not self._map.isfinite().all():
+        if not self._maps[0].isfinite().all():
             self.criteria.append(-np.inf)
             return
-        mapping = nearest_orthogonal(self._map.detach().cpu().numpy())
-        source, target = (side.cpu().numpy() for side in (self._source, self._target))
+        mapping = nearest_orthogonal(self._maps[0].detach().cpu().numpy())
+        source, target = (side.cpu().numpy() for side in self._sides)
         csls = Csls.from_vectors(source @ mapping, target, self._neighbours)
         criterion = csls.mutual_neighbours(self._tie_seed).criterion
         if criterion > self.criterion:
@@ -276,69 +295,10 @@ class CycleStart(AdversarialStart):
     `mapping` leads from the first network to the second; `losses` are of the discriminator there.
     """
 
+    names = (("map", "discriminator"), ("back-map", "back"))
     config: CycleConfig
 
-    def __init__(
-        self,
-        config: CycleConfig,
-        source: NDArray[np.floating],
-        target: NDArray[np.floating],
-        *,
-        rng: np.random.Generator,
-        **measured: int,
-    ) -> None:
-        """As `AdversarialStart`."""
-        super().__init__(config, source, target, rng=rng, **measured)
-        self._back = self._map.detach().T.contiguous().requires_grad_()
-        self._back_discriminator = Discriminator(source.shape[1], config.hidden)
-        draw_weights(self._back_discriminator, rng)
-        self._back_discriminator.to(self._map.device)
-
     @override
-    def _epoch(self) -> float:
-        config, total = self.config, 0.0
-        directions = ((self._map, self._discriminator), (self._back, self._back_discriminator))
-        sides = (self._source, self._target)
-        for _ in range(config.iterations):
-            for _ in range(config.discriminator_steps):
-                for direction, (mapping, discriminator) in enumerate(directions):
-                    side, other = self._drawn(sides[direction]), self._drawn(sides[1 - direction])
-                    loss = self._cross_entropy(discriminator, side @ mapping.detach(), other, fool=False)
-                    self._descend(loss, list(discriminator.parameters()), config.learning_rate)
-                    total += loss.item() if not direction else 0.0
-            for direction, (mapping, discriminator) in enumerate(directions):
-                self._step_of_maps(
-                    mapping,
-                    directions[1 - direction][0],
-                    discriminator,
-                    self._drawn(sides[direction]),
-                    self._drawn(sides[1 - direction]),
-                )
-        return total / (config.iterations * config.discriminator_steps)
-
-    def _step_of_maps(
-        self, mapping: Tensor, back: Tensor, discriminator: Discriminator, side: Tensor, other: Tensor
-    ) -> None:
-        """The map misleads the discriminator; the other one learns to lead back, from where the map has led."""
-        mapped = side @ mapping
-        fooled = self._cross_entropy(discriminator, mapped, other, fool=True)
-        returned = (side - mapped.detach() @ back).abs().mean()
-        self._descend(fooled + self.config.cycle * returned, [mapping, back], self._map_rate)
-        self._pull(mapping, back)
-
-    @override
-    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        tensors, extras = super().state()
-        tensors |= {
-            f"back.{name}": value.to("cpu", copy=True) for name, value in self._back_discriminator.state_dict().items()
-        }
-        return tensors | {"back-map": self._back.detach().to("cpu", copy=True)}, extras
-
-    @override
-    def load_state(self, tensors: dict[str, Tensor], extras: dict[str, Any]) -> None:
-        forward = {name: value for name, value in tensors.items() if not name.startswith("back")}
-        super().load_state(forward, extras)
-        weights = {name.removeprefix("back."): value for name, value in tensors.items() if name.startswith("back.")}
-        self._back_discriminator.load_state_dict(weights)
-        with torch.no_grad():
-            self._back.copy_(tensors["back-map"])
+    def _way_back(self, direction: int, side: Tensor, mapped: Tensor) -> Tensor:
+        """The other map learns to lead back, from where this one has led."""
+        return self.config.cycle * (side - mapped.detach() @ self._maps[1 - direction]).abs().mean()
