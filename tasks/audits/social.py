@@ -48,27 +48,6 @@ def means(seed: int, n_samples: int = 200_000, epsilon: float = 1.0) -> Samples:
     return Samples(lowest, highest, model.ledger()[0])
 
 
-def sums(seed: int, n_samples: int = 20_000, epsilon: float = 3.0, **budget: Any) -> Samples:
-    """`privsr-rigorous` towards one who sees sums per item: items' vectors after all iterations tell their sum.
-
-    budget: see `_rigorous`.
-    """
-    raters = RATERS if budget.get("towards", "sums") == "sums" else 1
-    return _sums("recommender-of-sums", raters, 0, seed, n_samples, epsilon, budget)
-
-
-def co_raters(seed: int, n_samples: int = 20_000, epsilon: float = 3.0, **budget: Any) -> Samples:
-    """The same towards co-raters, who are all raters of the item but one: they take their submissions off."""
-    colluders = max(budget.get("colluders", 0), 1)
-    return _sums("co-raters", colluders + 1, colluders, seed, n_samples, epsilon, budget)
-
-
-def friend(seed: int, n_samples: int = 20_000, epsilon: float = 3.0, **budget: Any) -> Samples:
-    """The same towards a friend of the first rater of each item: items' vectors, and what that rater sent."""
-    raters = RATERS if budget.get("towards", "sums") == "sums" else 1
-    return _sums("friend", raters, 0, seed, n_samples, epsilon, budget)
-
-
 def submissions(seed: int, n_samples: int = 20_000, epsilon: float = 1.0, **budget: Any) -> Samples:
     """The same towards a recommender: where sums are protected, each carries a share of the noise alone."""
     model = _rigorous(epsilon, **budget)
@@ -98,10 +77,18 @@ def _rigorous(epsilon: float, delta: float = DELTA, towards: str = "sums", **mor
     )
 
 
-def _sums(
-    observer: Observer, raters: int, colluders: int, seed: int, n: int, epsilon: float, budget: dict[str, Any]
-) -> Samples:
-    """colluders: raters of each item whose submissions are taken off."""
+def _sums(observer: Observer, seed: int, n_samples: int = 20_000, epsilon: float = 3.0, **budget: Any) -> Samples:
+    """`privsr-rigorous` towards one who sees sums per item: items' vectors after all iterations tell their sum.
+
+    Co-raters are all raters of an item but one, and take their submissions off. A friend of the first rater of each
+    item also has what that rater sent.
+
+    budget: see `_rigorous`.
+    """
+    colluders = max(budget.get("colluders", 0), 1) if observer == "co-raters" else 0
+    n, raters = n_samples, colluders + 1
+    if not colluders and budget.get("towards", "sums") == "sums":
+        raters = RATERS
     model = _rigorous(epsilon, learning_rate=1e-3, **budget)
     sides = []
     for _ in _worlds(model, n, raters, seed, friends=observer == "friend"):
@@ -115,6 +102,11 @@ def _sums(
             assert observed.friends is not None
             sides[-1] += DECISIVE * observed.friends.mean[:, 0].astype(np.float64)
     return Samples(sides[0], sides[1], _line(model, observer))
+
+
+sums = partial(_sums, "recommender-of-sums")
+co_raters = partial(_sums, "co-raters")
+friend = partial(_sums, "friend")
 
 
 def _line(model: PrivSR, observer: Observer) -> LedgerEntry:
