@@ -41,19 +41,8 @@ BLOCK = 1 << 15
 
 
 @dataclass(frozen=True)
-class Published:
-    """Published training ratings, and what everyone knows of the data.
-
-    users, items: (n,) ids; ratings: (n,); low, high: ends of the scale.
-    """
-
-    users: NDArray[np.int32]
-    items: NDArray[np.int32]
-    ratings: Floats
-    n_users: int
-    n_items: int
-    low: float
-    high: float
+class Published(DampedMeans):
+    """Published training ratings, and what everyone knows of the data; alone they make an attacker expect others."""
 
     def __post_init__(self) -> None:
         if not len(self.ratings):
@@ -63,11 +52,6 @@ class Published:
     def by_user(self) -> csr_array:
         """(n_users, n): which ratings are a user's."""
         return sums_by_user(self.users, self.n_users)
-
-    @cached_property
-    def means(self) -> DampedMeans:
-        """What these ratings alone make an attacker expect of others."""
-        return DampedMeans(self.users, self.items, self.ratings, self.n_users, self.n_items, self.low, self.high)
 
     def clip(self, ratings: Floats) -> Floats:
         """Cut off at the ends of the scale."""
@@ -126,7 +110,7 @@ class TunedAttacker:
 
 def expected_ratings(published: Published, targets: Targets) -> Floats:
     """The control: what is expected from published ratings alone, (n_targets,)."""
-    return published.means.expected(targets.users, targets.items, published.means.best)
+    return published.expected(targets.users, targets.items, published.best)
 
 
 def fit(published: Published, vectors: Floats, ridge: float) -> Profiles:
@@ -187,7 +171,7 @@ def tune(published: Published, targets: Targets, vectors: Floats) -> TunedAttack
     errors = [_mean_square(left_out(published, vectors, profiles) - published.ratings) for profiles in fits]
     best = int(np.argmin(errors))
     predicted = left_out(published, vectors, fits[best])
-    difference = published.means.left_out(published.means.best) - predicted
+    difference = published.left_out(published.best) - predicted
     if square := float(difference @ difference):
         share = float(np.clip(difference @ (published.ratings - predicted) / square, 0, 1))
     else:

@@ -233,25 +233,20 @@ class Measured:
     matrices: list[Floats]
 
 
-@dataclass(frozen=True)
-class Turned:
+def turn(gradient: Floats, matrix: Floats, missed: Floats, doubt: Floats) -> tuple[Floats, Floats, Floats]:
     """A user's guesses, turned so that what was measured is independent in each direction.
 
-    off: (n,) measured less guessed, in these directions; values: (n,) of D^½ H D^½ = Q diag(values) Qᵀ.
-    back: (n, n) D^½ Q, a direction's part in each rating.
+    Args:
+        missed: m - g; doubt: the diagonal of D.
+
+    Returns:
+        (n,) measured less guessed, in these directions; (n,) values of D^½ H D^½ = Q diag(values) Qᵀ; and (n, n) D^½ Q,
+        a direction's part in each rating.
     """
-
-    off: Floats
-    values: Floats
-    back: Floats
-
-    @classmethod
-    def of(cls, gradient: Floats, matrix: Floats, missed: Floats, doubt: Floats) -> Turned:
-        """missed: m - g; doubt: the diagonal of D."""
-        deviation = np.sqrt(doubt)
-        values, directions = np.linalg.eigh(deviation[:, None] * matrix * deviation)
-        back = deviation[:, None] * directions
-        return cls(back.T @ (gradient - matrix @ missed), np.maximum(values, 0), back)
+    deviation = np.sqrt(doubt)
+    values, directions = np.linalg.eigh(deviation[:, None] * matrix * deviation)
+    back = deviation[:, None] * directions
+    return back.T @ (gradient - matrix @ missed), np.maximum(values, 0), back
 
 
 def from_information(
@@ -272,11 +267,11 @@ def from_information(
     for matrix in measured.matrices:
         part = slice(at, at + len(matrix))
         missed = (means - measured.guess)[part]
-        users.append(Turned.of(measured.gradient[part], matrix, missed, doubts[part]))
+        users.append(turn(measured.gradient[part], matrix, missed, doubts[part]))
         at = part.stop
-    off, values = (np.concatenate([getattr(user, name) for user in users]) for name in ("off", "values"))
+    off, values = (np.concatenate([user[part] for user in users]) for part in (0, 1))
     best = max(inflations, key=lambda inflation: likelihood_of_directions(off, values, inflation))
-    moved = np.concatenate([user.back @ (user.off / (user.values + best)) for user in users])
+    moved = np.concatenate([back @ (off / (values + best)) for off, values, back in users])
     return published.clip(means + moved)
 
 

@@ -55,11 +55,7 @@ def record(name: str, confidence: float, seed: int, **arguments: Any) -> dict[st
                 controls[control] = lower_bound(run(), confidence)
     return {
         "audit": name,
-        "protects": entry.protects,
-        "unit": entry.unit,
-        "neighbouring": entry.neighbouring,
-        "mechanism": entry.mechanism,
-        "observer": entry.observer,
+        **{name: getattr(entry, name) for name in ("protects", "unit", "neighbouring", "mechanism", "observer")},
         "epsilon_claimed": claim,
         "epsilon_accounted": accounted,
         "delta": entry.accounted_delta,

@@ -105,7 +105,7 @@ def _baseline(inputs: Inputs, pairs: Pairs) -> Floats:
         float(ratings.min()),
         float(ratings.max()),
     )
-    return everything.means.expected(pairs.users.astype(np.int32), pairs.items.astype(np.int32), DAMPING)
+    return everything.expected(pairs.users.astype(np.int32), pairs.items.astype(np.int32), DAMPING)
 
 
 def _release_features(inputs: Inputs, similarity: Weights, pairs: Pairs, scores: Floats | None) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -95,18 +95,23 @@ class EpochModel(Model):
     """Parameters and buffers; everything that a checkpoint must hold besides the optimiser."""
     epochs_done: int = 0
     """Epochs trained so far."""
+    figures: ClassVar[tuple[str, ...]] = ()
+    """What a subclass notes in training, by `_noted`, that is worth showing besides the loss."""
     _noise_rng: np.random.Generator | None = None
 
     def __init__(self, config: Any) -> None:
         """See `Model`; the model is trained on the device that is chosen now."""
         super().__init__(config)
         self.device = chosen()
+        self._noted: dict[str, list[float]] = {name: [] for name in self.figures}
 
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """Train for `config.epochs` epochs, or until `progress` ends it; see `Model.fit`."""
         self.epochs_done = 0
         self._rng, self._noise_rng = rng, None
         self._data = data
+        self._noted = {name: [] for name in self.figures}
+        self.weights_changed()
         self.network = self.build(data, rng).to(self.device).eval()  # as it is scored, also where no epoch is left
         self._optimiser = self.optimiser()
         going = progress.restore(self)
@@ -144,8 +149,10 @@ class EpochModel(Model):
         """Called whenever parameters may have changed; a subclass drops what it derived from them."""
 
     def diagnostics(self) -> dict[str, float]:
-        """Figures of the last epoch worth showing besides the loss."""
-        return {}
+        """Means of `figures` since the last call, 0 where nothing was noted."""
+        means = {name: float(np.mean(noted)) if noted else 0.0 for name, noted in self._noted.items()}
+        self._noted = {name: [] for name in self.figures}
+        return means
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Everything needed to go on from here: tensors, and a JSON-able rest (epoch, generator)."""

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from torch import Tensor
 
 from tasks.models.training import EpochModel
@@ -24,6 +23,8 @@ class UserLevelModel(EpochModel):
     """
 
     has_secure_noise = True
+    figures = ("clipped",)
+    """Share of users whose gradient was clipped."""
     if TYPE_CHECKING:
         config: Any  # with epsilon, delta and clip_norm
     watch: Callable[[Sequence[Tensor], float], None] | None = None
@@ -33,13 +34,7 @@ class UserLevelModel(EpochModel):
     def plan(self, n_users: int) -> float:
         """Plan the steps of all epochs; the noise multiplier that they need."""
         self._plan = dpsgd.Plan.from_epochs(n_users, self.config.batch_size, self.config.epochs)
-        self._clipped: list[float] = []
         return self._plan.multiplier(self.config.epsilon, self.config.delta)
-
-    def diagnostics(self) -> dict[str, float]:
-        """Mean share of users whose gradient was clipped since the last call."""
-        clipped, self._clipped = self._clipped, []
-        return {"clipped": float(np.mean(clipped)) if clipped else 0.0}
 
     def steps_entry(
         self,

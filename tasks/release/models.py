@@ -35,7 +35,8 @@ class Model:
         """(b, H) scores for (b, H) rows of 0 and 1."""
         made = _SCORES[self.kind](rows, self.arrays)
         made /= np.maximum(np.linalg.norm(made, axis=1, keepdims=True), 1e-9)
-        return np.asarray(made + self.arrays["blend"] * _direction(self.counts[self.head]))
+        counts = self.counts[self.head]
+        return np.asarray(made + self.arrays["blend"] * (counts / max(float(np.linalg.norm(counts)), 1e-9)))
 
 
 def fit(release: Release, kind: Kind, ridge: float | None = None) -> Model:
@@ -80,18 +81,6 @@ def _cosine(pairs: Array) -> Array:
     return np.asarray(similar)
 
 
-def _direction(values: Array) -> Array:
-    return np.asarray(values / max(float(np.linalg.norm(values)), 1e-9))
-
-
-def _from_vectors(rows: Array, arrays: Mapping[str, Array]) -> Array:
-    return np.asarray((rows @ arrays["vectors"] * arrays["gains"]) @ arrays["vectors"].T)
-
-
-def _from_matrix(rows: Array, arrays: Mapping[str, Array]) -> Array:
-    return np.asarray(rows @ arrays["matrix"])
-
-
 def _from_factors(rows: Array, arrays: Mapping[str, Array]) -> Array:
     """Weighted least squares for each row's own vector (Hu, Koren and Volinsky, ICDM 2008), items held fixed."""
     factors = arrays["factors"]
@@ -104,8 +93,8 @@ def _from_factors(rows: Array, arrays: Mapping[str, Array]) -> Array:
 
 
 _SCORES: Mapping[Kind, Callable[[Array, Mapping[str, Array]], Array]] = {
-    "svd": _from_vectors,
-    "ease": _from_matrix,
-    "knn": _from_matrix,
+    "svd": lambda rows, arrays: (rows @ arrays["vectors"] * arrays["gains"]) @ arrays["vectors"].T,
+    "ease": lambda rows, arrays: rows @ arrays["matrix"],
+    "knn": lambda rows, arrays: rows @ arrays["matrix"],
     "als": _from_factors,
 }

@@ -105,11 +105,11 @@ def test_the_controls_damping_predicts_published_ratings_best_when_each_is_left_
     exact = np.clip(3 + rng.normal(0, 0.5, 40)[users] + rng.normal(0, 0.5, 30)[items], 1, 5)
     for ratings, expected in ((noisy, max(DAMPINGS)), (exact, min(DAMPINGS))):
         known = Published(users, items, ratings, 40, 30, 1.0, 5.0)
-        assert known.means.best == expected
+        assert known.best == expected
         targets = Targets(users[:9], items[:9])
-        control = known.means.expected(targets.users, targets.items, expected)
+        control = known.expected(targets.users, targets.items, expected)
         np.testing.assert_array_equal(reconstruction.expected_ratings(known, targets), control)
-        errors = {damping: np.abs(known.means.left_out(damping) - ratings).mean() for damping in DAMPINGS}
+        errors = {damping: np.abs(known.left_out(damping) - ratings).mean() for damping in DAMPINGS}
         assert errors[expected] == min(errors.values())
 
 
@@ -128,7 +128,7 @@ def test_the_control_equals_means_of_items_then_of_users() -> None:
             rating - mean - of_item[other] for rating, other in zip(known.ratings[mine], known.items[mine], strict=True)
         ]
         expected.append(np.clip(mean + of_item[item] + sum(off) / (len(off) + damping), 1, 5))
-    actual = known.means.expected(its.targets.users, its.targets.items, damping)
+    actual = known.expected(its.targets.users, its.targets.items, damping)
     assert actual == pytest.approx(np.array(expected), rel=1e-9)
     assert (known.users != LONELY).all()
 
@@ -137,7 +137,7 @@ def test_leaving_a_rating_out_of_the_control_equals_means_without_it() -> None:
     """All but the mean of all ratings, which keeps it."""
     its, damping = world(), 2.5
     known = its.published
-    actual = known.means.left_out(damping)
+    actual = known.left_out(damping)
     off = known.ratings - known.ratings.mean()
 
     def of_item(item: int, without: int) -> float:
@@ -158,7 +158,7 @@ def test_ridge_and_share_are_those_that_predict_published_ratings_best(scale: fl
     known, truth = its.published, its.published.ratings
     items = its.items + scale * np.random.default_rng(7).normal(0, 0.3, its.items.shape)
     informed = reconstruction.tune(known, its.targets, items)
-    control = known.means.left_out(known.means.best)
+    control = known.left_out(known.best)
     left_out = [
         reconstruction.left_out(known, items, reconstruction.fit(known, items, ridge))
         for ridge in reconstruction.RIDGES

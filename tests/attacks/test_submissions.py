@@ -216,9 +216,9 @@ def test_the_likelihood_is_that_of_the_normal_distribution_and_chooses_the_infla
                 covariance = inflation * matrix + matrix @ np.diag(doubt[part]) @ matrix
                 slow[row] -= 0.5 * (np.linalg.slogdet(covariance)[1] + off @ np.linalg.solve(covariance, off))
             missed = (guess - its.guess)[part]
-            turned.append(submissions.Turned.of(its.gradient[part], matrix, missed, doubt[part]))
+            turned.append(submissions.turn(its.gradient[part], matrix, missed, doubt[part]))
             at += size
-        offs, values = (np.concatenate([getattr(each, name) for each in turned]) for name in ("off", "values"))
+        offs, values = (np.concatenate([each[part] for each in turned]) for part in (0, 1))
         fast = np.array([submissions.likelihood_of_directions(offs, values, inflation) for inflation in inflations])
         np.testing.assert_allclose(fast - fast[0], slow - slow[0], rtol=1e-6, atol=1e-8)
         total += fast

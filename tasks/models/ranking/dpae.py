@@ -178,7 +178,7 @@ class DPAE(UserLevelModel, DerivedModel, Recommender):
             released = [dpsgd.add_noise(total, multiplier, config.clip_norm, self.noise_rng) for total in sums]
             if self.watch is not None:
                 self.watch(released, self._plan.probability)
-            self._clipped.append(float((factors < 1).sum()) / expected)
+            self._noted["clipped"].append(float((factors < 1).sum()) / expected)
             parameters = (network.items, network.biases)
             velocities = (network.velocity_items, network.velocity_biases)
             for parameter, velocity, total in zip(parameters, velocities, released, strict=True):

@@ -70,7 +70,10 @@ class LightFM(DerivedModel, Recommender):
 
     config: LightFMConfig
     uses_features: ClassVar[bool] = True
+    figures = ("violated",)
+    """Share of an epoch's positives for which a violating negative was found."""
     network: LightFMNetwork
+    _updated = 0.0
 
     def __init__(self, config: Any) -> None:
         """See `Model`. Steps are compiled loops over NumPy's arrays: on the CPU."""
@@ -86,7 +89,6 @@ class LightFM(DerivedModel, Recommender):
                 raise ConfigurationError("metadata: the data has no user features; set metadata: false")
             features = data.features
         self._sampler = NegativeSampler(data.users, data.items, data.n_users, data.n_items)
-        self._updated = 0.0
 
         def vectors(rows: int) -> Tensor:
             return torch.from_numpy((rng.random((rows, width)) - 0.5) / width).float()
@@ -110,7 +112,7 @@ class LightFM(DerivedModel, Recommender):
             users, items = data.users[batch], data.items[batch]
             negatives = self._sampler.draw(np.repeat(users, trials), self._rng).reshape(-1, trials)
             total += self.train_batch(users, items, negatives)
-        self._updated /= len(order)
+        self._noted["violated"].append(self._updated / len(order))
         return total / len(order)
 
     def train_batch(self, users: NDArray[np.int32], items: NDArray[np.int32], negatives: NDArray[np.int32]) -> float:
@@ -138,10 +140,6 @@ class LightFM(DerivedModel, Recommender):
     @override
     def reads_features(self) -> bool:
         return self.config.metadata
-
-    def diagnostics(self) -> dict[str, float]:
-        """Share of the positives for which a violating negative was found."""
-        return {"violated": self._updated}
 
     def derived(self) -> dict[str, Tensor]:
         """What scoring needs: users' sums (n_users, d), items (n_items, d + 1)."""

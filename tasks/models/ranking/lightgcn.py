@@ -67,7 +67,6 @@ class LightGCN(DerivedModel, PairwiseModel):
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
         """Vectors N(0, init_std²); see `EpochModel.build`."""
         self._n_users = data.n_users
-        self.weights_changed()
         block = ops.Neighbourhoods.bipartite(data.users, data.items, data.n_users, data.n_items, loops=False).all()
         scales = block.indptr.diff().clamp(min=1).rsqrt()  # a node without edges has no edge to be scaled
         weights = scales[block.centres] * scales[block.sources]

@@ -234,6 +234,8 @@ class RAP(BPR):
 
     config: RAPConfig
     uses_attributes: ClassVar[bool] = True
+    figures = ("adversary_cross_entropy",)
+    """`adversary_loss` of a step."""
     network: RAPNetwork
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
@@ -249,7 +251,6 @@ class RAP(BPR):
         self._entropies = [entropy(counts[name]) for name in hidden]
         self._labelled = np.flatnonzero((classes != UNKNOWN).any(0)).astype(np.int32)
         self._seen = Seen.from_pairs(data.users, data.items, data.n_users)
-        self._cross_entropies: list[float] = []
         config = self.config
         adversary = Adversary(config.dimension, config.adversary_dimension, [len(counts[name]) for name in hidden])
         draw_weights(adversary, rng)
@@ -263,7 +264,7 @@ class RAP(BPR):
         sample = self._rng.choice(self._labelled, size, replace=False)
         lists = Reversal.apply(self.lists(sample), self.config.alpha)
         adversary = self.adversary_loss(sample, self.network.adversary(lists))
-        self._cross_entropies.append(adversary.item())
+        self._noted["adversary_cross_entropy"].append(adversary.item())
         return super().loss(users, items, negatives) + adversary
 
     def lists(self, users: NDArray[np.int32]) -> Tensor:
@@ -294,11 +295,6 @@ class RAP(BPR):
             for logit, classes, uncertainty in zip(logits, of_users, self._entropies, strict=True)
         ]
         return torch.stack(losses).mean()
-
-    def diagnostics(self) -> dict[str, float]:
-        """Mean of the adversary's loss over the steps since the last call (see `adversary_loss`)."""
-        losses, self._cross_entropies = self._cross_entropies, []
-        return {"adversary_cross_entropy": float(np.mean(losses)) if losses else 0.0}
 
     def released(self) -> dict[str, Tensor]:
         """The recommender alone; the adversary stays with the trainer."""

@@ -15,13 +15,12 @@ import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, layer_norm, relu
+from torch.nn.functional import layer_norm, relu
 from typing_extensions import override
 
-from tasks.models.sessions.private import COUNTED, KEPT, PrivateConfig, PrivateSequences, UserDropout, mean_losses
+from tasks.models.sessions.private import COUNTED, PrivateConfig, PrivateSequences, UserDropout
 from tasks.models.sessions.sasrec import Layout, SASRec, SASRecConfig, SASRecNetwork, mix
-from tasks.models.sessions.sequential import inputs_and_targets
-from tasks.privacy.accounting.per_record import Owned, copies, product
+from tasks.privacy.accounting.per_record import Owned, product
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 
@@ -43,8 +42,8 @@ class DPSASRec(PrivateSequences, SASRec):
     counted = (*COUNTED, "n_users")
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
-        """See `SASRec.build`, and the noise that all epochs together may need."""
-        network = self.plan_steps(super().build(data, rng), data)
+        """See `PrivateSequences.build`; and the number of users, which a loaded model must know, too."""
+        network = super().build(data, rng)
         network.register_buffer("n_users", torch.tensor(data.n_users))
         return network
 
@@ -52,16 +51,9 @@ class DPSASRec(PrivateSequences, SASRec):
     def n_positions(self) -> int:
         return self.config.positions
 
-    def gradients(self, sequences: Sequences, dropout: UserDropout = KEPT) -> tuple[Tensor, list[Tensor]]:
-        """See `PrivateSequences.gradients`."""
+    @override
+    def own_logits(self, parameters: dict[str, Tensor], sequences: Sequences, dropout: UserDropout) -> Tensor:
         del dropout
-        parameters = {name: copies(parameter, len(sequences)) for name, parameter in self.network.named_parameters()}
-        prefixes, targets = inputs_and_targets(sequences, self.device)
-        losses = mean_losses(prefixes, cross_entropy(self._logits(parameters, prefixes), targets, reduction="none"))
-        return losses.detach(), list(torch.autograd.grad(losses.sum(), list(parameters.values())))
-
-    def _logits(self, parameters: dict[str, Tensor], sequences: Sequences) -> Tensor:
-        """`SASRecNetwork.forward` and scores of all items, with each user's own copy of the parameters."""
         config, owners = self.config, torch.from_numpy(sequences.owners).to(self.device)
         owned, layout = Owned(owners, len(sequences)), Layout(sequences, self.device)
 

@@ -9,21 +9,17 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import numpy as np
 import torch
-from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
+from torch import Tensor
 from typing_extensions import override
 
 from tasks.graph.ops import weighted_sum
 from tasks.graph.prefixes import PrefixGraphs, Step
 from tasks.models.sessions.gated import ScaledConfig, ScaledSessions, gru_update
-from tasks.models.sessions.private import GAPS, KEPT, PrivateConfig, PrivateSequences, UserDropout, mean_losses
-from tasks.models.sessions.sequential import inputs_and_targets
-from tasks.privacy.accounting.per_record import Owned, copies, product
+from tasks.models.sessions.private import GAPS, PrivateConfig, PrivateSequences, UserDropout
+from tasks.privacy.accounting.per_record import Owned, product
 from tasks.privacy.terms import gap
 from tasks.sequences import Sequences
-from tasks.training_data import TrainingData
 
 
 class DPSGDConfig(PrivateConfig, ScaledConfig):
@@ -38,18 +34,9 @@ class DPSGD(PrivateSequences, ScaledSessions):
     uses_features: ClassVar[bool] = True
     gaps = (*GAPS, gap("features-apart"))
 
-    def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
-        """The network, and the noise that all epochs together may need."""
-        return self.plan_steps(super().build(data, rng), data)
-
-    def gradients(self, sequences: Sequences, dropout: UserDropout = KEPT) -> tuple[Tensor, list[Tensor]]:
-        """See `PrivateSequences.gradients`."""
-        n = len(sequences)
-        parameters = {name: copies(parameter, n) for name, parameter in self.network.named_parameters()}
-        prefixes, targets = inputs_and_targets(sequences, self.device)
-        logits = _Pass(self, parameters, prefixes).logits(dropout)
-        losses = mean_losses(prefixes, cross_entropy(logits, targets, reduction="none"))
-        return losses.detach(), list(torch.autograd.grad(losses.sum(), list(parameters.values())))
+    @override
+    def own_logits(self, parameters: dict[str, Tensor], sequences: Sequences, dropout: UserDropout) -> Tensor:
+        return _Pass(self, parameters, sequences).logits(dropout)
 
     @override
     def n_records(self) -> int:
@@ -103,7 +90,6 @@ class _Pass:
         return self._linear("readout", torch.cat(parts, dim=1), self._events)
 
     def _linear(self, name: str, rows: Tensor, owned: Owned) -> Tensor:
-        """A linear layer of the network, with its bias if it has one."""
         bias = self._parameters.get(f"{name}.bias")
         out = self._times(f"{name}.weight", rows, owned)
         return out if bias is None else out + bias[owned.owners]

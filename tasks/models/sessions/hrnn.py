@@ -106,7 +106,6 @@ class HRNN(SequenceModel):
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
         """Matrices after Glorot, biases 0."""
-        self.weights_changed()
         network = self._build_network(data.n_items)
         draw_weights(network, rng)
         return network

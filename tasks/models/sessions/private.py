@@ -20,15 +20,16 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 from typing_extensions import override
 
 from tasks.models.draws import OwnDraws
-from tasks.models.sessions.sequential import SequenceModel
+from tasks.models.sessions.sequential import SequenceModel, inputs_and_targets
 from tasks.models.training import EpochConfig
 from tasks.models.user_level import UserLevelModel
 from tasks.privacy.accounting.gaps import BY_EPOCHS, FLOATS, PLACE
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.privacy.accounting.per_record import weighted_sums, zero_infinite
+from tasks.privacy.accounting.per_record import copies, weighted_sums, zero_infinite
 from tasks.privacy.mechanisms import dpsgd
 from tasks.privacy.terms import KnownGap, because, gap
 from tasks.sequences import Sequences
@@ -89,8 +90,9 @@ class PrivateSequences(UserLevelModel, SequenceModel):
     gaps: ClassVar[tuple[KnownGap, ...]] = GAPS
     counted: ClassVar[tuple[str, ...]] = COUNTED
 
-    def plan_steps(self, network: nn.Module, data: TrainingData) -> nn.Module:
+    def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
         """The network, with the noise that all epochs together may need in its buffers."""
+        network = super().build(data, rng)  # type: ignore[safe-super]  # what it is mixed into builds one
         multiplier = self.plan(data.n_users)
         self._places = np.full(data.n_users, -1)
         self._places[self._sequences.users] = np.arange(len(self._sequences))
@@ -120,7 +122,7 @@ class PrivateSequences(UserLevelModel, SequenceModel):
         """
         expected = self._plan.expected
         total, clipped, sums = self.clipped_sum(sequences, dropout)
-        self._clipped.append(clipped / expected)
+        self._noted["clipped"].append(clipped / expected)
         multiplier, clip_norm = self._read_buffer("noise_multiplier"), self.config.clip_norm
         released = [dpsgd.add_noise(gradient, multiplier, clip_norm, self.noise_rng) for gradient in sums]
         if self.watch is not None:
@@ -146,12 +148,20 @@ class PrivateSequences(UserLevelModel, SequenceModel):
             clipped += int((factors < 1).sum())
         return total, clipped, sums
 
-    @abstractmethod
     def gradients(self, sequences: Sequences, dropout: UserDropout = KEPT) -> tuple[Tensor, list[Tensor]]:
         """Losses of users, (n_users,), and their gradients, (n_users, ...) for each parameter in its order.
 
         Every sequence has at least two events.
         """
+        parameters = {name: copies(parameter, len(sequences)) for name, parameter in self.network.named_parameters()}
+        prefixes, targets = inputs_and_targets(sequences, self.device)
+        losses = cross_entropy(self.own_logits(parameters, prefixes, dropout), targets, reduction="none")
+        of_users = mean_losses(prefixes, losses)
+        return of_users.detach(), list(torch.autograd.grad(of_users.sum(), list(parameters.values())))
+
+    @abstractmethod
+    def own_logits(self, parameters: dict[str, Tensor], sequences: Sequences, dropout: UserDropout) -> Tensor:
+        """Scores of all items after every event, with each user's own copy of the parameters: (n_events, n_items)."""
 
     @override
     def restore_released(self, tensors: dict[str, Tensor]) -> None:

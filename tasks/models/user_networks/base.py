@@ -212,6 +212,10 @@ class Embedder(Model):
     _entries: tuple[LedgerEntry, ...] = ()
     _embeddings: dict[str, Tensor] | None = None
 
+    @abstractmethod
+    def fit(self, data: Any, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
+        """Learn from `NetworkData`, or from `PairData`; fitting again forgets what was learned before."""
+
     def released(self) -> dict[str, Tensor]:
         """The embeddings."""
         if self._embeddings is None:
@@ -238,10 +242,6 @@ class Embedder(Model):
 class UserEmbedder(Embedder):
     """Embeds the users of one network."""
 
-    @abstractmethod
-    def fit(self, data: NetworkData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:  # type: ignore[override]  # a network, not interactions
-        """Learn from a network; fitting again forgets what was learned before."""
-
     def embed(self) -> NDArray[np.float32]:
         """(n_users, d) float32, finite; a user about whom nothing is known has a row like any other."""
         return self.released()["users"].cpu().numpy()
@@ -264,10 +264,6 @@ class DirectEmbedder(UserEmbedder):
 class PairEmbedder(Embedder):
     """Embeds the users of two networks in one space."""
 
-    @abstractmethod
-    def fit(self, data: PairData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:  # type: ignore[override]  # two networks, not interactions
-        """Learn from two networks; fitting again forgets what was learned before."""
-
     def embed(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """(n_users, d) float32 of the first network and of the second, finite."""
         released = self.released()
@@ -278,10 +274,9 @@ class EpochEmbedder(EpochModel, Embedder):
     """An embedder trained by epochs of gradient steps: all but what it embeds."""
 
     def fit(self, data: Any, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        """See `EpochModel.fit`; `data` are a network or two, as `UserEmbedder.fit` or `PairEmbedder.fit` says."""
+        """See `EpochModel.fit`; `data` are a network or two, as `Embedder.fit` says."""
         networks = data.networks if isinstance(data, PairData) else (data,)
         self._entries = tuple(raw_inputs(networks, self.reads))
-        self._embeddings = None
         return super().fit(data, rng=rng, progress=progress)
 
     def weights_changed(self) -> None:

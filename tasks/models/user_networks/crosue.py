@@ -144,6 +144,8 @@ class CroGCN(EpochEmbedder, PairEmbedder):
 
     config: CroGCNConfig
     network: CroGCNNetwork
+    figures = ("friendships",)
+    """The part of an epoch's loss that is of friendships (Eq. 9)."""
 
     def build(self, data: PairData, rng: np.random.Generator) -> nn.Module:  # type: ignore[override]
         """See `EpochModel.build`."""
@@ -159,20 +161,16 @@ class CroGCN(EpochEmbedder, PairEmbedder):
         config, networks = self.config, self._pair.networks
         n_steps = -(-2 * max(len(network.links) for network in networks) // config.batch_size)
         both = [batches(n.links, n.n_users, config.negatives, n_steps, self._rng) for n in networks if n_steps]
-        total = self._friendships = 0.0
+        total = of_friendships = 0.0
         for parts in zip(*both, strict=True):
             embeddings = self.network()
             anchors = config.anchor_weight * self.network.anchor_loss(*embeddings)
             (first, of_first), (second, of_second) = zip(embeddings, parts, strict=True)
             friendships = friendship_loss(first, first, *of_first) + friendship_loss(second, second, *of_second)
             total += self.step(anchors + friendships)
-            self._friendships += friendships.item() / n_steps
+            of_friendships += friendships.item() / n_steps
+        self._noted["friendships"].append(of_friendships)
         return total / max(n_steps, 1)
-
-    @override
-    def diagnostics(self) -> dict[str, float]:
-        """The part of the loss that is of friendships (Eq. 9)."""
-        return {"friendships": self._friendships}
 
     @override
     def compute(self) -> dict[str, Tensor]:

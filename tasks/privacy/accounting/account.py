@@ -14,7 +14,7 @@ import math
 import sys
 from bisect import bisect_left
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -86,7 +86,7 @@ class Spent(NamedTuple):
     """Why there is no finite epsilon; empty where there is one."""
 
 
-def account(events: Sequence[Event], delta: float = 0.0) -> Spent:
+def account(events: Sequence[Event], delta: float = 0.0, points: int = POINTS) -> Spent:
     """The epsilon, at the given delta, of all events together.
 
     With delta = 0 this is the sum of the events' pure budgets: Laplace sensitivity/scale, discrete Laplace
@@ -96,19 +96,11 @@ def account(events: Sequence[Event], delta: float = 0.0) -> Spent:
         events: everything that was released about the same data. None at all is refused: a run that recorded nothing
             has shown nothing.
         delta: failure probability at which epsilon is asked for.
+        points: losses of a privacy loss distribution before composition.
 
     Raises:
         ValueError: delta is outside [0, 1).
     """
-    return _account(events, delta, POINTS)
-
-
-def estimate(events: Sequence[Event], delta: float) -> Spent:
-    """`account`, an upper bound as well, on a coarser grid: for anyone who searches and confirms by `account`."""
-    return _account(events, delta, ROUGH)
-
-
-def _account(events: Sequence[Event], delta: float, points: int) -> Spent:
     if not 0 <= delta < 1:
         raise ValueError(f"delta must be in [0, 1) (is {delta})")
     if not events:
@@ -140,6 +132,10 @@ def _account(events: Sequence[Event], delta: float, points: int) -> Spent:
         if epsilon and (sampled or multiplier is None or _gaussian_epsilon(multiplier, delta) < LARGE):
             epsilon = min(epsilon, large + _compose(small, multiplier, delta, points))
     return _spent_epsilon(epsilon, delta)
+
+
+estimate = partial(account, points=ROUGH)
+"""An upper bound as well, on a coarser grid: for anyone who searches and confirms by `account`."""
 
 
 def accounted_entry(

@@ -129,10 +129,8 @@ def untouched_entry(
     protects: Protected, unit: Unit, mechanism: Mechanism, *reasons: Explanation, **about: Any
 ) -> LedgerEntry:
     """The entry of what is there and nothing that is released depends on: it costs nothing."""
-    budgets = {"claimed_epsilon": None, "claimed_delta": 0.0, "accounted_epsilon": 0.0, "accounted_delta": 0.0}
-    usual = {"neighbouring": "replace", "accounting": "rigorous"}
-    fields = {"protects": protects, "unit": unit, "mechanism": mechanism, "reasons": reasons}
-    return LedgerEntry.model_validate(usual | about | fields | budgets)
+    entry = unbounded_entry(protects, unit, mechanism, *reasons, **{"accounting": "rigorous", "events": ()} | about)
+    return entry.model_copy(update={"accounted_epsilon": 0.0})
 
 
 def left_out(protects: Protected, unit: Unit, accounting: Accounting, reasons: tuple[Explanation, ...]) -> LedgerEntry:

@@ -57,6 +57,8 @@ class GERAI(GCN):
     network_class = GERAINetwork
     config: GERAIConfig
     insecurity = FUNCTIONAL
+    figures = ("eigenvalues_trimmed",)
+    """How many of a step."""
     network: GERAINetwork
 
     def build(self, data: TrainingData, rng: np.random.Generator) -> nn.Module:
@@ -66,7 +68,6 @@ class GERAI(GCN):
         for name, noise in zip(("noise_linear", "noise_quadratic"), self._draw(), strict=True):
             network.register_buffer(name, noise)
         network.register_buffer("kept", torch.eye(self.config.dimension))
-        self._trimmed: list[int] = []
         return network
 
     def predictive(self, pair: Tensor) -> Tensor:
@@ -97,7 +98,7 @@ class GERAI(GCN):
             values, vectors = torch.linalg.eigh(quadratic)
             rounding = torch.finfo(values.dtype).eps * len(linear) * values.abs().max()
             kept = vectors[:, values >= -rounding]
-            self._trimmed.append(len(linear) - kept.shape[1])
+            self._noted["eigenvalues_trimmed"].append(len(linear) - kept.shape[1])
             projection = kept @ kept.T
         self.network.kept = projection
         return projection @ linear, projection @ quadratic @ projection
@@ -107,11 +108,6 @@ class GERAI(GCN):
         """What scoring needs; h without what the loss drops, which it says nothing about and leaves as it began."""
         scoring = super().derived()
         return scoring | {"project": self.network.kept @ scoring["project"]}
-
-    def diagnostics(self) -> dict[str, float]:
-        """Mean number of eigenvalues that were trimmed per step since the last call."""
-        trimmed, self._trimmed = self._trimmed, []
-        return {"eigenvalues_trimmed": float(np.mean(trimmed)) if trimmed else 0.0}
 
     def ledger(self) -> list[LedgerEntry]:
         """The claim of Lemma 4.4, and why it does not hold for what is released (docs/methods.md §9)."""
