@@ -165,7 +165,6 @@ def _learners(items: View, n_items: int, ranks: View, n_ranks: int) -> list[Lear
 
 
 def _number_features(features: NDArray[np.integer]) -> tuple[NDArray[np.int64], int]:
-    """Features by numbers from 0, and how many there are."""
     distinct, numbers = np.unique(features, return_inverse=True)
     return numbers.reshape(features.shape), len(distinct)
 

@@ -175,7 +175,6 @@ def _of_each(outer: ghost.Outers) -> tuple[Tensor, ...]:
 
 
 def _world(present: Present) -> TrainingData:
-    """Users with items of their own, or none."""
     users = len(present)
     items = np.arange(users * OWN, dtype=np.int32)
     items = items[present[items // OWN]]
@@ -189,7 +188,6 @@ def _world_with_metadata(present: Present) -> TrainingData:
 
 
 def _rows(users: int = USERS) -> Tensor:
-    """Of all users, had all of them their items."""
     return torch.eye(users).repeat_interleave(OWN, 1)
 
 
@@ -234,7 +232,6 @@ class _Ratios:
         self.totals = np.zeros(len(present))
 
     def __call__(self, released: Sequence[Tensor], probability: float) -> None:
-        """Take in what a step releases."""
         # where nothing bounds a step, weights of the next may be no numbers: it then says nothing more
         rows = torch.cat([part.flatten(1) for part in self._gradients()], 1).nan_to_num(0, 0, 0)
         rows = rows / rows.norm(dim=1, keepdim=True).clamp(min=TINY)

@@ -124,7 +124,6 @@ def _claimed_samples(model: SocialFactorisation, seed: int, n: int) -> Samples:
 
 
 def _worlds(model: SocialFactorisation, n: int, raters: int, seed: int, friends: bool = False) -> Iterator[None]:
-    """Fit the model in the one world, then in the other."""
     rng = np.random.default_rng(seed)
     for value in SCALE:
         data = _data(n, raters, value)

@@ -98,6 +98,5 @@ svd, ease, popularity = (partial(_gram, model) for model in (GramSVD, GramEASE, 
 
 
 def _sums(n_users: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Counts and pairs of so many users with all items."""
     rows = csr_array(np.ones((n_users, N_ITEMS), np.int8))
     return sums_over_users.counts(rows, rule.COUNTED), sums_over_users.pairs(rows, rule.PAIRED)

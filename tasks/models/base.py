@@ -100,7 +100,6 @@ class Model(ABC):
             cls.Config = vars(sys.modules[cls.__module__])[name]
 
     def __init__(self, config: Any) -> None:
-        """config: an instance of `Config`."""
         self.config = config
 
     def noise_stream(self, data: TrainingData, rng: np.random.Generator) -> np.random.Generator:

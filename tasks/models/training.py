@@ -223,8 +223,8 @@ class DerivedModel(EpochModel):
 class PairwiseModel(EpochModel, Recommender):
     """A model trained by epochs of (user, item, negative item) triples: one per training interaction."""
 
+    @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        """See `EpochModel.fit`."""
         self._sampler = NegativeSampler(data.users, data.items, data.n_users, data.n_items)
         return super().fit(data, rng=rng, progress=progress)
 

@@ -90,13 +90,11 @@ def build(rows: Rows, wanted: Wanted, conditions: list[str]) -> Built:
 
 
 def _budget(wanted: Wanted, *use: str) -> Budget:
-    """A new budget, with noise of its own."""
     rng = noise.generator(wanted.seed or 0, wanted.epsilon, "dprec release", *use, secure=wanted.seed is None)
     return Budget(wanted.epsilon, wanted.delta, rng)
 
 
 def _audit(wanted: Wanted, release: Release, make: audit.Make) -> dict[str, Any]:
-    """Bounds by the kind of canary, by what made the release."""
     uses = count()
     seed = secrets.randbits(63) if wanted.seed is None else wanted.seed
     bounds = audit.audit(release, make, lambda: _budget(wanted, f"audit {next(uses)}"), seed)

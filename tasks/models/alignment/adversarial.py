@@ -217,13 +217,11 @@ class AdversarialStart:
         return nn.functional.binary_cross_entropy_with_logits(discriminator(inputs), 1 - is_other if fool else is_other)
 
     def _descend(self, loss: Tensor, parameters: list[Any], rate: float) -> None:
-        """One step of plain gradient descent, of this size, on these parameters alone."""
         gradients = torch.autograd.grad(loss, parameters)
         with torch.no_grad():
             torch._foreach_add_(parameters, gradients, alpha=-rate)
 
     def _pull(self) -> None:
-        """All maps towards the orthogonal ones."""
         beta = self.config.beta
         with torch.no_grad():
             for mapping in self._maps:

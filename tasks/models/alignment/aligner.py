@@ -46,7 +46,6 @@ class Aligner:
 
     @property
     def _measured(self) -> dict[str, int]:
-        """How maps are judged."""
         return {"neighbours": self.config.neighbours, "tie_seed": self.config.tie_seed}
 
     def start(self, rng: np.random.Generator) -> AdversarialStart:

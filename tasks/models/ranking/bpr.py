@@ -69,8 +69,8 @@ class BPR(PairwiseModel):
         self._optimiser.step()
         return loss
 
+    @override
     def score(self, users: NDArray[np.int32]) -> Tensor:
-        """See `Recommender.score`: one matrix product."""
         network = self.network
         with torch.no_grad():
             rows = network.users[torch.from_numpy(users).long()]

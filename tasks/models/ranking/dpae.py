@@ -217,13 +217,13 @@ class DPAE(UserLevelModel, DerivedModel, Recommender):
             "biases": network.biases.detach().clone(),
         }
 
+    @override
     def score(self, users: NDArray[np.int32]) -> Tensor:
-        """See `Recommender.score`: the logits."""
         scoring = self.released()
         return torch.addmm(scoring["biases"], scoring["codes"][torch.from_numpy(users).long()], scoring["items"].T)
 
+    @override
     def ledger(self) -> list[LedgerEntry]:
-        """All planned steps."""
         planned = None if self._multiplier is None else (self._multiplier, self._plan.probability, self._plan.steps)
         return [
             self.steps_entry(

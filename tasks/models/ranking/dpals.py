@@ -196,7 +196,6 @@ class DPALS(FactorModel):
 
     @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        """Alternate; see `Model.fit`."""
         config = self.config
         private = not math.isinf(config.epsilon)
         multiplier = dpsgd.noise_multiplier(config.epsilon, config.delta, 1.0, 1) if private else 0.0

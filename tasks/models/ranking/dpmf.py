@@ -87,7 +87,6 @@ class DPMF(FactorModel):
 
     @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        """Solve for item vectors; see `Model.fit`."""
         config, ratings = self.config, cells(data)
         if config.accounting == "published":
             users = unit_user_vectors(ratings, config.dimension, rng)
@@ -104,8 +103,8 @@ class DPMF(FactorModel):
         """See `Model.insecure`; where accounting is rigorous, noise is on counts."""
         return OBJECTIVE if self.config.accounting == "published" else super().insecure()
 
+    @override
     def ledger(self) -> list[LedgerEntry]:
-        """The claim and what follows from it; see the module."""
         return [self._rigorous_entry() if self.config.accounting == "rigorous" else self._published_entry()]
 
     def _published_entry(self) -> LedgerEntry:
@@ -186,13 +185,12 @@ class ListedFactors(FactorModel):
 
     @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        """Solve for item vectors; see `Model.fit`."""
         config, ratings = self.config, self.listing(data, rng)
         users = user_vectors(ratings, config.dimension, config.ridge, config.alternations, rng)
         return self._keep_perturbed(users, ratings, data, rng, solve=objective.perturbed_least_squares_of_stored)
 
+    @override
     def ledger(self) -> list[LedgerEntry]:
-        """The claim and what follows from it; see the module."""
         return [
             published_entry(
                 self.config.epsilon,
@@ -290,7 +288,6 @@ class DPNE(FactorModel):
 
     @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        """Solve for item vectors; see `Model.fit`."""
         config = self.config
         matrix = cells(data, mutual_information(data, config.smoothing, config.shift, config.cap))
         users = unit_user_vectors(matrix, config.dimension, rng)

@@ -45,7 +45,6 @@ class FactorisationNetwork(UserNetwork):
 
     @override
     def codes(self, rows: Tensor, users: Tensor, rng: Draws | None) -> tuple[Tensor, Tensor]:
-        """See `UserNetwork.codes`: the users' vectors."""
         return self.users[users], rows.new_zeros(len(rows))
 
     def mismatch(self, rows: Tensor, logits: Tensor) -> Tensor:
@@ -64,8 +63,8 @@ class MF(UserModel):
     config: FactorisationConfig
     bias: ClassVar[bool] = False
 
+    @override
     def architecture(self, data: TrainingData, rng: np.random.Generator) -> UserNetwork:
-        """See `UserModel.architecture`: vectors N(0, init_std²), biases 0."""
         config = self.config
         network = FactorisationNetwork(data.n_users, data.n_items, config.dimension, config.unobserved, bias=self.bias)
         draw_weights(network, rng, std=config.init_std)

@@ -56,7 +56,6 @@ class GramSVD(Recommender):
 
     @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        """Release and fit; see `Model.fit`."""
         self.rows = rows_of(data.users, data.items, data.n_users, data.n_items)
         self._n_users = data.n_users
         self.spent = Budget(self.config.epsilon, self.config.delta, self.noise_stream(data, rng))

@@ -44,7 +44,6 @@ class IALS(FactorModel):
 
     @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        """Alternate, in one thread; see `Model.fit`."""
         rows = csr_matrix(cells(data).astype(np.float32))
         library = self._library(rng)
         library.fit(rows, show_progress=False)

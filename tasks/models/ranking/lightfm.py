@@ -146,8 +146,8 @@ class LightFM(DerivedModel, Recommender):
         users = self.network.user_vectors(torch.arange(self._data.n_users, device=self.device))
         return {"users": users, "items": self.network.items.detach().clone()}
 
+    @override
     def score(self, users: NDArray[np.int32]) -> Tensor:
-        """See `Recommender.score`: one matrix product."""
         scoring = self.released()
         items = scoring["items"]
         return torch.addmm(items[:, -1], scoring["users"][torch.from_numpy(users).long()], items[:, :-1].T)

@@ -38,7 +38,6 @@ class Popularity(Recommender):
 
     @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        """Count; see `Model.fit`."""
         self.counts = torch.from_numpy(self.count(data, rng).astype(np.float32))
         return self
 
@@ -47,8 +46,8 @@ class Popularity(Recommender):
         del rng
         return np.bincount(data.items, minlength=data.n_items)
 
+    @override
     def score(self, users: NDArray[np.int32]) -> torch.Tensor:
-        """See `Recommender.score`: the same row for everyone."""
         return self.counts.expand(len(users), -1)
 
 

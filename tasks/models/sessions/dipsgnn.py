@@ -169,13 +169,11 @@ class DIPSGNN(KeyedModel, ScaledSessions):
         return received
 
     def _cached_states(self, queries: Queries) -> Tensor:
-        """The initial joint states of all nodes."""
         users = self._initial_users(torch.from_numpy(queries.sequences.users).long())
         items = self._buffer("public_items")[queries.graphs.node_items]
         return self.scale_states(torch.cat([items, users[queries.graphs.node_owners]], dim=1))
 
     def _initial_users(self, users: Tensor) -> Tensor:
-        """The initial user vectors, (n_users, d')."""
         table = self._buffer("public_user")
         return self._buffer("profiles")[users] @ table.T if self.uses_features else table[users]
 

@@ -119,8 +119,8 @@ class GatedSessions(SequenceModel):
                 parameter.copy_(torch.from_numpy(rng.uniform(-bound, bound, parameter.shape)).float())
         return network
 
+    @override
     def loss(self, sequences: Sequences, dropout: Dropout) -> Tensor:
-        """See `SequenceModel.loss`: cross-entropy over all items."""
         prefixes, targets = inputs_and_targets(sequences, self.device)
         return mean_cross_entropy(self.logits(prefixes, dropout), targets)
 

@@ -110,8 +110,8 @@ class HRNN(SequenceModel):
         draw_weights(network, rng)
         return network
 
+    @override
     def loss(self, sequences: Sequences, dropout: Dropout) -> Tensor:
-        """Cross-entropy over all items; see `SequenceModel.loss`."""
         inputs, targets = inputs_and_targets(sequences, self.device)
         hidden, _ = self.network(inputs, self._nothing(len(inputs)), dropout)
         return mean_cross_entropy(self.network.logits(dropout(hidden)), targets)
@@ -149,7 +149,6 @@ class HRNN(SequenceModel):
         self.network = network.to(self.device)
 
     def _nothing(self, n: int) -> Tensor:
-        """The user-level states before any session: (n, d) zeros."""
         return torch.zeros(n, self.config.dimension, device=self.device)
 
     def _build_network(self, n_items: int) -> HRNNNetwork:

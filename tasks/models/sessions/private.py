@@ -170,8 +170,8 @@ class PrivateSequences(UserLevelModel, SequenceModel):
         for name in self.counted:
             self.network.register_buffer(name, tensors[name])
 
+    @override
     def ledger(self) -> list[LedgerEntry]:
-        """All planned steps."""
         planned, n_users = None, 0
         if hasattr(self, "network"):
             multiplier, probability, steps = (self._read_buffer(name) for name in COUNTED)

@@ -78,7 +78,6 @@ class Released(KeyedModel, NextItemRecommender):
 
     @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        """See `Model.fit`."""
         prefixes = ordered(data).without_last()
         assert data.features is not None
         secret = self.noise_stream(data, rng)
@@ -183,7 +182,6 @@ class Released(KeyedModel, NextItemRecommender):
 
 @cache
 def _multiplier(epsilon: float, delta: float) -> float:
-    """Noise multiplier of one Gaussian release at this budget."""
     return dpsgd.noise_multiplier(epsilon, delta, 1.0, 1)
 
 

@@ -150,8 +150,8 @@ class SASRec(SequenceModel):
         """Places in a sequence that have a vector: those of the longest training sequence."""
         return int(self._examples.lengths.max()) - 1
 
+    @override
     def loss(self, sequences: Sequences, dropout: Dropout) -> Tensor:
-        """Cross-entropy over all items; see `SequenceModel.loss`."""
         inputs, targets = inputs_and_targets(sequences, self.device)
         return mean_cross_entropy(self.network(inputs, dropout) @ self.network.items.T, targets)
 

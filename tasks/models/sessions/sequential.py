@@ -39,8 +39,8 @@ class SequenceModel(EpochModel, NextItemRecommender):
 
     config: SequenceConfig
 
+    @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        """See `EpochModel.fit`."""
         self._sequences = ordered(data)
         self._examples = self._sequences.take(np.flatnonzero(self._sequences.lengths > 1))
         return super().fit(data, rng=rng, progress=progress)

@@ -63,12 +63,12 @@ class MF(SocialFactorisation):
     noise_key = "MF"
     with_parties = False
 
+    @override
     def sides(self, sensitive: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Non-sensitive ratings, none of them as sensitive."""
         return ~sensitive, np.zeros_like(sensitive)
 
+    @override
     def ledger(self) -> list[LedgerEntry]:
-        """Sensitive ratings are not used."""
         return [ledgers.unused_entry()]
 
 
@@ -90,8 +90,8 @@ class DPMF(SocialFactorisation):
     noise_key = "DPMF"
     config: DPMFConfig
 
+    @override
     def sides(self, sensitive: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """All ratings, all as sensitive."""
         return np.ones_like(sensitive), np.ones_like(sensitive)
 
     def noises(self) -> Noises:
@@ -102,8 +102,8 @@ class DPMF(SocialFactorisation):
         scale = 2 * config.rating_range * config.dimension**0.5 / config.epsilon
         return Noises(sensitive=SharedNoise("laplace", scale))
 
+    @override
     def ledger(self) -> list[LedgerEntry]:
-        """See `tasks.models.social.ledgers`."""
         config = self.config
         if math.isinf(config.epsilon):
             return [ledgers.without_noise("published")]
@@ -212,8 +212,8 @@ class PrivSR(SocialFactorisation):
     def splits_vectors(self) -> bool:
         return self.config.accounting == "rigorous"
 
+    @override
     def ledger(self) -> list[LedgerEntry]:
-        """See `tasks.models.social.ledgers`."""
         config = self.config
         if math.isinf(config.epsilon):
             return [ledgers.without_noise(config.accounting)]

@@ -63,7 +63,6 @@ class RatingMeans(RatingPredictor):
 
     @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        """See `Model.fit`."""
         config = self.config
         values, sensitive = checked_ratings(data, config.scale)
         ratings = values.astype(np.float64)
@@ -166,5 +165,4 @@ class PrivateRatingMeans(RatingMeans):
 
 
 def _ratio(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[np.float64]:
-    """Numerator over denominator, and 0 where the latter is 0."""
     return np.divide(numerator, denominator, out=np.zeros(numerator.shape), where=denominator > 0)

@@ -216,8 +216,8 @@ class Embedder(Model):
     def fit(self, data: Any, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         """Learn from `NetworkData`, or from `PairData`; fitting again forgets what was learned before."""
 
+    @override
     def released(self) -> dict[str, Tensor]:
-        """The embeddings."""
         if self._embeddings is None:
             with torch.no_grad():
                 self._embeddings = {name: rows.contiguous() for name, rows in self.compute().items()}
@@ -279,8 +279,8 @@ class EpochEmbedder(EpochModel, Embedder):
         self._entries = tuple(raw_inputs(networks, self.reads))
         return super().fit(data, rng=rng, progress=progress)
 
+    @override
     def weights_changed(self) -> None:
-        """Embeddings are derived from the weights: drop them."""
         self._embeddings = None
 
 
@@ -292,7 +292,6 @@ class Attributes(DirectEmbedder):
 
     @override
     def vectors(self, data: NetworkData, rng: np.random.Generator) -> NDArray[np.float32]:
-        """See `DirectEmbedder.vectors`."""
         if data.features is None:
             raise DataError("network: users have no attributes; choose a model that needs none")
         return data.features

@@ -147,8 +147,8 @@ class CroGCN(EpochEmbedder, PairEmbedder):
     figures = ("friendships",)
     """The part of an epoch's loss that is of friendships (Eq. 9)."""
 
+    @override
     def build(self, data: PairData, rng: np.random.Generator) -> nn.Module:  # type: ignore[override]
-        """See `EpochModel.build`."""
         if data.embeddings is None:
             raise DataError("pair: no embeddings of the two networks; embed each of them first (rgcn)")
         self._pair = data

@@ -117,8 +117,8 @@ class RGCN(EpochEmbedder, UserEmbedder):
     config: RGCNConfig
     network: RGCNNetwork
 
+    @override
     def build(self, data: NetworkData, rng: np.random.Generator) -> nn.Module:  # type: ignore[override]
-        """See `EpochModel.build`."""
         self._social = data
         network = RGCNNetwork(data, self.config, PostVectors.from_data(data))
         draw_weights(network, rng)

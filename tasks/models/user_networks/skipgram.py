@@ -170,7 +170,6 @@ class MeanOfWords(DirectEmbedder):
 
     @override
     def vectors(self, data: NetworkData, rng: np.random.Generator) -> NDArray[np.float32]:
-        """See `DirectEmbedder.vectors`."""
         users = self.users(data, rng)
         if users is None:
             raise DataError("network: no texts and no vectors of texts; choose a model that needs none")

@@ -38,7 +38,6 @@ class UDMFNetwork(nn.Module):
     """An encoder and a decoder for each modality, and the layer that fuses them."""
 
     def __init__(self, modalities: list[Tensor], config: UDMFConfig) -> None:
-        """modalities: (n_users, d) each."""
         super().__init__()
         self.modalities = Constants(modalities)
         self.encoders = nn.ModuleList(nn.Linear(rows.shape[1], config.hidden) for rows in modalities)
@@ -74,8 +73,8 @@ class UDMF(EpochEmbedder, UserEmbedder):
     config: UDMFConfig
     network: UDMFNetwork
 
+    @override
     def build(self, data: NetworkData, rng: np.random.Generator) -> nn.Module:  # type: ignore[override]
-        """See `EpochModel.build`."""
         structure = netmf_vectors(data, self.config.walk, rng) if len(data.links) else None
         modalities = [data.features, text_of_users(data, self.config.text, rng), structure]
         present = [standardise(torch.from_numpy(rows)) for rows in modalities if rows is not None]
@@ -85,8 +84,8 @@ class UDMF(EpochEmbedder, UserEmbedder):
         draw_weights(network, rng)
         return network
 
+    @override
     def train_epoch(self) -> float:
-        """Every user once; returns the mean loss."""
         n_users = len(self.network.modalities[0])
         order = torch.from_numpy(self._rng.permutation(n_users))
         return sum(self.step(self.network.loss(u)) * len(u) for u in order.split(self.config.batch_size)) / n_users

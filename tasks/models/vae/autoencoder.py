@@ -103,8 +103,8 @@ class AE(UserModel):
     noise_key = "AE"
     config: AEConfig
 
+    @override
     def architecture(self, data: TrainingData, rng: np.random.Generator) -> UserNetwork:
-        """See `UserModel.architecture`: Glorot."""
         network = AENetwork(data.n_items, self.config)
         draw_weights(network, rng)
         network.reader.requires_grad_(not self.config.frozen_encoder)
@@ -165,8 +165,8 @@ class VAE(UserModel):
     uses_features = True
     """Vectors of the users' metadata, (n_users, n_kinds × K) in [0, 1], a kind after another; see `VAEConfig.prior`."""
 
+    @override
     def architecture(self, data: TrainingData, rng: np.random.Generator) -> UserNetwork:
-        """See `UserModel.architecture`: Glorot."""
         network = VAENetwork(data.n_items, self.config)
         draw_weights(network, rng)
         network.reader.requires_grad_(not self.config.frozen_encoder)

@@ -118,7 +118,6 @@ def plan_releases(config: UserConfig, n_users: int, budgets: NDArray[np.float64]
 
 
 def _sigmas(config: UserConfig, budgets: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n_users,) σ_k/S of published noise."""
     assert config.delta is not None
     if config.calibration == "none":
         return np.zeros(len(budgets))
@@ -176,7 +175,6 @@ def entries(
 
 
 def _gaps(config: UserConfig, private: UserSGD, budgets: NDArray[np.float64]) -> Iterator[KnownGap]:
-    """What the guarantee does not say of the run."""
     assert config.delta is not None
     by_step = config.accounting == "published" and config.calibration == "step"
     yield from (gap("claim-for-one-step"),) if by_step else ()
@@ -193,6 +191,5 @@ def _gaps(config: UserConfig, private: UserSGD, budgets: NDArray[np.float64]) ->
 
 
 def _counts(config: UserConfig) -> tuple[Event, ...]:
-    """The noisy counts that biases start from, if any."""
     epsilon = config.counts_epsilon()
     return () if math.isinf(epsilon) else (laplace.counts_event(epsilon, config.contribution),)

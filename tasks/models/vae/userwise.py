@@ -84,8 +84,8 @@ class UserModel(DerivedModel, Recommender):
     and with the probability at which a user is in it. The sums are as they are during the call alone. For auditors."""
     _step_draws: OwnDraws | None = None
 
+    @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
-        """See `EpochModel.fit`."""
         if self.config.batch_size > data.n_users:
             raise ConfigurationError(
                 f"batch_size: {self.config.batch_size} users in a step, but there are {data.n_users}; make it smaller"
@@ -236,8 +236,8 @@ class UserModel(DerivedModel, Recommender):
         biases = {} if network.items.bias is None else {"biases": network.items.bias.detach().clone()}
         return {"codes": torch.cat(codes), "items": items, **biases}
 
+    @override
     def score(self, users: NDArray[np.int32]) -> Tensor:
-        """See `Recommender.score`: the reconstruction before any softmax."""
         scoring = self.released()
         scores = scoring["codes"][torch.from_numpy(users).long()] @ scoring["items"].T
         return scores + scoring["biases"] if "biases" in scoring else scores

@@ -185,7 +185,6 @@ def _refusal(event: Event) -> str:
 
 
 def _pure_epsilon(event: Event) -> float:
-    """The budget of one such event at delta = 0."""
     parameters = event.parameters
     if event.kind == "laplace":
         return 1 / parameters["noise_multiplier"]
@@ -279,7 +278,6 @@ def _sampled_renyi(order: float, multiplier: float, probability: float) -> float
 
 
 def _log_expm1(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """log |e^x - 1|."""
     with np.errstate(divide="ignore"):
         return np.maximum(values, 0) + np.log(-np.expm1(-np.abs(values)))
 

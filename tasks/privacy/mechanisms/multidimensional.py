@@ -199,7 +199,6 @@ def ledger(features: Sequence[Feature], epsilon: float, n_releases: int) -> Ledg
 
 
 def _blocks(features: Sequence[Feature]) -> Iterator[tuple[Feature, slice]]:
-    """Each feature with the columns it occupies."""
     start = 0
     for feature in features:
         stop = start + len(feature.columns)

@@ -106,8 +106,8 @@ class Published(UserSGD):
         self.clip_norm = clip_norm
         self.sigmas = sigmas
 
+    @override
     def batches(self, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
-        """See `UserSGD.batches`: every user once."""
         order = noise.order(rng, "who is in the step", self.n_users)
         for start in range(0, self.n_users, self.batch_size):
             yield np.sort(order[start : start + self.batch_size])
@@ -202,8 +202,8 @@ class Rigorous(UserSGD):
         shares[LEVELS] = 1.0
         return shares[levels]
 
+    @override
     def batches(self, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
-        """See `UserSGD.batches`: a Poisson sample in every step."""
         for _ in range(self.plan.steps_per_epoch):
             yield dpsgd.poisson_sample(self.n_users, self.plan.probability, rng)
 

@@ -138,7 +138,6 @@ class DotNetwork(GCNNetwork):
     """`GCNNetwork` without what scores a pair."""
 
     def __init__(self, features: Tensor, n_items: int, dimension: int) -> None:
-        """See `GCNNetwork`."""
         super().__init__(features, n_items, dimension)
         del self.pair_user, self.pair_item, self.project
 
@@ -152,8 +151,8 @@ class DotGCN(GCN):
         """Its sum over coordinates is the difference of the two scores: (batch, d)."""
         return user * (item - negative)
 
+    @override
     def objective(self, difference: Tensor) -> Tensor:
-        """See `GCN.objective`."""
         return softplus(-difference.sum(1)).mean()
 
     def derived(self) -> dict[str, Tensor]:
@@ -163,8 +162,8 @@ class DotGCN(GCN):
         users, items = network(self._neighbourhoods.all(), everybody).tensor_split([network.n_users])
         return {"users": users, "items": items}
 
+    @override
     def score(self, users: NDArray[np.int32]) -> Tensor:
-        """See `Recommender.score`."""
         scoring = self.released()
         with torch.no_grad():
             return scoring["users"][torch.from_numpy(users).long()] @ scoring["items"].T
