@@ -181,6 +181,7 @@ class Watcher:
         """(m,) sums over the steps so far."""
 
     def __call__(self, released: Sequence[Tensor], probability: float) -> None:
+        """Take in one step; see `AuditableSteps.watch`."""
         weights = (probability * self._expected).to(released[0].device)
         expected = self._model.clipped_gradients(self._known, self._users).weighted_sum(weights)
         left = [total - share for total, share in zip(released, expected, strict=True)]

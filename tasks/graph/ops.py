@@ -71,12 +71,16 @@ class Neighbourhoods:
         n_nodes = n_users + n_items
         item_nodes = items.astype(np.int64) + n_users
         selves = np.arange(n_nodes if loops else 0)
-        sources = np.concatenate([item_nodes, users, selves])
-        centres = np.concatenate([users, item_nodes, selves])
+        sources, centres = np.concatenate([item_nodes, users, selves]), np.concatenate([users, item_nodes, selves])
+        return cls.from_edges(sources, centres, n_nodes)
+
+    @classmethod
+    def from_edges(cls, sources: NDArray[np.integer], centres: NDArray[np.integer], n_nodes: int) -> Neighbourhoods:
+        """Those of each centre in the order of their ids; sources, centres: (n_edges,)."""
         order = np.lexsort((sources, centres))
         indptr = np.zeros(n_nodes + 1, np.int64)
         np.cumsum(np.bincount(centres, minlength=n_nodes), out=indptr[1:])
-        return cls(torch.from_numpy(indptr), torch.from_numpy(sources[order]))
+        return cls(torch.from_numpy(indptr), torch.from_numpy(sources[order].astype(np.int64)))
 
     def to(self, device: torch.device | str) -> Neighbourhoods:
         """The same neighbourhoods on another device."""

@@ -105,23 +105,21 @@ class DPMF(FactorModel):
 
     @override
     def ledger(self) -> list[LedgerEntry]:
-        return [self._rigorous_entry() if self.config.accounting == "rigorous" else self._published_entry()]
-
-    def _published_entry(self) -> LedgerEntry:
-        return published_entry(self.config.epsilon, "interaction", "objective-items", because("users-from-svd"), ())
-
-    def _rigorous_entry(self) -> LedgerEntry:
         epsilon = self.config.epsilon
+        if self.config.accounting == "published":
+            return [published_entry(epsilon, "interaction", "objective-items", because("users-from-svd"), ())]
         infinite = math.isinf(epsilon)
-        return accounted_entry(
-            [NON_PRIVATE if infinite else laplace.counts_event(epsilon, 1)],
-            protects="interaction",
-            unit="interaction",
-            neighbouring="add-or-remove",
-            mechanism="objective-items-public-users",
-            claimed_epsilon=None if infinite else epsilon,
-            gaps=(*ONCE, gap("groups-public"), gap("group-privacy"), gap("own-list-items"), OWN_FILE),
-        )
+        return [
+            accounted_entry(
+                [NON_PRIVATE if infinite else laplace.counts_event(epsilon, 1)],
+                protects="interaction",
+                unit="interaction",
+                neighbouring="add-or-remove",
+                mechanism="objective-items-public-users",
+                claimed_epsilon=None if infinite else epsilon,
+                gaps=(*ONCE, gap("groups-public"), gap("group-privacy"), gap("own-list-items"), OWN_FILE),
+            )
+        ]
 
 
 def public_groups(n_users: int, n_groups: int, rng: np.random.Generator) -> NDArray[np.int64]:

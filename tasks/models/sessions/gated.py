@@ -56,7 +56,7 @@ class GatedNetwork(nn.Module):
         super().__init__()
         self.register_buffer("profiles", profiles)
         self.user = user
-        width = 0 if user is None else user_width(user)
+        width = getattr(user, "embedding_dim" if isinstance(user, nn.Embedding) else "out_features", 0)
         self.items = nn.Embedding(n_items, dimension)
         if steps:
             self.successors = nn.Linear(dimension + width, dimension)
@@ -66,11 +66,6 @@ class GatedNetwork(nn.Module):
         self.attend_node = nn.Linear(dimension, dimension, bias=False)
         self.attention = nn.Linear(dimension, 1, bias=False)
         self.readout = nn.Linear(2 * dimension + width, dimension, bias=False)
-
-
-def user_width(user: nn.Module) -> int:
-    """d', the length of the user vectors that a module gives."""
-    return user.embedding_dim if isinstance(user, nn.Embedding) else user.out_features  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)

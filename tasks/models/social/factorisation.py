@@ -309,10 +309,9 @@ class SocialFactorisation(EpochModel, RatingPredictor):
             self._watched = np.isin(submitted.users.astype(np.int64) * width + submitted.items, kept_keys)
             variance = noises.sensitive.variance(submitted.of_item[sensitive.items])
             self._submitted = Memory(sensitive.users, sensitive.items, sensitive.items, width, variance, dimension)
-            rng = self._recommender.rng
-            self._replay = Replay(published, sensitive, variance, dimension, users.steps, rng)
+            self._replay = Replay(published, sensitive, variance, users)
             if not self.splits_vectors() and len(sensitive) and len(published):
-                self._joint = watch(users, published, sensitive, self.config.scale, users.steps, rng)
+                self._joint = watch(users, published, sensitive, self.config.scale)
         if self.with_parties and users.friends is not None:
             friends = users.friends
             receivers, senders = friends.receivers[friends.watched], friends.senders[friends.watched]

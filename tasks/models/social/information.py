@@ -31,7 +31,7 @@ from tasks.evaluation.damped_means import DampedMeans
 from tasks.models.base import Information, Replayed
 from tasks.models.social import passes
 from tasks.models.social.messages import Broadcast, Memory, Noises, Submissions
-from tasks.models.social.parties import Steps, Users, into_unit_ball
+from tasks.models.social.parties import Users, into_unit_ball
 from tasks.models.social.ratings import RatingTable, Scale
 
 
@@ -43,9 +43,7 @@ class Replay:
         published: RatingTable,
         targets: RatingTable,
         variance: NDArray[np.float64],
-        dimension: int,
-        steps: Steps,
-        rng: np.random.Generator,
+        users: Users,
     ) -> None:
         """Start with every user at the common start of all.
 
@@ -53,14 +51,14 @@ class Replay:
             published: all published ratings.
             targets: sensitive ratings, in the order of the submissions; their values are not looked at.
             variance: (n,) of the noise in one coordinate of one submission, over h as well.
-            dimension: K.
-            rng: nothing is drawn.
+            users: who submit, of whom no more is known than how they take steps.
         """
-        n_users, n_items = published.shape
+        (n_users, n_items), dimension = published.shape, users.vectors.shape[1]
         self.senders, self.items, self.variance = targets.users, targets.items, variance
         ids, start = np.empty(0, np.int32), np.full((n_users, dimension), dimension**-0.5, np.float32)
         unknown = RatingTable(ids, ids, np.empty(0, np.float32), n_users, n_items)
-        self._users = Users(unknown, published, None, start, None, Noises(), steps._replace(alpha=0.0), rng)
+        steps = users.steps._replace(alpha=0.0)
+        self._users = Users(unknown, published, None, start, None, Noises(), steps, users.rng)
         self._expected, self._along = (
             Memory(self.senders, self.items, self.items, n_items, variance, dimension) for _ in range(2)
         )
@@ -148,10 +146,8 @@ class Joint:
         watched: NDArray[np.intp],
         variances: tuple[NDArray[np.float64], NDArray[np.float64]],
         as_sensitive: NDArray[np.intp] | None,
-        dimension: int,
         scale: Scale,
-        steps: Steps,
-        rng: np.random.Generator,
+        users: Users,
     ) -> None:
         """Start with every user at the common start of all.
 
@@ -161,11 +157,11 @@ class Joint:
             watched: (n_shown,) positions of published ratings about which single submissions are kept.
             variances: of the noise in a coordinate of one submission, over h, of targets and of shown ratings.
             as_sensitive: (n_shown,) positions of those among what is submitted as sensitive; None if they are watched.
-            dimension, scale: K, and the lowest and highest rating.
-            rng: nothing is drawn.
+            scale: the lowest and highest rating.
+            users: as in `Replay`.
         """
         self._as_sensitive = as_sensitive
-        shape, ids = published.shape, (targets.users, targets.items)
+        shape, ids, dimension = published.shape, (targets.users, targets.items), users.vectors.shape[1]
         ratings = published.values.astype(np.float64)
         means = DampedMeans(published.users, published.items, ratings, *shape, *scale)
         self.guess = means.expected(*ids, means.best).astype(np.float32)
@@ -173,9 +169,9 @@ class Joint:
         some = RatingTable(published.users[watched], published.items[watched], published.values[watched], *shape)
         tables = zip((self.targets, some), variances, strict=True)
         self._channels = [Channel(table, variance, dimension) for table, variance in tables]
-        self._projection = steps.projection
-        start, free = np.full((shape[0], dimension), dimension**-0.5, np.float32), steps._replace(projection=False)
-        self._users = Users(self.targets, published, None, start, None, Noises(), free, rng)
+        self._projection, free = users.steps.projection, users.steps._replace(projection=False)
+        start = np.full((shape[0], dimension), dimension**-0.5, np.float32)
+        self._users = Users(self.targets, published, None, start, None, Noises(), free, users.rng)
         sizes = self.targets.of_user[self.targets.users]
         ends = np.cumsum(sizes)
         self._left = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
@@ -243,12 +239,10 @@ class Joint:
         passes.pair_products(self._left, self._right, left, derivative, mixed, square, self.matrix)
 
 
-def watch(
-    users: Users, published: RatingTable, targets: RatingTable, scale: Scale, steps: Steps, rng: np.random.Generator
-) -> Joint:
+def watch(users: Users, published: RatingTable, targets: RatingTable, scale: Scale) -> Joint:
     """Users whose single submissions about published ratings are watched from now on, and what is made of them.
 
-    Watched are all who have a target. For scale, steps and rng see `Joint`.
+    Watched are all who have a target.
     """
     submitted, public, noises = users.sensitive, users.public, users.noises
     watched = np.flatnonzero(targets.of_user[published.users])
@@ -263,5 +257,4 @@ def watch(
     else:
         as_sensitive = np.flatnonzero(np.isin(keys, wanted[watched]))
         variance = noises[0].variance(submitted.of_item[published.items[watched]])
-    dimension = users.vectors.shape[1]
-    return Joint(published, targets, watched, (about_targets, variance), as_sensitive, dimension, scale, steps, rng)
+    return Joint(published, targets, watched, (about_targets, variance), as_sensitive, scale, users)

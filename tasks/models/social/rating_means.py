@@ -70,7 +70,7 @@ class RatingMeans(RatingPredictor):
         mean = public.mean() if len(public) else sum(config.scale) / 2
         users, items = np.zeros(data.n_users), np.zeros(data.n_items)
         if config.of in ("item", "bias"):
-            items = self.offsets(data, ratings - mean, mean, rng)
+            items = self.offsets(data, ratings - mean, rng)
         if config.of in ("user", "bias"):
             left = np.bincount(data.users, ratings - mean - items[data.items], data.n_users)
             users = _ratio(left, np.bincount(data.users, minlength=data.n_users) + config.damping)
@@ -79,15 +79,14 @@ class RatingMeans(RatingPredictor):
         return self
 
     def offsets(
-        self, data: TrainingData, deviations: NDArray[np.float64], mean: float, rng: np.random.Generator
+        self, data: TrainingData, deviations: NDArray[np.float64], rng: np.random.Generator
     ) -> NDArray[np.float64]:
         """Items' deviations from published ratings: (n_items,).
 
         Args:
             deviations: (n_interactions,) r - μ.
-            mean: μ.
         """
-        del mean, rng
+        del rng
         assert data.sensitive is not None
         public = ~data.sensitive
         sums = np.bincount(data.items[public], deviations[public], data.n_items)
@@ -125,7 +124,7 @@ class PrivateRatingMeans(RatingMeans):
 
     @override
     def offsets(
-        self, data: TrainingData, deviations: NDArray[np.float64], mean: float, rng: np.random.Generator
+        self, data: TrainingData, deviations: NDArray[np.float64], rng: np.random.Generator
     ) -> NDArray[np.float64]:
         """See `RatingMeans.offsets`; also from noisy sums of sensitive ratings."""
         assert data.sensitive is not None

@@ -20,10 +20,7 @@ from tasks.graph import ops
 def neighbourhoods(links: NDArray[np.int32], n_users: int) -> ops.Neighbourhoods:
     """The in-neighbours of every user are all friends, in the order of their ids."""
     sources, centres = np.concatenate([links, links[:, ::-1]]).T
-    order = np.lexsort((sources, centres))
-    indptr = np.zeros(n_users + 1, np.int64)
-    np.cumsum(np.bincount(centres, minlength=n_users), out=indptr[1:])
-    return ops.Neighbourhoods(torch.from_numpy(indptr), torch.from_numpy(sources[order].astype(np.int64)))
+    return ops.Neighbourhoods.from_edges(sources, centres, n_users)
 
 
 def mean_of_friends(links: NDArray[np.int32], n_users: int) -> ops.ConstantSum:

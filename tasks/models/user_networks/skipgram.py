@@ -15,7 +15,6 @@ without friends has a row of zeros.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -163,31 +162,18 @@ def text_of_users(data: NetworkData, config: Word2VecConfig, rng: np.random.Gene
     return np.where(data.has_text[:, None], data.text_vectors, np.float32(0))
 
 
-class MeanOfWords(DirectEmbedder):
-    """The mean of a user's words, whose vectors are trained on the posts."""
+class Word2Vec(DirectEmbedder):
+    """The mean of a user's words, which are learned in closed form from the posts."""
 
+    config: Word2VecConfig
     reads: ClassVar[frozenset[Protected]] = frozenset({"text"})
 
     @override
     def vectors(self, data: NetworkData, rng: np.random.Generator) -> NDArray[np.float32]:
-        users = self.users(data, rng)
+        users = text_of_users(data, self.config, rng)
         if users is None:
             raise DataError("network: no texts and no vectors of texts; choose a model that needs none")
         return users
-
-    @abstractmethod
-    def users(self, data: NetworkData, rng: np.random.Generator) -> NDArray[np.float32] | None:
-        """(n_users, d): what each user wrote; None without any text."""
-
-
-class Word2Vec(MeanOfWords):
-    """The mean of a user's words, which are learned in closed form."""
-
-    config: Word2VecConfig
-
-    @override
-    def users(self, data: NetworkData, rng: np.random.Generator) -> NDArray[np.float32] | None:
-        return text_of_users(data, self.config, rng)
 
 
 class TrainedWord2VecConfig(SkipgramConfig):
@@ -199,17 +185,17 @@ class TrainedWord2VecConfig(SkipgramConfig):
     """How often all posts are gone through; gensim's default."""
 
 
-class TrainedWord2Vec(MeanOfWords):
+class TrainedWord2Vec(Word2Vec):
     """The mean of a user's words, which are learned by skip-gram."""
 
-    config: TrainedWord2VecConfig
+    config: TrainedWord2VecConfig  # type: ignore[assignment]  # nothing of the other is read where words have vectors
 
     @override
-    def users(self, data: NetworkData, rng: np.random.Generator) -> NDArray[np.float32] | None:
-        if data.posts is None:
-            return text_of_users(data, Word2VecConfig(), rng)
-        rows = np.split(data.posts.tokens, data.posts.indptr[1:-1])
-        return mean_of_words(data, skipgram(rows, data.posts.n_words, self.config, rng))
+    def vectors(self, data: NetworkData, rng: np.random.Generator) -> NDArray[np.float32]:
+        if data.posts is not None:
+            rows = np.split(data.posts.tokens, data.posts.indptr[1:-1])
+            data = replace(data, word_vectors=skipgram(rows, data.posts.n_words, self.config, rng))
+        return super().vectors(data, rng)
 
 
 class DeepWalkConfig(SkipgramConfig):

@@ -188,7 +188,8 @@ class UserModel(DerivedModel, Recommender):
         """
         self._rows_alone()
         with torch.no_grad():
-            return self.network.losses(rows.to(self.device), self._first(rows), None)
+            first = torch.zeros(len(rows), dtype=torch.int64, device=self.device)
+            return self.network.losses(rows.to(self.device), first, None)
 
     def clipped_gradients(self, rows: Tensor, users: NDArray[np.integer]) -> ghost.Scaled:
         """What `users` with these rows would add to the sums of the present private step; see `step_losses`."""
@@ -283,10 +284,6 @@ class UserModel(DerivedModel, Recommender):
 
     def _ids(self, users: NDArray[np.integer]) -> Tensor:
         return torch.from_numpy(users).to(self.device)
-
-    def _first(self, rows: Tensor) -> Tensor:
-        """User 0 for every row: (n,)."""
-        return torch.zeros(len(rows), dtype=torch.int64, device=self.device)
 
     def _keep_rows(self, data: TrainingData) -> None:
         self._seen = Seen.from_pairs(data.users, data.items, data.n_users)

@@ -139,16 +139,13 @@ def entries(features: Sequence[Feature], epsilon: float, n_releases: int) -> lis
     Args and errors: as `ledger`.
     """
     entry = ledger(features, epsilon, n_releases)
-    return [without_bounds(entry), entry] if entry.given else [entry]
-
-
-def without_bounds(entry: LedgerEntry) -> LedgerEntry:
-    """The entry of a release whose bounds or categories are fitted, of all that is released: no finite ε follows."""
+    if not entry.given:
+        return [entry]
     fitted: dict[Condition, Explanation] = {
         "bounds": because("fitted-bounds"),
         "categories": because("fitted-categories"),
     }
-    return entry.model_copy(
+    without_bounds = entry.model_copy(
         update={
             "unit": "features",
             "accounted_epsilon": None,
@@ -158,6 +155,7 @@ def without_bounds(entry: LedgerEntry) -> LedgerEntry:
             "events": (*entry.events, Event(kind="non-private")),
         }
     )
+    return [without_bounds, entry]
 
 
 def ledger(features: Sequence[Feature], epsilon: float, n_releases: int) -> LedgerEntry:

@@ -31,7 +31,7 @@ from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import RECORDED, SEED_OF_RELEASE, side_by_side
 from tasks.privacy.accounting.ledger import Accounting, Event, LedgerEntry
 from tasks.privacy.checks import check_epsilon
-from tasks.privacy.terms import KnownGap, Unit, because, gap
+from tasks.privacy.terms import Unit, because, gap
 
 BLOCK = 1 << 22
 """Most numbers in a block of distances (32 MiB), unless one word's own are more."""
@@ -126,32 +126,23 @@ def ledger(
         ("texts", any_word.model_copy(update={"count": n_words}), total if rigorous else None),
     )
     gaps = (gap("text-counts"), *side_by_side(n_releases), RECORDED, SEED_OF_RELEASE, gap("words-float"))
-    return tuple(_entry(unit, event, claimed, vectors, accounting, gaps) for unit, event, claimed in covered)
-
-
-def _entry(
-    unit: Unit,
-    event: Event,
-    claimed: float | None,
-    vectors: Vectors,
-    accounting: Accounting,
-    gaps: tuple[KnownGap, ...],
-) -> LedgerEntry:
     fitted = vectors == "fitted"
+    kind = {"kind": "metric-exponential-on-fitted-vectors"} if fitted else {}
     why: dict[str, Any] = {"reasons": (because("fitted-vectors"),)} if fitted else {}
-    if fitted:
-        event = event.model_copy(update={"kind": "metric-exponential-on-fitted-vectors"})
-    return accounted_entry(
-        [event],
-        protects="text",
-        unit=unit,
-        neighbouring="replace",
-        mechanism="exponential-words",
-        accounting=accounting,
-        claimed_epsilon=claimed,
-        given=() if fitted else ("vocabulary",),
-        gaps=gaps,
-        **why,
+    return tuple(
+        accounted_entry(
+            [event.model_copy(update=kind)],
+            protects="text",
+            unit=unit,
+            neighbouring="replace",
+            mechanism="exponential-words",
+            accounting=accounting,
+            claimed_epsilon=claimed,
+            given=() if fitted else ("vocabulary",),
+            gaps=gaps,
+            **why,
+        )
+        for unit, event, claimed in covered
     )
 
 
