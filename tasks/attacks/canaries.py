@@ -89,10 +89,6 @@ class Canaries:
         result = torch.zeros(len(self.items), n_items)
         return result.scatter_(1, torch.from_numpy(self.items.astype(np.int64)), self.value)
 
-    def all_out(self) -> Canaries:
-        """The same with no one in the training data: what a reference is trained with."""
-        return replace(self, included=np.zeros_like(self.included))
-
 
 def draw(data: TrainingData, m: int, n_items_each: int, rng: np.random.Generator) -> Canaries:
     """m canaries of rare items, and who is in.

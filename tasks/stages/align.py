@@ -101,20 +101,19 @@ class Alignments(Job[Unit]):
                 alignments["attributes"] = by
         if not set(self.pair.all_ways) - {"attributes"}:
             return alignments
-        source, target = unit.inputs.read_vectors()
-        aligner = Aligner(self.config, source, target)
+        aligner = Aligner(self.config, *unit.inputs.read_vectors())
         if "adversarial" in self.pair.ways:
             start = run(aligner.start(np.random.default_rng([unit.seed, STREAM])), unit.label, unit.progress, screen)
-            alignments["adversarial"] = from_start(aligner, source, target, start)
+            alignments["adversarial"] = from_start(aligner, start)
         if "cycle" in self.pair.ways:
             rng = np.random.default_rng([unit.seed, STREAM_OF_CYCLE])
-            coded = aligner.coded(source, target, rng)
+            coded = aligner.coded(rng)
             start = run(coded.cycle_start(rng), f"{unit.label}, cycle", unit.progress / "cycle", screen)
-            alignments["cycle"] = from_start(coded, source, target, start)
+            alignments["cycle"] = from_start(coded, start)
         if "attribute-start" in self.pair.ways:
-            alignments["attribute-start"] = from_attributes(aligner, source, target, by)
+            alignments["attribute-start"] = from_attributes(aligner, by)
         for name, share in self.pair.shares.items():
-            alignments[name] = from_anchors(aligner, source, target, anchors.known_share(share))
+            alignments[name] = from_anchors(aligner, anchors.known_share(share))
         return alignments
 
     def assemble(self, units: list[Unit], checks: list[dict[str, Any]]) -> None:

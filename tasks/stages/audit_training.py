@@ -156,7 +156,11 @@ class Audited:
     @cached_property
     def _reference(self) -> HasUserLosses:
         """What an auditor trains who knows the real users: without noise, and without any canary."""
-        model = self._fit(self._model(self._control), self._canaries.all_out(), self._rng(2))
+        model = self._fit(
+            self._model(self._control),
+            replace(self._canaries, included=np.zeros_like(self._canaries.included)),
+            self._rng(2),
+        )
         assert isinstance(model, HasUserLosses)
         return model
 

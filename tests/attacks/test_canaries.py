@@ -42,7 +42,9 @@ def audited(seed: int = 0, **override: float) -> tuple[one_run.OneRun, one_run.O
     model.watch = watcher = Watcher(model, made_up, data)
     model.fit(insert(data, made_up, of_others), rng=of_training)
     plain = DPAE(model.config.model_copy(update={"epsilon": math.inf}))
-    reference = plain.fit(insert(data, made_up.all_out(), of_others), rng=of_others)
+    reference = plain.fit(
+        insert(data, replace(made_up, included=np.zeros_like(made_up.included)), of_others), rng=of_others
+    )
     scores = loss_scores(model, reference, made_up, N_ITEMS), watcher.scores
     network, steps = (one_run.audit(score, made_up.included, M // 2, 1e-4, 0.95) for score in scores)
     return network, steps

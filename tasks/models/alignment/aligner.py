@@ -38,7 +38,7 @@ class Aligner:
 
     def __init__(self, config: AlignmentConfig, source: NDArray[np.floating], target: NDArray[np.floating]) -> None:
         """Take the embeddings, (n_sources, d) and (n_targets, d), as they were learned."""
-        self.config = config
+        self.config, self.raw = config, (source, target)
         self.source, self.target = (normalise(side, config.normalise) for side in (source, target))
         if self.source.shape[1] != self.target.shape[1]:
             widths = f"{self.source.shape[1]} and {self.target.shape[1]}"
@@ -52,15 +52,13 @@ class Aligner:
         """An adversarial start, not yet trained, so that a caller can keep its state between epochs."""
         return AdversarialStart(self.config.adversarial, self.source, self.target, rng=rng, **self._measured)
 
-    def coded(self, source: NDArray[np.floating], target: NDArray[np.floating], rng: np.random.Generator) -> Aligner:
-        """An aligner of the embeddings' codes, which are not normalised, for a start by `cycle_start`.
-
-        Args:
-            source, target: (n_sources, d) and (n_targets, d) embeddings as they were learned.
-        """
+    def coded(self, rng: np.random.Generator) -> Aligner:
+        """An aligner of the embeddings' codes, which are not normalised, for a start by `cycle_start`."""
         assert self.config.cycle is not None, "params.yaml has the way `cycle` only with its configuration"
-        both = [codes(side, self.config.cycle.coder, rng) for side in (source, target)]
-        return Aligner(self.config.model_copy(update={"normalise": ()}), *both)
+        both = [codes(side, self.config.cycle.coder, rng) for side in self.raw]
+        aligner = Aligner(self.config.model_copy(update={"normalise": ()}), *both)
+        aligner.raw = self.raw
+        return aligner
 
     def cycle_start(self, rng: np.random.Generator) -> CycleStart:
         """As `start`, of the authors' code; the vectors are codes."""
@@ -104,31 +102,27 @@ def by_attributes(source: Vectors, target: Vectors, tie_seed: int) -> AlignmentR
     )
 
 
-def from_attributes(aligner: Aligner, source: Vectors, target: Vectors, by: AlignmentResult) -> AlignmentResult:
-    """A map fitted to the pairs that the attributes found, refined; without a pair the identity, as it is.
-
-    Args:
-        source, target: embeddings as they were learned.
-    """
-    pairs = nonzero(by.pairs, source, target)
+def from_attributes(aligner: Aligner, by: AlignmentResult) -> AlignmentResult:
+    """A map fitted to the pairs that the attributes found, refined; without a pair the identity, as it is."""
+    pairs = nonzero(by.pairs, *aligner.raw)
     if len(pairs):
         start = procrustes(aligner.source[pairs[:, 0]], aligner.target[pairs[:, 1]])
         more: dict[str, Any] = {"start": "attributes", "started_from": len(pairs)}
-        return by_map(aligner, aligner.refine(start), source, target, **more)
+        return by_map(aligner, aligner.refine(start), **more)
     csls = aligner.csls(np.eye(aligner.source.shape[1]))
     criterion = csls.mutual_neighbours(aligner.config.tie_seed).criterion
     return AlignmentResult(csls.scores, NOBODY, criterion, NOBODY, {"start": "identity", "started_from": 0})
 
 
-def from_anchors(aligner: Aligner, source: Vectors, target: Vectors, known: Pairs) -> AlignmentResult:
+def from_anchors(aligner: Aligner, known: Pairs) -> AlignmentResult:
     """A map fitted to known pairs, which refinement keeps."""
-    return by_map(aligner, aligner.from_anchors(known), source, target, known)
+    return by_map(aligner, aligner.from_anchors(known), known)
 
 
-def from_start(aligner: Aligner, source: Vectors, target: Vectors, start: AdversarialStart) -> AlignmentResult:
+def from_start(aligner: Aligner, start: AdversarialStart) -> AlignmentResult:
     """The map of a trained adversarial start, refined."""
     epochs = {"criteria": finite_or_none(start.criteria), "losses": finite_or_none(start.losses)}
-    return by_map(aligner, aligner.refine(start.mapping), source, target, epochs=epochs)
+    return by_map(aligner, aligner.refine(start.mapping), epochs=epochs)
 
 
 def finite_or_none(values: Sequence[float]) -> list[float | None]:
@@ -136,16 +130,14 @@ def finite_or_none(values: Sequence[float]) -> list[float | None]:
     return [value if np.isfinite(value) else None for value in values]
 
 
-def by_map(
-    aligner: Aligner, refined: Refined, source: Vectors, target: Vectors, given: Pairs = NOBODY, **more: Any
-) -> AlignmentResult:
+def by_map(aligner: Aligner, refined: Refined, given: Pairs = NOBODY, **more: Any) -> AlignmentResult:
     """Nearest by CSLS under a refined map; `more` is remembered, too."""
     csls = aligner.csls(refined.mapping)
-    pairs = nonzero(csls.mutual_neighbours(aligner.config.tie_seed).pairs, source, target)
+    pairs = nonzero(csls.mutual_neighbours(aligner.config.tie_seed).pairs, *aligner.raw)
     history = {"criteria": refined.criteria, "matched": refined.matched, "iteration": refined.iteration}
     return AlignmentResult(csls.scores, pairs, refined.criterion, given, history | {"given": len(given)} | more)
 
 
-def nonzero(pairs: Pairs, source: Vectors, target: Vectors) -> Pairs:
+def nonzero(pairs: Pairs, source: NDArray[np.floating], target: NDArray[np.floating]) -> Pairs:
     """The pairs of users both of whose vectors say something: one of zeros is as near to everyone."""
     return pairs[source[pairs[:, 0]].any(axis=1) & target[pairs[:, 1]].any(axis=1)]

@@ -43,29 +43,6 @@ class Places(NamedTuple):
         return cls(events, np.searchsorted(owners, sequences), previous[graphs.last.cpu().numpy()], first, shift)
 
 
-def first_states(
-    places: Places,
-    out_noise: Tensor,
-    in_noise: Tensor,
-    out_messages: Tensor,
-    in_messages: Tensor,
-    constant: Tensor,
-    recurrent: Tensor,
-    kept: Tensor,
-) -> Tensor:
-    """States of all versions after the first step, at which all prefixes share a node's message: (n_versions, d).
-
-    What gates receive is, of successors and of predecessors, Σ (number of edges + noise) message.
-
-    Args:
-        out_noise, in_noise: (n_nodes, most nodes of a sequence), one entry for each node of the same sequence.
-        out_messages, in_messages: (n_nodes, 3d).
-        constant, recurrent: (3d,) and (n_nodes, 3d), what all gates get, and those of the node itself.
-        kept: (n_nodes, d) states before.
-    """
-    return _FirstStates.apply(places, out_noise, in_noise, out_messages, in_messages, constant, recurrent, kept)
-
-
 class _FirstStates(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, places: Places, *tensors: Tensor) -> Tensor:
@@ -86,6 +63,19 @@ class _FirstStates(torch.autograd.Function):
         totals = [kept.new_zeros(shape) for shape in shapes]
         _backward(*ctx.places, *(t.numpy() for t in (*saved, gradients[0].contiguous(), *totals)))
         return None, None, None, *totals
+
+
+first_states = _FirstStates.apply
+"""Places and tensors -> states of all versions after the first step, at which all prefixes share a node's message.
+
+(n_versions, d). What gates receive is, of successors and of predecessors, Σ (number of edges + noise) message.
+
+Args:
+    out_noise, in_noise: (n_nodes, most nodes of a sequence), one entry for each node of the same sequence.
+    out_messages, in_messages: (n_nodes, 3d).
+    constant, recurrent: (3d,) and (n_nodes, 3d), what all gates get, and those of the node itself.
+    kept: (n_nodes, d) states before.
+"""
 
 
 def noisy_sums(places: Places, noises: Tensor, messages: Tensor) -> Tensor:
