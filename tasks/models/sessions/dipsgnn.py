@@ -33,7 +33,7 @@ from typing_extensions import override
 from tasks.graph.ops import Block, weighted_sum
 from tasks.graph.prefixes import PrefixGraphs, Step
 from tasks.hashing import digest, uniform
-from tasks.models.sessions.gated import BATCH, Queries, ScaledConfig, ScaledSessions
+from tasks.models.sessions.gated import BATCH, Pair, Queries, ScaledConfig, ScaledSessions
 from tasks.models.sessions.ledgers import LABELS, READ, KeyedModel, graph_entry, lists_entry
 from tasks.models.sessions.sequential import Dropout
 from tasks.privacy import noise
@@ -159,7 +159,7 @@ class DIPSGNN(KeyedModel, ScaledSessions):
         kept = uniform(self.vectors, "dropout", users[:, None], items[:, None], coordinates) >= dropout.share
         return states * torch.from_numpy(kept).to(states.device) / (1 - dropout.share)
 
-    def receive(self, step: Step, joint: Tensor, through: tuple[Tensor, Tensor], queries: Queries) -> Tensor:
+    def receive(self, step: Step, joint: Tensor, through: Pair, queries: Queries) -> Tensor:
         """What the public network receives, and noise (Eq. 7)."""
         if self.config.accounting == "cached":
             joint = self._cached_states(queries)

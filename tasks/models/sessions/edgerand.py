@@ -19,7 +19,7 @@ from tasks.graph.prefixes import PrefixGraphs, Step, prefix_graphs
 from tasks.hashing import mix
 from tasks.models.sessions import dense
 from tasks.models.sessions.dipsgnn import DIPSGNN, DIPSGNNConfig, prefixes
-from tasks.models.sessions.gated import GatedSessions, Queries
+from tasks.models.sessions.gated import GatedSessions, Pair, Queries
 from tasks.models.sessions.ledgers import LABELS, graph_entry, lists_entry
 from tasks.privacy import noise
 from tasks.privacy.accounting.gaps import GIVEN_EPOCH
@@ -61,23 +61,15 @@ class EdgeRand(DIPSGNN):
         return 0.0 if config.epsilon is None else aggregation.sigma(1, 1.0, config.epsilon, config.delta)
 
     @override
-    def update(
-        self,
-        step: Step,
-        joint: Tensor,
-        through: tuple[Tensor, Tensor],
-        constant: Tensor,
-        recurrent: Tensor,
-        queries: Queries,
-    ) -> Tensor:
+    def update(self, step: Step, joint: Tensor, through: Pair, own: Pair, queries: Queries) -> Tensor:
         """At the first step, whose messages all prefixes share, one pass; it is computed on the CPU."""
         if not self.sigma or step is not queries.graphs.steps[0]:
-            return super().update(step, joint, through, constant, recurrent, queries)
+            return super().update(step, joint, through, own, queries)
         messages = (joint @ matrix.T for matrix in through)
-        tensors = (*self.noises(queries), *messages, constant, recurrent, joint[:, : self.config.dimension])
+        tensors = (*self.noises(queries), *messages, *own, joint[:, : self.config.dimension])
         return dense.first_states(dense.Places.from_graphs(queries.graphs), *(t.cpu() for t in tensors)).to(self.device)
 
-    def receive(self, step: Step, joint: Tensor, through: tuple[Tensor, Tensor], queries: Queries) -> Tensor:
+    def receive(self, step: Step, joint: Tensor, through: Pair, queries: Queries) -> Tensor:
         """What the public network receives, and the states of all nodes of the prefix, weighted by noise."""
         received = GatedSessions.receive(self, step, joint, through, queries)
         if not self.sigma:

@@ -34,6 +34,7 @@ from tasks.models.training import EpochConfig
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 
+Pair = tuple[Tensor, Tensor]
 BATCH = 32
 """Sequences scored at a time; how many does not change a score."""
 
@@ -165,18 +166,11 @@ class GatedSessions(SequenceModel):
         through = of_out @ network.successors.weight, of_in @ network.predecessors.weight
         constant = network.gates.bias_ih + of_out @ network.successors.bias + of_in @ network.predecessors.bias
         recurrent = linear(joint[:, :d], network.gates.weight_hh, network.gates.bias_hh)
-        return self.update(step, joint, through, constant, recurrent, queries)
+        return self.update(step, joint, through, (constant, recurrent), queries)
 
-    def update(
-        self,
-        step: Step,
-        joint: Tensor,
-        through: tuple[Tensor, Tensor],
-        constant: Tensor,
-        recurrent: Tensor,
-        queries: Queries,
-    ) -> Tensor:
-        """States after the step: (n_versions, d). constant, recurrent: (3d,), (n_sources, 3d) what gates get, too."""
+    def update(self, step: Step, joint: Tensor, through: Pair, own: Pair, queries: Queries) -> Tensor:
+        """States after the step: (n_versions, d). own: (3d,) and (n_sources, 3d), what gates get besides."""
+        constant, recurrent = own
         received = self.receive(step, joint, through, queries) + constant
         kept = joint[:, : self.config.dimension]
         return gru_update(received, recurrent[step.previous], kept[step.previous])
@@ -185,7 +179,7 @@ class GatedSessions(SequenceModel):
         """What is done to the states before they are aggregated: nothing here."""
         return joint
 
-    def receive(self, step: Step, joint: Tensor, through: tuple[Tensor, Tensor], queries: Queries) -> Tensor:  # noqa: ARG002
+    def receive(self, step: Step, joint: Tensor, through: Pair, queries: Queries) -> Tensor:  # noqa: ARG002
         """What the gates of every version receive, (n_versions, 3d): aggregates of successors and of predecessors.
 
         Args:

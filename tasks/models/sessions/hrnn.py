@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import embedding
@@ -127,12 +126,12 @@ class HRNN(SequenceModel):
             for piece in self._sequences.batches(PIECE):
                 with torch.no_grad():
                     after = self.network(piece, self._nothing(len(piece)), NO_DROPOUT)[1]
-                    self._states[rows(piece.users)] = after
+                    self._states[torch.from_numpy(piece.users).long()] = after
         return self._states
 
     @override
     def score_next(self, sequences: Sequences) -> Tensor:
-        before = self.user_states()[rows(sequences.users)]
+        before = self.user_states()[torch.from_numpy(sequences.users).long()]
         with torch.no_grad():
             return self.network.logits(self.network(sequences, before, NO_DROPOUT)[0])
 
@@ -153,8 +152,3 @@ class HRNN(SequenceModel):
 
     def _build_network(self, n_items: int) -> HRNNNetwork:
         return HRNNNetwork(n_items, self.config.dimension, self.config.session_length)
-
-
-def rows(users: NDArray[np.int32]) -> Tensor:
-    """User ids as an index."""
-    return torch.from_numpy(users.astype(np.int64))

@@ -87,12 +87,8 @@ class Block(nn.Module):
 
     def forward(self, events: Tensor, layout: Layout, dropout: Dropout) -> Tensor:
         """events, result: (n_events, d)."""
-        events = events + dropout(self.attend(self.attention_norm(events), layout))
+        events = events + dropout(mix(self.query_key_value(self.attention_norm(events)), layout, self._heads))
         return events + dropout(self.outer(dropout(relu(self.inner(self.network_norm(events))))))
-
-    def attend(self, events: Tensor, layout: Layout) -> Tensor:
-        """Each event's mix of itself and the ones before it, (n_events, d)."""
-        return mix(self.query_key_value(events), layout, self._heads)
 
 
 def mix(projected: Tensor, layout: Layout, heads: int) -> Tensor:
