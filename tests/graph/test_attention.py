@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from tasks.graph import attention, ops
-from tests.graph.test_ops import random_graph
+from tests.graph.test_ops import kernels, random_graph  # noqa: F401  # a fixture
 
 
 def inputs(n_centres: int, dtype: torch.dtype = torch.float64) -> list[torch.Tensor]:
@@ -20,16 +20,25 @@ def gradients(out: torch.Tensor, of: list[torch.Tensor]) -> list[torch.Tensor]:
     return list(torch.autograd.grad((out * weights).sum(), of))
 
 
+def steps(block, sources, centres, weight, messages, counts=None):
+    """The same by `ops` alone."""
+    scores = ops.additive_scores(block, sources, centres, weight)
+    return ops.weighted_sum(block, ops.softmax(block, scores) if counts is None else scores * counts, messages)
+
+
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize("attend", [attention.attend, steps])
 @pytest.mark.parametrize("counted", [False, True])
 @pytest.mark.parametrize("loops", [True, False])  # without them some centres have no edges
 @pytest.mark.parametrize("seed", range(3))
-def test_attention_equals_a_loop_over_centres_in_value_and_gradient(seed, loops, counted):
+def test_attention_equals_a_loop_over_centres_in_value_and_gradient(seed, loops, counted, attend, monkeypatch):
+    monkeypatch.setattr(ops._AdditiveScores, "PIECE", 7)  # so that pieces and centres overlap
     graph = random_graph(seed, n_edges=12 if not loops else 30, loops=loops)
     centres = torch.tensor([3, 9, 17, 0, 4])
     given = inputs(len(centres))
     block = graph.block(centres)
     counts = torch.arange(1.0, len(block.sources) + 1) if counted else None
-    out = attention.attend(block, *given, counts)
+    out = attend(block, *given, counts)
 
     sources, rows, weight, messages = given
     slow = []
@@ -53,9 +62,9 @@ def test_attention_of_float32_equals_its_steps_however_large_the_rows(largest):
     given = [t.requires_grad_() for t in given]
     out = attention.attend(block, *given)
     assert (out.grad_fn.name() == "_AttendBackward") == (largest <= attention.LARGEST)
-    steps = ops.weighted_sum(block, ops.softmax(block, ops.additive_scores(block, *given[:3])), given[3])
-    torch.testing.assert_close(out, steps)
-    for fast, expected in zip(gradients(out, given), gradients(steps, given), strict=True):
+    slow = steps(block, *given)
+    torch.testing.assert_close(out, slow)
+    for fast, expected in zip(gradients(out, given), gradients(slow, given), strict=True):
         torch.testing.assert_close(fast, expected, atol=1e-5, rtol=1e-4)
 
 

@@ -48,40 +48,6 @@ def test_a_block_holds_exactly_the_edges_of_its_centres(seed):
 
 
 @pytest.mark.usefixtures("kernels")
-@pytest.mark.parametrize("seed", range(3))
-def test_attention_equals_a_loop_over_centres_in_value_and_gradient(seed, monkeypatch):
-    graph = random_graph(seed)
-    rng = torch.Generator().manual_seed(seed)
-    centres = torch.tensor([3, 9, 17, 0])
-    block = graph.block(centres)
-
-    def inputs():
-        rng.manual_seed(seed)
-        shapes = ((18, 5), (4, 5), (5,))
-        return [torch.randn(shape, generator=rng, dtype=torch.float64).requires_grad_() for shape in shapes]
-
-    monkeypatch.setattr(ops._AdditiveScores, "PIECE", 7)  # so that pieces and centres overlap
-    sources, of_centre, weight = inputs()
-    weights = ops.softmax(block, ops.additive_scores(block, sources, of_centre, weight))
-    out = ops.weighted_sum(block, weights, sources)
-    (out**2).sum().backward()
-
-    slow_sources, slow_centre, slow_weight = inputs()
-    rows = []
-    for position, centre in enumerate(centres.tolist()):
-        heard = slow_sources[graph.sources[graph.indptr[centre] : graph.indptr[centre + 1]]]
-        scores = torch.sigmoid(heard + slow_centre[position]) @ slow_weight
-        rows.append(torch.softmax(scores, 0) @ heard)
-    slow = torch.stack(rows)
-    (slow**2).sum().backward()
-
-    torch.testing.assert_close(out, slow)
-    torch.testing.assert_close(sources.grad, slow_sources.grad)
-    torch.testing.assert_close(of_centre.grad, slow_centre.grad)
-    torch.testing.assert_close(weight.grad, slow_weight.grad)
-
-
-@pytest.mark.usefixtures("kernels")
 def test_softmax_survives_large_scores():
     block = random_graph(0).all()
     scores = torch.linspace(-500, 500, len(block.sources))
@@ -89,20 +55,6 @@ def test_softmax_survives_large_scores():
     assert torch.isfinite(weights).all()
     totals = torch.zeros(18).index_add(0, block.centres, weights)
     torch.testing.assert_close(totals, torch.ones(18))
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA not run")
-def test_cuda_agrees_with_cpu():
-    graph = random_graph(4)
-    generator = torch.Generator().manual_seed(4)
-    sources = torch.randn(18, 6, generator=generator)
-
-    def attend(graph, sources):
-        block = graph.all()
-        scores = ops.additive_scores(block, sources, sources, sources[0])
-        return ops.weighted_sum(block, ops.softmax(block, scores), sources)
-
-    torch.testing.assert_close(attend(graph.to("cuda"), sources.cuda()).cpu(), attend(graph, sources))
 
 
 @pytest.mark.usefixtures("kernels")

@@ -9,7 +9,15 @@ import pytest
 import torch
 
 from tasks.errors import DataError
-from tasks.models.alignment.adversarial import AdversarialConfig, AdversarialStart
+from tasks.models.alignment.adversarial import (
+    AdversarialConfig,
+    AdversarialStart,
+    CoderConfig,
+    CycleConfig,
+    CycleStart,
+    codes,
+)
+from tasks.models.alignment.aligner import Aligner, AlignmentConfig
 from tests.models.alignment.clouds import Rotated, clustered, rotated
 
 CONFIG = AdversarialConfig(
@@ -23,6 +31,11 @@ CONFIG = AdversarialConfig(
 )
 
 
+CYCLE = CycleConfig.model_validate(CONFIG.model_dump() | {"initial": "identity"})
+CODER = CoderConfig(width=5, steps=600, batch_size=32, learning_rate=0.01)
+BOTH = pytest.mark.parametrize("config", [CONFIG, CYCLE], ids=["plain", "cycle"])
+
+
 @pytest.fixture
 def pair() -> Rotated:
     rng = np.random.default_rng(0)
@@ -31,16 +44,18 @@ def pair() -> Rotated:
 
 def start(pair: Rotated, seed: int, config: AdversarialConfig = CONFIG) -> AdversarialStart:
     rng = np.random.default_rng(seed)
-    return AdversarialStart(config, pair.source, pair.target, neighbours=10, tie_seed=0, rng=rng)
+    kind = CycleStart if isinstance(config, CycleConfig) else AdversarialStart
+    return kind(config, pair.source, pair.target, neighbours=10, tie_seed=0, rng=rng)
 
 
-def test_an_interrupted_training_ends_as_an_unbroken_one(pair: Rotated) -> None:
-    unbroken = start(pair, 1).train()
+@BOTH
+def test_an_interrupted_training_ends_as_an_unbroken_one(pair: Rotated, config: AdversarialConfig) -> None:
+    unbroken = start(pair, 1, config).train()
 
-    first = start(pair, 1).train(lambda trained: len(trained.criteria) < 2)
+    first = start(pair, 1, config).train(lambda trained: len(trained.criteria) < 2)
     tensors, rest = first.state()
     first.train()  # what was handed out must not change with it
-    second = start(pair, 2)
+    second = start(pair, 2, config)
     second.load_state(tensors, json.loads(json.dumps(rest)))
     assert len(second.criteria) == 2
     second.train()
@@ -48,6 +63,7 @@ def test_an_interrupted_training_ends_as_an_unbroken_one(pair: Rotated) -> None:
     np.testing.assert_array_equal(second.mapping, unbroken.mapping)
     assert second.criteria == unbroken.criteria == first.criteria
     assert second.losses == unbroken.losses
+    torch.testing.assert_close(second.state()[0], unbroken.state()[0], rtol=0, atol=0)
 
 
 def test_seeds_alone_decide_and_each_gives_another_map(pair: Rotated) -> None:
@@ -85,13 +101,16 @@ def test_only_a_discriminator_that_learns_has_inputs_hidden_from_it(pair: Rotate
     assert (seen._loss(fool=fool) == half._loss(fool=fool)) == fool
 
 
-def test_the_decay_slows_the_map_and_not_the_discriminator(pair: Rotated) -> None:
-    config = CONFIG.model_copy(update={"decay": 1e-12, "beta": 0.0, "epochs": 2})
+@BOTH
+def test_the_decay_slows_maps_and_no_discriminator(pair: Rotated, config: AdversarialConfig) -> None:
     states: list[dict[str, torch.Tensor]] = []
-    start(pair, 8, config).train(lambda now: states.append(now.state()[0]) or True)
-    moved = {name: (states[1][name] - states[0][name]).abs().max().item() for name in states[0]}
-    assert moved["map"] < 1e-6
-    assert moved["discriminator.layers.0.weight"] > 1e-3
+    slowed = start(pair, 8, config.model_copy(update={"decay": 1e-12, "beta": 0.0, "epochs": 2}))
+    slowed.train(lambda now: states.append(now.state()[0]) or True)
+    for names in slowed.names:
+        of_map, of_discriminator = (
+            (states[1][name] - states[0][name]).abs().max() for name in (names[0], f"{names[1]}.layers.0.weight")
+        )
+        assert of_map < 1e-6 < 1e-3 < of_discriminator
 
 
 def test_a_map_that_diverges_ends_the_training_and_shows(pair: Rotated) -> None:
@@ -120,3 +139,50 @@ def test_networks_of_different_sizes_align_and_of_different_widths_do_not(pair: 
         AdversarialStart(
             CONFIG, pair.source, pair.target[:, :3], neighbours=10, tie_seed=0, rng=np.random.default_rng(0)
         )
+
+
+def test_codes_keep_what_vectors_say(pair: Rotated) -> None:
+    """As wide as the vectors, or wider, they are an affine image from which the vectors follow."""
+    for width in (5, 8):
+        rows = codes(pair.source, CODER.model_copy(update={"width": width}), np.random.default_rng(3))
+        assert rows.shape == (80, width)
+        affine = np.column_stack([rows, np.ones(80)])
+        back = affine @ np.linalg.lstsq(affine, pair.source, rcond=None)[0]
+        np.testing.assert_allclose(back, pair.source, atol=1e-3)
+
+
+def test_the_way_back_ends_where_it_began(pair: Rotated) -> None:
+    """Maps start at one another's inverse; without the cycle's loss the discriminators lead them apart."""
+    distances = []
+    for weight in (0.0, 5.0):
+        config = CYCLE.model_copy(
+            update={"cycle": weight, "epochs": 1, "iterations": 200, "beta": 0.0, "learning_rate": 0.02}
+        )
+        tensors = start(pair, 1, config).train().state()[0]
+        distances.append(float((tensors["map"] @ tensors["back-map"] - torch.eye(5)).abs().mean()))
+    assert distances[1] < distances[0] / 2
+
+
+def test_a_turned_copy_is_turned_back_as_far_as_the_truth_goes() -> None:
+    """By 0.7 radians, from the identity, which finds no one; the map of all true pairs is the most there is."""
+    rng = np.random.default_rng(5)
+    cloud, turn = clustered(150, 4, 4, rng), np.eye(4)
+    turn[:2, :2] = [[np.cos(0.7), -np.sin(0.7)], [np.sin(0.7), np.cos(0.7)]]
+    order = rng.permutation(150)
+    anchors = np.stack([order, np.arange(150)], axis=1)
+    cycle = CycleConfig(
+        epochs=3, iterations=150, discriminator_steps=3, batch_size=32, learning_rate=0.1, hidden=(64,),
+        initial="identity", coder=CODER,
+    )  # fmt: skip
+    plain = AdversarialConfig(**{name: getattr(cycle, name) for name in AdversarialConfig.model_fields})
+    config = AlignmentConfig(normalise=(), refinements=5, adversarial=plain, cycle=cycle)
+    aligner = Aligner(config, cloud, (cloud @ turn)[order])
+
+    def right(mapping: np.ndarray) -> float:
+        matched = aligner.csls(mapping).mutual_neighbours(0).pairs.tolist()
+        return len(set(map(tuple, matched)) & set(map(tuple, anchors.tolist()))) / len(anchors)
+
+    start = aligner.cycle_start(np.random.default_rng(0)).train()
+    learnt, truth = aligner.refine(start.mapping).mapping, aligner.from_anchors(anchors).mapping
+    assert right(np.eye(4)) < 0.05 < 0.9 < right(truth)
+    assert right(learnt) == pytest.approx(right(truth), abs=0.02)
