@@ -52,10 +52,10 @@ def elsewhere(request: pytest.FixtureRequest) -> Callable[[], AbstractContextMan
     return pretended if request.param == "pretended" else lambda: device.hold(torch.device("cuda"))
 
 
-def assert_much_the_same(actual: torch.Tensor, expected: torch.Tensor, what: str = "") -> None:
-    """To a hundredth of all of it: Adam makes a whole step of the rounding of a gradient that is all but zero."""
-    if not expected.is_floating_point():
-        assert torch.equal(actual, expected), what
+def assert_alike(elsewhere, actual: torch.Tensor, expected: torch.Tensor, what: str, atol: float = 1e-5) -> None:
+    """On CUDA to a hundredth of all: Adam makes whole steps of the rounding of gradients that are all but zero."""
+    if elsewhere is pretended or not expected.is_floating_point():
+        torch.testing.assert_close(actual, expected, rtol=1e-4, atol=atol, msg=lambda text: f"{what}: {text}")
         return
     distance, length = float((actual - expected).norm()), float(expected.norm())
     assert distance <= 0.01 * length + 1e-6, f"{what}: {distance} of {length}"
@@ -93,17 +93,16 @@ def comparable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("comparable")
 @pytest.mark.parametrize("name", ALL)
-def test_every_model_learns_the_same_from_the_same_draws_on_another_device(name, tmp_path):
+def test_every_model_learns_the_same_from_the_same_draws_on_another_device(name, elsewhere, tmp_path):
     expected, scores, _, draws, _ = learnt(name, nullcontext(), tmp_path)
-    actual, there, again, same, where = learnt(name, pretended(), tmp_path)
-    assert where is Elsewhere or name in NETWORKS  # embeddings are arrays
+    actual, there, again, same, where = learnt(name, elsewhere(), tmp_path)
+    assert where is Elsewhere or name in NETWORKS or elsewhere is not pretended  # embeddings are arrays
     assert {type(tensor) for tensor in actual.values()} == {torch.Tensor}, "what is kept is on the CPU"
     for key, tensor in expected.items():
-        torch.testing.assert_close(
-            actual[key], tensor, rtol=1e-4, atol=1e-4, msg=lambda text, key=key: f"{key}: {text}"
-        )
-    torch.testing.assert_close(there, scores, rtol=1e-4, atol=1e-5)
-    assert torch.equal(again, there)
+        assert_alike(elsewhere, actual[key], tensor, key, atol=1e-4)
+    assert_alike(elsewhere, there, scores, "scores")
+    assert_alike(elsewhere, again, there, "scores of the loaded model")
+    assert torch.equal(again, there) or elsewhere is not pretended
     assert [(draw.release, draw.law, draw.shape) for draw in same] == [(d.release, d.law, d.shape) for d in draws]
     for drawn, expected_draw in zip(same, draws, strict=True):
         np.testing.assert_array_equal(drawn.values, expected_draw.values)
@@ -123,25 +122,8 @@ def test_a_run_goes_on_on_another_device(name, back, elsewhere):
     unbroken = Stretch(2)
     learn(name, unbroken)
     for key, tensor in unbroken.state[0].items():
-        if elsewhere is pretended:
-            torch.testing.assert_close(ended.state[0][key], tensor, rtol=1e-4, atol=1e-5)
-        else:
-            assert_much_the_same(ended.state[0][key], tensor, key)
+        assert_alike(elsewhere, ended.state[0][key], tensor, key)
     assert ended.state[1] == unbroken.state[1]
-
-
-@needs_cuda
-@pytest.mark.usefixtures("comparable")
-@pytest.mark.parametrize("name", ALL)
-def test_every_model_learns_much_the_same_on_cuda(name, tmp_path):
-    expected, scores, _, draws, _ = learnt(name, nullcontext(), tmp_path)
-    actual, there, again, same, _ = learnt(name, device.hold(torch.device("cuda")), tmp_path)
-    for key, tensor in expected.items():
-        assert_much_the_same(actual[key], tensor, key)
-    assert_much_the_same(there, scores, "scores")
-    assert_much_the_same(again, there, "scores of the loaded model")
-    for drawn, expected_draw in zip(same, draws, strict=True):
-        np.testing.assert_array_equal(drawn.values, expected_draw.values)
 
 
 def test_adversarial_alignment_ends_alike_on_another_device(elsewhere):

@@ -10,15 +10,14 @@ from scipy.stats import kstest
 from tasks.errors import PrivacyError
 from tasks.models.sessions.dipsgnn import DIPSGNN, prefixes
 from tasks.models.sessions.gated import GatedSessions, Queries
-from tasks.models.sessions.sequential import NO_DROPOUT
 from tasks.privacy.accounting.account import account
 from tasks.privacy.audits.audit import audit
 from tasks.privacy.mechanisms import aggregation
 from tasks.privacy.noise import gaussian_by_key
 from tasks.sequences import Sequences
 from tests.models.contract import learning, ragged
-from tests.models.naive_sessions import all_scores, joint_states, mean_loss, user_vector
-from tests.models.test_sessions import CLIP, KINDS, data, gradients
+from tests.models.naive_sessions import all_scores, joint_states, user_vector
+from tests.models.test_sessions import CLIP, KINDS, as_each_by_itself, data
 from tests.systems import ids, system_class
 
 FALSE_ALARM = 1e-6
@@ -261,12 +260,7 @@ def test_all_prefixes_follow_from_one_release(accounting, name, epsilon, trainin
     )
     if epsilon is None and accounting == "rigorous":
         del learnt["aggregates"], asked["aggregates"]
-    expected = all_scores(model.network, sequences, **asked).detach()
-    torch.testing.assert_close(model.score_next(sequences), expected, rtol=0, atol=1e-4)
-    slow = gradients(model.network, mean_loss(model.network, sequences, **learnt))
-    fast = gradients(model.network, model.loss(sequences, NO_DROPOUT))
-    for parameter, gradient in slow.items():
-        torch.testing.assert_close(fast[parameter], gradient, rtol=0, atol=1e-4)
+    as_each_by_itself(model, sequences, learnt, asked)
 
 
 @pytest.mark.parametrize("accounting", ["published", "released", *PER_VISIT])

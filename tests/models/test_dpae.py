@@ -77,33 +77,21 @@ def test_norms_and_clipped_sums_equal_those_of_gradients_per_user(n, n_items, di
     torch.testing.assert_close(ours.scale(factors).squared_norms(), factors.square() * norms, rtol=1e-5, atol=1e-10)
 
 
-def test_without_noise_and_clipping_it_is_gradient_descent():
-    override = {"epsilon": math.inf, "clip_norm": math.inf, "momentum": 0.0, "epochs": 4}
-    model = fitted(**override, regularization=0.01)
+@pytest.mark.parametrize(("momentum", "regularization"), [(0.0, 0.01), (0.5, 0.0)])
+def test_without_noise_and_clipping_it_is_gradient_descent(momentum, regularization):
+    override = {"epsilon": math.inf, "clip_norm": math.inf, "momentum": momentum, "epochs": 4}
+    model = fitted(**override, regularization=regularization)
     initial = np.random.default_rng(0).normal(0.0, 0.1, (N_ITEMS, CONFIG["dimension"]))
     parameters = [torch.from_numpy(initial).float().requires_grad_(), torch.zeros(N_ITEMS, requires_grad=True)]
-    optimiser = torch.optim.SGD(parameters, lr=CONFIG["learning_rate"], weight_decay=0.02)
+    settings = {"lr": CONFIG["learning_rate"], "momentum": momentum, "weight_decay": 2 * regularization}
+    optimiser = torch.optim.SGD(parameters, **settings)
     rows = model.rows(np.arange(N_USERS))
     for _ in range(4):
         optimiser.zero_grad()
         vmap(user_loss, in_dims=(None, None, 0))(*parameters, rows).mean().backward()
         optimiser.step()
-    torch.testing.assert_close(model.network.items.data, parameters[0].data, rtol=1e-4, atol=1e-6)
-    torch.testing.assert_close(model.network.biases.data, parameters[1].data, rtol=1e-4, atol=1e-6)
-
-
-def test_momentum_is_that_of_sgd():
-    override = {"epsilon": math.inf, "clip_norm": math.inf, "epochs": 5}
-    model = fitted(**override)
-    again = built(**override)
-    parameters = [again.network.items, again.network.biases]
-    optimiser = torch.optim.SGD(parameters, lr=CONFIG["learning_rate"], momentum=CONFIG["momentum"])
-    rows = model.rows(np.arange(N_USERS))
-    for _ in range(5):
-        optimiser.zero_grad()
-        vmap(user_loss, in_dims=(None, None, 0))(*parameters, rows).mean().backward()
-        optimiser.step()
-    torch.testing.assert_close(model.network.items, again.network.items, rtol=1e-4, atol=1e-6)
+    for actual, expected in zip((model.network.items, model.network.biases), parameters, strict=True):
+        torch.testing.assert_close(actual.data, expected.data, rtol=1e-4, atol=1e-6)
 
 
 def test_one_user_moves_a_step_by_no_more_than_the_clip_norm():

@@ -10,13 +10,12 @@ from scipy.stats import kstest
 from tasks.models.sessions import dense
 from tasks.models.sessions.edgerand import EdgeRand
 from tasks.models.sessions.gated import Queries, gru_update
-from tasks.models.sessions.sequential import NO_DROPOUT
 from tasks.privacy.accounting.account import account
 from tasks.privacy.mechanisms import aggregation
 from tasks.sequences import Sequences
 from tests.models.contract import learning, ragged
-from tests.models.naive_sessions import all_scores, mean_loss
-from tests.models.test_sessions import CLIP, KINDS, data, gradients
+from tests.models.naive_sessions import all_scores
+from tests.models.test_sessions import CLIP, KINDS, as_each_by_itself, data
 from tests.systems import ids
 
 SETTINGS = KINDS["edgerand"][0] | {"epsilon": 4.0, "steps": 1}
@@ -50,12 +49,7 @@ def test_all_prefixes_at_once_are_as_each_by_itself_with_its_dense_noisy_matrice
         {"steps": steps, "clip": CLIP, "matrix_noise": matrices(model, sequences, tested=tested).get}
         for tested in (False, True)
     )
-    expected = all_scores(model.network, sequences, **asked).detach()
-    torch.testing.assert_close(model.score_next(sequences), expected, rtol=0, atol=1e-4)
-    slow = gradients(model.network, mean_loss(model.network, sequences, **learnt))
-    fast = gradients(model.network, model.loss(sequences, NO_DROPOUT))
-    for parameter, gradient in slow.items():
-        torch.testing.assert_close(fast[parameter], gradient, rtol=0, atol=1e-4)
+    expected = as_each_by_itself(model, sequences, learnt, asked)
     quiet = all_scores(model.network, sequences, steps=steps, clip=CLIP).detach()
     assert (quiet - expected).abs().max() > 1e-2
 

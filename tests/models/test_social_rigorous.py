@@ -56,25 +56,25 @@ def test_one_sensitive_value_changes_one_submission_by_at_most_its_sensitivity()
     assert np.flatnonzero((users[0] != users[1]).any(1)).tolist() == [data.users[row]]
 
 
-def test_public_vectors_do_not_change_by_a_bit_given_the_same_item_vectors():
-    data = ratings()
-    models = [started("privsr-rigorous", of, **QUIET) for of in (data, poisoned(data))]
+def two_runs():
+    """Runs on ratings and on others where they are sensitive, after each of five steps on the same item vectors."""
+    models = [started("privsr-rigorous", of, **QUIET) for of in (ratings(), poisoned(ratings()))]
     for seed in range(5):
         items = np.random.default_rng(seed).normal(size=(9, 4)).astype(np.float32)
         for model in models:
             model._users.step(items, model._users.exchange())
+        yield models
+
+
+def test_public_vectors_do_not_change_by_a_bit_given_the_same_item_vectors():
+    *_, models = two_runs()
     assert torch.equal(models[0].network.public_users, models[1].network.public_users)
     assert not torch.equal(models[0].network.users, models[1].network.users)
 
 
 def test_the_loss_that_is_published_tells_no_sensitive_rating():
     """Given the item vectors, it is the same to the last bit whatever the values of sensitive ratings are."""
-    data = ratings()
-    models = [started("privsr-rigorous", of, **QUIET) for of in (data, poisoned(data))]
-    for seed in range(3):
-        items = np.random.default_rng(seed).normal(size=(9, 4)).astype(np.float32)
-        for model in models:
-            model._users.step(items, model._users.exchange())
+    for models in two_runs():
         losses = [model._users.squared_error for model in models]
         assert losses[0] == losses[1] > 0
 

@@ -44,6 +44,13 @@ def data(seed: int = 0, features: np.ndarray | None = None) -> TrainingData:
     )
 
 
+def without_4() -> TrainingData:
+    """The same without a user's interactions."""
+    given = data()
+    left = given.users != 4
+    return replace(given, users=given.users[left], items=given.items[left], ratings=given.ratings[left])
+
+
 def fitted(name: str, given: TrainingData | None = None, seed: int = 0, progress=SILENT, **override):
     cls = model_class(name)
     return cls(cls.Config.model_validate(CONFIGS[name] | override)).fit(
@@ -125,10 +132,7 @@ def test_rows_hold_the_users_ratings(name):
 
 @pytest.mark.parametrize("name", ["ae", "vae"])
 def test_a_user_without_interactions_adds_nothing_to_a_private_step(name):
-    given = data()
-    without = given.users != 4
-    fewer = TrainingData(N_USERS, N_ITEMS, given.users[without], given.items[without], ratings=given.ratings[without])
-    model = fitted(name, fewer, epochs=1, **RIGOROUS, batch_size=N_USERS)
+    model = fitted(name, without_4(), epochs=1, **RIGOROUS, batch_size=N_USERS)
     added = model.clipped_gradients(model.rows(np.array([4])), np.array([4]))
     assert not any(total.any() for total in added.weighted_sum(torch.ones(1)))
 
@@ -137,11 +141,9 @@ def test_a_user_without_interactions_adds_nothing_to_a_private_step(name):
 @pytest.mark.parametrize("name", ["ae", "vae"])
 def test_who_is_in_a_rigorous_step_changes_nobody_elses_gradient(name, override):
     """Codes, masks and halves of rows are public, with the seed: given them, an empty place must add nothing."""
-    given, sums = data(), []
-    left = given.users != 4
-    fewer = replace(given, users=given.users[left], items=given.items[left], ratings=given.ratings[left])
+    sums = []
     settings = RIGOROUS | {"epsilon_max": math.inf, "clip_norm": 0.01, "batch_size": N_USERS, "epochs": 1}
-    model = fitted(name, fewer, **settings | override)
+    model = fitted(name, without_4(), **settings | override)
     model.watch = lambda released, _: sums.append(torch.cat([part.flatten() for part in released]).double())
     for users in (np.arange(N_USERS), np.delete(np.arange(N_USERS), 4)):
         model._rng = np.random.default_rng(1)
@@ -179,10 +181,7 @@ def test_models_with_users_vectors_say_nothing_of_other_rows(name):
 
 
 def test_a_user_without_interactions_moves_no_item_of_a_factorisation():
-    given = data()
-    without = given.users != 4
-    fewer = replace(given, users=given.users[without], items=given.items[without], ratings=given.ratings[without])
-    model = fitted("mf", fewer, epochs=1)
+    model = fitted("mf", without_4(), epochs=1)
     with ghost.record_calls(model.network) as calls:
         losses = model.network.losses(model.rows(np.array([4])), torch.tensor([4]), None)
     (outer,), _ = ghost.gradients(losses, calls)

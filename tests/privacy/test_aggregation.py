@@ -13,11 +13,7 @@ from tasks.privacy.mechanisms.aggregation import VISIT_SENSITIVITY, release_even
 
 def by_item(transitions, vectors):
     """Both aggregates with one row per item, from (place, item, place, item) of every transition: slow and obvious."""
-    out, into = np.zeros((2, *vectors.shape))
-    for _, i, _, j in transitions:
-        out[i] += vectors[j]
-        into[j] += vectors[i]
-    return np.concatenate([out, into])
+    return by_visit([(i, i, j, j) for _, i, _, j in transitions], vectors)
 
 
 def by_visit(transitions, vectors):

@@ -127,27 +127,15 @@ def test_one_target_no_anchors_and_people_twice() -> None:
         similarity_scorer(np.array([[np.inf, 1.0]]), np.ones((3, 2)))
 
 
-def test_a_confident_attacker_is_not_blamed_for_people_whom_others_judge() -> None:
-    """Everyone is their own nearest: naming the 48 whom a way may know would be no mistake."""
-    pairs = np.stack([np.arange(60)] * 2, axis=1)
+@pytest.mark.parametrize(
+    ("wrong", "found", "precision"), [(None, 60, 1.0), ([[0, 1]], 49, 0.0)], ids=["all are found", "what is given is"]
+)
+def test_naming_given_anchors_is_no_mistake_and_no_find(wrong, found: int, precision: float) -> None:
+    """Everyone is their own nearest; a way may know 48 pairs, and finds all, or these again and a wrong one."""
+    pairs, eye = np.stack([np.arange(60)] * 2, axis=1), np.eye(60)
     anchors = Anchors(pairs[:12], pairs[12:], pairs)
-    eye = np.eye(60)
-    way = AlignmentResult(lambda users: eye[users], pairs, 1.0, pairs[12:], {})
-    rows = {
-        (record["metric"], record["k"]): record["value"] for record in evaluate("way", way, anchors, (60, 60), [1], 0)
-    }
-    assert rows["alignment/way/confident/precision", None] == 1
-    assert rows["alignment/way/confident/share", None] == 1
-    assert rows["alignment/way/found", None] == 60
-    assert rows["alignment/way/found/precision", None] == 1
-
-
-def test_given_anchors_are_no_finds() -> None:
-    """A way that is given 48 pairs finds them again, and a wrong one: nothing that is new is right."""
-    pairs = np.stack([np.arange(60)] * 2, axis=1)
-    anchors = Anchors(pairs[:12], pairs[12:], pairs)
-    eye = np.eye(60)
-    way = AlignmentResult(lambda users: eye[users], np.append(pairs[12:], [[0, 1]], axis=0), 1.0, pairs[12:], {})
+    finds = pairs if wrong is None else np.append(pairs[12:], wrong, axis=0)
+    way = AlignmentResult(lambda users: eye[users], finds, 1.0, pairs[12:], {})
     rows = {record["metric"]: record["value"] for record in evaluate("way", way, anchors, (60, 60), [1], 0)}
-    assert rows["alignment/way/found"] == 49
-    assert rows["alignment/way/found/precision"] == 0
+    assert rows["alignment/way/confident/precision"] == rows["alignment/way/confident/share"] == 1
+    assert (rows["alignment/way/found"], rows["alignment/way/found/precision"]) == (found, precision)
