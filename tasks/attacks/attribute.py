@@ -72,13 +72,11 @@ class Score:
     """(n_targets,) whether each target of known class was guessed right, in order of user; its mean is `f1`."""
 
 
-def majority_f1(labels: Labels, is_target: NDArray[np.bool_]) -> float:
-    """Micro-F1 on the targets of guessing the labelled users' most frequent class (of equal ones the first)."""
-    return float(majority_right(labels, is_target).mean())
-
-
 def majority_right(labels: Labels, is_target: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """(n_targets,) which targets of known class, in order of user, that guess is right for."""
+    """(n_targets,) which targets of known class, in order of user, have the labelled users' most frequent class.
+
+    Of equally frequent ones the first is guessed.
+    """
     labelled, truth = labels[~is_target & (labels != UNKNOWN)], labels[is_target & (labels != UNKNOWN)]
     return truth == np.bincount(labelled).argmax()
 
@@ -112,7 +110,7 @@ def attack(
                 f"least {FEWEST_LABELLED} and 1 are needed"
             )
         labelled, truth = classes[is_train], classes[is_test]
-        majority = majority_f1(classes, is_target)
+        majority = float(majority_right(classes, is_target).mean())
         for name in attackers:
             rng = np.random.default_rng([*seeds, *f"{attribute}/{name}".encode()])
             if (labelled == labelled[0]).all():

@@ -37,16 +37,11 @@ def denoise(release: Release) -> LowRank:
     size = len(release.head)
     matrix = sums.squared(release.pairs, size)
     np.fill_diagonal(matrix, np.abs(matrix).mean())
+    largest = [size - min(rule.RANK, size), size - 1]
     for _ in range(ROUNDS):
-        values, vectors = _largest(matrix, min(rule.RANK, size))
+        values, vectors = (part[..., ::-1] for part in eigh(matrix, subset_by_index=largest, driver="evr"))
         np.fill_diagonal(matrix, np.maximum((vectors**2 * values).sum(1), 0))
     tau = release.pairs_scale * np.sqrt(size)
     true = (values + np.sqrt(np.maximum(values**2 - 4 * tau**2, 0))) / 2
     gains = np.where(values > 2 * tau, 1 - tau**2 / np.maximum(true, tau) ** 2, 0.0)
     return LowRank(vectors, values, gains, float(tau))
-
-
-def _largest(matrix: Array, k: int) -> tuple[Array, Array]:
-    size = len(matrix)
-    values, vectors = eigh(matrix, subset_by_index=[size - k, size - 1], driver="evr")
-    return values[::-1], vectors[:, ::-1]

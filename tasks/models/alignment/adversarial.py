@@ -120,7 +120,10 @@ class AdversarialStart:
         device = chosen()
         self._sides = [torch.from_numpy(side.astype(np.float32)).to(device) for side in (source, target)]
         self._neighbours, self._tie_seed = neighbours, tie_seed
-        start = np.eye(d) if config.initial == "identity" else _random_orthogonal(d, rng)
+        start = np.eye(d)
+        if config.initial != "identity":  # uniform over the orthogonal maps (Mezzadri, Notices of the AMS 2007)
+            q, r = np.linalg.qr(rng.standard_normal((d, d)))
+            start = q * np.sign(np.diag(r))
         forth = torch.from_numpy(start.astype(np.float32)).to(device)
         both = forth, forth.T.contiguous()
         self._maps = [mapping.requires_grad_() for mapping in both[: len(self.names)]]
@@ -187,7 +190,9 @@ class AdversarialStart:
             for direction in range(len(self._maps)):
                 maps = self._maps[direction:] + self._maps[:direction]
                 self._descend(self._loss(direction, fool=True), maps, self._map_rate)
-                self._pull()
+                with torch.no_grad():
+                    for mapping in self._maps:
+                        mapping.copy_((1 + config.beta) * mapping - config.beta * mapping @ (mapping.T @ mapping))
         return total / (config.iterations * config.discriminator_steps)
 
     def _loss(self, direction: int = 0, *, fool: bool) -> Tensor:
@@ -221,12 +226,6 @@ class AdversarialStart:
         with torch.no_grad():
             torch._foreach_add_(parameters, gradients, alpha=-rate)
 
-    def _pull(self) -> None:
-        beta = self.config.beta
-        with torch.no_grad():
-            for mapping in self._maps:
-                mapping.copy_((1 + beta) * mapping - beta * mapping @ (mapping.T @ mapping))
-
     def _measure(self) -> None:
         """Judge the map, keep it if it is the best, and lower its learning rate."""
         self._map_rate *= self.config.decay
@@ -240,12 +239,6 @@ class AdversarialStart:
         if criterion > self.criterion:
             self.mapping = mapping
         self.criteria.append(criterion)
-
-
-def _random_orthogonal(d: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """(d, d) uniform over the orthogonal maps (Mezzadri, Notices of the AMS 2007)."""
-    q, r = np.linalg.qr(rng.standard_normal((d, d)))
-    return np.asarray(q * np.sign(np.diag(r)))
 
 
 class CoderConfig(ModelConfig):

@@ -156,7 +156,9 @@ class PrivateSequences(UserLevelModel, SequenceModel):
         parameters = {name: copies(parameter, len(sequences)) for name, parameter in self.network.named_parameters()}
         prefixes, targets = inputs_and_targets(sequences, self.device)
         losses = cross_entropy(self.own_logits(parameters, prefixes, dropout), targets, reduction="none")
-        of_users = mean_losses(prefixes, losses)
+        owners = torch.from_numpy(prefixes.owners).to(losses.device)
+        shares = torch.from_numpy(1.0 / prefixes.lengths).float().to(losses.device)[owners]
+        of_users = torch.zeros(len(prefixes), device=losses.device).index_add(0, owners, shares * losses)
         return of_users.detach(), list(torch.autograd.grad(of_users.sum(), list(parameters.values())))
 
     @abstractmethod
@@ -184,13 +186,6 @@ class PrivateSequences(UserLevelModel, SequenceModel):
 
     def _read_buffer(self, name: str) -> float:
         return self.network.get_buffer(name).item()
-
-
-def mean_losses(sequences: Sequences, losses: Tensor) -> Tensor:
-    """Of each sequence the mean of its examples' losses, (n_sequences,), from those of all events, (n_events,)."""
-    owners = torch.from_numpy(sequences.owners).to(losses.device)
-    shares = torch.from_numpy(1.0 / sequences.lengths).float().to(losses.device)[owners]
-    return torch.zeros(len(sequences), device=losses.device).index_add(0, owners, shares * losses)
 
 
 def pieces(sequences: Sequences) -> Iterator[Sequences]:
