@@ -39,11 +39,19 @@ def attend(
     _check(block, *tensors)
     if counts is not None and counts.shape != block.sources.shape:
         raise ValueError(f"attention over a block of {len(block.sources)} edges got counts {tuple(counts.shape)}")
-    if any(t.device.type != "cpu" for t in tensors) or not _bounded(sources, centres):
+    # exponentials of two bounded entries can be multiplied; an entry that is not a number is not bounded
+    if any(t.device.type != "cpu" for t in tensors) or not all(
+        t.numel() == 0 or bool(t.detach().abs().amax() <= LARGEST) for t in (sources, centres)
+    ):
         scores = ops.additive_scores(block, sources, centres, weight)
         attention = ops.softmax(block, scores) if counts is None else scores * counts
         return ops.weighted_sum(block, attention, messages)
-    _check_edges(block)
+    first, end = int(block.indptr[0]), int(block.indptr[-1])
+    sorted_by_centre = first == 0 and end == len(block.sources) and bool((block.indptr.diff() >= 0).all())
+    if not sorted_by_centre or (
+        end and not 0 <= int(block.sources.min()) <= int(block.sources.max()) < block.n_sources
+    ):
+        raise ValueError(f"attention over a block whose edges lead out of its {block.n_sources} sources")
     return _Attend.apply(*tensors, block, counts)
 
 
@@ -54,20 +62,6 @@ def _check(block: Block, sources: Tensor, centres: Tensor, weight: Tensor, messa
     if tuple(tuple(t.shape) for t in tensors) != expected or len({t.dtype for t in tensors}) > 1:
         names = ", ".join(f"{tuple(t.shape)} of {t.dtype}" for t in tensors)
         raise ValueError(f"attention over a block of {expected[0][0]} sources and {expected[1][0]} centres got {names}")
-
-
-def _check_edges(block: Block) -> None:
-    first, end = int(block.indptr[0]), int(block.indptr[-1])
-    sorted_by_centre = first == 0 and end == len(block.sources) and bool((block.indptr.diff() >= 0).all())
-    if not sorted_by_centre or (
-        end and not 0 <= int(block.sources.min()) <= int(block.sources.max()) < block.n_sources
-    ):
-        raise ValueError(f"attention over a block whose edges lead out of its {block.n_sources} sources")
-
-
-def _bounded(*tensors: Tensor) -> bool:
-    """Whether exponentials of two entries can be multiplied; not so where an entry is not a number."""
-    return all(t.numel() == 0 or bool(t.detach().abs().amax() <= LARGEST) for t in tensors)
 
 
 class _Attend(torch.autograd.Function):

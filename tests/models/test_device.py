@@ -28,7 +28,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:for .* copying from a non-meta p
 WITH_DROPOUT = {"dropout": 0.2}
 CONFIGS = {
     "ae": WITH_DROPOUT | {"tied": True},
-    "vae": WITH_DROPOUT | {"examples": 2},
+    "vae": WITH_DROPOUT | {"tied": True, "examples": 2},
     "dpvae": {},
     "dpvae-rigorous": {},
     "gerai": {"redraw": "step"},

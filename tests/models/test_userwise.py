@@ -101,13 +101,6 @@ def test_tied_weights_train_in_private_as_in_public(name):
     assert own == untied - public.network.reader.weight.numel()
 
 
-@pytest.mark.parametrize("name", ["ae", "vae"])
-def test_tied_weights_survive_being_saved(name, tmp_path):
-    model = fitted(name, tied=True)
-    model.save(tmp_path / "model.safetensors")
-    assert torch.equal(scores(model_class(name).load(tmp_path / "model.safetensors")), scores(model))
-
-
 @pytest.mark.parametrize(
     ("override", "message"),
     [({"privacy": "dpsgd-optimal-clip"}, "L1 norms of gradients"), ({"frozen_encoder": True}, "stay random, too")],
