@@ -45,7 +45,7 @@ def perturb(values: NDArray[np.floating], epsilon: float, rng: np.random.Generat
     check_unit_interval(array.reshape(n_rows, n_columns), [str(column) for column in range(n_columns)])
     limit, width = bound(epsilon), _inner_width(epsilon)
     half = (limit + 1) / 2
-    inner = noise.uniform(rng, "which piece", array.shape) < 1 / (1 + math.exp(-epsilon / 2))  # t/(t + 1)
+    inner = noise.uniform(rng, "which piece", array.shape) < _inner_probability(epsilon)
     position = noise.uniform(rng, "place within the piece", array.shape)
     # The outer pieces, laid end to end, are C + 1 long; what lies beyond the left one skips the inner piece.
     outer = position * (limit + 1)
@@ -77,3 +77,8 @@ def log_density(outputs: NDArray[np.floating], x: float, epsilon: float, toleran
 def _inner_width(epsilon: float) -> float:
     """C - 1 = 2/(t - 1), the length of [l(x), r(x)]."""
     return 2 * math.exp(-epsilon / 2) / -math.expm1(-epsilon / 2)
+
+
+def _inner_probability(epsilon: float) -> float:
+    """t/(t + 1), the probability of [l(x), r(x)]."""
+    return 1 / (1 + math.exp(-epsilon / 2))

@@ -128,9 +128,9 @@ def test_one_target_no_anchors_and_people_twice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "found", "precision"), [(None, 60, 1.0), ([[0, 1]], 49, 0.0)], ids=["all are found", "what is given is"]
+    ("wrong", "n_finds", "precision"), [(None, 60, 1.0), ([[0, 1]], 49, 0.0)], ids=["all are found", "what is given is"]
 )
-def test_naming_given_anchors_is_no_mistake_and_no_find(wrong, found: int, precision: float) -> None:
+def test_naming_given_anchors_is_no_mistake_and_no_find(wrong, n_finds: int, precision: float) -> None:
     """Everyone is their own nearest; a way may know 48 pairs, and finds all, or these again and a wrong one."""
     pairs, eye = np.stack([np.arange(60)] * 2, axis=1), np.eye(60)
     anchors = Anchors(pairs[:12], pairs[12:], pairs)
@@ -138,4 +138,4 @@ def test_naming_given_anchors_is_no_mistake_and_no_find(wrong, found: int, preci
     way = AlignmentResult(lambda users: eye[users], finds, 1.0, pairs[12:], {})
     rows = {record["metric"]: record["value"] for record in evaluate("way", way, anchors, (60, 60), [1], 0)}
     assert rows["alignment/way/confident/precision"] == rows["alignment/way/confident/share"] == 1
-    assert (rows["alignment/way/found"], rows["alignment/way/found/precision"]) == (found, precision)
+    assert (rows["alignment/way/found"], rows["alignment/way/found/precision"]) == (n_finds, precision)
