@@ -1,8 +1,10 @@
 """Have Great Expectations judge tables by their rules; write its data docs; return the verdict.
 
-Its suite of a table expects of every rule that no row breaks it; what it is handed are the numbers of rows that do
-(`tasks.quality.rules`), however long the table is. It is imported only when `run` is called (the import takes
-seconds). Its context lives in memory and nothing is sent anywhere: analytics are off.
+Its suite expects of every rule that no row breaks it. What it is handed is a table with a row for each rule of all
+tables: the number of rows that break it (`tasks.quality.rules`), however long the tables are. An expectation takes
+hundredths of a second, however many rows it judges, so there is one for all rules. Great Expectations is imported only
+when `run` is called (the import takes seconds). Its context lives in memory and nothing is sent anywhere: analytics are
+off.
 """
 
 from __future__ import annotations
@@ -13,14 +15,11 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
-from tasks.quality.rules import Counts, Table, count, first_rows
-
-if TYPE_CHECKING:
-    from great_expectations.data_context.data_context.ephemeral_data_context import EphemeralDataContext
+from tasks.quality.rules import Rule, Table, count, first_rows
 
 VIEWS = Path(__file__).parent / "views"
 
@@ -40,25 +39,24 @@ def run(contract: str, name: str, tables: Sequence[Table], checked: Mapping[str,
         expectation (its kind), column, success, unexpected_count (failing rows; for a number of rows, how many are too
         few or too many), rows (numbers of the first failing rows) and detail (in words, with the ids of those rows).
     """
-    results: list[dict[str, Any]] = []
-    rows: dict[str, int] = {}
-    with _silence():
-        context = _context()
-        for table in tables:
-            counts = count(table)
-            rows[table.name] = counts.rows
-            results += _results(table, counts, _validate(context, f"{contract}/{name}", table, counts))
-        failed = sum(not result["success"] for result in results)
-        verdict = {
-            "contract": contract,
-            "name": name,
-            "success": failed == 0,
-            "evaluated": len(results),
-            "failed": failed,
-            "checked": dict(checked),
-            "results": results,
-        }
-        _write_docs(verdict, rows, docs)
+    counts = [count(table) for table in tables]
+    met = iter(_judge(f"{contract}/{name}", [broken for counted in counts for broken in counted.broken]))
+    results = [
+        _result(table, rule, broken, counted.rows, next(met))
+        for table, counted in zip(tables, counts, strict=True)
+        for rule, broken in zip(table.rules, counted.broken, strict=True)
+    ]
+    failed = sum(not result["success"] for result in results)
+    verdict = {
+        "contract": contract,
+        "name": name,
+        "success": failed == 0,
+        "evaluated": len(results),
+        "failed": failed,
+        "checked": dict(checked),
+        "results": results,
+    }
+    _write_docs(verdict, {table.name: counted.rows for table, counted in zip(tables, counts, strict=True)}, docs)
     return verdict
 
 
@@ -76,7 +74,9 @@ def _silence() -> Iterator[None]:
         logger.setLevel(level)
 
 
-def _context() -> EphemeralDataContext:
+@_silence()
+def _judge(suite_name: str, broken: list[int]) -> list[bool]:
+    """Of every rule, of which so many rows break each, whether it is met."""
     import great_expectations as gx
     from great_expectations.data_context.types.base import (
         DataContextConfig,
@@ -89,49 +89,37 @@ def _context() -> EphemeralDataContext:
         analytics_enabled=False,
         progress_bars=ProgressBarsConfig(globally=False, metric_calculations=False),
     )
-    return gx.get_context(project_config=config, mode="ephemeral")
+    context = gx.get_context(project_config=config, mode="ephemeral")
+    asset = context.data_sources.add_pandas("tables").add_dataframe_asset("rules")
+    frame = pl.DataFrame({"broken": pl.Series(broken, dtype=pl.Int64)}).to_pandas()
+    batch = asset.add_batch_definition_whole_dataframe("rules").get_batch({"dataframe": frame})
+    kept = {
+        "type": "expect_column_values_to_be_between",
+        "kwargs": {"column": "broken", "min_value": 0, "max_value": 0},
+    }
+    [judged] = batch.validate(gx.ExpectationSuite(suite_name, [kept]), result_format="COMPLETE").results
+    unmet = set(judged.result["unexpected_index_list"])
+    assert judged.result["element_count"] == len(broken)
+    assert judged.success is not bool(unmet)
+    return [number not in unmet for number in range(len(broken))]
 
 
-def _validate(context: EphemeralDataContext, suite_name: str, table: Table, counts: Counts) -> list[bool]:
-    """Of every rule whether it is met."""
-    from great_expectations import ExpectationSuite
-
-    names = [f"{number}. {rule.column or 'table'} {rule.words}" for number, rule in enumerate(table.rules, start=1)]
-    frame = pl.DataFrame({name: [broken] for name, broken in zip(names, counts.broken, strict=True)})
-    source = context.data_sources.add_or_update_pandas("tables")
-    batches = source.add_dataframe_asset(table.name).add_batch_definition_whole_dataframe(table.name)
-    batch = batches.get_batch({"dataframe": frame.to_pandas()})
-    expectations = [
-        {"type": "expect_column_values_to_be_between", "kwargs": {"column": name, "min_value": 0, "max_value": 0}}
-        for name in names
-    ]
-    outcome = batch.validate(ExpectationSuite(name=suite_name, expectations=expectations))
-    met = {result.expectation_config.kwargs["column"] for result in outcome.results if result.success}  # type: ignore[union-attr]
-    return [name in met for name in names]
-
-
-def _results(table: Table, counts: Counts, met: list[bool]) -> list[dict[str, Any]]:
-    """Results of `table`, in the order of its rules."""
-    results = []
-    for rule, broken, success in zip(table.rules, counts.broken, met, strict=True):
-        detail = rule.words
-        rows: list[int] = []
-        if not success:
-            rows, texts = first_rows(table, rule)
-            where = f"{broken} of {counts.rows} rows: {'; '.join(texts)}" if rows else f"has {counts.rows}"
-            detail = f"{rule.words}; {where}"
-        results.append(
-            {
-                "table": table.name,
-                "expectation": rule.kind,
-                "column": rule.column,
-                "success": success,
-                "unexpected_count": broken,
-                "rows": rows,
-                "detail": detail,
-            }
-        )
-    return results
+def _result(table: Table, rule: Rule, broken: int, n_rows: int, success: bool) -> dict[str, Any]:
+    """What the verdict says of a rule, which so many of the table's rows break."""
+    detail, rows = rule.words, list[int]()
+    if not success:
+        rows, texts = first_rows(table, rule)
+        where = f"{broken} of {n_rows} rows: {'; '.join(texts)}" if rows else f"has {n_rows}"
+        detail = f"{rule.words}; {where}"
+    return {
+        "table": table.name,
+        "expectation": rule.kind,
+        "column": rule.column,
+        "success": success,
+        "unexpected_count": broken,
+        "rows": rows,
+        "detail": detail,
+    }
 
 
 def _write_docs(verdict: dict[str, Any], rows: Mapping[str, int], folder: Path) -> None:
