@@ -104,21 +104,15 @@ def alignment_tables(
     ]
 
 
-def alignment_metrics(units: Sequence[tuple[str, int]], attackers: Sequence[str], ks: Sequence[int]) -> pl.DataFrame:
-    """setting, seed, metric and k of what every alignment measures.
-
-    Args:
-        units: settings and seeds.
-    """
+def alignment_metrics(
+    settings: Iterable[str], seeds: Iterable[int], attackers: Sequence[str], ks: Sequence[int]
+) -> pl.DataFrame:
+    """setting, seed, metric and k of what every alignment measures."""
     names: list[tuple[str, int | None]] = [("alignment/chance", k) for k in ks]
     for attacker in attackers:
         names += [(f"alignment/{attacker}/precision", k) for k in ks]
         names += [(f"alignment/{attacker}/{name}", None) for name in ("confident/share", "found", "criterion")]
-    return pl.DataFrame(
-        [(*unit, *name) for unit in units for name in names],
-        schema={"setting": pl.String, "seed": pl.Int64, "metric": pl.String, "k": pl.Int32},
-        orient="row",
-    )
+    return measurements("", settings, seeds, names).drop("experiment")
 
 
 def measurements(

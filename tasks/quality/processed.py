@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import polars as pl
@@ -24,8 +24,11 @@ def processed_tables(tables: ProcessedTables, prefix: str = "") -> list[Table]:
     """
     checked = []
     for name in tables.schema.tables:
-        if name != "anchors":
+        if name in TABLES:
             checked += TABLES[name](tables, prefix + name)
+        elif name != "anchors":
+            ids, rules = RULES[name]
+            checked.append(Table(prefix + name, tables.scan(name), tuple(rules(tables.schema)), ids=ids))
     for network in tables.schema.networks:
         checked += processed_tables(tables.network(network), f"{prefix}{network}/")
     if "anchors" in tables.schema.tables:
@@ -63,8 +66,7 @@ def _interactions(tables: ProcessedTables, name: str) -> list[Table]:
     return checked
 
 
-def _users(tables: ProcessedTables, name: str) -> list[Table]:
-    schema = tables.schema
+def _users(schema: Schema) -> list[Rule]:
     rules = [
         rule.row_count(schema.n_users, schema.n_users),
         *rule.ids(user=schema.n_users),
@@ -78,17 +80,11 @@ def _users(tables: ProcessedTables, name: str) -> list[Table]:
             rules.append(rule.in_set(feature.name, feature.categories))
         else:
             rules.append(rule.between(feature.name, low, high))
-    return [Table(name, tables.scan("users"), tuple(rules), ids=("user",))]
+    return rules
 
 
-def _dense_ids(table: str, column: str, size: Callable[[Schema], int]) -> Callable[[ProcessedTables, str], list[Table]]:
-    """Ids 0..n-1, each with its own value of `column`."""
-
-    def checked(tables: ProcessedTables, name: str) -> list[Table]:
-        n = size(tables.schema)
-        return [Table(name, tables.scan(table), (rule.row_count(n, n), *dense_rules(column, n)), ids=("id",))]
-
-    return checked
+def _dense(column: str, n: int) -> list[Rule]:
+    return [rule.row_count(n, n), *dense_rules(column, n)]
 
 
 def dense_rules(column: str, n: int, *keys: str) -> list[Rule]:
@@ -102,14 +98,13 @@ def dense_rules(column: str, n: int, *keys: str) -> list[Rule]:
     ]
 
 
-def _social(tables: ProcessedTables, name: str) -> list[Table]:
-    rules = (
+def _social(schema: Schema) -> list[Rule]:
+    return [
         rule.row_count(1),
-        *link_rules(tables.schema),
+        *link_rules(schema),
         rule.holds(("source", "target"), pl.col("source") != pl.col("target"), "must be two users"),
         rule.unique("source", "target", "relation"),
-    )
-    return [Table(name, tables.scan("social"), rules, ids=("source", "target"))]
+    ]
 
 
 def link_rules(schema: Schema) -> list[Rule]:
@@ -119,10 +114,6 @@ def link_rules(schema: Schema) -> list[Rule]:
         *rule.not_null("relation"),
         rule.not_blank("relation"),
     ]
-
-
-def _posts(tables: ProcessedTables, name: str) -> list[Table]:
-    return [Table(name, tables.scan("posts"), (rule.row_count(1), *post_rules(tables.schema)), ids=("user",))]
 
 
 def post_rules(schema: Schema) -> tuple[Rule, ...]:
@@ -138,25 +129,12 @@ def post_rules(schema: Schema) -> tuple[Rule, ...]:
     )
 
 
-def _labels(tables: ProcessedTables, name: str) -> list[Table]:
-    schema = tables.schema
-    rules = (
-        rule.row_count(1),
-        *rule.ids(user=schema.n_users),
-        rule.unique("user"),
-        *(rule.in_set(label, rule.LABELS, "must be 0 or 1") for label in schema.labels),
-    )
-    return [Table(name, tables.scan("labels"), rules, ids=("user",))]
+def _labels(schema: Schema) -> list[Rule]:
+    return [rule.row_count(1), *rule.ids(user=schema.n_users), rule.unique("user"), *rule.labels(schema.labels)]
 
 
-def _vectors(tables: ProcessedTables, name: str) -> list[Table]:
-    rules = (
-        rule.row_count(1),
-        *rule.ids(node=tables.schema.n_users),
-        rule.unique("node"),
-        *rule.finite_vectors("vector"),
-    )
-    return [Table(name, tables.scan("vectors"), rules, ids=("node",))]
+def _vectors(schema: Schema) -> list[Rule]:
+    return [rule.row_count(1), *rule.ids(node=schema.n_users), rule.unique("node"), *rule.finite_vectors("vector")]
 
 
 def _folds(tables: ProcessedTables, name: str) -> list[Table]:
@@ -198,15 +176,16 @@ def _anchors(tables: ProcessedTables, prefix: str) -> Table:
     return Table(f"{prefix}anchors", tables.scan("anchors"), rules, ids=("source", "target"))
 
 
-TABLES: dict[str, Callable[[ProcessedTables, str], list[Table]]] = {
-    "interactions": _interactions,
-    "users": _users,
-    "user_ids": _dense_ids("user_ids", "original", lambda schema: schema.n_users),
-    "item_ids": _dense_ids("item_ids", "original", lambda schema: schema.n_items),
-    "social": _social,
-    "posts": _posts,
-    "vocabulary": _dense_ids("vocabulary", "word", lambda schema: schema.n_words),
-    "labels": _labels,
-    "vectors": _vectors,
-    "folds": _folds,
+TABLES = {"interactions": _interactions, "folds": _folds}
+"""Tables whose rules need more than the schema -> these tables, and what they have per user or per interaction."""
+RULES: dict[str, tuple[tuple[str, ...], Callable[[Schema], Sequence[Rule]]]] = {
+    "users": (("user",), _users),
+    "user_ids": (("id",), lambda schema: _dense("original", schema.n_users)),
+    "item_ids": (("id",), lambda schema: _dense("original", schema.n_items)),
+    "social": (("source", "target"), _social),
+    "posts": (("user",), lambda schema: (rule.row_count(1), *post_rules(schema))),
+    "vocabulary": (("id",), lambda schema: _dense("word", schema.n_words)),
+    "labels": (("user",), _labels),
+    "vectors": (("node",), _vectors),
 }
+"""Other tables -> the columns that say which row is meant, and the rules."""

@@ -35,6 +35,8 @@ IDS = {
     "vectors": ("user",),
     "labels": ("user",),
 }
+USERS = ("user", "source", "target")
+"""Columns that name a user."""
 
 
 def raw_tables(tables: RawTables, prefix: str = "") -> list[Table]:
@@ -71,8 +73,8 @@ def raw_tables(tables: RawTables, prefix: str = "") -> list[Table]:
 def _rules(name: str, schema: RawSchema, types: Types, listed: Mapping[str, pl.Series]) -> list[Rule]:
     """All rules of one table; `listed` has the ids of the table of users and of the table of items, where they are."""
     rules = [rule.row_count(1), *_ids(name, types)]
-    for column in _users(name) if name != "users" else ():
-        if "user" in listed:
+    if name != "users" and "user" in listed:
+        for column in (column for column in RAW_COLUMNS[name] if column in USERS):
             rules.append(rule.among(column, listed["user"], "must be in the table of users"))
     match name:
         case "interactions":
@@ -90,10 +92,7 @@ def _rules(name: str, schema: RawSchema, types: Types, listed: Mapping[str, pl.S
         case "vectors":
             rules += [rule.unique("user"), *rule.finite_vectors("vector")]
         case "labels":
-            rules += [
-                rule.unique("user"),
-                *(rule.in_set(label, rule.LABELS, "must be 0 or 1") for label in schema.labels),
-            ]
+            rules += [rule.unique("user"), *rule.labels(schema.labels)]
     if name in ("interactions", "social"):
         rules += [added for column, added in FORMAT_RULES.items() if column in types and types[column].is_integer()]
     return rules
@@ -106,11 +105,6 @@ def _ids(name: str, types: Types) -> list[Rule]:
             rules += rule.not_null(column)
             rules.append(rule.between(column, 0, None) if types[column].is_integer() else rule.not_blank(column))
     return rules
-
-
-def _users(name: str) -> list[str]:
-    """The columns of a table that name a user."""
-    return [column for column in RAW_COLUMNS[name] if column in ("user", "source", "target")]
 
 
 def _interactions(schema: RawSchema) -> list[Rule]:
@@ -165,7 +159,7 @@ def _anchors(tables: RawTables, anchors: pl.LazyFrame, types: Types, prefix: str
 
 
 def _require_one_kind(types: Mapping[str, Types]) -> None:
-    for names in (("user", "source", "target"), ("item",)):
+    for names in (USERS, ("item",)):
         kinds = [
             (f"{table}: {column}", types[table][column])
             for table in IDS

@@ -19,7 +19,6 @@ from tasks.errors import DataError
 Kind = Literal["not_null", "null", "between", "in_set", "unique", "not_blank", "holds", "row_count"]
 TIMESTAMPS = (631_152_000, 4_102_444_800)
 """1990 to 2100 in seconds since 1970: milliseconds, or days, fall far outside."""
-LABELS = (0, 1)
 FIRST_ROWS = 10
 """How many failing rows a result names."""
 SHOWN = 80
@@ -33,7 +32,7 @@ FLOAT32_SLACK = 1e-6
 class Rule:
     """What must hold for some columns of a table, or for its number of rows.
 
-    Only `not_null` and `null` look at missing values (null or NaN); all others skip them.
+    Only `not_null` looks at missing values (null or NaN); all others skip them, but for what has a `test` of its own.
     """
 
     kind: Kind
@@ -44,7 +43,7 @@ class Rule:
     high: float | None = None
     values: tuple[str | bool | float, ...] = ()
     test: pl.Expr | None = field(default=None, compare=False)
-    """Of `holds`: true for every row that is right, null for one that is not looked at."""
+    """Of `holds` and `null`: true for every row that is right, null for one that is not looked at."""
 
     @property
     def column(self) -> str | None:
@@ -66,8 +65,6 @@ class Rule:
             missing = missing | column.is_nan().fill_null(False)
         if self.kind == "not_null":
             return missing
-        if self.kind == "null":
-            return ~missing
         return ~missing & ~self._holds(column, types[name]).fill_null(True)
 
     def _holds(self, column: pl.Expr, kind: pl.DataType) -> pl.Expr:
@@ -109,11 +106,6 @@ def ids(**sizes: int) -> list[Rule]:
     return [*not_null(*sizes), *(between(column, 0, size - 1) for column, size in sizes.items())]
 
 
-def null(column: str, words: str) -> Rule:
-    """The column has no value at all."""
-    return Rule("null", (column,), words)
-
-
 def between(column: str, low: float | None, high: float | None, words: str = "") -> Rule:
     """Every number is at least `low` and at most `high`; None leaves that side open."""
     return Rule("between", (column,), words or range_words(low, high), low=low, high=high)
@@ -140,6 +132,11 @@ def among(column: str, values: pl.Series, words: str, where: pl.Expr | None = No
     """Every value occurs among `values`, which may be many; `where` says in which rows, if not in all."""
     is_known = pl.col(column).is_in(values.drop_nulls().unique().implode())
     return holds(column, is_known if where is None else pl.when(where).then(is_known), words)
+
+
+def labels(columns: Iterable[str]) -> list[Rule]:
+    """One rule per column: 0 or 1, or null where it is not known."""
+    return [in_set(column, (0, 1), "must be 0 or 1") for column in columns]
 
 
 def unique(*columns: str) -> Rule:
@@ -197,14 +194,11 @@ def network_pair(networks: tuple[str, ...]) -> tuple[str, str]:
     return networks[0], networks[1]
 
 
-def file_table(problems: Mapping[str, str | None]) -> Table:
-    """The files of a check: file -> why it cannot be used, or None."""
-    frame = pl.DataFrame(
-        {"file": list(problems), "problem": list(problems.values())}, schema={"file": pl.String, "problem": pl.String}
-    )
-    return Table(
-        "files", frame, (null("problem", "must be empty: every file is there and can be read"),), ids=("file",)
-    )
+def file_table(files: Iterable[str]) -> Table:
+    """The files of a check, each of which is there."""
+    frame = pl.DataFrame({"file": [*files]}, {"file": pl.String}).with_columns(problem=pl.lit(None, pl.String))
+    words = "must be empty: every file is there and can be read"
+    return Table("files", frame, (Rule("null", ("problem",), words, test=pl.col("problem").is_null()),), ids=("file",))
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ def main(name: str) -> None:
             raise DataError(f"{file}: is not there, so there is nothing to check; `dvc repro {stage}` makes it first")
     checked = {file.as_posix(): file_digest(file) for file in subject.files}
     try:
-        tables = [file_table(dict.fromkeys(checked)), *subject.tables()]
+        tables = [file_table(checked), *subject.tables()]
         with atomic_write(written) as verdict_file, atomic_write(docs) as target:
             target.mkdir()
             verdict = run(layer, key, tables, checked, target)

@@ -10,7 +10,7 @@ from tasks.quality.rules import count
 from tests.quality.changes import Change, added, twice, value
 
 UNITS = [("base", 0), ("base", 1)]
-EXPECTED = alignment_metrics(UNITS, ["attributes"], [1, 10])
+EXPECTED = alignment_metrics(["base"], [0, 1], ["attributes"], [1, 10])
 PAIRS = pl.DataFrame({"source": [0, 2, 4], "target": [3, 1, 0]}, schema={"source": pl.Int32, "target": pl.Int32})
 METRICS = EXPECTED.with_columns(value=pl.lit(0.5))
 KEYS = "setting, seed"

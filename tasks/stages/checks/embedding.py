@@ -55,14 +55,17 @@ def aligned_subject(key: str, params: Params) -> Subject:
     pair = entry("aligned", key, params.aligned)
     folder, data = ALIGNED / key, PROCESSED / pair.data
     settings = params.networks_settings(params.networks_of(pair))
-    units = [(setting, seed) for setting in settings for seed in pair.seeds]
     measured_file = RUNS / pair.suite / "alignments" / key / "metrics.parquet"
-    files = {(setting, seed): folder / setting / f"seed-{seed}" / "anchors.parquet" for setting, seed in units}
+    files = {
+        (setting, seed): folder / setting / f"seed-{seed}" / "anchors.parquet"
+        for setting in settings
+        for seed in pair.seeds
+    }
 
     def tables() -> list[Table]:
         anchors = {which: contracts.read(file, contracts.ANCHORS) for which, file in files.items()}
         measured = contracts.read(measured_file, contracts.METRICS)
-        expected = alignment_metrics(units, pair.all_ways, pair.k)
+        expected = alignment_metrics(settings, pair.seeds, pair.all_ways, pair.k)
         networks = contracts.read_processed(data)
         first, second = (networks.network(name).schema.n_users for name in networks.schema.networks)
         return alignment_tables(anchors, measured, (first, second), expected)
