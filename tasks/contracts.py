@@ -8,6 +8,7 @@ reads; what a table must *mean* (ranges, uniqueness) is judged by the expectatio
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -23,53 +24,43 @@ SPLITS = ("train", "valid", "test")
 ROW_GROUP = 1 << 20
 """Rows that are written at a time."""
 
-INT, FLOAT, TEXT = pa.int32(), pa.float32(), pa.string()
+INT, LONG, FLOAT, DOUBLE, TEXT = pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string()
 
 
-def _columns(nullable: dict[str, pa.DataType] | None = None, /, **required: pa.DataType) -> pa.Schema:
-    """A schema of columns without nulls, and then of others."""
-    return pa.schema(
-        [pa.field(name, kind, nullable=False) for name, kind in required.items()]
-        + [pa.field(name, kind) for name, kind in (nullable or {}).items()]
-    )
+def contract(nullable: Collection[str] = (), /, **kinds: pa.DataType) -> pa.Schema:
+    """A schema of columns, in their order, of which only some may have nulls."""
+    return pa.schema([pa.field(name, kind, nullable=name in nullable) for name, kind in kinds.items()])
 
 
-INTERACTIONS = pa.schema(
-    [
-        pa.field("user", INT, nullable=False),
-        pa.field("item", INT, nullable=False),
-        pa.field("rating", FLOAT),
-        pa.field("timestamp", pa.int64()),  # seconds since 1970
-        pa.field("split", TEXT, nullable=False),  # one of SPLITS
-    ]
-)
-SOCIAL = _columns(source=INT, target=INT, relation=TEXT)
+INTERACTIONS = contract(("rating", "timestamp"), user=INT, item=INT, rating=FLOAT, timestamp=LONG, split=TEXT)
+"""timestamp: seconds since 1970; split: one of SPLITS."""
+SOCIAL = contract(source=INT, target=INT, relation=TEXT)
 """The source trusts, or follows, the target."""
-POSTS = _columns(user=INT, tokens=pa.list_(INT))
+POSTS = contract(user=INT, tokens=pa.list_(INT))
 """tokens: ids of VOCABULARY, in the order of the text."""
-VOCABULARY = _columns(id=INT, word=TEXT)
-ANCHORS = _columns(source=INT, target=INT)
+VOCABULARY = contract(id=INT, word=TEXT)
+ANCHORS = contract(source=INT, target=INT)
 """One person's two accounts: users of the first and of the second network."""
-FOLDS = _columns(user=INT, item=INT, fold=INT, sensitivity=FLOAT, validates=pa.bool_())
+FOLDS = contract(user=INT, item=INT, fold=INT, sensitivity=FLOAT, validates=pa.bool_())
 """One row per interaction (PrivSR, docs/methods.md §5). fold: 0..k-1, the one whose test it belongs to; sensitivity: in
 [0, 1), sensitive at a share x where it is below x; validates: selects epochs unless it is tested."""
-ID_MAP = _columns(id=INT, original=TEXT)
-RECOMMENDATIONS = _columns(user=INT, rank=INT, item=INT, score=FLOAT)
+ID_MAP = contract(id=INT, original=TEXT)
+RECOMMENDATIONS = contract(user=INT, rank=INT, item=INT, score=FLOAT)
 """rank: 1..K."""
-NEXT_ITEMS = _columns(user=INT, position=INT, rank=INT, item=INT, score=FLOAT)
+NEXT_ITEMS = contract(user=INT, position=INT, rank=INT, item=INT, score=FLOAT)
 """position: from 0, the test event after which these are recommended."""
-PREDICTIONS = _columns(user=INT, item=INT, rating=FLOAT, prediction=FLOAT)
+PREDICTIONS = contract(user=INT, item=INT, rating=FLOAT, prediction=FLOAT)
 """One row per tested rating; rating: the true one."""
-PROFILES = _columns(user=INT, item=INT)
-INFORMATION = _columns(sender=INT, subject=INT, guess=pa.float64(), gradient=pa.float64(), row=pa.list_(pa.float64()))
+PROFILES = contract(user=INT, item=INT)
+INFORMATION = contract(sender=INT, subject=INT, guess=DOUBLE, gradient=DOUBLE, row=pa.list_(DOUBLE))
 """As `tasks.models.base.Information`; row: of H, with the sender's subjects in order as columns."""
-METRICS = pa.schema(
-    [
-        *_columns(**dict.fromkeys(("suite", "experiment", "dataset", "model", "setting"), TEXT), seed=pa.int64()),
-        pa.field("metric", TEXT, nullable=False),
-        pa.field("k", INT),
-        pa.field("value", pa.float64(), nullable=False),
-    ]
+METRICS = contract(
+    ("k",),
+    **dict.fromkeys(("suite", "experiment", "dataset", "model", "setting"), TEXT),
+    seed=LONG,
+    metric=TEXT,
+    k=INT,
+    value=DOUBLE,
 )
 """model: the experiment's system; setting: "base", or what a sweep point or an attack varies; k: the cut-off of a top-K
 metric, null otherwise."""
@@ -169,12 +160,12 @@ class Schema(BaseModel):
 
 def users_schema(features: tuple[Feature, ...]) -> pa.Schema:
     """Schema of a users table: `user`, then float32 for a numeric feature and string for a categorical one."""
-    return _columns(user=INT, **{feature.name: FLOAT if feature.kind == "numeric" else TEXT for feature in features})
+    return contract(user=INT, **{feature.name: FLOAT if feature.kind == "numeric" else TEXT for feature in features})
 
 
 def features_schema(columns: list[str]) -> pa.Schema:
     """Schema of an encoded (or perturbed) feature table: `user`, then one float32 per encoded column."""
-    return _columns(user=INT, **dict.fromkeys(columns, FLOAT))
+    return contract(user=INT, **dict.fromkeys(columns, FLOAT))
 
 
 def table_schema(table: str, schema: Schema) -> pa.Schema:
@@ -192,12 +183,12 @@ def table_schema(table: str, schema: Schema) -> pa.Schema:
 
 def labels_schema(labels: tuple[str, ...]) -> pa.Schema:
     """Schema of a table of labels: `user`, then one int8 per label: 1, 0, or null where unknown."""
-    return _columns(dict.fromkeys(labels, pa.int8()), user=INT)
+    return contract(labels, user=INT, **dict.fromkeys(labels, pa.int8()))
 
 
 def embeddings_schema(size: int) -> pa.Schema:
     """Schema of embeddings (and of text vectors) of `size` numbers per node."""
-    return _columns(node=INT, vector=pa.list_(FLOAT, size))
+    return contract(node=INT, vector=pa.list_(FLOAT, size))
 
 
 def received_schema(size: int) -> pa.Schema:
@@ -206,7 +197,7 @@ def received_schema(size: int) -> pa.Schema:
     Columns as in `tasks.models.base.Received`.
     """
     vector = pa.list_(FLOAT, size)
-    return _columns(
+    return contract(
         sender=INT, subject=INT, mean=vector, mean_variance=FLOAT, weighted=vector, weighted_variance=vector
     )
 
@@ -214,7 +205,7 @@ def received_schema(size: int) -> pa.Schema:
 def replayed_schema(size: int) -> pa.Schema:
     """Schema of what an untrusted recommender recalls of submissions (`tasks.models.base.Replayed`)."""
     vectors = dict.fromkeys(("first", "first_variance", "first_items", "expected", "along"), pa.list_(FLOAT, size))
-    return _columns(sender=INT, subject=INT, **vectors)
+    return contract(sender=INT, subject=INT, **vectors)
 
 
 def write(table: pl.DataFrame, path: Path, schema: pa.Schema) -> None:
@@ -285,16 +276,21 @@ def read_processed(folder: Path) -> ProcessedTables:
     schema = read_schema(folder / "schema.json")
     for table in schema.tables:
         path = folder / f"{table}.parquet"
-        try:
-            empty = pq.read_schema(path).empty_table()
-        except FileNotFoundError:
-            raise DataError(f"{path}: no such table; run preprocess again") from None
-        except (pa.ArrowInvalid, OSError) as error:
-            raise DataError(f"{path}: not a readable Parquet file ({error}); run preprocess again") from error
+        empty = columns_of(path, "run preprocess again").empty_table()
         _conform(empty, table_schema(table, schema), str(path))
     for network in schema.networks:
         read_processed(folder / network)
     return ProcessedTables(schema, folder)
+
+
+def columns_of(path: Path, remedy: str) -> pa.Schema:
+    """The columns of a Parquet table; a DataError, which ends in the remedy, where there is none or it is damaged."""
+    try:
+        return pq.read_schema(path)
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such table; {remedy}") from None
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DataError(f"{path}: not a readable Parquet file ({error}); {remedy}") from error
 
 
 def _conform(arrow: pa.Table, schema: pa.Schema, where: str, start: int = 0) -> pa.Table:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict
 
-from tasks.contracts import Feature, RatingScale
+from tasks.contracts import Feature, RatingScale, columns_of
 from tasks.errors import DataError
 
 
@@ -156,19 +156,12 @@ def read_raw(folder: Path) -> RawTables:
 
 
 def _require_columns(path: Path, table: str, schema: RawSchema) -> None:
-    try:
-        present = pq.read_schema(path)
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such table; run convert again") from None
-    except (pa.ArrowInvalid, OSError) as error:
-        raise DataError(f"{path}: not a readable Parquet file ({error}); run convert again") from error
-    expected: dict[str, str] = dict(RAW_COLUMNS[table])
+    present, expected = columns_of(path, "run convert again"), dict(RAW_COLUMNS[table])
     if table == "interactions" and schema.time == "order":
         expected["position"] = "int64"
     if table == "users":
-        expected |= {
-            feature.name: {"numeric": "number", "categorical": "string"}[feature.kind] for feature in schema.features
-        }
+        kinds = {"numeric": "number", "categorical": "string"}
+        expected |= {feature.name: kinds[feature.kind] for feature in schema.features}
     if table == "labels":
         expected |= dict.fromkeys(schema.labels, "int8")
     for column, kind in expected.items():

@@ -9,17 +9,7 @@ difference is read (`tasks.results.significance`).
 
 from __future__ import annotations
 
-import pyarrow as pa
+from tasks.contracts import DOUBLE, INT, TEXT, contract
 
-GAINS = pa.schema(
-    [
-        pa.field("setting", pa.string(), nullable=False),
-        pa.field("attribute", pa.string(), nullable=False),
-        pa.field("attacker", pa.string(), nullable=False),
-        pa.field("k", pa.int32(), nullable=False),  # 0: the ratings alone
-        pa.field("control", pa.string(), nullable=False),
-        pa.field("gain", pa.float64(), nullable=False),
-        pa.field("low", pa.float64(), nullable=False),
-        pa.field("high", pa.float64(), nullable=False),
-    ]
-)
+GAINS = contract(setting=TEXT, attribute=TEXT, attacker=TEXT, k=INT, control=TEXT, gain=DOUBLE, low=DOUBLE, high=DOUBLE)
+"""k: 0 for the ratings alone."""

@@ -16,9 +16,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 from numpy.typing import NDArray
 
+from tasks.contracts import DOUBLE, INT, LONG, TEXT, contract
 from tasks.evaluation.metrics import Measured
 from tasks.evaluation.run_numbers import split_of
 
@@ -30,30 +30,21 @@ ALL = "all"
 LOWER = ("mae",)
 """Metrics of which less is better, with their parts (`mae/sensitive`)."""
 
-BY_USER = pa.schema(
-    [
-        pa.field("metric", pa.string(), nullable=False),
-        pa.field("k", pa.int32()),
-        pa.field("user", pa.int32(), nullable=False),
-        pa.field("total", pa.float64(), nullable=False),  # sum over the user's examples
-        pa.field("examples", pa.int32(), nullable=False),
-    ]
+BY_USER = contract(("k",), metric=TEXT, k=INT, user=INT, total=DOUBLE, examples=INT)
+"""What one run is worth to each user. The metric is the sum of `total`, over the user's examples, divided by that of
+`examples`."""
+PAIRS = contract(
+    ("k", "var_users", "var_runs"),
+    **dict.fromkeys(("a", "b", "metric"), TEXT),
+    k=INT,
+    facet=TEXT,
+    n_users=LONG,
+    mean=DOUBLE,
+    var_users=DOUBLE,
+    n_runs=LONG,
+    var_runs=DOUBLE,
 )
-"""What one run is worth to each user. The metric is the sum of `total` divided by that of `examples`."""
-PAIRS = pa.schema(
-    [
-        pa.field("a", pa.string(), nullable=False),
-        pa.field("b", pa.string(), nullable=False),
-        pa.field("metric", pa.string(), nullable=False),  # as in METRICS, at setting `base`
-        pa.field("k", pa.int32()),
-        pa.field("facet", pa.string(), nullable=False),  # which users
-        pa.field("n_users", pa.int64(), nullable=False),
-        pa.field("mean", pa.float64(), nullable=False),  # the fields of `Difference`
-        pa.field("var_users", pa.float64()),
-        pa.field("n_runs", pa.int64(), nullable=False),
-        pa.field("var_runs", pa.float64()),
-    ]
-)
+"""metric: as in METRICS, at setting `base`; facet: which users; the rest are the fields of `Difference`."""
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,7 @@ from tasks.stages.command import run_stage
 from tasks.stages.common import PROCESSED, atomic_write, require_passed
 
 FOLDER = Path("data/targets")
-TARGETS = pa.schema(
-    [pa.field("user", pa.int32(), nullable=False), pa.field("target", pa.bool_(), nullable=False)],
-)
+TARGETS = contracts.contract(user=contracts.INT, target=pa.bool_())
 
 
 def main(name: str) -> None:
