@@ -18,7 +18,7 @@ from tasks.config.attacks import Attack, TrainingAudit
 from tasks.config.fields import BASE, NAME, Cutoffs, Name, Perturbed, PerturbedFeatures, Seeds, Strict, Tuning, choice
 from tasks.config.messages import PARAMS_FILE as PARAMS_FILE
 from tasks.config.networks import Alignment, NetworkEmbeddings
-from tasks.config.tasks import ATTACKS, TASKS
+from tasks.config.tasks import ATTACKS, TASKS, AttackKind
 from tasks.datasets import FORMATS, SOURCES
 from tasks.errors import ConfigurationError
 from tasks.evaluation.run_numbers import APART
@@ -201,6 +201,16 @@ class Suite(Strict):
     experiments: dict[Name, Experiment]
     inherited: frozenset[str] = Field(default_factory=frozenset)
     """Keys that entries have from `defaults`, such as `experiments.gerai-bpr.seeds`; `load` fills this in."""
+
+    @property
+    def attack_kind(self) -> AttackKind | None:
+        """What the kind of its attack means."""
+        return None if self.attack is None else ATTACKS[self.attack.kind]
+
+    @property
+    def measured_by(self) -> tuple[str, ...]:
+        """The stages that measure every experiment by itself."""
+        return ("train", "attack") if self.attack_kind is not None and self.attack_kind.each else ("train",)
 
     def runs(self, experiment: Experiment, setting: str) -> dict[int, str]:
         """Number of every run of a setting (`tasks.evaluation.run_numbers`) -> the processed data it is of."""

@@ -26,7 +26,7 @@ from tasks.config.network_references import (
 from tasks.config.networks import OF_ATTRIBUTES
 from tasks.config.params import PARAMS_FILE, Experiment, Params, Suite, own_file
 from tasks.config.planned import is_private
-from tasks.config.tasks import ATTACKS, TASKS, resolve
+from tasks.config.tasks import TASKS, resolve
 from tasks.datasets import FORMATS, SOURCES
 from tasks.errors import ConfigurationError
 from tasks.models import MODELS, model_class
@@ -265,10 +265,8 @@ def _task_problems(suite: Suite) -> Iterator[str]:
             yield f"{key}: must {'not ' * absent}be {nothing} in a suite whose task is {suite.task}"
     if "evaluation.recall" not in keys and evaluation.recall != "relevant":
         yield f"evaluation.recall: must be relevant in a suite whose task is {suite.task}"
-    if suite.attack is not None:
-        kind = ATTACKS[suite.attack.kind]
-        if kind.task not in (None, suite.task):
-            yield f"attack.kind: there are no {kind.what} in a suite whose task is {suite.task}"
+    if (kind := suite.attack_kind) is not None and kind.task not in (None, suite.task):
+        yield f"attack.kind: there are no {kind.what} in a suite whose task is {suite.task}"
 
 
 def _ratings_problems(where: str, experiment: Experiment, task: str, params: Params) -> Iterator[str]:

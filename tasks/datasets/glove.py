@@ -39,6 +39,8 @@ ARCHIVE = RemoteFile(
 UNPACKED = 4 << 30
 """Most bytes of all that the archive holds; 2.3 GB are published."""
 LICENCE = "GloVe word vectors, Public Domain Dedication and License 1.0."
+ORIGIN = {"name": FILE.name, "address": FILE.page, "licence": LICENCE}
+"""What is said of the file where its vectors were taken."""
 _LARGEST = sys.float_info.max
 _FINITE = Column(pl.Float64, -_LARGEST, _LARGEST, what="a finite number")
 _LINES = TextTable(

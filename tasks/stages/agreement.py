@@ -18,7 +18,7 @@ import polars as pl
 from polars.testing import assert_frame_equal
 
 from tasks.config.params import Suite
-from tasks.config.tasks import ATTACKS, TASKS
+from tasks.config.tasks import TASKS
 from tasks.errors import ConfigurationError, DataError
 from tasks.results import tables
 from tasks.results.load import PROVENANCE, read_runs
@@ -54,8 +54,7 @@ def stands(results: Path, new: Path, suite: Suite) -> bool:
 
 def bands(suite: Suite) -> dict[str, float]:
     """Patterns of the names of all metrics that a suite measures, with the accepted differences of their means."""
-    of_attack = {} if suite.attack is None else ATTACKS[suite.attack.kind].bands
-    return {**TASKS[suite.task].bands, **of_attack}
+    return {**TASKS[suite.task].bands, **(suite.attack_kind.bands if suite.attack_kind else {})}
 
 
 def tolerance(metric: str, bands: Mapping[str, float]) -> float:

@@ -9,7 +9,6 @@ start, are kept under data/checkpoints/aligned/.
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -39,7 +38,7 @@ from tasks.models.alignment.aligner import (
 from tasks.stages import runs
 from tasks.stages.align_inputs import Inputs, locate
 from tasks.stages.command import run_stage
-from tasks.stages.common import CHECKPOINTS, RUNS, atomic_write, read_json, require_inputs, write_json
+from tasks.stages.common import CHECKPOINTS, RUNS, atomic_write, copy, read_json, require_inputs, write_json
 from tasks.stages.jobs import Job
 from tasks.stages.network_files import ALIGNED
 from tasks.stages.screen import Screen
@@ -120,9 +119,7 @@ class Alignments(Job[Unit]):
         """Put the finished units together as the stage's output."""
         with atomic_write(ALIGNED / self.name) as folder:
             for unit in units:
-                target = folder / unit.setting / f"seed-{unit.seed}"
-                target.mkdir(parents=True)
-                shutil.copy(unit.done / "anchors.parquet", target)
+                copy(unit.done / "anchors.parquet", folder / unit.setting / f"seed-{unit.seed}" / "anchors.parquet")
         with atomic_write(RUNS / self.pair.suite / "alignments" / self.name) as folder:
             folder.mkdir()
             rows = runs.read_records(units, "metrics.json")

@@ -18,7 +18,7 @@ import polars as pl
 from tasks import contracts
 from tasks.config.fields import AnyNetworks, PerturbedFeatures
 from tasks.config.params import Experiment, Params, Suite, entry, load
-from tasks.config.tasks import ATTACKS, TASKS, resolve
+from tasks.config.tasks import TASKS, resolve
 from tasks.errors import ConfigurationError, DataError
 from tasks.quality.metrics import measurements, metric_tables
 from tasks.quality.perturbed import perturbed_features, perturbed_network, perturbed_tables, released_features
@@ -31,13 +31,13 @@ from tasks.stages.checks import embedding
 from tasks.stages.checks.subject import Subject, require_types
 from tasks.stages.command import run_stage
 from tasks.stages.common import (
-    DATA,
     INTERIM,
     PERTURBED,
     PROCESSED,
     QUALITY,
     RUNS,
     SUMMARY,
+    WORDS,
     address,
     atomic_write,
     file_digest,
@@ -123,23 +123,24 @@ def first_failure(verdict: dict[str, Any]) -> str:
 def raw_subject(key: str, params: Params) -> Subject:
     """Raw tables of a data set."""
     entry("datasets", key, params.datasets)
-    folder = INTERIM / key
-    files = sorted(file for file in folder.rglob("*") if file.is_file()) or [folder / "schema.json"]
-    return Subject(files, lambda: raw_tables(read_raw(folder)))
+    return Subject(_files(INTERIM / key), lambda: raw_tables(read_raw(INTERIM / key)))
 
 
 def processed_subject(key: str, params: Params) -> Subject:
     """Tables of a data set under a protocol."""
     entry("processed", key, params.processed)
-    folder = PROCESSED / key
-    files = sorted(file for file in folder.rglob("*") if file.is_file()) or [folder / "schema.json"]
 
     def tables() -> list[Table]:
-        contents = contracts.read_processed(folder)
+        contents = contracts.read_processed(PROCESSED / key)
         require_types(contents)
         return processed_tables(contents)
 
-    return Subject(files, tables)
+    return Subject(_files(PROCESSED / key), tables)
+
+
+def _files(folder: Path) -> list[Path]:
+    """All of a folder's; of one without any the schema that it should have."""
+    return sorted(file for file in folder.rglob("*") if file.is_file()) or [folder / "schema.json"]
 
 
 def perturbed_subject(key: str, params: Params) -> Subject:
@@ -195,7 +196,7 @@ def _perturbed_networks(folder: Path, release: AnyNetworks) -> Subject:
 def words(key: str, params: Params) -> Subject:
     """User features as word vectors."""
     embedding = entry("words", key, params.words)
-    folder = DATA / "words" / key
+    folder = WORDS / key
     file = folder / "features.parquet"
 
     def tables() -> list[Table]:
@@ -217,9 +218,8 @@ def metrics(key: str, params: Params) -> Subject:
     """Metrics of all experiments of a suite, from training and from the attack."""
     suite: Suite = entry("suites", key, params.suites)
     of_training = resolve(TASKS[suite.task].checks).metrics
-    of_attack = resolve(each) if suite.attack is not None and (each := ATTACKS[suite.attack.kind].each) else None
-    stages = ("train", "attack") if of_attack else ("train",)
-    files = [RUNS / key / name / stage / "metrics.parquet" for name in suite.experiments for stage in stages]
+    of_attack = resolve(each) if suite.attack_kind is not None and (each := suite.attack_kind.each) else None
+    files = [RUNS / key / name / stage / "metrics.parquet" for name in suite.experiments for stage in suite.measured_by]
 
     def tables() -> list[Table]:
         expected = []

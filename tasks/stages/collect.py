@@ -23,7 +23,7 @@ from pydantic import BaseModel
 
 from tasks import contracts
 from tasks.config.params import Experiment, Params, entry, load, own_file
-from tasks.config.tasks import ATTACKS, TASKS, resolve
+from tasks.config.tasks import TASKS, resolve
 from tasks.disk import rename
 from tasks.errors import ConfigurationError, DataError, PrivacyError
 from tasks.evaluation.gains import GAINS
@@ -38,25 +38,24 @@ from tasks.stages import collect_parts
 from tasks.stages.agreement import stands
 from tasks.stages.command import run_stage
 from tasks.stages.common import (
-    DATA,
     PROCESSED,
     QUALITY,
     RESULTS,
     RUNS,
     SUMMARY,
+    WORDS,
     digest,
     read_json,
     require_passed,
-)  # fmt: skip
+)
 from tasks.stages.papers import numbers
 from tasks.stages.provenance import Cost
 from tasks.stages.provenance import path as provenance_path
 
 INPUTS = "inputs.json"
 """Of a run: the checks that its inputs passed, whether they are synthetic, and how much there was to attack."""
-WORDS = DATA / "words"
-OF_NETWORKS = ("networks", "anchors", "aligned")
-"""Facts of a suite whose data are a pair of networks."""
+OF_NETWORKS: dict[str, Any] = {"networks": (), "anchors": 0, "aligned": ()}
+"""Facts of a suite whose data are a pair of networks, as they are of any other."""
 METRIC_ORDER = ("suite", "experiment", "dataset", "model", "setting", "metric", "k", "seed")
 
 
@@ -115,7 +114,7 @@ def unexplained_lines(frames: Mapping[str, pl.DataFrame]) -> list[str]:
 def read_runs(suite: str, params: Params) -> list[Run]:
     """The provenance of every stage of the suite that left a record; outputs that were pulled have none."""
     options = params.suites[suite]
-    attack = None if options.attack is None else ATTACKS[options.attack.kind]
+    attack = options.attack_kind
     names = [("train", TASKS[options.task].trained_by, name) for name in options.experiments]
     names += [("embed-networks", "embed_networks", name) for name in options.embeddings]
     names += [("align", "align", name) for name in options.aligned]
@@ -167,15 +166,10 @@ def read_results(suite: str, params: Params) -> tuple[facts.Suite, dict[str, pl.
     experiments, data = options.experiments, options.data
     if not experiments:
         raise ConfigurationError(f"{own_file(suite)}: experiments: there are none; add one or remove the suite")
-    task, attack = TASKS[options.task], None if options.attack is None else ATTACKS[options.attack.kind]
-    stages = ("train", "attack") if attack is not None and attack.each else ("train",)
-    folders = [RUNS / suite / name for name in experiments]
-    measured = [
-        contracts.read(folder / stage / "metrics.parquet", contracts.METRICS) for folder in folders for stage in stages
-    ]
-    inputs = {
-        (name, stage): read_json(RUNS / suite / name / stage / INPUTS) for name in experiments for stage in stages
-    }
+    task, attack = TASKS[options.task], options.attack_kind
+    folders = {(name, stage): RUNS / suite / name / stage for name in experiments for stage in options.measured_by}
+    measured = [contracts.read(folder / "metrics.parquet", contracts.METRICS) for folder in folders.values()]
+    inputs = {which: read_json(folder / INPUTS) for which, folder in folders.items()}
     more = resolve(task.collects)(suite, params) if task.collects else {}
     metrics = pl.concat([*measured, *more.pop("metrics", [])])
     about = _facts(suite, params, inputs, {name: more.pop(name) for name in list(more) if name in OF_NETWORKS})
@@ -232,9 +226,7 @@ def _facts(
         fingerprints=prints,
         words=tuple(_words(params, name)),
         systems=tuple(read_system(key, experiment, params) for key, experiment in options.experiments.items()),
-        networks=networks.get("networks", ()),
-        anchors=networks.get("anchors", 0),
-        aligned=networks.get("aligned", ()),
+        **(OF_NETWORKS | networks),
     )
 
 
@@ -259,8 +251,7 @@ def no_gains() -> pl.DataFrame:
 
 def data_fingerprints(data: str, params: Params) -> dict[str, str]:
     """SHA-256 of processed data that any user may fetch; none of a user's own, of which it would confirm any guess."""
-    options = params.datasets[params.processed[data].dataset].is_own
-    return {} if options else {data: digest(PROCESSED / data)}
+    return {} if params.datasets[params.processed[data].dataset].is_own else {data: digest(PROCESSED / data)}
 
 
 def _words(params: Params, suite: str) -> list[dict[str, Any]]:

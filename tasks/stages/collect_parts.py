@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from tasks import contracts
 from tasks.config.params import Params
 from tasks.config.planned import planned_pairs
-from tasks.config.tasks import ATTACKS
 from tasks.errors import DataError
 from tasks.evaluation.gains import GAINS
 from tasks.evaluation.pairs import BY_USER, PAIRS, compare
@@ -81,9 +80,8 @@ def attacks(suite: str, params: Params) -> pl.DataFrame:
         DataError: a table cannot be read, or is not what its contract says.
     """
     described = params.suites[suite]
-    assert described.attack is not None
-    folder = ATTACKS[described.attack.kind].writes
-    if folder is None:
+    assert described.attack_kind is not None
+    if (folder := described.attack_kind.writes) is None:
         tables = []
         for name, experiment in described.experiments.items():
             gains = contracts.read(RUNS / suite / name / "attack/gains.parquet", GAINS)

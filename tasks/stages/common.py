@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ INTERIM = DATA / "interim"
 PLACED = DATA / "placed"
 PROCESSED = DATA / "processed"
 PERTURBED = DATA / "perturbed"
+WORDS = DATA / "words"
 QUALITY = DATA / "quality"
 RUNS = DATA / "runs"
 REPORTS = DATA / "reports"
@@ -44,6 +46,12 @@ def private() -> None:
         CACHE.mkdir(exist_ok=True)
         if not CACHE.is_symlink() and CACHE.stat().st_uid == os.getuid():
             CACHE.chmod(0o700)
+
+
+def copy(source: Path, target: Path) -> None:
+    """Copy a file, with the folders above it."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(source, target)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from tasks import contracts
 from tasks.config.params import Words, entry, load
@@ -23,10 +22,9 @@ from tasks.datasets.word_vectors import Vocabulary, WordVector
 from tasks.datasets.words import Attribute, attribute
 from tasks.errors import ByHandError, DataError
 from tasks.stages.command import run_stage
-from tasks.stages.common import DATA, PROCESSED, atomic_write, file_digest, require_passed, write_json
+from tasks.stages.common import PROCESSED, WORDS, atomic_write, file_digest, require_passed, write_json
 from tasks.stages.download import places
-
-WORDS = DATA / "words"
+from tasks.stages.perturb_features import write
 
 
 def main(name: str) -> None:
@@ -49,11 +47,9 @@ def main(name: str) -> None:
         [word_vectors.value_vectors(attribute.words, vectors)[attribute.codes] for attribute in attributes]
     )
     columns = [f"{attribute.name}.{number}" for attribute in attributes for number in range(options.dimension)]
-    table = pl.DataFrame(matrix, schema=columns)
-    table = table.insert_column(0, pl.Series("user", np.arange(len(matrix), dtype=np.int32)))
     with atomic_write(WORDS / name) as target:
         target.mkdir()
-        contracts.write(table, target / "features.parquet", contracts.features_schema(columns))
+        write(matrix, columns, target / "features.parquet")
         write_json(target / "schema.json", schema.model_dump(mode="json"))
         about = options.model_dump(mode="json") | {"columns": columns, "vocabulary": origin}
         write_json(target / "words.json", about | report(attributes, vectors))
@@ -65,17 +61,10 @@ def read_vocabulary(name: str, options: Words) -> tuple[Vocabulary, dict[str, An
         with glove.local(places()) as path:
             words, vectors = glove.read(path)
             vocabulary = word_vectors.vocabulary(words, vectors, options.dimension)
-            origin = {
-                "name": glove.FILE.name,
-                "address": glove.FILE.page,
-                "licence": glove.LICENCE,
-                "sha256": file_digest(path),
-                "words": len(words),
-                "variance_kept": vocabulary.kept,
-            }
+            about = {"sha256": file_digest(path), "words": len(words), "variance_kept": vocabulary.kept}
     except DataError as error:
         raise ByHandError(f"{error}\nor set words.{name}.vectors to hashed in params.yaml") from error
-    return vocabulary, origin
+    return vocabulary, glove.ORIGIN | about
 
 
 def report(attributes: Sequence[Attribute], vectors: Mapping[str, WordVector]) -> dict[str, Any]:

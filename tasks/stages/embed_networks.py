@@ -10,7 +10,6 @@ so that a rerun goes on where it stopped.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,7 @@ from tasks.models import model_class
 from tasks.models.user_networks.skipgram import Word2VecConfig, with_word_vectors
 from tasks.stages import runs
 from tasks.stages.command import run_stage
-from tasks.stages.common import CHECKPOINTS, atomic_write, digest, read_json, require_inputs, write_json
+from tasks.stages.common import CHECKPOINTS, atomic_write, copy, digest, read_json, require_inputs, write_json
 from tasks.stages.jobs import Job
 from tasks.stages.network_files import EMBEDDINGS, Source, embeddable_users, embedding_file, write_vectors
 from tasks.stages.networks import fit, read, spent_entries
@@ -91,9 +90,7 @@ class Embedding(Job[Unit]):
         with atomic_write(EMBEDDINGS / self.name) as folder:
             folder.mkdir()
             for unit in units:
-                file = embedding_file(folder, unit.setting, unit.network, unit.seed)
-                file.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(unit.done / "users.parquet", file)
+                copy(unit.done / "users.parquet", embedding_file(folder, unit.setting, unit.network, unit.seed))
                 before = spent_entries(self.source, unit.network, unit.setting, unit.seed, kinds)
                 records = [entry.model_dump(mode="json") for entry in before] + read_json(unit.done / "ledger.json")
                 about = {"setting": unit.setting, "seed": unit.seed, "network": unit.network}

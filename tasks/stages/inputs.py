@@ -22,10 +22,8 @@ from tasks.evaluation.splits import of_fold
 from tasks.hashing import Uniforms
 from tasks.models.base import Model, NextItemRecommender
 from tasks.sequences import Sequences
-from tasks.stages.common import DATA, PERTURBED, PROCESSED, digest, read_json
+from tasks.stages.common import PERTURBED, PROCESSED, WORDS, digest, read_json
 from tasks.training_data import TrainingData
-
-WORDS = DATA / "words"
 
 
 @dataclass(frozen=True)

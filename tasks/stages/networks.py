@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from tasks import contracts
 from tasks.contracts import ProcessedTables
 from tasks.datasets.encoding import encode
-from tasks.models.base import SILENT
 from tasks.models.training import EpochModel
 from tasks.models.user_networks.base import NEIGHBOURING, Embedder, NetworkData, Posts, undirected_pairs
 from tasks.privacy.accounting.ledger import LedgerEntry
@@ -93,7 +92,7 @@ def fit(
         label: what the screen calls this run.
     """
     if not isinstance(model, EpochModel):
-        model.fit(data, rng=rng, progress=SILENT)
+        model.fit(data, rng=rng)
         return [], []
     screen.begin(label, model.config.epochs)
     monitor = Monitor(progress, None, screen, model.config.epochs, "")

@@ -189,9 +189,9 @@ def public_words(options: RigorousNetworks) -> tuple[Vocabulary, dict[str, Any]]
     except DataError as error:
         raise ByHandError(f"{error}\nor set text_epsilon to null in params.yaml") from error
     names, vectors = names[: options.public_words], vectors[: options.public_words]
-    about = {"name": glove.FILE.name, "address": glove.FILE.page, "licence": glove.LICENCE, "sha256": sha256}
     vocabulary = Vocabulary.from_vectors(names, vectors)
-    return vocabulary, about | {"words": len(names), "diameter": vocabulary.diameter}
+    about = {"sha256": sha256, "words": len(names), "diameter": vocabulary.diameter}
+    return vocabulary, glove.ORIGIN | about
 
 
 def release(

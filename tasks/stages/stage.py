@@ -18,8 +18,6 @@ class Stage:
     """A kind of stage in one dvc.yaml, with all its instances."""
 
     name: str
-    module: str
-    """Of tasks.stages; `python -m tasks.stages.MODULE` is called with `argument`."""
     items: Items
     """Instance -> what the strings below need to know of it."""
     deps: tuple[str, ...]
@@ -27,6 +25,9 @@ class Stage:
     params: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """File -> keys."""
     argument: str = "${key}"
+    """What `python -m tasks.stages.MODULE` is called with."""
+    runs: str = ""
+    """The module of tasks.stages, where it is not called as the stage is."""
     committed: tuple[str, ...] = ()
     """Outputs in git, and so not in DVC's cache; a failed run leaves the last ones where they are."""
     plugins: Callable[[str], Iterable[Plugin]] = lambda _: ()
@@ -34,6 +35,11 @@ class Stage:
     decides: Callable[[str], list[Any]] = lambda _: []
     """Instance -> what decides its outputs and DVC does not see: names that outputs have, in their order (DVC compares
     tables without order, 100 is 100.0 to it, but not in a setting's name), and what a user's own files hold."""
+
+    @property
+    def module(self) -> str:
+        """Of tasks.stages, what runs."""
+        return self.runs or self.name.replace("-", "_")
 
 
 def model(name: str) -> Plugin:

@@ -15,7 +15,7 @@ from typing import Any
 
 from tasks.config.fields import Perturbed, PerturbedFeatures
 from tasks.config.params import Experiment, Params, Suite
-from tasks.config.tasks import ATTACKS, TASKS, resolve
+from tasks.config.tasks import TASKS, resolve
 from tasks.errors import ConfigurationError
 from tasks.fingerprints import Plugin
 from tasks.results.facts import layer_of
@@ -74,7 +74,6 @@ def find_stage(stage: str, key: str, params: Params) -> Stage:
 def _report(params: Params) -> Iterator[Stage]:
     yield Stage(
         "report",
-        "report",
         {name: {} for name in params.suites},
         deps=(*(f"data/results/${{key}}/{file}" for file in RESULTS), PUBLISHED),
         outs=("data/reports/${key}",),
@@ -88,7 +87,6 @@ def _data(params: Params) -> Iterator[Stage]:
     datasets: Items = {name: {} for name in params.datasets}
     yield Stage(
         "download",
-        "download",
         datasets,
         deps=(),
         outs=("data/raw/${key}",),
@@ -101,7 +99,6 @@ def _data(params: Params) -> Iterator[Stage]:
     )
     yield Stage(
         "convert",
-        "convert",
         datasets,
         deps=("data/raw/${key}",),
         outs=("data/interim/${key}",),
@@ -111,7 +108,6 @@ def _data(params: Params) -> Iterator[Stage]:
     yield _check("raw", datasets, deps=("data/interim/${key}",))
     processed = {name: {"dataset": protocol.dataset} for name, protocol in params.processed.items()}
     yield Stage(
-        "preprocess",
         "preprocess",
         processed,
         deps=("data/interim/${item.dataset}", "data/quality/raw/${item.dataset}.json"),
@@ -124,7 +120,6 @@ def _data(params: Params) -> Iterator[Stage]:
     processed_data = checked("processed/${item.data}")
     yield Stage(
         "perturb",
-        "perturb",
         perturbed,
         deps=processed_data,
         outs=("data/perturbed/${key}",),
@@ -135,28 +130,22 @@ def _data(params: Params) -> Iterator[Stage]:
     if params.words:
         words = {name: {"data": embedding.data} for name, embedding in params.words.items()}
         keys = {root: ("words.${key}",)}
-        yield Stage("embed", "embed", words, deps=processed_data, outs=("data/words/${key}",), params=keys)
+        yield Stage("embed", words, deps=processed_data, outs=("data/words/${key}",), params=keys)
         yield _check("words", {name: {} for name in words}, deps=("data/words/${key}",))
 
 
-def _check(
-    layer: str,
-    items: Items,
-    deps: tuple[str, ...],
-    passed: tuple[str, ...] = (),
-    **more: Any,
-) -> Stage:
+def _check(layer: str, items: Items, deps: tuple[str, ...], passed: tuple[str, ...] = (), **more: Any) -> Stage:
     """A check of Great Expectations: a verdict, which is what later stages wait for, and browsable data docs.
 
     It has no parameters: those that say what must be there decided what it reads.
     """
     return Stage(
         f"check-{layer}",
-        "check",
         items,
         deps=deps,
         outs=(f"data/quality/{layer}/${{key}}.json", f"data/quality/{layer}/${{key}}", *passed),
         argument=f"{layer}/${{key}}",
+        runs="check",
         **more,
     )
 
@@ -195,7 +184,6 @@ def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         read += [f"processed/{split}", f"${{item.features_{number}}}"]
     yield Stage(
         "train",
-        task.trained_by,
         {
             key: {"data": experiment.data, "features": experiment.features}
             | {f"features_{n}": params.features_of(experiment, split) for n, split in enumerate(suite.splits)}
@@ -215,11 +203,9 @@ def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
                 *(("splits",) if suite.splits else ()),
             )
         },
-        plugins=lambda key: [
-            model(suite.experiments[key].model),
-            *_of_task(suite, task.evaluator),
-        ],
+        plugins=lambda key: [model(suite.experiments[key].model), *_of_task(suite, task.evaluator)],
         decides=lambda key: names(suite.experiments[key]),
+        runs=task.trained_by,
     )
     yield _check(
         "recommendations",
@@ -229,8 +215,8 @@ def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         decides=lambda key: names(suite.experiments[key]),
         plugins=lambda _: _of_task(suite, task.checks),
     )
-    if suite.attack is not None:
-        yield from resolve(ATTACKS[suite.attack.kind].stages)(name, suite)
+    if suite.attack_kind is not None:
+        yield from resolve(suite.attack_kind.stages)(name, suite)
     if suite.training_audit is not None:
         yield table_attacks.audit_training(name, suite)
     yield from _last_stages(name, suite, params)
@@ -249,7 +235,6 @@ def _networks(name: str, suite: Suite) -> Iterator[Stage]:
     keys = {file: (*inherited_keys(suite, "embeddings"), "embeddings.${key}")}
     yield Stage(
         "embed-networks",
-        "embed_networks",
         {key: {"data": embedding.data, "networks": embedding.networks} for key, embedding in suite.embeddings.items()},
         deps=("data/${item.networks}", f"{data}/schema.json", "data/quality/${item.networks}.json"),
         outs=("data/embeddings/${key}",),
@@ -261,7 +246,6 @@ def _networks(name: str, suite: Suite) -> Iterator[Stage]:
     aligned: Items = {key: {"data": alignment.data, "of": alignment.of} for key, alignment in suite.aligned.items()}
     keys = {file: (*inherited_keys(suite, "aligned"), "aligned.${key}")}
     yield Stage(
-        "align",
         "align",
         aligned,
         deps=("data/${item.of}", data, "data/quality/${item.of}.json"),
@@ -278,15 +262,16 @@ def _networks(name: str, suite: Suite) -> Iterator[Stage]:
 
 def _layers_read(suite: Suite) -> list[str]:
     """Data under `data/` that a suite's experiments, embeddings and alignments start from."""
-    read = [experiment.features for experiment in suite.experiments.values()]
-    return (
-        read + [entry.networks for entry in suite.embeddings.values()] + [entry.of for entry in suite.aligned.values()]
-    )
+    networks = [
+        *(entry.networks for entry in suite.embeddings.values()),
+        *(entry.of for entry in suite.aligned.values()),
+    ]
+    return [*(experiment.features for experiment in suite.experiments.values()), *networks]
 
 
 def _outputs_to_collect(runs: str, suite: Suite) -> Iterator[str]:
     """What is kept of the runs apart from their metrics, and what is counted with them."""
-    kind = None if suite.attack is None else ATTACKS[suite.attack.kind]
+    kind = suite.attack_kind
     parts = (*TASKS[suite.task].collected_from, "checked.json")
     yield from (f"{runs}/{key}/{part}" for key in suite.experiments for part in parts)
     yield from (f"{runs}/alignments/{key}{end}" for key in suite.aligned for end in ("", ".json"))
@@ -301,14 +286,13 @@ def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
     """The audit of the mechanisms, the check of all metrics, and what is kept of everything that ran."""
     file, attack, runs = f"suites/{name}/params.yaml", f"suites/{name}/attack.yaml", f"data/runs/{name}"
     task, networks = TASKS[suite.task], TASKS[suite.task].networks
-    kind = None if suite.attack is None else ATTACKS[suite.attack.kind]
+    kind = suite.attack_kind
     experiments = (*inherited_keys(suite, "experiments"), "experiments")
     pairs = [each for key in ("embeddings", "aligned") if networks for each in (*inherited_keys(suite, key), key)]
     data = ("data", *(key for key in ("counts", "splits", "ceilings") if getattr(suite, key)))
     read = _layers_read(suite)
     released = sorted({f"perturbed.{name}" for layer, name in map(layer_of, read) if layer == "perturbed"})
     yield Stage(
-        "audit",
         "audit",
         {name: {}},
         deps=(f"data/processed/{suite.data}" + ("" if networks else "/schema.json"),),
@@ -317,23 +301,21 @@ def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         plugins=lambda _: [Plugin("tasks.audits", "AUDITS", audit) for audit in table_audits.names(name, params)],
         params={file: ("task", *experiments, *pairs)} | ({"params.yaml": tuple(released)} if released else {}),
     )
-    stages = ("train", "attack") if kind is not None and kind.each else ("train",)
-    measured = [f"{runs}/{key}/{stage}" for key in suite.experiments for stage in stages]
+    measured = [f"{runs}/{key}/{stage}" for key in suite.experiments for stage in suite.measured_by]
     yield Stage(
         "check-metrics",
-        "check",
         {name: {}},
         deps=(f"data/processed/{suite.data}", *measured),
         outs=("data/quality/metrics/${key}.json", "data/quality/metrics/${key}"),
         params={attack: ("attack",), file: ("task", "evaluation", *experiments)},
         argument="metrics/${key}",
+        runs="check",
         decides=lambda _: _all_names(suite),
         plugins=lambda _: [*_of_task(suite, task.checks), *_of_attack(suite, kind.each if kind else None)],
     )
     source = params.datasets[params.processed[suite.data].dataset].source
     words = sorted({f"data/words/{name}" for layer, name in map(layer_of, read) if layer == "words"})
     yield Stage(
-        "collect",
         "collect",
         {name: {}},
         deps=(
@@ -349,9 +331,6 @@ def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
             attack: ("attack",),
             file: ("title", "paper", *data, "task", "about", "evaluation", "training", *experiments, *pairs),
         },
-        plugins=lambda _: [
-            *_of_task(suite, task.collects),
-            *_of_attack(suite, kind.table if kind else None),
-        ],
+        plugins=lambda _: [*_of_task(suite, task.collects), *_of_attack(suite, kind.table if kind else None)],
         decides=lambda _: [source, params.stands_for(suite.data), papers.numbers(suite.paper), *_all_names(suite)],
     )

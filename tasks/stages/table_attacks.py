@@ -21,7 +21,6 @@ def attribute(name: str, suite: Suite) -> Iterator[Stage]:
     data, targets = f"data/processed/{suite.data}", f"data/targets/{name}.parquet"
     yield Stage(
         "targets",
-        "targets",
         {name: {}},
         deps=(f"{data}/schema.json", f"{data}/users.parquet", f"data/quality/processed/{suite.data}.json"),
         outs=(targets,),
@@ -107,7 +106,6 @@ def _of_experiments(
     more = {f"suites/{name}/params.yaml": (*inherited_keys(suite, "experiments"), *keys)} if keys else {}
     return Stage(
         stage,
-        stage.replace("-", "_"),
         items,
         deps=("data/processed/${item.data}", *released, *deps),
         outs=(f"{runs}/${{key}}/attack",),
@@ -132,7 +130,6 @@ def _of_suite(
     keys = (*keys, *inherited_keys(suite, "experiments"), *(f"experiments.{system}" for system in systems))
     return Stage(
         stage,
-        stage.replace("-", "_"),
         {name: {}},
         deps=deps,
         outs=(f"data/runs/{name}/{writes}",),

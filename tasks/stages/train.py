@@ -9,7 +9,6 @@ it stopped and a changed sweep point does not repeat the others.
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,14 +26,14 @@ from tasks.evaluation import pairs
 from tasks.evaluation.metrics import Record
 from tasks.evaluation.run_numbers import seed_of
 from tasks.models import model_class
-from tasks.models.base import SILENT, Model, RatingPredictor, Received, Replayed, own_file
+from tasks.models.base import Model, RatingPredictor, Received, Replayed, own_file
 from tasks.models.training import EpochModel
 from tasks.privacy.accounting.gaps import prepared_entry, secure_entry
 from tasks.privacy.accounting.ledger import LedgerEntry, unprotected_entry
 from tasks.privacy.terms import Protected, because
 from tasks.stages import runs
 from tasks.stages.command import run_stage
-from tasks.stages.common import CHECKPOINTS, RUNS, atomic_write, read_json, require_inputs, write_json
+from tasks.stages.common import CHECKPOINTS, RUNS, atomic_write, copy, read_json, require_inputs, write_json
 from tasks.stages.evaluators.base import make_evaluator
 from tasks.stages.inputs import Inputs, read_inputs
 from tasks.stages.jobs import Job
@@ -111,7 +110,7 @@ class Training(Job[Unit]):
             if history:
                 history[-1] |= {"cut_off": monitor.cut_off(model)}
         else:
-            model.fit(data, rng=np.random.default_rng(unit.seed), progress=SILENT)
+            model.fit(data, rng=np.random.default_rng(unit.seed))
         model.save(folder / "model.safetensors")
         tested = evaluator.evaluate(model)
         contracts.write(tested.released, folder / "recommendations.parquet", evaluator.contract)
@@ -182,12 +181,6 @@ class Training(Job[Unit]):
                 )
             write_json(folder / "history.json", runs.by_setting(units, "history.json"))
             runs.write_inputs(folder, about.data, checks)
-
-
-def copy(source: Path, target: Path) -> None:
-    """Copy a file, with the folders above it."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(source, target)
 
 
 def released_tables(model: Model) -> dict[str, tuple[pl.DataFrame, pa.Schema]]:

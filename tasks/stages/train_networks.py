@@ -13,7 +13,6 @@ and the epochs of an unfinished one are kept under data/checkpoints/, as `tasks.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -39,6 +38,7 @@ from tasks.stages.common import (
     PROCESSED,
     RUNS,
     atomic_write,
+    copy,
     digest,
     read_json,
     require_inputs,
@@ -195,9 +195,7 @@ class Training(Job[Unit]):
         with atomic_write(out / "released") as folder:
             for unit in units:
                 for network in self.users:
-                    file = embedding_file(folder, unit.setting, network, unit.seed)
-                    file.parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copy(unit.done / f"{network}.parquet", file)
+                    copy(unit.done / f"{network}.parquet", embedding_file(folder, unit.setting, network, unit.seed))
         entries, history = list[dict[str, Any]](), dict[str, dict[str, Any]]()
         with atomic_write(out / "train") as folder:
             folder.mkdir()

@@ -34,8 +34,8 @@ class Lists(NamedTuple):
     """Of each list."""
     rules: Callable[[Released, pl.DataFrame, Schema, int], list[Table]]
     """(lists, interactions, schema, longest) -> the tables with their rules."""
-    measured: Callable[[Suite, Experiment, str], Names]
-    """Names of the metrics of an experiment at a setting."""
+    metrics: Callable[[Suite, Experiment, str], Names]
+    """Those that training measures of an experiment at a setting."""
     against: str = "interactions"
     """The processed table that they are checked against."""
 
@@ -56,10 +56,6 @@ class Lists(NamedTuple):
 
         inputs = [data / file for data in files for file in (f"{self.against}.parquet", "schema.json")]
         return Subject([*(file for released in files.values() for file in released.values()), *inputs], tables)
-
-    def metrics(self, suite: Suite, experiment: Experiment, setting: str) -> Names:
-        """Those that training measures."""
-        return [*self.measured(suite, experiment, setting)]
 
 
 def _ranking_metrics(suite: Suite, *_: object) -> Names:
@@ -89,11 +85,12 @@ def _rating_metrics(_: Suite, experiment: Experiment, setting: str) -> Names:
     return rating_metrics(experiment.settings()[setting]["sensitive_share"])
 
 
-def _predictions(predicted: Released, folds: pl.DataFrame, schema: Schema, _: int) -> list[Table]:
-    return predictions(predicted, folds, schema)
-
-
 TOP_K = Lists(contracts.RECOMMENDATIONS, recommendations, _ranking_metrics)
 FOLD_IN = Lists(contracts.RECOMMENDATIONS, _test_users, _fold_in_metrics)
 NEXT_ITEM = Lists(contracts.NEXT_ITEMS, next_items, _next_item_metrics)
-RATING = Lists(contracts.PREDICTIONS, _predictions, _rating_metrics, against="folds")
+RATING = Lists(
+    contracts.PREDICTIONS,
+    lambda predicted, folds, schema, _: predictions(predicted, folds, schema),
+    _rating_metrics,
+    against="folds",
+)
