@@ -251,7 +251,8 @@ def no_gains() -> pl.DataFrame:
 
 def data_fingerprints(data: str, params: Params) -> dict[str, str]:
     """SHA-256 of processed data that any user may fetch; none of a user's own, of which it would confirm any guess."""
-    return {} if params.datasets[params.processed[data].dataset].is_own else {data: digest(PROCESSED / data)}
+    options = params.datasets[params.processed[data].dataset].is_own
+    return {} if options else {data: digest(PROCESSED / data)}
 
 
 def _words(params: Params, suite: str) -> list[dict[str, Any]]:
