@@ -246,6 +246,11 @@ def copied(source: Callable[[Any], Source]) -> Callable[[Path, Places, Any], Non
     return obtain
 
 
+def by_option(option: str, variants: Mapping[str, Source]) -> Callable[[Any], Source]:
+    """The `source` of a data set of which an option says which files are meant."""
+    return lambda options: variants[getattr(options, option)]
+
+
 def _mirror_address(mirror: str, path: str) -> str:
     """The address of a mirror's file; what its user appended to the mirror's address, such as a token, stays."""
     base, mark, query = mirror.partition("?")

@@ -191,8 +191,8 @@ def _ratings(path: Path, listed: set[int], begun: dict[int, str]) -> Iterator[pl
     """user, item, rating, timestamp of a file, some lines at a time.
 
     Args:
-        known: the movies that have a title.
-        seen: movie -> where it began, in this file and those before; the file's are added.
+        listed: the movies that have a title.
+        begun: movie -> where it began, in this file and those before; the file's are added.
     """
     current = pl.DataFrame(schema={"line": pl.Int64, "item": pl.Int32, "user": pl.Int32})
     """What was read of the last movie; without a user its own line."""

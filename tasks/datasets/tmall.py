@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 
 from tasks.contracts import Feature
-from tasks.datasets.fetch import Options, Source, copied, form_files
+from tasks.datasets.fetch import Options, Source, by_option, copied, form_files
 from tasks.datasets.files import Column, TextTable
 from tasks.datasets.text import allow
 from tasks.raw import raw_writer, write_raw
@@ -120,22 +120,13 @@ class ObtainOptions(Options):
 ReadOptions = ObtainOptions
 
 
-VARIANTS = {
-    "official": SOURCE,
-    "small": replace(
-        SOURCE,
-        address=FRAGMENT_FILE.page,
-        holds="9,999 clicks, purchases and favourites by 62 users: a fragment of the log, without a table of users",
-        files=(FRAGMENT_FILE,),
-    ),
-}
-
-
-def source(options: ObtainOptions) -> Source:
-    """What is said about the files that `options` ask for."""
-    return VARIANTS[options.layout]
-
-
+_FRAGMENT = replace(
+    SOURCE,
+    address=FRAGMENT_FILE.page,
+    holds="9,999 clicks, purchases and favourites by 62 users: a fragment of the log, without a table of users",
+    files=(FRAGMENT_FILE,),
+)
+source = by_option("layout", {"official": SOURCE, "small": _FRAGMENT})
 obtain = copied(source)
 
 

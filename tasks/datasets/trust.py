@@ -6,7 +6,7 @@ may end the process. What is read has passed its checksum, or was placed by the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +16,7 @@ import polars as pl
 from scipy import io
 
 from tasks.contracts import RatingScale
-from tasks.datasets.fetch import NoOptions, Options, Places, Source, copy_files, form_files
+from tasks.datasets.fetch import NoOptions, Options, Places, Source, by_option, copy_files, form_files
 from tasks.datasets.files import SECONDS, Column, check
 from tasks.datasets.text import allow
 from tasks.errors import DataError
@@ -126,17 +126,14 @@ class TrustNetwork:
 
     SOURCE: Source
     """The usual release."""
-    variants: Mapping[str, Source]
+    source: Callable[[Any], Source]
+    """That of a release."""
     releases: Mapping[str, tuple[Matrix, Matrix]]
     """Release -> ratings and trust."""
     more: tuple[str, ...] = ()
     """Columns of both tables, null in a release that has none."""
     ObtainOptions = ReleaseOptions
     ReadOptions = NoOptions
-
-    def source(self, options: ReleaseOptions) -> Source:
-        """What is said about a release."""
-        return self.variants[options.release]
 
     def obtain(self, folder: Path, places: Places, options: ReleaseOptions) -> None:
         """Fill `folder` with the files of the release; errors as in `copy_files`."""
@@ -203,7 +200,7 @@ _CIAO = Source(
 PLAIN_TRUST = Matrix("trustnetwork.mat", "trustnetwork", _TRUST)
 CIAO = TrustNetwork(
     _CIAO,
-    {"plain": _CIAO, "timestamps": replace(_CIAO, files=(_TIMED, _TRUST_FILE))},
+    by_option("release", {"plain": _CIAO, "timestamps": replace(_CIAO, files=(_TIMED, _TRUST_FILE))}),
     {
         "plain": (Matrix("rating.mat", "rating", _RATING), PLAIN_TRUST),
         "timestamps": (Matrix("rating_with_timestamp.mat", "rating", _RATING | {"timestamp": SECONDS}), PLAIN_TRUST),
@@ -237,10 +234,13 @@ _EPINIONS = Source(
 _SLOTTED = _RATING | _SLOT
 EPINIONS = TrustNetwork(
     _EPINIONS,
-    {
-        "plain": replace(_EPINIONS, holds="ratings of products; 355,754 trust relations", files=_FILES[:2]),
-        "timestamps": _EPINIONS,
-    },
+    by_option(
+        "release",
+        {
+            "plain": replace(_EPINIONS, holds="ratings of products; 355,754 trust relations", files=_FILES[:2]),
+            "timestamps": _EPINIONS,
+        },
+    ),
     {
         "plain": (Matrix("rating.mat", "rating", _SLOTTED, minimum=4), PLAIN_TRUST),
         "timestamps": (

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pydantic import model_validator
 
 from tasks.contracts import Feature, RatingScale
-from tasks.datasets.fetch import Options, Source, copied, form_files
+from tasks.datasets.fetch import Options, Source, by_option, copied, form_files
 from tasks.datasets.files import Column, Listed, check, json_rows
 from tasks.datasets.text import allow, blocks, require_unique
 from tasks.raw import raw_writer, write_raw
@@ -168,23 +168,14 @@ class ReadOptions(Options):
         return self
 
 
-VARIANTS = {
-    "whole": SOURCE,
-    "sample": replace(
-        SOURCE,
-        address=SAMPLE[0].page,
-        holds="999 reviews (texts emptied) of 822 businesses by 993 users, and 1,000 businesses: a sample",
-        about=0,
-        files=SAMPLE,
-    ),
-}
-
-
-def source(options: ObtainOptions) -> Source:
-    """What is said about the files that `options` ask for; Yelp publishes no checksums of the whole."""
-    return VARIANTS[options.part]
-
-
+_SAMPLE = replace(
+    SOURCE,
+    address=SAMPLE[0].page,
+    holds="999 reviews (texts emptied) of 822 businesses by 993 users, and 1,000 businesses: a sample",
+    about=0,
+    files=SAMPLE,
+)
+source = by_option("part", {"whole": SOURCE, "sample": _SAMPLE})  # Yelp publishes no checksums of the whole
 obtain = copied(source)
 
 

@@ -26,15 +26,6 @@ FORMAT_RULES: dict[str, Rule] = {
 }
 """What Tmall, Epinions and Ciao add to interactions and social links; looked at where it is whole numbers."""
 
-IDS = {
-    "interactions": ("user", "item"),
-    "users": ("user",),
-    "items": ("item",),
-    "social": ("source", "target", "relation"),
-    "posts": ("user",),
-    "vectors": ("user",),
-    "labels": ("user",),
-}
 USERS = ("user", "source", "target")
 """Columns that name a user."""
 
@@ -59,9 +50,9 @@ def raw_tables(tables: RawTables, prefix: str = "") -> list[Table]:
         if table in frames
     }
     checked = [
-        Table(f"{prefix}{name}", frame, tuple(_rules(name, schema, types[name], listed)), ids=IDS[name])
+        Table(f"{prefix}{name}", frame, tuple(_rules(name, schema, types[name], listed)), ids=_ids_of(name))
         for name, frame in frames.items()
-        if name in IDS
+        if name != "anchors"
     ]
     for network in schema.networks:
         checked += raw_tables(tables.network(network), f"{prefix}{network}/")
@@ -96,6 +87,11 @@ def _rules(name: str, schema: RawSchema, types: Types, listed: Mapping[str, pl.S
     if name in ("interactions", "social"):
         rules += [added for column, added in FORMAT_RULES.items() if column in types and types[column].is_integer()]
     return rules
+
+
+def _ids_of(table: str) -> tuple[str, ...]:
+    """The columns that say which row is meant."""
+    return tuple(name for name, kind in RAW_COLUMNS[table].items() if kind == "id" or name == "relation")
 
 
 def _ids(name: str, types: Types) -> list[Rule]:
@@ -162,9 +158,9 @@ def _require_one_kind(types: Mapping[str, Types]) -> None:
     for names in (USERS, ("item",)):
         kinds = [
             (f"{table}: {column}", types[table][column])
-            for table in IDS
-            if table in types
-            for column in RAW_COLUMNS[table]
+            for table, columns in RAW_COLUMNS.items()
+            if table in types and table != "anchors"
+            for column in columns
             if column in names
         ]
         for where, kind in kinds[1:]:

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
 from tasks.datasets.fetch import Places, ReplicaOptions, Source
 from tasks.datasets.synthetic import skew
-from tasks.datasets.synthetic.homophily import Taste, by_taste, follow, populate
+from tasks.datasets.synthetic.homophily import Described, Taste, by_taste, follow, populate
 from tasks.datasets.synthetic.skew import Floats, Ints, Strata
 
 BLOCK = 4_000_000
@@ -35,11 +35,7 @@ SHARED = 0.9
 """Share of the variance of a user's hidden factors that is the community's, where a community shares its taste."""
 
 
-class _Described(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Attribute(_Described):
+class Attribute(Described):
     """Something that is known of users and follows from their taste."""
 
     shares: tuple[float, ...]
@@ -48,7 +44,7 @@ class Attribute(_Described):
     """Weight of taste against chance."""
 
 
-class Times(_Described):
+class Times(Described):
     """When users act."""
 
     first: int
@@ -66,7 +62,7 @@ class Times(_Described):
     """How much happens on each day, where that is all there is to time: then users neither join nor leave."""
 
 
-class Description(_Described):
+class Description(Described):
     """A published data set: numbers at scale 1, as published where they are, and what is invented about it."""
 
     name: str
@@ -104,7 +100,7 @@ class Description(_Described):
     """Strata where they are not kinds at places, each in one kind; they grow with the square root of the scale."""
     taste: Taste
     community_size: int = 1_000
-    attributes: dict[str, Attribute] = {}
+    attributes: dict[str, Attribute] = Field(default_factory=dict)
     levels: tuple[float, ...] = ()
     """Shares of the rating levels, lowest first; none where rows are not rated."""
     times: Times

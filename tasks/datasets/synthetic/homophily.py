@@ -30,10 +30,14 @@ ACQUAINTED = 0.5
 of the other network too, as of Foursquare's in Twitter (IONE's release: 5,661 of 11,296)."""
 
 
-class Taste(BaseModel):
-    """Standard deviations of the parts of the log of a user's taste for a kind of items or a topic."""
+class Described(BaseModel):
+    """A part of the description of a data set."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+
+
+class Taste(Described):
+    """Standard deviations of the parts of the log of a user's taste for a kind of items or a topic."""
 
     shared: float = 0.0
     """Of the user's community."""

@@ -17,10 +17,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from tasks.datasets.fetch import ReplicaOptions
-from tasks.datasets.synthetic.homophily import Taste, by_taste, follow_twice, populate
+from tasks.datasets.synthetic.homophily import Described, Taste, by_taste, follow_twice, populate
 from tasks.datasets.synthetic.skew import Ints, choose, pick, scale_size
 
 BLOCK = 1 << 18
@@ -145,10 +145,8 @@ class PairOptions(ReplicaOptions):
     want fewer."""
 
 
-class PairDescription(BaseModel):
+class PairDescription(Described):
     """Two networks: numbers at scale 1, and what is invented about them."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
     name: str
     size: int

@@ -18,6 +18,7 @@ from tasks.datasets.synthetic.skew import Ints, Strata, allot, ids, long_tail, p
 from tasks.datasets.tmall import LOG, USERS
 
 CATEGORIES, SELLERS, BRANDS = 1_658, 4_995, 8_443
+"""Sellers and brands grow with the square root of the scale."""
 LAST_ITEM, LAST_CATEGORY, LAST_BRAND = 1_113_166, 1_671, 8_477
 """Highest ids; others are missing."""
 ACTIONS = (48_550_713, 76_750, 3_292_144, 3_005_723)
@@ -41,11 +42,7 @@ TMALL = Description(
 )  # fmt: skip
 
 
-class ObtainOptions(ReplicaOptions):
-    """How large (`Description.sizes`); sellers and brands grow with the square root of the scale."""
-
-
-def _write(folder: Path, world: World, _: ObtainOptions) -> None:
+def _write(folder: Path, world: World, _: ReplicaOptions) -> None:
     users = world.rng.permutation(np.arange(1, world.n_users + 1))
     USERS.write(folder, [_users(world, users)])
     goods = _goods(world)
@@ -112,7 +109,7 @@ REPLICA = Replica(
     "synthetic clicks, carts, purchases and favourites in the format and size of Tmall's log",
     "obtain: {scale: 1.0, seed: 2015}, format: tmall, read: {layout: official}",
     {"": TMALL},
-    ObtainOptions,
+    ReplicaOptions,
     World,
     _write,
 )

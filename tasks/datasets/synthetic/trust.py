@@ -14,19 +14,16 @@ from typing import Any, Literal
 
 import numpy as np
 import polars as pl
-from pydantic import BaseModel, ConfigDict
 
 from tasks.datasets.fetch import ReplicaOptions
 from tasks.datasets.synthetic.generator import DAY, Description, Replica, Times, World
-from tasks.datasets.synthetic.homophily import Taste, follow
+from tasks.datasets.synthetic.homophily import Described, Taste, follow
 from tasks.datasets.synthetic.skew import Floats, grades, ids, pick, scale_size
 from tasks.datasets.trust import CIAO, EPINIONS
 
 
-class Trust(BaseModel):
+class Trust(Described):
     """A published trust file. Numbers at scale 1."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     users: int
     """Only users 1 to this number are in it."""
@@ -38,10 +35,8 @@ class Trust(BaseModel):
     """Rows in which users trust themselves."""
 
 
-class Traps(BaseModel):
+class Traps(Described):
     """What is odd about published ratings, and what the description of their sizes leaves out. Numbers at scale 1."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     last_user: int
     last_product: int
