@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,7 @@ def params() -> Params:
 
 @pytest.fixture(scope="module")
 def project() -> Iterator[Project]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT)
+    with chdir(ROOT):
         files = [Path("dvc.yaml"), Path("data/dvc.yaml"), *(Path("suites", name, "dvc.yaml") for name in SUITES)]
         with _repo() as repo:
             yield Project(repo, files)

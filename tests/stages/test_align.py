@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +41,7 @@ def aligned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same, aligned."""
     folder = tmp_path_factory.mktemp("aligned")
     tiny.build(folder)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
+    with chdir(folder):
         align.main("tiny")
     return folder
 
@@ -50,8 +50,7 @@ def aligned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def interrupted_workspace(aligned: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same, where a second run from nothing was interrupted after two epochs of its adversarial start."""
     folder = shutil.copytree(aligned, tmp_path_factory.mktemp("interrupted") / "copy")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
+    with chdir(folder):
         shutil.rmtree(CHECKPOINTS)
         interrupted(lambda: align.main("tiny"), align, "write_json", 3)
     return folder

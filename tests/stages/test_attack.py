@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +42,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     folder = tmp_path_factory.mktemp("original")
     tiny.build(folder, attack=changes)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
+    with chdir(folder):
         write_runs()
         targets.main("tiny")
     return folder
@@ -52,8 +52,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def attacked(original: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same with both systems attacked, which tests only read."""
     folder = shutil.copytree(original, tmp_path_factory.mktemp("attacked") / "copy")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
+    with chdir(folder):
         for name in NAMES:
             attack.main(name)
     return folder
@@ -73,15 +72,9 @@ def write_runs() -> None:
     rng = np.random.default_rng(3)
     users = np.repeat(np.arange(tiny.N_USERS, dtype=np.int32), 3)
     items = np.concatenate([3 + rng.choice(5, 3, replace=False) for _ in range(tiny.N_USERS)]).astype(np.int32)
-    interactions = {
-        "user": users,
-        "item": items,
-        "rating": np.ones(len(users), np.float32),
-        "timestamp": np.zeros(len(users), np.int64),
-        "split": np.tile(["train", "valid", "test"], tiny.N_USERS),
-    }
     folder = PROCESSED / "tiny"
-    contracts.write(pl.DataFrame(interactions), folder / "interactions.parquet", contracts.INTERACTIONS)
+    rows = tiny.interactions(users, items, np.tile(["train", "valid", "test"], tiny.N_USERS))
+    contracts.write(rows, folder / "interactions.parquet", contracts.INTERACTIONS)
     people = contracts.read(folder / "users.parquet", contracts.users_schema(tiny.FEATURES))
     telling = np.array([COLOURS.index(colour) for colour in people["colour"]])
     for seed in (0, 1):
@@ -94,18 +87,7 @@ def write_runs() -> None:
 
 
 def release(name: str, setting: str, seed: int, items: np.ndarray) -> None:
-    n_users, length = items.shape
-    table = pl.DataFrame(
-        {
-            "user": np.repeat(np.arange(n_users, dtype=np.int32), length),
-            "rank": np.tile(np.arange(1, length + 1, dtype=np.int32), n_users),
-            "item": items.ravel().astype(np.int32),
-            "score": np.zeros(items.size, np.float32),
-        }
-    )
-    folder = RUNS / "tiny" / name / "released" / setting
-    folder.mkdir(parents=True, exist_ok=True)
-    contracts.write(table, folder / f"seed-{seed}.parquet", contracts.RECOMMENDATIONS)
+    tiny.write_lists(items, RUNS / "tiny" / name / "released" / setting, seed)
 
 
 class Counted:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from contextlib import chdir
 from pathlib import Path
 
 import numpy as np
@@ -35,8 +36,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The workspace with its systems trained and attacked."""
     place = tmp_path_factory.mktemp("edges")
     tiny_next.build(place)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(place)
+    with chdir(place):
         for model in tiny_next.SYSTEMS:
             train.main(f"tiny-{model}")
             tiny_embeddings.passed(place, f"tiny-{model}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import chdir
 from pathlib import Path
 
 import numpy as np
@@ -33,8 +34,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The workspace with all its systems attacked."""
     place = tmp_path_factory.mktemp("embeddings")
     tiny_embeddings.build(place)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(place)
+    with chdir(place):
         for name in EXPERIMENTS:
             attack_embeddings.main(name)
     return place

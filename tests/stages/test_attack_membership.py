@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 import torch
 
-from tasks import contracts, device
+from tasks import device
 from tasks.attacks import shadows
 from tasks.config.params import load
 from tasks.config.references import check_references
@@ -46,20 +46,12 @@ ATTACK = {
 
 def build(root: Path, **changes: Any) -> None:
     """Users with a taste for some items each; everything is training data."""
-    suites = {"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "top-k"}}
-    tiny.build(root, **({"experiments": EXPERIMENTS, "suites": suites, "attack": ATTACK} | changes))
-    schema = tiny.SCHEMA.model_copy(update={"n_items": N_ITEMS})
-    tiny.write_schema(root / PROCESSED / "tiny", schema)
+    tiny.build(root, **({"experiments": EXPERIMENTS, "suites": tiny.suites(), "attack": ATTACK} | changes))
     rng = np.random.default_rng(0)
     pairs = [(user, item) for user in range(tiny.N_USERS) for item in rng.choice(N_ITEMS, 15, replace=False)]
     users, items = zip(*sorted(pairs), strict=True)
-    table = pl.DataFrame({"user": users, "item": items}).with_columns(
-        pl.col("user", "item").cast(pl.Int32),
-        rating=pl.lit(4.0, pl.Float32),
-        timestamp=pl.lit(0, pl.Int64),
-        split=pl.lit("train"),
-    )
-    contracts.write(table, root / PROCESSED / "tiny" / "interactions.parquet", contracts.INTERACTIONS)
+    rows = tiny.interactions(users, items, ["train"] * len(users))
+    tiny.write_interactions(rows, root / PROCESSED / "tiny", n_items=N_ITEMS)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import chdir
 from pathlib import Path
 
 import numpy as np
@@ -30,8 +31,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The workspace with its systems trained and attacked."""
     place = tmp_path_factory.mktemp("ratings")
     tiny_ratings.build(place)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(place)
+    with chdir(place):
         for name in NAMES:
             train.main(name)
             tiny_embeddings.passed(place, name)

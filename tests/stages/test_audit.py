@@ -1,5 +1,6 @@
 """Stage `audit`: what a suite releases at every budget it uses, and a loud end where more is proved than accounted."""
 
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -136,8 +137,7 @@ def test_models_of_ratings_are_audited_towards_each_observer(tmp_path: Path) -> 
     place = tmp_path / "ratings"
     place.mkdir()
     tiny_ratings.build(place, **changes)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(place)
+    with chdir(place):
         records = audited()
     each, together, pooled = "recommender-of-submissions", "recommender-of-sums", "co-raters"
     assert sorted((record["audit"], record["observer"], of_record(record) == "refuted") for record in records) == [

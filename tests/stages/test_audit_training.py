@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tasks import contracts
 from tasks.config.params import load
 from tasks.errors import ConfigurationError, PrivacyError
 from tasks.privacy.mechanisms import dpsgd
 from tasks.stages import audit_training
-from tasks.stages.common import PROCESSED, RUNS, digest, read_json
+from tasks.stages.common import RUNS, digest, read_json
 from tests.stages import tiny
 from tests.stages.test_train import interactions
 
@@ -41,11 +40,8 @@ def build(root: Path, **changes: Any) -> None:
         | {"model": "dp-popularity"}
         | {"config": {"epsilon": 2.0, "contribution": 3}, "sweep": []},
     }
-    suites = {"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "top-k"}}
-    tiny.build(root, experiments=experiments, suites=suites, training_audit=changes.get("audit", AUDIT))
-    schema = tiny.SCHEMA.model_copy(update={"n_items": N_ITEMS})
-    tiny.write_schema(PROCESSED / "tiny", schema)
-    contracts.write(interactions(), PROCESSED / "tiny" / "interactions.parquet", contracts.INTERACTIONS)
+    tiny.build(root, experiments=experiments, suites=tiny.suites(), training_audit=changes.get("audit", AUDIT))
+    tiny.write_interactions(interactions(), n_items=N_ITEMS)
 
 
 @pytest.fixture(autouse=True)

@@ -15,6 +15,7 @@ from tasks.evaluation.metrics import measure
 from tasks.evaluation.pairs import BY_USER, by_user
 from tasks.evaluation.ranking import Seen, full_values
 from tasks.stages import collect_parts
+from tests.stages import tiny
 
 ROOT = Path(__file__).resolve().parents[2]
 N_USERS, N_ITEMS, K = 40, 30, 10
@@ -38,19 +39,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
         patch.chdir(ROOT)
         loaded = params.load()
         patch.chdir(place)
-        users = np.arange(N_USERS, dtype=np.int32)
-        held = (users % (N_ITEMS - 1) + 1).astype(np.int32)
-        rows = [(user, 0, "train") for user in users]
-        rows += [(user, item, "test") for user, item in zip(users, held, strict=True)]
-        interactions = pl.DataFrame(
-            {
-                "user": pl.Series([row[0] for row in rows], dtype=pl.Int32),
-                "item": pl.Series([row[1] for row in rows], dtype=pl.Int32),
-                "rating": pl.Series([5.0] * len(rows), dtype=pl.Float32),
-                "timestamp": pl.Series([0] * len(rows), dtype=pl.Int64),
-                "split": [row[2] for row in rows],
-            }
-        )
+        users = np.arange(N_USERS)
+        held = users % (N_ITEMS - 1) + 1
+        splits = np.repeat(["train", "test"], N_USERS)
+        interactions = tiny.interactions(np.tile(users, 2), np.concatenate([0 * users, held]), splits)
         folder = Path("data/processed/demo")
         folder.mkdir(parents=True)
         contracts.write(interactions, folder / "interactions.parquet", contracts.INTERACTIONS)
@@ -67,17 +59,7 @@ def _write(name: str, seed: int, first: np.ndarray) -> None:
     for user, item in enumerate(first):
         rest = [other for other in range(N_ITEMS) if other not in (0, item, user % (N_ITEMS - 1) + 1)]
         lists[user] = [item, *rest[: K - 1]]
-    table = pl.DataFrame(
-        {
-            "user": np.repeat(np.arange(N_USERS, dtype=np.int32), K),
-            "rank": np.tile(np.arange(1, K + 1, dtype=np.int32), N_USERS),
-            "item": lists.reshape(-1),
-            "score": np.zeros(N_USERS * K, np.float32),
-        }
-    )
-    path = Path("data/runs/demo") / name / "released/base" / f"seed-{seed}.parquet"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    contracts.write(table, path, contracts.RECOMMENDATIONS)
+    tiny.write_lists(lists, Path("data/runs/demo") / name / "released/base", seed)
     users = np.arange(N_USERS)
     tested = measure("full", *full_values(lists, Seen.from_pairs(users, users % (N_ITEMS - 1) + 1, N_USERS), [K]))
     path = Path("data/runs/demo") / name / "train/users" / f"seed-{seed}.parquet"

@@ -1,5 +1,7 @@
 """What work takes is added up over interruptions, and decides nothing."""
 
+from contextlib import chdir
+
 import pytest
 
 from tasks.config.params import load
@@ -43,8 +45,7 @@ def test_an_interrupted_unit_costs_both_parts(tmp_path, monkeypatch):
 
 def test_collected_runs_have_the_cost_of_all_their_units(tmp_path_factory):
     place = example.build(tmp_path_factory.mktemp("example"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(place)
+    with chdir(place):
         recorded = collect.read_runs("gerai", load())
     (bpr,) = (run for run in recorded if (run.stage, run.name) == ("train", "gerai-bpr"))
     assert (bpr.cpu_seconds, bpr.peak_memory_mb) == (1.5 * len(example.SEEDS), 456)

@@ -30,19 +30,8 @@ FEATURES = (
 )
 COLUMNS = [f"{feature.name}.{number}" for feature in FEATURES for number in range(DIMENSION)]
 WORDS = [
-    "the",
-    "of",
-    "female",
-    "male",
-    "writer",
-    "home",
-    "maker",
-    "child",
-    "teen",
-    "young",
-    "adult",
-    "older",
-    "elderly",
+    *("the", "of", "female", "male", "writer", "home", "maker"),
+    *("child", "teen", "young", "adult", "older", "elderly"),
 ]
 
 
@@ -186,13 +175,10 @@ def experiment_on_embedded_features() -> None:
     shutil.rmtree(Path("suites"))
     experiment = {"suite": "tiny", "data": "tiny", "seeds": [0, 1], "sweep": [], "features": "words/tiny"}
     experiment |= {"model": "gerai", "config": test_train.CONFIG | {"epsilon": 0.4, "epochs": 1}}
-    suites = {"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "top-k"}}
     evaluation = {"k": [5, 10], "negatives": 20, "seed": 1, "recall": "relevant"}
-    changed = tiny.parameters(experiments={"tiny-gerai": experiment}, suites=suites, evaluation=evaluation)
+    changed = tiny.parameters(experiments={"tiny-gerai": experiment}, suites=tiny.suites(), evaluation=evaluation)
     tiny.write_parameters(changed, Path())
-    schema = tiny.SCHEMA.model_copy(update={"features": FEATURES, "n_items": test_train.N_ITEMS})
-    tiny.write_schema(PROCESSED / "tiny", schema)
-    contracts.write(test_train.interactions(), PROCESSED / "tiny" / "interactions.parquet", contracts.INTERACTIONS)
+    tiny.write_interactions(test_train.interactions(), features=FEATURES, n_items=test_train.N_ITEMS)
     embed.main("tiny")
     tiny.passed("words", "tiny")
 

@@ -53,15 +53,7 @@ def interactions() -> pl.DataFrame:
     targets = random_ranks(users, items, Uniforms.of(0, range(tiny.N_USERS), range(N_ITEMS))) < 3
     part = np.where(users < N_TEST, TEST, np.where(users < N_HELD, VALID, TRAIN))
     split = np.where(targets, part, TRAIN)
-    return pl.DataFrame(
-        {
-            "user": users.astype(np.int32),
-            "item": items.astype(np.int32),
-            "rating": np.full(len(users), 4, np.float32),
-            "timestamp": np.zeros(len(users), np.int64),
-            "split": np.array(contracts.SPLITS)[split],
-        }
-    )
+    return tiny.interactions(users, items, np.array(contracts.SPLITS)[split])
 
 
 SCHEMA = tiny.SCHEMA.model_copy(update={"n_items": N_ITEMS})
@@ -138,7 +130,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         tmp_path,
         experiments={f"tiny-{name}": shared | {"model": name, "config": config} for name, config in SYSTEMS.items()}
         | {"tiny-dpvae": shared | {"model": "vae", "system": "dpvae-rigorous", "config": ROWS | PRIVATE}},
-        suites={"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "fold-in"}},
+        suites=tiny.suites("fold-in"),
         evaluation={"k": KS, "negatives": None, "seed": 1, "recall": "reachable"},
         tuning={"seed": 1000, "grid": {"ease": {"regularization": [1.0, 5.0]}}},
         attack=None,

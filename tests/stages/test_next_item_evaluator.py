@@ -41,17 +41,8 @@ EVENTS = {
 SCHEMA = tiny.SCHEMA.model_copy(update={"n_items": N_ITEMS, "repeats": True})
 
 
-class Last(NextItemRecommender):
+class Last(tiny.Untrained, NextItemRecommender):
     """Scores an item by how lately the sequence had it, and remembers what it was asked."""
-
-    def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Last:
-        raise NotImplementedError
-
-    def released(self) -> dict[str, torch.Tensor]:
-        raise NotImplementedError
-
-    def restore_released(self, tensors: dict[str, torch.Tensor]) -> None:
-        raise NotImplementedError
 
     def score_next(self, sequences: Sequences) -> torch.Tensor:
         self.asked = getattr(self, "asked", []) + sequences.users.tolist()
@@ -64,19 +55,13 @@ class Last(NextItemRecommender):
         return scores
 
 
-class Counts(Recommender):
+class Counts(tiny.Untrained, Recommender):
     """Scores items by how often training had them."""
 
     def fit(self, data: TrainingData, *, rng: np.random.Generator | None = None, progress: Progress = SILENT) -> Counts:
         del rng, progress
         self.counts = torch.from_numpy(np.bincount(data.items, minlength=N_ITEMS).astype(np.float32))
         return self
-
-    def released(self) -> dict[str, torch.Tensor]:
-        raise NotImplementedError
-
-    def restore_released(self, tensors: dict[str, torch.Tensor]) -> None:
-        raise NotImplementedError
 
     def score(self, users: np.ndarray) -> torch.Tensor:
         return self.counts.expand(len(users), -1)
@@ -85,15 +70,7 @@ class Counts(Recommender):
 def interactions(events: dict[int, dict[str, list[int]]]) -> pl.DataFrame:
     rows = [(user, item, split) for user, parts in events.items() for split, items in parts.items() for item in items]
     users, items, splits = zip(*rows, strict=True)
-    return pl.DataFrame(
-        {
-            "user": np.array(users, np.int32),
-            "item": np.array(items, np.int32),
-            "rating": np.arange(len(rows), dtype=np.float32),
-            "timestamp": np.arange(len(rows), dtype=np.int64),
-            "split": splits,
-        }
-    )
+    return tiny.interactions(users, items, splits)
 
 
 def inputs(events: dict[int, dict[str, list[int]]]) -> Inputs:
@@ -207,7 +184,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     tiny.build(
         tmp_path,
         experiments=experiments,
-        suites={"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "next-item"}},
+        suites=tiny.suites("next-item"),
         evaluation={"k": [2, 5], "negatives": None, "seed": 1, "recall": "relevant"},
         tuning={"seed": 1000, "grid": {"dp-popularity": {"contribution": [1, 2]}}},
         attack=None,
@@ -219,8 +196,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         else {split: rng.integers(0, 20, rng.integers(1, 6)).tolist() for split in ("train", "test")}
         for user in range(tiny.N_USERS)
     }
-    contracts.write(interactions(events), PROCESSED / "tiny" / "interactions.parquet", contracts.INTERACTIONS)
-    tiny.write_schema(PROCESSED / "tiny", SCHEMA.model_copy(update={"n_items": 20}))
+    tiny.write_interactions(interactions(events), n_items=20, repeats=True)
     return tmp_path
 
 

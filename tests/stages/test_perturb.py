@@ -1,5 +1,6 @@
 """Stage `perturb`: a release per budget and seed, whole or not at all, with a ledger that names its gaps."""
 
+from contextlib import chdir
 from pathlib import Path
 
 import numpy as np
@@ -56,8 +57,7 @@ def test_releases_share_no_noise_and_do_not_depend_on_what_else_is_listed(tmp_pa
     other.mkdir()
     changed = tiny.parameters()["perturbed"]["tiny"] | {"epsilon": [7.5], "seeds": [1]}
     tiny.build(other, perturbed={"tiny": changed}, experiments={})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(other)
+    with chdir(other):
         perturb.main("tiny")
         assert release("7.5", 1).equals(before)
 
@@ -94,8 +94,7 @@ def test_secure_features_follow_from_no_seed_and_their_ledger_says_so(tmp_path: 
     other = tmp_path / "other"
     other.mkdir()
     tiny.build(other, perturbed={"tiny": tiny.parameters()["perturbed"]["tiny"] | {"noise": "secure"}}, experiments={})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(other)
+    with chdir(other):
         tables = []
         for _ in range(2):
             perturb.main("tiny")

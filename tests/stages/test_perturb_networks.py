@@ -1,6 +1,7 @@
 """Stage `perturb` on networks of users: what a release holds, what it must not hold, and what its ledger says."""
 
 import shutil
+from contextlib import chdir
 from pathlib import Path
 
 import polars as pl
@@ -245,8 +246,7 @@ def test_a_release_does_not_depend_on_what_else_is_listed_and_is_the_same_again(
     other = tmp_path / "other"
     other.mkdir()
     tiny.build(other, **{name: OPTIONS[name] | {"sweep": {}, "seeds": [1]}})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(other)
+    with chdir(other):
         perturb.main(name)
         assert digest(folder(name, "base", 1)) == before[1]
 
@@ -257,8 +257,7 @@ def test_secure_networks_follow_from_no_seed_and_every_kind_of_data_says_so(name
     other = tmp_path / "other"
     other.mkdir()
     tiny.build(other, **{name: OPTIONS[name] | {"sweep": {}, "seeds": [1], "noise": "secure"}})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(other)
+    with chdir(other):
         perturb.main(name)
         files = [path.relative_to(folder(name, "base", 1)) for path in folder(name, "base", 1).rglob("*.parquet")]
         first = {file: digest(folder(name, "base", 1) / file) for file in files}

@@ -1,5 +1,6 @@
 """Stage `perturb` as the authors' code has it: what passes as it is, and what its check finds."""
 
+from contextlib import chdir
 from pathlib import Path
 
 import polars as pl
@@ -16,8 +17,7 @@ from tests.stages import tiny_networks as tiny
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("released")
     tiny.build(folder, released=tiny.RELEASED)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
+    with chdir(folder):
         perturb.main("released")
     return folder
 

@@ -13,33 +13,23 @@ import torch
 from tasks import contracts
 from tasks.config.params import Evaluation, Training, load
 from tasks.errors import DataError
-from tasks.models.base import SILENT, Progress, RatingPredictor
+from tasks.models.base import RatingPredictor
 from tasks.stages import check, train
 from tasks.stages.common import RUNS, read_json
 from tasks.stages.evaluators.ratings import Ratings
 from tasks.stages.inputs import Inputs, read_inputs
-from tasks.training_data import TrainingData
-from tests.stages import tiny_ratings
+from tests.stages import tiny, tiny_ratings
 
 EVALUATION = Evaluation(k=[], negatives=None, seed=1, recall="relevant")
 TRAINING = Training(patience=2, validation_k=None)
 
 
-class Constant(RatingPredictor):
+class Constant(tiny.Untrained, RatingPredictor):
     """Predicts one number, and 0 for the pairs that it was told of."""
 
     uses_links = True
     value = 3.0
     known: frozenset[tuple[int, int]] = frozenset()
-
-    def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Constant:
-        raise NotImplementedError
-
-    def released(self) -> dict[str, torch.Tensor]:
-        raise NotImplementedError
-
-    def restore_released(self, tensors: dict[str, torch.Tensor]) -> None:
-        raise NotImplementedError
 
     def predict(self, users: np.ndarray, items: np.ndarray) -> torch.Tensor:
         pairs = zip(users.tolist(), items.tolist(), strict=True)

@@ -6,6 +6,7 @@ import csv
 import json
 import re
 import shutil
+from contextlib import chdir
 from pathlib import Path
 
 import polars as pl
@@ -32,15 +33,13 @@ def written(place: Path) -> dict[str, bytes]:
 def run(place: Path, suite: str) -> None:
     """Both stages."""
     collected(place, suite)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(place)
+    with chdir(place):
         report.main(suite)
 
 
 def collected(place: Path, suite: str) -> None:
     """The first of them."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(place)
+    with chdir(place):
         collect.main(suite)
 
 
@@ -185,8 +184,7 @@ def test_bad_input_is_refused_in_one_line_and_nothing_is_written(tmp_path: Path,
 def test_a_page_needs_nothing_but_the_results_and_the_published_figures(gerai: Path, tmp_path: Path) -> None:
     for part in ("results", "reference"):
         shutil.copytree(gerai / "data" / part, tmp_path / "data" / part)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path)
+    with chdir(tmp_path):
         report.main("gerai")
     assert written(tmp_path) == written(gerai)
 

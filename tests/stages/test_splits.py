@@ -35,7 +35,7 @@ def build(root, monkeypatch, sweep_seeds=None, **changes):
         | {"model": "gerai", "features": "perturbed/tiny", "config": test_train.CONFIG | {"epochs": 1, "epsilon": 0.4}}
         | {"sweep": [{"features_epsilon": 7.5}], "sweep_seeds": sweep_seeds},
     }
-    suite = {"title": "Tiny", "paper": None, "data": "tiny", "task": "top-k", "splits": [OTHER]} | changes
+    suite = tiny.suites()["tiny"] | {"splits": [OTHER]} | changes
     processed = tiny.parameters()["processed"]["tiny"]
     options = processed["options"] | {"split_seed": processed["options"]["split_seed"] + 1}
     tiny.build(
@@ -45,14 +45,12 @@ def build(root, monkeypatch, sweep_seeds=None, **changes):
         processed={"tiny": processed, OTHER: processed | {"options": options}},
         evaluation={"k": [5, 10], "negatives": 20, "seed": 1, "recall": "relevant"},
     )
-    schema = tiny.SCHEMA.model_copy(update={"n_items": test_train.N_ITEMS})
     rows, users = test_train.interactions(), contracts.users_schema(tiny.FEATURES)
     held = pl.concat([rows["split"][2:], rows["split"][:2]]).alias("split")
     people = contracts.read(PROCESSED / "tiny/users.parquet", users)
     for name, table_ in (("tiny", rows), (OTHER, rows.with_columns(held))):
         (PROCESSED / name).mkdir(exist_ok=True)
-        tiny.write_schema(PROCESSED / name, schema)
-        contracts.write(table_, PROCESSED / name / "interactions.parquet", contracts.INTERACTIONS)
+        tiny.write_interactions(table_, PROCESSED / name, n_items=test_train.N_ITEMS)
         contracts.write(people, PROCESSED / name / "users.parquet", users)
     tiny.passed("processed", OTHER)
     tiny.passed("perturbed", "tiny")

@@ -30,15 +30,7 @@ def interactions() -> pl.DataFrame:
     rng = np.random.default_rng(0)
     items = np.argsort(rng.random((tiny.N_USERS, N_ITEMS)), axis=1)[:, :8].astype(np.int32)
     splits = np.tile(["train"] * 5 + ["valid"] + ["test"] * 2, tiny.N_USERS)
-    return pl.DataFrame(
-        {
-            "user": np.repeat(np.arange(tiny.N_USERS, dtype=np.int32), 8),
-            "item": items.ravel(),
-            "rating": np.full(items.size, 4, np.float32),
-            "timestamp": np.zeros(items.size, np.int64),
-            "split": splits,
-        }
-    )
+    return tiny.interactions(np.repeat(np.arange(tiny.N_USERS), 8), items.ravel(), splits)
 
 
 def build(root, monkeypatch, recall="relevant"):
@@ -54,12 +46,9 @@ def build(root, monkeypatch, recall="relevant"):
         | {"model": "gerai", "features": "perturbed/tiny"}
         | {"config": CONFIG | {"epsilon": 0.4}, "sweep": [{"features_epsilon": 7.5}]},
     }
-    suites = {"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "top-k"}}
     evaluation = {"k": [5, 10], "negatives": 20, "seed": 1, "recall": recall}
-    tiny.build(root, experiments=experiments, suites=suites, evaluation=evaluation)
-    schema = tiny.SCHEMA.model_copy(update={"n_items": N_ITEMS})
-    tiny.write_schema(PROCESSED / "tiny", schema)
-    contracts.write(interactions(), PROCESSED / "tiny" / "interactions.parquet", contracts.INTERACTIONS)
+    tiny.build(root, experiments=experiments, suites=tiny.suites(), evaluation=evaluation)
+    tiny.write_interactions(interactions(), n_items=N_ITEMS)
     perturb.main("tiny")
     tiny.passed("perturbed", "tiny")
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import ArrayLike, NDArray
 
 from tasks import contracts
 from tasks.config.params import load
 from tasks.config.references import check_references
 from tasks.contracts import Feature, Schema
+from tasks.evaluation.ranking import ranking_table
 from tasks.hashing import Uniforms
-from tasks.stages.common import PROCESSED, QUALITY, write_json
+from tasks.stages.common import PROCESSED, QUALITY, REFERENCE, write_json
 from tasks.stages.inputs import Inputs
 from tests import parameters as parameters_
 
@@ -99,6 +102,50 @@ def write_schema(folder: Path, schema: Schema) -> None:
     for name, n in (("user_ids", schema.n_users), ("item_ids", schema.n_items)):
         ids = pl.DataFrame({"id": np.arange(n, dtype=np.int32), "original": [str(number) for number in range(n)]})
         contracts.write(ids, folder / f"{name}.parquet", contracts.ID_MAP)
+
+
+def suites(task: str = "top-k", paper: str | None = None, name: str = "tiny") -> dict[str, Any]:
+    """One suite alone."""
+    return {name: {"title": "Tiny", "paper": paper, "data": "tiny", "task": task}}
+
+
+def interactions(users: ArrayLike, items: ArrayLike, splits: ArrayLike, rating: float = 4.0) -> pl.DataFrame:
+    """Processed interactions, one after another."""
+    ids = {"user": np.asarray(users, np.int32), "item": np.asarray(items, np.int32)}
+    table = pl.DataFrame(ids | {"timestamp": np.arange(len(ids["user"])), "split": np.asarray(splits)})
+    return table.with_columns(rating=pl.lit(rating, pl.Float32)).select(contracts.INTERACTIONS.names)
+
+
+def write_interactions(rows: pl.DataFrame, folder: Path = PROCESSED / "tiny", **schema: Any) -> None:
+    """Interactions of the tiny users, and changes of the schema."""
+    write_schema(folder, SCHEMA.model_copy(update=schema))
+    contracts.write(rows, folder / "interactions.parquet", contracts.INTERACTIONS)
+
+
+def write_lists(items: NDArray[Any], folder: Path, seed: int) -> None:
+    """Recommendations without scores, (n_users, K), of a seed."""
+    users = np.arange(len(items), dtype=np.int32)
+    table = ranking_table(items.astype(np.int32), np.zeros(items.shape, np.float32), user=users)
+    folder.mkdir(parents=True, exist_ok=True)
+    contracts.write(table, folder / f"seed-{seed}.parquet", contracts.RECOMMENDATIONS)
+
+
+def write_source(root: Path, *steps: dict[str, Any]) -> None:
+    """What `collect` and `report` read of the data, of which so much is left after each step, and of papers."""
+    folder, reference = root / PROCESSED / "tiny", root / REFERENCE / "paper_tables.csv"
+    write_json(folder / "source.json", {"dataset": "tiny", "address": "made up", "licence": "none", "synthetic": True})
+    write_json(folder / "counts.json", steps)
+    reference.parent.mkdir(parents=True)
+    shutil.copy(parameters_.ROOT / REFERENCE / "paper_tables.csv", reference)
+
+
+class Untrained:
+    """What a model that tests make up does not do."""
+
+    def fit(self, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError
+
+    released = restore_released = fit
 
 
 class Numbered(Inputs):

@@ -67,7 +67,7 @@ PROCESSED_PAIR = {
 SUITE: dict[str, Any] = {
     "processed": {"tiny": PROCESSED_PAIR},
     "words": {},
-    "suites": {"tiny": {"title": "Tiny", "paper": None, "data": "tiny", "task": "embedding"}},
+    "suites": tiny.suites("embedding"),
     "evaluation": {"k": [1, 10], "negatives": None, "seed": 1, "recall": "relevant"},
     "training": {"patience": 1, "validation_k": None},
     "tuning": {"seed": 1000, "grid": {}},

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from tasks import contracts
-from tasks.stages.common import PROCESSED, REFERENCE, write_json
-from tests import parameters
+from tasks.stages.common import PROCESSED
 from tests.stages import tiny
 
 N_ITEMS = 40
@@ -63,7 +60,7 @@ def changes(suite: str = "tiny") -> dict[str, Any]:
     return {
         "about": ABOUT,
         "experiments": experiments,
-        "suites": {suite: {"title": "Tiny", "paper": "dipsgnn", "data": "tiny", "task": "next-item"}},
+        "suites": tiny.suites("next-item", "dipsgnn", suite),
         "evaluation": {"k": [5, 10, 20], "negatives": None, "seed": 1, "recall": "relevant"},
         "training": {"patience": EPOCHS, "validation_k": 20},
         "tuning": {"seed": 1000, "grid": {}},
@@ -74,20 +71,10 @@ def changes(suite: str = "tiny") -> dict[str, Any]:
 def build(root: Path, **other: Any) -> None:
     """Write the workspace below `root`."""
     tiny.build(root, **(changes() | other))
-    folder = root / PROCESSED / "tiny"
-    schema = tiny.SCHEMA.model_copy(update={"n_items": N_ITEMS, "repeats": True})
-    tiny.write_schema(folder, schema)
-    contracts.write(interactions(), folder / "interactions.parquet", contracts.INTERACTIONS)
-    source = {"dataset": "tiny", "address": "made up", "licence": "none", "synthetic": True}
-    write_json(folder / "source.json", source)
-    step = {"step": "published", "users": VALIDATING, "items": N_ITEMS, "interactions": len(interactions())}
-    write_json(
-        folder / "counts.json",
-        [step | {"step": name} for name in ("published", "in the ranges kept", "2-core", "last 9 of each user")],
-    )
-    reference = root / REFERENCE / "paper_tables.csv"
-    reference.parent.mkdir(parents=True)
-    shutil.copy(parameters.ROOT / REFERENCE / "paper_tables.csv", reference)
+    tiny.write_interactions(interactions(), root / PROCESSED / "tiny", n_items=N_ITEMS, repeats=True)
+    step = {"users": VALIDATING, "items": N_ITEMS, "interactions": len(interactions())}
+    names = ("published", "in the ranges kept", "2-core", "last 9 of each user")
+    tiny.write_source(root, *({"step": name} | step for name in names))
 
 
 def interactions() -> pl.DataFrame:
@@ -100,12 +87,4 @@ def interactions() -> pl.DataFrame:
             drawn = rng.choice(N_ITEMS, length, replace=split != "test" or user % 3 > 0)
             rows += [(user, item, split) for item in drawn]
     users, items, splits = zip(*rows, strict=True)
-    return pl.DataFrame(
-        {
-            "user": np.array(users, np.int32),
-            "item": np.array(items, np.int32),
-            "rating": np.ones(len(rows), np.float32),
-            "timestamp": np.arange(len(rows), dtype=np.int64),
-            "split": splits,
-        }
-    )
+    return tiny.interactions(users, items, splits, rating=1.0)

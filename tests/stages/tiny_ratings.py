@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,7 @@ import polars as pl
 
 from tasks import contracts
 from tasks.contracts import RatingScale
-from tasks.stages.common import PROCESSED, REFERENCE, write_json
-from tests import parameters
+from tasks.stages.common import PROCESSED
 from tests.stages import tiny
 
 N_ITEMS, FOLDS = 12, 3
@@ -73,7 +71,7 @@ def changes(suite: str = "tiny") -> dict[str, Any]:
             }
         },
         "experiments": experiments,
-        "suites": {suite: {"title": "Tiny", "paper": "privsr", "data": "tiny", "task": "rating"}},
+        "suites": tiny.suites("rating", "privsr", suite),
         "evaluation": {"k": [], "negatives": None, "seed": 1, "recall": "relevant"},
         "training": {"patience": 3, "validation_k": None},
         "tuning": {"seed": 1000, "grid": {"privsr": {"epsilon": [0.5, 5.0]}}},
@@ -87,19 +85,11 @@ def build(root: Path, **other: Any) -> None:
     folder = root / PROCESSED / "tiny"
     tiny.write_schema(folder, SCHEMA)
     rows = ratings()
-    contracts.write(
-        rows.drop("fold", "sensitivity", "validates"), folder / "interactions.parquet", contracts.INTERACTIONS
-    )
-    contracts.write(
-        rows.select("user", "item", "fold", "sensitivity", "validates"), folder / "folds.parquet", contracts.FOLDS
-    )
+    for name, contract in (("interactions", contracts.INTERACTIONS), ("folds", contracts.FOLDS)):
+        contracts.write(rows.select(contract.names), folder / f"{name}.parquet", contract)
     contracts.write(friends(), folder / "social.parquet", contracts.SOCIAL)
-    write_json(folder / "source.json", {"dataset": "tiny", "address": "made up", "licence": "none", "synthetic": True})
     step = {"step": "published", "users": tiny.N_USERS, "items": N_ITEMS, "interactions": len(rows)}
-    write_json(folder / "counts.json", [step, step | {"step": "links each once", "links": len(friends())}])
-    reference = root / REFERENCE / "paper_tables.csv"
-    reference.parent.mkdir(parents=True)
-    shutil.copy(parameters.ROOT / REFERENCE / "paper_tables.csv", reference)
+    tiny.write_source(root, step, step | {"step": "links each once", "links": len(friends())})
 
 
 def ratings() -> pl.DataFrame:
@@ -111,17 +101,12 @@ def ratings() -> pl.DataFrame:
     fold = rng.permutation(len(users)) % FOLDS
     validates = rng.random(len(users)) < 0.2
     split = np.where(fold == 0, "test", np.where(validates, "valid", "train"))
-    return pl.DataFrame(
-        {
-            "user": users,
-            "item": items,
-            "rating": np.clip(np.round(liked), 1, 5).astype(np.float32),
-            "timestamp": pl.Series([None] * len(users), dtype=pl.Int64),
-            "split": split,
-            "fold": fold.astype(np.int32),
-            "sensitivity": (rng.permutation(len(users)) / len(users)).astype(np.float32),
-            "validates": validates,
-        }
+    return tiny.interactions(users, items, split).with_columns(
+        rating=pl.Series(np.clip(np.round(liked), 1, 5).astype(np.float32)),
+        timestamp=pl.lit(None, pl.Int64),
+        fold=pl.Series(fold.astype(np.int32)),
+        sensitivity=pl.Series((rng.permutation(len(users)) / len(users)).astype(np.float32)),
+        validates=pl.Series(validates),
     )
 
 
