@@ -257,9 +257,12 @@ def repeated_values(frame: pl.LazyFrame, columns: Sequence[str], rows: int) -> p
         hashes[start:end] = batch["_hash"].to_numpy()
     hashes = hashes[:end]
     hashes.sort()
-    doubtful = pl.LazyFrame({"_hash": np.unique(hashes[1:][hashes[1:] == hashes[:-1]])})
+    doubtful = np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
     del hashes
-    groups = hashed.join(doubtful, on="_hash", how="semi").group_by(columns).len("rows")
+    if not doubtful.size:
+        return some.head(0).with_columns(rows=pl.lit(0, pl.UInt32)).collect()
+    repeated = hashed.join(pl.LazyFrame({"_hash": doubtful}), on="_hash", how="semi")
+    groups = repeated.group_by(columns).len("rows")
     return groups.filter(pl.col("rows") > 1).collect(engine="streaming")
 
 
