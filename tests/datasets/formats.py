@@ -30,13 +30,26 @@ def refused(module: Any, folder: Path, match: str, options: Any = None) -> None:
     assert len(str(caught.value)) < 700
 
 
-def obtained(module: Any, root: Path, mirror: Path | None, options: Any = None) -> Path:
+def places(root: Path, mirror: Path | str | None = None) -> Places:
+    """Where files lie that a source takes: all below `root`, but for a mirror."""
+    return Places(mirror and str(mirror), root / "placed", root / "downloads")
+
+
+def obtained(module: Any, root: Path, mirror: Path | None = None, options: Any = None) -> Path:
     """The files of a source, in a folder below `root`."""
     folder = root / "raw"
-    folder.mkdir(exist_ok=True)
-    places = Places(mirror and str(mirror), root / "placed", root / "downloads")
-    module.obtain(folder, places, options or NoOptions())
+    folder.mkdir(parents=True, exist_ok=True)
+    module.obtain(folder, places(root, mirror), options or NoOptions())
     return folder
+
+
+def require_pseudonymous(raw: RawTables, n_users: int) -> None:
+    """Of users the tables of a pair hold no text but what was posted and attributes, and only their new numbers."""
+    kept = [pl.read_parquet(path) for path in raw.folder.rglob("*.parquet")]
+    texts = {name for table in kept for name, kind in table.schema.items() if kind == pl.String}
+    assert texts == {"relation", "text", "gender", "occupation"}
+    numbers = {value for table in kept for value in table.select(pl.col("^(user|source|target)$")).to_numpy().flat}
+    assert numbers <= {*range(n_users)}
 
 
 def write(folder: Path, name: str, content: str | bytes | list[str] | pl.DataFrame) -> None:

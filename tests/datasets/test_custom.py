@@ -6,12 +6,14 @@ import polars as pl
 import pytest
 from pydantic import ValidationError
 
-from tasks.datasets.custom import ObtainOptions, ReadOptions, convert, obtain, source
+from tasks.datasets import custom
+from tasks.datasets.custom import ObtainOptions, ReadOptions, obtain, source
 from tasks.datasets.encoding import encode
 from tasks.datasets.fetch import Places
 from tasks.errors import DataError
 from tasks.papers.gerai import protocol as gerai
-from tasks.raw import RawTables, read_raw
+from tasks.raw import RawTables
+from tests.datasets import formats
 
 PROTOCOL = gerai.Options(split_seed=0, test_share=0.2, valid_share=0.05)
 READ: dict[str, Any] = {
@@ -49,7 +51,6 @@ def options(**changes: Any) -> ReadOptions:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "raw").mkdir()
-    (tmp_path / "tables").mkdir()
     for table, content in FILES.items():
         (tmp_path / "raw" / f"{table}.csv").write_text(content)
     return tmp_path / "raw"
@@ -63,26 +64,18 @@ def alone(folder: Path) -> dict[str, Any]:
 
 
 def converted(folder: Path, **changes: Any) -> RawTables:
-    place = folder.parent / "tables"
-    convert(folder, place, options(**changes))
-    raw = read_raw(place)
-    assert {path.name for path in place.iterdir()} == {
-        "schema.json",
-        *(f"{name}.parquet" for name in raw.schema.tables),
-    }
-    return raw
+    return formats.converted(custom, folder, options(**changes))
 
 
 def refused(folder: Path, match: str, **changes: Any) -> None:
-    with pytest.raises(DataError, match=match) as caught:
-        converted(folder, **changes)
-    assert str(caught.value).startswith(str(folder))
-    assert "\n" not in str(caught.value)
+    formats.refused(custom, folder, match, options(**changes))
 
 
 def test_every_column_that_is_named_arrives(folder: Path) -> None:
     raw = converted(folder)
     assert raw.schema.tables == ("interactions", "social", "users")
+    files = {"schema.json", *(f"{name}.parquet" for name in raw.schema.tables)}
+    assert {path.name for path in raw.folder.iterdir()} == files
     assert (raw.schema.time, raw.schema.scale and raw.schema.scale.levels[:2]) == ("seconds", (1, 1.5))
     actual = raw.scan("interactions").collect()
     assert actual.schema == {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float32, "timestamp": pl.Int64}

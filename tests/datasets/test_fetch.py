@@ -14,6 +14,7 @@ from tasks.datasets import transfer
 from tasks.datasets.fetch import FormFile, Places, RemoteFile, local_file
 from tasks.datasets.transfer import RetryPolicy
 from tasks.errors import ByHandError, DataError
+from tests.datasets.formats import places
 from tests.datasets.server import serve, trickle
 
 CONTENT = random.Random(0).randbytes(300_000)
@@ -35,8 +36,8 @@ def published(server: str, content: bytes = CONTENT) -> RemoteFile:
     )
 
 
-def get(file: RemoteFile, root: Path, mirror: str | None = None) -> bytes:
-    with local_file(file, Places(mirror, root / "placed", root / "downloads"), QUICK) as path:
+def get(file: RemoteFile, root: Path, mirror: str | None = None, retry: RetryPolicy = QUICK) -> bytes:
+    with local_file(file, places(root, mirror), retry) as path:
         return path.read_bytes()
 
 
@@ -44,9 +45,9 @@ def left(root: Path) -> list[Path]:
     return list((root / "downloads").glob("*"))
 
 
-def refused(file: RemoteFile, root: Path, match: str, mirror: str | None = None) -> None:
+def refused(file: RemoteFile, root: Path, match: str, mirror: str | None = None, retry: RetryPolicy = QUICK) -> None:
     with pytest.raises(DataError, match=match) as caught:
-        get(file, root, mirror)
+        get(file, root, mirror, retry)
     assert "\n" not in str(caught.value)
 
 
@@ -124,11 +125,8 @@ def test_a_caller_that_refuses_a_download_has_it_deleted(tmp_path: Path) -> None
         raise DataError(f"{path}: not what was wanted")
 
     with serve(CONTENT) as (server, _):
-        places = Places(None, tmp_path / "placed", tmp_path / "downloads")
-        with (
-            pytest.raises(DataError, match="not what was wanted"),
-            local_file(published(server), places, QUICK) as path,
-        ):
+        file = local_file(published(server), places(tmp_path), QUICK)
+        with pytest.raises(DataError, match="not what was wanted"), file as path:
             use(path)
     assert left(tmp_path) == []
 
@@ -195,18 +193,14 @@ def test_a_download_that_is_already_running_is_left_alone(tmp_path: Path, monkey
 def test_a_server_that_sends_a_byte_at_a_time_is_left_after_a_while(tmp_path: Path, slow: str) -> None:
     """Each byte arrives in time, and so httpx's own timeout never ends it."""
     hasty = replace(QUICK, window=0.3)
-    with trickle(slow) as server, pytest.raises(DataError, match=r"too slow \(\d+ bytes in 0.3 s; ") as caught:  # noqa: SIM117
-        with local_file(published(server), Places(None, tmp_path / "placed", tmp_path / "downloads"), hasty):
-            pass
-    assert "\n" not in str(caught.value)
-    assert "kept" in str(caught.value)
+    with trickle(slow) as server:
+        refused(published(server), tmp_path, r"too slow \(\d+ bytes in 0.3 s; .*kept", retry=hasty)
 
 
 def test_a_download_ends_when_it_takes_longer_than_it_may(tmp_path: Path) -> None:
     short = replace(QUICK, window=0.1, longest=0.25, slowest=0)
-    with trickle("body") as server, pytest.raises(DataError, match=r"it takes longer than 0.25 s"):  # noqa: SIM117
-        with local_file(published(server), Places(None, tmp_path / "placed", tmp_path / "downloads"), short):
-            pass
+    with trickle("body") as server:
+        refused(published(server), tmp_path, r"it takes longer than 0.25 s", retry=short)
 
 
 SECRETS = ("maria", "hunter2", "t0ken", "fr4gment")
@@ -230,12 +224,12 @@ SECRETS = ("maria", "hunter2", "t0ken", "fr4gment")
 def test_a_mistyped_mirror_is_not_shown(
     tmp_path: Path, mirror: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    places = Places(mirror, tmp_path / "placed", tmp_path / "downloads")
+    where = places(tmp_path, mirror)
     for file, error in ((RemoteFile("https://h/set.zip", 1, "", "set/set.zip"), DataError), (FORM, DataError)):
-        with pytest.raises(error) as refusal, local_file(file, places, QUICK):
+        with pytest.raises(error) as refusal, local_file(file, where, QUICK):
             pass
         assert str(refusal.value) == "DPREC_MIRROR: no such folder; correct DPREC_MIRROR or unset it"
-    assert "hunter2" not in f"{places!r} {caplog.text} {capfd.readouterr()}"
+    assert "hunter2" not in f"{where!r} {caplog.text} {capfd.readouterr()}"
 
 
 @pytest.mark.parametrize("around", [" {}", "{} ", "'{}'", '"{}"', ' "{}"\n'])
@@ -280,15 +274,14 @@ FORM = FormFile(
 )
 
 
-def by_hand(places: Places) -> list[str]:
-    with pytest.raises(ByHandError) as caught, local_file(FORM, places):
+def by_hand(root: Path, mirror: Path | None = None) -> list[str]:
+    with pytest.raises(ByHandError) as caught, local_file(FORM, places(root, mirror)):
         pass
     return str(caught.value).splitlines()
 
 
 def test_a_file_behind_a_form_is_asked_for_in_three_lines(tmp_path: Path) -> None:
-    places = Places(None, tmp_path / "placed", tmp_path / "downloads")
-    first, *steps = by_hand(places)
+    first, *steps = by_hand(tmp_path)
     assert first == "form/log.csv has to be fetched by hand"
     assert steps == [
         "get it at: https://example.org/form",
@@ -296,25 +289,24 @@ def test_a_file_behind_a_form_is_asked_for_in_three_lines(tmp_path: Path) -> Non
         f"put it at: {tmp_path}/placed/form/log.csv",
     ]
     (tmp_path / "mirror").mkdir()
-    first, *steps = by_hand(Places(str(tmp_path / "mirror"), tmp_path / "placed", tmp_path / "downloads"))
+    first, *steps = by_hand(tmp_path, tmp_path / "mirror")
     assert "it holds no form/log.csv" in first
     assert len(steps) == 3
 
 
 def test_a_placed_file_is_taken_if_it_is_the_published_one(tmp_path: Path) -> None:
-    places = Places(None, tmp_path / "placed", tmp_path / "downloads")
     target = tmp_path / "placed" / FORM.name
     target.parent.mkdir(parents=True)
     target.write_bytes(CONTENT[:100])
-    with local_file(FORM, places) as path:
+    with local_file(FORM, places(tmp_path)) as path:
         assert path == target
     known = replace(FORM, size=100, sha256=hashlib.sha256(CONTENT[:100]).hexdigest())
-    with local_file(known, places) as path:
+    with local_file(known, places(tmp_path)) as path:
         assert path == target
     for other, match in (
         (replace(known, size=101), "size is 100 bytes, expected 101 bytes; it is not the published file"),
         (replace(known, sha256="0" * 64), "sha256 is .*, expected 0000"),
     ):
-        with pytest.raises(DataError, match=match), local_file(other, places):
+        with pytest.raises(DataError, match=match), local_file(other, places(tmp_path)):
             pass
     assert target.is_file()

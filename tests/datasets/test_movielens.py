@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tasks.config.params import load
-from tasks.datasets.fetch import NoOptions, Places
+from tasks.datasets.fetch import NoOptions
 from tasks.datasets.movielens import (
     LATEST_SMALL,
     ML_1M,
@@ -160,21 +160,12 @@ def test_a_placed_copy_of_other_content_is_refused(mirror: Path, tmp_path: Path)
         for name in ML_100K.members:
             content = real.read(name)
             other.writestr(name, content[:-1] if name.endswith("u.user") else content)
-    folder = tmp_path / "ml-100k"
-    folder.mkdir()
     with pytest.raises(DataError, match=r"placed/ml-100k.zip: member 'ml-100k/u.user' has SHA-256"):
-        ML_100K.obtain(folder, Places(None, placed.parent, tmp_path / "downloads"), NoOptions())
-
-
-def obtained(mirror: Path, root: Path, archive: str) -> Path:
-    folder = root / archive
-    folder.mkdir()
-    ML_1M.obtain(folder, Places(str(mirror), root / "placed", root / "downloads"), ArchiveOptions(archive=archive))
-    return folder
+        formats.obtained(ML_100K, tmp_path)
 
 
 def test_the_real_files_of_1m(mirror: Path, tmp_path: Path) -> None:
-    folder = obtained(mirror, tmp_path, "no-timestamps")
+    folder = formats.obtained(ML_1M, tmp_path, mirror, ArchiveOptions(archive="no-timestamps"))
     assert "without their time stamps" in (folder / "NOTE").read_text()
     refused(folder, "ml_1m", "no time stamps")
     tables = converted(folder, "ml_1m", ORDER)
@@ -187,7 +178,8 @@ def test_the_real_files_of_1m(mirror: Path, tmp_path: Path) -> None:
     assert users.select(pl.col("age", "occupation").n_unique()).row(0) == (7, 21)
     assert tables.scan("items").collect().height == 3883
 
-    tables = converted(obtained(mirror, tmp_path, "first-487650-rows"), "ml_1m")
+    folder = formats.obtained(ML_1M, tmp_path / "first", mirror, ArchiveOptions(archive="first-487650-rows"))
+    tables = converted(folder, "ml_1m")
     first = tables.scan("interactions").collect()
     assert first["user"].unique().sort().to_list() == list(range(1, 3000))
     shared = ["user", "item", "rating"]
@@ -196,9 +188,8 @@ def test_the_real_files_of_1m(mirror: Path, tmp_path: Path) -> None:
 
 
 def test_a_part_comes_from_a_mirror_alone(tmp_path: Path) -> None:
-    places = Places(None, tmp_path / "placed", tmp_path / "downloads")
     with pytest.raises(ByHandError, match=r"the publisher has ml-1m\.zip"):
-        ML_1M.obtain(tmp_path, places, ArchiveOptions(archive="no-timestamps"))
+        formats.obtained(ML_1M, tmp_path, options=ArchiveOptions(archive="no-timestamps"))
 
 
 @pytest.mark.skipif(not (shutil.which("zip") and shutil.which("unzip")), reason="zip and unzip are not installed")
@@ -237,7 +228,7 @@ def test_an_archive_with_fewer_ratings_than_published_is_refused(tmp_path: Path)
         for name in ML_20M.members:
             archive.writestr(name, SMALL["ml_20m"]["ratings.csv"])
     with pytest.raises(DataError, match=r"ml-20m.zip: ratings.csv has 3 ratings, published are 20,000,263"):
-        ML_20M.obtain(tmp_path, Places(None, tmp_path / "placed", tmp_path / "downloads"), NoOptions())
+        formats.obtained(ML_20M, tmp_path)
 
 
 def test_the_small_data_set_is_no_other_one_beside_printed_numbers() -> None:

@@ -8,14 +8,18 @@ import polars as pl
 import pytest
 
 from tasks.datasets import netflix, text
-from tasks.datasets.fetch import Places
-from tasks.datasets.netflix import COMBINED, TITLES, ObtainOptions, obtain
+from tasks.datasets.netflix import COMBINED, TITLES, ObtainOptions
 from tasks.errors import ByHandError, DataError
 from tests.datasets import formats
 
 COMBINED_1 = "1:\n30,5,2005-09-06\n10,1,1999-11-11\n20,3,2005-12-31\n2:\n10,4,2004-02-29\n"
 COMBINED_2 = "3:\n10,2,2000-01-01\n2649429,4,2001-01-01\n"
 MOVIES = "1,2003,Dinosaur Planet\n2,NULL,Rome, Pompeii\n3,1997,Caf\xe9\n4,2000,Never rated\n"
+FILES = {
+    "movie_titles.csv": MOVIES.encode("latin-1"),
+    "combined_data_1.txt": COMBINED_1,
+    "combined_data_2.txt": COMBINED_2,
+}
 
 
 converted = partial(formats.converted, netflix)
@@ -25,14 +29,6 @@ refused = partial(formats.refused, netflix)
 @pytest.fixture(params=["combined", "training_set"])
 def layout(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "movie_titles.csv").write_bytes(MOVIES.encode("latin-1"))
-    (tmp_path / "combined_data_1.txt").write_text(COMBINED_1)
-    (tmp_path / "combined_data_2.txt").write_text(COMBINED_2)
-    return tmp_path
 
 
 def as_training_set(folder: Path) -> None:
@@ -128,7 +124,7 @@ def test_missing_and_doubled_files_are_named(folder: Path) -> None:
 @pytest.fixture
 def small_mirror(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A mirror whose published data are the small files, in two combined files."""
-    kept = folder / "mirror" / "netflix"
+    kept = folder.with_name("mirror") / "netflix"
     kept.mkdir(parents=True)
     for path in [*folder.glob("combined_data_*.txt"), folder / "movie_titles.csv"]:
         path.rename(kept / path.name)
@@ -138,12 +134,8 @@ def small_mirror(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return kept.parent
 
 
-def obtained(root: Path, mirror: Path | None, ratings: str) -> Path:
-    folder = root / "raw"
-    folder.mkdir()
-    places = Places(None if mirror is None else str(mirror), root / "placed", root / "downloads")
-    obtain(folder, places, ObtainOptions(ratings=ratings))
-    return folder
+def obtained(root: Path, mirror: Path, ratings: str) -> Path:
+    return formats.obtained(netflix, root, mirror, ObtainOptions(ratings=ratings))
 
 
 def test_whole_sets_are_counted_in_both_layouts(small_mirror: Path, layout: str, tmp_path: Path) -> None:

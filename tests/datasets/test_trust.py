@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.io import savemat
 
 from tasks.datasets import trust
-from tasks.datasets.fetch import NoOptions, Places
 from tasks.datasets.files import Column
 from tasks.datasets.trust import CIAO, EPINIONS, Matrix, ReleaseOptions, TrustNetwork
 from tasks.errors import ByHandError, DataError
-from tasks.raw import RawTables, read_raw
+from tasks.raw import RawTables
+from tests.datasets import formats
 
 Table = NDArray[np.int64]
 RATINGS = {
@@ -34,7 +34,6 @@ def network(name: str) -> TrustNetwork:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "raw").mkdir()
-    (tmp_path / "tables").mkdir()
     return tmp_path / "raw"
 
 
@@ -51,24 +50,15 @@ def save_plain(folder: Path, ratings: Table) -> None:
 
 
 def converted(folder: Path, name: str) -> RawTables:
-    network(name).convert(folder, folder.parent / "tables", NoOptions())
-    return read_raw(folder.parent / "tables")
+    return formats.converted(network(name), folder)
 
 
 def refused(folder: Path, name: str, match: str) -> None:
-    with pytest.raises(DataError, match=match) as caught:
-        converted(folder, name)
-    assert str(caught.value).startswith(str(folder))
-    assert "\n" not in str(caught.value)
-
-
-def places(folder: Path, mirror: Path | None) -> Places:
-    return Places(mirror and str(mirror), folder.parent / "placed", folder.parent / "downloads")
+    formats.refused(network(name), folder, match)
 
 
 def real(mirror: Path, folder: Path, name: str, release: ReleaseOptions = TIMES) -> tuple[pl.DataFrame, pl.DataFrame]:
-    network(name).obtain(folder, places(folder, mirror), release)
-    raw = converted(folder, name)
+    raw = converted(formats.obtained(network(name), folder.parent, mirror, release), name)
     return raw.scan("interactions").collect(), raw.scan("social").collect()
 
 
@@ -144,7 +134,7 @@ def test_missing_files_both_releases_and_other_columns_are_named(folder: Path, n
 
 def test_the_plain_ratings_of_epinions_have_to_be_placed_by_hand(mirror: Path, folder: Path) -> None:
     with pytest.raises(ByHandError, match=r"put it at: .*placed/epinions/rating.mat"):
-        EPINIONS.obtain(folder, places(folder, mirror), PLAIN)
+        formats.obtained(EPINIONS, folder.parent, mirror, PLAIN)
     (folder.parent / "placed" / "epinions").mkdir(parents=True)
     savemat(folder.parent / "placed" / "epinions" / "rating.mat", {"rating": RATINGS["epinions"][:, :5]})
     ratings, trust = real(mirror, folder, "epinions", PLAIN)
