@@ -25,15 +25,10 @@ from tests.stages import tiny_pair as tiny
 from tests.stages.test_interrupted import interrupted
 from tests.stages.tiny import passed, run
 
+pytestmark = pytest.mark.usefixtures("fresh")
 OUT = ALIGNED / "tiny"
 SAID = RUNS / "tiny" / "alignments" / "tiny"
 RESULTS = (OUT / "base", SAID / "metrics.parquet", SAID / "history.json")
-
-
-@pytest.fixture(autouse=True)
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    tiny.build(tmp_path)
 
 
 @pytest.fixture(scope="module")

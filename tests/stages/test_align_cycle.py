@@ -12,6 +12,7 @@ from tasks.stages.network_files import ALIGNED
 from tests.stages import tiny_pair as tiny
 from tests.stages.test_interrupted import interrupted
 
+pytestmark = pytest.mark.usefixtures("fresh")
 SAID = RUNS / "tiny" / "alignments" / "tiny"
 RESULTS = (ALIGNED / "tiny" / "base", SAID / "metrics.parquet", SAID / "history.json")
 CYCLE = {
@@ -20,12 +21,6 @@ CYCLE = {
         "initial": "identity", "coder": {"width": 9, "steps": 20, "batch_size": 8, "learning_rate": 0.01},
     }
 }  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    tiny.build(tmp_path)
 
 
 def test_the_authors_aligner_is_a_way_and_goes_on_where_it_stopped() -> None:

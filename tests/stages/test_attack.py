@@ -49,18 +49,13 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def attacked(original: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(original: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same with both systems attacked, which tests only read."""
     folder = shutil.copytree(original, tmp_path_factory.mktemp("attacked") / "copy")
     with chdir(folder):
         for name in NAMES:
             attack.main(name)
     return folder
-
-
-@pytest.fixture
-def inside(attacked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(attacked)
 
 
 @pytest.fixture

@@ -20,7 +20,8 @@ from tasks.quality import metrics
 from tasks.stages import attack_embeddings
 from tasks.stages.attack_embeddings import classifier, guesses
 from tasks.stages.common import RUNS, read_json
-from tests.stages import tiny_embeddings, tiny_networks
+from tests.stages import tiny_embeddings as tiny
+from tests.stages import tiny_networks
 from tests.stages.tiny_embeddings import ATTACK, EXPERIMENTS, SEEDS, processed
 
 Key = tuple[str, int, str, int | None]
@@ -30,28 +31,14 @@ TELLING, NOISE, JOINT = EXPERIMENTS
 
 
 @pytest.fixture(scope="module")
-def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The workspace with all its systems attacked."""
     place = tmp_path_factory.mktemp("embeddings")
-    tiny_embeddings.build(place)
+    tiny.build(place)
     with chdir(place):
         for name in EXPERIMENTS:
             attack_embeddings.main(name)
     return place
-
-
-@pytest.fixture
-def inside(attacked: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(attacked)
-    return attacked
-
-
-@pytest.fixture
-def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A workspace of one's own, in which nothing was attacked."""
-    monkeypatch.chdir(tmp_path)
-    tiny_embeddings.build(tmp_path)
-    return tmp_path
 
 
 def measured(name: str) -> dict[Key, float]:
@@ -78,7 +65,7 @@ def test_every_run_has_the_metrics_that_the_check_expects_and_no_others(name: st
     """The second network has neither attributes nor labels; accounts are matched only where one space has both."""
     schemas = {"left": tiny_networks.LEFT, "right": tiny_networks.RIGHT}
     expected = set(metrics.embedding_attack_metrics(schemas, ATTACK["k"], joint=name == JOINT))
-    runs = {(setting, seed) for setting in tiny_embeddings.settings(name) for seed in SEEDS}
+    runs = {(setting, seed) for setting in tiny.settings(name) for seed in SEEDS}
     actual = [key for key in measured(name) if key[2] != "anchors/confident/precision"]
     assert {key[:2] for key in actual} == runs
     for run in runs:
@@ -149,7 +136,7 @@ def test_an_anchor_that_a_system_was_trained_on_does_not_count(tmp_path: Path, m
         "anchors": "truth", "config": {}, "k": [1], "seeds": list(SEEDS),
     }  # fmt: skip
     joint = {**pair, "model": "crosue", "features": "aligned/tiny-known", "seeds": list(SEEDS)}
-    tiny_embeddings.build(
+    tiny.build(
         tmp_path,
         embeddings={"tiny": pair | alone},
         aligned={"tiny-known": pair | known},
@@ -158,12 +145,12 @@ def test_an_anchor_that_a_system_was_trained_on_does_not_count(tmp_path: Path, m
     anchors = Anchors.split(tiny_networks.tables()["anchors"].to_numpy(), known["test_share"], known["split_seed"])
     sources, targets = anchors.known.T
     for seed in SEEDS:
-        rows = tiny_embeddings.vectors(NOISE, "base", seed)
+        rows = tiny.vectors(NOISE, "base", seed)
         rows["right"][targets] = rows["left"][sources]
         rows["right"][anchors.test[:, 1]] = -rows["left"][anchors.test[:, 0]]
         for network, of in rows.items():
-            tiny_embeddings.release(tmp_path, JOINT, "base", seed, network, of)
-    tiny_embeddings.passed(tmp_path, JOINT)
+            tiny.release(tmp_path, JOINT, "base", seed, network, of)
+    tiny.passed(tmp_path, JOINT)
     attack_embeddings.main(JOINT)
     assert read_json(RUNS / "tiny" / JOINT / "attack/inputs.json")["known"]["anchors"] == len(anchors.test) == 3
     for seed in SEEDS:
@@ -193,7 +180,7 @@ def test_unknown_experiments_and_suites_without_this_attack_are_refused(fresh: P
     with pytest.raises(ConfigurationError, match="experiments has no 'other'; known: tiny-joint"):
         attack_embeddings.main("other")
     shutil.rmtree(fresh / "data")
-    tiny_embeddings.build(fresh, attack=None)
+    tiny.build(fresh, attack=None)
     with pytest.raises(
         ConfigurationError,
         match=r"suites/tiny/attack\.yaml: attack: is not of kind embeddings; there are no embeddings",
@@ -203,8 +190,8 @@ def test_unknown_experiments_and_suites_without_this_attack_are_refused(fresh: P
 
 
 def test_a_release_that_was_not_checked_is_refused(fresh: Path) -> None:
-    rows = tiny_embeddings.vectors(NOISE, "base", 0)["left"]
-    tiny_embeddings.release(fresh, NOISE, "base", 0, "left", 2 * rows)
+    rows = tiny.vectors(NOISE, "base", 0)["left"]
+    tiny.release(fresh, NOISE, "base", 0, "left", 2 * rows)
     with pytest.raises(
         DataError, match=r"left/seed-0\.parquet: not the file that was checked; run `dprec scrub`, then `dvc repro"
     ):
@@ -212,16 +199,16 @@ def test_a_release_that_was_not_checked_is_refused(fresh: Path) -> None:
 
 
 def test_embeddings_that_are_none_are_refused_with_their_setting_and_seed(fresh: Path) -> None:
-    rows = tiny_embeddings.vectors(NOISE, "base", 2)["left"]
+    rows = tiny.vectors(NOISE, "base", 2)["left"]
     broken = rows.copy()
     broken[7, 1] = np.nan
     for wrong, message in ((broken, "not finite for 1 users, first user 7"), (rows[1:], "the 200 vectors once")):
-        tiny_embeddings.release(fresh, NOISE, "base", 2, "left", wrong)
-        tiny_embeddings.passed(fresh, NOISE)
+        tiny.release(fresh, NOISE, "base", 2, "left", wrong)
+        tiny.passed(fresh, NOISE)
         with pytest.raises(DataError, match=f"base seed 2, left: .*{message}"):
             attack_embeddings.main(NOISE)
-    tiny_embeddings.path(NOISE, "base", 2, "left").write_bytes(b"no table")
-    tiny_embeddings.passed(fresh, NOISE)
+    tiny.path(NOISE, "base", 2, "left").write_bytes(b"no table")
+    tiny.passed(fresh, NOISE)
     with pytest.raises(DataError, match=r"left/seed-2\.parquet: not a table of vectors"):
         attack_embeddings.main(NOISE)
 

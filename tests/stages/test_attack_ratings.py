@@ -27,7 +27,7 @@ ALONE = {"public", "published", "tuned"}
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The workspace with its systems trained and attacked."""
     place = tmp_path_factory.mktemp("ratings")
     tiny_ratings.build(place)
@@ -37,12 +37,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
             tiny_embeddings.passed(place, name)
             attack_ratings.main(name)
     return place
-
-
-@pytest.fixture
-def inside(trained: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(trained)
-    return trained
 
 
 def measured(name: str, setting: str = "base", seed: int = 2) -> dict[str, float]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import shutil
 from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
 
 import polars as pl
@@ -113,23 +113,10 @@ def write_runs() -> None:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project folder with small good data in every layer that a check looks at."""
     place = tmp_path_factory.mktemp("project")
-    before = Path.cwd()
-    os.chdir(place)
-    try:
-        parameters.copy(place)
+    parameters.copy(place)
+    with chdir(place):
         for write in (write_raw, write_processed, write_perturbed, write_words, write_runs):
             write()
-    finally:
-        os.chdir(before)
-    return place
-
-
-@pytest.fixture
-def project(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of it to break, as the current folder."""
-    place = tmp_path / "project"
-    shutil.copytree(made, place)
-    monkeypatch.chdir(place)
     return place
 
 
@@ -141,7 +128,7 @@ def edit(path: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
     change(pl.read_parquet(path)).write_parquet(path)
 
 
-@pytest.mark.usefixtures("project")
+@pytest.mark.usefixtures("copied")
 @pytest.mark.parametrize("layer", NAMES)
 def test_good_data_pass_and_leave_a_verdict_with_docs(layer: str) -> None:
     name = NAMES[layer]
@@ -158,7 +145,7 @@ def test_good_data_pass_and_leave_a_verdict_with_docs(layer: str) -> None:
     assert not list(Path("data").rglob("*.partial"))
 
 
-@pytest.mark.usefixtures("project")
+@pytest.mark.usefixtures("copied")
 def test_bad_rows_stop_the_pipeline_but_leave_the_verdict() -> None:
     path = "data/processed/demo/interactions.parquet"
     edit(path, lambda frame: tables.put(frame, 6, "rating", 9.0))
@@ -175,7 +162,7 @@ def test_bad_rows_stop_the_pipeline_but_leave_the_verdict() -> None:
         require_passed("processed", "demo")
 
 
-@pytest.mark.usefixtures("project")
+@pytest.mark.usefixtures("copied")
 def test_a_number_in_text_is_told() -> None:
     edit("data/processed/demo/users.parquet", lambda frame: frame.with_columns(pl.col("user").cast(pl.String)))
     with pytest.raises(DataError, match=r"users\.parquet: column 'user' is String, not Int32; run preprocess again"):
@@ -198,7 +185,7 @@ def drop_column(path: Path) -> None:
     frame.drop(frame.columns[-1]).write_parquet(path)
 
 
-@pytest.mark.usefixtures("project")
+@pytest.mark.usefixtures("copied")
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -222,7 +209,7 @@ def test_a_file_that_cannot_be_used_fails_the_check_with_its_name(
         require_passed(layer, "demo")
 
 
-@pytest.mark.usefixtures("project")
+@pytest.mark.usefixtures("copied")
 def test_an_error_in_a_rule_is_not_blamed_on_the_files(monkeypatch: pytest.MonkeyPatch) -> None:
     table = Table("t", pl.LazyFrame({"x": ["a"]}), (holds("x", pl.col("y").is_finite(), "must be right"),))
     monkeypatch.setattr(check, "raw_tables", lambda _: [table])
@@ -231,7 +218,7 @@ def test_an_error_in_a_rule_is_not_blamed_on_the_files(monkeypatch: pytest.Monke
     assert not Path("data/quality/raw/demo.json").exists()
 
 
-@pytest.mark.usefixtures("project")
+@pytest.mark.usefixtures("copied")
 def test_a_release_that_is_not_complete_fails_the_check() -> None:
     seed = PARAMS.perturbed[PERTURBED].seeds[-1]
     epsilon = PARAMS.perturbed[PERTURBED].epsilon[0]
@@ -241,7 +228,7 @@ def test_a_release_that_is_not_complete_fails_the_check() -> None:
         check.main(f"perturbed/{PERTURBED}")
 
 
-@pytest.mark.usefixtures("project")
+@pytest.mark.usefixtures("copied")
 def test_word_vectors_of_another_dimension_fail_the_check() -> None:
     table = tables.words_table(PARAMS.words[WORDS].dimension - 1)
     file = Path(f"data/words/{WORDS}/features.parquet")
@@ -250,7 +237,7 @@ def test_word_vectors_of_another_dimension_fail_the_check() -> None:
         check.main(f"words/{WORDS}")
 
 
-@pytest.mark.usefixtures("project")
+@pytest.mark.usefixtures("copied")
 def test_a_missing_metric_is_named() -> None:
     edit(
         f"data/runs/demo/{EXPERIMENT}/attack/metrics.parquet",
@@ -260,7 +247,7 @@ def test_a_missing_metric_is_named() -> None:
         check.main("metrics/demo")
 
 
-@pytest.mark.usefixtures("project")
+@pytest.mark.usefixtures("copied")
 def test_nothing_to_check_is_said_and_leaves_no_verdict() -> None:
     shutil.rmtree("data/interim/demo")
     with pytest.raises(DataError, match=r"nothing to check.*dvc repro data/dvc.yaml:check-raw@demo"):
@@ -268,7 +255,7 @@ def test_nothing_to_check_is_said_and_leaves_no_verdict() -> None:
     assert not Path("data/quality").exists()
 
 
-@pytest.mark.usefixtures("project")
+@pytest.mark.usefixtures("copied")
 @pytest.mark.parametrize(
     ("name", "message"),
     [

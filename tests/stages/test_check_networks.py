@@ -19,6 +19,7 @@ from tasks.stages.network_files import EMBEDDINGS, embedding_file, read_vectors,
 from tests.stages import tiny_systems as tiny
 from tests.stages.tiny_embeddings import ATTACK
 
+pytestmark = pytest.mark.usefixtures("fresh")
 RELEASED = RUNS / "tiny" / "tiny-dp-rgcn" / "released"
 LAYERS = {"embeddings/private": EMBEDDINGS / "private", "recommendations/tiny-dp-rgcn": RELEASED}
 FIRST, LAST = LAYERS
@@ -37,12 +38,6 @@ ATTACKED = [
     ),
 ]
 SYSTEMS = ("tiny-degree", "tiny-crosue")
-
-
-@pytest.fixture(autouse=True)
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    tiny.build(tmp_path)
 
 
 def embeddings() -> None:

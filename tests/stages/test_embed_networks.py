@@ -19,13 +19,8 @@ from tasks.stages.common import CHECKPOINTS, PERTURBED, PROCESSED, digest, read_
 from tasks.stages.network_files import EMBEDDINGS, embedding_file, read_vectors
 from tests.stages import tiny_systems as tiny
 
+pytestmark = pytest.mark.usefixtures("fresh")
 KEYS = ("setting", "seed", "network")
-
-
-@pytest.fixture(autouse=True)
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    tiny.build(tmp_path)
 
 
 def vectors(name: str, network: str = "left", seed: int = 0, setting: str = "base") -> np.ndarray:

@@ -19,13 +19,8 @@ from tasks.stages.common import PERTURBED, PROCESSED, QUALITY, read_json, write_
 from tests.stages import tiny
 from tests.systems import ids
 
+pytestmark = pytest.mark.usefixtures("fresh")
 OUT = PERTURBED / "tiny"
-
-
-@pytest.fixture(autouse=True)
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tiny.build(tmp_path)
-    monkeypatch.chdir(tmp_path)
 
 
 def release(epsilon: str, seed: int) -> pl.DataFrame:

@@ -34,7 +34,7 @@ def no_mirror(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace with all releases, which tests only read."""
     folder = tmp_path_factory.mktemp("released")
     tiny.build(folder, **OPTIONS)
@@ -44,18 +44,6 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for name in OPTIONS:
             perturb.main(name)
     return folder
-
-
-@pytest.fixture
-def releases(released: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(released)
-
-
-@pytest.fixture
-def workspace(released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A copy of it, to be changed."""
-    shutil.copytree(released, tmp_path / "workspace")
-    monkeypatch.chdir(tmp_path / "workspace")
 
 
 def folder(name: str, setting: str = "base", seed: int = 0, network: str = "left") -> Path:
@@ -84,7 +72,7 @@ def words_of_users(posts: pl.DataFrame) -> pl.DataFrame:
     return posts.group_by("user").agg(n=pl.col("tokens").list.len().sum()).sort("user")
 
 
-@pytest.mark.usefixtures("releases")
+@pytest.mark.usefixtures("inside")
 @pytest.mark.parametrize("name", OPTIONS)
 def test_a_release_holds_what_was_perturbed_and_nothing_else(name: str) -> None:
     root = PERTURBED / name
@@ -106,7 +94,7 @@ def test_a_release_holds_what_was_perturbed_and_nothing_else(name: str) -> None:
     assert schema.vector_size == 0
 
 
-@pytest.mark.usefixtures("releases")
+@pytest.mark.usefixtures("inside")
 @pytest.mark.parametrize("name", ["published", "rigorous"])
 def test_no_column_of_any_attribute_survives(name: str) -> None:
     """Not one encoded column, sensitive ones included, is that of the true users, regardless of the budget."""
@@ -123,7 +111,7 @@ def test_no_column_of_any_attribute_survives(name: str) -> None:
     assert "users.parquet" not in names
 
 
-@pytest.mark.usefixtures("releases")
+@pytest.mark.usefixtures("inside")
 def test_rigorous_features_are_those_that_no_data_scale() -> None:
     assert [feature.name for feature in tables("rigorous").schema.features] == ["hash", "gender", "occupation"]
     [entry] = ledger("rigorous")["base", 0, "left", "feature"]
@@ -134,7 +122,7 @@ def test_rigorous_features_are_those_that_no_data_scale() -> None:
     assert gap("fitted-ranges", columns="tweets") in given.gaps
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("copied")
 def test_rigorous_features_are_of_no_categories_that_only_the_data_list() -> None:
     path = PROCESSED / "tiny" / "left" / "schema.json"
     schema = read_json(path)
@@ -149,7 +137,7 @@ def test_rigorous_features_are_of_no_categories_that_only_the_data_list() -> Non
     assert because("unlisted-categories", columns="gender") in entry.reasons
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("copied")
 def test_noise_follows_from_all_that_a_network_holds() -> None:
     """With one noise, two versions of a network would differ in nothing but the users who changed."""
     options = load().perturbed["published"]
@@ -165,7 +153,7 @@ def test_noise_follows_from_all_that_a_network_holds() -> None:
     assert len(digests) == 4
 
 
-@pytest.mark.usefixtures("releases")
+@pytest.mark.usefixtures("inside")
 def test_friendships_lose_their_direction_and_are_about_as_many() -> None:
     """The number itself is noisy: by at most 40 but once in 10^8."""
     for setting in SETTINGS:
@@ -175,7 +163,7 @@ def test_friendships_lose_their_direction_and_are_about_as_many() -> None:
         assert not social.equals(TRUE["left/social"])
 
 
-@pytest.mark.usefixtures("releases")
+@pytest.mark.usefixtures("inside")
 def test_published_posts_keep_their_lengths_and_rigorous_ones_are_capped() -> None:
     true, posts = TRUE["left/posts"], tables("published").scan("posts").collect()
     assert posts["user"].equals(true["user"])
@@ -190,7 +178,7 @@ def test_published_posts_keep_their_lengths_and_rigorous_ones_are_capped() -> No
     assert tables("rigorous").scan("vocabulary").collect()["word"].to_list() == list(tiny.PUBLIC[:10])
 
 
-@pytest.mark.usefixtures("releases")
+@pytest.mark.usefixtures("inside")
 def test_published_edges_and_texts_are_not_accounted_for_and_rigorous_ones_cost_what_is_stated() -> None:
     published, rigorous = ledger("published"), ledger("rigorous")
     assert set(published) == set(rigorous) == {
@@ -214,14 +202,14 @@ def test_published_edges_and_texts_are_not_accounted_for_and_rigorous_ones_cost_
         assert all("two-networks" in ids(entry.gaps) for entry in entries if entry.events)
 
 
-@pytest.mark.usefixtures("releases")
+@pytest.mark.usefixtures("inside")
 def test_vectors_of_whole_texts_are_left_out_and_that_is_said() -> None:
     [entry] = ledger("published")["base", 0, "right", "text"]
     assert (entry.mechanism, entry.accounted_epsilon, entry.events) == ("left-out", 0, ())
     assert ids(entry.reasons) == {"whole-texts"}
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("copied")
 def test_every_release_has_noise_of_its_own(tmp_path: Path) -> None:
     """Also two networks of the same data and two settings."""
     assert not features("published", "base").equals(features("published", "edges_epsilon=5.0"))
@@ -237,7 +225,7 @@ def test_every_release_has_noise_of_its_own(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("copied")
 @pytest.mark.parametrize("name", OPTIONS)
 def test_a_release_does_not_depend_on_what_else_is_listed_and_is_the_same_again(name: str, tmp_path: Path) -> None:
     before = digest(PERTURBED / name), digest(folder(name, "base", 1))
@@ -270,7 +258,7 @@ def test_secure_networks_follow_from_no_seed_and_every_kind_of_data_says_so(name
         assert (line.noise, gaps.SECURE in line.gaps, gaps.SEED_OF_RELEASE in line.gaps) == ("secure", True, False)
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("copied")
 def test_a_lone_network_lies_in_the_folder_of_its_seed() -> None:
     shutil.rmtree(PROCESSED / "tiny" / "right")
     for path in [*(PROCESSED / "tiny" / "left").iterdir()]:
@@ -311,7 +299,7 @@ def broken(name: str) -> set[tuple[str, str | None]]:
     }
 
 
-@pytest.mark.usefixtures("releases")
+@pytest.mark.usefixtures("inside")
 @pytest.mark.parametrize("name", OPTIONS)
 def test_a_release_passes_its_check(name: str) -> None:
     check.main(f"perturbed/{name}")
@@ -320,7 +308,7 @@ def test_a_release_passes_its_check(name: str) -> None:
     assert (folder(name) / "posts.parquet").as_posix() in verdict["checked"]
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("copied")
 @pytest.mark.parametrize("name", ["published", "rigorous"])
 def test_a_wrong_release_is_found(name: str) -> None:
     assert broken(name) == set()

@@ -12,19 +12,16 @@ from tasks.stages import perturb
 from tests.stages import test_perturb_networks as of
 from tests.stages import tiny_networks as tiny
 
+pytestmark = pytest.mark.usefixtures("inside")
+
 
 @pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("released")
     tiny.build(folder, released=tiny.RELEASED)
     with chdir(folder):
         perturb.main("released")
     return folder
-
-
-@pytest.fixture(autouse=True)
-def _inside(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(workspace)
 
 
 def test_as_released_gender_passes_as_it_is_and_each_kind_of_data_claims_what_is_refuted() -> None:

@@ -20,15 +20,10 @@ from tasks.stages.network_files import ALIGNED, EMBEDDINGS, embedding_file, read
 from tests.stages import tiny_systems as tiny
 from tests.stages.test_interrupted import interrupted, leftovers
 
+pytestmark = pytest.mark.usefixtures("fresh")
 KINDS = ("precision", "precision-swapped", "micro-f1")
 SCORES = {f"left/interests/{control}{kind}" for control in ("", "majority/", "everything/") for kind in KINDS}
 PAIRS = [[3, 4], [5, 6]]
-
-
-@pytest.fixture(autouse=True)
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    tiny.build(tmp_path)
 
 
 def out(name: str) -> Path:
