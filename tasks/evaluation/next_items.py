@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tasks.evaluation.metrics import ByCutoff, Values, means, sampled_values
+from tasks.evaluation.metrics import Values, sampled_values
 from tasks.evaluation.ranking import Seen, top_k
 from tasks.sequences import Sequences
 
@@ -64,7 +64,7 @@ def _part(
     ends = np.flatnonzero(sequences.has_next)
     users = sequences.users[sequences.owners[ends]]
     targets = sequences.next_items
-    seen = Seen.from_pairs(np.empty(0, np.int32), np.empty(0, np.int32), len(ends))
+    seen = Seen.none(len(ends))
     counted = np.ones(len(ends), bool)
     if before is not None:
         seen = _seen_before(sequences, ends, users, before)
@@ -86,16 +86,11 @@ def _seen_before(sequences: Sequences, ends: NDArray[np.int64], users: NDArray[n
     return Seen.from_pairs(np.concatenate([old_example, example]), np.concatenate([old_items, items]), len(ends))
 
 
-def next_metrics(ranked: NextItems, ks: Sequence[int]) -> ByCutoff:
-    """Recall and MRR at each cut-off, averaged over the examples that count.
-
-    With one right item per example, recall is the share of examples that have it among the first k.
-    """
-    return means(next_values(ranked, ks)[1])
-
-
 def next_values(ranked: NextItems, ks: Sequence[int]) -> tuple[NDArray[np.int32], Values]:
-    """What `next_metrics` averages, and its errors: (n,) users of the examples that count, and (n,) of their values."""
+    """Recall and MRR at each cut-off: (n,) users of the examples that count, and (n,) values of each metric.
+
+    With one right item per example, mean recall is the share of examples that have it among the first k.
+    """
     length = ranked.items.shape[1]
     if not ks or min(ks) < 1 or max(ks) > length:
         raise ValueError(f"cut-offs must lie in 1..{length}, not {list(ks)}")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tasks.errors import DataError, DivergenceError
 from tasks.evaluation.checks import PADDING, require_ids, require_lists
-from tasks.evaluation.metrics import ByCutoff, Values, means, ranking_values
+from tasks.evaluation.metrics import Values, ranking_values
 from tasks.hashing import Uniforms
 
 if TYPE_CHECKING:
@@ -74,6 +74,11 @@ class Seen:
         indptr = np.zeros(n_users + 1, np.int64)
         np.cumsum(np.bincount(user[new], minlength=n_users), out=indptr[1:])
         return cls(indptr, item[new])
+
+    @classmethod
+    def none(cls, n_users: int) -> Self:
+        """No item of any user."""
+        return cls(np.zeros(n_users + 1, np.int64), np.empty(0, np.int32))
 
     @property
     def n_users(self) -> int:
@@ -331,16 +336,6 @@ def ranking_table(items: NDArray[np.int32], scores: NDArray[np.float32], **of: N
     return pl.DataFrame(columns | {"rank": rank, "item": items.ravel(), "score": scores.ravel()})
 
 
-def full_metrics(recommended: NDArray[np.int32], test: Seen, ks: Sequence[int]) -> ByCutoff:
-    """Hit, NDCG, recall and MRR at each cut-off, averaged over the users with at least one held-out item.
-
-    Args:
-        recommended: (n_users, K) row u is the ranking for user u, best first.
-        test: held-out items of every user.
-    """
-    return means(full_values(recommended, test, ks)[1])
-
-
 def full_values(
     recommended: NDArray[np.int32],
     test: Seen,
@@ -348,7 +343,12 @@ def full_values(
     *,
     recall: Literal["relevant", "reachable"] = "relevant",
 ) -> tuple[NDArray[np.int64], Values]:
-    """What `full_metrics` averages, and its errors: (n,) users with held-out items, and (n,) values of each metric."""
+    """Hit, NDCG, recall and MRR at each cut-off: (n,) users with held-out items, and (n,) values of each metric.
+
+    Args:
+        recommended: (n_users, K) row u is the ranking for user u, best first.
+        test: held-out items of every user.
+    """
     if len(recommended) != test.n_users:
         raise ValueError(f"{len(recommended)} rankings for {test.n_users} users")
     users = np.flatnonzero(test.counts)

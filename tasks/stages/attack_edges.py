@@ -178,9 +178,8 @@ def recommended_lists(
         np.full(trials, user, np.int32), np.arange(trials + 1, dtype=np.int64) * len(items), np.tile(items, trials)
     )
     scores = model.score_again(repeated, first + np.arange(trials))
-    nothing = ranking.Seen.from_pairs(np.empty(0, np.int32), np.empty(0, np.int32), len(scores))
-    rows = np.arange(len(scores), dtype=np.int32)
-    lists, _ = ranking.top_k(lambda part: scores[torch.from_numpy(part).long()], rows, nothing, options.k, order)
+    rows, unseen = np.arange(len(scores), dtype=np.int32), ranking.Seen.none(len(scores))
+    lists, _ = ranking.top_k(lambda part: scores[torch.from_numpy(part).long()], rows, unseen, options.k, order)
     lists = lists.reshape(trials, len(items), -1)
     return np.broadcast_to(lists, (options.trials, *lists.shape[1:]))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score
 
 from tasks.evaluation.metrics import catalogue_metrics, micro_f1, ranking_metrics, sampled_metrics
-from tasks.evaluation.ranking import Seen, full_metrics, tie_order, top_k
+from tasks.evaluation.ranking import Seen, full_values, tie_order, top_k
 
 
 @given(seed=st.integers(0, 2**32 - 1), n_classes=st.integers(1, 6), n=st.integers(1, 40))
@@ -51,7 +51,7 @@ HITS, SINGLE = np.array([[1, 0, 1]], bool), np.array([1])
         (lambda seen: seen.contains(np.array([[0]]), np.array([[1, -2]])), "items must lie in -1"),
         (lambda seen: seen.contains(np.array([[1]]), np.array([[0, 2**62]])), "items must lie in -1"),
         (lambda seen: seen.contains(np.array([2]), SINGLE), r"users must lie in 0\.\.1, not 2"),
-        (lambda seen: full_metrics(np.array([[0, 2, 2], [0, 1, 2]]), seen, [3]), "item 2 is in one list"),
+        (lambda seen: full_values(np.array([[0, 2, 2], [0, 1, 2]]), seen, [3]), "item 2 is in one list"),
         (lambda _: ranking_metrics(np.array([[3, 2, 3, 0, 1, 2]]), np.array([9]), [6]), "hits must be 0 or 1"),
         (lambda _: ranking_metrics(HITS * np.nan, SINGLE, [3]), "hits must be 0 or 1"),
         (lambda _: ranking_metrics(HITS, SINGLE, [3]), "user 0 has 2 hits, but 1 held-out items"),

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from sklearn.metrics import label_ranking_average_precision_score, top_k_accuracy_score
 
 from tasks.errors import DivergenceError
-from tasks.evaluation.next_items import BATCH, NextItems, Scorer, next_items, next_metrics
+from tasks.evaluation.metrics import means
+from tasks.evaluation.next_items import BATCH, NextItems, Scorer, next_items, next_values
 from tasks.evaluation.ranking import Seen, tie_order
 from tasks.sequences import Sequences
 
@@ -86,7 +87,7 @@ def test_batches_do_not_show() -> None:
 def test_metrics_equal_those_of_scikit_learn() -> None:
     """Over the whole ranking, MRR is its average precision: each example has one right item."""
     ranked = next_items(scorer, random_sequences(np.random.default_rng(1), 40), N_ITEMS, tie_order(N_ITEMS, 0))
-    actual = next_metrics(ranked, [1, 5, N_ITEMS])
+    actual = means(next_values(ranked, [1, 5, N_ITEMS])[1])
     scores = np.empty(ranked.items.shape)
     np.put_along_axis(scores, ranked.items.astype(np.int64), -np.arange(N_ITEMS)[None], axis=1)
     for k in (1, 5):
@@ -108,9 +109,10 @@ def test_examples_that_do_not_count_decide_nothing() -> None:
     counted = rng.random(len(ranked.users)) < 0.5
     kept = [getattr(ranked, name)[counted] for name in ("users", "positions", "items", "scores", "targets", "counted")]
     some = NextItems(ranked.users, ranked.positions, ranked.items, ranked.scores, ranked.targets, counted)
-    assert next_metrics(some, [1, 5]) == next_metrics(NextItems(*kept), [1, 5])
+    first, second = (means(next_values(each, [1, 5])[1]) for each in (some, NextItems(*kept)))
+    assert first == second
     with pytest.raises(ValueError, match=r"1\.\.5"):
-        next_metrics(ranked, [6])
+        next_values(ranked, [6])
 
 
 def test_scores_that_are_not_finite_are_refused() -> None:

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from tasks.errors import DataError, DivergenceError
-from tasks.evaluation.metrics import ranking_metrics, sampled_metrics
+from tasks.evaluation.metrics import means, ranking_metrics, sampled_metrics
 from tasks.evaluation.ranking import (
     MEASURED,
     Scorer,
     Seen,
-    full_metrics,
+    full_values,
     item_order,
     sampled_negatives,
     sampled_ranks,
@@ -245,7 +245,7 @@ def test_full_metrics_equal_ranx(rankings: tuple[NDArray[np.int32], Seen]) -> No
     )
     theirs = json.loads(process.stdout)
     ours = ranking_metrics(test.contains(users[:, None], recommended[users]), test.counts[users], [3, 12])
-    assert full_metrics(recommended, test, [3, 12]) == {name: ours[name] for name in MEASURED}
+    assert means(full_values(recommended, test, [3, 12])[1]) == {name: ours[name] for name in MEASURED}
     for name, other in names.items():
         for k in (3, 12):
             assert ours[name][k] == pytest.approx(theirs[f"{other}@{k}"], abs=1e-9)
@@ -267,9 +267,9 @@ def test_impossible_requests_are_refused() -> None:
     first = Seen.from_pairs(np.array([0]), np.array([0]), 1)
     none = Seen.from_pairs(*np.zeros((2, 0), int), 1)
     items = np.int32([[0, 1]])
-    refused(lambda: full_metrics(items, first, [3]))
-    refused(lambda: full_metrics(items, first, []))
-    refused(lambda: full_metrics(items, none, [1]))
-    refused(lambda: full_metrics(np.int32([[0], [1]]), first, [1]))
+    refused(lambda: full_values(items, first, [3]))
+    refused(lambda: full_values(items, first, []))
+    refused(lambda: full_values(items, none, [1]))
+    refused(lambda: full_values(np.int32([[0], [1]]), first, [1]))
     refused(lambda: sampled_metrics(np.array([1]), [0]))
     refused(lambda: sampled_metrics(np.array([], int), [1]))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tasks.config.params import Evaluation, Experiment, Suite, Training
 from tasks.config.tasks import TASKS, resolve
 from tasks.evaluation import ranking
-from tasks.evaluation.metrics import Measured, Record, measure, records
+from tasks.evaluation.metrics import Measured, Record, Values, measure, records
 from tasks.hashing import Uniforms
 from tasks.models.base import Model
 from tasks.privacy.terms import Protected
@@ -73,6 +73,10 @@ class Evaluator(ABC):
         """The cut-off of validation."""
         assert self._training.validation_k is not None, "params.load asks for it where items are ranked"
         return self._training.validation_k
+
+    def _validated(self, measured: tuple[NDArray[np.integer], Values]) -> float:
+        """The metric of validation, given users and values of all metrics."""
+        return float(measured[1][self.metric][self._k].mean())
 
     def _measure(self, protocol: str, items: NDArray[np.int32], targets: ranking.Seen) -> list[Measured]:
         """Metrics of lists of all users, (n_users, k), by the items to be found."""

@@ -51,8 +51,7 @@ class HeldOut(Evaluator):
         """NDCG of the users of validation."""
         users = np.arange(self._n_test, self._n_held, dtype=np.int32)
         items, _ = self._lists(model, users, self._k)
-        targets = self._targets("valid", users)
-        return ranking.full_metrics(items, targets, [self._k])["ndcg"][self._k]
+        return self._validated(ranking.full_values(items, self._targets("valid", users), [self._k]))
 
     def evaluate(self, model: Recommender) -> Evaluated:
         """Metrics of the test users, and their lists."""

@@ -57,7 +57,7 @@ class TopK(Evaluator):
         """NDCG on the validation interactions, ranked among all items but the training ones."""
         train, valid = self._validation
         recommended, _ = ranking.top_k(self._scores(model), self._users, train, self._k, self._order)
-        return ranking.full_metrics(recommended, valid, [self._k])["ndcg"][self._k]
+        return self._validated(ranking.full_values(recommended, valid, [self._k]))
 
     def evaluate(self, model: Recommender | NextItemRecommender) -> Evaluated:
         """Test metrics under both protocols, and the top-K lists of all users."""
@@ -79,8 +79,7 @@ class TopK(Evaluator):
         measured = measure(f"sampled-{evaluation.negatives}", test_users, sampled)
         measured += self._measure("full", items, inputs.seen_items("test"))
         if evaluation.full_rows:  # lists that leave nothing out, judged by all that a user has
-            nothing = np.empty(0, np.int32)
-            unseen = ranking.Seen.from_pairs(nothing, nothing, inputs.schema.n_users)
+            unseen = ranking.Seen.none(inputs.schema.n_users)
             complete, _ = ranking.top_k(scorer, self._users, unseen, k, self._order)
             measured += self._measure("whole", complete, inputs.seen_items("train", "valid", "test"))
         return Evaluated(measured, ranking.ranking_table(items, scores, user=self._users))

@@ -49,12 +49,12 @@ class NextItem(Evaluator):
         """Recall of the next item, among all items."""
         if isinstance(model, NextItemRecommender):
             ranked = next_items.next_items(model.score_next, self._validation, self._k, self._order)
-            return next_items.next_metrics(ranked, [self._k])["recall"][self._k]
+            return self._validated(next_items.next_values(ranked, [self._k]))
         last = self._train.items[self._train.indptr[1:] - 1]
         last_items = ranking.Seen.from_pairs(self._train.users, last, self._inputs.schema.n_users)
-        nothing = ranking.Seen.from_pairs(last[:0], last[:0], self._inputs.schema.n_users)
+        nothing = ranking.Seen.none(self._inputs.schema.n_users)
         recommended, _ = ranking.top_k(model.score, self._users, nothing, self._k, self._order)
-        return ranking.full_metrics(recommended, last_items, [self._k])["recall"][self._k]
+        return self._validated(ranking.full_values(recommended, last_items, [self._k]))
 
     def test(self, model: NextItemRecommender | Recommender) -> list[Record]:
         """Test metrics under `next` alone."""

@@ -16,4 +16,4 @@ class Toy(TopK):
         """Share of users with a validation item in their list."""
         train, valid = self._validation
         recommended, _ = ranking.top_k(self._scores(model), self._users, train, self._k, self._order)
-        return ranking.full_metrics(recommended, valid, [self._k])["hit"][self._k]
+        return self._validated(ranking.full_values(recommended, valid, [self._k]))
