@@ -41,6 +41,7 @@ ATOMIC = re.compile(r"(.+):(token|token_seq|float|float_seq)")
 ISO = "a date and time as 2024-05-31T18:30:00 or 2024-05-31T18:30:00+02:00, or a date as 2024-05-31"
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
 """What polars raises at a broken Parquet file."""
+_MARK = b"\xef\xbb\xbf"  # the byte order mark
 _TYPES: dict[str, type[pl.DataType]] = {"number": pl.Float64, "whole": pl.Int64}
 
 
@@ -128,10 +129,7 @@ def _first_line(path: Path) -> str:
         raise DataError(f"{path}: is empty; the first line must name the columns")
     if len(raw) == LONGEST_LINE and not raw.endswith(b"\n"):
         raise DataError(f"{path}:1: is longer than {LONGEST_LINE:,} bytes; is it the right file?")
-    try:
-        line = raw.decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}:1: byte 0x{raw[error.start]:02x} is not UTF-8; save the file as UTF-8") from None
+    line = _utf_8(path, raw.removeprefix(_MARK), 1).removesuffix("\n").removesuffix("\r")
     if "\0" in line:
         raise DataError(f"{path}:1: holds a NUL byte; is it a text file, in UTF-8?")
     if "\r" in line:
@@ -214,7 +212,7 @@ def _text(path: Path, shape: Form, columns: Mapping[str, Column]) -> Iterator[tu
     waiting, start = b"", 1
     for line, lines in blocks(path):
         if line == 1:
-            lines = lines.removeprefix(b"\xef\xbb\xbf")
+            lines = lines.removeprefix(_MARK)
             if shape.headed:
                 line, (_, _, lines) = 2, lines.partition(b"\n")
         start, lines, waiting = (start if waiting else line), waiting + lines, b""
@@ -234,7 +232,7 @@ def _parsed(path: Path, shape: Form, fields: dict[str, files.Column], lines: byt
 
 def _json(path: Path, _: Form, columns: Mapping[str, Column]) -> Iterator[tuple[int, pl.DataFrame]]:
     for line, lines in blocks(path):
-        lines = (lines.removeprefix(b"\xef\xbb\xbf") if line == 1 else lines).rstrip(b"\r\n")
+        lines = (lines.removeprefix(_MARK) if line == 1 else lines).rstrip(b"\r\n")
         _utf_8(path, lines, line)
         if lines:
             yield line, files.json_rows(path, lines, _fields(columns), line)

@@ -68,7 +68,13 @@ _SECONDS = {
     for day in range(1, calendar.monthrange(YEAR, month)[1] + 1)
 }
 _ID, _NUMBER = Column(pl.Int64, 0), Column(pl.Int32, 0)
-_BRAND = Column(pl.Int32, 0, empty=True)
+_EVENT = {
+    "user_id": _ID,
+    "item_id": _ID,
+    "cat_id": _NUMBER,
+    "seller_id": _NUMBER,
+    "brand_id": replace(_NUMBER, empty=True),
+}
 _ACTION = Column(pl.Int8, 0, len(ACTIONS) - 1)
 USERS = TextTable(
     INFO_FILE.below,
@@ -82,25 +88,13 @@ USERS = TextTable(
 )
 LOG = TextTable(
     LOG_FILE.below,
-    {
-        "user_id": _ID,
-        "item_id": _ID,
-        "cat_id": _NUMBER,
-        "seller_id": _NUMBER,
-        "brand_id": _BRAND,
-        "time_stamp": Column(pl.Int32, values=_SECONDS, what="a month and day (mmdd)"),
-        "action_type": _ACTION,
-    },
+    _EVENT | {"time_stamp": Column(pl.Int32, values=_SECONDS, what="a month and day (mmdd)"), "action_type": _ACTION},
     headed=True,
 )
 FRAGMENT = TextTable(
     FRAGMENT_FILE.below,
     {
-        "user_id": _ID,
-        "item_id": _ID,
-        "cat_id": _NUMBER,
-        "seller_id": _NUMBER,
-        "brand_id": _BRAND,
+        **_EVENT,
         "month": Column(pl.Int32, 1, 12),
         "day": Column(pl.Int32),
         "action_type": _ACTION,

@@ -15,7 +15,7 @@ from scipy.stats import norm
 
 from tasks import contracts
 from tasks.attacks import edge_worlds, edges
-from tasks.config.params import Params, load
+from tasks.config.params import PARAMS_FILE, Params, load
 from tasks.errors import ConfigurationError, DataError
 from tasks.evaluation import ranking
 from tasks.hashing import Uniforms
@@ -32,7 +32,7 @@ DELTA = 1e-5
 
 
 @pytest.fixture(scope="module")
-def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The workspace with its systems trained and attacked."""
     place = tmp_path_factory.mktemp("edges")
     tiny_next.build(place)
@@ -45,10 +45,9 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def inside(attacked: Path, monkeypatch: pytest.MonkeyPatch) -> Params:
+def params(inside: Path) -> Params:
     """The parameters, read inside that workspace."""
-    monkeypatch.chdir(attacked)
-    return load()
+    return load(inside / PARAMS_FILE)
 
 
 def attack_of(params: Params, **changes: object) -> InteractionAttack:
@@ -110,16 +109,16 @@ def test_the_last_visit_shows_in_the_lists_at_every_budget_and_in_no_control() -
     assert all(abs(row["advantage"]) < 0.6 for row in rows(system="random lists"))
 
 
-def test_theory_is_that_of_the_matrices_with_the_models_noise(inside: Params) -> None:
+def test_theory_is_that_of_the_matrices_with_the_models_noise(params: Params) -> None:
     """2 Φ(√R ‖difference‖/(2σ)) - 1 with σ and R from the accounting, both matrices written out, a mean of targets."""
-    targets = attack_of(inside).targets
+    targets = attack_of(params).targets
     noise = {
         "tiny-dipsgnn": (aggregation.sigma(1, 0.4, 5.0, DELTA), tiny_next.EPOCHS),
         "tiny-dipsgnn-rigorous": (aggregation.rigorous_sigma(tiny_next.EPOCHS, 0.4, 5.0, DELTA), tiny_next.EPOCHS),
         "tiny-edgerand": (aggregation.sigma(1, 1.0, 5.0, DELTA), 1),
     }
     for system, (sigma, releases) in noise.items():
-        model = attack_of(inside).model(trained(system))
+        model = attack_of(params).model(trained(system))
         expected = []
         for target in targets:
             change = np.zeros((tiny_next.N_ITEMS, tiny_next.N_ITEMS))
@@ -133,16 +132,16 @@ def test_theory_is_that_of_the_matrices_with_the_models_noise(inside: Params) ->
         assert row["theory"] == pytest.approx(np.mean(expected), rel=1e-9)
 
 
-def test_aggregates_were_released_in_the_epochs_that_ran(inside: Params, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_aggregates_were_released_in_the_epochs_that_ran(params: Params, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cap on epochs is no release."""
-    attack = attack_of(inside)
+    attack = attack_of(params)
     epochs = attack.epochs(trained("tiny-dipsgnn"))
     assert epochs == tiny_next.EPOCHS  # nothing ended it before
     short = {"base": {"3": [{"epoch": 1}]}}
     monkeypatch.setattr(attack_edges, "read_json", lambda _: short)
     assert attack.epochs(trained("tiny-dipsgnn")) == 1
     for system, releases in (("tiny-dipsgnn", 1), ("tiny-edgerand", 1)):
-        model = attack_of(inside).model(trained(system))
+        model = attack_of(params).model(trained(system))
         assert released_model(model, attack.options, order(model), 1).releases == releases
         assert released_model(model, attack.options, order(model), epochs).releases <= epochs
 
@@ -157,8 +156,8 @@ def test_more_noise_is_less_advantage_and_sound_noise_hides_what_published_noise
     assert theory["tiny-dipsgnn-rigorous", 5.0] <= (math.exp(5) - 1 + 2 * DELTA) / (math.exp(5) + 1)
 
 
-def test_published_inference_has_no_noise_so_that_a_list_tells_all_or_nothing(inside: Params) -> None:
-    attack = attack_of(inside)
+def test_published_inference_has_no_noise_so_that_a_list_tells_all_or_nothing(params: Params) -> None:
+    attack = attack_of(params)
     model = attack.model(trained("tiny-dipsgnn"))
     advantage = 0
     for target in attack.targets:
@@ -176,9 +175,9 @@ def test_published_inference_has_no_noise_so_that_a_list_tells_all_or_nothing(in
 
 
 @pytest.mark.parametrize("system", ["tiny-dipsgnn-rigorous", "tiny-edgerand"])
-def test_each_inference_has_noise_of_its_own(system: str, inside: Params, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_inference_has_noise_of_its_own(system: str, params: Params, monkeypatch: pytest.MonkeyPatch) -> None:
     """Equal sequences get different lists on different occasions, and in no comparison is an occasion used twice."""
-    attack = attack_of(inside)
+    attack = attack_of(params)
     model, trials = attack.model(trained(system)), attack.options.trials
     items = np.array([1, 2, 3, 4], np.int32)
     first, again, other = (
@@ -201,10 +200,10 @@ def test_each_inference_has_noise_of_its_own(system: str, inside: Params, monkey
     assert len(drawn) == len(np.unique(drawn)) == 2 * attack.options.targets * trials
 
 
-def test_targets_are_interior_events_of_tested_users_who_trained(inside: Params) -> None:
-    control = inside.experiments["tiny-nonp"]
-    attack = attack_of(inside, targets=1000)
-    tested = read_inputs(control, inside, control.config).sequences("test")
+def test_targets_are_interior_events_of_tested_users_who_trained(params: Params) -> None:
+    control = params.experiments["tiny-nonp"]
+    attack = attack_of(params, targets=1000)
+    tested = read_inputs(control, params, control.config).sequences("test")
     lists = [tested.items[a:b].tolist() for a, b in itertools.pairwise(tested.indptr)]
     sequences = dict(zip(tested.users.tolist(), lists, strict=True))
     targets = attack.targets
@@ -217,7 +216,7 @@ def test_targets_are_interior_events_of_tested_users_who_trained(inside: Params)
     assert max(positions) > 5
 
     def named(seed: int) -> list[tuple[int, int]]:
-        return [(target.user, target.position) for target in attack_of(inside, seed=seed).targets]
+        return [(target.user, target.position) for target in attack_of(params, seed=seed).targets]
 
     assert named(7) == named(7)
     assert named(7) != named(8)
@@ -231,22 +230,22 @@ def test_a_world_in_which_no_target_differs_is_left_out() -> None:
     assert {row["world"] for _, row in rows} == {"removed", "last"}
 
 
-def test_a_user_who_never_trained_is_no_target(inside: Params, monkeypatch: pytest.MonkeyPatch) -> None:
-    control = inside.experiments["tiny-nonp"]
-    users = {target.user for target in attack_of(inside, targets=1000).targets}
+def test_a_user_who_never_trained_is_no_target(params: Params, monkeypatch: pytest.MonkeyPatch) -> None:
+    control = params.experiments["tiny-nonp"]
+    users = {target.user for target in attack_of(params, targets=1000).targets}
     stranger = min(users)
-    inputs = read_inputs(control, inside, control.config)
+    inputs = read_inputs(control, params, control.config)
     without = inputs.interactions.filter((pl.col("user") != stranger) | (pl.col("split") != "train"))
     monkeypatch.setattr(
         attack_edges, "read_inputs", lambda *_: type(inputs)(inputs.schema, without, inputs.processed, inputs.processed)
     )
-    assert {target.user for target in attack_of(inside, targets=1000).targets} == users - {stranger}
+    assert {target.user for target in attack_of(params, targets=1000).targets} == users - {stranger}
     short = inputs.interactions.filter(pl.col("split") != "test")
     monkeypatch.setattr(
         attack_edges, "read_inputs", lambda *_: type(inputs)(inputs.schema, short, inputs.processed, inputs.processed)
     )
     with pytest.raises(DataError, match="no tested sequence of 4 events or more, of a user who trained"):
-        _ = attack_of(inside).targets
+        _ = attack_of(params).targets
 
 
 def test_a_system_without_a_graph_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,8 +269,8 @@ def test_a_system_without_a_graph_is_refused(tmp_path: Path, monkeypatch: pytest
     ],
 )
 def test_noise_belongs_to_systems_and_not_to_the_control(
-    systems: list[str], control: str, message: str, inside: Params
+    systems: list[str], control: str, message: str, params: Params
 ) -> None:
-    attack = attack_of(inside, systems=systems, control=control)
+    attack = attack_of(params, systems=systems, control=control)
     with pytest.raises(ConfigurationError, match=message):
         list(map(attack.model, (unit.target for unit in attack.plan())))

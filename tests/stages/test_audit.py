@@ -16,11 +16,11 @@ from tasks.stages.common import RUNS, read_json
 from tests.audits.test_audits import of_record
 from tests.stages import tiny, tiny_ratings
 
+pytestmark = pytest.mark.usefixtures("fresh")
+
 
 @pytest.fixture(autouse=True)
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tiny.build(tmp_path)
-    monkeypatch.chdir(tmp_path)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit, "MOST", 800)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from tests.audits.test_audits import of_record
 from tests.stages import tiny_networks
 from tests.stages import tiny_systems as tiny
 
+pytestmark = pytest.mark.usefixtures("fresh")
 PUBLISHED = tiny_networks.PUBLISHED
 OTHER = PUBLISHED | {"features_epsilon": 3.0, "edges_epsilon": 2.0, "text_epsilon": 1.0, "sweep": {}}
 PRIVATE = {"private": tiny.EMBEDDINGS["private"]}
@@ -29,10 +29,8 @@ NOTHING: dict[str, Any] = {"embeddings": {}, "aligned": {}, "experiments": {}}
 
 
 @pytest.fixture(autouse=True)
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit, "MOST", 400)
-    tiny.build(tmp_path)
 
 
 def audited() -> list[tuple[str, float]]:

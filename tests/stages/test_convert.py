@@ -10,13 +10,12 @@ from tasks.errors import DataError
 from tasks.raw import read_raw
 from tasks.stages import convert, download
 from tasks.stages.common import INTERIM, RAW, digest, read_json
-from tests import parameters
+
+pytestmark = pytest.mark.usefixtures("project", "downloaded")
 
 
-@pytest.fixture(autouse=True)
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    parameters.copy(tmp_path)
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture
+def downloaded() -> None:
     download.main("demo")
 
 

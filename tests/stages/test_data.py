@@ -17,15 +17,8 @@ from tasks.datasets.movielens import ML_100K
 from tasks.errors import ByHandError, ConfigurationError, DataError
 from tasks.stages import data, download
 from tasks.stages.common import CHECKPOINTS, PLACED
-from tests import parameters
 
-
-@pytest.fixture(autouse=True)
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    parameters.copy(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DPREC_MIRROR", raising=False)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("project")
 
 
 def known() -> dict[str, data.Known]:

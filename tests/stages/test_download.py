@@ -13,18 +13,14 @@ from tasks.datasets.movielens import ML_100K
 from tasks.errors import DataError
 from tasks.stages import download
 from tasks.stages.common import PLACED, RAW, digest, read_json
-from tests import parameters
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    parameters.copy(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DPREC_MIRROR", raising=False)
+def workspace(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    return tmp_path
+    return project
 
 
 def place(zipped: Path) -> None:

@@ -1,7 +1,5 @@
 """Stage `preprocess`: tables that keep their contracts, from checked raw data only."""
 
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 import pytest
@@ -12,20 +10,17 @@ from tasks.errors import DataError
 from tasks.raw import read_raw
 from tasks.stages import convert, download, preprocess
 from tasks.stages.common import INTERIM, PROCESSED, QUALITY, RAW, digest, read_json
-from tests import parameters
 from tests.stages import tiny
 
+pytestmark = pytest.mark.usefixtures("project", "converted")
 FILES = {
     "interactions.parquet", "users.parquet", "schema.json", "user_ids.parquet", "item_ids.parquet", "source.json",
     "counts.json",
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    parameters.copy(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DPREC_MIRROR", raising=False)
+@pytest.fixture
+def converted() -> None:
     download.main("demo")
     convert.main("demo")
     tiny.passed("raw", "demo")

@@ -18,13 +18,14 @@ from tasks.stages import check, train
 from tasks.stages.common import RUNS, read_json
 from tasks.stages.evaluators.ratings import Ratings
 from tasks.stages.inputs import Inputs, read_inputs
-from tests.stages import tiny, tiny_ratings
+from tests.stages import tiny_ratings as tiny
+from tests.stages.tiny import Untrained
 
 EVALUATION = Evaluation(k=[], negatives=None, seed=1, recall="relevant")
 TRAINING = Training(patience=2, validation_k=None)
 
 
-class Constant(tiny.Untrained, RatingPredictor):
+class Constant(Untrained, RatingPredictor):
     """Predicts one number, and 0 for the pairs that it was told of."""
 
     uses_links = True
@@ -36,18 +37,11 @@ class Constant(tiny.Untrained, RatingPredictor):
         return torch.tensor([0.0 if pair in self.known else self.value for pair in pairs])
 
 
-@pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    tiny_ratings.build(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def inputs(share: float) -> Inputs:
     return read_inputs(load().experiments["tiny-privsr"], load(), {"sensitive_share": share})
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("fresh")
 def test_what_is_sensitive_is_nested_and_is_told_to_the_model() -> None:
     shares = [inputs(share).for_seed(1).interactions["sensitive"].to_numpy() for share in (0.0, 0.25, 0.5, 1.0)]
     assert not shares[0].any()
@@ -60,18 +54,16 @@ def test_what_is_sensitive_is_nested_and_is_told_to_the_model() -> None:
     assert data.sensitive is not None
     assert data.links is not None
     assert data.sensitive.tolist() == rows["sensitive"].to_list()
-    assert {tuple(link) for link in data.links.tolist()} == set(
-        tiny_ratings.friends().select("source", "target").rows()
-    )
+    assert {tuple(link) for link in data.links.tolist()} == set(tiny.friends().select("source", "target").rows())
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("fresh")
 def test_without_folds_all_seeds_have_the_same() -> None:
     full = read_inputs(load().experiments["tiny-privsr"], load(), {})
     assert full.for_seed(7) is full
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("fresh")
 def test_errors_are_of_the_folds_ratings_cut_off_at_the_ends_of_the_scale() -> None:
     of_fold = inputs(0.25).for_seed(2)
     rows = of_fold.interactions.filter(pl.col("split") == "test").sort("user", "item")
@@ -89,7 +81,7 @@ def test_errors_are_of_the_folds_ratings_cut_off_at_the_ends_of_the_scale() -> N
     assert set(predictions["prediction"]) == {9.0}
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("fresh")
 @pytest.mark.parametrize(("share", "expected"), [(0.25, 0), (1.0, 1)])
 def test_validation_looks_at_published_ratings_alone_where_there_are_any(share: float, expected: int) -> None:
     of_fold = inputs(share).for_seed(0)
@@ -103,28 +95,28 @@ def test_validation_looks_at_published_ratings_alone_where_there_are_any(share: 
     assert (evaluator.validate(model) != before) == bool(expected)
 
 
-def test_systems_are_trained_on_every_fold_and_pass_their_check(workspace: Path) -> None:
+def test_systems_are_trained_on_every_fold_and_pass_their_check(fresh: Path) -> None:
     for name in ("tiny-privsr", "tiny-mf-ratings", "tiny-rating-means"):
         train.main(name)
         check.main(f"recommendations/{name}")
-    released = workspace / RUNS / "tiny/tiny-privsr/released"
+    released = fresh / RUNS / "tiny/tiny-privsr/released"
     settings = {folder.name for folder in released.iterdir()}
     assert settings == {"base", "sensitive_share=0.0", "epsilon=0.1,sensitive_share=1.0"}
     for setting in settings:
         items = contracts.read(released / setting / "items/seed-2.parquet", contracts.embeddings_schema(4))
-        assert len(items) == tiny_ratings.N_ITEMS
+        assert len(items) == tiny.N_ITEMS
     received = contracts.read(released / "base/submissions/seed-2.parquet", contracts.received_schema(4))
     learnt = inputs(0.25).for_seed(2).interactions.filter((pl.col("split") == "train") & pl.col("sensitive"))
     pairs = received.select(user="sender", item="subject").sort("user", "item")
     assert pairs.equals(learnt.select("user", "item").sort("user", "item"))
-    measured = contracts.read(workspace / RUNS / "tiny/tiny-privsr/train/metrics.parquet", contracts.METRICS)
+    measured = contracts.read(fresh / RUNS / "tiny/tiny-privsr/train/metrics.parquet", contracts.METRICS)
     assert set(measured.filter(pl.col("metric") == "mae")["seed"]) == {0, 2}
     assert not measured.filter(pl.col("setting") == "sensitive_share=0.0", metric="mae/sensitive").height
     exchanged = measured.filter(pl.col("metric") == "communication/messages", setting="base")["value"]
     assert (exchanged > 0).all()
 
 
-@pytest.mark.usefixtures("workspace")
+@pytest.mark.usefixtures("fresh")
 def test_sensitive_ratings_are_accounted_for_and_so_is_their_absence() -> None:
     for name in ("tiny-privsr", "tiny-mf-ratings"):
         train.main(name)
@@ -138,9 +130,9 @@ def test_sensitive_ratings_are_accounted_for_and_so_is_their_absence() -> None:
     assert {entry["accounted_epsilon"] for entry in spent["mf-ratings"]} == {0.0}
 
 
-def test_a_prediction_that_is_missing_fails_the_check(workspace: Path) -> None:
+def test_a_prediction_that_is_missing_fails_the_check(fresh: Path) -> None:
     train.main("tiny-rating-means")
-    file = workspace / RUNS / "tiny/tiny-rating-means/released/base/seed-0.parquet"
+    file = fresh / RUNS / "tiny/tiny-rating-means/released/base/seed-0.parquet"
     contracts.write(contracts.read(file, contracts.PREDICTIONS)[1:], file, contracts.PREDICTIONS)
     with pytest.raises(DataError, match=r"must be 1: every rating of the fold is predicted once"):
         check.main("recommendations/tiny-rating-means")
