@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.evaluation.splits import positions
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -128,16 +130,11 @@ class Strata:
         order = rng.permutation(len(strata))
         order = order[np.argsort(strata[order], kind="stable")]
         ordered, sizes = strata[order], self.sizes[strata[order]]
-        turn = _positions(np.bincount(ordered, minlength=self.n_strata))
+        turn = positions(np.bincount(ordered, minlength=self.n_strata))
         due = self._order[self._begins[ordered] + turn % sizes]
         item = np.empty(len(strata), dtype=np.int64)
         item[order] = np.where(turn < minimum * sizes, due, self.pick(rng, ordered))
         return item
-
-
-def _positions(counts: Ints) -> Ints:
-    """0, 1, ... within each of some groups, one after the other."""
-    return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
 def everything_once(
@@ -193,7 +190,7 @@ def _first(pairs: Ints, n: int, quota: Ints) -> tuple[Ints, Ints]:
     user = pairs // n
     order = np.argsort(user, kind="stable")
     counts = np.bincount(user, minlength=len(quota))
-    kept = order[_positions(counts) < quota[user[order]]]
+    kept = order[positions(counts) < quota[user[order]]]
     return np.sort(pairs[kept]), np.maximum(quota - counts, 0)
 
 
