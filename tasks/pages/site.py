@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import polars as pl
 
-from tasks.pages import charts, documents, suite
+from tasks.pages import charts, suite
 from tasks.pages.page import Page, conditions, english, relative, render
 from tasks.privacy.terms import Level
 from tasks.results.budgets import budgets
@@ -18,14 +18,12 @@ from tasks.results.cards import Card, card
 from tasks.results.facts import BASE, KINDS, Suite
 from tasks.results.load import Results
 from tasks.results.paper import Paper
-from tasks.results.standings import SMALL_EPSILON, Board, Measure, boards, entries, measure, outcome
+from tasks.results.standings import Board, Measure, boards, entries, measure, outcome
 from tasks.results.summary import Change
 
 LEVEL: Level = "user"
 """The level of the first page's charts."""
 INDEX, CARDS = "leaderboards.html", "cards.html"
-LIMITS: Mapping[Level, float] = {"user": SMALL_EPSILON}
-"""Level -> the ε up to which its best system is named; at other levels any finite one."""
 FEWEST = 2
 """Systems that a chart of utility by ε needs."""
 
@@ -107,10 +105,10 @@ def _frontiers(boards: Sequence[Board]) -> dict[str, list[dict[str, Any]]]:
         fullest = chosen.setdefault(board.publication, board)
         if board.kind == "real" and board.answering() > fullest.answering():
             chosen[board.publication] = board
-    shown = [board for board in chosen.values() if board.kind == "real" and best(board, LEVEL)]
+    shown = [board for board in chosen.values() if board.kind == "real" and board.best(LEVEL)]
     names = sorted({name for board in shown for name in board.curve(LEVEL)["system"]})
     charts = [
-        headline(board) | {"best": best(board, LEVEL), "svg": chart, "href": board_address(board.dataset)}
+        headline(board) | {"best": board.best(LEVEL), "svg": chart, "href": board_address(board.dataset)}
         for board in shown
         if (chart := frontier(board, LEVEL, names))
     ]
@@ -153,14 +151,6 @@ def _paper(suites: Sequence[Made]) -> dict[str, Any]:
     }
 
 
-def document_pages(texts: Mapping[str, str]) -> dict[str, str]:
-    """Address -> page of each document, and of the list of their sections.
-
-    texts: name without suffix -> Markdown.
-    """
-    return {page.address: render(page) for page in documents.pages(texts)}
-
-
 # Leaderboards and privacy cards: a page for each data set under one split, one for each system, and lists of both.
 
 
@@ -192,7 +182,7 @@ def view(board: Board, cards: Mapping[str, Card], source: str) -> dict[str, Any]
         ]
 
     levels = [
-        {"level": level, "best": best(board, level), "chart": frontier(board, level)}
+        {"level": level, "best": board.best(level), "chart": frontier(board, level)}
         | {"rows": cells(board.at(level).to_dicts())}
         for level in board.levels
     ]
@@ -201,11 +191,6 @@ def view(board: Board, cards: Mapping[str, Card], source: str) -> dict[str, Any]
         "open": cells(board.open().to_dicts()),
         "levels": levels,
     }
-
-
-def best(board: Board, level: Level) -> dict[str, Any] | None:
-    """The best private system of a level up to its limit; None without one."""
-    return board.best(level, LIMITS.get(level, math.inf))
 
 
 def answers(board: Board, source: str) -> list[dict[str, Any]]:
@@ -231,11 +216,8 @@ def frontier(board: Board, level: Level, names: Sequence[str] = ()) -> charts.Pi
     points = board.curve(level).select("utility", "accounted", "audited", claimed=None, name="system").to_dicts()
     if len({point["name"] for point in points}) < FEWEST:
         return None
-    lines = [row for row in (board.ceiling, board.noisy) if row is not None]
-    across = [{"name": row["system"], "utility": row["utility"]} for row in lines]
-    title = f"{board.publication}: {board.measure.label}"
-    x = f"{english()['levels'][level]} ε"
-    return charts.by_epsilon(title, points, across, x=x, y=board.measure.label, names=names)
+    y, x = board.measure.label, f"{english()['levels'][level]} ε"
+    return charts.by_epsilon(f"{board.publication}: {y}", points, board.lines, x=x, y=y, names=names)
 
 
 def row_of(row: Mapping[str, Any], source: str, *, lower: bool) -> dict[str, Any]:
@@ -257,7 +239,7 @@ def row_of(row: Mapping[str, Any], source: str, *, lower: bool) -> dict[str, Any
 
 
 def _summary(board: Board) -> dict[str, Any]:
-    bests = {level: best(board, level) for level in board.levels}
+    bests = {level: board.best(level) for level in board.levels}
     named = {f"best_{level}": row and row["system"] for level, row in bests.items()}
     return named | {f"{level}_utility": row and row["utility"] for level, row in bests.items()} | {
         "publication": board.publication,

@@ -16,14 +16,13 @@ from tasks.pages.page import Page
 from tasks.pages.reproduction import reproduction
 from tasks.privacy.audits.unaudited import is_private, reason
 from tasks.privacy.terms import KnownGap, Level
-from tasks.privacy.units import LEVELS
 from tasks.results import leakage
-from tasks.results.budgets import UNPROTECTED, budgets, level
+from tasks.results.budgets import budgets, level
 from tasks.results.facts import BASE, System, Together
 from tasks.results.load import Line, Results, Run
 from tasks.results.paper import Paper
 from tasks.results.settings import sweeps
-from tasks.results.standings import SMALL_EPSILON, Board, Measure, boards, entries, measure
+from tasks.results.standings import Board, Measure, boards, entries, measure
 from tasks.results.tables import COUNTS
 
 KINDS = ("claimed", "accounted", "audited")
@@ -90,7 +89,7 @@ def overview(results: Results, by: Measure, entries: pl.DataFrame, reference: st
         "own_refuted": any(row["verdict"] == "refuted" for row in method_rows),
         "ceiling": board and board.ceiling,
         "noisy": board and board.noisy,
-        "best": board and board.best("user", SMALL_EPSILON, noisy=True),
+        "best": board and board.best("user", noisy=True),
         "reference": reference,
         "most_runs": max((len(system.seeds) for system in results.suite.compared), default=0),
         "audits": results.audits.height,
@@ -107,13 +106,12 @@ def _chart(board: Board, level: Level, *, swept: bool) -> dict[str, Any]:
 
     swept: also at the settings whose budget alone varies, as in suites of no paper, which compare systems.
     """
-    lines = [row for row in (board.ceiling, board.noisy) if row]
     rows = board.curve(level).with_columns(claimed=None) if swept else board.at(level)
     return {
         "level": level,
-        "best": board.best(level, SMALL_EPSILON if level == "user" else math.inf, noisy=True),
+        "best": board.best(level, noisy=True),
         "points": rows.select(pl.col("system").alias("name"), "utility", *KINDS).to_dicts(),
-        "across": [{"name": row["system"], "utility": row["utility"]} for row in lines],
+        "across": board.lines,
     }
 
 
@@ -138,12 +136,12 @@ def _systems(results: Results, base: pl.DataFrame) -> list[dict[str, Any]]:
 
 def ledger(results: Results) -> dict[str, Any]:
     """What fills `suite/ledger.html.j2`: `sections`, one for each level of the ledger, and `gaps`."""
-    levels = {level(line.entry) for line in results.lines}
+    levels = {level(line.entry.unit, line.entry.protects) for line in results.lines}
     rows = [_line(results, line) for line in results.lines]
     lines_by_number = {line.number: line for line in results.lines}
     proved = [_audit(results, row, lines_by_number) for row in results.audits.to_dicts()]
     one_run = [
-        row | {"label": results.labels[row["experiment"]], "level": _level(row["unit"], "interaction")}
+        row | {"label": results.labels[row["experiment"]], "level": level(row["unit"])}
         for row in results.one_run.to_dicts()
     ]
     sections = [
@@ -153,7 +151,7 @@ def ledger(results: Results) -> dict[str, Any]:
             "settings": [row for row in rows if row["level"] == name and row["setting"] != BASE],
             "audits": [row for row in proved if row["level"] == name],
             "one_run": [row for row in one_run if row["level"] == name],
-            "together": [_together(row) for row in results.composed if _level(row.unit, "") == name],
+            "together": [_together(row) for row in results.composed if level(row.unit) == name],
         }
         for name in get_args(Level)
         if name in levels
@@ -165,7 +163,7 @@ def _line(results: Results, line: Line) -> dict[str, Any]:
     entry, audit = line.entry, line.audit or {}
     return {
         "label": results.labels[line.experiment],
-        "level": level(entry),
+        "level": level(entry.unit, entry.protects),
         "about": "",
         "setting": line.setting,
         "network": line.network,
@@ -188,7 +186,7 @@ def _audit(results: Results, row: dict[str, Any], lines: dict[int, Line]) -> dic
     settings = list(dict.fromkeys(line.setting for line in concerned))
     return row | {
         "about": "",
-        "level": _level(row["unit"], row["protects"]),
+        "level": level(row["unit"], row["protects"]),
         "labels": list(dict.fromkeys(results.labels[line.experiment] for line in concerned)),
         "settings": [] if BASE in settings else settings,
         "saturated": math.isclose(row["audited_epsilon"], row["provable"], rel_tol=SATURATED),
@@ -199,10 +197,6 @@ def _together(row: Together) -> dict[str, Any]:
     """`epsilon` is infinity where no finite one follows."""
     epsilon = math.inf if row.epsilon is None else row.epsilon
     return vars(row) | {"about": "", "epsilon": epsilon, "n_left_out": len(row.left_out)}
-
-
-def _level(unit: Any, protects: str) -> str:
-    return LEVELS.get(unit) or UNPROTECTED.get(protects, "interaction")
 
 
 def gaps(results: Results) -> list[dict[str, Any]]:

@@ -39,6 +39,8 @@ SCORERS = ("cosine", "dot", "hadamard")
 LINKS = {"auc": 0.5, "tpr": 0.01}
 """Score of stolen links -> what chance gives."""
 LINK_CONTROLS = ("attributes", "degree", RANDOM)
+"""Labels of the systems whose vectors are controls: users' attributes alone, how many friends they have, noise. An
+attack has to beat these; to beat the most frequent class says nothing, as its precision is low."""
 ANCHORS = (("precision", 1), ("precision", 10), ("confident/share", 0), ("confident/precision", 0))
 """What is measured of matched accounts, with its cut-offs; 0 for none."""
 ALIGNED = "alignment/chance"

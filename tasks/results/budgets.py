@@ -8,7 +8,6 @@ from typing import Any
 
 import polars as pl
 
-from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.audits.unaudited import is_private
 from tasks.privacy.terms import Level, Observer
 from tasks.privacy.units import LEVELS
@@ -17,26 +16,19 @@ from tasks.results.load import Line, Results
 UNPROTECTED: dict[str, Level] = {"feature": "feature", "text": "text", "edge": "edge", "anchor": "edge"}
 """Kind of data that no mechanism protects -> its level, where that is not `interaction`."""
 BUDGETS: dict[str, Any] = {
-    "experiment": pl.String,
-    "setting": pl.String,
-    "level": pl.String,
-    "claimed": pl.Float64,
-    "accounted": pl.Float64,
+    **dict.fromkeys(("experiment", "setting", "level"), pl.String),
+    **dict.fromkeys(("claimed", "accounted"), pl.Float64),
     "observer": pl.String,
-    "delta": pl.Float64,
-    "audited": pl.Float64,
-    "provable": pl.Float64,
+    **dict.fromkeys(("delta", "audited", "provable"), pl.Float64),
     "verdict": pl.String,
     "private": pl.Boolean,
     "given": pl.List(pl.String),
 }
 
 
-def level(entry: LedgerEntry) -> Level:
-    """The level at which an entry protects, or fails to."""
-    if entry.unit in LEVELS:
-        return LEVELS[entry.unit]
-    return UNPROTECTED.get(entry.protects, "interaction")
+def level(unit: Any, protects: str = "") -> Level:
+    """The level at which something protects, or fails to."""
+    return LEVELS.get(unit) or UNPROTECTED.get(protects, "interaction")
 
 
 def budgets(results: Results) -> pl.DataFrame:
@@ -51,10 +43,9 @@ def budgets(results: Results) -> pl.DataFrame:
     """
     grouped: dict[tuple[str, str, str], list[Line]] = {}
     for line in results.lines:
-        grouped.setdefault((line.experiment, line.setting, level(line.entry)), []).append(line)
-    rows = [
-        dict(zip(("experiment", "setting", "level"), key, strict=True)) | _row(lines) for key, lines in grouped.items()
-    ]
+        key = (line.experiment, line.setting, level(line.entry.unit, line.entry.protects))
+        grouped.setdefault(key, []).append(line)
+    rows = [dict(zip(BUDGETS, key, strict=False)) | _row(lines) for key, lines in grouped.items()]
     return pl.DataFrame(rows, schema=BUDGETS)
 
 

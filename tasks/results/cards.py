@@ -15,16 +15,7 @@ import polars as pl
 
 from tasks.privacy.accounting.ledger import LedgerEntry, Noise
 from tasks.privacy.audits.unaudited import is_private, reason
-from tasks.privacy.terms import (
-    Condition,
-    Explanation,
-    KnownGap,
-    Level,
-    Neighbouring,
-    Observer,
-    Unaudited,
-    Unit,
-)
+from tasks.privacy.terms import Condition, Explanation, KnownGap, Level, Neighbouring, Observer, Unaudited, Unit
 from tasks.results.budgets import level
 from tasks.results.facts import BASE, Facts, Kind, Source, System
 from tasks.results.load import Results
@@ -131,7 +122,7 @@ def card(results: Results, system: System, by: Measure, budget_rows: pl.DataFram
         ),
         utility=_utility(results, system, by),
         privacy_loss=tuple(
-            _loss(row, [entry for entry in entries if level(entry) == row["level"]])
+            _loss(row, [entry for entry in entries if level(entry.unit, entry.protects) == row["level"]])
             for row in budget_rows.filter(experiment=system.experiment, setting=BASE).iter_rows(named=True)
         ),
         accounting=tuple({entry.model_dump_json(): entry for entry in entries}.values()),
@@ -157,7 +148,7 @@ def _utility(results: Results, system: System, by: Measure) -> Utility | None:
 
 def _loss(row: Mapping[str, Any], entries: Sequence[LedgerEntry]) -> Loss:
     """row: of `BUDGETS`, of one level, with its entries."""
-    audited = row["audited"] is not None
+    audited, finite = row["audited"] is not None, not math.isinf(row["accounted"])
     whys = (reason(entry) for entry in entries if is_private(entry) and not audited)
     return Loss(
         level=row["level"],
@@ -165,18 +156,14 @@ def _loss(row: Mapping[str, Any], entries: Sequence[LedgerEntry]) -> Loss:
         neighbouring=_once(entry.neighbouring for entry in entries),
         observers=_once(entry.observer for entry in entries),
         claimed=row["claimed"],
-        privacy_parameters=_parameters(row),
+        privacy_parameters=(
+            Parameters(epsilon=row["accounted"], delta=row["delta"], observer=row["observer"]) if finite else None
+        ),
         conditions=row["given"],
         reasons=_once(why for entry in entries if entry.accounted_epsilon is None for why in entry.reasons),
         audit=Audit(epsilon=row["audited"], provable=row["provable"], verdict=row["verdict"]) if audited else None,
         unaudited=_once(why for why in whys if why is not None),
     )
-
-
-def _parameters(row: Mapping[str, Any]) -> Parameters | None:
-    if math.isinf(row["accounted"]):
-        return None
-    return Parameters(epsilon=row["accounted"], delta=row["delta"], observer=row["observer"])
 
 
 def _once(values: Any) -> tuple[Any, ...]:

@@ -14,6 +14,8 @@ from typing import Any
 
 import polars as pl
 
+from tasks.results.attacked import LINK_CONTROLS as CONTROLS
+from tasks.results.attacked import SCORERS
 from tasks.results.facts import BASE, WAYS, Aligned
 from tasks.results.load import Results
 from tasks.results.significance import assess, decide, findings, paired, strongest, table
@@ -210,11 +212,6 @@ def _ratings_shown(results: Results, _: pl.DataFrame) -> dict[str, Any]:
 # that a scorer cannot see may be seen by another: how many friends a user has says nothing by cosine, and much by the
 # dot product (He et al., USENIX Security 2021). Attributes: precision (mean over classes) of a classifier, over the
 # same on random vectors.
-
-SCORERS = ("cosine", "dot", "hadamard")
-CONTROLS = ("attributes", "degree", "random")
-"""Labels of the systems whose vectors are controls: users' attributes alone, how many friends they have, noise. An
-attack has to beat these; to beat the most frequent class says nothing, as its precision is low."""
 
 
 def _vectors(results: Results) -> Iterator[Row]:

@@ -26,6 +26,11 @@ COUNTED = "counted"
 Counts = Callable[["Against"], list["Count"]]
 
 
+def is_near(ours: Any, printed: Any) -> Any:
+    """Whether a number is within `NEAR` of the printed one; of columns, too."""
+    return abs(ours - printed) <= NEAR * abs(printed)
+
+
 @dataclass(frozen=True)
 class Method:
     """A row of a published table: the paper's name and our system, None where it has not been run."""
@@ -64,9 +69,7 @@ class Cell:
     @property
     def near(self) -> bool | None:
         """Whether ours is within 10 % of the printed number; None where one of them is missing."""
-        if self.printed is None or self.mean is None:
-            return None
-        return abs(self.mean - self.printed) <= NEAR * abs(self.printed)
+        return None if self.printed is None or self.mean is None else bool(is_near(self.mean, self.printed))
 
 
 @dataclass(frozen=True)
@@ -220,10 +223,11 @@ def parts(against: Against) -> list[dict[str, Any]]:
 def _cell(against: Against, table: Table, method: Method, column: Column, printed: Mapping[str, Any]) -> Cell:
     key = (table.key, *method.printed_as(column), column.published)
     reference = printed.get(column.data, {}).get(key) if table.comparable else None
-    values = list(measured(against, method, column).values())
+    metric, setting = (column.metric, column.ratio_to, column.k), method.setting
+    values = list(ratio(against.results, method.experiment, *metric, setting).values())
     mean, std = (round(fmean(values), 6) if values else None), (round(stdev(values), 6) if len(values) > 1 else None)
     reference = None if reference is None else float(f"{reference:g}")
-    return Cell(method.name, reference, mean, std, len(values), method.experiment, method.setting)
+    return Cell(method.name, reference, mean, std, len(values), method.experiment, setting)
 
 
 def _measured(against: Against) -> Iterator[Row]:
@@ -260,11 +264,6 @@ def _about(against: Against, artefact: str, data: str, method: str, setting: str
     all_data = suite.counted if against.counted else suite.dataset
     part = f"{data}{REPLICA}" if data and suite.synthetic else data
     return {"artefact": artefact, "dataset": part or all_data, "method": method, "setting": setting, "metric": metric}
-
-
-def measured(against: Against, method: Method, column: Column) -> dict[int, float]:
-    """Our values of one quantity of one method by run; empty where it was not run, or the ratio is to nothing."""
-    return ratio(against.results, method.experiment, column.metric, column.ratio_to, column.k, method.setting)
 
 
 def ratio(

@@ -20,7 +20,7 @@ from tasks.results.claims import Kind, Reading, Reason
 from tasks.results.facts import BASE
 from tasks.results.load import Results, first_split
 from tasks.results.paper import Column, Figure, Panel
-from tasks.results.printed import COUNTED, NEAR, Against, Cell, Method, parts, ratio
+from tasks.results.printed import COUNTED, Against, Cell, Method, is_near, parts, ratio
 from tasks.results.settings import along, find_setting
 from tasks.results.significance import decide, paired
 
@@ -76,8 +76,7 @@ def _controls(results: Results, columns: Sequence[Column]) -> Iterator[tuple[Met
 def statistics(results: Results) -> list[dict[str, Any]]:
     """Rows of comparison.csv that are counted or set, with `near`."""
     rows = results.comparison.filter(pl.col("protocol") == COUNTED)
-    gap = (pl.col("ours_mean") - pl.col("published")).abs() <= NEAR * pl.col("published").abs()
-    return rows.with_columns(near=gap).to_dicts()
+    return rows.with_columns(near=is_near(pl.col("ours_mean"), pl.col("published"))).to_dicts()
 
 
 def pairs(against: Against, tables: Iterable[Mapping[str, Any]], reasons: Sequence[Reason]) -> list[Pair]:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:  # what is collected reads settings, and no standings
 PERTURBED = {"features_epsilon": "feature", "edges_epsilon": "edge", "text_epsilon": "text"}
 """Budgets of perturbed data -> what they protect, as the ledger names it, and their level."""
 BUDGET_KEYS = ("epsilon", "epsilon_max")
-"""Keys of configurations that say a claimed ε; of which level, a system's ledger says."""
+"""Keys of configurations that say a claimed ε; of which level, a system's ledger says. Settings that override one of
+them are points of one curve."""
 SWEEPS: dict[str, Any] = {
     **dict.fromkeys(("experiment", "label", "setting", "key", "level"), pl.String),
     "value": pl.Float64,

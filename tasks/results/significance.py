@@ -8,7 +8,7 @@ beats every control that decides for its kind.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
@@ -90,9 +90,14 @@ def assess(gains: pl.DataFrame, deciding: Sequence[str] = ()) -> pl.DataFrame:
         counted = counted.filter(pl.col("control").is_in(deciding))
     decisions = [decide(*row) for row in counted.select("gain", "low", "high", "runs").iter_rows()]
     schema = {"low": pl.Float64, "high": pl.Float64, "side": pl.Int8, "undecided": pl.String}
-    judged = counted.with_columns(pl.DataFrame(decisions, schema, orient="row")).with_row_index("place")
-    hardest = judged.sort("low", nulls_last=False, maintain_order=True).unique(ATTACK, keep="first")
-    return hardest.sort("place").drop("place").with_columns(significant=pl.col("side") > 0)
+    judged = counted.with_columns(pl.DataFrame(decisions, schema, orient="row"))
+    hardest = _firsts(judged, ATTACK, lambda rows: rows.sort("low", nulls_last=False, maintain_order=True))
+    return hardest.with_columns(significant=pl.col("side") > 0)
+
+
+def _firsts(rows: pl.DataFrame, key: tuple[str, ...], order: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
+    """Of each key the row that an order has first, in their places."""
+    return order(rows.with_row_index("place")).unique(key, keep="first").sort("place").drop("place")
 
 
 def findings(judged: pl.DataFrame) -> list[dict[str, Any]]:
@@ -122,16 +127,11 @@ def _strongest_first(judged: pl.DataFrame) -> pl.DataFrame:
 
 def strongest(judged: pl.DataFrame, gains: pl.DataFrame) -> list[dict[str, Any]]:
     """The strongest attack on each target of each system, with its gain over each control C as `over_C`, `low_C`."""
-    best = (
-        _strongest_first(judged.with_row_index("place"))
-        .unique(("target", "experiment"), keep="first")
-        .sort("place")
-        .drop("place")
-    )
     over: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in gains.iter_rows(named=True):
         gains_over = over.setdefault(tuple(row[name] for name in ATTACK), {})
         gains_over |= {f"over_{row['control']}": row["gain"], f"low_{row['control']}": row["low"]}
+    best = _firsts(judged, ("target", "experiment"), _strongest_first)
     return [row | over[tuple(row[name] for name in ATTACK)] for row in best.iter_rows(named=True)]
 
 

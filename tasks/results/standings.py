@@ -15,13 +15,12 @@ from tasks.results.budgets import BUDGETS, budgets
 from tasks.results.facts import BASE, BASELINES, KINDS, NOISY, Kind, System
 from tasks.results.load import Results, first_split
 from tasks.results.paper import Paper
+from tasks.results.settings import BUDGET_KEYS
 
 SMALL_EPSILON = 1.0
 """The user-level ε up to which the best private system is named."""
 ANSWERED = (0.5, 1.0, 2.0, 4.0, 8.0)
 """User-level ε at which a board says who is best."""
-SWEPT = ("epsilon", "epsilon_max")
-"""Keys of a configuration that are budgets: settings that override one of them are points of one curve."""
 TEXT = ("suite", "publication", "dataset", "kind", "experiment", "system", "role", "setting", "compared")
 ENTRIES: dict[str, Any] = {
     **dict.fromkeys(TEXT, pl.String),
@@ -140,7 +139,7 @@ def entries(results: Results, by: Measure) -> pl.DataFrame:
 
 def _settings(results: Results, system: System) -> list[str]:
     keys = system.settings()
-    swept = [name for name in results.settings(system.experiment) if {*keys[name]} & {*SWEPT}]
+    swept = [name for name in results.settings(system.experiment) if {*keys[name]} & {*BUDGET_KEYS}]
     return [BASE, *swept]
 
 
@@ -186,6 +185,11 @@ class Board:
         return _first(self.base.filter("noisy"))
 
     @property
+    def lines(self) -> list[dict[str, Any]]:
+        """`name` and `utility` of the ceiling and of noisy popularity, as charts have them."""
+        return [{"name": row["system"], "utility": row["utility"]} for row in (self.ceiling, self.noisy) if row]
+
+    @property
     def levels(self) -> list[Level]:
         """Levels at which a system is private."""
         present = set(self.base.filter("private")["level"])
@@ -200,11 +204,12 @@ class Board:
         private = self.base.filter("private")["experiment"].unique().implode()
         return self.base.filter(~pl.col("experiment").is_in(private)).unique("experiment", maintain_order=True)
 
-    def best(self, level: Level, limit: float = math.inf, *, noisy: bool = False) -> dict[str, Any] | None:
-        """The best system with ε of at most `limit` at a level and a finite one at all others; None without one.
+    def best(self, level: Level, *, noisy: bool = False) -> dict[str, Any] | None:
+        """The best system with a finite ε at all levels, that of users at most `SMALL_EPSILON`; None without one.
 
         noisy: whether noisy popularity is a candidate.
         """
+        limit = SMALL_EPSILON if level == "user" else math.inf
         candidate = (pl.col("unbounded").list.len() == 0) & (~pl.col("noisy") | noisy)
         return _first(self.base.filter(pl.col("accounted") <= limit, candidate, level=level))
 

@@ -18,12 +18,13 @@ from tasks.privacy.audits.unaudited import is_private
 from tasks.results import claims as claimed
 from tasks.results.facts import BASE, KINDS, Suite
 from tasks.results.load import CLAIMS, EVIDENCE, Results, first_split
-from tasks.results.printed import NEAR, REPLICA
+from tasks.results.printed import REPLICA, is_near
 from tasks.results.standings import SMALL_EPSILON, Board, Measure
 
 NUMBER = ["paper", "artefact", "dataset", "method", "setting", "metric"]
 """What distinguishes printed numbers."""
 TABLE = NUMBER[:3]
+CLOSE: pl.Expr = is_near(pl.col("ours_mean"), pl.col("published"))
 NONE = "none"
 MEASURED: dict[str, Any] = {"published": pl.Float64, "ours_mean": pl.Float64, "data": pl.String}
 State = Mapping[tuple[str, str], Any]
@@ -44,7 +45,7 @@ def summary(results: Results, board: Board | None) -> dict[str, Any]:
     """
     lines = [line for line in results.lines if is_private(line.entry)]
     places = {"ceiling": board and board.ceiling, "noisy_popularity": board and board.noisy}
-    places |= {"best_at_small_user_level_epsilon": board and board.best("user", SMALL_EPSILON)}
+    places |= {"best_at_small_user_level_epsilon": board and board.best("user")}
     return {
         "utility": {"metric": board and board.measure.label, "small_epsilon": SMALL_EPSILON}
         | {name: row and round(row["utility"], 6) for name, row in places.items()},
@@ -178,11 +179,7 @@ def coverage(published: pl.DataFrame, suites: Iterable[tuple[Suite, pl.DataFrame
     printed = published.select(pl.col(NUMBER).fill_null(""))
     joined = printed.join(best, on=NUMBER, how="left").with_columns(pl.col("data").fill_null(NONE))
     counts = {kind: (pl.col("data") == kind).sum() for kind in (*KINDS, NONE)}
-    return joined.group_by(TABLE, maintain_order=True).agg(printed=pl.len(), **counts, near=_close().sum())
-
-
-def _close() -> pl.Expr:
-    return (pl.col("ours_mean") - pl.col("published")).abs() <= NEAR * pl.col("published").abs()
+    return joined.group_by(TABLE, maintain_order=True).agg(printed=pl.len(), **counts, near=CLOSE.sum())
 
 
 def _measured(suite: Suite, comparison: pl.DataFrame, methods: Mapping[str, str]) -> pl.DataFrame:
@@ -210,4 +207,4 @@ def reproduction(comparison: pl.DataFrame) -> dict[str, int]:
     printed = comparison.filter(pl.col("published").is_not_null(), pl.col("protocol") != "counted")
     run = pl.col("ours_mean").is_not_null()
     once = printed.sort(run, descending=True, maintain_order=True).unique(NUMBER, keep="first", maintain_order=True)
-    return {"cells": len(once), "run": len(once.filter(run)), "within_10_percent": len(once.filter(_close()))}
+    return {"cells": len(once), "run": len(once.filter(run)), "within_10_percent": len(once.filter(CLOSE))}

@@ -10,7 +10,8 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from tasks.pages import api, documents, site
+from tasks.pages import api, documents
+from tasks.pages.page import render
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +26,7 @@ def library() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def pages(texts: dict[str, str], library: dict[str, str]) -> dict[str, str]:
-    return site.document_pages(texts | library)
+    return {page.address: render(page) for page in documents.pages(texts | library)}
 
 
 def test_every_link_between_documents_leads_to_a_section(pages: dict[str, str]) -> None:
