@@ -37,9 +37,6 @@ def schedules() -> dict[str, tuple[str, str]]:
 
     A run starts from what DVC knows: unchanged stages stay cached. Suites whose data only a form or a mirror gives out
     are not there: no user may be at hand to place it.
-
-    Raises:
-        ConfigurationError: the parameters are wrong.
     """
     loaded = load()
     suites = [
@@ -73,8 +70,7 @@ def _asked_for() -> str:
 def serve_schedules(notify: str | None = None) -> None:
     """Serve the deployments until interrupted, one run at a time, and their reports.
 
-    Args:
-        notify: the address of a webhook that is notified of every run that fails.
+    notify: the address of a webhook that is notified of every run that fails.
 
     Raises:
         ConfigurationError: no server is named and none can be started, or the webhook has no http(s) address.
@@ -126,11 +122,7 @@ def _serve(table: dict[str, tuple[str, str]]) -> None:
 
 
 def require_webhook(url: str) -> None:
-    """Refuse what is no address of a webhook, without showing it: it may hold a secret.
-
-    Raises:
-        ConfigurationError: it is no http(s) address.
-    """
+    """Refuse what is no address of a webhook, without showing it: it may hold a secret."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -53,9 +53,6 @@ def compose() -> Iterator[Composed]:
     """Every data set on which something has a finite ε.
 
     Synthetic replicas are data sets of their own; what params.yaml no longer names is left out.
-
-    Raises:
-        DataError: a file of results is not what was written.
     """
     sources: dict[str, list[Spender]] = {}
     downloads = {name: processed.dataset for name, processed in load().processed.items()}
@@ -103,11 +100,7 @@ def show_composed() -> None:
 
 
 def show_coverage() -> None:
-    """Print a row for each printed table of each data set, and the total.
-
-    Raises:
-        DataError: there are no results, or a file is not what was written.
-    """
+    """Print a row for each printed table of each data set, and the total."""
     suites = [results_of(name) for name in collected()]
     if not suites:
         raise DataError(f"{RESULTS}: no results; `dprec run SUITE` collects some")
@@ -189,11 +182,7 @@ def budget(row: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def report(suite: str, *, draw_first: bool = False) -> Path:
-    """The page of a suite's report; drawn from its results first, where these or no page are there.
-
-    Raises:
-        DataError: there are no results, or no report.
-    """
+    """The page of a suite's report; drawn from its results first, where these or no page are there."""
     folder = REPORTS / suite
     if draw_first and (suite in collected() or not folder.is_dir()):
         if not settings.is_writable(Path.cwd()):

@@ -89,11 +89,7 @@ class Planting(NamedTuple):
 
 
 def draw(path: Path, table: TextTable, count: int, n_items: int, fewest: int, rng: np.random.Generator) -> Planting:
-    """Draw canaries and their witnesses for a table; see `plant`.
-
-    Raises:
-        DataError: the table has fewer than n_items + 1 items that are common enough.
-    """
+    """Draw canaries and their witnesses for a table; see `plant`."""
     user, item, rating = table.columns["user"], table.columns["item"], table.columns.get("rating")
     rare = _rare_items([row[item] for row in table.rows], fewest, count * (n_items + 1), rng)
     if len(rare) < n_items + 1:
@@ -135,12 +131,7 @@ def write_secret(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]
 
 
 def check(delta: float, claimed: float | None, has_coins: bool, has_control: bool) -> None:
-    """Refuse what no audit can decide.
-
-    Raises:
-        ConfigurationError: delta is outside [0, 1), the claimed epsilon is negative, nothing could refute it, or there
-            is a control and no claim.
-    """
+    """Refuse what no audit can decide."""
     if not 0 <= delta < 1:
         raise ConfigurationError(f"--delta must be in [0, 1), not {delta}")
     if claimed is not None and not claimed >= 0:
@@ -162,11 +153,7 @@ class Run(NamedTuple):
 
 
 def check_run(coins: Given, train: Given, lists: Given) -> Run:
-    """The canaries of a run, which was trained on `train` and gave `lists`.
-
-    Raises:
-        DataError: the training data are not those that the canaries were put in, or no witness has a list.
-    """
+    """The canaries of a run, which was trained on `train` and gave `lists`."""
     trained, canaries, path = set(train.rows["user"]), set(coins.rows["canary"]), coins.taken.path
     for line, row in enumerate(coins.rows.iter_rows(named=True), start=2):
         if (row["canary"] in trained) != bool(row["included"]):
@@ -261,8 +248,7 @@ def excess_rank(canaries: pl.DataFrame, lists: pl.DataFrame) -> Floats:
     The reciprocal rank in the list, less its mean in the lists of all witnesses: what is recommended to all of them
     says nothing of one canary.
 
-    Args:
-        canaries, lists: rows as `tasks.external.reading` gives them.
+    canaries, lists: rows as `tasks.external.reading` gives them.
     """
     pairs = canaries.select(user="witness", item="item")
     ranks = lists.select("user", "item", value=1 / pl.col("rank"))

@@ -52,11 +52,7 @@ class _Coder:
 
 
 def parts(path: Path) -> list[Path]:
-    """The files of a table: itself, or all Parquet files in a folder and below.
-
-    Raises:
-        DataError: a folder has none.
-    """
+    """The files of a table: itself, or all Parquet files in a folder and below."""
     files = sorted(file for file in path.rglob(f"*{PARQUET}") if file.is_file()) if path.is_dir() else [path]
     if not files:
         raise DataError(f"{path}: holds no *{PARQUET}")
@@ -66,11 +62,7 @@ def parts(path: Path) -> list[Path]:
 def coded(path: Path, names: Names, items: pl.Series | None = None) -> Coded:
     """Read a CSV or Parquet file, or all Parquet files of a folder.
 
-    Args:
-        items: ids of the catalogue; None for the ids that are seen, in order of their text.
-
-    Raises:
-        DataError: see `tasks.external.reading.interactions`.
+    items: ids of the catalogue; None for the ids that are seen, in order of their text.
     """
     users = _Coder(pl.Series([], dtype=pl.String), closed=False)
     things = _Coder(pl.Series([], dtype=pl.String) if items is None else items, closed=items is not None)

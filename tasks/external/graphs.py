@@ -58,8 +58,7 @@ class GraphAuditRequest:
 def run(request: GraphAuditRequest, say: Callable[[str], None]) -> Audit:
     """What the embeddings were found to tell.
 
-    Args:
-        say: takes what was taken for what.
+    say: takes what was taken for what.
 
     Raises:
         ConfigurationError: nothing is asked, or half of what a question needs.

@@ -330,11 +330,7 @@ def write_runs(runs: Iterable[Run], path: Path) -> None:
 
 
 def read_runs(path: Path) -> tuple[Run, ...]:
-    """What `write_runs` wrote.
-
-    Raises:
-        DataError: the file is missing or not that.
-    """
+    """What `write_runs` wrote."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         return tuple(Run(**content["machines"][record.pop("machine")], **record) for record in content["runs"])

@@ -122,11 +122,7 @@ def _with_kind(table: pl.DataFrame, kind: Kind) -> pl.DataFrame:
 
 
 def read_suite(folder: Path) -> Suite:
-    """The facts of a suite.
-
-    Raises:
-        DataError: the file is missing or not what was written.
-    """
+    """The facts of a suite."""
     path = folder / files.SUITE
     try:
         return Suite.model_validate_json(path.read_bytes())
@@ -137,11 +133,7 @@ def read_suite(folder: Path) -> Suite:
 
 
 def read_table(folder: Path, name: str) -> pl.DataFrame:
-    """A table of `CSV` or `files.PARQUET`, without `data`.
-
-    Raises:
-        DataError: the file is missing or not what was written.
-    """
+    """A table of `CSV` or `files.PARQUET`, without `data`."""
     if name in CSV:
         return read_csv(folder / f"{name}.csv", CSV[name])
     path = folder / f"{name}.parquet"
@@ -150,11 +142,7 @@ def read_table(folder: Path, name: str) -> pl.DataFrame:
 
 
 def read_csv(path: Path, columns: Mapping[str, Any], remedy: str = AGAIN) -> pl.DataFrame:
-    """These columns of a table.
-
-    Raises:
-        DataError: the file is missing or not that table; the remedy stands in the message.
-    """
+    """These columns of a table."""
     with _readable(path, remedy):
         return pl.read_csv(path, schema_overrides=columns).select(*columns)
 
