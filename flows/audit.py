@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -192,15 +193,14 @@ def graphs(
 
     Exit codes are those of `dprec audit`.
     """
-    from tasks.external.graphs import GraphAuditRequest, run
+    from tasks.external.graphs import run
     from tasks.external.writing import require_folder, write
 
     require_folder(out)
     names = names_of({"user": user_column, "source": source_column, "target": target_column})
-    request = GraphAuditRequest(
-        embeddings, edges, other_embeddings, anchors, users, other_users, seed, allow_undecided, names
-    )
-    result = run(request, lambda line: print(line, file=sys.stderr))
+    files = (embeddings, edges, other_embeddings, anchors, users, other_users)
+    say = partial(print, file=sys.stderr)
+    result = run(say, *files, seed=seed, allow_undecided=allow_undecided, names=names)
     _report(result, write(result, None, out))
 
 

@@ -9,7 +9,6 @@ apart without any release: where they are given, an attack counts only beyond th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -40,23 +39,20 @@ FEWEST = 20
 ATTACKERS = {"cosine": "cosine", "dot": "dot product", "hadamard": "trained on known links"}
 
 
-@dataclass(frozen=True)
-class GraphAuditRequest:
-    """The files of an audit of embeddings; None where none is given."""
-
-    embeddings: Path
-    edges: Path | None = None
-    other_embeddings: Path | None = None
-    anchors: Path | None = None
-    users: Path | None = None
-    other_users: Path | None = None
-    seed: int = 0
-    allow_undecided: bool = False
-    names: Names = field(default_factory=Names)
-
-
-def run(request: GraphAuditRequest, say: Callable[[str], None]) -> Audit:
-    """What the embeddings were found to tell.
+def run(
+    say: Callable[[str], None],
+    embeddings: Path,
+    edges: Path | None = None,
+    other_embeddings: Path | None = None,
+    anchors: Path | None = None,
+    users: Path | None = None,
+    other_users: Path | None = None,
+    *,
+    seed: int = 0,
+    allow_undecided: bool = False,
+    names: Names = Names(),  # noqa: B008,
+) -> Audit:
+    """What the embeddings were found to tell, of files of which None are not given.
 
     say: takes what was taken for what.
 
@@ -64,8 +60,7 @@ def run(request: GraphAuditRequest, say: Callable[[str], None]) -> Audit:
         ConfigurationError: nothing is asked, or half of what a question needs.
         DataError: a file is not what it should be (names file, row and column).
     """
-    edges, anchors, users, other_users = request.edges, request.anchors, request.users, request.other_users
-    if (anchors is None) != (request.other_embeddings is None):
+    if (anchors is None) != (other_embeddings is None):
         raise ConfigurationError("--other-embeddings and --anchors go together: who is whom in the other network")
     if edges is None and anchors is None:
         raise ConfigurationError("audit graphs needs --edges, or --other-embeddings and --anchors")
@@ -73,23 +68,21 @@ def run(request: GraphAuditRequest, say: Callable[[str], None]) -> Audit:
         raise ConfigurationError("--users and --other-users go together: what is known of people in either network")
     if other_users is not None and anchors is None:
         raise ConfigurationError("--other-users needs --other-embeddings and --anchors")
-    files = [request.embeddings, edges, request.other_embeddings, anchors, users, other_users]
-    request.names.require([path for path in files if path is not None])
-    read, names, answers = Log(say), request.names, list[Answer]()
-    embeddings = read(reading.vectors(request.embeddings, "embeddings", names))
+    files = [embeddings, edges, other_embeddings, anchors, users, other_users]
+    names.require([path for path in files if path is not None])
+    read, answers = Log(say), list[Answer]()
+    own = read(reading.vectors(embeddings, "embeddings", names))
     people = read(reading.attributes(users, names, ())) if users else None
     if edges:
-        answers.append(links(embeddings, read(reading.pairs(edges, "edges", names)), people, request.seed))
-    if request.other_embeddings and anchors:
-        other = read(reading.vectors(request.other_embeddings, "other embeddings", names))
+        answers.append(links(own, read(reading.pairs(edges, "edges", names)), people, seed))
+    if other_embeddings and anchors:
+        other = read(reading.vectors(other_embeddings, "other embeddings", names))
         pairs = read(reading.pairs(anchors, "anchors", names))
         other_people = read(reading.attributes(other_users, names, ())) if other_users else None
         attributes = (people, other_people) if people is not None and other_people is not None else None
-        answers.append(reidentification(embeddings, other, pairs, attributes, request.seed))
-    answers, verdict = decide(answers, None, request.allow_undecided)
-    return Audit(
-        alpha=ALPHA, seed=request.seed, files=read.files, answers=answers, canaries=None, exposure=[], verdict=verdict
-    )
+        answers.append(reidentification(own, other, pairs, attributes, seed))
+    answers, verdict = decide(answers, None, allow_undecided)
+    return Audit(alpha=ALPHA, seed=seed, files=read.files, answers=answers, canaries=None, exposure=[], verdict=verdict)
 
 
 def links(embeddings: Given, edges: Given, people: Given | None, seed: int) -> Answer:

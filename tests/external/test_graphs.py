@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from tasks.errors import ConfigurationError, DataError
 from tasks.external.findings import Answer
-from tasks.external.graphs import GraphAuditRequest, run
+from tasks.external.graphs import run
 from tasks.external.reading import Names
 from tasks.external.writing import SCHEMA, write
 from tests.external.worlds import names, quiet
@@ -35,8 +34,8 @@ def friends(folder: Path, likely: NDArray[np.floating], rng: np.random.Generator
     return folder / "edges.csv"
 
 
-def only(asked: GraphAuditRequest) -> Answer:
-    (answer,) = run(asked, quiet).answers
+def only(*files: Path, **options: Path) -> Answer:
+    (answer,) = run(quiet, *files, **options).answers  # type: ignore[arg-type]
     return answer
 
 
@@ -44,10 +43,10 @@ def test_links_are_revealed_by_what_made_them_and_not_by_random_vectors(tmp_path
     rng = np.random.default_rng(0)
     taste = rng.normal(size=(N, 4))
     edges = friends(tmp_path, 0.1 / (1 + np.exp(2 - 2 * taste @ taste.T)), rng)
-    shown = only(GraphAuditRequest(written(tmp_path, "own.csv", taste), edges))
+    shown = only(written(tmp_path, "own.csv", taste), edges)
     assert shown.state == "shown"
     assert {attack.name for attack in shown.attacks} == {"cosine", "dot product", "trained on known links"}
-    quiet_answer = only(GraphAuditRequest(written(tmp_path, "random.csv", rng.normal(size=(N, 4))), edges))
+    quiet_answer = only(written(tmp_path, "random.csv", rng.normal(size=(N, 4))), edges)
     assert quiet_answer.state == "not shown"
 
 
@@ -57,12 +56,12 @@ def test_links_that_attributes_explain_are_no_leak(tmp_path: Path) -> None:
     edges = friends(tmp_path, 0.03 + 0.1 * (town[:, None] == town), rng)
     vectors = written(tmp_path, "own.csv", np.eye(4)[town] + 0.1 * rng.normal(size=(N, 4)))
     pl.DataFrame({"user": names("u", np.arange(N)), "town": names("t", town)}).write_csv(tmp_path / "users.csv")
-    shown = only(GraphAuditRequest(vectors, edges))
+    shown = only(vectors, edges)
     assert shown.state == "shown"
     (friendly,) = [control for control in shown.attacks[0].controls if control.name == "AUC, number of friends"]
     assert friendly.low is not None
     assert friendly.low < 0.5  # all are alike in that
-    assert only(GraphAuditRequest(vectors, edges, users=tmp_path / "users.csv")).state == "not shown"
+    assert only(vectors, edges, users=tmp_path / "users.csv").state == "not shown"
 
 
 @pytest.fixture
@@ -86,14 +85,14 @@ def test_people_are_found_in_the_other_network_by_a_map_and_not_among_random_vec
     tmp_path: Path, networks: tuple[Path, Path, Path, Path]
 ) -> None:
     own, other, random, who = networks
-    audit = run(GraphAuditRequest(own, other_embeddings=other, anchors=who), quiet)
+    audit = run(quiet, own, other_embeddings=other, anchors=who)
     states = {attack.name: attack.shown for attack in audit.answers[0].attacks}
     assert states == {"nearest in the same space": False, "mapped by known people": True}
     assert audit.verdict.exit_code == 3
     page = write(audit, None, tmp_path / "out")
     jsonschema.validate(json.loads(page[0].read_text()), json.loads(SCHEMA.read_text()))
     assert "u1<" not in page[1].read_text()
-    assert only(GraphAuditRequest(own, other_embeddings=random, anchors=who)).state == "not shown"
+    assert only(own, other_embeddings=random, anchors=who).state == "not shown"
 
 
 def test_what_attributes_tell_of_people_is_no_leak(tmp_path: Path, networks: tuple[Path, Path, Path, Path]) -> None:
@@ -107,8 +106,8 @@ def test_what_attributes_tell_of_people_is_no_leak(tmp_path: Path, networks: tup
         digits = person.str.strip_chars_start("u").cast(pl.Int64)
         columns = {f"digit {i}": (digits // 10**i % 10).cast(pl.String) for i in range(3)}
         pl.DataFrame({"user": table["user"]} | columns).write_csv(tmp_path / name)
-    asked = GraphAuditRequest(own, None, other, who, tmp_path / "users.csv", tmp_path / "others.csv")
-    assert only(asked).state == "not shown"
+    people = {"users": tmp_path / "users.csv", "other_users": tmp_path / "others.csv"}
+    assert only(own, other_embeddings=other, anchors=who, **people).state == "not shown"
 
 
 def test_bad_input_is_one_line(
@@ -116,26 +115,26 @@ def test_bad_input_is_one_line(
 ) -> None:
     own, other, _, who = networks
     with pytest.raises(ConfigurationError, match="needs --edges, or --other-embeddings and --anchors"):
-        run(GraphAuditRequest(own), quiet)
+        run(quiet, own)
     with pytest.raises(ConfigurationError, match="go together"):
-        run(GraphAuditRequest(own, other_embeddings=other), quiet)
+        run(quiet, own, other_embeddings=other)
     for number in ("inf", "-1e308"):
         own.write_text(f"user,x\nu1,1\nu2,{number}\n")
         with pytest.raises(DataError, match=r"own.csv:3: x is .*, not a number from -1e\+100 to 1e\+100"):
-            run(GraphAuditRequest(own, who), quiet)
+            run(quiet, own, who)
     own.write_text("user,x\nu1,1\nu2,2\n")
     with pytest.raises(DataError, match=r"who.csv: of no pair both users have a vector; do the ids agree\?"):
-        run(GraphAuditRequest(own, who), quiet)
+        run(quiet, own, who)
     for options, complaint in (
         ({"users": own}, "--users and --other-users go together"),
         ({"names": Names({"source": "frm"})}, "no file has a column 'frm'; correct --source-column"),
     ):
         with pytest.raises(ConfigurationError, match=complaint):
-            run(replace(GraphAuditRequest(own, other_embeddings=other, anchors=who), **options), quiet)  # type: ignore[arg-type]
+            run(quiet, own, other_embeddings=other, anchors=who, **options)  # type: ignore[arg-type]
     (tmp_path / "friends.csv").write_text("source,target\nu1,u2\n")
     with pytest.raises(ConfigurationError, match="--other-users needs --other-embeddings"):
-        run(GraphAuditRequest(own, tmp_path / "friends.csv", other_users=own), quiet)
-    few = only(GraphAuditRequest(own, tmp_path / "friends.csv"))
+        run(quiet, own, tmp_path / "friends.csv", other_users=own)
+    few = only(own, tmp_path / "friends.csv")
     assert few.state == "cannot be decided"
     assert few.sentence.endswith("0 links and as many other pairs could be tested; 20 are needed.")
     done = here(tmp_path, "graphs", "--help")
