@@ -9,9 +9,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import chdir
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import PIPE
 from unittest.mock import patch
 
 import psutil
@@ -133,7 +134,7 @@ class Project:
             [sys.executable, "-m", "flows", *arguments],
             cwd=self.root,
             env=self.environment | extra,
-            stdout=subprocess.PIPE,
+            stdout=PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
@@ -179,6 +180,19 @@ def wait_until(true: Callable[[], bool], seconds: float = 300.0) -> None:
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.1)
+
+
+HOLDS_PROJECT = "from flows.execution import hold_project\nwith hold_project('suite gerai'):"
+
+
+@contextmanager
+def holding(begun: str, environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+    """A process that holds what this code, which ends with a `with`, takes until it reads a line or dies."""
+    command = [sys.executable, "-c", f"{begun}\n print(1, flush=True)\n input()"]
+    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, env=environment, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process
 
 
 def wait_for(path: Path) -> None:

@@ -101,6 +101,11 @@ def go_when(project: Project, begun: int) -> Callable[[], None]:
         wait_until(lambda: len(list(worked(project))) >= begun)
         (project.root / "go").touch()
 
-    thread = threading.Thread(target=wait)
+    return in_background(wait)
+
+
+def in_background(call: Callable[[], object]) -> Callable[[], None]:
+    """Begin a call; what waits for its end."""
+    thread = threading.Thread(target=call)
     thread.start()
     return thread.join

@@ -16,24 +16,21 @@ from flows import settings
 from flows.cli import app
 from flows.tables import show_audits
 from tests.command import dprec
-from tests.flows.conftest import Project, wait_for
+from tests.flows.conftest import ROOT, Project, wait_for
 
 pytestmark = pytest.mark.slow
 
 
-def test_help_answers_without_loading_what_commands_need() -> None:
-    loaded = (
-        "import sys, flows.cli; print([name for name in ('torch', 'prefect', 'dvc', 'polars') if name in sys.modules])"
-    )
-    assert subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True).stdout == "[]\n"
-
-
-def test_parameters_without_models_are_checked_without_loading_any(project: Project) -> None:
-    """Models take seconds to load; a pipeline of one's own names none."""
-    loaded = (
-        "import sys; from tasks.config import params, references; references.check(params.load()); "
-        "print([name for name in ('torch', 'sklearn') if name in sys.modules])"
-    )
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("import flows.cli", ("torch", "prefect", "dvc", "polars")),
+        ("from tasks.config import params, references; references.check(params.load())", ("torch", "sklearn")),
+    ],
+)
+def test_nothing_is_loaded_that_is_not_needed(project: Project, code: str, names: tuple[str, ...]) -> None:
+    """For help, no library of a command; to check a pipeline of one's own that names no models, none of theirs."""
+    loaded = f"import sys; {code}; print([name for name in {names} if name in sys.modules])"
     assert project.call(sys.executable, "-c", loaded).stdout == "[]\n"
 
 
@@ -230,17 +227,15 @@ def test_a_store_without_a_cluster_is_refused(finished: Project) -> None:
 
 def test_audits_run_by_themselves_and_end_with_a_table() -> None:
     """Two cheap ones, a sound one and a claim that is refuted; an unknown one is named."""
-    root = Path(__file__).resolve().parents[2]
-
     command = [sys.executable, "-m", "flows.cli", "mechanisms", "--jobs", "2", "features/numbers", "dpmf-ratings"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=root)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in done.stdout.splitlines() if "│" in line]
     assert [row[0] for row in rows] == ["dpmf-ratings", "features/numbers"]
     assert [row[-1] for row in rows] == ["published claim refuted", "consistent"]
     assert [row[1:3] for row in rows] == [["0.1", "-"], ["2.5", "2.5"]]
     assert "2/2" in done.stderr
-    unknown = dprec(root, "mechanisms", "nothing")
+    unknown = dprec(ROOT, "mechanisms", "nothing")
     assert unknown.stderr.startswith("dprec: audits: there is no 'nothing'; known: ae, dipsgnn, ")
 
 

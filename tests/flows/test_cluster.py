@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -10,7 +11,6 @@ import socket
 import ssl
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,7 @@ from flows.plan import Plan, Step
 from flows.store import Store
 from tasks.errors import ConfigurationError
 from tests.flows.conftest import ROOT, Project, wait_until
-from tests.flows.shared import ALL, result, shared_template, worked
+from tests.flows.shared import ALL, in_background, result, shared_template, worked
 from tests.flows.test_pipeline import ask, last_run, regenerate
 
 pytestmark = pytest.mark.slow
@@ -60,8 +60,6 @@ class ByHand:
 
     @property
     def address(self) -> str:
-        import json
-
         return str(json.loads(self.said.read_text())["address"])
 
     def work(self, name: str) -> Path:
@@ -110,12 +108,6 @@ def by_hand(shared_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for key in made.variables:
         monkeypatch.delenv(key)
     dask.config.refresh()
-
-
-def in_background(call: Callable[[], Any]) -> Callable[[], None]:
-    thread = threading.Thread(target=call)
-    thread.start()
-    return thread.join
 
 
 def test_a_worker_that_is_killed_costs_its_unit_and_a_lost_scheduler_costs_no_finished_one(

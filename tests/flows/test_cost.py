@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.flows.conftest import ROOT
+
 CHEAP = (
     "data/reports/demo/index.html",
     "data/quality/raw/demo/index.html",

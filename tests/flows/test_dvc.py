@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from subprocess import PIPE
 
 import psutil
 import pytest
@@ -20,6 +19,7 @@ import yaml
 from flows import dvc
 from flows.dvc import Busy, open_project
 from flows.dvc import Project as Opened
+from tests.flows import conftest
 from tests.flows.conftest import Project, wait_for
 
 pytestmark = pytest.mark.slow
@@ -129,15 +129,9 @@ def test_a_run_that_is_stopped_waits_for_nobody(changed: Project) -> None:
                 reproduce(project)
 
 
-@contextmanager
-def holding_dvcs_lock(project: Project) -> Iterator[subprocess.Popen[str]]:
+def holding_dvcs_lock(project: Project) -> AbstractContextManager[subprocess.Popen[str]]:
     """A process that holds DVC's lock of the project until it reads a line."""
-    code = "from dvc.repo import Repo\nwith Repo().lock:\n print(1, flush=True)\n input()"
-    command = [sys.executable, "-c", code]
-    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, env=project.environment, text=True) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        yield process
+    return conftest.holding("from dvc.repo import Repo\nwith Repo().lock:", project.environment)
 
 
 def test_dvcs_lock_of_the_project_is_waited_for_or_its_holder_named(changed: Project) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -16,7 +15,7 @@ from flows import execution
 from flows.dvc import open_project
 from flows.execution import AlreadyRunning, Processes, StageFailed, hold_project
 from tasks.errors import ConfigurationError
-from tests.flows.conftest import Project, wait_for
+from tests.flows.conftest import HOLDS_PROJECT, Project, holding, wait_for
 
 
 @pytest.fixture(autouse=True)
@@ -175,44 +174,28 @@ def test_progress_bars_leave_a_line_now_and_then(tmp_path: Path, monkeypatch: py
     assert lines == ["first", "0%", "99%", "last \ufffd without an end"]
 
 
-def another_run(inside: Project) -> subprocess.Popen[str]:
-    """A process that holds the project until it reads a line or dies."""
-    held = "with hold_project('suite gerai'):\n print(1, flush=True)\n input()"
-    hold = f"from flows.execution import hold_project\n{held}"
-    process = subprocess.Popen(
-        [sys.executable, "-c", hold],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=inside.environment,
-        text=True,
-    )
-    assert process.stdout is not None
-    process.stdout.readline()
-    return process
-
-
 def test_a_second_run_is_refused_in_one_line_or_waits(inside: Project) -> None:
-    other = another_run(inside)
-    with pytest.raises(AlreadyRunning, match=rf"suite gerai, process {other.pid}.*--wait"), hold_project("suite demo"):
-        pytest.fail("two runs hold the project")
     waited: list[bool] = []
 
     def wait() -> None:
         with hold_project("suite demo", wait=True):
             waited.append(other.poll() is not None)
 
-    thread = threading.Thread(target=wait)
-    thread.start()
-    time.sleep(0.5)
-    assert not waited
-    other.communicate("\n")
-    thread.join(timeout=120)
+    with holding(HOLDS_PROJECT, inside.environment) as other:
+        refused = pytest.raises(AlreadyRunning, match=rf"suite gerai, process {other.pid}.*--wait")
+        with refused, hold_project("suite demo"):
+            pytest.fail("two runs hold the project")
+        thread = threading.Thread(target=wait)
+        thread.start()
+        time.sleep(0.5)
+        assert not waited
+        other.communicate("\n")
+        thread.join(timeout=120)
     assert waited
 
 
 def test_a_killed_run_does_not_hold_the_project(inside: Project) -> None:
-    other = another_run(inside)
-    other.send_signal(signal.SIGKILL)
-    other.wait()
+    with holding(HOLDS_PROJECT, inside.environment) as other:
+        other.send_signal(signal.SIGKILL)
     with hold_project("suite demo"), hold_project("suite demo, from within"):
         assert execution.LOCK.exists()

@@ -28,7 +28,7 @@ from tasks.errors import ConfigurationError, DataError
 from tasks.external.reading import Names
 from tasks.raw import read_raw
 from tests import parameters
-from tests.flows.conftest import ROOT
+from tests.flows.conftest import HOLDS_PROJECT, ROOT, holding
 
 USUAL = Names()
 
@@ -179,18 +179,9 @@ def test_a_kill_at_any_write_leaves_every_other_suite_alone_and_is_made_good_by_
 
 @pytest.mark.usefixtures("shop")
 def test_another_command_that_holds_the_project_is_named() -> None:
-    hold = (
-        "from flows.execution import hold_project\nwith hold_project('suite gerai'):\n print(1, flush=True)\n input()"
-    )
-    env = os.environ | {"PYTHONPATH": str(ROOT)}
-    with subprocess.Popen([sys.executable, "-c", hold], stdin=-1, stdout=subprocess.PIPE, env=env, text=True) as other:
-        assert other.stdout is not None
-        other.stdout.readline()
-        with pytest.raises(
-            AlreadyRunning, match=rf"^another run holds this project \(suite gerai, process {other.pid}, "
-        ):
-            begin("shop", Path("ratings.csv"), None, USUAL)
-        other.communicate("\n")
+    held = holding(HOLDS_PROJECT, os.environ | {"PYTHONPATH": str(ROOT)})
+    with held as other, pytest.raises(AlreadyRunning, match=rf"^another run .* \(suite gerai, process {other.pid}, "):
+        begin("shop", Path("ratings.csv"), None, USUAL)
     assert not (Path("suites") / "shop").exists()
 
 

@@ -14,11 +14,9 @@ import pytest
 
 from flows.deployments import _asked_for
 from flows.server import CREDENTIAL
-from tests.flows.conftest import credential, wait_until
+from tests.flows.conftest import ROOT, credential, wait_until
 
 pytestmark = pytest.mark.slow
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_without_the_credential_nothing_is_read_or_changed(address: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -87,22 +86,22 @@ def test_a_file_of_another_length_is_put_there_again(tmp_path: Path) -> None:
     assert there.read_text() == "whole"
 
 
-def test_a_password_in_an_address_is_refused_and_not_shown() -> None:
-    password = secrets.token_hex(4)
-    with pytest.raises(ConfigurationError, match="holds a password") as refused:
-        Store(f"ssh://somebody:{password}@localhost/dprec")
-    assert password not in str(refused.value)
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("ssh://somebody:made-up@localhost/dprec", "holds a password"),
+        ("s3://bucket/dprec?X-Amz-Signature=made-up", "holds a query"),
+        ("nosuch://[host/dprec", "no store that can be opened"),
+    ],
+)
+def test_an_address_that_is_none_or_has_a_secret_is_refused_without_showing_it(address: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message) as refused:
+        Store(address)
+    assert "made-up" not in str(refused.value)
 
 
-def test_a_query_in_an_address_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="holds a query"):
-        Store("s3://bucket/dprec?X-Amz-Signature=0")
+def test_a_folder_may_be_called_as_a_query_is(tmp_path: Path) -> None:
     assert Store(str(tmp_path / "what?now"))
-
-
-def test_what_is_no_address_is_refused_as_such() -> None:
-    with pytest.raises(ConfigurationError, match="no store that can be opened"):
-        Store("nosuch://[host/dprec")
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 
 from flows import warm
 from flows.execution import Processes, StageFailed, environment
+from tests.flows.conftest import ROOT, wait_until
 
 JOB = """
 import os, sys, time
@@ -32,10 +32,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "job.py").write_text(JOB)
     warm.prepare.cache_clear()
     warm.prepare()
-    deadline = time.monotonic() + 120
-    while not warm.is_ready() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert warm.is_ready()
+    wait_until(warm.is_ready)
     yield tmp_path / "job.py"
     warm._ready.clear()
 
@@ -108,7 +105,7 @@ def test_signals_while_libraries_are_loaded_show_no_traceback(tmp_path: Path, nu
     """Ctrl-C reaches the fork server, too, which is in the group of the terminal."""
     (tmp_path / "slow.py").write_text("import pathlib, time\npathlib.Path('begun').touch()\ntime.sleep(2)\n")
     (tmp_path / "parent.py").write_text(LOADS)
-    variables = os.environ | {"PYTHONPATH": f"{Path(__file__).parents[2]}{os.pathsep}{tmp_path}"}
+    variables = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
     command = [sys.executable, "parent.py", number]
     done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == (f"{ready}\n", "")
@@ -132,7 +129,6 @@ if __name__ == "__main__":
 
 
 def test_the_fork_server_and_its_stages_end_with_the_run(tmp_path: Path) -> None:
-    root = Path(__file__).parents[2]
     (tmp_path / "job.py").write_text("import time\nprint('started')\ntime.sleep(60)\n")
     (tmp_path / "parent.py").write_text(STARTS)
     run = subprocess.Popen(
@@ -140,17 +136,14 @@ def test_the_fork_server_and_its_stages_end_with_the_run(tmp_path: Path) -> None
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONPATH": str(root)},
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
     )
     assert run.stdout is not None
     left = [psutil.Process(int(pid)) for pid in run.stdout.readline().split()]
     assert len(left) == 2
     run.kill()
     run.wait()
-    deadline = time.monotonic() + 60
-    while any(works(process) for process in left) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not [process for process in left if works(process)]
+    wait_until(lambda: not any(map(works, left)), 60.0)
 
 
 def works(process: psutil.Process) -> bool:
