@@ -243,9 +243,9 @@ def init(
     names = audit.names_of({"user": user_column, "item": item_column, "rating": rating_column, "time": time_column})
     files = [None if path is None else _in_project(context.obj / path) for path in (ratings, users)]
     assert files[0] is not None
-    written = begin(name, files[0], files[1], names, licence or LICENCE, wait=wait)
-    print("\n".join(written.taken))
-    print(f"written: {', '.join(map(str, written.files))}")
+    written, taken = begin(name, files[0], files[1], names, licence or LICENCE, wait=wait)
+    print("\n".join(taken))
+    print(f"written: {', '.join(map(str, written))}")
     print(f"next: `dprec data verify {name}` reads every row, `dprec run {name}` runs to the report")
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,21 +36,12 @@ TEXT = Column("text", may_be_empty=True)
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-@dataclass(frozen=True)
-class Written:
-    """What `begin` did."""
-
-    files: list[Path]
-    taken: list[str]
-    """What was taken for what, a sentence a file."""
-
-
 def begin(
     name: str, ratings: Path, people: Path | None, names: Names, licence: str = LICENCE, *, wait: bool = False
-) -> Written:
-    """Write data set, protocol and suite for own files. Nothing is written if anything is wrong.
+) -> tuple[list[Path], list[str]]:
+    """Write data set, protocol and suite for own files; which files, and what was taken for what, a sentence a file.
 
-    What an earlier call with the same files has left that was killed is completed.
+    Nothing is written if anything is wrong. What an earlier, killed call with the same files has left is completed.
 
     Args:
         name: of the data set and of the suite.
@@ -89,7 +79,7 @@ def begin(
         attacked = any(feature["sensitive"] for feature in dataset["read"].get("users", {}).get("features", ()))
         n_users, n_items = interactions.rows["user"].n_unique(), interactions.rows["item"].n_unique()
         written = entries.add(name, added, texts(name, n_users, n_items, attacked=attacked))
-    return Written(written, [shown(note) for note in notes])
+    return written, [shown(note) for note in notes]
 
 
 def _require_usable(path: Path) -> None:

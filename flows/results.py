@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from tempfile import mkdtemp
@@ -36,21 +35,10 @@ RELEASED = {"gram-svd": "svd", "gram-ease": "ease"}
 """Model of a suite -> the same of `dprec release`."""
 
 
-@dataclass(frozen=True)
-class Composed:
-    """All suites on one download, under any protocol: its users are the same."""
+def compose() -> Iterator[tuple[str, list[Together], list[str], dict[str, int]]]:
+    """Every data set on which something has a finite ε, what all suites on one download spend together, and what not.
 
-    source: str
-    suites: tuple[str, ...]
-    together: list[Together]
-    open: list[str]
-    """Experiments without noise, in no sum."""
-    trials: dict[str, int]
-    """Suite -> recorded trials of its experiments, which have no noise either."""
-
-
-def compose() -> Iterator[Composed]:
-    """Every data set on which something has a finite ε.
+    That are experiments without noise, and by suite the recorded trials of its experiments, which have none either.
 
     Synthetic replicas are data sets of their own; what params.yaml no longer names is left out.
     """
@@ -66,8 +54,7 @@ def compose() -> Iterator[Composed]:
     for source, spenders in sorted(sources.items()):
         if composition.applies(spenders):
             trials = {results.suite.suite: _trials(results.suite.suite, systems) for results, systems in spenders}
-            open_ = composition.without_noise(spenders)
-            yield Composed(source, tuple(trials), composition.compose(spenders), open_, trials)
+            yield source, composition.compose(spenders), composition.without_noise(spenders), trials
 
 
 def _trials(suite: str, systems: Iterable[System]) -> int:
@@ -85,16 +72,16 @@ def show_composed() -> None:
     about = [Column(name) for name in ("data set", "suites", "network", "unit", "observer")]
     title = "ε of all settings and seeds of all suites on a data set, composed"
     table = make_table(title, *about, *numbers, Column("δ", justify="right"), Column("conditional on"))
-    for composed in compose():
-        for group in composed.together:
-            names = (composed.source, ", ".join(composed.suites), group.network)
+    for source, together, open_, trials in compose():
+        for group in together:
+            names = (source, ", ".join(trials), group.network)
             words = (english["units"][group.unit], english["observers"][group.observer])
             counts = (str(group.releases), str(len(group.left_out)), f"{group.largest:.4g}")
             total = ("∞" if group.epsilon is None else f"{group.epsilon:.4g}", f"{group.delta:.3g}")
             table.add_row(*names, *words, *counts, *total, ", ".join(page.conditions(group.given)))
-        trials = [f"{count} tuning trials of {suite}" for suite, count in composed.trials.items() if count]
-        without = ", ".join([*composed.open, *trials]) or "nothing"
-        clear.append(f"{composed.source}: released without noise, in no sum: {without}")
+        tried = [f"{count} tuning trials of {suite}" for suite, count in trials.items() if count]
+        without = ", ".join([*open_, *tried]) or "nothing"
+        clear.append(f"{source}: released without noise, in no sum: {without}")
     print_table(table, 200)
     print("\n".join(clear))
 
@@ -214,7 +201,7 @@ def export(suite: str, experiment: str, form: str) -> str:
     loss = next((loss for loss in losses if loss.privacy_parameters is not None), losses[0])
     if form == "opendp":
         content = {"card": cards[experiment], "loss": loss}
-        return exports.opendp("opendp.json.j2", content, date.today().isoformat())
+        return exports.opendp(content, date.today().isoformat())
     parameters = loss.privacy_parameters
     properties = {
         "unit": loss.level,

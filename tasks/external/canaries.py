@@ -57,7 +57,7 @@ def plant(train: Path, count: int, n_items: int, fewest: int, out: Path, names: 
     included = rng.random(count) < 0.5
     folders.make(out)
     path = out / "train-with-canaries.csv"
-    write_rows(path, table, [*table.rows, *planted.rows(included, rng)])
+    write_rows(path, [table.header, *table.rows, *planted.rows(included, rng)], table.separator)
     coins = out / "canaries.csv"
     planted.write(coins, included)
     page = out / "what-to-do.txt"
@@ -85,7 +85,7 @@ class Planting(NamedTuple):
     def write(self, path: Path, included: NDArray[np.bool_]) -> None:
         """Write the coins, for their owner alone."""
         coins = (str(int(is_in)) for is_in in included)
-        write_secret(path, ["canary", "witness", "item", "included"], zip(*self[:3], coins, strict=True))
+        write_rows(path, [("canary", "witness", "item", "included"), *zip(*self[:3], coins, strict=True)])
 
 
 def draw(path: Path, table: TextTable, count: int, n_items: int, fewest: int, rng: np.random.Generator) -> Planting:
@@ -118,28 +118,10 @@ def draw(path: Path, table: TextTable, count: int, n_items: int, fewest: int, rn
     )
 
 
-def write_rows(path: Path, table: TextTable, rows: Iterable[Sequence[str]]) -> None:
-    """Write rows as a table of the same header."""
+def write_rows(path: Path, rows: Iterable[Sequence[str]], separator: str = ",") -> None:
+    """Write rows, of which the first is a header, as a CSV file that its owner alone can read."""
     with folders.secret(path) as file:
-        csv.writer(file, delimiter=table.separator, lineterminator="\n").writerows([table.header, *rows])
-
-
-def write_secret(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Write a CSV file that its owner alone can read."""
-    with folders.secret(path) as file:
-        csv.writer(file, lineterminator="\n").writerows([header, *rows])
-
-
-def check(delta: float, claimed: float | None, has_coins: bool, has_control: bool) -> None:
-    """Refuse what no audit can decide."""
-    if not 0 <= delta < 1:
-        raise ConfigurationError(f"--delta must be in [0, 1), not {delta}")
-    if claimed is not None and not claimed >= 0:
-        raise ConfigurationError(f"--claimed-epsilon must be 0 or more, not {claimed}")
-    if claimed is not None and not has_coins:
-        raise ConfigurationError("--claimed-epsilon needs --canaries; `dprec audit canaries` makes them")
-    if has_control and claimed is None:
-        raise ConfigurationError("a control needs --claimed-epsilon, which it shows the power of the audit for")
+        csv.writer(file, delimiter=separator, lineterminator="\n").writerows(rows)
 
 
 class Run(NamedTuple):

@@ -158,7 +158,7 @@ class _Runner:
     def _call(self, begun: Path, number: int) -> None:
         files = {"train": TRAIN, "histories": HISTORIES, "out": LISTS}
         values = {name: str((begun / file).absolute()) for name, file in files.items()} | {"seed": str(number)}
-        arguments = [_replace(argument, values) for argument in self.arguments]
+        arguments = [re.sub(r"\{(\w+)\}", lambda name: values.get(name[1], name[0]), word) for word in self.arguments]
         outputs = begun / "stdout.txt", begun / "stderr.txt"
         with outputs[0].open("wb") as out, outputs[1].open("wb") as errors, self._lock:
             if self._stopped.is_set():
@@ -248,12 +248,6 @@ def _absolute(command: str) -> list[str]:
         if not any(name in argument for argument in arguments):
             raise ConfigurationError(f"--command must have {name}; `dprec audit --help` says what it stands for")
     return [os.path.abspath(argument) if os.path.isfile(argument) else argument for argument in arguments]
-
-
-def _replace(argument: str, values: dict[str, str]) -> str:
-    for name, value in values.items():
-        argument = argument.replace(f"{{{name}}}", value)
-    return argument
 
 
 def _plan(job: Repeated, train: Path, names: Names) -> int:

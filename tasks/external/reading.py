@@ -126,7 +126,7 @@ def attributes(path: Path, names: Names, wanted: tuple[str, ...]) -> Given:
 
     wanted: the attributes that are audited; empty: every column that can be one.
     """
-    header, user = columns_of(path), _column(path, "user", names)
+    header, user = columns_of(path), str(role_column(path, "user", names))
     for name in wanted:
         if name not in header:
             raise ConfigurationError(f"{path}: no column {name!r} (has {_quote(header)}); correct --attributes")
@@ -162,7 +162,7 @@ def canaries(path: Path) -> Given:
 
 def vectors(path: Path, role: str, names: Names) -> Given:
     """A vector for every user, each once: `user`, and every other column as a number."""
-    user = _column(path, "user", names)
+    user = str(role_column(path, "user", names))
     numbers = [name for name in columns_of(path) if name != user]
     if not numbers:
         raise DataError(f"{path}:1: no column of numbers next to {user!r}")
@@ -276,10 +276,6 @@ def role_column(path: Path, role: Role, names: Names, *, required: bool = True) 
             f"{path}:1: {which} is recognised as the {role} (has {_quote(header)}); say --{role}-column NAME"
         )
     return usual[0] if usual else None
-
-
-def _column(path: Path, role: Role, names: Names) -> str:
-    return str(role_column(path, role, names))
 
 
 def _quote(names: list[str]) -> str:

@@ -61,7 +61,15 @@ def check(request: AuditRequest, *, has_canaries: bool, has_control: bool, has_l
 
     has_lists: whether the lists are there already; without, columns of them are not looked for.
     """
-    planted.check(request.delta, request.claimed_epsilon, has_canaries, has_control)
+    claimed = request.claimed_epsilon
+    if not 0 <= request.delta < 1:
+        raise ConfigurationError(f"--delta must be in [0, 1), not {request.delta}")
+    if claimed is not None and not claimed >= 0:
+        raise ConfigurationError(f"--claimed-epsilon must be 0 or more, not {claimed}")
+    if claimed is not None and not has_canaries:
+        raise ConfigurationError("--claimed-epsilon needs --canaries; `dprec audit canaries` makes them")
+    if has_control and claimed is None:
+        raise ConfigurationError("a control needs --claimed-epsilon, which it shows the power of the audit for")
     if request.attributes and request.users is None:
         raise ConfigurationError("--attributes needs --users")
     files = [request.train, request.recommendations, request.public, request.scores, request.users]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tasks.external.canaries import draw, write_rows, write_secret
+from tasks.external.canaries import draw, write_rows
 from tasks.external.reading import Names, text_table
 
 HELD_BACK = 0.25
@@ -62,6 +62,6 @@ class Splits:
             (PUBLIC, kept != included, []),
         ):
             rows = (self._table.rows[index] for index in np.flatnonzero(chosen))
-            write_rows(folder / name, self._table, [*rows, *more])
+            write_rows(folder / name, [self._table.header, *rows, *more], self._table.separator)
         coins_of_users = zip(self._users.tolist(), ("01"[int(coin)] for coin in is_in), strict=True)
-        write_secret(folder / USERS, ["user", "included"], coins_of_users)
+        write_rows(folder / USERS, [("user", "included"), *coins_of_users])

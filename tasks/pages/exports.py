@@ -21,14 +21,12 @@ FOLDER = TEMPLATES / "release"
 """Drawn without the terms of suites, whose YAML a release does without."""
 
 
-def opendp(template: str, facts: Mapping[str, Any], date: str, folder: Path = TEMPLATES) -> str:
-    """A record of OpenDP's registry as JSON.
+def opendp(facts: Mapping[str, Any], date: str, folder: Path = TEMPLATES) -> str:
+    """A record of OpenDP's registry as JSON, published on a date such as 2026-11-28.
 
-    Args:
-        template: draws it from the facts; in `folder`.
-        date: of publication, such as 2026-11-28.
+    folder: whose template draws it from the facts.
     """
-    text = environment(folder).get_template(template).render(facts, date=date)
+    text = environment(folder).get_template("opendp.json.j2").render(facts, date=date)
     return _as_text(json.loads(html.unescape(text)))
 
 
@@ -77,6 +75,6 @@ def records(ledger: Mapping[str, Any], date: str) -> dict[str, str]:
         "ndcg@10": None if utility is None else utility["ndcg"],
     }
     return {
-        "opendp.json": opendp("opendp.json.j2", {"ledger": ledger}, date, FOLDER),
+        "opendp.json": opendp({"ledger": ledger}, date, FOLDER),
         "cyclonedx.json": cyclonedx("release", properties),
     }

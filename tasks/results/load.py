@@ -197,17 +197,10 @@ class Results:
         entries, proving = tables.entries(self.ledger, self.events), dict[int, dict[str, Any]]()
         for row in self.audits.sort("audited_epsilon", maintain_order=True).iter_rows(named=True):
             proving |= dict.fromkeys(json.loads(row["lines"]), row)
+        rows = self.ledger.select("line", "experiment", "setting", "seeds", "network").iter_rows()
         return tuple(
-            Line(
-                row["line"],
-                row["experiment"],
-                row["setting"],
-                tuple(json.loads(row["seeds"])),
-                row["network"],
-                entries[row["line"]],
-                proving.get(row["line"]),
-            )
-            for row in self.ledger.iter_rows(named=True)
+            Line(line, experiment, setting, tuple(json.loads(seeds)), network, entries[line], proving.get(line))
+            for line, experiment, setting, seeds, network in rows
         )
 
     def lines_of(self, experiment: str) -> list[Line]:

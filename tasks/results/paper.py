@@ -127,11 +127,6 @@ class Table(Artefact):
     alone: bool = True
     """Whether systems of ours that the paper does not have stand below its methods."""
 
-    @property
-    def anchor(self) -> str:
-        """Identifier of the table within the page."""
-        return self.key if self.comparable else f"{self.key}-{self.protocol}"
-
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Panel:

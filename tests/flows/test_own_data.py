@@ -62,8 +62,8 @@ def state(folder: Path) -> dict[str, str]:
 
 def test_own_files_become_a_suite_that_reads_them(shop: Path) -> None:
     before = (shop / "params.yaml").read_text()
-    written = begin("shop", Path("ratings.csv"), Path("people.csv"), USUAL)
-    assert Path("suites/shop/dvc.yaml") in written.files
+    written, taken = begin("shop", Path("ratings.csv"), Path("people.csv"), USUAL)
+    assert Path("suites/shop/dvc.yaml") in written
     loaded = params.load()
     check(loaded)
     after = (shop / "params.yaml").read_text().splitlines(keepends=True)
@@ -90,7 +90,7 @@ def test_own_files_become_a_suite_that_reads_them(shop: Path) -> None:
         "age": ("numeric", False),
         "plan": ("categorical", True),
     }
-    assert "name: left out, it has 40 different values" in written.taken
+    assert "name: left out, it has 40 different values" in taken
 
 
 @pytest.mark.usefixtures("shop")
@@ -211,7 +211,7 @@ def test_what_somebody_else_writes_meanwhile_stays(shop: Path, monkeypatch: pyte
 
 @pytest.mark.usefixtures("shop")
 def test_files_that_others_may_read_stay_so() -> None:
-    written = begin("other", Path("ratings.csv"), None, USUAL).files
+    written, _ = begin("other", Path("ratings.csv"), None, USUAL)
     shared = [path for path in written if path.parts[0] != "suites"]
     assert len(shared) == 3
     for path in shared:
@@ -246,9 +246,9 @@ def test_what_a_terminal_obeys_is_shown_and_not_sent() -> None:
     table = pl.read_csv("people.csv").rename({"plan": "pl\x1b]0;owned\x07an", "name": "na\x1b[2Jme"})
     table.write_csv("peo\nple.csv")
     Path("ratings.csv").rename("rat\x1bings.csv")
-    written = begin("shop", Path("rat\x1bings.csv"), Path("peo\nple.csv"), USUAL)
-    assert all(line.isprintable() for line in written.taken)
-    assert "pl\\x1b]0;owned\\x07an (categorical, as pl_0_owned_an)" in written.taken[-1]
+    _, taken = begin("shop", Path("rat\x1bings.csv"), Path("peo\nple.csv"), USUAL)
+    assert all(line.isprintable() for line in taken)
+    assert "pl\\x1b]0;owned\\x07an (categorical, as pl_0_owned_an)" in taken[-1]
     read = ReadOptions.model_validate(params.load().datasets["shop"].read)
     assert read.users is not None
     assert [feature.column for feature in read.users.features] == ["age", "pl\x1b]0;owned\x07an"]
@@ -260,10 +260,10 @@ def test_columns_that_have_no_name_of_their_own_are_numbered() -> None:
     people.rename({"age": "年齢", "plan": "計画", "name": "User"}).with_columns(
         pl.lit("ab").str.slice(pl.int_range(pl.len()) % 2, 1).alias("User")
     ).write_csv("people.csv")
-    written = begin("shop", Path("ratings.csv"), Path("people.csv"), Names({"user": "Customer"}))
+    _, taken = begin("shop", Path("ratings.csv"), Path("people.csv"), Names({"user": "Customer"}))
     check(params.load())
     said = "年齢 (numeric, as feature), 計画 (categorical, as feature_2), User (categorical, as user_2)"
-    assert written.taken[-1] == f"users: people.csv (40 rows; {said})"
+    assert taken[-1] == f"users: people.csv (40 rows; {said})"
 
 
 @pytest.mark.usefixtures("shop")

@@ -61,16 +61,10 @@ def our_counts(against: Against) -> dict[str, dict[str, float]]:
     }
 
 
-def n_parameters(n_items: int, hidden: int, latent: int) -> int:
-    """Weights and biases of I → h → (μ, log σ²) and K → h → I."""
-    encoder = n_items * hidden + hidden + hidden * 2 * latent + 2 * latent
-    decoder = latent * hidden + hidden + hidden * n_items + n_items
-    return encoder + decoder
-
-
 def parameters(against: Against, system: System) -> int | None:
-    """Of a system's network, by its configuration; None where that does not say its sizes."""
+    """Weights and biases of I → h → (μ, log σ²) and K → h → I, by a configuration; None where it has no sizes."""
     hidden, latent = system.config.get("hidden"), system.config.get("dimension")
     if hidden is None or latent is None:
         return None
-    return n_parameters(int(against.counts[-1]["items"]), int(hidden), int(latent))
+    n_items, h, k = int(against.counts[-1]["items"]), int(hidden), int(latent)
+    return (n_items * h + h + h * 2 * k + 2 * k) + (k * h + h + h * n_items + n_items)
