@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from html import unescape
 
 from tasks.pages import page
 from tasks.pages.suite import pages
@@ -11,7 +12,7 @@ from tests.results.made import COMMITTED as SUITES
 from tests.results.made import REFERENCE, ROOT, paper
 from tests.results.made import committed as results
 
-__all__ = ["REFERENCE", "RESULTS", "SUITES", "draw", "paper", "parts", "results", "table"]
+__all__ = ["REFERENCE", "RESULTS", "SUITES", "draw", "paper", "parts", "results", "table", "text_of"]
 RESULTS = ROOT / "data/results"
 
 
@@ -35,3 +36,8 @@ def table(html: str, caption: str) -> list[list[str]]:
     return [
         [re.sub(r"<[^>]+>", "", re.sub(r"<span.*", "", cell, flags=re.DOTALL)).strip() for cell in row] for row in cells
     ]
+
+
+def text_of(html: str) -> str:
+    """What a page says, without tags and folded white space."""
+    return " ".join(unescape(re.sub(r"<(style|script|svg).*?</\1>|<[^>]+>", " ", html, flags=re.DOTALL)).split())

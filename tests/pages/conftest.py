@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tasks.pages import documents, site
+from tasks.pages import api, documents, site
 from tasks.pages.page import render
 from tasks.results.summary import coverage
 from tests.pages import committed
@@ -46,7 +46,7 @@ def files(made: list[site.Made]) -> dict[str, str]:
     """Address -> page, or JSON, of the site of `SUITES`."""
     counted = coverage(committed.results("gerai").published, [(of.facts, of.comparison, of.methods) for of in made])
     drawn = {page.address: render(page, ["abc"]) for page in site.pages(made, counted, [], "HEAD")}
-    drawn |= {page.address: render(page) for page in documents.pages(DOCUMENTS)}
+    drawn |= {page.address: render(page) for page in documents.pages(DOCUMENTS | api.documents("dprec"))}
     for of in made:
         drawn |= of.files
     return drawn

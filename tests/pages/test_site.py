@@ -21,6 +21,7 @@ from tasks.results.standings import boards
 from tasks.stages import report
 from tasks.stages import site as stage
 from tests.pages import committed
+from tests.pages.committed import text_of
 
 HEAVY = ("torch", "scipy.stats", "sklearn", "great_expectations", "dvc", "prefect")
 
@@ -30,10 +31,6 @@ def joined(file: str, link: str) -> str:
     for part in (PurePosixPath(file).parent / link).parts:
         parts = parts[:-1] if part == ".." else [*parts, part]
     return "/".join(parts)
-
-
-def text_of(html: str) -> str:
-    return " ".join(unescape(re.sub(r"<[^>]+>", " ", re.sub(r"(?s)<(style|script)>.*?</\1>", " ", html))).split())
 
 
 def cells(html: str, table: str) -> dict[str, list[str]]:

@@ -8,7 +8,7 @@ import math
 import re
 from collections import defaultdict
 from functools import cache
-from html import escape, unescape
+from html import escape
 from pathlib import Path
 from typing import Any, get_args
 
@@ -26,7 +26,7 @@ from tasks.results.load import Results
 from tasks.results.standings import entries, measure
 from tasks.results.tables import Spent
 from tasks.stages.papers import describe
-from tests.pages.committed import REFERENCE, RESULTS, SUITES, paper, results, table
+from tests.pages.committed import REFERENCE, RESULTS, SUITES, paper, results, table, text_of
 from tests.results import made
 
 DRAWN = ("gerai", "privsr", "dpvae-netflix-twin", "dpcrosue-ione", "dipsgnn")
@@ -52,11 +52,16 @@ def cells(suite: str, name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def sorted_by(html: str, caption: str) -> list[list[float | None]]:
-    """The numbers that the cells of a table are sorted by, row by row, without its first column."""
+def table_of(html: str, caption: str) -> str:
+    """A table whose caption begins so."""
     match = re.search(rf'<table[^>]*data-caption="{re.escape(escape(caption))}.*?</table>', html, re.DOTALL)
     assert match is not None, caption
-    body = match.group().partition("<tbody>")[2]
+    return match.group()
+
+
+def sorted_by(html: str, caption: str) -> list[list[float | None]]:
+    """The numbers that the cells of a table are sorted by, row by row, without its first column."""
+    body = table_of(html, caption).partition("<tbody>")[2]
     rows = [re.findall(r"<td([^>]*)>", row) for row in re.findall(r"<tr.*?</tr>", body, re.DOTALL)]
     numbers = [[re.search(r'data-sort="([^"]*)"', cell) for cell in row] for row in rows]
     return [[None if number is None else float(number[1]) for number in row] for row in numbers]
@@ -64,14 +69,7 @@ def sorted_by(html: str, caption: str) -> list[list[float | None]]:
 
 def names(html: str, caption: str) -> list[str]:
     """The first texts of the rows of a table."""
-    match = re.search(rf'<table[^>]*data-caption="{re.escape(escape(caption))}.*?</table>', html, re.DOTALL)
-    assert match is not None, caption
-    return re.findall(r'<th scope="row">(?:<a[^>]*>)?([^<]*)', match.group())
-
-
-def text(html: str) -> str:
-    """What a page says, without tags and folded white space."""
-    return " ".join(unescape(re.sub(r"<(style|script|svg).*?</\1>|<[^>]+>", " ", html, flags=re.DOTALL)).split())
+    return re.findall(r'<th scope="row">(?:<a[^>]*>)?([^<]*)', table_of(html, caption))
 
 
 # Numbers of the report.
@@ -131,7 +129,7 @@ def of_level(line: dict[str, str]) -> str:
 def test_the_audits_line_counts_the_refuted_audits(suite: str) -> None:
     audits = results(suite).audits
     refuted = audits.filter(verdict="refuted").height
-    said = re.search(r"(\d+) of (\d+) refute a claim", text(drawn(suite)["index"]))
+    said = re.search(r"(\d+) of (\d+) refute a claim", text_of(drawn(suite)["index"]))
     assert said is not None
     assert (int(said[1]), int(said[2])) == (refuted, audits.height)
 
@@ -150,8 +148,8 @@ def test_no_column_and_no_axis_has_two_levels(suite: str, part: str) -> None:
         assert set(axes) <= set(BY_LEVEL.values())
         assert len(set(axes)) <= 1
     assert (
-        "interaction: " not in text(html)
-        and not re.search(r"(?<!-level )(?<!\()ε = \d", text(html).replace("user-level ε", ""))
+        "interaction: " not in text_of(html)
+        and not re.search(r"(?<!-level )(?<!\()ε = \d", text_of(html).replace("user-level ε", ""))
     ) or part != "index"
 
 
@@ -193,7 +191,7 @@ def test_numbers_of_ledger_lines_are_cells(suite: str) -> None:
 
 @pytest.mark.parametrize("suite", DRAWN)
 def test_every_infinity_has_its_reason_and_every_finite_budget_its_conditions(suite: str) -> None:
-    said = text(drawn(suite)["ledger"])
+    said = text_of(drawn(suite)["ledger"])
     for line in results(suite).lines:
         for reason in line.entry.reasons if line.entry.accounted_epsilon is None else ():
             assert " ".join(page.sentence(reason).split()) in said
@@ -330,7 +328,7 @@ def test_nothing_at_all_draws(tmp_path: Path) -> None:
 
 def test_the_named_private_system_has_no_level_without_a_bound(tmp_path: Path) -> None:
     """`leaky` is better and has the smaller user-level ε, but ∞ for interactions."""
-    said = text(draw(own(tmp_path, ENTRIES, VALUES), describe(None))["index"])
+    said = text_of(draw(own(tmp_path, ENTRIES, VALUES), describe(None))["index"])
     assert "Best: dpsgd at user-level ε = 1, conditional on the epoch: NDCG@10 0.300" in said
     assert "a cost of 33 %" in said
 

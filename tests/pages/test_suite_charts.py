@@ -57,11 +57,8 @@ def test_each_system_is_named_and_names_are_escaped() -> None:
     assert ">other</text>" in svg
 
 
-@pytest.mark.parametrize("runs", [2, 3])
-def test_pictures_fetch_nothing_and_are_the_same_each_time(runs: int) -> None:
-    drawn = {by_epsilon(point("a", 1.0, math.inf, None)) for _ in range(runs)}
-    assert len(drawn) == 1
-    svg = drawn.pop()
+def test_pictures_fetch_nothing_and_are_the_same_each_time() -> None:
+    (svg,) = {by_epsilon(point("a", 1.0, math.inf, None)) for _ in range(2)}
     assert not re.search(r'(href|src|url\()="?https?:', svg)
     assert "<script" not in svg
     assert svg.count("aria-label") == 1
