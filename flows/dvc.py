@@ -69,7 +69,8 @@ class Project:
 
     def __init__(self, repo: Any, files: list[Path], *, patient: bool = True) -> None:
         self._repo, self._files, self._patient = repo, files, patient
-        self.why_by_repro = _why_by_repro()
+        untried = [f"{name} {version(name)} was not tried" for name, tried in TRIED.items() if version(name) != tried]
+        self.why_by_repro = "as asked for" if os.environ.get(BY_REPRO) == "1" else ", ".join(untried)
         """Why stages run by `dvc repro`; empty if they do not."""
         self.stopped = threading.Event()
         """Set it, and nothing is waited for any more."""
@@ -324,11 +325,6 @@ def drop_dead_owners(repo: Any) -> None:
         if kept != locked:
             with atomic_write(path, durable=False) as new:
                 new.write_text(json.dumps(kept), encoding="utf-8")
-
-
-def _why_by_repro() -> str:
-    untried = [f"{name} {version(name)} was not tried" for name, tried in TRIED.items() if version(name) != tried]
-    return "as asked for" if os.environ.get(BY_REPRO) == "1" else ", ".join(untried)
 
 
 class _ReadOnlyRepo(Repo):

@@ -43,7 +43,6 @@ class Lines(AbstractContextManager[Any]):
         self._shares: dict[str, float] = {}
 
     def __enter__(self) -> Self:
-        """Say what there is to do."""
         self._say(self._todo.target, f"{self._counts()}, {self._left()}")
         return self
 
@@ -121,12 +120,10 @@ class Live(Lines):
         self._began = time.monotonic()
 
     def __enter__(self) -> Self:
-        """Begin to show."""
         self._progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """One line remains."""
         self._progress.stop()
         took = timedelta(seconds=round(time.monotonic() - self._began))
         say(self._todo.target, f"{self._counts()} in {took}")

@@ -68,20 +68,16 @@ def settle(suite: str, *, shared: bool) -> None:
     text = lock.read_text(encoding="utf-8")
     if committed == text or COMPUTED.sub("", committed) != COMPUTED.sub("", text):
         return
-    if git("diff", "--quiet", "HEAD", "--", (RESULTS / suite).as_posix()) is None or not _is_of_another(suite):
+    recorded = RESULTS / suite / "provenance.json"
+    machines = read_json(recorded)["machines"] if recorded.is_file() else []
+    of_another = machines and not any(machine["processor"].startswith(processor()) for machine in machines)
+    if git("diff", "--quiet", "HEAD", "--", (RESULTS / suite).as_posix()) is None or not of_another:
         return
     LOCAL.mkdir(parents=True, exist_ok=True)
     with atomic_write(LOCAL / hashlib.sha256(committed.encode()).hexdigest()) as new:
         shutil.copyfile(lock, new)
     with atomic_write(lock) as new:
         new.write_text(committed, encoding="utf-8")
-
-
-def _is_of_another(suite: str) -> bool:
-    """Whether a suite's results are recorded as of other processors than this one."""
-    recorded = RESULTS / suite / "provenance.json"
-    machines = read_json(recorded)["machines"] if recorded.is_file() else []
-    return bool(machines) and not any(machine["processor"].startswith(processor()) for machine in machines)
 
 
 def take_committed(lock: Path) -> None:

@@ -20,7 +20,7 @@ from tasks.errors import ConfigurationError, DataError
 from tasks.pages import exports, page
 from tasks.results import composition
 from tasks.results.budgets import budgets
-from tasks.results.cards import Card, Loss, card
+from tasks.results.cards import card
 from tasks.results.composition import Spender
 from tasks.results.facts import System, Together
 from tasks.results.standings import Board, boards, entries, measure
@@ -112,17 +112,13 @@ def show_headline(suite: str) -> None:
     numbers = [Column(name, justify="right") for name in heads]
     table = make_table(f"{suite}: {board.measure.label}", Column("what"), Column("system"), *numbers)
     for name, row in decision(board).items():
-        cells = ["–"] * 6 if row is None else [row["system"], f"{row['utility']:.3f}", *_compared(row), *budget(row)]
+        share, gain = (row or {}).get("share"), (row or {}).get("gain")  # of a row of `Board.answers`
+        compared = "–" if share is None else f"{share:.0%}", "–" if gain is None else f"{gain:+.3f}"
+        cells = ["–"] * 6 if row is None else [row["system"], f"{row['utility']:.3f}", *compared, *budget(row)]
         table.add_row(name, *map(escape, cells))
     print_table(table)
     if command := release_command(suite, board):
         print(exports.suggestion(command))
-
-
-def _compared(row: Mapping[str, Any]) -> tuple[str, str]:
-    """Share of the ceiling and gain over noisy popularity of a row of `Board.answers`, as texts."""
-    share, gain = row.get("share"), row.get("gain")
-    return "–" if share is None else f"{share:.0%}", "–" if gain is None else f"{gain:+.3f}"
 
 
 def release_command(suite: str, board: Board) -> str | None:
@@ -194,7 +190,11 @@ def export(suite: str, experiment: str, form: str) -> str:
     results = results_of(suite)
     by, totals = measure(results, paper_of(results)), budgets(results)
     cards = {system.experiment: card(results, system, by, totals) for system in results.suite.compared}
-    private = {name: losses for name, each in cards.items() if (losses := _private(each))}
+    private = {
+        name: losses
+        for name, each in cards.items()
+        if (losses := [of for of in each.privacy_loss if of.claimed is not None or of.privacy_parameters is not None])
+    }
     if experiment not in private:
         raise ConfigurationError(f"{experiment}: no private system of {suite} (have {', '.join(private)})")
     losses = private[experiment]
@@ -215,11 +215,6 @@ def export(suite: str, experiment: str, form: str) -> str:
         "data": cards[experiment].basic.kind,
     }
     return exports.cyclonedx(f"{suite}/{experiment}", properties)
-
-
-def _private(content: Card) -> list[Loss]:
-    """Levels with a claimed ε or a finite one."""
-    return [loss for loss in content.privacy_loss if loss.claimed is not None or loss.privacy_parameters is not None]
 
 
 class NothingRun(DataError):

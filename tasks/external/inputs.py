@@ -199,8 +199,6 @@ def sample(ids: Ints, size: int, rng: np.random.Generator) -> Ints:
 
 
 class _Ids:
-    """Text ids -> dense ids."""
-
     def __init__(self, users: pl.Series, items: pl.Series) -> None:
         self._users = pl.DataFrame({"user": users, "u": np.arange(len(users))})
         self._items = pl.DataFrame({"item": items, "i": np.arange(len(items))})

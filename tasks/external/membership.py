@@ -156,7 +156,6 @@ def interactions(inputs: Inputs, similarity: Weights, seed: int) -> Interactions
 
 
 def _listed(lists: Ints, pairs: Pairs) -> Floats:
-    """(n,) 1 where a pair's item is in its user's list."""
     return (signals.reciprocal_rank(lists, pairs) > 0).astype(np.float64)
 
 

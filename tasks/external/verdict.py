@@ -64,7 +64,6 @@ def _decide(answer: Answer) -> Answer:
 
 
 def _sentence(about: str, **slots: object) -> str:
-    """One sentence of the verdict, as plain text."""
     template = environment(TEMPLATES).get_template("sentences.txt.j2")
     text = template.render(about=about, **{"best": None, "why": ""} | slots)
     return Markup(text).unescape().strip()

@@ -52,7 +52,6 @@ class Picture(NamedTuple):
     markup: str
 
     def __html__(self) -> str:
-        """What a template shows."""
         return self.markup
 
 

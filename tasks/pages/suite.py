@@ -18,7 +18,7 @@ from tasks.privacy.audits.unaudited import is_private, reason
 from tasks.privacy.terms import KnownGap, Level
 from tasks.results import leakage
 from tasks.results.budgets import budgets, level
-from tasks.results.facts import BASE, System, Together
+from tasks.results.facts import BASE, System
 from tasks.results.load import Line, Results, Run
 from tasks.results.paper import Paper
 from tasks.results.settings import sweeps
@@ -151,7 +151,13 @@ def ledger(results: Results) -> dict[str, Any]:
             "settings": [row for row in rows if row["level"] == name and row["setting"] != BASE],
             "audits": [row for row in proved if row["level"] == name],
             "one_run": [row for row in one_run if row["level"] == name],
-            "together": [_together(row) for row in results.composed if level(row.unit) == name],
+            "together": [
+                vars(row)
+                | {"about": "", "epsilon": math.inf if row.epsilon is None else row.epsilon}
+                | {"n_left_out": len(row.left_out)}
+                for row in results.composed
+                if level(row.unit) == name
+            ],
         }
         for name in get_args(Level)
         if name in levels
@@ -191,12 +197,6 @@ def _audit(results: Results, row: dict[str, Any], lines: dict[int, Line]) -> dic
         "settings": [] if BASE in settings else settings,
         "saturated": math.isclose(row["audited_epsilon"], row["provable"], rel_tol=SATURATED),
     }
-
-
-def _together(row: Together) -> dict[str, Any]:
-    """`epsilon` is infinity where no finite one follows."""
-    epsilon = math.inf if row.epsilon is None else row.epsilon
-    return vars(row) | {"about": "", "epsilon": epsilon, "n_left_out": len(row.left_out)}
 
 
 def gaps(results: Results) -> list[dict[str, Any]]:

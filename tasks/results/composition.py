@@ -59,11 +59,15 @@ def compose(spenders: Sequence[Spender]) -> list[Together]:
             finite = line.entry.accounted_epsilon is not None
             (releases if finite else unbounded).extend(_releases(results, system, line))
     same = have_same_sensitive(spenders)
-    observers = _observers(releases)
+    observers: dict[str, dict[Observer, None]] = {}  # by network, that entries name: one without is towards all of them
+    for release in releases:
+        if release.entry.observer:
+            observers.setdefault(release.network, {})[release.entry.observer] = None
+    anyone: dict[Observer, None] = {"": None}
     groups = dict.fromkeys(
         (release.network, release.entry.unit, observer)
         for release in releases
-        for observer in ([release.entry.observer] if release.entry.observer else observers[release.network])
+        for observer in ([release.entry.observer] if release.entry.observer else observers.get(release.network, anyone))
     )
     return [_compose(releases, unbounded, group, same=same or group[1] != SENSITIVE) for group in groups]
 
@@ -96,14 +100,6 @@ def _lines(spenders: Iterable[Spender]) -> Iterator[tuple[tuple[Results, System]
 
 def _has_noise_or_claim(entry: LedgerEntry) -> bool:
     return entry.claimed_epsilon is not None or any(event.kind != "non-private" for event in entry.events)
-
-
-def _observers(releases: Iterable[_Release]) -> dict[str, list[Observer]]:
-    """Network -> observers that entries name; anyone where none does. An entry without one is towards all of them."""
-    named: dict[str, list[Observer]] = {}
-    for release in releases:
-        named.setdefault(release.network, []).append(release.entry.observer)
-    return {network: list(dict.fromkeys(filter(None, names))) or [""] for network, names in named.items()}
 
 
 def _releases(results: Results, system: System, line: Line) -> Iterator[_Release]:

@@ -67,7 +67,6 @@ BLIND = "nothing"
 
 
 def _membership(results: Results) -> list[Row]:
-    """The AUC of every attack over chance."""
     over = {name: pl.col(column) - 0.5 for name, column in (("gain", "auc"), ("low", "auc_low"), ("high", "auc_high"))}
     about: Row = {"experiment": "system", "attacker": "attack", "value": "auc", "control": pl.lit("chance")}
     return results.attacks.select("target", "seen", **about, **over, is_control=pl.col("seen") == BLIND).to_dicts()

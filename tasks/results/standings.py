@@ -110,7 +110,8 @@ def entries(results: Results, by: Measure) -> pl.DataFrame:
     open_ = [each for each in free if each.label in by.open] or free
     ceiling = min(open_, key=lambda each: by.best_first(means[each.experiment]), default=None)
     noisy = next((each.experiment for each in suite.compared if each.label == by.noisy), "")
-    compared = _verdicts(results, by, noisy) if noisy else {}
+    stored = results.pairs.filter(pl.col("k").fill_null(0) == by.k, b=noisy, metric=by.metric, facet="all")
+    compared = {row["a"]: row for row in verdicts(stored, overlap=by.overlap or 0.0).to_dicts()} if noisy else {}
     rows: list[dict[str, Any]] = []
     for system in sorted(suite.compared, key=lambda each: by.best_first(means.get(each.experiment))):
         name, role = system.experiment, "private" if system.experiment in private else "other"
@@ -127,7 +128,9 @@ def entries(results: Results, by: Measure) -> pl.DataFrame:
             series = pl.Series(list(runs.values()), dtype=pl.Float64)
             reached = {"setting": setting, "utility": series.mean(), "utility_std": series.std(), "n": len(series)}
             if setting == BASE:
-                reached |= {"utility": means.get(name)} | compared.get(name, {})
+                verdict = compared.get(name, {})
+                reached |= {"utility": means.get(name), "compared": verdict.get("verdict")}
+                reached |= {end: verdict.get(end) for end in ("low", "high")}
                 reached |= {"difference": None if name == noisy else _difference(runs, values.get(noisy, {}))}
             lines = budget_rows.filter(experiment=name, setting=setting).drop("experiment", "setting").to_dicts() or [
                 {}
@@ -141,13 +144,6 @@ def _settings(results: Results, system: System) -> list[str]:
     keys = system.settings()
     swept = [name for name in results.settings(system.experiment) if {*keys[name]} & {*BUDGET_KEYS}]
     return [BASE, *swept]
-
-
-def _verdicts(results: Results, by: Measure, noisy: str) -> dict[str, dict[str, Any]]:
-    """Experiment -> interval of its difference from noisy popularity over users and runs, and what follows."""
-    stored = results.pairs.filter(pl.col("k").fill_null(0) == by.k, b=noisy, metric=by.metric, facet="all")
-    rows = verdicts(stored, overlap=by.overlap or 0.0).to_dicts()
-    return {row["a"]: {"low": row["low"], "high": row["high"], "compared": row["verdict"]} for row in rows}
 
 
 def _difference(values: dict[int, float], noisy: dict[int, float]) -> float | None:

@@ -106,7 +106,6 @@ def n_targets(sizes: NDArray[np.int64], target_share: float) -> NDArray[np.int64
 
 
 def _known_items(rows: pl.DataFrame, training: NDArray[np.integer], n_users: int, n_items: int) -> pl.DataFrame:
-    """The rows of items that a training user has."""
     users, items = rows["user"].to_numpy(), rows["item"].to_numpy()
     trained, in_training = np.zeros(n_users, bool), np.zeros(n_items, bool)
     trained[training] = True
