@@ -125,8 +125,7 @@ class Live(Lines):
 
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
-        took = timedelta(seconds=round(time.monotonic() - self._began))
-        say(self._todo.target, f"{self._counts()} in {took}")
+        say(self._todo.target, f"{self._counts()} in {timedelta(seconds=round(time.monotonic() - self._began))}")
 
     def show(self, event: Event, name: str, text: str) -> None:
         """A stage has a row while it runs, whose bar moves without an end until its lines say how far it is."""

@@ -200,8 +200,7 @@ def export(suite: str, experiment: str, form: str) -> str:
     losses = private[experiment]
     loss = next((loss for loss in losses if loss.privacy_parameters is not None), losses[0])
     if form == "opendp":
-        content = {"card": cards[experiment], "loss": loss}
-        return exports.opendp(content, date.today().isoformat())
+        return exports.opendp({"card": cards[experiment], "loss": loss}, date.today().isoformat())
     parameters = loss.privacy_parameters
     properties = {
         "unit": loss.level,

@@ -136,8 +136,7 @@ def measure(
             control: scored(np.nan_to_num(of_control[usable]), labels, chosen)
             for control, of_control in {**controls, **attacked.controls}.items()
         }
-        shuffled = scored(scores, _shuffle(labels, chosen, seed), chosen)
-        all_controls = {**without, "random membership": shuffled}
+        all_controls = {**without, "random membership": scored(scores, _shuffle(labels, chosen, seed), chosen)}
         rates = [rate for rate in RATES if result.resolves(rate)]
         attacks.append(
             Attack(

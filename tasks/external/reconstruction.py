@@ -36,8 +36,7 @@ def held_back(inputs: Inputs, similarity: Weights, seed: int) -> Answer:
         why = "ratings are needed in --train and, held back from training, in --public"
         return undecided("held-back ratings", "held-back ratings", why)
     rng = np.random.default_rng([seed, *b"held back"])
-    usable = (inputs.is_member & inputs.has_list)[inputs.public.users]
-    chosen = sample(np.flatnonzero(usable), MOST_PAIRS, rng)
+    chosen = sample(np.flatnonzero((inputs.is_member & inputs.has_list)[inputs.public.users]), MOST_PAIRS, rng)
     pairs = Pairs(inputs.public.users[chosen], inputs.public.items[chosen], inputs.public.ratings[chosen])
     owners = np.unique(pairs.users)
     if len(owners) < FEWEST:

@@ -72,8 +72,7 @@ def associations(matrix: csr_array, shadows: Sequence[Shadow]) -> Weights:
     total, n_lists = np.zeros(len(kept)), 0
     for run in shadows:
         rows, ranks = np.nonzero(run.lists != NOBODY)
-        ones = np.ones(len(rows), np.float32)
-        lists = csr_array((ones, (rows, run.lists[rows, ranks])), matrix.shape)[:, kept]
+        lists = csr_array((np.ones(len(rows), np.float32), (rows, run.lists[rows, ranks])), matrix.shape)[:, kept]
         total += lists.sum(axis=0)
         n_lists += len(np.unique(rows))
         trained, has_list = np.isin(keys, run.keys), run.lists[users, 0] != NOBODY
@@ -147,8 +146,7 @@ def reciprocal_rank(lists: Ints, pairs: Pairs) -> Floats:
     """1 / rank of each pair's item in the user's list, 0 where it is not in it, NaN without a list."""
     listed = lists[pairs.users]
     same = listed == pairs.items[:, None]
-    value = np.where(same.any(axis=1), 1 / (1.0 + same.argmax(axis=1)), 0.0)
-    return np.where(listed[:, 0] == NOBODY, np.nan, value)
+    return np.where(listed[:, 0] == NOBODY, np.nan, np.where(same.any(axis=1), 1 / (1.0 + same.argmax(axis=1)), 0.0))
 
 
 def history_similarity(similarity: Weights, trained: csr_array, pairs: Pairs, rng: np.random.Generator) -> Floats:

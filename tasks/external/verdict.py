@@ -65,5 +65,4 @@ def _decide(answer: Answer) -> Answer:
 
 def _sentence(about: str, **slots: object) -> str:
     template = environment(TEMPLATES).get_template("sentences.txt.j2")
-    text = template.render(about=about, **{"best": None, "why": ""} | slots)
-    return Markup(text).unescape().strip()
+    return Markup(template.render(about=about, **{"best": None, "why": ""} | slots)).unescape().strip()

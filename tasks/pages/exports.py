@@ -52,8 +52,7 @@ def card(ledger: Mapping[str, Any]) -> str:
 
 def paragraph(ledger: Mapping[str, Any], files: Sequence[str]) -> str:
     """Unit, ε, δ, from whom, under which conditions, utility, audit and files, as plain text."""
-    template = environment(FOLDER).get_template("paragraph.txt.j2")
-    return html.unescape(template.render(ledger=ledger, files=files))
+    return html.unescape(environment(FOLDER).get_template("paragraph.txt.j2").render(ledger=ledger, files=files))
 
 
 def suggestion(command: str) -> str:

@@ -67,8 +67,7 @@ def vectors(results: Results, overlap: float | None) -> pl.DataFrame:
 
     overlap: as of `ratings`.
     """
-    attacks = (*_attributes(results), *_links(results), *_anchors(results))
-    rows = [_row(attack, overlap) for attack in attacks]
+    rows = [_row(attack, overlap) for attack in (*_attributes(results), *_links(results), *_anchors(results))]
     return pl.DataFrame(rows, VECTORS, orient="row").sort("experiment", "setting", "attack", "k", "control")
 
 

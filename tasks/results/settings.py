@@ -119,8 +119,7 @@ def sweeps(results: Results, by: Measure, entries: pl.DataFrame) -> pl.DataFrame
                 about = {"setting": BASE, "key": key, "level": level, "value": value}
                 points.append(about | _measured({}, base))
         rows += [{"experiment": system.experiment, "label": system.label, **point} for point in points]
-    line = pl.struct("experiment", "key", "others")
-    table = pl.DataFrame(rows, schema=SWEEPS).filter(pl.len().over(line) > 1)
+    table = pl.DataFrame(rows, schema=SWEEPS).filter(pl.len().over(pl.struct("experiment", "key", "others")) > 1)
     return table.sort("key", "level", "value", maintain_order=True)
 
 

@@ -142,8 +142,7 @@ def entries(results: Results, by: Measure) -> pl.DataFrame:
 
 def _settings(results: Results, system: System) -> list[str]:
     keys = system.settings()
-    swept = [name for name in results.settings(system.experiment) if {*keys[name]} & {*BUDGET_KEYS}]
-    return [BASE, *swept]
+    return [BASE, *[name for name in results.settings(system.experiment) if {*keys[name]} & {*BUDGET_KEYS}]]
 
 
 def _difference(values: dict[int, float], noisy: dict[int, float]) -> float | None:
