@@ -10,8 +10,10 @@ import pytest
 
 from tests.command import dprec
 
+Here = Callable[..., CompletedProcess[str]]
+
 
 @pytest.fixture
-def here() -> Callable[..., CompletedProcess[str]]:
+def here() -> Here:
     """`dprec audit` in a folder."""
     return lambda folder, *arguments: dprec(Path(folder), "audit", *arguments)

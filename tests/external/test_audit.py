@@ -2,7 +2,6 @@
 
 import html
 import json
-import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from tasks.external.findings import Answer, Audit
 from tasks.external.run import AuditRequest, run
 from tasks.external.writing import SCHEMA, render, schema, write
 from tests.external import worlds
+from tests.external.conftest import Here
 from tests.external.false_alarms import alarms, most
 from tests.external.worlds import World, quiet
 
@@ -32,9 +32,7 @@ def answer(audit: Audit, question: str) -> Answer:
     return next(given for given in audit.answers if given.question == question)
 
 
-def test_lists_of_own_training_items_leak_outside_a_project(
-    tmp_path: Path, here: Callable[..., subprocess.CompletedProcess[str]]
-) -> None:
+def test_lists_of_own_training_items_leak_outside_a_project(tmp_path: Path, here: Here) -> None:
     worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0)))
     given = ("--train", "train.csv", "--recommendations", "lists.parquet")
     assert here(tmp_path, *given).returncode == 4
@@ -226,9 +224,7 @@ def test_false_alarms_are_as_rare_as_stated(tmp_path: Path) -> None:
     assert len(alarms(range(11), tmp_path, small=True, labels=False)) <= most(11)
 
 
-def test_bad_input_is_one_line_and_nothing_is_written(
-    tmp_path: Path, here: Callable[..., subprocess.CompletedProcess[str]]
-) -> None:
+def test_bad_input_is_one_line_and_nothing_is_written(tmp_path: Path, here: Here) -> None:
     worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0)))
     with (tmp_path / "train.csv").open("a") as file:
         file.write("u1,i1,five\n")
@@ -251,7 +247,7 @@ def test_bad_input_is_one_line_and_nothing_is_written(
     ],
 )
 def test_options_that_nothing_could_heed_are_refused(
-    tmp_path: Path, here: Callable[..., subprocess.CompletedProcess[str]], options: list[str], complaint: str
+    tmp_path: Path, here: Here, options: list[str], complaint: str
 ) -> None:
     worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0)))
     done = here(tmp_path, "--train", "train.csv", "--recommendations", "lists.parquet", *options)
@@ -259,9 +255,7 @@ def test_options_that_nothing_could_heed_are_refused(
     assert not (tmp_path / "audit").exists()
 
 
-def test_options_before_a_subcommand_are_refused(
-    tmp_path: Path, here: Callable[..., subprocess.CompletedProcess[str]]
-) -> None:
+def test_options_before_a_subcommand_are_refused(tmp_path: Path, here: Here) -> None:
     """They were dropped without a word."""
     worlds.asked(tmp_path, WORLD, worlds.own_items(WORLD, np.random.default_rng(0)))
     own = ("canaries", "--train", "train.csv", "--out", "planted")

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from tasks.external.reading import Names
 from tasks.external.run import AuditRequest, run
 from tasks.external.splits import HELD_BACK, Splits
 from tests.external import worlds
+from tests.external.conftest import Here
 from tests.external.test_audit import answer
 from tests.external.worlds import quiet
 
@@ -96,7 +96,7 @@ def test_coins_decide_who_is_in_and_the_files_agree_with_them(tmp_path: Path) ->
 
 
 def test_lists_of_own_items_leak_and_popular_ones_do_not_with_the_standard_library_alone(
-    tmp_path: Path, here: Callable[..., subprocess.CompletedProcess[str]]
+    tmp_path: Path, here: Here
 ) -> None:
     ratings(tmp_path)
     options = ["--train", "ratings.csv", "--runs", "6", "--canary-count", "20"]
@@ -262,9 +262,7 @@ def test_bad_options_are_refused_before_anything_runs(
     assert not (tmp_path / "work").exists()
 
 
-def test_commands_that_cannot_be_run_are_refused(
-    tmp_path: Path, here: Callable[..., subprocess.CompletedProcess[str]]
-) -> None:
+def test_commands_that_cannot_be_run_are_refused(tmp_path: Path, here: Here) -> None:
     ratings(tmp_path)
     for text, complaint in (
         ("x.sh {train}", "--command must have {out}"),

@@ -1,9 +1,7 @@
 """`dprec audit graphs` on networks of which it is known what their embeddings tell. All data here are synthetic."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from subprocess import CompletedProcess
 
 import jsonschema
 import numpy as np
@@ -16,6 +14,7 @@ from tasks.external.findings import Answer
 from tasks.external.graphs import run
 from tasks.external.reading import Names
 from tasks.external.writing import SCHEMA, write
+from tests.external.conftest import Here
 from tests.external.worlds import names, quiet
 
 N = 200
@@ -110,9 +109,7 @@ def test_what_attributes_tell_of_people_is_no_leak(tmp_path: Path, networks: tup
     assert only(own, other_embeddings=other, anchors=who, **people).state == "not shown"
 
 
-def test_bad_input_is_one_line(
-    tmp_path: Path, networks: tuple[Path, Path, Path, Path], here: Callable[..., CompletedProcess[str]]
-) -> None:
+def test_bad_input_is_one_line(tmp_path: Path, networks: tuple[Path, Path, Path, Path], here: Here) -> None:
     own, other, _, who = networks
     with pytest.raises(ConfigurationError, match="needs --edges, or --other-embeddings and --anchors"):
         run(quiet, own)
