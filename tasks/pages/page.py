@@ -28,10 +28,6 @@ from tasks.privacy.terms import Explanation, KnownGap
 
 TEMPLATES = Path(__file__).parent / "templates"
 DASH = "–"
-KINDS = (
-    "text", "number", "difference", "integer", "epsilon", "bound", "mean", "verdict", "list", "link", "clipped", "p",
-)  # fmt: skip
-"""Of columns: how cells are written and sorted."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +49,8 @@ class Column:
     key: str
     title: str
     kind: str = "text"
-    """One of `KINDS`: `mean` is a mean with its deviation under `KEY_std`, `bound` a lower bound, `link` has an address
-    under `KEY_href`, `epsilon` shows infinity as ∞, `p` is a p-value."""
+    """How cells are written and sorted: text, number, difference, integer, epsilon (infinity as ∞), bound (a lower),
+    mean (with its deviation under `KEY_std`), verdict, list, link (to the address under `KEY_href`), clipped or p."""
     digits: int = 3
     better: str = ""
     """`higher` or `lower`; empty where neither is better."""

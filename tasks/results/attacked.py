@@ -25,10 +25,7 @@ RATINGS: dict[str, Any] = {
 """`difference`: the attacker's error minus the control's, with its 95 % interval."""
 VECTORS: dict[str, Any] = {
     **dict.fromkeys(("experiment", "setting", "attack"), pl.String),
-    "k": pl.Int64,
-    "seeds": pl.Int64,
-    "value": pl.Float64,
-    "control": pl.String,
+    **{"k": pl.Int64, "seeds": pl.Int64, "value": pl.Float64, "control": pl.String},
     **dict.fromkeys(("level", "difference", "low", "high"), pl.Float64),
 }
 """`experiment`: or the entry of `aligned`; `attack`: the metric; `control`: empty where none was measured; `level`: of

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple
 
 import polars as pl
 from pydantic import BeforeValidator, ConfigDict
@@ -28,7 +28,6 @@ Kind = Literal[
     "our data are a part",
     "not decided",
 ]
-KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True, config=STRICT)

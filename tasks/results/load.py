@@ -26,19 +26,10 @@ COMPOSED = "composed.json"
 PROVENANCE = "provenance.json"
 TUNING = "tuning.csv"
 TRIAL = ("experiment", "config", "seed", "best_epoch", "epochs", "metric", "valid", "seconds", "revision")
-PUBLISHED = {
-    "paper": pl.String,
-    "artefact": pl.String,
-    "dataset": pl.String,
-    "method": pl.String,
-    "setting": pl.String,
-    "metric": pl.String,
-    "value": pl.Float64,
-    "std": pl.Float64,
-}
-COMPARISON: dict[str, Any] = dict.fromkeys(
-    ("paper", "artefact", "dataset", "method", "setting", "metric"), pl.String
-) | {
+NUMBER = ["paper", "artefact", "dataset", "method", "setting", "metric"]
+"""What distinguishes printed numbers."""
+PUBLISHED: dict[str, Any] = dict.fromkeys(NUMBER, pl.String) | dict.fromkeys(("value", "std"), pl.Float64)
+COMPARISON: dict[str, Any] = dict.fromkeys(NUMBER, pl.String) | {
     **dict.fromkeys(("published", "ours_mean", "ours_std"), pl.Float64),
     **{"seeds": pl.Int64, "protocol": pl.String, "data": pl.String},
 }

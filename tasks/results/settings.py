@@ -21,12 +21,8 @@ BUDGET_KEYS = ("epsilon", "epsilon_max")
 them are points of one curve."""
 SWEEPS: dict[str, Any] = {
     **dict.fromkeys(("experiment", "label", "setting", "key", "level"), pl.String),
-    "value": pl.Float64,
-    "others": pl.String,
-    "other_keys": pl.List(pl.String),
-    "utility": pl.Float64,
-    "utility_std": pl.Float64,
-    "n": pl.Int64,
+    **{"value": pl.Float64, "others": pl.String, "other_keys": pl.List(pl.String)},
+    **{"utility": pl.Float64, "utility_std": pl.Float64, "n": pl.Int64},
 }
 Values = Mapping[str, Any]
 

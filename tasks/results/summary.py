@@ -17,12 +17,10 @@ from tasks.evaluation import statistics
 from tasks.privacy.audits.unaudited import is_private
 from tasks.results import claims as claimed
 from tasks.results.facts import BASE, KINDS, Suite
-from tasks.results.load import CLAIMS, EVIDENCE, Results, first_split
+from tasks.results.load import CLAIMS, EVIDENCE, NUMBER, Results, first_split
 from tasks.results.printed import REPLICA, is_near
 from tasks.results.standings import SMALL_EPSILON, Board, Measure
 
-NUMBER = ["paper", "artefact", "dataset", "method", "setting", "metric"]
-"""What distinguishes printed numbers."""
 TABLE = NUMBER[:3]
 CLOSE: pl.Expr = is_near(pl.col("ours_mean"), pl.col("published"))
 NONE = "none"
@@ -49,9 +47,9 @@ def summary(results: Results, board: Board | None) -> dict[str, Any]:
     return {
         "utility": {"metric": board and board.measure.label, "small_epsilon": SMALL_EPSILON}
         | {name: row and round(row["utility"], 6) for name, row in places.items()},
-        "best_at_user_level_epsilon": {f"{each['limit']:g}": _answer(each) for each in board.answers()}
-        if board
-        else {},
+        "best_at_user_level_epsilon": {
+            f"{each['limit']:g}": _answer(each) for each in (board.answers() if board else ())
+        },
         "ledger": {
             "private": len(lines),
             "finite": sum(line.entry.accounted_epsilon is not None for line in lines),
@@ -110,11 +108,8 @@ def plots(results: Results, by: Measure, entries: pl.DataFrame) -> dict[str, pl.
 
     entries: of `tasks.results.standings`.
     """
-    tables = {
-        "utility.csv": utility(results, by, entries),
-        "attacks.csv": attacks(results),
-        "curves.csv": curves(results),
-    }
+    tables = {"utility.csv": utility(results, by, entries), "attacks.csv": attacks(results)}
+    tables |= {"curves.csv": curves(results)}
     return {name: table.with_columns(data=pl.lit(results.suite.kind)) for name, table in tables.items()}
 
 

@@ -72,16 +72,10 @@ COUNTS = {"dataset": pl.String, "counted": pl.Boolean, "step": pl.String} | _TEX
     ("users", "items", "interactions", "links", "posts", "words"), pl.Int64
 )
 CHECKS = {"contract": pl.String, "name": pl.String, "success": pl.Boolean, "evaluated": pl.Int64, "failed": pl.Int64}
-OVER_USERS = {"experiment": pl.String, "metric": pl.String, "k": pl.Int32} | {
-    "low": pl.Float64,
-    "high": pl.Float64,
-    "users": pl.Int64,
-}
-HISTORY = {"experiment": pl.String, "seed": pl.Int32, "network": pl.String, "epoch": pl.Int32} | {
-    "loss": pl.Float32,
-    "valid": pl.Float32,
-    "friendships": pl.Float32,  # of CroGCN's loss, the part that is of friendships
-}
+OVER_USERS = {"experiment": pl.String, "metric": pl.String, "k": pl.Int32, "low": pl.Float64, "high": pl.Float64}
+OVER_USERS |= {"users": pl.Int64}
+HISTORY = {"experiment": pl.String, "seed": pl.Int32, "network": pl.String, "epoch": pl.Int32}
+HISTORY |= _TEXT(("loss", "valid", "friendships"), pl.Float32)  # the last: of CroGCN's loss the part that is of these
 CSV: dict[str, Mapping[str, Any]] = dict(
     zip(files.CSV, (LEDGER, EVENTS, AUDITS, ONE_RUN, COUNTS, CHECKS, OVER_USERS), strict=True)
 )
