@@ -14,14 +14,7 @@ from tasks.evaluation.statistics import crossed_interval
 
 State = Literal["shown", "not shown", "cannot be decided"]
 Question = Literal[
-    "attributes",
-    "own items",
-    "users",
-    "interactions",
-    "held-back ratings",
-    "canaries",
-    "links",
-    "re-identification",
+    "attributes", "own items", "users", "interactions", "held-back ratings", "canaries", "links", "re-identification"
 ]
 
 

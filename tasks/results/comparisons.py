@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,17 +18,10 @@ Curve = dict[int, NDArray[np.float64]]
 """Run -> (n_x,) values."""
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """A difference of our numbers that lies above zero where the claim holds."""
-
-    group: Any
-    """The case that it belongs to."""
-    about: dict[str, Any]
-    """What is compared, as columns of evidence.csv: `measure`, and of sides `left`, `right` and their means, or of
-    trends `key`, `first`, `last` and the means there; `only` where it cannot contradict or cannot support the claim."""
-    gaps: dict[int, float]
-    """Run -> difference."""
+Comparison = tuple[Any, dict[str, Any], dict[int, float]]
+"""The case that it belongs to; what is compared, as columns of evidence.csv: `measure`, and of sides `left`, `right` and
+their means, or of trends `key`, `first`, `last` and the means there, `only` where it cannot contradict or cannot support
+the claim; and run -> a difference of our numbers that lies above zero where the claim holds."""
 
 
 def comparisons(against: Against, spec: Spec) -> tuple[list[Comparison], list[str]]:
@@ -99,7 +92,7 @@ def _of_order(against: Against, spec: Order) -> tuple[list[Comparison], list[str
             }  # fmt: skip
             group = (measure.name, about["left"], about["right"]) if spec.apart else measure.name
             for more, gaps in _gaps(spec, measure, arrays):
-                result.append(Comparison(group, about | more, dict(zip(runs, gaps.tolist(), strict=True))))
+                result.append((group, about | more, dict(zip(runs, gaps.tolist(), strict=True))))
     return result, absent
 
 
@@ -140,7 +133,7 @@ def _of_trend(against: Against, spec: Trend) -> tuple[list[Comparison], list[str
             "below": spec.below, "near": spec.near, "minus": bool(spec.minus),
         }  # fmt: skip
         gaps = (slopes if spec.rises else -slopes).tolist()
-        result.append(Comparison(measure.name, about, dict(zip(runs, gaps, strict=True))))
+        result.append((measure.name, about, dict(zip(runs, gaps, strict=True))))
     return result, absent
 
 

@@ -76,11 +76,11 @@ def _evidence(against: Against, row: Row, functions: Mapping[str, Function]) -> 
 def tested(against: Against, spec: Spec) -> list[dict[str, Any]]:
     """Rows of `EVIDENCE` on one interpretation of a claim; one row at least, with what was not run."""
     compared, absent = comparisons(against, spec)
-    cases = {group: case for case, group in enumerate(dict.fromkeys(comparison.group for comparison in compared))}
+    cases = {group: case for case, group in enumerate(dict.fromkeys(group for group, *_ in compared))}
     rows = list[dict[str, Any]]()
-    for comparison in compared:
-        measured = estimate(comparison.gaps, against.paper.overlap)
-        rows.append(comparison.about | {"case": cases[comparison.group], "difference": measured.pop("gain")} | measured)
+    for group, about, gaps in compared:
+        measured = estimate(gaps, against.paper.overlap)
+        rows.append(about | {"case": cases[group], "difference": measured.pop("gain")} | measured)
     rows += [{"floor": spec.floor, "right": spec.floor} | row for row in below_floor(against, spec)]
     shared = {"absent": json.dumps(absent), "most_of": spec.cases if spec.most else 0}
     return [shared | row for row in rows or [{}]]
