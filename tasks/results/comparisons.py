@@ -19,9 +19,9 @@ Curve = dict[int, NDArray[np.float64]]
 
 
 Comparison = tuple[Any, dict[str, Any], dict[int, float]]
-"""The case that it belongs to; what is compared, as columns of evidence.csv: `measure`, and of sides `left`, `right` and
-their means, or of trends `key`, `first`, `last` and the means there, `only` where it cannot contradict or cannot support
-the claim; and run -> a difference of our numbers that lies above zero where the claim holds."""
+"""The case that it belongs to. What is compared, as columns of evidence.csv: `measure`, and of sides `left`, `right`
+and their means, or of trends `key`, `first`, `last` and the means there; `only` where it cannot contradict or cannot
+support the claim. Run -> a difference of ours that lies above zero where the claim holds."""
 
 
 def comparisons(against: Against, spec: Spec) -> tuple[list[Comparison], list[str]]:
