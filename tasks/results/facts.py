@@ -19,6 +19,9 @@ Kind = Literal["real", "part", "synthetic"]
 """What data numbers are of."""
 KINDS: tuple[Kind, ...] = ("real", "part", "synthetic")
 """Best first."""
+BUDGET_KEYS = ("epsilon", "epsilon_max")
+"""Keys of configurations that say a claimed ε; of which level, a system's ledger says. Settings that override one of
+them are points of one curve."""
 Texts = Literal["posts", "vectors", "none"]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from tasks.results.facts import BASE, System
+from tasks.results.facts import BASE, BUDGET_KEYS, System
 from tasks.results.load import Results, first_split
 
 if TYPE_CHECKING:  # what is collected reads settings, and no standings
@@ -16,9 +16,6 @@ if TYPE_CHECKING:  # what is collected reads settings, and no standings
 
 PERTURBED = {"features_epsilon": "feature", "edges_epsilon": "edge", "text_epsilon": "text"}
 """Budgets of perturbed data -> what they protect, as the ledger names it, and their level."""
-BUDGET_KEYS = ("epsilon", "epsilon_max")
-"""Keys of configurations that say a claimed ε; of which level, a system's ledger says. Settings that override one of
-them are points of one curve."""
 SWEEPS: dict[str, Any] = {
     **dict.fromkeys(("experiment", "label", "setting", "key", "level"), pl.String),
     **{"value": pl.Float64, "others": pl.String, "other_keys": pl.List(pl.String)},

@@ -12,10 +12,9 @@ import polars as pl
 from tasks.evaluation.pairs import verdicts
 from tasks.privacy.terms import Level
 from tasks.results.budgets import BUDGETS, budgets
-from tasks.results.facts import BASE, BASELINES, KINDS, NOISY, Kind, System
+from tasks.results.facts import BASE, BASELINES, BUDGET_KEYS, KINDS, NOISY, Kind, System
 from tasks.results.load import Results, first_split
 from tasks.results.paper import Paper
-from tasks.results.settings import BUDGET_KEYS
 
 SMALL_EPSILON = 1.0
 """The user-level ε up to which the best private system is named."""

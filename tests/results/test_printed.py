@@ -11,8 +11,7 @@ import polars as pl
 import pytest
 
 from tasks.results.load import Results
-from tasks.results.paper import Column
-from tasks.results.printed import Against, measured
+from tasks.results.printed import Against, ratio
 from tasks.results.settings import along, find_setting
 from tasks.results.summary import coverage
 from tasks.results.tables import Spent
@@ -113,11 +112,9 @@ def test_a_ratio_is_of_each_run_and_none_to_nothing(tmp_path: Path) -> None:
     rows = [("bpr", "base", metric, 0, seed, value * (seed + 1.0))
             for metric, value in (("up", 6.0), ("a", 1.0), ("b", 2.0), ("none", 0.0)) for seed in SEEDS]  # fmt: skip
     of = made.of_rows(tmp_path, [*rows, ("bpr", "base", "late", 0, 1, 5.0)])
-    (method,) = [row for row in made.against(of).methods(made.paper("gerai").tables[1]) if row.name == "BPR"]
 
     def value(metric: str, *others: str) -> dict[int, float]:
-        column = Column("", "", "x", metric, 0, "full", "higher", ratio_to=others)
-        return measured(made.against(of), method, column)
+        return ratio(of, "gerai-bpr", metric, others, 0, "base")
 
     assert value("up", "a", "b") == {0: 2.0, 1: 2.0, 2: 2.0}
     assert value("up", "none") == {}
