@@ -75,9 +75,7 @@ class Cluster:
     def run(self, stage: str, unit: tuple[str, str, str, str], inputs: str, needs: Needs, *, force: bool) -> str:
         """Have a worker work on a unit; which one did, and for how long.
 
-        Args:
-            unit: module, argument, label, folder.
-            inputs: their list in the store.
+        unit: module, argument, label, folder; inputs: their list in the store.
 
         Raises:
             Lost: the scheduler is gone.

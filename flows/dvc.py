@@ -288,9 +288,7 @@ class Project:
 def open_project(suite: str | None = None, *, patient: bool = True) -> Iterator[Project]:
     """The project of the current folder: all of it, or what leads to the report of one suite.
 
-    Args:
-        suite: None for all of them.
-        patient: as of `Project`.
+    suite: None for all of them; patient: as of `Project`.
 
     Raises:
         ConfigurationError: a dvc.yaml cannot be used.

@@ -159,11 +159,7 @@ class _Left(ProgressColumn):
 def view(todo: Plan, recorded: Mapping[tuple[str, str], float], jobs: int, force: bool) -> Lines:
     """The live view in a terminal; lines where output goes elsewhere, with --debug, and under Prefect's own runner.
 
-    Args:
-        todo: what is to be run.
-        recorded: `flows.cost.kind_and_name` -> seconds of earlier runs.
-        jobs: stages that run at the same time.
-        force: whether all of them run.
+    recorded: `flows.cost.kind_and_name` -> seconds of earlier runs; force: whether all stages run.
     """
     console = Console(file=sys.stdout)
     plain = not console.is_terminal or console.is_dumb_terminal

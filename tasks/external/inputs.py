@@ -159,9 +159,7 @@ def assemble(
 ) -> Inputs:
     """Give users and items dense ids and lay out what was read.
 
-    Args:
-        planted: ids of canaries and witnesses.
-        shadows: (training data, lists) of each shadow run.
+    planted: ids of canaries and witnesses; shadows: (training data, lists) of each shadow run.
 
     Raises:
         DataError: no list is of a user who was trained on, or a shadow run was trained on what the audited one was.

@@ -276,9 +276,7 @@ def roc(title: str, attacks: Mapping[str, Sequence[Point]]) -> Picture:
     0 has no place on such axes. A false positive rate of 0 stands at the least of the others, `RIGHTMOST` at most; a
     true positive rate of 0 is left out. Source: Carlini et al. (S&P 2022), section II.
 
-    Args:
-        title: of the picture.
-        attacks: name -> (false positive rate, true positive rate) from left to right.
+    title: of the picture; attacks: name -> (false positive rate, true positive rate) from left to right.
     """
     lowest = min([false for curve in attacks.values() for false, _ in curve if false > 0] + [RIGHTMOST])
     rows = [

@@ -217,9 +217,7 @@ def script() -> tuple[Markup, str]:
 def render(page: Page, revisions: Sequence[str] = (), home: bool = True) -> str:
     """A page as HTML; the same facts give the same bytes.
 
-    Args:
-        revisions: git commits that its numbers are of.
-        home: whether it lies in a site whose other pages it may link to.
+    revisions: git commits that its numbers are of; home: whether it lies in a site whose other pages it may link to.
     """
 
     def to(address: str) -> str:

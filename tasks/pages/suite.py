@@ -223,9 +223,7 @@ def gaps(results: Results) -> list[dict[str, Any]]:
 def training(results: Results, by: Measure, entries: pl.DataFrame, validation: str) -> dict[str, Any]:
     """What fills `suite/training.html.j2`.
 
-    Args:
-        entries: `tasks.results.standings.ENTRIES`.
-        validation: the metric that chose epochs.
+    entries: `tasks.results.standings.ENTRIES`; validation: the metric that chose epochs.
     """
     by_run = {run.name: run for run in results.runs if run.stage == "train"}
     trained = [system for system in results.suite.systems if system.experiment in set(results.history["experiment"])]

@@ -28,9 +28,7 @@ def claim_tables(against: Against, k: int, functions: Mapping[str, Function]) ->
 
     On other data than the paper's there are none either, unless the paper is tested there, too (`Paper.elsewhere`).
 
-    Args:
-        k: the cut-off of claims for which the paper names none.
-        functions: all that the paper's file names.
+    k: the cut-off of claims for which the paper names none; functions: all that the paper's file names.
     """
     paper, rows = against.paper, list[Row]()
     if against.compared and (paper.elsewhere or against.printed()):
