@@ -57,17 +57,10 @@ def show_audits(records: Iterable[dict[str, Any]], total: int) -> bool:
     for record in sorted(ended, key=lambda record: str(record["audit"])):
         values = [*(record[key] for key in keys), *(record["controls"].get(control) for control in ("half", "none"))]
         cells = ["-" if number is None else f"{number:.3g}" for number in values]
-        table.add_row(record["audit"], *cells, _verdict(record))
+        verdict = "published claim refuted" if record["verdict"] == "refuted" else str(record["verdict"])
+        table.add_row(record["audit"], *cells, "[red]refuted[/red]" if record["fault"] else verdict)
     print_table(table)
     return not any(record["fault"] for record in ended)
-
-
-def _verdict(record: dict[str, Any]) -> str:
-    if record["fault"]:
-        return "[red]refuted[/red]"
-    if record["verdict"] == "refuted":
-        return "published claim refuted"
-    return str(record["verdict"])
 
 
 def make_table(title: str, *columns: Column) -> Table:

@@ -33,8 +33,9 @@ LOST = 255
 """What Python says of a process whose fork server ended before it could tell the exit code."""
 
 _context = get_context("forkserver")
-_ready = threading.Event()
-_ended = threading.Event()
+_ready, _ended = threading.Event(), threading.Event()
+is_ready, has_ended = _ready.is_set, _ended.is_set
+"""Whether a stage would start at once; whether loading has ended, well or not."""
 
 
 @cache
@@ -43,16 +44,6 @@ def prepare() -> None:
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # as every stage has it; libraries read it when they are loaded
     _context.set_forkserver_preload(list(LOADED))
     threading.Thread(target=_wait, daemon=True).start()
-
-
-def is_ready() -> bool:
-    """Whether a stage would start at once."""
-    return _ready.is_set()
-
-
-def has_ended() -> bool:
-    """Whether loading has ended, well or not."""
-    return _ended.is_set()
 
 
 def _wait() -> None:

@@ -9,7 +9,7 @@ not run it is not decided.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -66,11 +66,8 @@ class Measure:
         return 1.0 if self.better == "higher" else -1.0
 
 
-def _items(at: Any) -> Any:
-    return tuple(at.items()) if isinstance(at, Mapping) else at
-
-
-Values = Annotated[tuple[tuple[str, float], ...], BeforeValidator(_items)]
+_ITEMS = BeforeValidator(lambda at: tuple(at.items()) if isinstance(at, Mapping) else at)
+Values = Annotated[tuple[tuple[str, float], ...], _ITEMS]
 """Keys of a configuration and their values; a mapping in YAML."""
 
 
@@ -93,11 +90,7 @@ class Side:
     """Keys and values of a setting that varies several, or none where all are as at setting `base`."""
 
 
-def _side(value: Any) -> Any:
-    return Side(value) if isinstance(value, str) else value
-
-
-AnySide = Annotated[Side, BeforeValidator(_side)]
+AnySide = Annotated[Side, BeforeValidator(lambda value: Side(value) if isinstance(value, str) else value)]
 """A name alone stands for that method at setting `base`."""
 
 
@@ -259,13 +252,10 @@ def row(record: dict[str, Any]) -> Row:
 def _test(record: dict[str, Any]) -> Order | Trend | Computed | Claim:
     fields = {key: value for key, value in record.items() if key != "reading"}
     if "better" in fields:
-        first, second = (_list(fields.pop(key)) for key in ("better", "than"))
+        sides = (fields.pop(key) for key in ("better", "than"))
+        first, second = (side if isinstance(side, list) else [side] for side in sides)
         fields["pairs"] = [Pair(better, than) for better in first for than in second]
     return next((kind for key, kind in _CLASSES.items() if key in fields), Order)(**fields)
-
-
-def _list(value: Any) -> Iterable[Any]:
-    return value if isinstance(value, list) else [value]
 
 
 @dataclass(frozen=True, config=STRICT)
