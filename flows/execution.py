@@ -233,15 +233,9 @@ def _reason(last: str, code: int) -> str:
     if code == -signal.SIGKILL:
         return "killed by SIGKILL (out of memory?)"
     if code < 0:  # its last line is that of its work, such as a progress bar
-        return f"killed by {_signal_name(-code)}; run it again, it goes on where it stopped"
+        name = signal.Signals(-code).name if -code in {*signal.Signals} else f"signal {-code}"  # a real-time one
+        return f"killed by {name}; run it again, it goes on where it stopped"
     return last or f"ended with code {code}"
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:  # one of the real-time signals
-        return f"signal {number}"
 
 
 def say(stage: str, text: str) -> None:

@@ -91,7 +91,9 @@ class Planting(NamedTuple):
 def draw(path: Path, table: TextTable, count: int, n_items: int, fewest: int, rng: np.random.Generator) -> Planting:
     """Draw canaries and their witnesses for a table; see `plant`."""
     user, item, rating = table.columns["user"], table.columns["item"], table.columns.get("rating")
-    rare = _rare_items([row[item] for row in table.rows], fewest, count * (n_items + 1), rng)
+    names, counts = np.unique(np.array([row[item] for row in table.rows], dtype=object).astype(str), return_counts=True)
+    names, counts = names[counts >= fewest], counts[counts >= fewest]
+    rare = names[np.lexsort((rng.random(len(names)), counts))[: count * (n_items + 1)]]
     if len(rare) < n_items + 1:
         raise DataError(f"{path}: {len(rare)} items have {fewest} interactions or more; {n_items + 1} are needed")
     chosen = shuffled_groups(rare, count, n_items + 1, rng)
@@ -238,12 +240,6 @@ def excess_rank(canaries: pl.DataFrame, lists: pl.DataFrame) -> Floats:
     both = pairs.join(ranks, on=["user", "item"], how="left", maintain_order="left")
     both = both.join(mean, on="item", how="left", maintain_order="left").fill_null(0.0)
     return np.asarray((both["value"] - both["mean"]).round(9), np.float64)  # one list for all users is one value
-
-
-def _rare_items(items: Sequence[str], fewest: int, wanted: int, rng: np.random.Generator) -> NDArray[np.str_]:
-    names, counts = np.unique(np.array(items, dtype=object).astype(str), return_counts=True)
-    names, counts = names[counts >= fewest], counts[counts >= fewest]
-    return np.asarray(names[np.lexsort((rng.random(len(names)), counts))[:wanted]])
 
 
 def _new_ids(users: set[str], count: int, rng: np.random.Generator) -> list[str]:

@@ -20,7 +20,7 @@ from tasks.external.inputs import Inputs, assemble
 from tasks.external.own_items import own_items
 from tasks.external.reading import Given, Log, Names
 from tasks.external.reconstruction import held_back
-from tasks.external.signals import similarities
+from tasks.external.signals import cosines
 from tasks.external.verdict import ALPHA, decide
 
 
@@ -129,7 +129,7 @@ def _answer(
 ) -> tuple[list[Answer], membership.Interactions]:
     """The answers to all questions but that of canaries, and what attacks say of single interactions."""
     say("similarities of items")
-    similarity = similarities(inputs)
+    similarity = cosines(inputs.known[np.flatnonzero(~inputs.planted)])  # no other question is about planted users
     say("membership of interactions")
     single = membership.interactions(inputs, similarity, request.seed)
     answers = [own_items(inputs, single.difference, single.listed, request.seed)]

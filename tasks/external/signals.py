@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from tasks.attacks.membership import Floats
-from tasks.external.inputs import NOBODY, Inputs, Ints, Pairs, Shadow, keys_of, row
+from tasks.external.inputs import NOBODY, Ints, Pairs, Shadow, keys_of, row
 
 MOST_ITEMS = 8_000
 """Items of which similarities are computed, the most popular; the others are similar to nothing."""
@@ -199,8 +199,3 @@ def coherence(similarity: Weights, histories: csr_array, users: Ints) -> Floats:
             total = float(similarity(history[:, None], history[None, :]).sum())
             result[n] = total / (len(history) * (len(history) - 1))
     return result
-
-
-def similarities(inputs: Inputs) -> Weights:
-    """Of all known data but that of planted users, whom no other question is about."""
-    return cosines(inputs.known[np.flatnonzero(~inputs.planted)])

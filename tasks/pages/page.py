@@ -208,12 +208,6 @@ def environment(folder: Path) -> Environment:
     return result
 
 
-def script() -> tuple[Markup, str]:
-    """The text of the pages' script, and the digest by which their policy allows it."""
-    text = (TEMPLATES / "page.js").read_text(encoding="utf-8")
-    return Markup(text), base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
 def render(page: Page, revisions: Sequence[str] = (), home: bool = True) -> str:
     """A page as HTML; the same facts give the same bytes.
 
@@ -223,10 +217,11 @@ def render(page: Page, revisions: Sequence[str] = (), home: bool = True) -> str:
     def to(address: str) -> str:
         return relative(page.address, address)
 
-    text, digest = script()
+    text = (TEMPLATES / "page.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()  # by which the policy allows the script
     about = {"anchor": anchors(), "to": to, "address": page.address, "home": home, "revisions": list(revisions)}
     template = environment(page.templates).get_template(page.template)
-    return template.render(**about, script=text, digest=digest, **page.context)
+    return template.render(**about, script=Markup(text), digest=digest, **page.context)
 
 
 def anchors() -> Callable[[str], str]:
