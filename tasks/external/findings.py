@@ -129,14 +129,10 @@ class File(_Part):
     notes: list[str]
 
     @property
-    def roles(self) -> str:
-        """What was taken for what: `columns` are by role."""
-        return ", ".join(name if name == role else f"{name} = {role}" for role, name in self.columns.items())
-
-    @property
     def line(self) -> str:
         """What was read, on one line."""
-        notes = "; ".join([f"{self.rows:,} rows", f"columns {self.roles}", *self.notes])
+        columns = ", ".join(name if name == role else f"{name} = {role}" for role, name in self.columns.items())
+        notes = "; ".join([f"{self.rows:,} rows", f"columns {columns}", *self.notes])
         return shown(f"{self.role}: {self.path} ({notes})")
 
 

@@ -22,7 +22,7 @@ from tasks.results.facts import BASE, System
 from tasks.results.load import Line, Results, Run
 from tasks.results.paper import Paper
 from tasks.results.settings import sweeps
-from tasks.results.standings import Board, Measure, boards, entries, measure
+from tasks.results.standings import Measure, boards, entries, measure
 from tasks.results.tables import COUNTS
 
 KINDS = ("claimed", "accounted", "audited")
@@ -81,7 +81,13 @@ def overview(results: Results, by: Measure, entries: pl.DataFrame, reference: st
     labels = [results.labels[line.experiment] for line in results.lines if line.number in lines]
     method_rows = base.filter("own").to_dicts()
     budgets = {row["level"]: row for row in method_rows if row["private"]}
-    charts = [_chart(board, level, swept=not reference) for level in levels] if board else []
+    charts = []
+    for name in levels:
+        if board is not None:  # suites of no paper compare systems, also at settings whose budget alone varies
+            rows = board.at(name) if reference else board.curve(name).with_columns(claimed=None)
+            points = rows.select(pl.col("system").alias("name"), "utility", *KINDS).to_dicts()
+            best = board.best(name, noisy=True)
+            charts += [{"level": name, "best": best, "points": points, "across": board.lines}] if points else []
     return {
         "by": by,
         "own": method_rows[0] if method_rows else None,
@@ -95,23 +101,9 @@ def overview(results: Results, by: Measure, entries: pl.DataFrame, reference: st
         "audits": results.audits.height,
         "refuted": refuted.height,
         "refuted_labels": list(dict.fromkeys(labels)),
-        "levels": [level for level in charts if level["points"]],
+        "levels": charts,
         "shown": levels,
         "systems": _systems(results, base),
-    }
-
-
-def _chart(board: Board, level: Level, *, swept: bool) -> dict[str, Any]:
-    """The chart of one level: its private systems as points, the ceiling and noisy popularity as lines.
-
-    swept: also at the settings whose budget alone varies, as in suites of no paper, which compare systems.
-    """
-    rows = board.curve(level).with_columns(claimed=None) if swept else board.at(level)
-    return {
-        "level": level,
-        "best": board.best(level, noisy=True),
-        "points": rows.select(pl.col("system").alias("name"), "utility", *KINDS).to_dicts(),
-        "across": board.lines,
     }
 
 
