@@ -321,23 +321,14 @@ def _interrupts_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def write_certificate(folder: Path) -> dict[str, str]:
-    """Write a new certificate, its own authority, and its key: what scheduler, workers and driver have in common.
-
-    Returns:
-        The paths, by the names of `distributed.security.Security`; only the user can read the files.
-    """
+def write_certificate(folder: Path) -> None:
+    """Write ca.pem, a new certificate, its own authority, and its key.pem: what scheduler, workers and driver share."""
     from distributed.security import Security
 
     temporary = Security.temporary()
-    files = {"ca.pem": temporary.tls_ca_file, "key.pem": temporary.tls_client_key}
-    for name, text in files.items():
+    for name, text in (("ca.pem", temporary.tls_ca_file), ("key.pem", temporary.tls_client_key)):
         with open(os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
             file.write(text)
-    ca, key = (str(folder / name) for name in files)
-    roles = {f"tls_{role}_{kind}": path for role in ("client", "worker", "scheduler") for kind, path in
-             (("cert", ca), ("key", key))}  # fmt: skip
-    return {"tls_ca_file": ca} | roles
 
 
 def _client(scheduler: Any, security: Any = None) -> Any:

@@ -19,6 +19,7 @@ from flows.reports import serve
 from flows.server import CREDENTIAL, server
 from tasks.config.params import Suite, load
 from tasks.errors import ConfigurationError
+from tasks.external.folders import secret
 from tasks.stages.common import REPORTS
 from tasks.stages.data import are_obtainable
 from tasks.stages.parent import RUN
@@ -61,8 +62,7 @@ def _data(suite: Suite) -> set[str]:
 def _asked_for() -> str:
     """Where the credential is that the pages of our own server ask for: in a file that only its owner can read."""
     path = Path(os.environ.get("PREFECT_HOME", ".prefect")) / "credential"
-    path.unlink(missing_ok=True)
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+    with secret(path) as file:
         file.write(os.environ[CREDENTIAL] + "\n")
     return f", which ask for what {path} holds"
 

@@ -46,14 +46,22 @@ class ByHand:
 
     def __post_init__(self) -> None:
         self.folder.mkdir()
-        files = write_certificate(self.folder)
-        self._tls = ["--tls-ca-file", files["tls_ca_file"], "--tls-cert", files["tls_client_cert"]]
-        self._tls += ["--tls-key", files["tls_client_key"], "--protocol", "tls", "--host", "127.0.0.1"]
-        self.variables = {
-            "DASK_DISTRIBUTED__COMM__TLS__CA_FILE": files["tls_ca_file"],
-            "DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT": files["tls_client_cert"],
-            "DASK_DISTRIBUTED__COMM__TLS__CLIENT__KEY": files["tls_client_key"],
-        }
+        write_certificate(self.folder)
+        ca, key = (str(self.folder / name) for name in ("ca.pem", "key.pem"))
+        self._tls = [
+            "--tls-ca-file",
+            ca,
+            "--tls-cert",
+            ca,
+            "--tls-key",
+            key,
+            "--protocol",
+            "tls",
+            "--host",
+            "127.0.0.1",
+        ]
+        files = {"CA_FILE": ca, "CLIENT__CERT": ca, "CLIENT__KEY": key}
+        self.variables = {f"DASK_DISTRIBUTED__COMM__TLS__{name}": path for name, path in files.items()}
         self.said = self.folder / "scheduler.json"
         self.processes = [self._start("scheduler", self.clone, "--port", "0", "--scheduler-file", str(self.said))]
         wait_until(self.said.exists)
