@@ -48,18 +48,8 @@ class ByHand:
         self.folder.mkdir()
         write_certificate(self.folder)
         ca, key = (str(self.folder / name) for name in ("ca.pem", "key.pem"))
-        self._tls = [
-            "--tls-ca-file",
-            ca,
-            "--tls-cert",
-            ca,
-            "--tls-key",
-            key,
-            "--protocol",
-            "tls",
-            "--host",
-            "127.0.0.1",
-        ]
+        self._tls = ["--tls-ca-file", ca, "--tls-cert", ca, "--tls-key", key]
+        self._tls += ["--protocol", "tls", "--host", "127.0.0.1"]
         files = {"CA_FILE": ca, "CLIENT__CERT": ca, "CLIENT__KEY": key}
         self.variables = {f"DASK_DISTRIBUTED__COMM__TLS__{name}": path for name, path in files.items()}
         self.said = self.folder / "scheduler.json"

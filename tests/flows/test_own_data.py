@@ -33,7 +33,7 @@ from tests.flows.conftest import HOLDS_PROJECT, ROOT, holding
 USUAL = Names()
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with the real params.yaml and no suite, and a shop's files."""
     monkeypatch.chdir(tmp_path)
@@ -93,7 +93,6 @@ def test_own_files_become_a_suite_that_reads_them(shop: Path) -> None:
     assert "name: left out, it has 40 different values" in taken
 
 
-@pytest.mark.usefixtures("shop")
 def test_what_is_read_off_the_data_is_not_written_as_known() -> None:
     """Bounds and categories in the parameters count as known without the data; the ledger then names no leak."""
     begin("shop", Path("ratings.csv"), Path("people.csv"), USUAL)
@@ -102,13 +101,11 @@ def test_what_is_read_off_the_data_is_not_written_as_known() -> None:
     assert {(each.low, each.high, each.categories) for each in users.features} == {(None, None, None)}
 
 
-@pytest.mark.usefixtures("shop")
 def test_without_users_nothing_is_attacked() -> None:
     begin("shop", Path("ratings.csv"), None, USUAL)
     assert params.load().suites["shop"].attack is None
 
 
-@pytest.mark.usefixtures("shop")
 @pytest.mark.parametrize("time", ["seconds", "milliseconds", "none"])
 def test_a_parquet_file_without_ratings(time: str) -> None:
     rows = pl.read_csv("ratings.csv").drop("when", "stars")
@@ -177,7 +174,6 @@ def test_a_kill_at_any_write_leaves_every_other_suite_alone_and_is_made_good_by_
     assert int(done.stdout) > 15
 
 
-@pytest.mark.usefixtures("shop")
 def test_another_command_that_holds_the_project_is_named() -> None:
     held = holding(HOLDS_PROJECT, os.environ | {"PYTHONPATH": str(ROOT)})
     with held as other, pytest.raises(AlreadyRunning, match=rf"^another run .* \(suite gerai, process {other.pid}, "):
@@ -209,7 +205,6 @@ def test_what_somebody_else_writes_meanwhile_stays(shop: Path, monkeypatch: pyte
     assert state(shop) == before | {str(shop / "params.yaml"): before[str(shop / "params.yaml")] + "# mine\n"}
 
 
-@pytest.mark.usefixtures("shop")
 def test_files_that_others_may_read_stay_so() -> None:
     written, _ = begin("other", Path("ratings.csv"), None, USUAL)
     shared = [path for path in written if path.parts[0] != "suites"]
@@ -224,7 +219,6 @@ def test_files_that_others_may_read_stay_so() -> None:
     assert {path: oct(path.stat().st_mode & 0o777) for path in shared} == dict.fromkeys(shared, "0o644")
 
 
-@pytest.mark.usefixtures("shop")
 @pytest.mark.parametrize("role", ["time", "rating", "item", "user"])
 def test_a_named_column_that_is_not_there_is_not_replaced_by_another(role: Any) -> None:
     with pytest.raises(ConfigurationError, match=rf"^ratings\.csv: no column 'nope'; correct --{role}-column$"):
@@ -241,7 +235,6 @@ def test_a_path_or_a_kind_of_file_that_could_not_be_run_is_refused(shop: Path) -
             begin("shop", Path(name), None, USUAL)
 
 
-@pytest.mark.usefixtures("shop")
 def test_what_a_terminal_obeys_is_shown_and_not_sent() -> None:
     table = pl.read_csv("people.csv").rename({"plan": "pl\x1b]0;owned\x07an", "name": "na\x1b[2Jme"})
     table.write_csv("peo\nple.csv")
@@ -254,7 +247,6 @@ def test_what_a_terminal_obeys_is_shown_and_not_sent() -> None:
     assert [feature.column for feature in read.users.features] == ["age", "pl\x1b]0;owned\x07an"]
 
 
-@pytest.mark.usefixtures("shop")
 def test_columns_that_have_no_name_of_their_own_are_numbered() -> None:
     people = pl.read_csv("people.csv")
     people.rename({"age": "年齢", "plan": "計画", "name": "User"}).with_columns(
@@ -266,7 +258,6 @@ def test_columns_that_have_no_name_of_their_own_are_numbered() -> None:
     assert taken[-1] == f"users: people.csv (40 rows; {said})"
 
 
-@pytest.mark.usefixtures("shop")
 @pytest.mark.parametrize("name", ["no", "2024", "null", "2020-01-01", "true", "0x1f", "017", "shop-1e5"])
 def test_a_name_that_yaml_could_take_for_something_else_is_a_name(name: str) -> None:
     begin(name, Path("ratings.csv"), None, USUAL)
@@ -278,7 +269,6 @@ def test_a_name_that_yaml_could_take_for_something_else_is_a_name(name: str) -> 
         assert YAML(typ="safe").load(path) == yaml.safe_load(path.read_text()), "DVC reads the same"
 
 
-@pytest.mark.usefixtures("shop")
 def test_a_file_that_git_would_take_is_refused_until_git_ignores_it() -> None:
     subprocess.run(["git", "init", "-q"], check=True)
     before = {path.name for path in Path().iterdir()}

@@ -34,6 +34,12 @@ OWN_PARTS = ("index", "ledger", "training", "data", "provenance")
 BY_LEVEL = {level: f"{level} ε" for level in page.english()["levels"].values()}
 
 
+@pytest.fixture(params=DRAWN)
+def suite(request: pytest.FixtureRequest) -> str:
+    """Of tests that name no others."""
+    return str(request.param)
+
+
 @cache
 def drawn(suite: str) -> dict[str, str]:
     """Part -> its page as HTML."""
@@ -92,7 +98,6 @@ def test_utilities_are_cells_of_the_table_of_means(suite: str) -> None:
         assert page.number(numbers[0], by.digits) in html
 
 
-@pytest.mark.parametrize("suite", DRAWN)
 def test_budgets_of_the_report_are_cells_of_the_ledger_and_of_audits(suite: str) -> None:
     """Claims and bounds are the largest cells; what several releases of one run spend is at most their sum, or ∞."""
     labels = {system.label: system.experiment for system in results(suite).suite.compared}
@@ -125,7 +130,6 @@ def of_level(line: dict[str, str]) -> str:
     return f"{page.english()['levels'][level]} ε"
 
 
-@pytest.mark.parametrize("suite", DRAWN)
 def test_the_audits_line_counts_the_refuted_audits(suite: str) -> None:
     audits = results(suite).audits
     refuted = audits.filter(verdict="refuted").height
@@ -137,7 +141,6 @@ def test_the_audits_line_counts_the_refuted_audits(suite: str) -> None:
 # Levels.
 
 
-@pytest.mark.parametrize("suite", DRAWN)
 @pytest.mark.parametrize("part", ["index", "ledger", "training"])
 def test_no_column_and_no_axis_has_two_levels(suite: str, part: str) -> None:
     html = drawn(suite)[part]
@@ -174,7 +177,6 @@ def test_a_part_of_the_ledger_has_the_lines_of_its_level_and_all_lines_have_a_pa
 # The ledger.
 
 
-@pytest.mark.parametrize("suite", DRAWN)
 def test_numbers_of_ledger_lines_are_cells(suite: str) -> None:
     html, lines = drawn(suite)["ledger"], results(suite).ledger
     shown: dict[str, list[Any]] = defaultdict(list)
@@ -189,7 +191,6 @@ def test_numbers_of_ledger_lines_are_cells(suite: str) -> None:
     assert sorted(filter(None, shown["claimed"])) == sorted(lines["claimed_epsilon"].drop_nulls())
 
 
-@pytest.mark.parametrize("suite", DRAWN)
 def test_every_infinity_has_its_reason_and_every_finite_budget_its_conditions(suite: str) -> None:
     said = text_of(drawn(suite)["ledger"])
     for line in results(suite).lines:
@@ -199,7 +200,6 @@ def test_every_infinity_has_its_reason_and_every_finite_budget_its_conditions(su
             assert condition in said.partition("conditional on")[2]
 
 
-@pytest.mark.parametrize("suite", DRAWN)
 def test_every_gap_of_a_line_stands_once_with_its_system(suite: str) -> None:
     groups = gaps(results(suite))
     owners = {gap.id: group["labels"] for group in groups for gap in group["gaps"]}
@@ -226,14 +226,12 @@ def test_releases_together_stand_in_the_part_of_their_level() -> None:
 # Data, training, provenance.
 
 
-@pytest.mark.parametrize("suite", DRAWN)
 def test_counts_of_the_data_are_cells(suite: str) -> None:
     numbers = sorted_by(drawn(suite)["data"], "What each step of the preparation left")
     known = [[float(row[name]) for name in list(tables.COUNTS)[3:] if row[name]] for row in cells(suite, "counts")]
     assert [[number for number in row if number is not None] for row in numbers] == known
 
 
-@pytest.mark.parametrize("suite", DRAWN)
 def test_every_setting_that_was_measured_is_in_the_table_of_settings(suite: str) -> None:
     by = measure(results(suite), paper(suite))
     experiments = {system.experiment for system in results(suite).suite.compared}
@@ -248,7 +246,6 @@ def test_every_setting_that_was_measured_is_in_the_table_of_settings(suite: str)
         assert sorted(shown) == pytest.approx(sorted(means["mean"]))  # type: ignore[type-var]
 
 
-@pytest.mark.parametrize("suite", DRAWN)
 def test_trials_of_tuning_are_all_shown_and_best_of_each_system_first(suite: str) -> None:
     html, trials = drawn(suite)["training"], results(suite).tuning
     if trials.height:
@@ -263,7 +260,6 @@ def test_trials_of_tuning_are_all_shown_and_best_of_each_system_first(suite: str
         assert "Trials on validation data" not in html
 
 
-@pytest.mark.parametrize("suite", DRAWN)
 def test_runs_are_rows_of_provenance(suite: str) -> None:
     numbers = sorted_by(drawn(suite)["provenance"], "Stages")
     assert [(row[3], row[4], row[5]) for row in numbers] == [
@@ -274,7 +270,6 @@ def test_runs_are_rows_of_provenance(suite: str) -> None:
 # What data the numbers are of.
 
 
-@pytest.mark.parametrize("suite", DRAWN)
 def test_synthetic_data_are_labelled_on_every_page_and_others_on_none(suite: str) -> None:
     for part in OWN_PARTS:
         assert ("SYNTHETIC DATA" in drawn(suite)[part]) == (results(suite).suite.kind == "synthetic")
