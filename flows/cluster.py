@@ -177,7 +177,11 @@ class ClusterUnits:
 
     @contextmanager
     def working(self, stage: str, command: str) -> Iterator[bool]:
-        """Have the units of a stage finished, so that its command puts them together; whether it is to force any."""
+        """Have the units of a stage finished, so that its command puts them together; whether it is to force any.
+
+        Raises:
+            StageFailed: a unit failed, or the scheduler is gone.
+        """
         parts = units_of(command)
         if parts is None:
             yield self._force
@@ -195,7 +199,11 @@ class ClusterUnits:
         """No unit is for this machine."""
 
     def work_on(self, unit: Unit, on_line: Callable[[str], None]) -> None:
-        """Have a worker work on a unit, unless the store has its results, and take them from there."""
+        """Have a worker work on a unit, unless the store has its results, and take them from there.
+
+        Raises:
+            StageFailed: with the unit's own last word.
+        """
         sent = self._sent[unit.stage]
         if sent.reason:
             raise StageFailed("not run: another unit of its stage failed")

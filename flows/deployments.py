@@ -38,6 +38,9 @@ def schedules() -> dict[str, tuple[str, str]]:
 
     A run starts from what DVC knows: unchanged stages stay cached. Suites whose data only a form or a mirror gives out
     are not there: no user may be at hand to place it.
+
+    Raises:
+        ConfigurationError: the parameters are wrong.
     """
     loaded = load()
     suites = [
@@ -70,7 +73,8 @@ def _asked_for() -> str:
 def serve_schedules(notify: str | None = None) -> None:
     """Serve the deployments until interrupted, one run at a time, and their reports.
 
-    notify: the address of a webhook that is notified of every run that fails.
+    Args:
+        notify: the address of a webhook that is notified of every run that fails.
 
     Raises:
         ConfigurationError: no server is named and none can be started, or the webhook has no http(s) address.
@@ -122,7 +126,11 @@ def _serve(table: dict[str, tuple[str, str]]) -> None:
 
 
 def require_webhook(url: str) -> None:
-    """Refuse what is no address of a webhook, without showing it: it may hold a secret."""
+    """Refuse what is no address of a webhook, without showing it: it may hold a secret.
+
+    Raises:
+        ConfigurationError: it is no http(s) address.
+    """
     try:
         parts = urlsplit(url)
     except ValueError:

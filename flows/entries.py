@@ -67,7 +67,11 @@ def add(name: str, entries: Mapping[str, Mapping[str, Any]], texts: Mapping[str,
 
 
 def _stage(staging: Path, name: str, text: str, texts: Mapping[str, str]) -> None:
-    """Write all that is to be added into a folder of its own, and check it there."""
+    """Write all that is to be added into a folder of its own, and check it there.
+
+    Raises:
+        ConfigurationError: it would not be accepted.
+    """
     remove(staging)
     folder = staging / params.own_file(name).parent
     suites = params.own_file(name).parent.parent  # whose trials may have chosen this one's configurations
@@ -90,7 +94,11 @@ def _replace(path: Path, text: str) -> None:
 
 
 def _inserted(text: str, section: str, entry: Mapping[str, Any]) -> str:
-    """The text of params.yaml with an entry more at the end of a section, all else as it was."""
+    """The text of params.yaml with an entry more at the end of a section, all else as it was.
+
+    Raises:
+        ConfigurationError: the section is not written as a block, or has another entry of that name.
+    """
     lines = text.splitlines(keepends=True)
     starts = [number for number, line in enumerate(lines) if re.match(rf"{section}:\s*(#.*)?$", line)]
     if len(starts) != 1:
@@ -130,7 +138,11 @@ def require_known(suite: str, *, to_run: bool = False, elsewhere: bool = False) 
 
 
 def require_device() -> None:
-    """Refuse a device that is not there before a run has come to the stage that would use it."""
+    """Refuse a device that is not there before a run has come to the stage that would use it.
+
+    Raises:
+        ConfigurationError: see `tasks.device.parse`.
+    """
     if device.VARIABLE in os.environ:
         device.parse(os.environ[device.VARIABLE])
 

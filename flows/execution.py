@@ -150,7 +150,11 @@ def environment(*, force: bool = False) -> dict[str, str]:
 
 @contextmanager
 def hold_project(what: str, *, wait: bool = False) -> Iterator[None]:
-    """Hold the project for one run; a second one is refused, or waits. The same process may enter again."""
+    """Hold the project for one run; a second one is refused, or waits. The same process may enter again.
+
+    Raises:
+        AlreadyRunning: another run holds the project (and `wait` is false).
+    """
     from filelock import FileLock, Timeout
 
     LOCK.parent.mkdir(exist_ok=True)

@@ -32,7 +32,14 @@ _STEP = re.compile(r"(?<![\d/(])(\d+)/(\d+)(?![\d/)])")
 
 
 class Lines(AbstractContextManager[Any]):
-    """One line for each event, for logs: with the time of day and, where a stage has run, what is left of the run."""
+    """One line for each event, for logs: with the time of day and, where a stage has run, what is left of the run.
+
+    Args:
+        todo: what is to be run.
+        seconds: expected of each stage that will or may run.
+        jobs: stages that run at the same time.
+        now: a clock.
+    """
 
     def __init__(
         self, todo: Plan, seconds: Mapping[str, float], jobs: int, now: Callable[[], float] = time.monotonic
@@ -98,7 +105,12 @@ class Lines(AbstractContextManager[Any]):
 
 
 class Live(Lines):
-    """The stages done of all, a bar for each that runs, and the time left. Only failures stay on the screen."""
+    """The stages done of all, a bar for each that runs, and the time left. Only failures stay on the screen.
+
+    Args:
+        todo, seconds, jobs, now: as of `Lines`.
+        console: where it is shown.
+    """
 
     def __init__(
         self,

@@ -34,8 +34,9 @@ def computed_here(lock: Path) -> Path:
 def write_entry(lock: Path, new: Path, name: str, dump: Callable[[], None]) -> None:
     """Write to `new` what `lock` has, with another entry for the stage of this name.
 
-    dump: adds the entry to `new` by DVC, which takes a second for every 3,000 lines that are there: it gets none where
-    the others can be kept as text.
+    Args:
+        dump: adds the entry to `new` by DVC, which takes a second for every 3,000 lines that are there: it gets none
+            where the others can be kept as text.
     """
     text = computed_here(lock).read_text(encoding="utf-8") if lock.exists() else ""
     if re.findall(r"^\S.*", text, re.MULTILINE) != ["schema: '2.0'", "stages:"] or "&id" in text:  # anchors

@@ -50,7 +50,11 @@ RETRY_DELAYS = [2.0, 10.0]  # seconds; the stage itself has tried several times 
 
 @task(cache_policy=NO_CACHE, persist_result=False)
 def run_stage(step: Step, run: Run) -> State[Any]:
-    """One stage: `Cached` if there was nothing to do, `Completed` once it ran, `Cancelled` if the run was stopped."""
+    """One stage: `Cached` if there was nothing to do, `Completed` once it ran, `Cancelled` if the run was stopped.
+
+    Raises:
+        StageFailed: with the stage's own last word.
+    """
     if run.is_idle(step):
         run.screen.show("cached", step.name, "cached")
         return Completed(name="Cached", message="up to date")
@@ -83,7 +87,11 @@ def run_stage(step: Step, run: Run) -> State[Any]:
 
 @task(name="unit", cache_policy=NO_CACHE, persist_result=False)
 def run_unit(unit: Unit, run: Run) -> State[Any]:
-    """One unit of a stage that runs at the same time."""
+    """One unit of a stage that runs at the same time.
+
+    Raises:
+        StageFailed: with the unit's own last word.
+    """
     logger = get_run_logger()
 
     def on_line(line: str) -> None:
@@ -256,7 +264,11 @@ class Run:
 
 
 def needs_of(suite: str, todo: Plan) -> Callable[[str], Needs]:
-    """What the suite's parameters say that the units of a stage need, or of all stages of its kind."""
+    """What the suite's parameters say that the units of a stage need, or of all stages of its kind.
+
+    Raises:
+        ConfigurationError: they name a stage that the suite does not have.
+    """
     resources = params.load().suites[suite].resources or {}
     stages = {step.name for step in todo.steps} | {step.name.partition("@")[0] for step in todo.steps}
     for name in resources:

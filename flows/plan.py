@@ -69,7 +69,11 @@ class Plan:
 
 
 def read(target: str, project: Project) -> Plan:
-    """The stages below `target`, e.g. `report@gerai`, and what changed in them. Nothing is run."""
+    """The stages below `target`, e.g. `report@gerai`, and what changed in them. Nothing is run.
+
+    Raises:
+        ConfigurationError: there is no such stage.
+    """
     if target not in project.stages:
         raise ConfigurationError(f"{target}: there is no such stage in dvc.yaml; `dprec check` shows what there is")
     return Plan(target, tuple(_steps(project, project.stages[target], {})))
@@ -179,7 +183,8 @@ def _shorten(names: Sequence[str]) -> str:
 def current_project(suite: str | None = None, *, patient: bool = True) -> Iterator[Project]:
     """The project, all of it or what leads to a suite's report, with every dvc.yaml and code.json up to date.
 
-    suite, patient: as of `flows.dvc.open_project`.
+    Args:
+        suite, patient: as of `flows.dvc.open_project`.
 
     Raises:
         Busy: another process holds something that is needed, and nothing is to be waited for.

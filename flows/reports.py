@@ -48,6 +48,9 @@ class _Reports(SimpleHTTPRequestHandler):
 def serve(folder: Path) -> str:
     """Serve a folder to this machine until the process ends, and name the address in the environment.
 
+    Args:
+        folder: what is served, e.g. data/reports; it need not be there yet.
+
     Returns:
         The address of the folder, which cannot be guessed, without a slash at its end.
     """

@@ -41,6 +41,9 @@ def compose() -> Iterator[tuple[str, list[Together], list[str], dict[str, int]]]
     That are experiments without noise, and by suite the recorded trials of its experiments, which have none either.
 
     Synthetic replicas are data sets of their own; what params.yaml no longer names is left out.
+
+    Raises:
+        DataError: a file of results is not what was written.
     """
     sources: dict[str, list[Spender]] = {}
     downloads = {name: processed.dataset for name, processed in load().processed.items()}
@@ -87,7 +90,11 @@ def show_composed() -> None:
 
 
 def show_coverage() -> None:
-    """Print a row for each printed table of each data set, and the total."""
+    """Print a row for each printed table of each data set, and the total.
+
+    Raises:
+        DataError: there are no results, or a file is not what was written.
+    """
     suites = [results_of(name) for name in collected()]
     if not suites:
         raise DataError(f"{RESULTS}: no results; `dprec run SUITE` collects some")
@@ -165,7 +172,11 @@ def budget(row: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def report(suite: str, *, draw_first: bool = False) -> Path:
-    """The page of a suite's report; drawn from its results first, where these or no page are there."""
+    """The page of a suite's report; drawn from its results first, where these or no page are there.
+
+    Raises:
+        DataError: there are no results, or no report.
+    """
     folder = REPORTS / suite
     if draw_first and (suite in collected() or not folder.is_dir()):
         if not settings.is_writable(Path.cwd()):

@@ -28,6 +28,9 @@ def project(start: Path) -> Path:
     """The project that `start` lies in: the nearest folder with a dvc.yaml and DVC's own folder.
 
     Suites and data have a dvc.yaml, too, and lie within it.
+
+    Raises:
+        ConfigurationError: there is none.
     """
     for folder in (start, *start.parents):
         if (folder / "dvc.yaml").is_file() and (folder / ".dvc").is_dir():
@@ -52,7 +55,11 @@ def is_writable(root: Path) -> bool:
 
 
 def require(command: str, root: Path) -> None:
-    """Refuse a command that writes in a project that may not be written to."""
+    """Refuse a command that writes in a project that may not be written to.
+
+    Raises:
+        ConfigurationError: so it is.
+    """
     if command in WRITING and not is_writable(root):
         raise ConfigurationError(
             f"{root}: may not be written to, as `dprec {command}` does; run it in a clone of yours"

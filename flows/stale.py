@@ -50,7 +50,11 @@ def _difference(stage: Any) -> str:
 
 
 def read_allowed() -> dict[str, Reason]:
-    """What may be stale."""
+    """What may be stale.
+
+    Raises:
+        ConfigurationError: one line that names the first wrong key.
+    """
     if not ALLOWED.exists():
         return {}
     content = messages.read(ALLOWED, "it names what may be stale; without the file nothing may")

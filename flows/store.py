@@ -87,7 +87,8 @@ class Store:
     def put_unit(self, done: Path, folder: str) -> None:
         """Put the results of a unit there, which lie in `done` and agree with their manifest.
 
-        folder: of the unit, relative to the project; its name is the unit's key.
+        Args:
+            folder: of the unit, relative to the project; its name is the unit's key.
         """
         runs.verify(done, PurePosixPath(folder).name)
         for path in sorted(done.rglob("*")):
@@ -161,7 +162,11 @@ class Store:
 
 
 def located(store: str | None, cwd: Path, suite: str, *, clustered: bool) -> str | None:
-    """An address as it stands, a folder from where the command was given; None where there is none."""
+    """An address as it stands, a folder from where the command was given; None where there is none.
+
+    Raises:
+        ConfigurationError: it is for nothing, or holds a secret.
+    """
     if not store:
         return None
     if not clustered:
@@ -171,7 +176,11 @@ def located(store: str | None, cwd: Path, suite: str, *, clustered: bool) -> str
 
 
 def require_no_secret(address: str) -> None:
-    """Refuse an address that holds a password or a query: it is a parameter of the run, and is shown."""
+    """Refuse an address that holds a password or a query: it is a parameter of the run, and is shown.
+
+    Raises:
+        ConfigurationError: it does.
+    """
     try:
         parts = urlsplit(address)
         kind = "a password" if parts.password is not None else "a query (?...)" if parts.scheme and parts.query else ""

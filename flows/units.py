@@ -90,6 +90,9 @@ class Units:
 
         Yields:
             Whether the command is to work on finished units again.
+
+        Raises:
+            StageFailed: with the reason of the unit.
         """
         if (parts := units_of(command)) is None:
             yield self._force
@@ -126,7 +129,11 @@ class Units:
         return None
 
     def work_on(self, unit: Unit, on_line: Callable[[str], None]) -> None:
-        """Run a unit that was taken. If it fails, its stage is ended; if it is killed, the stage works on it itself."""
+        """Run a unit that was taken. If it fails, its stage is ended; if it is killed, the stage works on it itself.
+
+        Raises:
+            StageFailed: with the unit's own last word.
+        """
         running = self._running.get(unit.stage)
         force = f" --force {running.since}" if self._force and running is not None else ""
         try:
@@ -169,7 +176,11 @@ class Units:
 
 
 def list_units(processes: Processes, stage: str, module: str, argument: str) -> list[Unit]:
-    """The units of a stage whose inputs are there, in its own order."""
+    """The units of a stage whose inputs are there, in its own order.
+
+    Raises:
+        StageFailed: it cannot say so, with the reason.
+    """
     lines: list[str] = []
     processes.run(f"python -m {STAGES}units {module} {argument}", lines.append, stage=stage)
     try:

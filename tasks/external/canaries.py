@@ -89,7 +89,11 @@ class Planting(NamedTuple):
 
 
 def draw(path: Path, table: TextTable, count: int, n_items: int, fewest: int, rng: np.random.Generator) -> Planting:
-    """Draw canaries and their witnesses for a table; see `plant`."""
+    """Draw canaries and their witnesses for a table; see `plant`.
+
+    Raises:
+        DataError: the table has fewer than n_items + 1 items that are common enough.
+    """
     user, item, rating = table.columns["user"], table.columns["item"], table.columns.get("rating")
     names, counts = np.unique(np.array([row[item] for row in table.rows], dtype=object).astype(str), return_counts=True)
     names, counts = names[counts >= fewest], counts[counts >= fewest]
@@ -137,7 +141,11 @@ class Run(NamedTuple):
 
 
 def check_run(coins: Given, train: Given, lists: Given) -> Run:
-    """The canaries of a run, which was trained on `train` and gave `lists`."""
+    """The canaries of a run, which was trained on `train` and gave `lists`.
+
+    Raises:
+        DataError: the training data are not those that the canaries were put in, or no witness has a list.
+    """
     trained, canaries, path = set(train.rows["user"]), set(coins.rows["canary"]), coins.taken.path
     for line, row in enumerate(coins.rows.iter_rows(named=True), start=2):
         if (row["canary"] in trained) != bool(row["included"]):
@@ -232,7 +240,8 @@ def excess_rank(canaries: pl.DataFrame, lists: pl.DataFrame) -> Floats:
     The reciprocal rank in the list, less its mean in the lists of all witnesses: what is recommended to all of them
     says nothing of one canary.
 
-    canaries, lists: rows as `tasks.external.reading` gives them.
+    Args:
+        canaries, lists: rows as `tasks.external.reading` gives them.
     """
     pairs = canaries.select(user="witness", item="item")
     ranks = lists.select("user", "item", value=1 / pl.col("rank"))

@@ -52,7 +52,11 @@ class _Coder:
 
 
 def parts(path: Path) -> list[Path]:
-    """The files of a table: itself, or all Parquet files in a folder and below."""
+    """The files of a table: itself, or all Parquet files in a folder and below.
+
+    Raises:
+        DataError: a folder has none.
+    """
     files = sorted(file for file in path.rglob(f"*{PARQUET}") if file.is_file()) if path.is_dir() else [path]
     if not files:
         raise DataError(f"{path}: holds no *{PARQUET}")
@@ -62,7 +66,11 @@ def parts(path: Path) -> list[Path]:
 def coded(path: Path, names: Names, items: pl.Series | None = None) -> Coded:
     """Read a CSV or Parquet file, or all Parquet files of a folder.
 
-    items: ids of the catalogue; None for the ids that are seen, in order of their text.
+    Args:
+        items: ids of the catalogue; None for the ids that are seen, in order of their text.
+
+    Raises:
+        DataError: see `tasks.external.reading.interactions`.
     """
     users = _Coder(pl.Series([], dtype=pl.String), closed=False)
     things = _Coder(pl.Series([], dtype=pl.String) if items is None else items, closed=items is not None)

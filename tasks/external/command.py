@@ -68,7 +68,8 @@ class Repeated:
 def repeat(job: Repeated, request: AuditRequest, say: Callable[[str], None]) -> AuditRequest:
     """Run the command on every split; what is to be audited then.
 
-    request: its `train` is split; `jobs` is how many runs go on at the same time.
+    Args:
+        request: its `train` is split; `jobs` is how many runs go on at the same time.
 
     Raises:
         ConfigurationError: the command lacks {train} or {out}, the folder was made for other data, or an option that
@@ -117,7 +118,11 @@ class _Runner:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self, number: int) -> None:
-        """Do a run, unless it is done or a stop was asked for."""
+        """Do a run, unless it is done or a stop was asked for.
+
+        Raises:
+            DataError: see `repeat`.
+        """
         folder, command = self.job.work / _name(number), _digest_of_command(self.job.command, self.arguments)
         if self._stopped.is_set() or _is_done(folder, command):
             return

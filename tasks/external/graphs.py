@@ -54,7 +54,8 @@ def run(
 ) -> Audit:
     """What the embeddings were found to tell, of files of which None are not given.
 
-    say: takes what was taken for what.
+    Args:
+        say: takes what was taken for what.
 
     Raises:
         ConfigurationError: nothing is asked, or half of what a question needs.

@@ -124,7 +124,8 @@ def attributes(path: Path, names: Names, wanted: tuple[str, ...]) -> Given:
 
     Numbers of more than `MOST_CLASSES` values become quarters; text of more, or of one, is left out unless asked for.
 
-    wanted: the attributes that are audited; empty: every column that can be one.
+    Args:
+        wanted: the attributes that are audited; empty: every column that can be one.
     """
     header, user = columns_of(path), str(role_column(path, "user", names))
     for name in wanted:
@@ -227,7 +228,8 @@ def _read(
 def rows_of(path: Path, columns: Mapping[str, Column], at_least: int | None = None) -> pl.DataFrame:
     """The wanted columns of a table, read strictly. Text of Parquet may be numbers and times, too.
 
-    at_least: so many first rows are enough; None: all rows.
+    Args:
+        at_least: so many first rows are enough; None: all rows.
     """
     names = columns_of(path)
     for name in columns:

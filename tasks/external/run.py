@@ -59,7 +59,13 @@ class AuditRequest:
 def check(request: AuditRequest, *, has_canaries: bool, has_control: bool, has_lists: bool = True) -> None:
     """Refuse options that nothing could heed, before anything long begins.
 
-    has_lists: whether the lists are there already; without, columns of them are not looked for.
+    Args:
+        has_lists: whether the lists are there already; without, columns of them are not looked for.
+
+    Raises:
+        ConfigurationError: a number out of range, attributes or a claim without what decides them, or a column that no
+            file has (it would silently be another, of a usual name).
+        DataError: a file whose columns are looked for cannot be read.
     """
     claimed = request.claimed_epsilon
     if not 0 <= request.delta < 1:
@@ -79,7 +85,11 @@ def check(request: AuditRequest, *, has_canaries: bool, has_control: bool, has_l
 def run(request: AuditRequest, say: Callable[[str], None]) -> tuple[Audit, pl.DataFrame]:
     """What the audit found, and the most exposed users and items, for their owner.
 
-    say: takes lines of progress, and what was taken for what.
+    Args:
+        say: takes lines of progress, and what was taken for what.
+
+    Raises:
+        DataError: a file is not what it should be (names file, row and column).
     """
     check(request, has_canaries=request.canaries is not None, has_control=bool(request.control))
     read, names = Log(say), request.names

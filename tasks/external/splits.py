@@ -30,6 +30,9 @@ class Splits:
             train: a CSV file of interactions.
             canaries: how many; 0 for none.
             seed: secret, of all coins.
+
+        Raises:
+            DataError: see `tasks.external.reading.text_table` and `tasks.external.canaries.draw`.
         """
         self._table = text_table(train, names)
         columns = [np.array([row[self._table.columns[role]] for row in self._table.rows]) for role in ("user", "item")]

@@ -27,7 +27,12 @@ def schema() -> str:
 
 
 def require_folder(out: Path) -> None:
-    """Refuse a folder that cannot be made or replaced, before an audit that may take hours."""
+    """Refuse a folder that cannot be made or replaced, before an audit that may take hours.
+
+    Raises:
+        ConfigurationError: there is a file or a link of that name, or a folder that holds something else.
+        PermissionError: the folder above may not be written to.
+    """
     if out.is_symlink() or (out.exists() and not out.is_dir()):
         raise ConfigurationError(f"--out {out}: there is a file or a link of that name; choose another folder")
     if out.is_dir() and (others := sorted({path.name for path in out.iterdir()} - {*FILES, folders.IGNORED})):
@@ -36,7 +41,11 @@ def require_folder(out: Path) -> None:
 
 
 def write(audit: Audit, exposed: pl.DataFrame | None, out: Path) -> list[Path]:
-    """Replace the folder of an audit; the paths of its files. The same audit gives the same bytes."""
+    """Replace the folder of an audit; the paths of its files. The same audit gives the same bytes.
+
+    Raises:
+        ConfigurationError, PermissionError: see `require_folder`.
+    """
     require_folder(out)
     content = json.dumps(audit.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
     texts = dict(zip(FILES, (content, render(audit)), strict=False))

@@ -14,7 +14,11 @@ QUALIFIED = r"\b(tasks|numpy|typing)(\.\w+)*\."
 
 
 def documents(package: str) -> dict[str, str]:
-    """Name, such as api-dprec-metrics -> Markdown, of a package and of the modules right below it."""
+    """Name, such as api-dprec-metrics -> Markdown, of a package and of the modules right below it.
+
+    Raises:
+        RuntimeError: the package cannot be imported.
+    """
     top = Module.from_name(package)
     return {f"api-{module.fullname.replace('.', '-')}": _document(module) for module in (top, *top.submodules)}
 

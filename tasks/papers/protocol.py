@@ -143,7 +143,11 @@ def encode(raw: RawTables, keep: dict[str, Range], columns: list[str]) -> Coded:
 
 
 def require_some(rows: pl.DataFrame, what: str) -> None:
-    """Refuse to go on with nothing."""
+    """Refuse to go on with nothing.
+
+    Raises:
+        DataError: `rows` is empty; `what` says what it was made of.
+    """
     if rows.is_empty():
         raise DataError(f"interactions: none are left ({what}); correct the options of this data set in params.yaml")
 
@@ -165,7 +169,8 @@ def split_names(codes: NDArray[np.integer]) -> pl.Series:
 def k_core(users: NDArray[np.int32], items: NDArray[np.int32], k: int, item_k: int | None = None) -> NDArray[np.bool_]:
     """The rows of the largest set in which every user has k rows and every item `item_k` (k) rows or more; (n_rows,).
 
-    users, items: (n_rows,) dense ids.
+    Args:
+        users, items: (n_rows,) dense ids.
     """
     item_k = k if item_k is None else item_k
     left = np.arange(len(users))
@@ -279,7 +284,8 @@ def profiles(raw: RawTables, user_ids: pl.DataFrame) -> tuple[pl.DataFrame, tupl
     A missing category becomes the feature's `unknown` one, a missing number 0. Numbers without declared bounds get
     the data's own minimum and maximum, marked `fitted`: a leak that the ledger names.
 
-    user_ids: `id` and `original` of the users that are kept; all have a profile (check-raw).
+    Args:
+        user_ids: `id` and `original` of the users that are kept; all have a profile (check-raw).
     """
     features = raw.schema.features
     if not features:

@@ -314,7 +314,11 @@ def write_runs(runs: Iterable[Run], path: Path) -> None:
 
 
 def read_runs(path: Path) -> tuple[Run, ...]:
-    """What `write_runs` wrote."""
+    """What `write_runs` wrote.
+
+    Raises:
+        DataError: the file is missing or not that.
+    """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         return tuple(Run(**content["machines"][record.pop("machine")], **record) for record in content["runs"])

@@ -252,7 +252,11 @@ class Paper:
         return next((data for data, pair in self.pairs.items() if pair == networks), None)
 
     def claim_rows(self, names: Names) -> list[Row]:
-        """All claims, with their texts filled in by the names that are known."""
+        """All claims, with their texts filled in by the names that are known.
+
+        Raises:
+            ConfigurationError: a row is wrong.
+        """
         with _reading(f"{self.key}: claims"):
             rows = [
                 {"artefact": key} | each for key, items in self.claims.items() for each in expand(_shared(items), names)

@@ -31,7 +31,11 @@ def _compiled(expression: str) -> TemplateExpression:
 
 
 def evaluate(expression: Any, names: Names) -> Any:
-    """The value of an expression in names; of anything else than a text, what `expand` makes of it."""
+    """The value of an expression in names; of anything else than a text, what `expand` makes of it.
+
+    Raises:
+        jinja2.TemplateError: it is no expression, or a name is unknown.
+    """
     return _compiled(expression)(**names) if isinstance(expression, str) else expand(expression, names)
 
 

@@ -116,7 +116,11 @@ def _with_kind(table: pl.DataFrame, kind: Kind) -> pl.DataFrame:
 
 
 def read_suite(folder: Path) -> Suite:
-    """The facts of a suite."""
+    """The facts of a suite.
+
+    Raises:
+        DataError: the file is missing or not what was written.
+    """
     path = folder / files.SUITE
     try:
         return Suite.model_validate_json(path.read_bytes())
@@ -127,7 +131,11 @@ def read_suite(folder: Path) -> Suite:
 
 
 def read_table(folder: Path, name: str) -> pl.DataFrame:
-    """A table of `CSV` or `files.PARQUET`, without `data`."""
+    """A table of `CSV` or `files.PARQUET`, without `data`.
+
+    Raises:
+        DataError: the file is missing or not what was written.
+    """
     if name in CSV:
         return read_csv(folder / f"{name}.csv", CSV[name])
     path = folder / f"{name}.parquet"
@@ -136,7 +144,11 @@ def read_table(folder: Path, name: str) -> pl.DataFrame:
 
 
 def read_csv(path: Path, columns: Mapping[str, Any], remedy: str = AGAIN) -> pl.DataFrame:
-    """These columns of a table."""
+    """These columns of a table.
+
+    Raises:
+        DataError: the file is missing or not that table; the remedy stands in the message.
+    """
     with _readable(path, remedy):
         return pl.read_csv(path, schema_overrides=columns).select(*columns)
 

@@ -49,7 +49,11 @@ class Options(protocol.Options):
 
 
 def prepare(raw: RawTables, options: Options) -> Prepared:
-    """The network, or each of the two and their anchors."""
+    """The network, or each of the two and their anchors.
+
+    Raises:
+        DataError: a network has no users; there are posts but no word is frequent enough.
+    """
     if not raw.schema.networks:
         return _network(raw, _users(raw), options)
     user_ids = {name: _users(raw.network(name)) for name in raw.schema.networks}
@@ -69,7 +73,11 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
 
 
 def vocabulary(tokens: pl.Series, min_count: int, limit: int | None) -> pl.DataFrame:
-    """id int32 and word: the most frequent first, words of the same count in their own order."""
+    """id int32 and word: the most frequent first, words of the same count in their own order.
+
+    Raises:
+        DataError: no word occurs `min_count` times.
+    """
     counted = tokens.alias("word").value_counts(name="n").filter(pl.col("n") >= min_count)
     if counted.is_empty():
         raise DataError(f"posts: no word occurs {min_count} times; lower `min_count` in params.yaml")
@@ -83,7 +91,8 @@ def tokenize(posts: pl.DataFrame, tokenizer: str) -> pl.DataFrame:
     Texts are brought to one form first (NFKC: full-width letters are as others, an accent is part of its letter) and to
     lower case.
 
-    posts: user and text, which may be missing.
+    Args:
+        posts: user and text, which may be missing.
     """
     text = pl.col("text").str.normalize("NFKC").str.to_lowercase()
     return (

@@ -147,7 +147,8 @@ def bounds(omega: float, delta: float, d: float, p_min: float) -> tuple[int, int
 def in_order(columns: dict[str, pl.Series]) -> pl.DataFrame:
     """Rows (user, item, rating, perhaps time) by user and item, then time, then rating.
 
-    columns: taken out one after another, so that none is held twice.
+    Args:
+        columns: taken out one after another, so that none is held twice.
     """
     n_items = int(columns["item"].max()) + 1  # type: ignore[arg-type]  # there is a row
     key = pl.DataFrame(columns).select(pl.col("user").cast(pl.Int64) * n_items + pl.col("item")).to_series().to_numpy()
@@ -188,7 +189,8 @@ def merge(rows: pl.DataFrame) -> pl.DataFrame:
 
     Without times all r^t weigh 1/m. Where a rating is missing, so is the merged one.
 
-    rows: in the order of `in_order`.
+    Args:
+        rows: in the order of `in_order`.
     """
     again = _is_repeated(rows)
     if not again.any():
@@ -219,7 +221,11 @@ def frequent(rows: pl.DataFrame, lower: int, omit: tuple[str, ...]) -> NDArray[n
 
 
 def most_recent(rows: pl.DataFrame, n: int) -> pl.DataFrame:
-    """The last n rows of each user in time, of the same time those with the highest items; in their order."""
+    """The last n rows of each user in time, of the same time those with the highest items; in their order.
+
+    Raises:
+        DataError: a user has more, and there are no times.
+    """
     users = rows["user"].to_numpy()
     above = np.bincount(users) > n
     if not above.any():

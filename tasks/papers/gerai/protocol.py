@@ -130,10 +130,14 @@ def rating_features(
     Shares, entropy and summaries have public bounds. Counts have none smaller than the catalogue, so theirs are the
     data's own minimum and maximum, as in the paper: a leak, marked `fitted`, that the ledger names.
 
-    interactions: interactions table, with ratings of `scale` if there is one.
+    Args:
+        interactions: interactions table, with ratings of `scale` if there is one.
 
     Returns:
         user int32 (0..n_users-1, in order) and one float32 column per feature, and the features.
+
+    Raises:
+        DataError: a rating is not on the scale.
     """
     train = interactions.filter(pl.col("split") == "train")
     counts, shares, summaries = ["n_ratings"], [], []

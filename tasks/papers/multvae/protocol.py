@@ -89,7 +89,11 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
 def draw_users(
     users: NDArray[np.integer], share: float, draws: Uniforms
 ) -> tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]:
-    """Users of the test, of validation and of training, drawn from (n,) ascending ids; each ascending."""
+    """Users of the test, of validation and of training, drawn from (n,) ascending ids; each ascending.
+
+    Raises:
+        DataError: one of these is empty.
+    """
     part = np.minimum(draws.of_users("held out")[users] // share, 2)
     test, valid, training = (users[part == number] for number in range(3))
     if not (len(test) and len(valid) and len(training)):
