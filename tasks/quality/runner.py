@@ -40,7 +40,7 @@ def run(contract: str, name: str, tables: Sequence[Table], checked: Mapping[str,
         few or too many), rows (numbers of the first failing rows) and detail (in words, with the ids of those rows).
     """
     counts = [count(table) for table in tables]
-    met = iter(_judge(f"{contract}/{name}", [broken for counted in counts for broken in counted.broken]))
+    met = iter(_outcomes(f"{contract}/{name}", [broken for counted in counts for broken in counted.broken]))
     results = [
         _result(table, rule, broken, counted.rows, next(met))
         for table, counted in zip(tables, counts, strict=True)
@@ -75,7 +75,7 @@ def _silence() -> Iterator[None]:
 
 
 @_silence()
-def _judge(suite_name: str, broken: list[int]) -> list[bool]:
+def _outcomes(suite_name: str, broken: list[int]) -> list[bool]:
     """Of every rule, of which so many rows break each, whether it is met."""
     import great_expectations as gx
     from great_expectations.data_context.types.base import (
