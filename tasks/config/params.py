@@ -141,8 +141,7 @@ class Experiment(Strict):
         names, points = names or {}, {BASE: self.config}
         for override in self.sweep:
             point = {names.get(key, key): "none" if value is None else value for key, value in override.items()}
-            name = ",".join(f"{key}={value}" for key, value in point.items())
-            points[name] = self.config | override
+            points[",".join(f"{key}={value}" for key, value in point.items())] = self.config | override
         return points
 
     def seeds_at(self, setting: str) -> list[int]:
@@ -207,11 +206,6 @@ class Suite(Strict):
         """What the kind of its attack means."""
         return None if self.attack is None else ATTACKS[self.attack.kind]
 
-    @property
-    def measured_by(self) -> tuple[str, ...]:
-        """The stages that measure every experiment by itself."""
-        return ("train", "attack") if self.attack_kind is not None and self.attack_kind.each else ("train",)
-
     def runs(self, experiment: Experiment, setting: str) -> dict[int, str]:
         """Number of every run of a setting (`tasks.evaluation.run_numbers`) -> the processed data it is of."""
         data = [experiment.data]
@@ -222,10 +216,6 @@ class Suite(Strict):
     def training_of(self, experiment: Experiment) -> Training:
         """How validation ends the runs of an experiment."""
         return self.training.model_copy(update={"patience": experiment.patience or self.training.patience})
-
-    def locate(self, problem: str) -> str:
-        """A key of an entry, alone or with what is wrong, as the file has it: see `_locate`."""
-        return _locate(problem, self.inherited)
 
 
 class Data(Strict):
@@ -376,7 +366,7 @@ def _validate(raw: Any, kind: type[_Options], file: Callable[[str], Path], inher
         return kind.model_validate(raw)
     except ValidationError as error:
         problem = messages.first_error(error)
-        raise ConfigurationError(f"{file(problem)}: {_locate(problem, inherited)}") from error
+        raise ConfigurationError(f"{file(problem)}: {locate(problem, inherited)}") from error
 
 
 def _fill_in(raw: dict[str, Any], suite: str, path: Path) -> tuple[dict[str, Any], frozenset[str]]:
@@ -401,8 +391,8 @@ def _fill_in(raw: dict[str, Any], suite: str, path: Path) -> tuple[dict[str, Any
     return filled, frozenset(inherited)
 
 
-def _locate(problem: str, inherited: frozenset[str]) -> str:
-    """`experiments.X.seeds: ...` as `defaults.experiments.seeds: ... (in X)` where X has its seeds from there."""
+def locate(problem: str, inherited: frozenset[str]) -> str:
+    """`experiments.X.seeds`, alone or with what is wrong, as `defaults.experiments.seeds` where X has it from there."""
     key, colon, text = problem.partition(": ")
     section, *below = key.split(".")
     if ".".join((section, *below[:2])) not in inherited:

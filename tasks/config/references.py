@@ -24,7 +24,7 @@ from tasks.config.network_references import (
     unknown_name,
 )
 from tasks.config.networks import OF_ATTRIBUTES
-from tasks.config.params import PARAMS_FILE, Experiment, Params, Suite, own_file
+from tasks.config.params import PARAMS_FILE, Experiment, Params, Suite, locate, own_file
 from tasks.config.planned import is_private
 from tasks.config.tasks import TASKS, resolve
 from tasks.datasets import FORMATS, SOURCES
@@ -47,7 +47,7 @@ def check_references(params: Params, path: Path = PARAMS_FILE) -> None:
     taken: dict[str, str] = {}
     for name, suite in params.suites.items():
         for problem in own_problems(suite, params, taken):
-            raise ConfigurationError(f"{own_file(name, path, problem)}: {suite.locate(problem)}")
+            raise ConfigurationError(f"{own_file(name, path, problem)}: {locate(problem, suite.inherited)}")
         taken |= dict.fromkeys(suite.experiments, name)
 
 
@@ -58,11 +58,11 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
     """
     _check_datasets(params, path)
     for name, embedding in params.embeddings.items():
-        where = params.suites[embedding.suite].locate(f"embeddings.{name}.config")
+        where = locate(f"embeddings.{name}.config", params.suites[embedding.suite].inherited)
         options(model_class(embedding.model).Config, embedding.config, where, own_file(embedding.suite, path))
     for name, pair in params.aligned.items():
         aligner = import_module("tasks.models.alignment.aligner")
-        where = params.suites[pair.suite].locate(f"aligned.{name}.config")
+        where = locate(f"aligned.{name}.config", params.suites[pair.suite].inherited)
         options(aligner.AlignmentConfig, pair.config, where, own_file(pair.suite, path))
     for name, experiment in params.experiments.items():
         file = own_file(experiment.suite, path)
@@ -116,9 +116,9 @@ def _check_settings(name: str, experiment: Experiment, suite: Suite, file: Path)
         return
     cls = model_class(experiment.model)
     for setting, config in experiment.settings().items():
-        chosen = options(cls.Config, model_config(config), suite.locate(f"experiments.{name}.config"), file)
+        chosen = options(cls.Config, model_config(config), locate(f"experiments.{name}.config", suite.inherited), file)
         if experiment.noise == "secure" and (reason := cls(chosen).insecure()):
-            where = suite.locate(f"experiments.{name}.noise")
+            where = locate(f"experiments.{name}.noise", suite.inherited)
             raise ConfigurationError(f"{file}: {where}: {experiment.model!r} at {setting}: {reason}")
         audited = {AUDITED_LINES.get(audit) for audit in of_model(experiment.model, config) if audit not in OF_CODE}
         for line in cls(chosen).ledger():

@@ -128,6 +128,11 @@ class AttackKind:
     """Where it is not each experiment: the folder in data/runs/S/ whose table of that name is collected."""
 
 
+def measured_by(attack: AttackKind | None) -> tuple[str, ...]:
+    """The stages that measure every experiment by itself."""
+    return ("train", "attack") if attack is not None and attack.each else ("train",)
+
+
 ATTACKS = {
     "attribute": AttackKind(
         stages="tasks.stages.table_attacks:attribute",

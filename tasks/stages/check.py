@@ -18,7 +18,7 @@ import polars as pl
 from tasks import contracts
 from tasks.config.fields import AnyNetworks, PerturbedFeatures
 from tasks.config.params import Experiment, Params, Suite, entry, load
-from tasks.config.tasks import TASKS, resolve
+from tasks.config.tasks import TASKS, measured_by, resolve
 from tasks.errors import ConfigurationError, DataError
 from tasks.quality.metrics import measurements, metric_tables
 from tasks.quality.perturbed import perturbed_features, perturbed_network, perturbed_tables, released_features
@@ -219,7 +219,8 @@ def metrics(key: str, params: Params) -> Subject:
     suite: Suite = entry("suites", key, params.suites)
     of_training = resolve(TASKS[suite.task].checks).metrics
     of_attack = resolve(each) if suite.attack_kind is not None and (each := suite.attack_kind.each) else None
-    files = [RUNS / key / name / stage / "metrics.parquet" for name in suite.experiments for stage in suite.measured_by]
+    stages = measured_by(suite.attack_kind)
+    files = [RUNS / key / name / stage / "metrics.parquet" for name in suite.experiments for stage in stages]
 
     def tables() -> list[Table]:
         expected = []

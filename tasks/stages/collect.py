@@ -23,7 +23,7 @@ from pydantic import BaseModel
 
 from tasks import contracts
 from tasks.config.params import Experiment, Params, entry, load, own_file
-from tasks.config.tasks import TASKS, resolve
+from tasks.config.tasks import TASKS, measured_by, resolve
 from tasks.disk import rename
 from tasks.errors import ConfigurationError, DataError, PrivacyError
 from tasks.evaluation.gains import GAINS
@@ -167,7 +167,7 @@ def read_results(suite: str, params: Params) -> tuple[facts.Suite, dict[str, pl.
     if not experiments:
         raise ConfigurationError(f"{own_file(suite)}: experiments: there are none; add one or remove the suite")
     task, attack = TASKS[options.task], options.attack_kind
-    folders = {(name, stage): RUNS / suite / name / stage for name in experiments for stage in options.measured_by}
+    folders = {(name, stage): RUNS / suite / name / stage for name in experiments for stage in measured_by(attack)}
     measured = [contracts.read(folder / "metrics.parquet", contracts.METRICS) for folder in folders.values()]
     inputs = {which: read_json(folder / INPUTS) for which, folder in folders.items()}
     more = resolve(task.collects)(suite, params) if task.collects else {}

@@ -15,7 +15,7 @@ from typing import Any
 
 from tasks.config.fields import Perturbed, PerturbedFeatures
 from tasks.config.params import Experiment, Params, Suite
-from tasks.config.tasks import TASKS, resolve
+from tasks.config.tasks import TASKS, measured_by, resolve
 from tasks.errors import ConfigurationError
 from tasks.fingerprints import Plugin
 from tasks.results.facts import layer_of
@@ -301,7 +301,7 @@ def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         plugins=lambda _: [Plugin("tasks.audits", "AUDITS", audit) for audit in table_audits.names(name, params)],
         params={file: ("task", *experiments, *pairs)} | ({"params.yaml": tuple(released)} if released else {}),
     )
-    measured = [f"{runs}/{key}/{stage}" for key in suite.experiments for stage in suite.measured_by]
+    measured = [f"{runs}/{key}/{stage}" for key in suite.experiments for stage in measured_by(suite.attack_kind)]
     yield Stage(
         "check-metrics",
         {name: {}},
