@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MEASURED = ("hit", "ndcg", "recall", "mrr")
 """What suites measure of full rankings."""
+POSITIVES = 1 << 16
+"""For which negatives are drawn at once: 200 MB where each has a hundred."""
 Scorer = Callable[[NDArray[np.int32]], "torch.Tensor"]
 """(batch,) user ids -> (batch, n_items) float32 scores, higher is better."""
 
@@ -263,19 +265,24 @@ def sampled_negatives(
             f"user {users[worst]} has only {free[worst]} unobserved items, fewer than {n_negatives} negatives; "
             "lower evaluation.negatives in params.yaml"
         )
-    chosen = np.empty((len(users), n_negatives), np.int64)
-    for step in range(n_negatives):
-        last = free - n_negatives + step
-        draw = (draws.of_pairs("negatives", users, items, np.array([step])) * (last + 1)).astype(np.int64)
-        repeated = (chosen[:, :step] == draw[:, None]).any(axis=1)
-        chosen[:, step] = np.where(repeated, last, draw)
     # An item that follows j seen ones has rank item - j among the unobserved, so a rank moves up by the number of
     # seen items whose own `item - j` does not exceed it.
     owner = np.repeat(np.arange(seen_all.n_users), seen_all.counts)
-    before = seen_all.items - (np.arange(len(owner)) - seen_all.indptr[owner])
-    wanted = users.astype(np.int64)[:, None] * (n_items + 1) + chosen
-    moved = np.searchsorted(owner * (n_items + 1) + before, wanted, side="right") - seen_all.indptr[users][:, None]
-    return (chosen + moved).astype(np.int32)
+    before = owner * (n_items + 1) + seen_all.items - (np.arange(len(owner)) - seen_all.indptr[owner])
+    negatives = np.empty((len(users), n_negatives), np.int32)
+    for start in range(0, len(users), POSITIVES):
+        part = slice(start, start + POSITIVES)
+        chosen = np.empty((len(users[part]), n_negatives), np.int64)
+        for step in range(n_negatives):
+            last = free[part] - n_negatives + step
+            uniform = draws.of_pairs("negatives", users[part], items[part], np.array([step]))
+            draw = (uniform * (last + 1)).astype(np.int64)
+            repeated = (chosen[:, :step] == draw[:, None]).any(axis=1)
+            chosen[:, step] = np.where(repeated, last, draw)
+        wanted = users[part].astype(np.int64)[:, None] * (n_items + 1) + chosen
+        moved = np.searchsorted(before, wanted, side="right") - seen_all.indptr[users[part]][:, None]
+        negatives[part] = chosen + moved
+    return negatives
 
 
 def sampled_ranks(
