@@ -290,7 +290,8 @@ def profiles(raw: RawTables, user_ids: pl.DataFrame) -> tuple[pl.DataFrame, tupl
     features = raw.schema.features
     if not features:
         return user_ids.select(user="id"), ()
-    people = raw.scan("users").select("user", *[feature.name for feature in features]).collect()
+    names = [feature.name for feature in features]
+    people = raw.scan("users").select("user", *names).collect()
     table = user_ids.join(people, left_on="original", right_on="user", how="left", maintain_order="left")
     columns, described = [pl.col("id").alias("user")], []
     for feature in features:

@@ -181,7 +181,8 @@ def argsort(key: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def sample(rows: pl.DataFrame, share: float, draws: Uniforms) -> pl.DataFrame:
     """A share of the rows, in their order."""
-    return rows.filter(pl.Series(draws.of_pairs("sample", rows["user"].to_numpy(), rows["item"].to_numpy()) < share))
+    uniform = draws.of_pairs("sample", rows["user"].to_numpy(), rows["item"].to_numpy())
+    return rows.filter(pl.Series(uniform < share))
 
 
 def merge(rows: pl.DataFrame) -> pl.DataFrame:

@@ -164,8 +164,7 @@ def rating_features(
     entropy = ["entropy"] if derived else []
     table = train.group_by("user").agg(aggregates).with_columns(derived)
     if entropy:
-        ps = (pl.col(f"ratio_{level}") for level in levels)
-        table = table.with_columns(entropy=pl.sum_horizontal(-p * p.clip(lower_bound=1e-300).log() for p in ps))
+        table = table.with_columns(entropy=_entropy([pl.col(f"ratio_{level}") for level in levels]))
     all_users = pl.DataFrame({"user": pl.int_range(n_users, dtype=pl.Int32, eager=True)})
     table = all_users.join(table, on="user", how="left", maintain_order="left").with_columns(
         pl.col(*counts, *shares, *entropy).fill_null(0)
@@ -177,6 +176,11 @@ def rating_features(
         public |= dict.fromkeys(summaries, (scale.low, scale.high))
     features = _features(table, counts, public)
     return table.select("user", pl.col([feature.name for feature in features]).cast(pl.Float32)), features
+
+
+def _entropy(shares: list[pl.Expr]) -> pl.Expr:
+    """In nats; max(p, tiny): 0 log 0 is 0."""
+    return pl.sum_horizontal(-p * p.clip(lower_bound=1e-300).log() for p in shares)
 
 
 def _features(table: pl.DataFrame, counts: list[str], public: dict[str, tuple[float, float]]) -> tuple[Feature, ...]:
