@@ -69,9 +69,9 @@ def test_what_is_scored_is_asked_for_as_tested_and_what_is_learnt_from_is_not(na
     model, sequences, parts = trained(name=name), data().sequences, []
     update = type(model).update
 
-    def noted(self, step, joint, through, constant, recurrent, asked: Queries):
+    def noted(self, step, joint, through, own, asked: Queries):
         parts.append(asked.tested)
-        return update(self, step, joint, through, constant, recurrent, asked)
+        return update(self, step, joint, through, own, asked)
 
     monkeypatch.setattr(type(model), "update", noted)
     model.loss(sequences, NO_DROPOUT)

@@ -184,7 +184,12 @@ class ListedFactors(FactorModel):
     @override
     def fit(self, data: TrainingData, *, rng: np.random.Generator, progress: Progress = SILENT) -> Self:
         config, ratings = self.config, self.listing(data, rng)
-        users = user_vectors(ratings, config.dimension, config.ridge, config.alternations, rng)
+        users, of_items = unit_user_vectors(ratings, config.dimension, rng), ratings.T.tocsr()
+        for _ in range(config.alternations):  # lengths are 1, or 0 where a user has no cell above 0
+            items = objective.least_squares_of_stored(users, ratings, config.ridge)
+            users = objective.least_squares_of_stored(items, of_items, config.ridge)
+            lengths = np.linalg.norm(users, axis=1, keepdims=True)
+            users = users / np.where(lengths > 0, lengths, 1)
         return self._keep_perturbed(users, ratings, data, rng, solve=objective.perturbed_least_squares_of_stored)
 
     @override
@@ -247,23 +252,6 @@ class ExplicitDPMF(ListedFactors):
                 "rating_low and rating_high to the scale of the data set"
             )
         return cells(data, (data.ratings.astype(np.float64) - low) / (high - low))
-
-
-def user_vectors(
-    ratings: csr_array, dimension: int, ridge: float, alternations: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
-    """Users' vectors by alternating least squares over the stored cells: (n_users, dimension) float64.
-
-    Each is of length 1, or 0 where a user has no cell above 0; see `unit_user_vectors`, which also has the errors.
-    """
-    users = unit_user_vectors(ratings, dimension, rng)
-    of_items = ratings.T.tocsr()
-    for _ in range(alternations):
-        items = objective.least_squares_of_stored(users, ratings, ridge)
-        fitted = objective.least_squares_of_stored(items, of_items, ridge)
-        lengths = np.linalg.norm(fitted, axis=1, keepdims=True)
-        users = fitted / np.where(lengths > 0, lengths, 1)
-    return users
 
 
 class DPNEConfig(FactorConfig):
