@@ -367,8 +367,6 @@ def schedule(
 
 def main() -> None:
     """Entry point: an error is one line and exit code 1; `--debug` shows the traceback."""
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # ε on a terminal that has no such letter
     try:
         app()
     except (KeyboardInterrupt, SystemExit):
