@@ -135,6 +135,7 @@ def test_the_deviation_of_the_estimate_is_that_of_a_ratio(value: float, monkeypa
     used, held = utility.split(random_rows(3_000, 20), np.random.default_rng(3))
     popular = models.Model("popularity", np.ones(20), np.empty(0, np.int64), {})
     monkeypatch.setattr(utility, "gain", lambda _made, of: np.full(of.shape[0], value))
+    monkeypatch.setattr(utility, "lists", lambda *_: None)
     made = []
     for seed in range(400):
         budget = Budget(8.0, 1e-6, np.random.default_rng(seed))
