@@ -15,7 +15,7 @@ SMALLEST = {
     "release": "20000",
     "rule": "",
     "scale": "--rows 4000 --users 200 --items 500",
-    "units": "--epochs 2 --rounds 0",
+    "units": "--epochs 2 --rounds 0 --seeds 2 --ratings 10000",
     "users": "",
 }
 

@@ -24,14 +24,13 @@ import yaml
 
 from tests.benchmarks import bench_scale
 
-SEEDS = 8
-
-
 def main() -> None:
     """Print a row for every run."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--seeds", type=int, default=8)
+    parser.add_argument("--ratings", type=int, default=100_000)
     given = parser.parse_args()
     bench_scale.SETTINGS.clear()
     config = {"epochs": given.epochs, "batch_size": 256, "learning_rate": 0.005, "dimension": 32}
@@ -39,10 +38,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         root, other = Path(folder) / "project", Path(folder) / "other"
         bench_scale.copy(root)
-        bench_scale.write_ratings(root / "own.csv", 100_000, 1000, 1500)
+        bench_scale.write_ratings(root / "own.csv", given.ratings, 1000, 1500)
         suite = root / "suites/own/params.yaml"
         table = yaml.safe_load(suite.read_text(encoding="utf-8"))
-        table["defaults"]["experiments"]["seeds"] = list(range(SEEDS))
+        table["defaults"]["experiments"]["seeds"] = list(range(given.seeds))
         table["training"]["patience"] = given.epochs
         for epochs in (1, given.epochs):  # the first prepares the data
             table["experiments"]["own-bpr"]["config"]["epochs"] = epochs
