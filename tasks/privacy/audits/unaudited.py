@@ -32,6 +32,6 @@ def reason(entry: LedgerEntry) -> Unaudited | None:
         return "nothing-depends"
     if entry.observer == "recommender-of-submissions" and entry.claimed_epsilon is None:
         return "as-many-raters"  # noise that was made for another observer
-    if entry.mechanism == "shared-laplace" and entry.observer:
+    if entry.mechanism == "shared-laplace" and entry.observer not in ("", "recommender-of-sums"):
         return "sees-more"
     return REASONS.get(entry.mechanism)
