@@ -59,7 +59,6 @@ COLUMNS: dict[str, Any] = {
     "proved": pl.Float64,  # what the attack's guesses prove of epsilon at least
     "provable": pl.Float64,
     "allowed": pl.Float64,  # true positive rate that (epsilon, delta) allows at 1 % false positives
-    "refuted": pl.Boolean,
 }
 """Columns of `membership.parquet`, of one row per attack or control."""
 SHOWN = 60

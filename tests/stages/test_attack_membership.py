@@ -73,7 +73,7 @@ def test_ease_is_found_out_and_private_counts_are_not() -> None:
     assert rows["tiny-ease", "user", "scores", "LiRA"]["epsilon"] is None
     counts = rows["tiny-counts", "interaction", "scores", "LiRA"]
     assert counts["auc_low"] < 0.55
-    assert (counts["epsilon"], counts["delta"], counts["refuted"], counts["shadows"]) == (1.0, 0.0, False, 6)
+    assert (counts["epsilon"], counts["delta"], counts["shadows"]) == (1.0, 0.0, 6)
     assert rows["tiny-counts", "user", "lists", "RMIA"]["epsilon"] == 0.5
     assert counts["allowed"] == pytest.approx(shadows.allowed_tpr(1.0, 0.0, 0.01))
     assert read_json(OUT / "inputs.json")["synthetic"]
