@@ -129,11 +129,11 @@ class Reader:
 
 
 def _counted(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """A body without docstrings, wherever they stand, and without what is there for type checkers alone."""
+    """A body without docstrings, wherever they stand, what is printed, and what is there for type checkers alone."""
     for node in body:
         if isinstance(node, ast.If) and _for_types(node):
             yield from _counted(node.orelse)
-        elif not _is_text(node):
+        elif not _is_text(node) and not _is_printed(node):
             yield node
 
 
@@ -164,6 +164,10 @@ def _is_text(node: ast.stmt) -> bool:
     """A docstring, wherever it stands, or what keeps a body that is nothing else from being empty."""
     text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
     return text or isinstance(node, ast.Pass)
+
+
+def _is_printed(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _decorator(node.value) == "print"
 
 
 def _decorator(node: ast.expr) -> str:

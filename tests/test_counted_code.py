@@ -42,6 +42,7 @@ CASES = [
     ("x: int = 1", "x: float = 1", False), ("x = 'a' 'b'", 'x = "ab"', False), ("x = 1", "x = 1.0", True),
     ("raise AError(f'no {x}')", "raise AError('none')", False), ("raise AError('a')", "raise BError('a')", True),
     ("raise Again('a')", "raise Again('b')", True), ("f('a')", "f('b')", True),
+    ("print('a')", "print('b')", False), ("x = print('a')", "x = print('b')", True),
     ("x = 0.0", "x = -0.0", True), ("a, b = 1, 2", "b, a = 1, 2", True), ("x = not a", "x = a", True),
 ]  # fmt: skip
 

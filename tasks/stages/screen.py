@@ -8,6 +8,7 @@ import time
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+DECIDES_NOTHING = True
 SECONDS_BETWEEN_LINES = 5.0
 
 
