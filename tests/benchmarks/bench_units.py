@@ -24,6 +24,7 @@ import yaml
 
 from tests.benchmarks import bench_scale
 
+
 def main() -> None:
     """Print a row for every run."""
     parser = argparse.ArgumentParser(description=__doc__)
