@@ -211,7 +211,8 @@ class Board:
         """Rows of `ENTRIES`: at each user-level ε of `ANSWERED` the best of all settings with at most this ε.
 
         Noisy popularity where nothing beats it; without what a smaller ε has already. `limit`: this ε; `share`: of the
-        ceiling's utility, None without one or where less is better; `gain`: over noisy popularity within `limit`.
+        ceiling's utility, None without one or where less is better; `gain`: over noisy popularity, `difference`
+        where there is one, else over the best within `limit`.
         """
         bounded = self.rows.filter(pl.col("unbounded").list.len() == 0, level="user")
         ranked = bounded.sort("utility", "noisy", descending=[not self.measure.lower, True], maintain_order=True)
@@ -221,10 +222,9 @@ class Board:
             within = ranked.filter(pl.col("accounted") <= limit * (1 + 1e-9))
             best, noisy = _first(within), _first(within.filter("noisy"))
             if best is not None:
-                share, gain = (
-                    ceiling and best["utility"] / ceiling["utility"],
-                    noisy and best["utility"] - noisy["utility"],
-                )
+                share, gain = ceiling and best["utility"] / ceiling["utility"], best["difference"]
+                if gain is None:
+                    gain = noisy and best["utility"] - noisy["utility"]
                 answer = best | {"limit": limit, "share": share, "gain": gain}
                 if not made or made[-1] | {"limit": limit} != answer:
                     made.append(answer)
