@@ -324,7 +324,7 @@ def test_nothing_at_all_draws(tmp_path: Path) -> None:
 def test_the_named_private_system_has_no_level_without_a_bound(tmp_path: Path) -> None:
     """`leaky` is better and has the smaller user-level ε, but ∞ for interactions."""
     said = text_of(draw(own(tmp_path, ENTRIES, VALUES), describe(None))["index"])
-    assert "Best: dpsgd at user-level ε = 1, conditional on the epoch: NDCG@10 0.300" in said
+    assert "Best of this suite: dpsgd at user-level ε = 1, conditional on the epoch: NDCG@10 0.300" in said
     assert "a cost of 33 %" in said
 
 
