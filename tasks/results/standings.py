@@ -23,7 +23,7 @@ ANSWERED = (0.5, 1.0, 2.0, 4.0, 8.0)
 TEXT = ("suite", "publication", "dataset", "kind", "experiment", "system", "role", "setting", "compared")
 ENTRIES: dict[str, Any] = {
     **dict.fromkeys(TEXT, pl.String),
-    **dict.fromkeys(("utility", "utility_std", "difference", "low", "high"), pl.Float64),
+    **dict.fromkeys(("utility", "on_first_split", "utility_std", "difference", "low", "high"), pl.Float64),
     "n": pl.Int64,
     **dict.fromkeys(("noisy", "own"), pl.Boolean),
     **{name: kind for name, kind in BUDGETS.items() if name not in ("experiment", "setting")},
@@ -32,7 +32,8 @@ ENTRIES: dict[str, Any] = {
 """A system at a setting and a level at which it spends, or fails to; `level` is null where its ledger has no line.
 
 `role`: `ceiling`, `baseline`, `private` or `other`; `noisy`: noisy popularity; `own`: the paper's method. `utility`,
-`utility_std`, `n`: mean, sample deviation and count of runs; sweep points have runs on the first split alone.
+`utility_std`, `n`: mean, sample deviation and count of runs; sweep points have runs on the first split alone,
+`on_first_split`: the mean on that.
 `difference`: from noisy popularity at setting `base`, mean over the runs that both have; `low`, `high` and `compared`:
 its interval and what follows, null without stored pairs. `unbounded`: all levels at which this setting has no finite ε:
 what is finite at one level alone is no guarantee."""
@@ -126,6 +127,7 @@ def entries(results: Results, by: Measure) -> pl.DataFrame:
             runs = values[name] if setting == BASE else first_split(results.values(name, by.metric, by.k, setting))
             series = pl.Series(list(runs.values()), dtype=pl.Float64)
             reached = {"setting": setting, "utility": series.mean(), "utility_std": series.std(), "n": len(series)}
+            reached["on_first_split"] = pl.Series(list(first_split(runs).values()), dtype=pl.Float64).mean()
             if setting == BASE:
                 verdict = compared.get(name, {})
                 reached |= {"utility": means.get(name), "compared": verdict.get("verdict")}
@@ -212,7 +214,7 @@ class Board:
 
         Noisy popularity where nothing beats it; without what a smaller ε has already. `limit`: this ε; `share`: of the
         ceiling's utility, None without one or where less is better; `gain`: over noisy popularity, `difference`
-        where there is one, else over the best within `limit`.
+        where there is one, else over the best within `limit`. Both on the splits that the best was run on.
         """
         bounded = self.rows.filter(pl.col("unbounded").list.len() == 0, level="user")
         ranked = bounded.sort("utility", "noisy", descending=[not self.measure.lower, True], maintain_order=True)
@@ -222,9 +224,10 @@ class Board:
             within = ranked.filter(pl.col("accounted") <= limit * (1 + 1e-9))
             best, noisy = _first(within), _first(within.filter("noisy"))
             if best is not None:
-                share, gain = ceiling and best["utility"] / ceiling["utility"], best["difference"]
+                same = "utility" if best["setting"] == BASE else "on_first_split"
+                share, gain = ceiling and best["utility"] / ceiling[same], best["difference"]
                 if gain is None:
-                    gain = noisy and best["utility"] - noisy["utility"]
+                    gain = noisy and best["utility"] - noisy[same]
                 answer = best | {"limit": limit, "share": share, "gain": gain}
                 if not made or made[-1] | {"limit": limit} != answer:
                     made.append(answer)

@@ -21,7 +21,8 @@ MAE = Measure("mae", 0, "MAE", "test fold", 3, True, "fold", (), "noisy", "own",
 def row(system: str, utility: float, level: str = "user", accounted: float = 1.0, **more: Any) -> dict[str, Any]:
     about = {"suite": "a", "publication": "p", "dataset": "d", "kind": "real", "experiment": f"a-{system}"}
     spent = {"level": level, "accounted": accounted, "claimed": 1.0, "private": True, "given": []}
-    known = about | spent | {"system": system, "setting": "base", "utility": utility, "noisy": system == "noisy"}
+    known = about | spent | {"system": system, "setting": "base", "noisy": system == "noisy"}
+    known |= {"utility": utility, "on_first_split": utility}
     return known | {"role": "private", "unbounded": [level] if math.isinf(accounted) else []} | more
 
 
@@ -57,6 +58,13 @@ def test_the_answer_at_an_epsilon_is_the_best_of_all_settings_within_it() -> Non
     )
     named = [tuple(each[name] for name in ("limit", "system", "share", "gain")) for each in made.answers()]
     assert named == [(0.5, "noisy", 0.3, 0.0), (1.0, "a", 0.5, 0.5 - 0.3), (8.0, "b", 0.7, 0.7 - 0.3)]
+
+
+def test_an_answer_is_compared_on_the_splits_that_it_was_run_on() -> None:
+    ceiling = row("open", 1.0, level="interaction", role="ceiling", on_first_split=0.5)
+    swept = row("a", 0.4, setting="epsilon=1")
+    (answer,) = board(ceiling, row("noisy", 0.3, on_first_split=0.1), swept).answers()
+    assert (answer["share"], answer["gain"]) == (0.4 / 0.5, 0.4 - 0.1)
 
 
 def test_where_less_is_better_the_least_is_best() -> None:
