@@ -27,13 +27,14 @@ app = typer.Typer(
     "`dvc repro report@demo` runs the same stages.",
 )
 AUDIT, REPRODUCE = "Audit: dprec audit --train ratings.csv", "Reproduce: dprec run demo"
+RELEASE = "Release: dprec release ratings.csv --epsilon 1 --out shop-release"
 OWN, MAINTENANCE = "Your data: dprec init shop ratings.csv", "Maintenance: dprec check demo"
 Suite = Annotated[str, typer.Argument(help="A folder of suites/, e.g. demo or gerai.", show_default=False)]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for another run in this project to end.")]
 
 
 app.add_typer(audit.app, name="audit", rich_help_panel=AUDIT)
-app.add_typer(release.app, name="release", rich_help_panel=OWN)
+app.add_typer(release.app, name="release", rich_help_panel=RELEASE)
 app.add_typer(data.app, name="data", rich_help_panel=OWN)
 
 
