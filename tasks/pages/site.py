@@ -217,7 +217,7 @@ def frontier(board: Board, level: Level, names: Sequence[str] = ()) -> charts.Pi
     if len({point["name"] for point in points}) < FEWEST:
         return None
     y, x = board.measure.label, f"{english()['levels'][level]} ε"
-    return charts.by_epsilon(f"{board.publication}: {y}", points, board.lines, x=x, y=y, names=names)
+    return charts.by_epsilon(f"{board.publication}: {y}", points, board.lines(), x=x, y=y, names=names)
 
 
 def row_of(row: Mapping[str, Any], source: str, *, lower: bool) -> dict[str, Any]:

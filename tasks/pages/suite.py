@@ -87,7 +87,8 @@ def overview(results: Results, by: Measure, entries: pl.DataFrame, reference: st
             rows = board.at(name) if reference else board.curve(name).with_columns(claimed=None)
             points = rows.select(pl.col("system").alias("name"), "utility", *KINDS).to_dicts()
             best = board.best(name, noisy=True)
-            charts += [{"level": name, "best": best, "points": points, "across": board.lines}] if points else []
+            across = board.lines("utility" if reference else "on_first_split")
+            charts += [{"level": name, "best": best, "points": points, "across": across}] if points else []
     return {
         "by": by,
         "own": method_rows[0] if method_rows else None,

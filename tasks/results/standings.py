@@ -180,10 +180,9 @@ class Board:
         """Noisy popularity; None without one."""
         return _first(self.base.filter("noisy"))
 
-    @property
-    def lines(self) -> list[dict[str, Any]]:
-        """`name` and `utility` of the ceiling and of noisy popularity, as charts have them."""
-        return [{"name": row["system"], "utility": row["utility"]} for row in (self.ceiling, self.noisy) if row]
+    def lines(self, utility: str = "on_first_split") -> list[dict[str, Any]]:
+        """`name` and `utility`, of that column, of the ceiling and of noisy popularity, as charts have them."""
+        return [{"name": row["system"], "utility": row[utility]} for row in (self.ceiling, self.noisy) if row]
 
     @property
     def levels(self) -> list[Level]:
@@ -201,12 +200,12 @@ class Board:
         return self.base.filter(~pl.col("experiment").is_in(private)).unique("experiment", maintain_order=True)
 
     def best(self, level: Level, *, noisy: bool = False) -> dict[str, Any] | None:
-        """The best system with a finite ε at all levels, that of users at most `SMALL_EPSILON`; None without one.
+        """The best system that spends a finite ε at all levels, at most `SMALL_EPSILON` of users; None without one.
 
         noisy: whether noisy popularity is a candidate.
         """
         limit = SMALL_EPSILON if level == "user" else math.inf
-        candidate = (pl.col("unbounded").list.len() == 0) & (~pl.col("noisy") | noisy)
+        candidate = (pl.col("unbounded").list.len() == 0) & (~pl.col("noisy") | noisy) & (pl.col("accounted") > 0)
         return _first(self.base.filter(pl.col("accounted") <= limit, candidate, level=level))
 
     def answers(self) -> list[dict[str, Any]]:
@@ -239,10 +238,11 @@ class Board:
         return self.curve("user").filter(pl.any_horizontal(near)).height
 
     def curve(self, level: Level) -> pl.DataFrame:
-        """All settings with a positive ε at a level and a finite one at all, by system and ε."""
+        """All settings with a positive ε at a level and a finite one at all, by system and ε; utility of one split."""
         bounded = (pl.col("unbounded").list.len() == 0) & (pl.col("accounted") > 0)
         at = self.rows.filter(pl.col("level") == level, bounded)
-        return at.unique(("system", "setting"), maintain_order=True).sort("noisy", "system", "accounted")
+        at = at.unique(("system", "setting"), maintain_order=True).with_columns(utility="on_first_split")
+        return at.sort("noisy", "system", "accounted")
 
 
 def _first(rows: pl.DataFrame) -> dict[str, Any] | None:
