@@ -36,7 +36,8 @@ def alarms(seeds: Iterable[int], folder: Path, *, small: bool = False, labels: b
     leaking = []
     for seed in seeds:
         if (kind := seed % 11) >= 9:
-            asked = worlds.asked(folder, *worlds.regions(seed, **SLIGHTLY[kind - 9]))
+            sizes = {"n_users": 300} if small else {}
+            asked = worlds.asked(folder, *worlds.regions(seed, **SLIGHTLY[kind - 9] | sizes))
             leaking += [seed] if run(asked, quiet)[0].verdict.shown else []
             continue
         apart = 4 <= kind < 7
