@@ -55,9 +55,14 @@ def parts(path: Path) -> list[Path]:
     """The files of a table: itself, or all Parquet files in a folder and below.
 
     Raises:
-        DataError: a folder has none.
+        DataError: a folder has none, or a link to a folder, which would not be read.
     """
-    files = sorted(file for file in path.rglob(f"*{PARQUET}") if file.is_file()) if path.is_dir() else [path]
+    if not path.is_dir():
+        return [path]
+    within = sorted(path.rglob("*"))
+    if linked := next((entry for entry in within if entry.is_symlink() and entry.is_dir()), None):
+        raise DataError(f"{linked}: is a link to a folder; put its files there")
+    files = [entry for entry in within if entry.suffix.lower() == PARQUET and entry.is_file()]
     if not files:
         raise DataError(f"{path}: holds no *{PARQUET}")
     return files

@@ -247,6 +247,11 @@ def test_a_table_in_parts_is_one_table(made: Path, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
     for file in FILES:
         assert (tmp_path / "of-parts" / file).read_bytes() == (tmp_path / "of-ratings.csv" / file).read_bytes(), file
+    (tmp_path / "parts/more").symlink_to(tmp_path / "items")
+    assert "parts/more: is a link to a folder" in call(tmp_path, "parts", "--epsilon", "8", "--out", "x").stderr
+    (tmp_path / "parts/more").unlink()
+    (tmp_path / "parts/day=0/0.parquet").rename(tmp_path / "parts/day=0/0.PARQUET")
+    assert "rename it to 0.parquet" in call(tmp_path, "parts", "--epsilon", "8", "--out", "x").stderr
     shutil.rmtree(tmp_path / "parts")
     (tmp_path / "parts").mkdir()
     assert "holds no *.parquet" in call(tmp_path, "parts", "--epsilon", "8", "--out", "x").stderr
