@@ -88,13 +88,11 @@ def pages(
     counted = coverage.group_by("paper").agg(pl.col("printed", "real", "part", "near").sum())
     numbers = {row["paper"]: row for row in counted.to_dicts()}
     about = {"papers": papers, "levels": levels, "numbers": numbers, "changes": changes, "since": since}
-    sources = {each.facts.source.dataset: each.facts.source for each in suites}
     return [
         Page("index.html", "index.html.j2", about | _frontiers(all_boards)),
         *board_pages(all_boards, {each.basic.experiment: each for suite in suites for each in suite.cards}),
         cards_page(tables),
         Page("coverage.html", "coverage.html.j2", {"rows": coverage.to_dicts()}),
-        Page("glossary.html", "glossary.html.j2", {"data": [*sources.values()]}),
     ]
 
 
