@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,16 @@ Curve = dict[int, NDArray[np.float64]]
 """Run -> (n_x,) values."""
 
 
-Comparison = tuple[Any, dict[str, Any], dict[int, float]]
-"""The case that it belongs to. What is compared, as columns of evidence.csv: `measure`, and of sides `left`, `right`
-and their means, or of trends `key`, `first`, `last` and the means there; `only` where it cannot contradict or cannot
-support the claim. Run -> a difference of ours that lies above zero where the claim holds."""
+class Comparison(NamedTuple):
+    """A difference of our numbers that lies above zero where the claim holds."""
+
+    group: Any
+    """The case that it belongs to."""
+    about: dict[str, Any]
+    """What is compared, as columns of evidence.csv: `measure`, and of sides `left`, `right` and their means, or of
+    trends `key`, `first`, `last` and the means there; `only` where it cannot contradict or cannot support the claim."""
+    gaps: dict[int, float]
+    """Run -> difference."""
 
 
 def comparisons(against: Against, spec: Spec) -> tuple[list[Comparison], list[str]]:
@@ -92,7 +98,7 @@ def _of_order(against: Against, spec: Order) -> tuple[list[Comparison], list[str
             }  # fmt: skip
             group = (measure.name, about["left"], about["right"]) if spec.apart else measure.name
             for more, gaps in _gaps(spec, measure, arrays):
-                result.append((group, about | more, dict(zip(runs, gaps.tolist(), strict=True))))
+                result.append(Comparison(group, about | more, dict(zip(runs, gaps.tolist(), strict=True))))
     return result, absent
 
 
@@ -133,7 +139,7 @@ def _of_trend(against: Against, spec: Trend) -> tuple[list[Comparison], list[str
             "below": spec.below, "near": spec.near, "minus": bool(spec.minus),
         }  # fmt: skip
         gaps = (slopes if spec.rises else -slopes).tolist()
-        result.append((measure.name, about, dict(zip(runs, gaps, strict=True))))
+        result.append(Comparison(measure.name, about, dict(zip(runs, gaps, strict=True))))
     return result, absent
 
 
