@@ -43,6 +43,9 @@ class Event(BaseModel):
 
     Sensitivities are those under the entry's own neighbouring relation. Other kinds may be recorded; the accountant
     refuses them.
+
+    dp_accounting's `DpEvent` has no event for a proved budget, and its accountants no finite ε for Laplace noise at
+    δ = 0: of 595 committed lines with a finite ε they give the same ε for 425, to 4e-7, and none for the other 170.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
