@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tasks.privacy.terms import Mechanism, Observer
+from tasks.privacy.accounting.ledger import Accounting
+from tasks.privacy.terms import Mechanism, Observer, Unit
 
 DECIDES_NOTHING = True
-AUDITED_LINES: dict[str, tuple[Mechanism, Observer]] = {
+AUDITED_LINES: dict[str, tuple[Mechanism, Observer, *tuple[Accounting | Unit, ...]]] = {
     "ae": ("personal-sgd", ""), "dipsgnn": ("aggregates-training", ""),
     "dipsgnn-authors-code": ("aggregates-training-squared", ""), "dipsgnn-cached": ("aggregates-once", ""),
     "dipsgnn-released": ("visits-gaussian", ""), "dipsgnn-rigorous": ("aggregates-per-epoch", ""),
@@ -18,8 +19,8 @@ AUDITED_LINES: dict[str, tuple[Mechanism, Observer]] = {
     "dpvae-rigorous": ("user-dpsgd", ""), "dpvae-rigorous/norms": ("user-dpsgd", ""),
     "dpvae-rigorous/popularity": ("counts-of-biases", ""),
     "dpvae-rigorous/popularity-above-cap": ("counts-of-biases", ""), "dpvae-rigorous/quantile": ("user-dpsgd", ""),
-    "edgerand": ("matrices-once", ""), "edges": ("top-m-filter", ""), "edges/cells": ("top-m-cell", ""),
-    "edges/filled": ("top-m-filter", ""), "edges/number": ("edge-count-discrete-laplace", ""),
+    "edgerand": ("matrices-once", ""), "edges": ("top-m-filter", "", "rigorous"), "edges/cells": ("top-m-cell", ""),
+    "edges/filled": ("top-m-filter", "", "published"), "edges/number": ("edge-count-discrete-laplace", ""),
     "edges/released": ("top-m-filter-exchanged", ""), "features": ("piecewise-unary", ""),
     "features/categories": ("optimised-unary", ""), "features/numbers": ("piecewise", ""),
     "features/released": ("piecewise-exchanged", ""), "gaussian-popularity": ("sums-gaussian", ""),
@@ -30,6 +31,6 @@ AUDITED_LINES: dict[str, tuple[Mechanism, Observer]] = {
     "privsr-rigorous/friend": ("submissions-gaussian", "friend"),
     "privsr-rigorous/recommender": ("submissions-gaussian", "recommender-of-submissions"),
     "privsr-rigorous/submissions": ("submissions-gaussian", "recommender-of-submissions"), "svd": ("personal-sgd", ""),
-    "texts": ("exponential-words", ""),
+    "texts": ("exponential-words", "", "rigorous", "texts"),
 }  # fmt: skip
-"""Name of an audit -> the mechanism and the observer of the ledger's lines that it is of."""
+"""Name of an audit -> mechanism and observer of the ledger's lines that it is of; accounting and unit if not of any."""

@@ -12,8 +12,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tasks.audits import OF_CODE, of_model
+from tasks.audits import AUDITS, of_model
 from tasks.audits.lines import AUDITED_LINES
+from tasks.config.audited import released_lines, unexplained
 from tasks.config.fields import BASE, PerturbedFeatures, model_config
 from tasks.config.messages import options
 from tasks.config.network_references import (
@@ -31,7 +32,6 @@ from tasks.datasets import FORMATS, SOURCES
 from tasks.errors import ConfigurationError
 from tasks.models import MODELS, model_class
 from tasks.papers import PAPERS, PROTOCOLS
-from tasks.privacy.audits import unaudited
 
 
 def check(params: Params, path: Path = PARAMS_FILE) -> None:
@@ -57,6 +57,9 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
     This imports the models that are named: seconds, not milliseconds.
     """
     _check_datasets(params, path)
+    for name, release in params.perturbed.items():
+        for problem in unexplained(released_lines(release), {}, AUDITS):
+            raise ConfigurationError(f"{path}: perturbed.{name}: {problem}")
     for name, embedding in params.embeddings.items():
         where = locate(f"embeddings.{name}.config", params.suites[embedding.suite].inherited)
         options(model_class(embedding.model).Config, embedding.config, where, own_file(embedding.suite, path))
@@ -72,6 +75,8 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
     for name, suite in params.suites.items():
         for problem in _ceiling_problems(suite):
             raise ConfigurationError(f"{own_file(name, path)}: {problem}")
+    for audit in sorted(AUDITED_LINES.keys() - AUDITS):  # of a part of a mechanism, or a line that fitted models have
+        raise ConfigurationError(f"tasks/audits/lines.py: {audit}: is not among AUDITS of tasks/audits")
 
 
 def _check_datasets(params: Params, path: Path) -> None:
@@ -108,10 +113,7 @@ def _model_problems(experiment: Experiment, params: Params) -> Iterator[tuple[st
 
 
 def _check_settings(name: str, experiment: Experiment, suite: Suite, file: Path) -> None:
-    """Of the configuration at every setting; what only takes over embeddings has none.
-
-    A private line of the ledger that has neither an audit nor a reason why not is refused before anything trains.
-    """
+    """Of the configuration and its ledger at every setting; what only takes over embeddings has none."""
     if experiment.features.startswith("embeddings/"):
         return
     cls = model_class(experiment.model)
@@ -120,15 +122,8 @@ def _check_settings(name: str, experiment: Experiment, suite: Suite, file: Path)
         if experiment.noise == "secure" and (reason := cls(chosen).insecure()):
             where = locate(f"experiments.{name}.noise", suite.inherited)
             raise ConfigurationError(f"{file}: {where}: {experiment.model!r} at {setting}: {reason}")
-        audited = {AUDITED_LINES.get(audit) for audit in of_model(experiment.model, config) if audit not in OF_CODE}
-        for line in cls(chosen).ledger():
-            explained = (line.mechanism, line.observer) in audited or unaudited.reason(line)
-            if unaudited.is_private(line) and not explained:
-                raise ConfigurationError(
-                    f"{file}: experiments.{name}: {experiment.model!r} at {setting}: {line.mechanism} {line.observer}: "
-                    "has neither an audit nor a reason why not; add an audit to tasks/audits or a reason to "
-                    "tasks/privacy/audits/unaudited.py"
-                )
+        for problem in unexplained(cls(chosen).ledger(), config, of_model(experiment.model, config)):
+            raise ConfigurationError(f"{file}: experiments.{name}: {experiment.model!r} at {setting}: {problem}")
 
 
 def unaccounted_anchors(aligned: str, params: Params) -> str:

@@ -22,13 +22,13 @@ import polars as pl
 from pydantic import BaseModel
 
 from tasks import contracts
-from tasks.config.params import Experiment, Params, entry, load, own_file
+from tasks.config.audited import unexplained
+from tasks.config.params import Experiment, Params, Suite, entry, load, own_file
 from tasks.config.tasks import TASKS, measured_by, resolve
 from tasks.disk import rename
 from tasks.errors import ConfigurationError, DataError, PrivacyError
 from tasks.evaluation.gains import GAINS
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.privacy.audits.unaudited import is_private, reason
 from tasks.results import facts, files, tables
 from tasks.results.facts import BASE
 from tasks.results.load import PROVENANCE, Results, Run, write_runs
@@ -69,11 +69,8 @@ def main(name: str) -> None:
     entry("suites", name, params.suites)
     require_passed("metrics", name, name)
     suite, frames = read_results(name, params)
-    for line in unexplained_lines(frames):
-        raise PrivacyError(
-            f"{RUNS / name / 'audit.json'}: {line}: neither audited nor a reason why not; add an audit to tasks/audits "
-            "or a reason to tasks/privacy/audits/unaudited.py"
-        )
+    for problem in unexplained_lines(frames, params.suites[name]):
+        raise PrivacyError(f"{RUNS / name / 'audit.json'}: {problem}")
     folder = RESULTS / name
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder, prefix=".", suffix=".partial") as target:
@@ -98,17 +95,16 @@ def main(name: str) -> None:
             rename(new / file, folder / file)
 
 
-def unexplained_lines(frames: Mapping[str, pl.DataFrame]) -> list[str]:
-    """Each private line that has neither an audit nor a reason: system, setting, mechanism and observer."""
-    audited = {line for lines in frames["audits"]["lines"] for line in json.loads(lines)}
+def unexplained_lines(frames: Mapping[str, pl.DataFrame], suite: Suite) -> list[str]:
+    """Each private line that has neither an audit nor a reason: system, setting, and what is wrong."""
+    audits = [(audit, json.loads(lines)) for audit, lines in frames["audits"].select("audit", "lines").iter_rows()]
     entries = tables.entries(frames["ledger"], frames["events"])
-    return sorted(
-        {
-            f"{row['model']}, {row['setting']}: {row['mechanism']} {row['observer']}".rstrip()
-            for row in frames["ledger"].iter_rows(named=True)
-            if is_private(line := entries[row["line"]]) and row["line"] not in audited and reason(line) is None
-        }
-    )
+    return [
+        f"{row['model']}, {row['setting']}: {problem}"
+        for row in frames["ledger"].iter_rows(named=True)
+        for config in [suite.experiments[row["experiment"]].settings()[row["setting"]]]
+        for problem in unexplained([entries[row["line"]]], config, [name for name, of in audits if row["line"] in of])
+    ]
 
 
 def read_runs(suite: str, params: Params) -> list[Run]:

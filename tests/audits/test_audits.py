@@ -199,7 +199,8 @@ def test_an_audit_is_of_its_line_at_its_own_delta(name: str) -> None:
     given = {key: value for key, value in model.items() if key in COPIED_KEYS.get(name, ())}
     entry = auditor(name)(0, 4, **given).entry
     assert entry.accounted_delta == given.get("delta", 0.0)
-    assert (entry.mechanism, entry.observer) == AUDITED_LINES[name]
+    about = entry.mechanism, entry.observer, entry.accounting, entry.unit
+    assert about[: len(AUDITED_LINES[name])] == AUDITED_LINES[name]
 
 
 def test_an_audit_is_too_weak_where_more_is_accounted_than_claimed(monkeypatch: pytest.MonkeyPatch) -> None:

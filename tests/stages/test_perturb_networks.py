@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from tasks import contracts
+from tasks.config.audited import released_lines
 from tasks.config.params import load
 from tasks.contracts import ProcessedTables
 from tasks.datasets import glove
@@ -92,6 +93,13 @@ def test_a_release_holds_what_was_perturbed_and_nothing_else(name: str) -> None:
     schema = pair.network("left").schema
     assert schema.labels == ()
     assert schema.vector_size == 0
+
+
+@pytest.mark.usefixtures("inside")
+@pytest.mark.parametrize("name", OPTIONS)
+def test_what_a_release_spends_is_known_before_it_is_made(name: str) -> None:
+    spent = {entry.mechanism for entries in ledger(name).values() for entry in entries} - {"left-out"}
+    assert {line.mechanism for line in released_lines(load().perturbed[name])} == spent
 
 
 @pytest.mark.usefixtures("inside")

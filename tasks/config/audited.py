@@ -1,0 +1,53 @@
+"""Which lines of ledgers want an audit: `dprec check` asks it of lines to come, `collect` of those that are there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from tasks.audits import AUDITED_SETTINGS, OF_CODE, _meets
+from tasks.audits.lines import AUDITED_LINES
+from tasks.config.fields import BASE, Perturbed, PerturbedFeatures
+from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.privacy.audits.unaudited import is_private, reason
+
+DECIDES_NOTHING = True
+INSTEAD = ("equal-budgets", "one-step-alone", "other-length")  # reasons that say what of a mechanism is audited
+WRONG = "has neither an audit nor a reason why not; add one to tasks/audits or tasks/privacy/audits/unaudited.py"
+
+
+def unexplained(lines: Iterable[LedgerEntry], config: Mapping[str, Any], audits: Iterable[str]) -> Iterator[str]:
+    """What is wrong with each private line that has neither an audit nor a reason why not.
+
+    audits: names of those of what has these lines, with this configuration. No reason stands for a line if an audit is
+    known of such lines, of whatever model, where settings are like these.
+    """
+    for line in filter(is_private, lines):
+        about = line.mechanism, line.observer, line.accounting, line.unit
+        known = {
+            name
+            for name, audited in AUDITED_LINES.items()
+            if audited == about[: len(audited)]
+            and name not in OF_CODE
+            and all(_meets(config.get(key), at) for key, at in AUDITED_SETTINGS.get(name, {}).items() if key != "model")
+        }
+        why = reason(line)
+        is_void = why is None or (why in INSTEAD and all(of[0] != line.mechanism for of in AUDITED_LINES.values()))
+        if known.isdisjoint(audits) and (known or is_void):
+            yield f"{' '.join(about[:2]).rstrip()}: {WRONG}"
+
+
+def released_lines(release: Perturbed) -> list[LedgerEntry]:
+    """Lines that perturbed data have at setting `base` where there are attributes, friendships and texts."""
+    from tasks.contracts import Feature
+    from tasks.privacy.mechanisms import as_released, edges, multidimensional, words
+
+    number = [Feature(name="number", kind="numeric")]
+    if isinstance(release, PerturbedFeatures):
+        return [multidimensional.ledger(number, release.epsilon[0], 1)]
+    accounting, (features, links, text) = release.accounting, release.settings()[BASE]
+    texts = () if text is None else words.ledger(text, 1, 1.0, "public", accounting, 1)
+    if accounting != "released":
+        return [multidimensional.ledger(number, features, 1), edges.ledger(links, links, accounting, 1), *texts]
+    some_words = [line.model_copy(update={"mechanism": "exponential-some-words"}) for line in texts]
+    return [as_released.attributes_entry(number, features, 1), as_released.follows_entry(links, links, 1), *some_words]
