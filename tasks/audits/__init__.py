@@ -80,7 +80,10 @@ CLAIMS = (
 OF_CODE = ("dp-popularity/above-cap",)
 """Audits that have a configuration of their own whatever an experiment has: they are of the code and of no line."""
 _RIGOROUS = {"model": "privsr", "accounting": "rigorous"}
-_EQUAL = {"privacy": "dpsgd", "accounting": (None, "published"), "budgets": (None, "equal")}
+_EQUAL = {
+    "privacy": "dpsgd", "accounting": (None, "published"), "budgets": (None, "equal"),
+    "calibration": (None, "step"), "neighbours": (None, "user"), "examples": (None, 1),
+}  # fmt: skip
 AUDITED_SETTINGS: dict[str, dict[str, Any]] = {
     "ae": {"model": "ae"} | _EQUAL, "mf": {"model": "mf"} | _EQUAL, "svd": {"model": "svd"} | _EQUAL,
     "dipsgnn": {"model": ("dipsgnn", "priv-u"), "accounting": "published", "steps": 1},
@@ -172,13 +175,14 @@ def of_model(model: str, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]
     for name in AUDITS:
         conditions = AUDITED_SETTINGS.get(name, {"model": name.partition("/")[0]})
         values = {"model": model, **config}
-        if conditions and all(_meets(values.get(key), wanted) for key, wanted in conditions.items()):
+        if conditions and all(meets(values.get(key), wanted) for key, wanted in conditions.items()):
             taken = {key: config[key] for key in COPIED_KEYS.get(name, ()) if key in config}
             audits[name] = {"epsilon": float(budget)} | taken
     return audits
 
 
-def _meets(value: Any, wanted: Any) -> bool:
+def meets(value: Any, wanted: Any) -> bool:
+    """Whether a key of a configuration has what `AUDITED_SETTINGS` says."""
     if wanted is ...:
         return value is not None
     return value in wanted if isinstance(wanted, tuple) else bool(value == wanted)

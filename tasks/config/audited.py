@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tasks.audits import AUDITED_SETTINGS, OF_CODE, _meets
+from tasks.audits import AUDITED_SETTINGS, OF_CODE, meets
 from tasks.audits.lines import AUDITED_LINES
 from tasks.config.fields import BASE, Perturbed, PerturbedFeatures
 from tasks.privacy.accounting.ledger import LedgerEntry
@@ -29,7 +29,7 @@ def unexplained(lines: Iterable[LedgerEntry], config: Mapping[str, Any], audits:
             for name, audited in AUDITED_LINES.items()
             if audited == about[: len(audited)]
             and name not in OF_CODE
-            and all(_meets(config.get(key), at) for key, at in AUDITED_SETTINGS.get(name, {}).items() if key != "model")
+            and all(meets(config.get(key), at) for key, at in AUDITED_SETTINGS.get(name, {}).items() if key != "model")
         }
         why = reason(line)
         is_void = why is None or (why in INSTEAD and all(of[0] != line.mechanism for of in AUDITED_LINES.values()))

@@ -75,7 +75,7 @@ Reason = Literal[
 """Why no finite ε follows, or a remark on the accounting."""
 Unaudited = Literal[
     "nothing-depends", "no-bound-and-no-case", "no-bound", "one-step-alone", "other-length", "other-words",
-    "nothing-released", "as-many-raters", "lists-exact", "nothing-aggregated", "equal-budgets", "with-interactions",
+    "nothing-released", "lists-exact", "nothing-aggregated", "equal-budgets", "with-interactions",
     "sees-more",
 ]  # fmt: skip
 """Why a private line has no audit."""

@@ -201,11 +201,13 @@ def entries(ledger: pl.DataFrame, events: pl.DataFrame) -> dict[int, LedgerEntry
     return result
 
 
-def audits(records: Iterable[Mapping[str, Any]], ledger: pl.DataFrame) -> pl.DataFrame:
+def audits(
+    records: Iterable[Mapping[str, Any]], ledger: pl.DataFrame, lines: Mapping[str, tuple[str, ...]]
+) -> pl.DataFrame:
     """The table `audits` of records of audit.json: an audit is of the lines that it names.
 
     These are lines of the experiments and settings that it covers, of the same network, kind of data, mechanism and
-    observer.
+    observer; and of the accounting and unit that `lines` has after these two, by the audit's name.
     """
     rows = []
     for record in records:
@@ -215,6 +217,7 @@ def audits(records: Iterable[Mapping[str, Any]], ledger: pl.DataFrame) -> pl.Dat
             if line["setting"] in record["covers"].get(line["experiment"], ())
             and record["network"] in ("", line["network"])
             and all(line[name] == record[name] for name in ("protects", "mechanism", "observer"))
+            and {*lines.get(record["audit"], ())[2:]} <= {line["accounting"], line["unit"]}
         ]
         controls = {f"control_{name}": bound for name, bound in record["controls"].items()}
         rows.append({name: record.get(name) for name in AUDITS} | controls | {"lines": json.dumps(same)})

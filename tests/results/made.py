@@ -97,7 +97,7 @@ def write(
         "attacks": no_gains(),
         "history": pl.DataFrame(schema=tables.HISTORY),
         "pairs": pl.DataFrame(schema=pl.Schema(PAIRS)),
-        "audits": tables.audits(audits, ledger["ledger"]),
+        "audits": tables.audits(audits, ledger["ledger"], {}),
         "counts": pl.DataFrame(counts, tables.COUNTS),
     }
     folder.mkdir(parents=True, exist_ok=True)

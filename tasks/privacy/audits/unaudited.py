@@ -30,8 +30,6 @@ def reason(entry: LedgerEntry) -> Unaudited | None:
     """Why there is no audit of what an entry says; None where no reason is known."""
     if entry.accounted_epsilon == 0:
         return "nothing-depends"
-    if entry.observer == "recommender-of-submissions" and entry.claimed_epsilon is None:
-        return "as-many-raters"  # noise that was made for another observer
     if entry.mechanism == "shared-laplace" and entry.observer not in ("", "recommender-of-sums"):
         return "sees-more"
     return REASONS.get(entry.mechanism)
