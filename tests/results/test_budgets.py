@@ -12,7 +12,7 @@ import pytest
 from tasks.errors import DataError
 from tasks.pages.page import rounded_down
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.privacy.terms import Level
+from tasks.privacy.terms import Level, Unit
 from tasks.results import files, tables
 from tasks.results.budgets import budgets, worst
 from tasks.results.facts import Kind
@@ -101,6 +101,16 @@ def test_an_audit_is_of_the_lines_that_it_covers(tmp_path: Path, change: dict[st
     table = budgets(of)
     assert table["audited"].to_list() == [0.9 if joined else None]
     assert table["verdict"].to_list() == ["consistent" if joined else None]
+
+
+def test_an_audit_of_whole_texts_is_of_no_line_of_a_word(tmp_path: Path) -> None:
+    about: dict[str, Any] = {"protects": "text", "mechanism": "exponential-words", "neighbouring": "replace"}
+    units: tuple[Unit, ...] = ("near-word", "word", "texts")
+    of = results(tmp_path, *runs(*(entry(1.0, unit=unit, **about) for unit in units)),
+                 audited=[AUDIT | about | {"audit": "texts", "unit": "texts"}])  # fmt: skip
+    assert [(line.entry.unit, line.audit is not None) for line in of.lines] == [
+        ("near-word", False), ("word", False), ("texts", True)
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
