@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from tasks.errors import DataError
+from tasks.errors import DamagedError, DataError
 
 SPLITS = ("train", "valid", "test")
 ROW_GROUP = 1 << 20
@@ -231,7 +231,9 @@ def read(path: Path, schema: pa.Schema) -> pl.DataFrame:
     except FileNotFoundError:
         raise DataError(f"{path}: no such table; run the stage that writes it (dprec check shows which)") from None
     except (pa.ArrowInvalid, OSError) as error:
-        raise DataError(f"{path}: not a readable Parquet file ({error}); delete it and run its stage again") from error
+        raise DamagedError(
+            f"{path}: not a readable Parquet file ({error}); delete it and run its stage again"
+        ) from error
     frame = pl.from_arrow(_conform(arrow, schema, str(path)))
     assert isinstance(frame, pl.DataFrame)
     return frame
@@ -248,7 +250,7 @@ def read_schema(path: Path) -> Schema:
     except FileNotFoundError:
         raise DataError(f"{path}: no such schema; run preprocess first") from None
     except ValueError as error:
-        raise DataError(f"{path}: not a data schema ({error}); run preprocess again") from error
+        raise DamagedError(f"{path}: not a data schema ({error}); run preprocess again") from error
 
 
 @dataclass(frozen=True)
@@ -284,13 +286,13 @@ def read_processed(folder: Path) -> ProcessedTables:
 
 
 def columns_of(path: Path, remedy: str) -> pa.Schema:
-    """The columns of a Parquet table; a DataError, which ends in the remedy, where there is none or it is damaged."""
+    """The columns of a Parquet table; a DamagedError, which ends in the remedy, if there is none or it is damaged."""
     try:
         return pq.read_schema(path)
     except FileNotFoundError:
-        raise DataError(f"{path}: no such table; {remedy}") from None
+        raise DamagedError(f"{path}: no such table; {remedy}") from None
     except (pa.ArrowInvalid, OSError) as error:
-        raise DataError(f"{path}: not a readable Parquet file ({error}); {remedy}") from error
+        raise DamagedError(f"{path}: not a readable Parquet file ({error}); {remedy}") from error
 
 
 def _conform(arrow: pa.Table, schema: pa.Schema, where: str, start: int = 0) -> pa.Table:

@@ -24,6 +24,10 @@ class DataError(DprecError):
     """Raised when a file or table is not what its contract says (names file and line, or table, column and row)."""
 
 
+class DamagedError(DataError):
+    """Raised when an output of a stage is not as it was written (the message names the stage that must run again)."""
+
+
 class ByHandError(DataError):
     """Raised when a file must be fetched by hand: three lines that say where, what, and where to put it."""
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict
 
 from tasks.contracts import Feature, RatingScale, columns_of
-from tasks.errors import DataError
+from tasks.errors import DamagedError, DataError
 
 
 class RawSchema(BaseModel):
@@ -147,7 +147,7 @@ def read_raw(folder: Path) -> RawTables:
     except FileNotFoundError:
         raise DataError(f"{folder}/schema.json: no such schema; run convert first") from None
     except ValueError as error:
-        raise DataError(f"{folder}/schema.json: not a schema of raw tables ({error}); run convert again") from error
+        raise DamagedError(f"{folder}/schema.json: not a schema of raw tables ({error}); run convert again") from error
     for table in schema.tables:
         _require_columns(folder / f"{table}.parquet", table, schema)
     for network in schema.networks:
@@ -166,9 +166,11 @@ def _require_columns(path: Path, table: str, schema: RawSchema) -> None:
         expected |= dict.fromkeys(schema.labels, "int8")
     for column, kind in expected.items():
         if column not in present.names:
-            raise DataError(f"{path}: column {column!r} is missing (has {present.names}); run convert again")
+            raise DamagedError(f"{path}: column {column!r} is missing (has {present.names}); run convert again")
         if not _has_kind(present.field(column).type, kind.removesuffix("?")):
-            raise DataError(f"{path}: column {column!r} is {present.field(column).type}, not {kind}; run convert again")
+            raise DamagedError(
+                f"{path}: column {column!r} is {present.field(column).type}, not {kind}; run convert again"
+            )
 
 
 def _has_kind(kind: pa.DataType, name: str) -> bool:

@@ -7,7 +7,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks.contracts import Feature
-from tasks.errors import DataError
+from tasks.errors import DamagedError, DataError
 
 MOST_ROWS = 5  # rows named in an error
 UNKNOWN = -1
@@ -107,6 +107,6 @@ def _codes(column: pl.Series, feature: Feature) -> NDArray[np.int32]:
 def _refuse(wrong: NDArray[np.bool_], name: str, what: str) -> None:
     if count := int(wrong.sum()):
         rows = ", ".join(map(str, np.flatnonzero(wrong)[:MOST_ROWS]))
-        raise DataError(
+        raise DamagedError(
             f"users: column {name!r}: {count} values are {what}, first at rows {rows}; run preprocess again"
         )

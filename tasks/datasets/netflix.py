@@ -25,7 +25,7 @@ from tasks.datasets.text import (
     n_lines,
     require_unique,
 )
-from tasks.errors import ByHandError, DataError
+from tasks.errors import ByHandError, DamagedError, DataError
 from tasks.raw import INTERACTIONS, raw_writer, write_raw
 
 PAGE = "https://www.kaggle.com/datasets/netflix-inc/netflix-prize-data"
@@ -168,7 +168,7 @@ def _files(folder: Path) -> list[Path]:
     if combined and single:
         raise DataError(f"{folder}: has {combined[0].name} and training_set/, the same ratings twice; keep one of them")
     if not combined and not single:
-        raise DataError(f"{folder}: no combined_data_*.txt or training_set/mv_*.txt; run the download stage again")
+        raise DamagedError(f"{folder}: no combined_data_*.txt or training_set/mv_*.txt; run the download stage again")
     return combined or single
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tasks.errors import DataError
+from tasks.errors import DamagedError, DataError
 
 LATIN_1_OR_UTF_8 = "latin-1 or utf-8"
 """Encoding of a file that some hands on re-encoded: one of the two, never both."""
@@ -62,11 +62,11 @@ def _refuse_nul(path: Path, lines: bytes, line: int) -> None:
 
 
 def _missing_file(path: Path) -> DataError:
-    return DataError(f"{path}: not found; run the download stage again")
+    return DamagedError(f"{path}: not found; run the download stage again")
 
 
 def _empty_file(path: Path) -> DataError:
-    return DataError(f"{path}: is empty; run the download stage again")
+    return DamagedError(f"{path}: is empty; run the download stage again")
 
 
 def _decode(path: Path, raw: bytes) -> str:
@@ -103,7 +103,7 @@ def require_header(path: Path, line: str, header: str) -> None:
 
 def only_header(path: Path) -> DataError:
     """What is said of a file without rows."""
-    return DataError(f"{path}: has a header and nothing else; run the download stage again")
+    return DamagedError(f"{path}: has a header and nothing else; run the download stage again")
 
 
 @contextmanager

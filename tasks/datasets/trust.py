@@ -19,7 +19,7 @@ from tasks.contracts import RatingScale
 from tasks.datasets.fetch import NoOptions, Options, Places, Source, by_option, copy_files, form_files
 from tasks.datasets.files import SECONDS, Column, check
 from tasks.datasets.text import allow
-from tasks.errors import DataError
+from tasks.errors import DamagedError, DataError
 from tasks.raw import write_raw
 
 PAGE = "https://www.cse.msu.edu/~tangjili/trust.html"
@@ -87,7 +87,7 @@ class Matrix:
                     raise DataError(f"{where} is {size}, more than the limit of {MAX_BYTES:,} bytes")
                 matrix = io.loadmat(file, variable_names=[self.variable])[self.variable]
         except FileNotFoundError:
-            raise DataError(f"{path}: not found; run the download stage again") from None
+            raise DamagedError(f"{path}: not found; run the download stage again") from None
         except DataError:
             raise
         except Exception as error:  # of any kind, where a file is not what its bytes say
@@ -154,7 +154,7 @@ class TrustNetwork:
         if len(there) != 1:
             names = " or ".join(ratings.file for ratings, _ in self.releases.values())
             what = "both releases are" if there else f"no {names} is"
-            raise DataError(f"{folder}: {what} there; run the download stage again")
+            raise DamagedError(f"{folder}: {what} there; run the download stage again")
         ratings, trust = (matrix.read(folder) for matrix in there[0])
         columns = ("user", "item", "rating", "timestamp", "category", "helpfulness", *self.more)
         social = trust.with_columns(relation=pl.lit("trust"))

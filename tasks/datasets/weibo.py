@@ -35,7 +35,7 @@ from tasks.datasets.accounts import UNKNOWN, labels_table, read_labels, write_ne
 from tasks.datasets.fetch import NoOptions, Source, copied, form_files
 from tasks.datasets.files import Column, Listed, TextTable, check
 from tasks.datasets.text import SHOWN, content, only_header, require_unique
-from tasks.errors import DataError
+from tasks.errors import DamagedError, DataError
 from tasks.raw import write_raw
 
 PAGE = "https://github.com/RingBDStack/DP-CroSUE"
@@ -144,15 +144,15 @@ def _read_follows(path: Path, listed: Listed) -> pl.DataFrame:
         # Mapped, so that a header that claims more than the file has is found out before memory is taken.
         pairs = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
-        raise DataError(f"{path}: not found; run the download stage again") from None
+        raise DamagedError(f"{path}: not found; run the download stage again") from None
     except (ValueError, EOFError, OSError, SyntaxError, BadZipFile, TokenError, RecursionError) as error:
         why = " ".join(str(error).split())[:SHOWN]
-        raise DataError(f"{path}: not a NumPy array of numbers ({why}); run the download stage again") from error
+        raise DamagedError(f"{path}: not a NumPy array of numbers ({why}); run the download stage again") from error
     if not isinstance(pairs, np.ndarray) or pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
         content = f"{pairs.dtype} of shape {pairs.shape}" if isinstance(pairs, np.ndarray) else "several arrays"
         raise DataError(f"{path}: holds {content}, not whole numbers of shape (m, 2); is it the right file?")
     if not len(pairs):
-        raise DataError(f"{path}: is empty; run the download stage again")
+        raise DamagedError(f"{path}: is empty; run the download stage again")
     table = pl.DataFrame({"source": pairs[:, 0].astype(np.int64), "target": pairs[:, 1].astype(np.int64)})
     check(path, table, {}, listed)
     return table

@@ -8,7 +8,7 @@ import polars as pl
 
 from tasks import contracts
 from tasks.contracts import ProcessedTables, Schema
-from tasks.errors import DataError
+from tasks.errors import DamagedError
 from tasks.privacy.mechanisms import as_released, piecewise
 from tasks.privacy.mechanisms.multidimensional import bound, sampled_features
 from tasks.quality import rules as rule
@@ -127,7 +127,7 @@ def perturbed_network(
     first = next(iter(releases.values())).schema
     for tables in releases.values():
         if tables.schema != first or first.n_users != before.schema.n_users:
-            raise DataError(f"{tables.folder}/schema.json: not of the users and tables of others; run perturb again")
+            raise DamagedError(f"{tables.folder}/schema.json: not of the users and tables of others; run perturb again")
     rules: tuple[Rule, ...]
     checked = _features(releases, features_epsilon, features, first, prefix) if first.features else []
     if "social" in first.tables:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from tasks.contracts import Schema
-from tasks.errors import DataError
+from tasks.errors import DamagedError
 from tasks.quality import rules as rule
 from tasks.quality.processed import TRAINING
 from tasks.quality.rules import Rule, Table
@@ -188,7 +188,7 @@ def _summed_up(table: pl.LazyFrame, which: tuple[str, int]) -> pl.LazyFrame:
     kinds = table.collect_schema()
     kind = kinds.get("vector")
     if kinds.names() != ["node", "vector"] or not isinstance(kind, pl.Array) or kind.inner != pl.Float32:
-        raise DataError(
+        raise DamagedError(
             f"embeddings of {setting} seed {seed}: columns {dict(kinds)} are not nodes and arrays of 32-bit numbers; "
             "run train again"
         )

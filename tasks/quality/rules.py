@@ -14,7 +14,7 @@ from typing import Literal, TypeVar
 import numpy as np
 import polars as pl
 
-from tasks.errors import DataError
+from tasks.errors import DamagedError
 
 Kind = Literal["not_null", "null", "between", "in_set", "unique", "not_blank", "holds", "row_count"]
 TIMESTAMPS = (631_152_000, 4_102_444_800)
@@ -188,7 +188,7 @@ def network_pair(networks: tuple[str, ...]) -> tuple[str, str]:
         DataError: there are not two.
     """
     if len(networks) != 2:
-        raise DataError(
+        raise DamagedError(
             f"schema.json: anchors join two networks, not {len(networks)}; run the stage that wrote it again"
         )
     return networks[0], networks[1]

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 from pydantic import TypeAdapter, ValidationError
 
-from tasks.errors import DataError
+from tasks.errors import DamagedError, DataError
 from tasks.evaluation.run_numbers import split_of
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.audits.audit import Verdict, verdict
@@ -21,7 +21,6 @@ from tasks.results import claims as claimed
 from tasks.results import tables
 from tasks.results.facts import BASE, Suite, System, Together
 
-AGAIN = "run its report stage again"
 COMPOSED = "composed.json"
 PROVENANCE = "provenance.json"
 TUNING = "tuning.csv"
@@ -96,7 +95,7 @@ def _derived(name: str, columns: Mapping[str, Any]) -> cached_property[pl.DataFr
 
     def read(results: Results) -> pl.DataFrame:
         path = results._folder / f"{name}.csv"
-        return tables.read_csv(path, columns, AGAIN) if path.exists() else pl.DataFrame(schema=columns)
+        return tables.read_csv(path, columns, "report") if path.exists() else pl.DataFrame(schema=columns)
 
     return cached_property(read)
 
@@ -216,7 +215,7 @@ class Results:
         try:
             return TOGETHER.validate_json(path.read_bytes()) if path.exists() else []
         except ValidationError as error:
-            raise DataError(f"{path}: not what was written; {AGAIN}") from error
+            raise DamagedError(f"{path}: not what was written; run its report stage again") from error
 
     @cached_property
     def revisions(self) -> tuple[str, ...]:
@@ -268,7 +267,7 @@ class Results:
         for experiment, setting, metric, k, seed, value in self.metrics.select(columns).iter_rows():
             by_seed = index.setdefault((experiment, setting, metric, k), {})
             if seed in by_seed:
-                raise DataError(
+                raise DamagedError(
                     f"{self._folder}: {metric} at k = {k} of {experiment}, setting {setting}, seed {seed} is given "
                     "twice; run its train and attack stages again"
                 )
@@ -296,7 +295,7 @@ def first_split(values: dict[int, float]) -> dict[int, float]:
 
 def read_published(path: Path) -> pl.DataFrame:
     """The published figures (`PUBLISHED`)."""
-    return tables.read_csv(path, PUBLISHED, "git has it")
+    return tables.read_csv(path, PUBLISHED, None)
 
 
 def write_runs(runs: Iterable[Run], path: Path) -> None:

@@ -34,7 +34,7 @@ from typing import Any
 import polars as pl
 from pydantic import ValidationError
 
-from tasks.errors import DataError
+from tasks.errors import DamagedError, DataError
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.results import files
 from tasks.results.facts import Kind, Suite
@@ -125,9 +125,9 @@ def read_suite(folder: Path) -> Suite:
     try:
         return Suite.model_validate_json(path.read_bytes())
     except FileNotFoundError:
-        raise DataError(f"{path}: not found; {AGAIN}") from None
+        raise DamagedError(f"{path}: not found; {AGAIN}") from None
     except ValidationError as error:
-        raise DataError(f"{path}: not the facts of a suite ({error}); {AGAIN}") from error
+        raise DamagedError(f"{path}: not the facts of a suite ({error}); {AGAIN}") from error
 
 
 def read_table(folder: Path, name: str) -> pl.DataFrame:
@@ -139,26 +139,28 @@ def read_table(folder: Path, name: str) -> pl.DataFrame:
     if name in CSV:
         return read_csv(folder / f"{name}.csv", CSV[name])
     path = folder / f"{name}.parquet"
-    with _readable(path, AGAIN):
+    with _readable(path, "collect"):
         return pl.read_parquet(path, glob=False).drop("data")  # PyArrow's reader imports pandas
 
 
-def read_csv(path: Path, columns: Mapping[str, Any], remedy: str = AGAIN) -> pl.DataFrame:
+def read_csv(path: Path, columns: Mapping[str, Any], stage: str | None = "collect") -> pl.DataFrame:
     """These columns of a table.
 
     Raises:
-        DataError: the file is missing or not that table; the remedy stands in the message.
+        DataError: the file is missing or not that table; a DamagedError where a stage wrote it.
     """
-    with _readable(path, remedy):
+    with _readable(path, stage):
         return pl.read_csv(path, schema_overrides=columns).select(*columns)
 
 
 @contextmanager
-def _readable(path: Path, remedy: str) -> Iterator[None]:
+def _readable(path: Path, stage: str | None) -> Iterator[None]:
     try:
         yield
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise DataError(f"{path}: not a readable table ({error}); {remedy}") from error
+        if stage is None:
+            raise DataError(f"{path}: not a readable table ({error}); git has it") from error
+        raise DamagedError(f"{path}: not a readable table ({error}); run its {stage} stage again") from error
 
 
 def ledger(releases: Iterable[Spent], models: Mapping[str, str]) -> dict[str, pl.DataFrame]:

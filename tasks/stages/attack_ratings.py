@@ -25,7 +25,7 @@ from tasks.attacks.reconstruction import Floats, Published, Targets, TunedAttack
 from tasks.attacks.submissions import Measured
 from tasks.config.attacks import ReconstructionAttack
 from tasks.contracts import Schema
-from tasks.errors import DataError
+from tasks.errors import DamagedError
 from tasks.evaluation.rating import mae
 from tasks.stages.attacks import ExperimentAttack, Unit
 from tasks.stages.command import run_stage
@@ -118,7 +118,7 @@ class Release:
         if fits and kind == "information":
             fits = (table["row"].list.len() == hidden.select(pl.len().over("user")).to_series()).all()
         if not fits:
-            raise DataError(
+            raise DamagedError(
                 f"{self.path(kind)}: is not about the {len(hidden)} sensitive training ratings, each once; run train "
                 "again"
             )

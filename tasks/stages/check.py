@@ -19,7 +19,7 @@ from tasks import contracts
 from tasks.config.fields import AnyNetworks, PerturbedFeatures
 from tasks.config.params import Experiment, Params, Suite, entry, load
 from tasks.config.tasks import TASKS, measured_by, resolve
-from tasks.errors import ConfigurationError, DataError
+from tasks.errors import ConfigurationError, DamagedError, DataError
 from tasks.quality.metrics import measurements, metric_tables
 from tasks.quality.perturbed import perturbed_features, perturbed_network, perturbed_tables, released_features
 from tasks.quality.processed import processed_tables
@@ -109,7 +109,7 @@ def require_readable(files: list[Path]) -> None:
                 for _ in pl.scan_parquet(file).collect_batches(engine="streaming"):
                     pass
             except UNREADABLE as error:
-                raise DataError(f"{file}: cannot be read ({error}); delete it and run its stage again") from error
+                raise DamagedError(f"{file}: cannot be read ({error}); delete it and run its stage again") from error
 
 
 def first_failure(verdict: dict[str, Any]) -> str:
@@ -181,7 +181,7 @@ def _perturbed_networks(folder: Path, release: AnyNetworks) -> Subject:
         read = {which: contracts.read_processed(target) for which, target in releases.items()}
         for which, pair in read.items():
             if pair.schema.networks != before.schema.networks:
-                raise DataError(f"{releases[which]}/schema.json: not of the networks of {source}; run perturb again")
+                raise DamagedError(f"{releases[which]}/schema.json: not of the networks of {source}; run perturb again")
             require_types(pair)
         for network in before.schema.networks:
             of_network = {which: pair.network(network) for which, pair in read.items()}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tasks import contracts
 from tasks.config.params import Params
 from tasks.config.planned import planned_pairs
-from tasks.errors import DataError
+from tasks.errors import DamagedError, DataError
 from tasks.evaluation.gains import GAINS
 from tasks.evaluation.pairs import BY_USER, PAIRS, compare
 from tasks.evaluation.users import bin_users, exposure
@@ -93,7 +93,7 @@ def attacks(suite: str, params: Params) -> pl.DataFrame:
         try:
             table = pl.read_parquet(path)
         except (OSError, pl.exceptions.PolarsError) as error:
-            raise DataError(f"{path}: not readable ({error}); run attack-{folder} again") from error
+            raise DamagedError(f"{path}: not readable ({error}); run attack-{folder} again") from error
     return table.sort([name for name, kind in table.schema.items() if not kind.is_nested()])
 
 

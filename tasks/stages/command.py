@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import sys
 import time
 from argparse import ArgumentParser
@@ -13,13 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tasks.errors import ByHandError, DprecError
+from tasks.errors import ByHandError, DamagedError, DprecError
 from tasks.stages.code import require_current
 from tasks.stages.common import private
 from tasks.stages.provenance import record
 
 DAMAGED = ": `dprec scrub` removes what is damaged, and `dprec run SUITE` has it computed again"
-"""What follows a message that ends with which stage must run again: its output is not as it was written."""
+"""What follows the message of a `DamagedError`."""
 
 
 def run_stage(main: Callable[..., dict[str, Any] | None], *, units: bool = False) -> None:
@@ -71,4 +70,9 @@ def _one_line(error: BaseException) -> str:
     line = " ".join(str(error).split())
     if not isinstance(error, DprecError | OSError):
         return f"{type(error).__name__}: {line} (--debug shows where)"
-    return line + DAMAGED if re.search(r"\brun (?!it )[^;]*again$", line) else line
+    return line + DAMAGED if _is_damage(error) else line
+
+
+def _is_damage(error: BaseException | None) -> bool:
+    """Whether this error, or one that it tells of, is about a damaged output."""
+    return error is not None and (isinstance(error, DamagedError) or _is_damage(error.__cause__))

@@ -12,7 +12,7 @@ from typing import Any
 from tasks.disk import atomic_write as atomic_write
 from tasks.disk import remove as remove
 from tasks.disk import text_digest as text_digest
-from tasks.errors import DataError
+from tasks.errors import DamagedError, DataError
 
 DATA = Path("data")
 RAW = DATA / "raw"
@@ -70,7 +70,7 @@ def read_json(path: Path) -> Any:
     except FileNotFoundError:
         raise DataError(f"{path}: not found; run the stage that writes it (dprec check shows which)") from None
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: not readable as JSON ({error}); delete it and run its stage again") from error
+        raise DamagedError(f"{path}: not readable as JSON ({error}); delete it and run its stage again") from error
 
 
 def digest(*paths: Path) -> str:

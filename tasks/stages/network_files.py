@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tasks import contracts
 from tasks.contracts import ProcessedTables
-from tasks.errors import DataError
+from tasks.errors import DamagedError, DataError
 from tasks.stages.common import DATA, PERTURBED, PROCESSED
 
 EMBEDDINGS = DATA / "embeddings"
@@ -84,10 +84,10 @@ def read_vectors(path: Path, n: int) -> NDArray[np.float32]:
     except FileNotFoundError:
         raise DataError(f"{path}: no such table; run the stage that writes it (dprec check shows which)") from None
     except (pa.ArrowInvalid, KeyError, AttributeError, OSError) as error:
-        raise DataError(f"{path}: not a table of vectors ({error}); delete it and run its stage again") from error
+        raise DamagedError(f"{path}: not a table of vectors ({error}); delete it and run its stage again") from error
     table = contracts.read(path, contracts.embeddings_schema(size)).sort("node")
     if not np.array_equal(table["node"].to_numpy(), np.arange(n)):
-        raise DataError(f"{path}: does not hold the {n} vectors once each; run its stage again")
+        raise DamagedError(f"{path}: does not hold the {n} vectors once each; run its stage again")
     return table["vector"].to_numpy(writable=True).reshape(n, size)  # PyTorch warns of arrays that are not
 
 

@@ -20,7 +20,7 @@ from polars.exceptions import PanicException
 
 from tasks import disk
 from tasks.config.params import load
-from tasks.errors import ConfigurationError, DataError, PrivacyError
+from tasks.errors import ConfigurationError, DamagedError, DataError, PrivacyError
 from tasks.stages import code, common
 from tasks.stages.command import run_stage
 from tasks.stages.common import CACHE, atomic_write, digest, read_json, require_passed, write_json
@@ -192,12 +192,21 @@ def test_data_count_as_checked_only_by_a_check_that_passed_on_these_very_files(v
         require_passed("processed", "demo")
 
 
+def told(error: Exception) -> Exception:
+    """An error that tells of another."""
+    outer = DataError(f"unit: {error}")
+    outer.__cause__ = error
+    return outer
+
+
 @pytest.mark.parametrize(
     ("error", "code", "line"),
     [
         (DataError("u.data:7: rating 6\nis not in 1..5"), 1, "stage demo: u.data:7: rating 6 is not in 1..5"),
         (PrivacyError("epsilon is 0"), 1, "stage demo: epsilon is 0"),
-        (DataError("x: gone; run train again"), 1, "stage demo: x: gone; run train again: `dprec scrub` .*"),
+        (DamagedError("x: gone; run train again"), 1, "stage demo: x: gone; run train again: `dprec scrub` .*"),
+        (told(DamagedError("run train again")), 1, "stage demo: unit: run train again: `dprec scrub` .*"),
+        (DataError("run train again"), 1, "stage demo: run train again"),
         (
             OSError(errno.ENOSPC, "No space left", "data/raw/x"),
             1,

@@ -17,7 +17,7 @@ from typing import Literal
 import polars as pl
 from pydantic import Field
 
-from tasks.errors import DataError
+from tasks.errors import DamagedError, DataError
 from tasks.papers import protocol
 from tasks.papers.protocol import NetworkCount, Prepared
 from tasks.raw import RawTables
@@ -108,7 +108,7 @@ def _users(raw: RawTables) -> pl.DataFrame:
     named = [raw.scan(table).select(user=column) for table in tables for column in OF_USERS[table]]
     ids = protocol.dense_ids(pl.concat(named).unique().collect().to_series()) if named else pl.DataFrame()
     if ids.is_empty():
-        raise DataError(f"{raw.folder}: no table names a user (has {list(raw.schema.tables)}); run convert again")
+        raise DamagedError(f"{raw.folder}: no table names a user (has {list(raw.schema.tables)}); run convert again")
     return ids
 
 

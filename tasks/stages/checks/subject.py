@@ -10,7 +10,7 @@ import polars as pl
 
 from tasks import contracts
 from tasks.config.params import Experiment, Suite
-from tasks.errors import DataError
+from tasks.errors import DamagedError
 from tasks.quality.rules import Table
 from tasks.stages.common import RUNS
 
@@ -52,6 +52,6 @@ def require_types(tables: contracts.ProcessedTables) -> None:
         for column, kind in empty.schema.items():
             if columns[column] != kind:
                 path = tables.folder / f"{name}.parquet"
-                raise DataError(f"{path}: column {column!r} is {columns[column]}, not {kind}; run preprocess again")
+                raise DamagedError(f"{path}: column {column!r} is {columns[column]}, not {kind}; run preprocess again")
     for network in tables.schema.networks:
         require_types(tables.network(network))
