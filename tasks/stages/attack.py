@@ -33,7 +33,7 @@ from tasks.stages.targets import FOLDER, read_labels, read_targets
 
 TRUE, RANDOM, BLURRED, ALONE = "attribute", "attribute-random", "attribute-blurred", "ratings-alone"
 """What an attack is judged on, or shown: first part of its metrics' names. ALONE: without any release."""
-TITLES = {TRUE: "", RANDOM: ", random attributes", BLURRED: ", blurred profiles"}
+LABELS = {TRUE: "", RANDOM: "-random-attributes", BLURRED: "-blurred-profiles"}
 Right = dict[tuple[str, str, int], NDArray[np.bool_]]
 """(attribute, attacker, k) -> whether each target of known class was guessed right, in order of user."""
 Results = dict[tuple[str, str, int], Right]
@@ -58,10 +58,9 @@ class Release:
     attackers: tuple[str, ...]
 
     @property
-    def title(self) -> str:
-        """What the screen calls it."""
-        title = f"{self.setting} seed {self.seed}{TITLES.get(self.kind, '')}"
-        return f"ratings alone seed {self.seed}" if self.kind == ALONE else title
+    def label(self) -> str:
+        """Names its unit."""
+        return f"{self.setting if self.kind != ALONE else ALONE}-seed-{self.seed}{LABELS.get(self.kind, '')}"
 
     def decides(self) -> list[Any]:
         """All that results depend on besides the data, as JSON values."""
@@ -94,7 +93,7 @@ class AttributeInference(ExperimentAttack[AttributeAttack, Release]):
     def plan(self) -> Iterator[Unit[Release]]:
         self.read()
         for release in self.releases():
-            yield self.unit(release.title, release, *release.decides(), steps=len(release.ks) * len(release.attackers))
+            yield self.unit(release.label, release, *release.decides(), steps=len(release.ks) * len(release.attackers))
 
     def releases(self) -> Iterator[Release]:
         """The ratings alone, with each seed's attackers; every release with its controls."""

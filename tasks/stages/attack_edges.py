@@ -65,9 +65,9 @@ class InteractionAttack(SuiteAttack[EdgeAttack, Trained]):
                 if set(config.items()) - set(experiment.config.items()) <= {("epsilon", config.get("epsilon"))}
             ]
             for trained in (*budgets, Trained(system, self.options.control, BASE, is_control=True)):
-                title = f"{system} {'control' if trained.is_control else trained.setting}"
+                label = f"{system}-{'control' if trained.is_control else trained.setting}"
                 model = file_digest(self.file(trained)), self.epochs(trained), trained.is_control
-                yield self.unit(title, trained, *model, *decides, steps=len(edge_worlds.WORLDS))
+                yield self.unit(label, trained, *model, *decides, steps=len(edge_worlds.WORLDS))
 
     @override
     def attack(self, target: Trained, _: Path, __: Callable[[int], None]) -> list[dict[str, Any]]:

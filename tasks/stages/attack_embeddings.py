@@ -76,7 +76,7 @@ class VectorAttack(ExperimentAttack[EmbeddingAttack, Part]):
                 for part in self.parts:
                     tables = self.tables(setting, seed, part).values()
                     decides = [file_digest(table) for table in tables], truth[part], seed, part
-                    yield self.unit(f"{setting} seed {seed}, {part}", Part(setting, seed, part), *decides)
+                    yield self.unit(f"{setting}-seed-{seed}-{part}", Part(setting, seed, part), *decides)
 
     @override
     def attack(self, target: Part, _: Path, __: Callable[[int], None]) -> list[Record]:

@@ -70,8 +70,8 @@ class Membership(SuiteAttack[MembershipAttack, Runs]):
             numbers, size = range(1 + self.options.shadows_of(system)), together(model_class(experiment.model))
             for start in range(0, len(numbers), size):
                 some = Runs(system, tuple(numbers[start : start + size]))
-                title = f"{system}-{some.numbers[0]}-{some.numbers[-1]}"
-                yield self.unit(title, some, experiment.model_dump(mode="json"), inputs, some, steps=len(some.numbers))
+                label = f"{system}-{some.numbers[0]}-{some.numbers[-1]}"
+                yield self.unit(label, some, experiment.model_dump(mode="json"), inputs, some, steps=len(some.numbers))
 
     @override
     @hold(torch.device("cpu"))  # small models, which are served from the CPU

@@ -50,7 +50,7 @@ class RatingAttack(ExperimentAttack[ReconstructionAttack, Run]):
                 tables = sorted((self.released / setting).rglob(f"seed-{seed}.parquet"))
                 digests = {str(table): file_digest(table) for table in tables}
                 decides = inputs, config["sensitive_share"], config.get("initial_spread"), digests, seed
-                yield self.unit(f"{setting} seed {seed}", (setting, seed), *decides)
+                yield self.unit(f"{setting}-seed-{seed}", (setting, seed), *decides)
 
     @override
     def attack(self, target: Run, _: Path, __: Callable[[int], None]) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class RatingAttack(ExperimentAttack[ReconstructionAttack, Run]):
         self.write_metrics(rows, path)
         return {
             "targets": max(result["targets"] for result in results.values()),
-            "known_to_friends": {unit.title: result["known_to_friends"] for unit, result in results.items()},
+            "known_to_friends": {unit.label: result["known_to_friends"] for unit, result in results.items()},
         }
 
 

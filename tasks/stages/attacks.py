@@ -6,7 +6,6 @@ everything that decides what is found, so a rerun resumes where it stopped; what
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,8 +32,6 @@ _Target = TypeVar("_Target")
 class Unit(runs.Unit, Generic[_Target]):
     """What is attacked at a time."""
 
-    title: str
-    """What the screen calls it."""
     target: _Target
     steps: int = 1
 
@@ -61,10 +58,9 @@ class Attack(Job[Unit[_Target]], Generic[_Options, _Target]):
     def refuse(self) -> None:
         """Refuse what was found, once it is written."""
 
-    def unit(self, title: str, target: _Target, *decides: Any, steps: int = 1) -> Unit[_Target]:
+    def unit(self, label: str, target: _Target, *decides: Any, steps: int = 1) -> Unit[_Target]:
         """decides: all that results depend on besides code and parameters of the attack, as JSON values."""
-        label = re.sub(",? ", "-", title)
-        return Unit(label, self.folder(label, *decides), title, target, steps)
+        return Unit(label, self.folder(label, *decides), target, steps)
 
     def folder(self, label: str, *decides: Any) -> Path:
         """Where a unit lies."""
@@ -72,11 +68,11 @@ class Attack(Job[Unit[_Target]], Generic[_Options, _Target]):
 
     def run(self, unit: Unit[_Target], path: Path, screen: Screen) -> None:
         """Attack, and write what is found."""
-        screen.begin(unit.title, unit.steps)
+        screen.begin(unit.label, unit.steps)
         try:
             write_json(path / RESULT, self.attack(unit.target, path, screen.step))
         except DataError as error:
-            raise DataError(f"{unit.title}: {error}") from error
+            raise DataError(f"{unit.label}: {error}") from error
         screen.step(unit.steps)
 
     def assemble(self, units: list[Unit[_Target]], checks: list[dict[str, Any]]) -> None:

@@ -205,7 +205,7 @@ def test_embeddings_that_are_none_are_refused_with_their_setting_and_seed(fresh:
     for wrong, message in ((broken, "not finite for 1 users, first user 7"), (rows[1:], "the 200 vectors once")):
         tiny.release(fresh, NOISE, "base", 2, "left", wrong)
         tiny.passed(fresh, NOISE)
-        with pytest.raises(DataError, match=f"base seed 2, left: .*{message}"):
+        with pytest.raises(DataError, match=f"base-seed-2-left: .*{message}"):
             attack_embeddings.main(NOISE)
     tiny.path(NOISE, "base", 2, "left").write_bytes(b"no table")
     tiny.passed(fresh, NOISE)

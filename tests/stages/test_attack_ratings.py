@@ -85,7 +85,7 @@ def test_every_attacker_tries_that_has_something_to_look_at() -> None:
     assert run["targets"] == max(learnt(seed=seed)["sensitive"].sum() for seed in (0, 2))
     senders = release().averages("friends")["sender"]
     hidden = learnt().filter("sensitive")
-    assert run["known_to_friends"]["base seed 2"] == hidden["user"].is_in(senders.unique().to_list()).sum() > 0
+    assert run["known_to_friends"]["base-seed-2"] == hidden["user"].is_in(senders.unique().to_list()).sum() > 0
 
 
 @pytest.mark.usefixtures("inside")
