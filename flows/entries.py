@@ -9,6 +9,7 @@ suite of a replica, SUITE-twin, is on the data that the replica stands for.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -176,5 +177,11 @@ def _real(text: str, suite: str) -> str:
     """A file of the replica's suite on the data that it stands for; what is said of the replica is left out."""
     if f"{suite}-twin" not in text:
         return text
-    text = text.replace(f"{suite}-twin", suite).replace("on a replica of", "on")
-    return re.sub(r"^about:.*?\n(?=\w)", 'about: {part: "", limits: ""}\n\n', text, flags=re.MULTILINE | re.DOTALL)
+    text = text.replace(f"{suite}-twin", suite)
+    about = yaml.safe_load(text).get("about", {})
+    title = json.dumps(about.get("real", suite), ensure_ascii=False)
+    sections = {"title": f"title: {title}", "about": 'about: {part: "", limits: ""}\n\n'}
+    for key, value in reversed(yaml.compose(text, yaml.SafeLoader).value):
+        if key.value in sections:
+            text = text[: key.start_mark.index] + sections[key.value] + text[value.end_mark.index :]
+    return text

@@ -156,6 +156,8 @@ class About(Strict):
     """What part of the data set this is, as a sentence; empty where it is whole."""
     limits: str
     """What these data can and cannot show, as paragraphs with an empty line between them; empty: nothing special."""
+    real: str | None = None
+    """Of a replica's suite: the title of the suite on the data that it stands for; nothing else here is said of it."""
 
 
 class Defaults(Strict):

@@ -58,7 +58,9 @@ def test_suites_of_data_that_need_a_form_wait_for_their_files(suite: str) -> Non
     made = load().suites[suite]
     assert load().stands_for(made.data) == ""
     assert not any("-twin" in experiment.data for experiment in made.experiments.values())
-    assert "replica" not in made.title + made.about.part + made.about.limits
+    twin = load().suites.get(f"{suite}-twin")
+    assert made.title == (twin.about.real if twin else "Held-out users of the Netflix Prize")
+    assert not made.about.part + made.about.limits
 
 
 def test_nothing_is_made_before_its_data_are_named(place: Path) -> None:
