@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 
 import typer
@@ -45,8 +44,7 @@ def data_list() -> None:
         size = f"{source.size / 1e6:,.1f} MB" if source.size else ""
         first, *further = listed.names
         name = first + (f"\n({', '.join(further)})" if further else "")
-        sentence = re.split(r"(?<=[^A-Z])\.\s", source.licence)[0]  # initials are followed by full stops, too
-        cells = (name, source.holds, size, sentence, listed.next_step)
+        cells = (name, source.holds, size, source.licence, listed.next_step)
         name, holds, size, licence, step = (escape(cell) for cell in cells)
         table.add_row(name, holds, size, licence, f"[{colour}]{listed.state}[/{colour}]", step)
     print_table(table)

@@ -51,15 +51,23 @@ class Source:
     address: str
     """Official page or file; for generated data, the module that generates them."""
     licence: str
+    """In a sentence."""
     holds: str
     """What is in it, in a few words with numbers."""
     entry: str
     """How params.yaml asks for it, under `datasets`, with the published or most usual options."""
     files: tuple[RemoteFile | FormFile, ...] = ()
     """What has to be fetched; nothing for generated data."""
+    terms: str = ""
+    """What else is asked of users, in more sentences."""
     about: int = 0
     """Bytes, where the files do not say them; of generated data those at the default scale."""
     synthetic: bool = False
+
+    @property
+    def conditions(self) -> str:
+        """The licence and the terms, as records and reports have them."""
+        return f"{self.licence} {self.terms}" if self.terms else self.licence
 
     @property
     def size(self) -> int:

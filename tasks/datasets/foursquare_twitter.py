@@ -40,8 +40,9 @@ SOURCE = Source(
     ),
     entry="{source: foursquare_twitter, obtain: {}, format: foursquare_twitter, read: {}}",
     files=FILES,
-    licence=(
-        "DP-CroSUE's page names no licence: for research. Pseudonymous is not anonymous: do not redistribute, and do "
+    licence="DP-CroSUE's page names no licence: for research.",
+    terms=(
+        "Pseudonymous is not anonymous: do not redistribute, and do "
         "not try to identify anyone. Publications should cite J. Ren et al., Cross-Network Social User Embedding with "
         "Hybrid Differential Privacy Guarantees, CIKM 2022, and J. Zhang et al., BL-MNE, ICDM 2017."
     ),

@@ -135,8 +135,9 @@ SOURCE = Source(
     about=90_000_000,  # a guess from the number of posts: not all files are published
     entry="{source: foursquare_twitter_text, obtain: {}, format: foursquare_twitter_text, read: {}}",
     files=FILES,
-    licence=(
-        "DP-CroSUE's page names no licence: for research. These files name people: do not redistribute them, and do "
+    licence="DP-CroSUE's page names no licence: for research.",
+    terms=(
+        "These files name people: do not redistribute them, and do "
         "not try to find out more about anyone. Publications should cite J. Ren et al., Cross-Network Social User "
         "Embedding with Hybrid Differential Privacy Guarantees, CIKM 2022, and J. Zhang et al., BL-MNE, ICDM 2017."
     ),

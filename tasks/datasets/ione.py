@@ -62,9 +62,9 @@ SOURCE = Source(
     licence=(
         "For research only, as its page says; publications must cite J. Zhang and P. S. Yu, Integrated Anchor and "
         "Social Link Predictions across Social Networks, IJCAI 2015, whose data these are, and should cite L. Liu et "
-        "al., Aligning Users across Social Networks Using Network Embedding, IJCAI 2016. Do not redistribute, and do "
-        "not try to identify anyone."
+        "al., Aligning Users across Social Networks Using Network Embedding, IJCAI 2016."
     ),
+    terms="Do not redistribute, and do not try to identify anyone.",
 )
 ObtainOptions = ReadOptions = NoOptions
 obtain = copied(lambda _: SOURCE)

@@ -17,8 +17,8 @@ from tasks.datasets.text import LATIN_1_OR_UTF_8, blocks, content, line_count
 from tasks.errors import DataError
 from tasks.raw import raw_writer, write_raw
 
-LICENCE = (
-    "{}, (c) GroupLens Research, University of Minnesota. For research only: no commercial use {}; publications must "
+CONDITIONS = (
+    "For research only: no commercial use {}; publications must "
     "cite F. M. Harper and J. A. Konstan, The MovieLens Datasets: History and Context, ACM TiiS 5(4), 2015, "
     "https://doi.org/10.1145/2827872. Full text: {}."
 )
@@ -39,7 +39,8 @@ def _source(
         holds=holds,
         entry=f"{{source: {name.replace('-', '_')}, {options}}}",
         files=(RemoteFile(address, *file, f"{name}/{name}.zip"),),
-        licence=LICENCE.format(title, terms, readme),
+        licence=f"{title}, (c) GroupLens Research, University of Minnesota.",
+        terms=CONDITIONS.format(terms, readme),
     )
 
 

@@ -56,8 +56,9 @@ SOURCE = Source(
     about=2_081_556_480,  # of the prize's training_set.tar; the four files have the same in them
     entry="{source: netflix, obtain: {ratings: combined}, format: netflix, read: {}}",
     files=(*COMBINED, TITLES),
-    licence=(
-        "Netflix Prize data, (c) Netflix, since withdrawn. For research only: no commercial use and no "
+    licence="Netflix Prize data, (c) Netflix, since withdrawn.",
+    terms=(
+        "For research only: no commercial use and no "
         "redistribution without permission, no endorsement implied; publications must acknowledge the data set. The "
         "customers are pseudonymous and some were re-identified: never link them to anything."
     ),

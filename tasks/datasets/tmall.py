@@ -40,8 +40,9 @@ SOURCE = Source(
     holds="54,925,330 clicks, carts, purchases and favourites by 424,170 users in half a year; gender, age",
     entry="{source: tmall, obtain: {layout: official}, format: tmall, read: {layout: official}}",
     files=(LOG_FILE, INFO_FILE),
-    licence=(
-        "Repeat Buyers Prediction (IJCAI-15), (c) Alibaba, from Tianchi. For research only: no commercial use and no "
+    licence="Repeat Buyers Prediction (IJCAI-15), (c) Alibaba, from Tianchi.",
+    terms=(
+        "For research only: no commercial use and no "
         "redistribution; the terms are those accepted at the download. Publications should name Tianchi and the "
         "IJCAI-15 Repeat Buyers Prediction competition."
     ),

@@ -33,7 +33,7 @@ _RATING = {"user": _ID, "item": _ID, "category": _ID, "rating": Column(low=0, hi
 _TRUST = {"source": _ID, "target": _ID}
 _SLOT = {"slot": Column(low=1, high=11)}
 """The authors cut the whole time into eleven parts (eTrust)."""
-_LICENCE = (
+_TERMS = (
     "No licence is stated: for research; publications must cite J. Tang, H. Gao and H. Liu, mTrust: Discerning "
     "Multi-Faceted Trust in a Connected World, WSDM 2012, https://doi.org/10.1145/2124295.2124309"
 )
@@ -195,7 +195,8 @@ _CIAO = Source(
     holds="284,086 ratings by 7,375 users of 105,114 products; 111,781 trust relations",
     entry="{source: ciao, obtain: {release: plain}, format: ciao, read: {}}",
     files=(_PLAIN, _TRUST_FILE),
-    licence=f"Ciao, collected by J. Tang, H. Gao and H. Liu. {_LICENCE}. Do not redistribute.",
+    licence="Ciao, collected by J. Tang, H. Gao and H. Liu.",
+    terms=f"{_TERMS}. Do not redistribute.",
 )
 PLAIN_TRUST = Matrix("trustnetwork.mat", "trustnetwork", _TRUST)
 CIAO = TrustNetwork(
@@ -225,8 +226,9 @@ _EPINIONS = Source(
     holds="922,267 ratings by 22,164 users of 296,277 products in 11 time slots; 300,548 trust relations",
     entry="{source: epinions, obtain: {release: timestamps}, format: epinions, read: {}}",
     files=_FILES[2:],
-    licence=(
-        f"Epinions, collected by J. Tang, H. Gao, H. Liu and A. Das Sarma. {_LICENCE}, and, for the time slots, J. "
+    licence="Epinions, collected by J. Tang, H. Gao, H. Liu and A. Das Sarma.",
+    terms=(
+        f"{_TERMS}, and, for the time slots, J. "
         "Tang et al., eTrust: Understanding Trust Evolution in an Online World, KDD 2012, "
         "https://doi.org/10.1145/2339530.2339574. Do not redistribute."
     ),

@@ -84,8 +84,9 @@ SOURCE = Source(
         for name, what in zip(FILES, (_PUBLIC, _ASK, _ASK, _PICKLES), strict=True)
         for file in form_files("weibo", PAGE, what, {name.format(number): None})
     ),
-    licence=(
-        "DP-CroSUE's page names no licence: for research. These files name people: do not redistribute them, and do "
+    licence="DP-CroSUE's page names no licence: for research.",
+    terms=(
+        "These files name people: do not redistribute them, and do "
         "not try to find out more about anyone. Publications should cite J. Ren et al., Cross-Network Social User "
         "Embedding with Hybrid Differential Privacy Guarantees, CIKM 2022."
     ),

@@ -50,8 +50,9 @@ SOURCE = Source(
         "read: {users: true, businesses: true, friends: false, outsiders: leave-out}}"
     ),
     files=FILES,
-    licence=(
-        "Yelp Open Dataset, (c) Yelp Inc. For academic and other non-commercial use under the Dataset User Agreement "
+    licence="Yelp Open Dataset, (c) Yelp Inc.",
+    terms=(
+        "For academic and other non-commercial use under the Dataset User Agreement "
         "that is accepted at the download; no redistribution."
     ),
 )

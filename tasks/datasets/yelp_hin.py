@@ -35,7 +35,10 @@ SOURCE = Source(
     files=FILES,
     licence=(
         "A part of the Yelp Open Dataset, (c) Yelp Inc., whose agreement allows academic and other non-commercial use "
-        "and no redistribution; its page names no licence of its own. Publications should cite C. Shi, B. Hu, W. X. "
+        "and no redistribution; its page names no licence of its own."
+    ),
+    terms=(
+        "Publications should cite C. Shi, B. Hu, W. X. "
         "Zhao, P. S. Yu, Heterogeneous Information Network Embedding for Recommendation, IEEE TKDE 31(2), 2019."
     ),
 )

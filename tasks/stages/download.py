@@ -32,7 +32,7 @@ def main(name: str) -> None:
             "dataset": name,
             "address": described.address,
             "synthetic": described.synthetic,
-            "licence": described.licence,
+            "licence": described.conditions,
             "files": {
                 file.relative_to(target).as_posix(): {"bytes": file.stat().st_size, "sha256": file_digest(file)}
                 for file in sorted(target.rglob("*"))
@@ -40,7 +40,7 @@ def main(name: str) -> None:
             },
         }
         write_json(target / "source.json", source)
-    print(f"{name}: {described.licence}")
+    print(f"{name}: {described.conditions}")
 
 
 def source_of(name: str, dataset: Dataset) -> tuple[Any, Any, Source]:

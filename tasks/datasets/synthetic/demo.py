@@ -23,7 +23,8 @@ SOURCE = Source(
     holds="about 18,000 synthetic ratings by 300 users of 500 films, in MovieLens 100K's format",
     about=410_000,
     entry="{source: demo, obtain: {}, format: ml_100k, read: {}}",
-    licence="SYNTHETIC data: every user, film and rating is drawn at random. Public domain (CC0 1.0).",
+    licence="SYNTHETIC data: every user, film and rating is drawn at random.",
+    terms="Public domain (CC0 1.0).",
 )
 ObtainOptions = NoOptions
 SEED = 1997

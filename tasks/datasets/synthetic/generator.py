@@ -149,7 +149,8 @@ class Replica:
             holds=self.holds,
             about=next(iter(self.layouts.values())).size,
             entry=f"{{source: {self.name.replace('-', '_')}, {self.entry}}}",
-            licence="SYNTHETIC data: everything in it is drawn at random. Public domain (CC0 1.0).",
+            licence="SYNTHETIC data: everything in it is drawn at random.",
+            terms="Public domain (CC0 1.0).",
         )
 
     def source(self, options: ReplicaOptions) -> Source:

@@ -19,7 +19,8 @@ SOURCE = Source(
     holds="about 720 synthetic ratings by 60 users of 40 items, and a colour of each user",
     about=10_000,
     entry="{source: toy, obtain: {}, format: toy, read: {}}",
-    licence="SYNTHETIC data: every user, item and rating is drawn at random. Public domain (CC0 1.0).",
+    licence="SYNTHETIC data: every user, item and rating is drawn at random.",
+    terms="Public domain (CC0 1.0).",
 )
 ObtainOptions = ReadOptions = NoOptions
 N_USERS, N_ITEMS = 60, 40
