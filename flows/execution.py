@@ -58,10 +58,19 @@ class Processes:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stopped: bool = False
 
-    def run(self, command: str, on_line: OnLine, *, stage: str = "", force: bool | None = None) -> None:
+    def run(
+        self,
+        command: str,
+        on_line: OnLine,
+        on_share: Callable[[float], None] = lambda _: None,
+        *,
+        stage: str = "",
+        force: bool | None = None,
+    ) -> None:
         """Run a stage's command line, without a shell, giving each line of its output to `on_line`.
 
         Args:
+            on_share: told how much of its work is done, before the line that says so.
             stage: that it is part of, for `end`.
             force: whether it works on finished units again; None: as all do.
 
@@ -78,8 +87,10 @@ class Processes:
             assert process.stdout is not None
             last = ""
             for line in filter(str.strip, _lines(process.stdout)):
-                last = line
-                on_line(line)
+                last, share = progress(line)
+                if share is not None:
+                    on_share(share)
+                on_line(last)
             if process.wait() != 0:
                 raise (Killed if process.returncode < 0 else StageFailed)(_reason(last, process.returncode))
         except StageFailed:
@@ -230,6 +241,15 @@ def _lines(stream: IO[bytes]) -> Iterator[str]:
             yield line.decode("utf-8", "replace").rstrip()
     if pending.strip():
         yield pending.decode("utf-8", "replace").rstrip()
+
+
+def progress(line: str) -> tuple[str, float | None]:
+    """The text of a line and, where `tasks.stages.screen` printed it, what share of the stage's work is done."""
+    try:
+        said = json.loads(line)
+        return said["text"], said["share"]
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return line, None
 
 
 def _reason(last: str, code: int) -> str:

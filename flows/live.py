@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import statistics
 import sys
 import time
@@ -27,8 +26,6 @@ UNKNOWN_SECONDS = 5.0
 Event = Literal["starts", "line", "run", "cached", "failed", "left", "unit"]
 ENDS = ("run", "cached", "failed")
 FORMS = {"starts": "starts ({})", "line": "| {}", "failed": "failed: {}"}
-_UNIT = re.compile(r"\((\d+)/(\d+)\)")
-_STEP = re.compile(r"(?<![\d/(])(\d+)/(\d+)(?![\d/)])")
 
 
 class Lines(AbstractContextManager[Any]):
@@ -58,20 +55,22 @@ class Lines(AbstractContextManager[Any]):
 
     def show(self, event: Event, name: str, text: str) -> None:
         """What happens to a stage (it starts, prints a line, ends or is left), or a unit of one."""
-        self._note(event, name, text)
+        self._note(event, name)
         left = f", {len(self._ended)} of {len(self._todo.steps)} stages, {self._left()}" if event == "run" else ""
         self._say(name, FORMS.get(event, "{}").format(text) + left)
+
+    def progress(self, name: str, share: float) -> None:
+        """How much of the work of a stage is done."""
+        self._shares[name] = share
 
     def _say(self, name: str, text: str) -> None:
         say(name, f"{time.strftime('%H:%M:%S')}  {text}")
 
-    def _note(self, event: Event, name: str, text: str) -> None:
+    def _note(self, event: Event, name: str) -> None:
         if event == "starts":
             self._ended.pop(name, None)  # it is tried again
             self._shares.pop(name, None)
             self._started[name] = self._now()
-        elif event == "line" and (share := fraction(text)) is not None:
-            self._shares[name] = share
         elif event in ENDS:
             self._ended[name] = event
 
@@ -141,7 +140,7 @@ class Live(Lines):
 
     def show(self, event: Event, name: str, text: str) -> None:
         """A stage has a row while it runs, whose bar moves without an end until its lines say how far it is."""
-        self._note(event, name, text)
+        self._note(event, name)
         if event == "starts":
             self._rows[name] = self._progress.add_task(name, total=None, text=text)
         elif event == "line":
@@ -202,13 +201,3 @@ def expected_seconds(names: Iterable[str], recorded: Mapping[tuple[str, str], fl
         kind, name = kind_and_name(kind, name)
         expected[stage] = recorded.get((kind, name), medians.get(kind, UNKNOWN_SECONDS))
     return expected
-
-
-def fraction(text: str) -> float | None:
-    """How far a stage is by a line of `tasks.stages.screen`, such as `(2/3)  epoch 5/10`; None: no such line."""
-    step = _STEP.search(text)
-    if step is None or not int(step[2]):
-        return None
-    share = min(int(step[1]) / int(step[2]), 1.0)
-    unit = _UNIT.search(text)
-    return (int(unit[1]) - 1 + share) / int(unit[2]) if unit and int(unit[1]) <= int(unit[2]) else share

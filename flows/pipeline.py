@@ -66,7 +66,8 @@ def run_stage(step: Step, run: Run) -> State[Any]:
 
     def command(line: str) -> None:
         with run.units.working(step.name, step.command) as again:
-            run.processes.run(line, on_line, stage=step.name, force=again)
+            on_share = partial(run.screen.progress, step.name)
+            run.processes.run(line, on_line, on_share, stage=step.name, force=again)
 
     run.screen.show("starts", step.name, "forced" if run.force else step.why)
     start = time.monotonic()
@@ -230,7 +231,7 @@ class Run:
             self._changed.clear()
         for unit_run in units:
             unit_run.wait()
-        return {name: _message(name, states[name]) for name in states if name not in succeeded}, [
+        return {name: _message(states[name]) for name in states if name not in succeeded}, [
             step.name for step in waiting
         ]
 
@@ -277,10 +278,9 @@ def needs_of(suite: str, todo: Plan) -> Callable[[str], Needs]:
     return lambda stage: Needs(**resources.get(stage, resources.get(stage.partition("@")[0], {})))
 
 
-def _message(name: str, state: State[Any]) -> str:
+def _message(state: State[Any]) -> str:
     error = state.result(raise_on_failure=False)
-    message = str(error) if isinstance(error, Exception) else str(state.message)
-    return message.removeprefix(f"{name.replace('@', ' ')}: ")
+    return str(error) if isinstance(error, Exception) else str(state.message)
 
 
 @contextmanager

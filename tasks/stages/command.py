@@ -15,6 +15,7 @@ from typing import Any
 from tasks.errors import ByHandError, DamagedError, DprecError
 from tasks.stages.code import require_current
 from tasks.stages.common import private
+from tasks.stages.parent import RUN
 from tasks.stages.provenance import record
 
 DAMAGED = ": `dprec scrub` removes what is damaged, and `dprec run SUITE` has it computed again"
@@ -44,6 +45,7 @@ def run_stage(main: Callable[..., dict[str, Any] | None], *, units: bool = False
         parser.add_argument("--force", metavar="TIME", nargs="?", type=float, const=True, default=forced)
     chosen = vars(parser.parse_args())
     name, debug = chosen.pop("name"), chosen.pop("debug")
+    of = "" if RUN in os.environ else f"{stage} {name}: "  # a run names its stages itself
     private()
     keep = partial(record, stage.replace("_", "-"), name, time.time())
     try:
@@ -53,12 +55,12 @@ def run_stage(main: Callable[..., dict[str, Any] | None], *, units: bool = False
         else:
             keep(main(name) or {})
     except KeyboardInterrupt:
-        print(f"{stage} {name}: interrupted; run it again to go on where it stopped", file=sys.stderr)
+        print(f"{of}interrupted; run it again to go on where it stopped", file=sys.stderr)
         raise SystemExit(130) from None
     except BaseException as error:  # a panic of polars is no Exception
         if debug or isinstance(error, SystemExit):
             raise
-        print(f"{stage} {name}: {_one_line(error)}", file=sys.stderr)
+        print(f"{of}{_one_line(error)}", file=sys.stderr)
         raise SystemExit(1) from None
 
 

@@ -1,12 +1,16 @@
-"""How far a stage is, for people."""
+"""How far a stage is: for people, and for the run that it is part of (see `flows.execution.progress`)."""
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 import time
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from tasks.stages.parent import RUN
 
 DECIDES_NOTHING = True
 SECONDS_BETWEEN_LINES = 5.0
@@ -56,4 +60,7 @@ class Screen:
             self._last_line = time.monotonic()
             if seconds_left is None:
                 seconds_left = (time.monotonic() - self._began) / done * (self._steps - done)
-            print(f"{name}  {done}/{self._steps}  {seconds_left:.0f} s left", file=sys.stderr, flush=True)
+            text = f"{name}  {done}/{self._steps}  {seconds_left:.0f} s left"
+            share = (max(self._run, 1) - 1 + done / self._steps) / self._runs
+            line = json.dumps({"text": text, "share": share}) if RUN in os.environ else text
+            print(line, file=sys.stderr, flush=True)

@@ -72,7 +72,7 @@ def main(arguments: list[str]) -> None:
         else:
             work_on(chosen.module, chosen.name, chosen.unit, chosen.key, force=chosen.force)
     except (DprecError, OSError) as error:
-        sys.exit(f"{chosen.module} {chosen.name}: {' '.join(str(error).split())}")
+        sys.exit(" ".join(str(error).split()))
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ fail = pathlib.Path("fail." + name)
 if fail.exists():
     if fail.read_text() == "once":
         fail.unlink()
-    print(name.replace("@", " ") + ": u.data:7: rating 6 is not in 1..5", file=sys.stderr)
+    print("u.data:7: rating 6 is not in 1..5", file=sys.stderr)
     raise SystemExit(1)
 slow = pathlib.Path("slow." + name)
 if slow.exists():

@@ -14,7 +14,10 @@ import pytest
 from flows import live, plan
 from flows.cost import recorded_seconds
 from flows.dvc import open_project
+from flows.execution import progress
 from flows.plan import Plan, Step
+from tasks.stages.parent import RUN
+from tasks.stages.screen import Screen
 from tests.flows.conftest import Project
 
 
@@ -61,18 +64,25 @@ def test_in_a_terminal_a_run_is_one_view_that_leaves_its_sum_and_the_report(fini
     assert re.findall(r"report@demo +4 stages, all up to date", again)
 
 
-@pytest.mark.parametrize(
-    ("line", "share"),
-    [
-        ("bpr base/seed-0 (2/3)  epoch 5/10  loss 0.1000  9 s left", 0.5),
-        ("dpmf base (1/1)  30/120  4 s left", 0.25),
-        ("epoch 3/4", 0.75),
-        ("wrote data/runs/a/b in 3 s", None),
-        ("7/0", None),
-    ],
-)
-def test_bars_follow_what_stages_print(line: str, share: float | None) -> None:
-    assert live.fraction(line) == share
+def test_a_stage_tells_its_run_what_share_is_done(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    printed = []
+    for named in ("", "1"):
+        monkeypatch.setenv(RUN, named) if named else monkeypatch.delenv(RUN, raising=False)
+        shown = Screen("bpr", 3)
+        for _ in range(2):
+            shown.next()
+        shown.begin("base seed 0", 10)
+        shown.step(5, "loss 0.1000", 9.0)
+        printed.append(progress(capsys.readouterr().err))
+    text = "bpr base seed 0 (2/3)  loss 0.1000  5/10  9 s left"
+    assert printed == [(f"{text}\n", None), (text, 0.5)]
+
+
+@pytest.mark.parametrize("line", ["wrote data/runs/a/b in 3 s", "epoch 3/4", "7", "[]", "{}"])
+def test_other_lines_say_nothing_of_shares(line: str) -> None:
+    assert progress(line) == (line, None)
 
 
 def screen(seconds: dict[str, float], jobs: int, now: list[float]) -> live.Live:
@@ -90,9 +100,9 @@ def test_time_left_is_the_longest_chain_or_the_work_shared() -> None:
         shown.show("run", "download@x", "")
         shown.show("starts", "train@a", "")
         now[0] = 16.0
-        shown.show("line", "train@a", "epoch 5/10")
+        shown.progress("train@a", 0.5)
         assert shown.remaining() == 40.0, "a bar knows better than the past"
-        shown.show("line", "train@a", "epoch 1/10")
+        shown.progress("train@a", 0.1)
         assert shown.remaining() == 90.0, "but of training that ends early, which took 100 s before"
         now[0] = 206.0
         assert shown.remaining() == 1800.0, "and where it did not"
@@ -105,7 +115,7 @@ def test_a_stage_that_is_tried_again_has_everything_before_it() -> None:
     now = [0.0]
     with screen({"download@x": 10.0, "train@a": 5.0, "train@b": 5.0}, 2, now) as shown:
         shown.show("starts", "download@x", "first run")
-        shown.show("line", "download@x", "1/2 parts")
+        shown.progress("download@x", 0.5)
         shown.show("failed", "download@x", "no answer")
         assert (shown.remaining(), shown._counts()) == (5.0, "1 of 3 stages (1 failed)")
         now[0] = 30.0

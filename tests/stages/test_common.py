@@ -24,6 +24,7 @@ from tasks.errors import ConfigurationError, DamagedError, DataError, PrivacyErr
 from tasks.stages import code, common
 from tasks.stages.command import run_stage
 from tasks.stages.common import CACHE, atomic_write, digest, read_json, require_passed, write_json
+from tasks.stages.parent import RUN
 from tests import parameters
 
 
@@ -230,10 +231,24 @@ def test_a_stage_ends_with_one_line(
 
     monkeypatch.setattr(sys, "argv", ["/somewhere/stage.py", "demo"])
     monkeypatch.delenv("DPREC_DEBUG", raising=False)
+    monkeypatch.delenv(RUN, raising=False)
     with pytest.raises(SystemExit) as caught:
         run_stage(main)
     assert caught.value.code == code
     assert re.fullmatch(line + "\n", capsys.readouterr().err)
+
+
+def test_within_a_run_a_stage_leaves_its_name_to_the_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def main(_: str) -> None:
+        raise DataError("not here")
+
+    monkeypatch.setattr(sys, "argv", ["/somewhere/stage.py", "demo"])
+    monkeypatch.setenv(RUN, "1")
+    with pytest.raises(SystemExit):
+        run_stage(main)
+    assert capsys.readouterr().err == "not here\n"
 
 
 def test_a_stage_leaves_its_provenance_beside_its_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
