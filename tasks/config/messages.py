@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -21,22 +21,33 @@ _PLAIN = {"int": "[-+]?(0|[1-9][0-9]*)", "bool": "true|false", "timestamp": ""}
 """Kinds of values -> how they must be written."""
 
 
-def first_error(error: ValidationError) -> str:
-    """The first problem of a pydantic error as `key: what is wrong`."""
+class Problem(NamedTuple):
+    """What is wrong with a key, which is empty where all of a file is meant."""
+
+    key: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.text}" if self.key else self.text
+
+
+def first_error(error: ValidationError) -> Problem:
+    """The first problem of a pydantic error."""
     problem = error.errors()[0]
     where = ".".join(str(part) for part in problem["loc"])
     for kind in ATTACKS:  # pydantic names the kind it checks, which is no key
         where = where.replace(f"attack.{kind}", "attack", 1)
     where = _PERTURBED_KIND.sub(r"\1", where)
-    message = problem["msg"].removeprefix("Value error, ")
-    if problem["type"] == "extra_forbidden":
+    message = problem["msg"]
+    if problem["type"] == "value_error":
+        message = str(problem["ctx"]["error"])
+    elif problem["type"] == "extra_forbidden":
         message = "unknown key"
     elif problem["type"] == "missing":
         message = "this key is missing"
     elif not isinstance(problem["input"], dict | list):
-        values = repr(problem["input"])[:SHOWN]
-        message = f"{message} (is {values})" if problem["type"] != "value_error" else message
-    return f"{where}: {message}" if where else message
+        message = f"{message} (is {repr(problem['input'])[:SHOWN]})"
+    return Problem(where, message)
 
 
 def options(kind: type[_Options], values: dict[str, Any], where: str, path: Path = PARAMS_FILE) -> _Options:

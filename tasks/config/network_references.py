@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tasks.config.fields import AnyNetworks, PerturbedFeatures
+from tasks.config.messages import Problem
 from tasks.config.tasks import TASKS
 from tasks.papers import PROTOCOLS
 
@@ -30,16 +31,16 @@ def makes_networks(protocol: str) -> bool:
     return bool(getattr(import_module(PROTOCOLS[protocol].rpartition(".")[0]), "NETWORKS", False))
 
 
-def network_problems(suite: Suite, params: Params) -> Iterator[str]:
+def network_problems(suite: Suite, params: Params) -> Iterator[Problem]:
     """What is wrong with embeddings and alignments in the file of a suite."""
     for section, entries in (("embeddings", suite.embeddings), ("aligned", suite.aligned)):
         for name, entry in entries.items():
             where = f"{section}.{name}"
             if not TASKS[suite.task].networks:
-                yield f"{where}: {section} are for suites whose task is embedding"
+                yield Problem(where, f"{section} are for suites whose task is embedding")
             for other in params.suites.values():
                 if other is not suite and name in getattr(other, section):
-                    yield f"{where}: another suite has an entry of this name"
+                    yield Problem(where, "another suite has an entry of this name")
             yield from _data_problems(where, entry.data, params)
     for name, embedding in suite.embeddings.items():
         where = f"embeddings.{name}"
@@ -53,22 +54,22 @@ def network_problems(suite: Suite, params: Params) -> Iterator[str]:
         if pair.embeddings in suite.embeddings:
             embedding_name = suite.embeddings[pair.embeddings]
             if embedding_name.data != pair.data:
-                yield f"{where}.of: {pair.embeddings!r} embeds {embedding_name.data!r}, not {pair.data!r}"
+                yield Problem(f"{where}.of", f"{pair.embeddings!r} embeds {embedding_name.data!r}, not {pair.data!r}")
             yield from _missing_seed(where, pair.seeds, embedding_name.seeds, f"embeddings.{pair.embeddings}")
 
 
-def experiment_problems(where: str, experiment: Experiment, task: str, params: Params) -> Iterator[str]:
+def experiment_problems(where: str, experiment: Experiment, task: str, params: Params) -> Iterator[Problem]:
     """What is wrong with where an experiment reads networks."""
     layer, name = experiment.features.split("/")
     if not TASKS[task].networks:
         if layer in LAYERS:
-            yield f"{where}.features: {layer} are for suites whose task is embedding"
+            yield Problem(f"{where}.features", f"{layer} are for suites whose task is embedding")
         if any(key in config for config in experiment.settings().values() for key in BUDGETS[1:]):
-            yield f"{where}.sweep: edges_epsilon and text_epsilon are for suites whose task is embedding"
+            yield Problem(f"{where}.sweep", "edges_epsilon and text_epsilon are for suites whose task is embedding")
         return
     yield from _data_problems(where, experiment.data, params)
     if layer == "words":
-        yield f"{where}.features: word vectors are the features of a table of users, not networks"
+        yield Problem(f"{where}.features", "word vectors are the features of a table of users, not networks")
         return
     problems = [*read_problems(where, "features", experiment.features, experiment.data, experiment.seeds, params)]
     yield from problems
@@ -76,26 +77,28 @@ def experiment_problems(where: str, experiment: Experiment, task: str, params: P
     if layer in LAYERS and not problems:
         name = params.aligned[name].embeddings or "" if layer == "aligned" else name
         if name not in params.embeddings:
-            yield f"{where}.features: aligned.{experiment.features.split('/')[1]} has no embeddings to start from"
+            yield Problem(
+                f"{where}.features", f"aligned.{experiment.features.split('/')[1]} has no embeddings to start from"
+            )
             return
         networks = params.embeddings[name].networks
     if layer == "embeddings" and not problems:
         if experiment.model != params.embeddings[name].model:
-            yield f"{where}.model: embeddings.{name} is learned by {params.embeddings[name].model!r}"
+            yield Problem(f"{where}.model", f"embeddings.{name} is learned by {params.embeddings[name].model!r}")
         if experiment.config:
-            yield f"{where}.config: must be empty; embeddings.{name} says how they are learned"
+            yield Problem(f"{where}.config", f"must be empty; embeddings.{name} says how they are learned")
     if problems or not _release_is_there(networks, params):
         return
     available = params.networks_settings(networks)
     for setting, config in experiment.settings().items():
         of_model = layer == "processed" and not set(config) & set(BUDGETS)
         if setting not in available and not of_model:
-            yield f"{where}.sweep: {networks!r} has no setting {setting!r}; known: {', '.join(available)}"
+            yield Problem(f"{where}.sweep", f"{networks!r} has no setting {setting!r}; known: {', '.join(available)}")
 
 
 def read_problems(
     where: str, key: str, read: str, data: str, seeds: Iterable[int], params: Params, *, networks: bool = True
-) -> Iterator[str]:
+) -> Iterator[Problem]:
     """What is wrong with a layer that is read, LAYER/NAME: it is not there, or of other data, kinds or seeds.
 
     networks: whether networks are read, rather than the features of a table of users.
@@ -103,7 +106,7 @@ def read_problems(
     layer, name = read.split("/")
     if layer == "processed":
         if name != data:
-            yield f"{where}.{key}: {name!r} is not the data {data!r}"
+            yield Problem(f"{where}.{key}", f"{name!r} is not the data {data!r}")
         return
     kind, verb = READ[layer]
     table: dict[str, Any] = getattr(params, layer)
@@ -112,18 +115,18 @@ def read_problems(
         return
     entry = table[name]
     if entry.data != data:
-        yield f"{where}.{key}: {name!r} {verb} {entry.data!r}, not {data!r}"
+        yield Problem(f"{where}.{key}", f"{name!r} {verb} {entry.data!r}, not {data!r}")
     elif layer == "perturbed" and isinstance(entry, PerturbedFeatures) == networks:
         contents = ("the features of a table of users", "networks")
-        yield f"{where}.{key}: {name!r} has {contents[not networks]}, not {contents[networks]}"
+        yield Problem(f"{where}.{key}", f"{name!r} has {contents[not networks]}, not {contents[networks]}")
     elif layer != "words":
         yield from _missing_seed(where, seeds, entry.seeds, f"{layer}.{name}")
 
 
-def _data_problems(where: str, data: str, params: Params) -> Iterator[str]:
+def _data_problems(where: str, data: str, params: Params) -> Iterator[Problem]:
     yield from unknown_name(f"{where}.data", data, params.processed, "processed data set")
     if data in params.processed and not makes_networks(protocol := params.processed[data].protocol):
-        yield f"{where}.data: the protocol of {data!r} is {protocol!r}, which has no networks"
+        yield Problem(f"{where}.data", f"the protocol of {data!r} is {protocol!r}, which has no networks")
 
 
 def _release_is_there(networks: str, params: Params) -> bool:
@@ -132,12 +135,12 @@ def _release_is_there(networks: str, params: Params) -> bool:
     return layer == "processed" or isinstance(params.perturbed.get(name), AnyNetworks)
 
 
-def _missing_seed(where: str, seeds: Iterable[int], available: Iterable[int], owner: str) -> Iterator[str]:
+def _missing_seed(where: str, seeds: Iterable[int], available: Iterable[int], owner: str) -> Iterator[Problem]:
     if missing := set(seeds) - set(available):
-        yield f"{where}.seeds: {min(missing)} is not among the seeds of {owner}"
+        yield Problem(f"{where}.seeds", f"{min(missing)} is not among the seeds of {owner}")
 
 
-def unknown_name(where: str, name: str, table: dict[str, Any], kind: str) -> Iterator[str]:
+def unknown_name(where: str, name: str, table: dict[str, Any], kind: str) -> Iterator[Problem]:
     """The problem of a name that a table does not have."""
     if name not in table:
-        yield f"{where}: unknown {kind} {name!r}; known: {', '.join(sorted(table))}"
+        yield Problem(where, f"unknown {kind} {name!r}; known: {', '.join(sorted(table))}")

@@ -341,8 +341,7 @@ def load(path: Path = PARAMS_FILE) -> Params:
 
 def own_file(suite: str, path: Path = PARAMS_FILE, key: str = "") -> Path:
     """The suite's file in which a key stands, such as `attack.k`; `path`: the root's file."""
-    section = key.partition(":")[0].partition(".")[0]
-    name = next((name for name, sections in OWN_FILES.items() if section in sections), "params.yaml")
+    name = next((name for name, sections in OWN_FILES.items() if key.partition(".")[0] in sections), "params.yaml")
     return path.parent / SUITES / suite / name
 
 
@@ -368,7 +367,7 @@ def _validate(raw: Any, kind: type[_Options], file: Callable[[str], Path], inher
         return kind.model_validate(raw)
     except ValidationError as error:
         problem = messages.first_error(error)
-        raise ConfigurationError(f"{file(problem)}: {locate(problem, inherited)}") from error
+        raise ConfigurationError(f"{file(problem.key)}: {locate(*problem, inherited)}") from error
 
 
 def _fill_in(raw: dict[str, Any], suite: str, path: Path) -> tuple[dict[str, Any], frozenset[str]]:
@@ -393,10 +392,9 @@ def _fill_in(raw: dict[str, Any], suite: str, path: Path) -> tuple[dict[str, Any
     return filled, frozenset(inherited)
 
 
-def locate(problem: str, inherited: frozenset[str]) -> str:
-    """`experiments.X.seeds`, alone or with what is wrong, as `defaults.experiments.seeds` where X has it from there."""
-    key, colon, text = problem.partition(": ")
+def locate(key: str, text: str, inherited: frozenset[str]) -> str:
+    """`experiments.X.seeds`, with what is wrong, if anything; `defaults.experiments.seeds` if X has it from there."""
     section, *below = key.split(".")
-    if ".".join((section, *below[:2])) not in inherited:
-        return problem
-    return ".".join(("defaults", section, *below[1:])) + (f": {text} (in {below[0]})" if colon else "")
+    if ".".join((section, *below[:2])) in inherited:
+        key, text = ".".join(("defaults", section, *below[1:])), text and f"{text} (in {below[0]})"
+    return ": ".join(filter(None, (key, text)))

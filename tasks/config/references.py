@@ -16,7 +16,7 @@ from tasks.audits import AUDITS, of_model
 from tasks.audits.lines import AUDITED_LINES
 from tasks.config.audited import released_lines, unexplained
 from tasks.config.fields import BASE, PerturbedFeatures, model_config
-from tasks.config.messages import options
+from tasks.config.messages import Problem, options
 from tasks.config.network_references import (
     experiment_problems,
     makes_networks,
@@ -47,7 +47,7 @@ def check_references(params: Params, path: Path = PARAMS_FILE) -> None:
     taken: dict[str, str] = {}
     for name, suite in params.suites.items():
         for problem in own_problems(suite, params, taken):
-            raise ConfigurationError(f"{own_file(name, path, problem)}: {locate(problem, suite.inherited)}")
+            raise ConfigurationError(f"{own_file(name, path, problem.key)}: {locate(*problem, suite.inherited)}")
         taken |= dict.fromkeys(suite.experiments, name)
 
 
@@ -61,11 +61,11 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
         for problem in unexplained(released_lines(release), {}, AUDITS):
             raise ConfigurationError(f"{path}: perturbed.{name}: {problem}")
     for name, embedding in params.embeddings.items():
-        where = locate(f"embeddings.{name}.config", params.suites[embedding.suite].inherited)
+        where = locate(f"embeddings.{name}.config", "", params.suites[embedding.suite].inherited)
         options(model_class(embedding.model).Config, embedding.config, where, own_file(embedding.suite, path))
     for name, pair in params.aligned.items():
         aligner = import_module("tasks.models.alignment.aligner")
-        where = locate(f"aligned.{name}.config", params.suites[pair.suite].inherited)
+        where = locate(f"aligned.{name}.config", "", params.suites[pair.suite].inherited)
         options(aligner.AlignmentConfig, pair.config, where, own_file(pair.suite, path))
     for name, experiment in params.experiments.items():
         file = own_file(experiment.suite, path)
@@ -118,9 +118,11 @@ def _check_settings(name: str, experiment: Experiment, suite: Suite, file: Path)
         return
     cls = model_class(experiment.model)
     for setting, config in experiment.settings().items():
-        chosen = options(cls.Config, model_config(config), locate(f"experiments.{name}.config", suite.inherited), file)
+        chosen = options(
+            cls.Config, model_config(config), locate(f"experiments.{name}.config", "", suite.inherited), file
+        )
         if experiment.noise == "secure" and (reason := cls(chosen).insecure()):
-            where = locate(f"experiments.{name}.noise", suite.inherited)
+            where = locate(f"experiments.{name}.noise", "", suite.inherited)
             raise ConfigurationError(f"{file}: {where}: {experiment.model!r} at {setting}: {reason}")
         for problem in unexplained(cls(chosen).ledger(), config, of_model(experiment.model, config)):
             raise ConfigurationError(f"{file}: experiments.{name}: {experiment.model!r} at {setting}: {problem}")
@@ -140,7 +142,7 @@ def unaccounted_anchors(aligned: str, params: Params) -> str:
     )
 
 
-def root_problems(params: Params) -> Iterator[str]:
+def root_problems(params: Params) -> Iterator[Problem]:
     """What is wrong with the root's params.yaml."""
     published = {name.replace("_", "-"): module for name, module in FORMATS.items()}
     for name, dataset in params.datasets.items():
@@ -148,7 +150,7 @@ def root_problems(params: Params) -> Iterator[str]:
             if (original := getattr(dataset, key)) is not None:
                 yield from unknown_name(f"datasets.{name}.{key}", original, published, "published data set")
         if dataset.replica_of and dataset.part_of:
-            yield f"datasets.{name}.part_of: must be left out where replica_of is given"
+            yield Problem(f"datasets.{name}.part_of", "must be left out where replica_of is given")
     for name, processed in params.processed.items():
         yield from unknown_name(f"processed.{name}.dataset", processed.dataset, params.datasets, "data set")
     for name, perturbed in params.perturbed.items():
@@ -157,12 +159,12 @@ def root_problems(params: Params) -> Iterator[str]:
             protocol = params.processed[perturbed.data].protocol
             if makes_networks(protocol) == isinstance(perturbed, PerturbedFeatures):
                 where, mechanism = f"perturbed.{name}.mechanism", repr(perturbed.mechanism)
-                yield f"{where}: {mechanism} is not for data whose protocol is {protocol!r}"
+                yield Problem(where, f"{mechanism} is not for data whose protocol is {protocol!r}")
     for name, table in params.words.items():
         yield from unknown_name(f"words.{name}.data", table.data, params.processed, "processed data set")
 
 
-def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterator[str]:
+def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterator[Problem]:
     """What is wrong with the file of a suite; taken: experiment -> suite, of the suites before this one."""
     yield from unknown_name("data", suite.data, params.processed, "processed data set")
     if suite.paper is not None:
@@ -173,7 +175,7 @@ def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterato
     if (chosen := suite.tuning.of) is not None:
         yield from unknown_name("tuning.of", chosen, params.suites, "suite")
         if chosen in params.suites and params.suites[chosen].tuning.of:
-            yield f"tuning.of: {chosen} has none of its own"
+            yield Problem("tuning.of", f"{chosen} has none of its own")
     yield from network_problems(suite, params)
     for audited in suite.training_audit.experiments if suite.training_audit else ():
         yield from unknown_name("training_audit.experiments", audited, suite.experiments, "experiment of this suite")
@@ -181,20 +183,20 @@ def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterato
         for name in named:
             yield from unknown_name(f"attack.{where}", name, suite.experiments, "experiment of this suite")
             if name in suite.experiments and (data := suite.experiments[name].data) != suite.data:
-                yield f"experiments.{name}.data: attack.{where} must be on {suite.data}, not on {data}"
+                yield Problem(f"experiments.{name}.data", f"attack.{where} must be on {suite.data}, not on {data}")
     for key, experiment in suite.experiments.items():
         where = f"experiments.{key}"
         if key in taken:
-            yield f"{where}: the suite {taken[key]!r} has an experiment of this name"
+            yield Problem(where, f"the suite {taken[key]!r} has an experiment of this name")
         yield from unknown_name(f"{where}.data", experiment.data, params.processed, "processed data set")
         if experiment.system != experiment.model and experiment.system in MODELS:
-            yield f"{where}.system: {experiment.system!r} is another model's name"
+            yield Problem(f"{where}.system", f"{experiment.system!r} is another model's name")
         if experiment.chosen_on_test and not TASKS[suite.task].tested_by_epoch:
-            yield f"{where}.chosen_on_test: epochs are not tested in a suite whose task is {suite.task}"
+            yield Problem(f"{where}.chosen_on_test", f"epochs are not tested in a suite whose task is {suite.task}")
         if suite.tuning.seed in experiment.seeds:
-            yield f"{where}.seeds: {suite.tuning.seed} is the tuning seed, which no result may use"
+            yield Problem(f"{where}.seeds", f"{suite.tuning.seed} is the tuning seed, which no result may use")
         if experiment.sweep_seeds is not None and experiment.sweep_seeds > len(experiment.seeds):
-            yield f"{where}.sweep_seeds: {experiment.sweep_seeds} of {len(experiment.seeds)} seeds"
+            yield Problem(f"{where}.sweep_seeds", f"{experiment.sweep_seeds} of {len(experiment.seeds)} seeds")
         yield from _noise_problems(where, experiment, suite.task, params)
         if not TASKS[suite.task].networks:
             yield from _features_problems(where, experiment, suite, params)
@@ -202,24 +204,26 @@ def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterato
         yield from _ratings_problems(where, experiment, suite.task, params)
 
 
-def _counts_problems(suite: Suite, params: Params) -> Iterator[str]:
+def _counts_problems(suite: Suite, params: Params) -> Iterator[Problem]:
     """Counts of anything but the whole of what the suite's data are a part or a replica of."""
     if suite.counts is None:
         return
     if TASKS[suite.task].networks:
-        yield f"counts: there are none in a suite whose task is {suite.task}"
+        yield Problem("counts", f"there are none in a suite whose task is {suite.task}")
     yield from unknown_name("counts", suite.counts, params.processed, "processed data set")
     if {suite.counts, suite.data} <= params.processed.keys():
         protocols = {params.processed[name].protocol for name in (suite.counts, suite.data)}
         complete = not params.stands_for(suite.counts) and len(protocols) == 1
         if not complete or params.publication(suite.counts) != params.stands_for(suite.data):
-            yield f"counts: {suite.counts} must be all of what {suite.data} is a part or a replica of, by its protocol"
+            yield Problem(
+                "counts", f"{suite.counts} must be all of what {suite.data} is a part or a replica of, by its protocol"
+            )
 
 
-def _split_problems(suite: Suite, params: Params) -> Iterator[str]:
+def _split_problems(suite: Suite, params: Params) -> Iterator[Problem]:
     """Splits that are not those of the suite's data, and systems that would not be run as often as others."""
     if suite.splits and (TASKS[suite.task].networks or TASKS[suite.task].folds):
-        yield f"splits: there are none in a suite whose task is {suite.task}"
+        yield Problem("splits", f"there are none in a suite whose task is {suite.task}")
     for name in suite.splits:
         yield from unknown_name("splits", name, params.processed, "processed data set")
         if name in params.processed and suite.data in params.processed:
@@ -228,14 +232,18 @@ def _split_problems(suite: Suite, params: Params) -> Iterator[str]:
             for each in (chosen, other):
                 each["options"].pop("tie_seed", None)
             if chosen != other or seeds[0] == seeds[1]:
-                yield f"splits: {name} must be {suite.data} with another split_seed (and tie_seed), and nothing else"
+                yield Problem(
+                    "splits", f"{name} must be {suite.data} with another split_seed (and tie_seed), and nothing else"
+                )
     seeds_of = {key: entry.seeds for key, entry in suite.experiments.items() if entry.data == suite.data}
     for key, seeds in seeds_of.items() if suite.splits else ():
         if seeds != next(iter(seeds_of.values())):
-            yield f"experiments.{key}.seeds: where there are splits, all systems on {suite.data} have the same"
+            yield Problem(
+                f"experiments.{key}.seeds", f"where there are splits, all systems on {suite.data} have the same"
+            )
 
 
-def _ceiling_problems(suite: Suite) -> Iterator[str]:
+def _ceiling_problems(suite: Suite) -> Iterator[Problem]:
     """Systems without privacy that are called a ceiling of what is not private, or not on the same data."""
     for name, ceiling in suite.ceilings.items():
         for each in (name, ceiling):
@@ -243,12 +251,12 @@ def _ceiling_problems(suite: Suite) -> Iterator[str]:
         if {name, ceiling} <= suite.experiments.keys():
             private, public = (suite.experiments[each] for each in (name, ceiling))
             if not is_private(private) or is_private(public):
-                yield f"ceilings.{name}: {name} must spend a finite budget, and {ceiling} none"
+                yield Problem(f"ceilings.{name}", f"{name} must spend a finite budget, and {ceiling} none")
             if private.data != public.data:
-                yield f"ceilings.{name}: {ceiling} is on {public.data}, not on {private.data}"
+                yield Problem(f"ceilings.{name}", f"{ceiling} is on {public.data}, not on {private.data}")
 
 
-def _task_problems(suite: Suite) -> Iterator[str]:
+def _task_problems(suite: Suite) -> Iterator[Problem]:
     """What a suite says of rankings that its task has not."""
     evaluation, keys = suite.evaluation, TASKS[suite.task].keys
     for key, nothing, absent in (
@@ -257,46 +265,48 @@ def _task_problems(suite: Suite) -> Iterator[str]:
         ("evaluation.k", "empty", not evaluation.k),
     ):
         if absent == (key in keys):
-            yield f"{key}: must {'not ' * absent}be {nothing} in a suite whose task is {suite.task}"
+            yield Problem(key, f"must {'not ' * absent}be {nothing} in a suite whose task is {suite.task}")
     if "evaluation.recall" not in keys and evaluation.recall != "relevant":
-        yield f"evaluation.recall: must be relevant in a suite whose task is {suite.task}"
+        yield Problem("evaluation.recall", f"must be relevant in a suite whose task is {suite.task}")
     if (kind := suite.attack_kind) is not None and kind.task not in (None, suite.task):
-        yield f"attack.kind: there are no {kind.what} in a suite whose task is {suite.task}"
+        yield Problem("attack.kind", f"there are no {kind.what} in a suite whose task is {suite.task}")
 
 
-def _ratings_problems(where: str, experiment: Experiment, task: str, params: Params) -> Iterator[str]:
+def _ratings_problems(where: str, experiment: Experiment, task: str, params: Params) -> Iterator[Problem]:
     """Folds and shares of sensitive ratings, of experiments that predict ratings."""
     for setting, config in experiment.settings().items():
         share = config.get("sensitive_share")
         if not TASKS[task].folds:
             if share is not None:
-                yield f"{where}: sensitive_share is for suites whose task is rating (setting {setting})"
+                yield Problem(where, f"sensitive_share is for suites whose task is rating (setting {setting})")
         elif not isinstance(share, float | int) or isinstance(share, bool) or not 0 <= share <= 1:
-            yield f"{where}: sensitive_share must be given, from 0 to 1 (is {share!r} at setting {setting})"
+            yield Problem(where, f"sensitive_share must be given, from 0 to 1 (is {share!r} at setting {setting})")
     if TASKS[task].folds and experiment.data in params.processed:
         folds = params.processed[experiment.data].options.get("folds", 0)
         if max(experiment.seeds) >= folds:
-            yield f"{where}.seeds: {max(experiment.seeds)} is not among the {folds} folds of {experiment.data}"
+            yield Problem(
+                f"{where}.seeds", f"{max(experiment.seeds)} is not among the {folds} folds of {experiment.data}"
+            )
 
 
-def _noise_problems(where: str, experiment: Experiment, task: str, params: Params) -> Iterator[str]:
+def _noise_problems(where: str, experiment: Experiment, task: str, params: Params) -> Iterator[Problem]:
     """Secure noise on features or networks whose own noise can be drawn again."""
     if experiment.noise is None:
         return
     if TASKS[task].networks:
-        yield f"{where}.noise: what embeds networks draws none; say secure in params.yaml's perturbed"
+        yield Problem(f"{where}.noise", "what embeds networks draws none; say secure in params.yaml's perturbed")
     layer, name = experiment.features.split("/")
     if layer == "perturbed" and name in params.perturbed and params.perturbed[name].noise != experiment.noise:
-        yield f"{where}.noise: secure, but the features are not: perturbed.{name} has no noise: secure"
+        yield Problem(f"{where}.noise", f"secure, but the features are not: perturbed.{name} has no noise: secure")
 
 
-def _features_problems(where: str, experiment: Experiment, suite: Suite, params: Params) -> Iterator[str]:
+def _features_problems(where: str, experiment: Experiment, suite: Suite, params: Params) -> Iterator[Problem]:
     """Features of a table of users that are not there, or that some run would not find."""
     layer, name = experiment.features.split("/")
     if layer not in ("processed", "perturbed", "words"):
         return
     if layer != "perturbed" and any("features_epsilon" in config for config in experiment.settings().values()):
-        yield f"{where}.sweep: features_epsilon is for perturbed features, not for {experiment.features!r}"
+        yield Problem(f"{where}.sweep", f"features_epsilon is for perturbed features, not for {experiment.features!r}")
     read = experiment.features, experiment.data, experiment.seeds
     yield from read_problems(where, "features", *read, params, networks=False)
     perturbed = params.perturbed.get(name) if layer == "perturbed" else None
@@ -304,13 +314,13 @@ def _features_problems(where: str, experiment: Experiment, suite: Suite, params:
         return
     for config in experiment.settings().values():
         if (budget := params.features_epsilon(experiment, config)) not in perturbed.epsilon:
-            yield f"{where}.sweep: features_epsilon {budget} is not in perturbed.{name}.epsilon"
+            yield Problem(f"{where}.sweep", f"features_epsilon {budget} is not in perturbed.{name}.epsilon")
     for data in dict.fromkeys(suite.runs(experiment, BASE).values()):
         other = params.features_of(experiment, data).partition("/")[2]
         perturbed = params.perturbed.get(other)
         if other == name or not isinstance(perturbed, PerturbedFeatures):
             continue
         if (budget := params.features_epsilon(experiment, experiment.config)) not in perturbed.epsilon:
-            yield f"{where}: features_epsilon {budget} is not in perturbed.{other}.epsilon"
+            yield Problem(where, f"features_epsilon {budget} is not in perturbed.{other}.epsilon")
         if missing := set(experiment.seeds) - set(perturbed.seeds):
-            yield f"{where}.seeds: {min(missing)} is not among the seeds of perturbed.{other}"
+            yield Problem(f"{where}.seeds", f"{min(missing)} is not among the seeds of perturbed.{other}")

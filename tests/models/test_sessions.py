@@ -172,7 +172,7 @@ def test_a_setting_that_means_nothing_is_refused_in_one_line_that_names_it(name,
     cls = system_class(name)
     with pytest.raises(ValidationError) as error:
         cls.Config.model_validate(SCALED | {"steps": 1, "epsilon": 4.0} | wrong)
-    line = first_error(error.value)
+    line = str(first_error(error.value))
     assert key in line
     assert "\n" not in line
 
