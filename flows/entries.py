@@ -83,10 +83,9 @@ def _stage(staging: Path, name: str, text: str, texts: Mapping[str, str]) -> Non
     for file, content in texts.items():
         (folder / file).write_text(content, encoding="utf-8")
     try:
-        path = staging / params.PARAMS_FILE
-        check(params.load(path), path)
+        check(params.load(staging / params.PARAMS_FILE))  # whose errors name the files' own places
     except ConfigurationError as error:
-        raise ConfigurationError(f"nothing is written: {str(error).replace(f'{staging}/', '')}") from error
+        raise ConfigurationError(f"nothing is written: {error}") from error
 
 
 def _replace(path: Path, text: str) -> None:

@@ -193,7 +193,7 @@ def test_data_count_as_checked_only_by_a_check_that_passed_on_these_very_files(v
         require_passed("processed", "demo")
 
 
-def told(error: Exception) -> Exception:
+def report_of(error: Exception) -> Exception:
     """An error that tells of another."""
     outer = DataError(f"unit: {error}")
     outer.__cause__ = error
@@ -206,7 +206,7 @@ def told(error: Exception) -> Exception:
         (DataError("u.data:7: rating 6\nis not in 1..5"), 1, "stage demo: u.data:7: rating 6 is not in 1..5"),
         (PrivacyError("epsilon is 0"), 1, "stage demo: epsilon is 0"),
         (DamagedError("x: gone; run train again"), 1, "stage demo: x: gone; run train again: `dprec scrub` .*"),
-        (told(DamagedError("run train again")), 1, "stage demo: unit: run train again: `dprec scrub` .*"),
+        (report_of(DamagedError("run train again")), 1, "stage demo: unit: run train again: `dprec scrub` .*"),
         (DataError("run train again"), 1, "stage demo: run train again"),
         (
             OSError(errno.ENOSPC, "No space left", "data/raw/x"),
