@@ -216,7 +216,7 @@ class _Ids:
     listed: pl.Series | None = None
     """All ids that may occur, None where any may."""
     file: str = ""
-    """Name of the file that lists them."""
+    """The file that lists them."""
 
 
 def convert(folder: Path, destination: Path, options: ReadOptions) -> None:
@@ -236,7 +236,7 @@ def convert(folder: Path, destination: Path, options: ReadOptions) -> None:
     features: tuple[Feature, ...] = ()
     if options.users is not None:
         users = _users(paths["users"], options.users, options.separator, people)
-        people.listed, people.file = users[options.users.user], paths["users"].name
+        people.listed, people.file = users[options.users.user], f"{paths['users']}"
         features = tuple(_feature(paths["users"], users, feature) for feature in options.users.features)
         columns = {"user": options.users.user} | {feature.name: feature.column for feature in options.users.features}
         users = users.select(pl.col(column).alias(name) for name, column in columns.items())

@@ -26,7 +26,7 @@ from tasks.quality.raw import raw_tables
 from tasks.quality.rules import Table
 from tasks.raw import RawTables, read_raw
 from tasks.stages.common import CHECKPOINTS, RAW
-from tasks.stages.convert import own_files_named
+from tasks.stages.convert import shown_as_own
 from tasks.stages.download import places, source_of
 
 State = Literal[
@@ -147,8 +147,8 @@ def inspect(name: str) -> Iterator[Finding]:
         module.obtain(raw, places(), chosen)
         yield Finding("files", f"{sum(1 for file in raw.rglob('*') if file.is_file())} files are there", True)
         format_ = resolve(FORMATS[dataset.format])
-        with own_files_named(raw, dataset):
-            format_.convert(raw, tables, options(format_.ReadOptions, dataset.read, f"datasets.{name}.read"))
+        read = options(format_.ReadOptions, dataset.read, f"datasets.{name}.read")
+        format_.convert(shown_as_own(raw, dataset), tables, read)
         loaded = read_raw(tables)
         yield from _rows(loaded, "")
         yield from _check_tables(raw_tables(loaded), docs)
