@@ -58,8 +58,8 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
     """
     _check_datasets(params, path)
     for name, release in params.perturbed.items():
-        for problem in unexplained(released_lines(release), {}, AUDITS):
-            raise ConfigurationError(f"{path}: perturbed.{name}: {problem}")
+        for reason in unexplained(released_lines(release), {}, AUDITS):
+            raise ConfigurationError(f"{path}: perturbed.{name}: {reason}")
     for name, embedding in params.embeddings.items():
         where = locate(f"embeddings.{name}.config", "", params.suites[embedding.suite].inherited)
         options(model_class(embedding.model).Config, embedding.config, where, own_file(embedding.suite, path))
