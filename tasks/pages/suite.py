@@ -23,7 +23,7 @@ from tasks.results.load import Line, Results, Run
 from tasks.results.paper import Paper
 from tasks.results.settings import sweeps
 from tasks.results.standings import Measure, boards, entries, measure
-from tasks.results.tables import COUNTS
+from tasks.results.tables import LEFT
 
 KINDS = ("claimed", "accounted", "audited")
 CURVES = ("loss", "valid", "friendships")
@@ -307,9 +307,9 @@ def data(results: Results) -> dict[str, Any]:
         }
         for (metric, k), rows in results.spreads.partition_by("metric", "k", as_dict=True).items()
     ]
-    counted = [name for name in list(COUNTS)[3:] if results.counts[name].is_not_null().any()]
+    counted = [name for name in LEFT if results.counts[name].is_not_null().any()]
     return {
-        "counts": results.counts.to_dicts(),
+        "counts": [row | {"numbers": json.loads(row["numbers"])} for row in results.counts.to_dicts()],
         "counted": counted,
         "words": [row for vectors in results.suite.words for row in _words(vectors)],
         "checks": results.checks.to_dicts(),

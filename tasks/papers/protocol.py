@@ -37,9 +37,11 @@ class Count:
     """What is left after a step of a protocol."""
 
     step: str
+    """An id; its English, with slots for `numbers`, stands in terms.yaml of the pages."""
     users: int
     items: int
     interactions: int
+    numbers: dict[str, int] = field(default_factory=dict, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -199,15 +201,15 @@ def average(interactions: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def count(step: str, interactions: pl.DataFrame) -> Count:
+def count(step: str, rows: pl.DataFrame, **numbers: int) -> Count:
     """How many users, items and rows there are."""
-    return Count(step, interactions["user"].n_unique(), interactions["item"].n_unique(), interactions.height)
+    return Count(step, rows["user"].n_unique(), rows["item"].n_unique(), rows.height, numbers=numbers)
 
 
-def count_coded(step: str, rows: pl.DataFrame) -> Count:
+def count_coded(step: str, rows: pl.DataFrame, **numbers: int) -> Count:
     """`count` without a hash table, of ids that are small numbers."""
     users, items = (int(np.count_nonzero(np.bincount(rows[name]))) for name in ("user", "item"))
-    return Count(step, users, items, rows.height)
+    return Count(step, users, items, rows.height, numbers=numbers)
 
 
 def dense_ids(originals: pl.Series) -> pl.DataFrame:
@@ -236,8 +238,8 @@ def links(raw: RawTables, user_ids: pl.DataFrame) -> tuple[pl.DataFrame, list[tu
     inside = renumber(published, {"source": user_ids, "target": user_ids})
     distinct = inside.filter(pl.col("source") != pl.col("target"))
     once = distinct.unique().sort("source", "target", "relation")
-    steps = {"published": published, "between users kept": inside, "not to oneself": distinct, "each once": once}
-    return once, [(step, rows.height) for step, rows in steps.items()]
+    steps = {"published": published, "of-users-kept": inside, "not-to-oneself": distinct, "once": once}
+    return once, [(f"links-{step}", rows.height) for step, rows in steps.items()]
 
 
 def prepared(

@@ -41,7 +41,7 @@ from tasks.results.facts import Kind, Suite
 
 AGAIN = "run its collect stage again"
 JSON = pl.String
-"""A list as JSON, in a CSV file."""
+"""A list, or numbers by name, as JSON in a CSV file."""
 PARAMETERS = ("epsilon", "noise_multiplier", "noise_parameter", "sampling_probability", "sensitivity")
 """Of events; those that an event does not have are empty."""
 ABOUT = ("protects", "unit", "neighbouring", "mechanism", "observer")
@@ -68,9 +68,9 @@ ONE_RUN = (
     | _TEXT(("p_value", "provable", "control", "control_half"), pl.Float64)
     | {"control_correct": pl.Int64}
 )
-COUNTS = {"dataset": pl.String, "counted": pl.Boolean, "step": pl.String} | _TEXT(
-    ("users", "items", "interactions", "links", "posts", "words"), pl.Int64
-)
+LEFT = ("users", "items", "interactions", "links", "posts", "words")
+"""What is counted after a step of the preparation."""
+COUNTS = {"dataset": pl.String, "counted": pl.Boolean, "step": pl.String, "numbers": JSON} | _TEXT(LEFT, pl.Int64)
 CHECKS = {"contract": pl.String, "name": pl.String, "success": pl.Boolean, "evaluated": pl.Int64, "failed": pl.Int64}
 OVER_USERS = {"experiment": pl.String, "metric": pl.String, "k": pl.Int32, "low": pl.Float64, "high": pl.Float64}
 OVER_USERS |= {"users": pl.Int64}

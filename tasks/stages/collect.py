@@ -234,9 +234,9 @@ def _n_features(data: str) -> int:
 def _counts(data: str, params: Params, *, counted: bool) -> pl.DataFrame:
     """What each step of a protocol left, under the name of the data's publication, or that of its replica."""
     counts = read_json(PROCESSED / data / "counts.json")
-    return pl.DataFrame(
-        [{"dataset": params.publication(data), "counted": counted, **step} for step in counts], tables.COUNTS
-    )
+    about = {"dataset": params.publication(data), "counted": counted}
+    rows = [about | step | {"numbers": json.dumps(step["numbers"])} for step in counts]
+    return pl.DataFrame(rows, tables.COUNTS)
 
 
 def no_gains() -> pl.DataFrame:

@@ -8,6 +8,7 @@ import polars as pl
 
 from tasks import contracts
 from tasks.contracts import Schema
+from tasks.pages.page import english
 from tasks.papers.protocol import Prepared
 from tasks.raw import RawSchema, RawTables, read_raw, write_raw_schema
 
@@ -31,6 +32,11 @@ def stored(folder: Path, tables: Mapping[str, pl.DataFrame], **schema: Any) -> R
 def shuffled(tables: Mapping[str, pl.DataFrame], seed: int) -> dict[str, pl.DataFrame]:
     """The same rows in another order."""
     return {name: table.sample(fraction=1, shuffle=True, seed=seed) for name, table in tables.items()}
+
+
+def in_english(prepared: Prepared) -> list[str]:
+    """What its steps are called on pages."""
+    return [english()["steps"][count.step].format(**count.numbers) for count in prepared.counts]
 
 
 def assert_same(actual: Prepared, expected: Prepared) -> None:

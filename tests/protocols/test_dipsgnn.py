@@ -18,7 +18,7 @@ from tasks.papers.dipsgnn.protocol import Options, prepare
 from tasks.papers.protocol import Prepared, k_core
 from tasks.results.printed import statistics
 from tasks.stages.papers import describe
-from tests.protocols.tables import as_published, assert_same, interactions, shuffled, stored
+from tests.protocols.tables import as_published, assert_same, in_english, interactions, shuffled, stored
 
 ALL = Options(keep={}, core=1, last=100, train_share=0.8, valid_share=0.1, split_seed=0, tie_seed=0)
 SCALE = RatingScale(low=1, high=5, step=1)
@@ -121,6 +121,8 @@ def test_sequences_are_those_of_the_obvious_way(tmp_path: Path, without_ties: di
 def test_what_is_counted_is_what_each_step_left(tmp_path: Path, without_ties: dict[str, pl.DataFrame]) -> None:
     prepared = prepare(stored(tmp_path, without_ties, **SCHEMA), RANDOM)
     published, _, core, last, known = prepared.counts
+    kept = ["published", "in the ranges kept", f"{RANDOM.core}-core", f"last {RANDOM.last} of each user"]
+    assert in_english(prepared) == [*kept, "without test events of items not seen before"]
     assert published.interactions == 6000
     sizes = [count.interactions for count in prepared.counts]
     assert all(before > after for before, after in pairwise(sizes))
@@ -231,6 +233,6 @@ def test_what_the_papers_table_counts_does_not_depend_on_the_order_of_events(
         steps = tuple(asdict(step) for step in prepared.counts)
         against: Any = SimpleNamespace(counts=steps, n_features=1, paper=describe("dipsgnn"))
         counted.append(statistics(against))
-        left.add(next(step["items"] for step in steps if step["step"].startswith("last ")))
+        left.add(next(step["items"] for step in steps if step["step"] == "last"))
     assert len(left) > 1
     assert counted == counted[:1] * 5

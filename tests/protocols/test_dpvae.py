@@ -24,7 +24,7 @@ from tasks.papers.dpvae.protocol import (
     prepare,
     sample,
 )
-from tests.protocols.tables import INTERACTIONS, as_published, assert_same, interactions, shuffled, stored
+from tests.protocols.tables import INTERACTIONS, as_published, assert_same, in_english, interactions, shuffled, stored
 
 SCALE = RatingScale(low=1, high=5, step=1)
 PAPER = Options(
@@ -168,6 +168,7 @@ def test_each_step_leaves_what_it_says(tmp_path: Path, random_tables: dict[str, 
     prepared = prepare(stored(tmp_path / "raw", random_tables, **SCHEMA), RANDOM)
     assert RANDOM.bounds() == (17, 43)
     published, kept, drawn, once, omitted, recent = prepared.counts
+    assert in_english(prepared)[-2:] == ["users and items omitted below 17", "most recent 43 of each user"]
     assert published.interactions == 4000
     assert drawn.interactions == pytest.approx(0.95 * kept.interactions, abs=300)
     assert kept.interactions == (random_tables["interactions"]["rating"] >= 2).sum()

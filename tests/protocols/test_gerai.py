@@ -120,6 +120,7 @@ ROWS = [(30, 7, 4.0, 3), (10, 7, 5.0, 1), (10, 8, 2.0, 2), (20, 9, 1.0, 5), (10,
 def test_the_most_recent_of_repeated_ratings_is_kept_and_the_order_of_rows_means_nothing(tmp_path: Path) -> None:
     prepared = prepare(raw(tmp_path, ROWS), OPTIONS)
     assert [count.interactions for count in prepared.counts] == [6, 5]
+    assert tables.in_english(prepared) == ["published", "one row per user and item"]
     assert prepared.tables["interactions"].filter(pl.col("user") == 0)["rating"].to_list() == [3.0, 2.0]
     assert prepared.tables["user_ids"]["original"].to_list() == ["10", "20", "30"]
     assert prepared.tables["users"]["gender"].to_list() == ["F", "M", "?"]
@@ -179,6 +180,9 @@ def test_own_data_choose_a_split(tmp_path: Path, options: dict, expected: dict[i
     first = dict(rows.filter(pl.col("user") == 0).select("item", pl.col("split").cast(pl.String)).iter_rows())
     assert expected.items() <= first.items()
     assert prepared.n_users == (4 if "user_core" in options else 5)
+    steps = tables.in_english(prepared)[2:]
+    assert ("users with training rows" in steps) == (options["split"] in ("time", "given"))
+    assert any(step.endswith(" or more") for step in steps) == bool({"user_core", "item_core"} & options.keys())
     assert prepared.n_items == (2 if "item_core" in options else 6)
     assert ("preparation" in prepared.conditions) == (options["split"] == "time")
 

@@ -9,7 +9,7 @@ from tasks.contracts import RatingScale
 from tasks.errors import DataError
 from tasks.papers.privsr.protocol import Options, prepare
 from tasks.papers.protocol import NetworkCount, Prepared
-from tests.protocols.tables import INTERACTIONS, as_published, assert_same, interactions, shuffled, stored
+from tests.protocols.tables import INTERACTIONS, as_published, assert_same, in_english, interactions, shuffled, stored
 
 SCALE = RatingScale(low=1, high=5, step=1)
 OPTIONS = Options(
@@ -72,6 +72,8 @@ def test_least_numbers_are_counted_once_products_first(tmp_path: Path) -> None:
     assert actual.tables["item_ids"]["original"].to_list() == ["1", "2"]
     sizes = [(count.users, count.items, count.interactions) for count in actual.counts[:5]]
     assert sizes == [(3, 3, 5), (3, 3, 5), (3, 3, 5), (3, 2, 4), (1, 2, 2)]
+    assert in_english(actual)[3:5] == ["items with 2 or more", "users with 2 or more"]
+    assert in_english(actual)[-1] == "links each once"
     with pytest.raises(DataError, match="of 4, no user has 3"):
         prepare(raw, changed(min_item_raters=2, min_user_ratings=3))
 

@@ -89,7 +89,8 @@ def build(
     source = {"dataset": dataset, "address": word, "synthetic": synthetic, "licence": word}
     write(processed / "source.json", source)
     write(processed / "schema.json", {"dataset": dataset, "features": []})
-    write(processed / "counts.json", [{"step": f"published {word}", "users": 10, "items": 20, "interactions": 100}])
+    counts = {"step": "published", "numbers": {}, "users": 10, "items": 20, "interactions": 100}
+    write(processed / "counts.json", [counts])
     for name, experiment in experiments.items():
         run(place, suite, name, experiment, synthetic=synthetic, word=word, attributes=attributes)
     write(place / f"data/quality/metrics/{suite}.json", check("metrics", suite) | {"checked": {}, "results": []})

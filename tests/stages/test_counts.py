@@ -61,13 +61,14 @@ def test_what_is_counted_has_its_rows_next_to_the_suites_own_and_must_have_passe
     for name in (ALL, own.data):
         (PROCESSED / name).mkdir(parents=True)
         write_json(PROCESSED / name / "schema.json", {"features": [{}, {}, {}]})
-        write_json(PROCESSED / name / "counts.json", list(STEPS))
+        write_json(PROCESSED / name / "counts.json", [step | {"numbers": {"least": 10}} for step in STEPS])
     write_json(PROCESSED / own.data / "source.json", {"dataset": "", "address": "", "licence": "", "synthetic": False})
     passed("processed", ALL)
     facts = collect._facts(SUITE, params, inputs, {})
     assert (facts.counted, facts.n_counted_features, set(facts.fingerprints)) == ("ml-1m", 3, {ALL, own.data})
     rows = collect._counts(ALL, params, counted=True)
     assert (set(rows["dataset"]), rows["interactions"].to_list()) == ({"ml-1m"}, [row["interactions"] for row in STEPS])
+    assert set(rows["numbers"]) == {'{"least": 10}'}
     passed("processed", ALL, success=False)
     with pytest.raises(DataError, match="failed their check"):
         collect._facts(SUITE, params, inputs, {})

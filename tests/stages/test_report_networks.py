@@ -18,7 +18,7 @@ def test_a_pair_is_read_network_by_network(tmp_path: Path, monkeypatch: pytest.M
     feature = {"name": "gender", "sensitive": True}
     known: dict[str, object] = {
         "schema.json": {"networks": ["one", "two"]},
-        "counts.json": [{"step": "published", "links": 9}, {"step": "anchors each once", "links": 7}],
+        "counts.json": [{"step": "published", "links": 9}, {"step": "anchors-once", "links": 7}],
         "one/schema.json": {"labels": ["art"], "features": [feature], "tables": ["social", "vectors"]},
         "one/counts.json": [{"users": 5, "posts": 0, "links": 3}],
         "two/schema.json": {"labels": [], "features": [], "tables": ["users"]},

@@ -134,7 +134,7 @@ def write_source(root: Path, *steps: dict[str, Any]) -> None:
     """What `collect` and `report` read of the data, of which so much is left after each step, and of papers."""
     folder, reference = root / PROCESSED / "tiny", root / REFERENCE / "paper_tables.csv"
     write_json(folder / "source.json", {"dataset": "tiny", "address": "made up", "licence": "none", "synthetic": True})
-    write_json(folder / "counts.json", steps)
+    write_json(folder / "counts.json", [{"numbers": {}} | step for step in steps])
     reference.parent.mkdir(parents=True)
     shutil.copy(parameters_.ROOT / REFERENCE / "paper_tables.csv", reference)
 

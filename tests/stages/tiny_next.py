@@ -73,8 +73,8 @@ def build(root: Path, **other: Any) -> None:
     tiny.build(root, **(changes() | other))
     tiny.write_interactions(interactions(), root / PROCESSED / "tiny", n_items=N_ITEMS, repeats=True)
     step = {"users": VALIDATING, "items": N_ITEMS, "interactions": len(interactions())}
-    names = ("published", "in the ranges kept", "2-core", "last 9 of each user")
-    tiny.write_source(root, *({"step": name} | step for name in names))
+    names = {"published": {}, "in-ranges": {}, "core": {"least": 2}, "last": {"most": 9}}
+    tiny.write_source(root, *({"step": name, "numbers": numbers} | step for name, numbers in names.items()))
 
 
 def interactions() -> pl.DataFrame:

@@ -89,7 +89,7 @@ def build(root: Path, **other: Any) -> None:
         contracts.write(rows.select(contract.names), folder / f"{name}.parquet", contract)
     contracts.write(friends(), folder / "social.parquet", contracts.SOCIAL)
     step = {"step": "published", "users": tiny.N_USERS, "items": N_ITEMS, "interactions": len(rows)}
-    tiny.write_source(root, step, step | {"step": "links each once", "links": len(friends())})
+    tiny.write_source(root, step, step | {"step": "links-once", "links": len(friends())})
 
 
 def ratings() -> pl.DataFrame:

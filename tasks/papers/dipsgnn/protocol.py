@@ -62,11 +62,11 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
         )
     start = protocol.encode(raw, options.keep, list(dict.fromkeys(["rating", "timestamp", time])))
     rows = start.rows
-    counts = [start.published, protocol.count("in the ranges kept", rows)]
+    counts = [start.published, protocol.count("in-ranges", rows)]
 
     rows = rows.filter(protocol.k_core(rows["user"].to_numpy(), rows["item"].to_numpy(), options.core))
     protocol.require_some(rows, f"no one is in the {options.core}-core of {counts[-1].interactions} rows")
-    counts.append(protocol.count(f"{options.core}-core", rows))
+    counts.append(protocol.count("core", rows, least=options.core))
 
     rows = rows.sort("user", time, "item", "rating")  # so that the draw does not depend on the order of raw rows
     again = rows.select(pl.int_range(pl.len()).over("user", time, "item")).to_series()
@@ -75,7 +75,7 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     rows = rows.with_columns(_tie=ties).sort("user", time, "_tie").drop("_tie")
     length = np.bincount(rows["user"])
     rows = rows.filter(positions(length) >= np.repeat(length - options.last, length))
-    counts.append(protocol.count(f"last {options.last} of each user", rows))
+    counts.append(protocol.count("last", rows, most=options.last))
 
     length = np.bincount(rows["user"])
     uniform = start.draws(options.split_seed).of_users("validation")[: len(length)]
@@ -84,7 +84,7 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     trained = np.zeros(len(start.item_ids), dtype=bool)
     trained[items[codes != TEST]] = True
     rows = rows.with_columns(protocol.split_names(codes)).filter(trained[items])
-    counts.append(protocol.count("without test events of items not seen before", rows))
+    counts.append(protocol.count("of-trained-items", rows))
 
     users, user_ids = protocol.renumber_survivors(rows["user"].to_numpy(), start.user_ids)
     items, item_ids = protocol.renumber_survivors(rows["item"].to_numpy(), start.item_ids)

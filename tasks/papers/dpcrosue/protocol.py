@@ -64,9 +64,9 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     published = raw.scan("anchors").select("source", "target").collect()
     inside = protocol.renumber(published, {"source": first, "target": second})
     anchors = inside.unique().sort("source", "target")
-    steps = {"published": published, "between users kept": inside, "each once": anchors}
+    steps = {"published": published, "of-users-kept": inside, "once": anchors}
     counts = [
-        NetworkCount(f"anchors {step}", rows["source"].n_unique() + rows["target"].n_unique(), 0, 0, rows.height)
+        NetworkCount(f"anchors-{step}", rows["source"].n_unique() + rows["target"].n_unique(), 0, 0, rows.height)
         for step, rows in steps.items()
     ]
     return Prepared(tables={"anchors": anchors}, n_users=0, counts=list(counts), networks=networks)
@@ -120,14 +120,14 @@ def _network(raw: RawTables, user_ids: pl.DataFrame, options: Options) -> Prepar
     n_words = vector_size = 0
     if "social" in schema.tables:
         tables["social"], steps = protocol.links(raw, user_ids)
-        counts += [NetworkCount(f"links {step}", n_users, 0, 0, n) for step, n in steps]
+        counts += [NetworkCount(step, n_users, 0, 0, n) for step, n in steps]
     if "posts" in schema.tables:
         posts, words, steps = _texts(raw, user_ids, options)
         tables |= {"posts": posts, "vocabulary": words}
         n_words = len(words)
         n_links = counts[-1].links
-        counts += [NetworkCount(f"posts {step}", n_users, 0, 0, n_links, n) for step, n in steps[:-1]]
-        counts.append(NetworkCount(f"posts {steps[-1][0]}", n_users, 0, 0, n_links, steps[-1][1], n_words))
+        counts += [NetworkCount(step, n_users, 0, 0, n_links, n) for step, n in steps[:-1]]
+        counts.append(NetworkCount(steps[-1][0], n_users, 0, 0, n_links, steps[-1][1], n_words))
     if "labels" in schema.tables:
         labels = raw.scan("labels").select("user", *schema.labels).collect()
         tables["labels"] = protocol.renumber(labels, {"user": user_ids}).sort("user")
@@ -157,5 +157,5 @@ def _texts(
     words = vocabulary(tokens["word"], options.min_count, options.max_vocabulary)
     coded = tokens.join(words, on="word", how="inner", maintain_order="left")
     texts = coded.group_by("post", "user", maintain_order=True).agg(tokens="id")
-    steps = {"published": published, "of users kept": posts, "with words of the vocabulary": texts}
-    return texts.select("user", "tokens"), words, [(step, rows.height) for step, rows in steps.items()]
+    steps = {"published": published, "of-users-kept": posts, "with-known-words": texts}
+    return texts.select("user", "tokens"), words, [(f"posts-{step}", rows.height) for step, rows in steps.items()]

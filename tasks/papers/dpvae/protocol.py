@@ -99,21 +99,22 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     columns = start.rows.rename({time: "time"} if time else {}).to_dict()
     del start  # so that `in_order` can let go of them
     rows = in_order(columns)
-    counts = [published, protocol.count_coded("in the ranges kept", rows)]
+    counts = [published, protocol.count_coded("in-ranges", rows)]
     if options.sample is not None:
         rows = sample(rows, options.sample, draws)
         protocol.require_some(rows, f"of {counts[-1].interactions}, sampled with a share of {options.sample}")
         counts.append(protocol.count_coded("sampled", rows))
     rows = merge(rows)
-    counts.append(protocol.count_coded("one row per user and item", rows))
+    counts.append(protocol.count_coded("one-row-per-pair", rows))
 
     if bound := options.bounds():
         lower, upper = bound
         rows = rows.filter(pl.Series(frequent(rows, lower, options.omit)))
         protocol.require_some(rows, f"of {counts[-1].interactions}, no one has {lower} or more")
-        counts.append(protocol.count_coded(f"{' and '.join(options.omit) or 'no one'} omitted below {lower}", rows))
+        omitted = "-and-".join(sorted({*options.omit}, reverse=True)) or "none"
+        counts.append(protocol.count_coded(f"{omitted}-omitted", rows, least=lower))
         rows = most_recent(rows, upper)
-        counts.append(protocol.count_coded(f"most recent {upper} of each user", rows))
+        counts.append(protocol.count_coded("most-recent", rows, most=upper))
 
     codes = within_users(
         rows["user"].to_numpy(),

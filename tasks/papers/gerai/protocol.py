@@ -53,16 +53,16 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     """
     published = raw.scan("interactions").collect()
     rows = protocol.keep_latest(published)
-    counts = [protocol.count("published", published), protocol.count("one row per user and item", rows)]
+    counts = [protocol.count("published", published), protocol.count("one-row-per-pair", rows)]
     if core := max(options.user_core, options.item_core) > 1:
         users, items = (rows[name].rank("dense").cast(pl.Int32).to_numpy() for name in ("user", "item"))
         rows = rows.filter(protocol.k_core(users, items, options.user_core, options.item_core))
         protocol.require_some(rows, f"no one is in the core of {counts[-1].interactions}")
-        counts.append(protocol.count(f"users with {options.user_core}, items with {options.item_core} or more", rows))
+        counts.append(protocol.count("users-and-items-with", rows, users=options.user_core, items=options.item_core))
     if options.split in ("time", "given"):
         rows = _parts(raw, rows, options).filter((pl.col("split") == "train").any().over("user"))
         protocol.require_some(rows, "no user has a row to train on")
-        counts.append(protocol.count("users with training rows", rows))
+        counts.append(protocol.count("users-trained", rows))
     user_ids, item_ids = protocol.dense_ids(rows["user"]), protocol.dense_ids(rows["item"])
     interactions = protocol.renumber(rows, {"user": user_ids, "item": item_ids})
     interactions = interactions.sort("user", "item")

@@ -53,16 +53,16 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     """
     columns = ["rating", "timestamp", *(["position"] if raw.schema.time == "order" else [])]
     coded = protocol.encode(raw, options.keep, columns)
-    rows, counts = coded.rows, [coded.published, protocol.count_coded("in the ranges kept", coded.rows)]
+    rows, counts = coded.rows, [coded.published, protocol.count_coded("in-ranges", coded.rows)]
     if not raw.schema.unique_pairs:
         rows = protocol.keep_latest(rows)
-        counts.append(protocol.count_coded("one row per user and item", rows))
+        counts.append(protocol.count_coded("one-row-per-pair", rows))
     rows = rows.select("user", "item", "rating", "timestamp").sort("user", "item")
 
     sizes = np.bincount(rows["user"].to_numpy(), minlength=len(coded.user_ids))
     rows = rows.filter(pl.Series((sizes >= options.min_items)[rows["user"].to_numpy()]))
     protocol.require_some(rows, f"of {counts[-1].interactions}, no user has {options.min_items} or more")
-    counts.append(protocol.count_coded(f"users with {options.min_items} or more", rows))
+    counts.append(protocol.count_coded("users-with", rows, least=options.min_items))
 
     draws = coded.draws(options.split_seed)
     test, valid, training = draw_users(np.flatnonzero(sizes >= options.min_items), options.held_out, draws)
@@ -79,7 +79,7 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     rows = rows.with_columns(protocol.split_names(np.where(targets, part, TRAIN)))
     items, item_ids = protocol.renumber_survivors(rows["item"].to_numpy(), coded.item_ids)
     rows = rows.with_columns(pl.Series("user", numbers[users]), pl.Series("item", items)).sort("user", "item")
-    counts.append(protocol.count_coded("items of training users, and held-out users who have enough of them", rows))
+    counts.append(protocol.count_coded("of-training-users-items", rows))
 
     originals = coded.user_ids["original"].gather(order)
     user_ids = pl.DataFrame([pl.Series("id", np.arange(len(order), dtype=np.int32)), originals])

@@ -54,14 +54,14 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     time = protocol.ordering(raw)
     start = protocol.encode(raw, options.keep, list(dict.fromkeys(["rating", "timestamp", *([time] if time else [])])))
     rows = start.rows
-    counts: list[Count] = [start.published, protocol.count("in the ranges kept", rows)]
+    counts: list[Count] = [start.published, protocol.count("in-ranges", rows)]
     rows = protocol.average(rows) if time is None else protocol.keep_latest(rows)
-    counts.append(protocol.count("one row per user and item", rows))
+    counts.append(protocol.count("one-row-per-pair", rows))
     for name, minimum in (("item", options.min_item_raters), ("user", options.min_user_ratings)):
         ids = rows[name].to_numpy()
         rows = rows.filter(pl.Series((np.bincount(ids) >= minimum)[ids]))
         protocol.require_some(rows, f"of {counts[-1].interactions}, no {name} has {minimum}")
-        counts.append(protocol.count(f"{name}s with {minimum} or more", rows))
+        counts.append(protocol.count(f"{name}s-with", rows, least=minimum))
     users, user_ids = protocol.renumber_survivors(rows["user"].to_numpy(), start.user_ids)
     items, item_ids = protocol.renumber_survivors(rows["item"].to_numpy(), start.item_ids)
     rows = rows.with_columns(pl.Series("user", users), pl.Series("item", items)).sort("user", "item")
@@ -72,7 +72,7 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     validates = draws.of_pairs("validation", users, items) < options.valid_share
     sensitivity = np.minimum(draws.of_pairs("sensitivity", users, items), BELOW_ONE).astype(np.float32)
     social, steps = protocol.links(raw, user_ids)
-    counts += [NetworkCount(f"links {step}", len(user_ids), len(item_ids), rows.height, n) for step, n in steps]
+    counts += [NetworkCount(step, len(user_ids), len(item_ids), rows.height, n) for step, n in steps]
     interactions = rows.select("user", "item", "rating", "timestamp", protocol.split_names(of_fold(fold, 0, validates)))
     drawn = {"fold": fold, "sensitivity": sensitivity, "validates": validates}
     fold_table = rows.select("user", "item", **{name: pl.Series(values) for name, values in drawn.items()})
