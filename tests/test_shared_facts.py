@@ -34,6 +34,17 @@ def test_every_audit_has_its_worst_case_in_english() -> None:
     assert set(words.english()["worst_cases"]) == set(AUDITS)
 
 
+def test_every_id_of_committed_results_has_its_english() -> None:
+    known = words.english()
+    for results in map(committed, COMMITTED):
+        attacks = results.attacks
+        assert set(results.counts["step"]) <= set(known["steps"])
+        if "seen" in attacks.columns:
+            assert set(attacks["attack"]) <= {*known["attacks"], *known["controls"]}
+        if "world" in attacks.columns:
+            assert set(attacks["system"]) <= {*known["no_systems"], *results.labels}
+
+
 def test_every_unit_of_a_finite_line_has_a_level_and_what_bounds_it() -> None:
     lines = [line for suite in COMMITTED for line in committed(suite).lines]
     finite = {line.entry.unit for line in lines if line.entry.accounted_epsilon is not None and line.entry.events}

@@ -166,7 +166,7 @@ def _attack_lists(
         last.append(edges.list_advantage(lists_seen[0][:, -1], lists_seen[1][:, -1], n_items, rng))
         at_every.append(edges.list_advantage(lists_seen[0], lists_seen[1], n_items, rng))
     yield _record("recommendations", world, last, how)
-    yield _record("every list", world, at_every, how)
+    yield _record("every-list", world, at_every, how)
 
 
 def _other_worlds(targets: list[Target]) -> Iterator[tuple[str, list[tuple[Target, NDArray[np.int32]]]]]:

@@ -26,7 +26,7 @@ EDGES = pa.schema(  # what the attack found, one row per system, budget, release
     [
         pa.field("system", pa.string(), nullable=False),  # the experiment, or a key of CONTROLS
         pa.field("setting", pa.string(), nullable=False),
-        pa.field("target", pa.string(), nullable=False),  # what is seen: aggregates, recommendations or every list
+        pa.field("target", pa.string(), nullable=False),  # what is seen: aggregates, recommendations or every-list
         pa.field("world", pa.string(), nullable=False),  # how the other world differs: removed, last or swapped
         pa.field("epsilon", pa.float64()),  # null: no noise
         pa.field("advantage", pa.float64(), nullable=False),  # true minus false positive rate; 0 is chance
@@ -37,7 +37,7 @@ EDGES = pa.schema(  # what the attack found, one row per system, budget, release
         pa.field("trials", pa.int64(), nullable=False),
     ]
 )
-CONTROLS = ("popular lists", "random lists")
+CONTROLS = ("popular-lists", "random-lists")
 """What an attacker is shown in place of a system's lists, to see what the attack finds where there is nothing."""
 CLEAR = 2.0
 """Standard deviations by which an item's counts in the two worlds differ where a cautious attacker looks at it."""

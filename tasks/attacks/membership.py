@@ -217,18 +217,18 @@ class ShadowAttack:
 
 
 def shadow_attacks(signals: Floats, shadows: Floats, included: Bools) -> dict[str, ShadowAttack]:
-    """Name -> attack: the threshold, and LiRA and RMIA where shadow runs can make signals clearer.
+    """Id -> attack: the threshold, and LiRA and RMIA where shadow runs can make signals clearer.
 
     Args:
         signals: (n,) of the attacked run, NaN where a target has none; shadows, included: see `ShadowAttack`.
     """
-    attacks = {"loss threshold": ShadowAttack(lambda values, *_: values, np.asarray, shadows, included)}
+    attacks = {"loss-threshold": ShadowAttack(lambda values, *_: values, np.asarray, shadows, included)}
     if len(shadows) and np.nanstd(signals) > 0:
         online = bool((included.any(axis=0) & ~included.all(axis=0)).mean() >= ONLINE)
         lira = lira_online if online else lira_offline
-        attacks[f"LiRA ({'online' if online else 'offline'})"] = ShadowAttack(lira, np.asarray, shadows, included)
+        attacks["lira-online" if online else "lira-offline"] = ShadowAttack(lira, np.asarray, shadows, included)
         method = partial(_rmia, offline=None if online else OFFLINE_RMIA)
-        attacks["RMIA"] = ShadowAttack(method, as_likelihoods, as_likelihoods(shadows), included)
+        attacks["rmia"] = ShadowAttack(method, as_likelihoods, as_likelihoods(shadows), included)
     return attacks
 
 

@@ -39,13 +39,13 @@ Kind = Literal["user", "interaction"]
 KINDS: tuple[Kind, ...] = ("user", "interaction")
 SEEN = ("scores", "lists")
 """What the attacker sees: the scores of all items, or the first k items that are new to the history."""
-NAMES = {"loss threshold": "threshold", "LiRA (online)": "LiRA", "LiRA (offline)": "LiRA", "RMIA": "RMIA"}
-ATTACKS = tuple(dict.fromkeys(NAMES.values()))
+ATTACKS = 3
+"""On one signal: the threshold, LiRA and RMIA."""
 COLUMNS: dict[str, Any] = {
     "system": pl.String,  # experiment
     "target": pl.String,  # one of KINDS
     "seen": pl.String,  # one of SEEN; "nothing": a control
-    "attack": pl.String,  # or the control
+    "attack": pl.String,  # an id, or that of a control
     "shadows": pl.Int64,
     **dict.fromkeys(("auc", "auc_low", "auc_high"), pl.Float64),
     **dict.fromkeys((f"tpr1{end}" for end in ("", "_low", "_high")), pl.Float64),  # at 1 % false positives
@@ -160,8 +160,8 @@ def controls_of(targets: Targets, kind: Kind) -> dict[str, Floats]:
     """What an attacker could go by who sees nothing of the run: control -> (n targets,) scores."""
     popularity = np.log1p(np.bincount(targets.items))[targets.items[targets.asked]]
     lengths = targets.served.counts[targets.owners].astype(np.float64)
-    of_popularity = "popularity of the item" if kind == "interaction" else "popularity of the history"
-    by_name = {of_popularity: popularity, "length of the history": lengths}
+    of_popularity = "item-popularity" if kind == "interaction" else "history-popularity"
+    by_name = {of_popularity: popularity, "history-length": lengths}
     return {name: of_kind(targets, kind, values) for name, values in by_name.items()}
 
 
@@ -256,15 +256,15 @@ def records(
             values = of_kind(targets, kind, signals[signal])
             for name, attack in shadow_attacks(values[0], values[1:], bits[1:]).items():
                 sign, _ = attack.learn(np.ones(bits[1:].shape, bool)) or (1.0, 0.0)
-                tries[signal, NAMES[name]] = sign * attack.scores(values[0])
+                tries[signal, name] = sign * attack.scores(values[0])
         for (signal, name), scores in tries.items():
             about = {"target": kind, "seen": signal, "attack": name, "shadows": len(included) - 1}
             bound = refute(scores, is_member, bounds.get(kind), alarm, seed)
             results.append(about | measure(scores, is_member, groups, seed) | bound)
-        best = tries[max(tries, key=lambda key: (key[1] == "LiRA", key[0] == "scores"))]
+        best = tries[max(tries, key=lambda key: (key[1].startswith("lira"), key[0] == "scores"))]
         shuffled = np.random.default_rng([seed, *b"shuffled"]).permutation(is_member)
         controls = {name: (scores, is_member) for name, scores in controls_of(targets, kind).items()}
-        for name, (scores, members) in ({"random membership": (best, shuffled)} | controls).items():
+        for name, (scores, members) in ({"random-membership": (best, shuffled)} | controls).items():
             about = {"target": kind, "seen": "nothing", "attack": name, "shadows": 0}
             results.append(about | measure(scores, members, groups, seed))
     return results

@@ -12,4 +12,3 @@ from __future__ import annotations
 from tasks.contracts import DOUBLE, INT, TEXT, contract
 
 GAINS = contract(setting=TEXT, attribute=TEXT, attacker=TEXT, k=INT, control=TEXT, gain=DOUBLE, low=DOUBLE, high=DOUBLE)
-"""k: 0 for the ratings alone."""

@@ -19,6 +19,13 @@ from tasks.external.inputs import Inputs, Ints, Shadow
 
 Signal = Callable[[Shadow], Floats]
 """A run: what it was trained on, and its lists -> (n,) the signal of every target in it."""
+NAMES = {
+    "loss-threshold": "loss threshold",
+    "lira-online": "LiRA (online)",
+    "lira-offline": "LiRA (offline)",
+    "rmia": "RMIA",
+}
+"""Id of an attack -> its name in audit.json."""
 ALIKE_IN_ACTIVITY = 20
 """Users among whom lists are exchanged: neighbours in the order of activity."""
 MOST_SIMILAR = "lists of the most similar users"
@@ -64,15 +71,15 @@ def attack(
         shadows = np.array([signal(shadow) for shadow in inputs.shadows]).reshape(-1, len(local))
         for kind, attack in shadow_attacks(local, shadows, included).items():
             controls = {control: attack.scores(values) for control, values in swapped.items()}
-            if kind != "loss threshold":  # the fewer runs say something of a target, the wider its scores
+            if kind != "loss-threshold":  # the fewer runs say something of a target, the wider its scores
                 controls["number of shadow runs"] = included.sum(axis=0).astype(np.float64)
             scores = attack.scores(local)
             if direction := attack.learn(counted):
                 sign, tpr = direction
                 signed = {control: sign * value for control, value in controls.items()}
-                values[f"{kind} on {name}"] = Attacked(sign * scores, signed, tpr)
+                values[f"{NAMES[kind]} on {name}"] = Attacked(sign * scores, signed, tpr)
             else:
-                values |= both_ways(f"{kind} on {name}", scores, controls)
+                values |= both_ways(f"{NAMES[kind]} on {name}", scores, controls)
     if any(attacked.tpr is None for attacked in values.values()):
         notes.append(
             f"{len(inputs.shadows)} shadow runs are too few to learn an attack from ({FEWEST_SHADOWS} with members and "

@@ -84,7 +84,7 @@ def _membership_shown(results: Results, _: pl.DataFrame) -> dict[str, Any]:
         best.filter(condition).unique(key, keep="first", maintain_order=True) for condition in (blind, ~blind)
     )
     controls = controls.select(*key, auc_control="auc", control="attack")
-    curves = results.attacks.filter(pl.col("attack") == "LiRA", ~blind)
+    curves = results.attacks.filter(pl.col("attack").str.starts_with("lira"), ~blind)
     return {
         "rows": rows.drop("fpr", "tpr").join(controls, on=key, how="left", maintain_order="left").to_dicts(),
         "curves": curves.select("target", "seen", "system", "fpr", "tpr").to_dicts(),
@@ -97,8 +97,8 @@ def _membership_shown(results: Results, _: pl.DataFrame) -> dict[str, Any]:
 
 
 def _attributes(results: Results) -> Iterator[Row]:
-    """Every attack of attacks.parquet that sees lists over its controls, with its F1 as value."""
-    for row in results.attacks.filter(pl.col("k") > 0).iter_rows(named=True):
+    """Every attack of attacks.parquet over its controls, with its F1 as value."""
+    for row in results.attacks.iter_rows(named=True):
         metric = f"attribute/{row['attribute']}/{row['attacker']}/f1"
         value = results.mean(row["experiment"], metric, row["k"], row["setting"])
         yield row | {"target": row["attribute"], "value": value}
@@ -136,7 +136,7 @@ def _attributes_shown(results: Results, judged: pl.DataFrame) -> dict[str, Any]:
 # positive rate: 0 is chance, 1 certainty. The other world lacks an earlier interaction (`removed`) or the last one
 # (`last`), or has two neighbouring ones exchanged (`swapped`).
 
-NO_SYSTEM = ("popular lists", "random lists")
+NO_SYSTEM = ("popular-lists", "random-lists")
 """Lists of no system: controls of the attack itself."""
 
 

@@ -223,10 +223,8 @@ def gains(results: Results, majority: Mapping[str, NDArray[np.bool_]]) -> Iterat
     for setting, chosen in runs_of.items():
         ratings, shuffled = by_seed(ALONE, "", chosen), by_seed(RANDOM, setting, chosen)
         attacks = by_seed(TRUE, setting, chosen)
-        for (name, attacker, k), right in ((ratings if setting == BASE else {}) | attacks).items():
-            controls = {"majority": majority[name][None]}
-            if k:
-                controls["ratings"] = ratings[name, attacker, 0]
+        for (name, attacker, k), right in attacks.items():
+            controls = {"majority": majority[name][None], "ratings": ratings[name, attacker, 0]}
             if (name, attacker, k) in shuffled:
                 controls["random"] = shuffled[name, attacker, k]
             for control, values in controls.items():

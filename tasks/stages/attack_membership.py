@@ -98,7 +98,7 @@ class Membership(SuiteAttack[MembershipAttack, Runs]):
     @override
     def write(self, units: list[Unit[Runs]], path: Path) -> dict[str, Any]:
         systems, rows = self.options.systems, list[dict[str, Any]]()
-        alarm = ALARM / (len(systems) * len(shadows.KINDS) * len(shadows.SEEN) * len(shadows.ATTACKS))
+        alarm = ALARM / (len(systems) * len(shadows.KINDS) * len(shadows.SEEN) * shadows.ATTACKS)
         for system in systems:
             parts = [unit for unit in units if unit.target.system == system]
             bounds = accounted([LedgerEntry.model_validate(entry) for entry in parts[0].result()])

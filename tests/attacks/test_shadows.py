@@ -80,11 +80,11 @@ def simulate(shift: Callable[[bool], float], runs: int = 24) -> list[dict]:
 def test_likelihood_ratios_find_what_a_threshold_cannot_and_nothing_is_found_where_nothing_is() -> None:
     leaking = {(r["target"], r["attack"]): r for r in simulate(lambda is_in: 1.5 * is_in) if r["seen"] != "lists"}
     best = norm.cdf(1.5 / math.sqrt(2))  # AUC of one signal with known level
-    assert leaking["interaction", "LiRA"]["auc"] == pytest.approx(best, abs=0.05)
-    assert leaking["interaction", "LiRA"]["auc_low"] > leaking["interaction", "threshold"]["auc_high"]
-    assert leaking["user", "LiRA"]["auc"] > 0.85  # several signals of each
-    for kind, control in (("interaction", "popularity of the item"), ("user", "length of the history")):
-        for name in (control, "random membership"):
+    assert leaking["interaction", "lira-online"]["auc"] == pytest.approx(best, abs=0.05)
+    assert leaking["interaction", "lira-online"]["auc_low"] > leaking["interaction", "loss-threshold"]["auc_high"]
+    assert leaking["user", "lira-online"]["auc"] > 0.85  # several signals of each
+    for kind, control in (("interaction", "item-popularity"), ("user", "history-length")):
+        for name in (control, "random-membership"):
             record = leaking[kind, name]
             assert record["auc_low"] < 0.5 < record["auc_high"] + 0.03
     quiet = [record for record in simulate(lambda _: 0.0) if record["seen"] != "nothing"]

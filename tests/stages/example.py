@@ -209,9 +209,9 @@ def gains(system: str, attributes: tuple[str, ...], known: list[str]) -> pl.Data
             for setting in known
             for attribute in attributes
             for attacker in ATTACKERS
-            for k in (0, *CUTOFFS)
-            for control in ("majority", *(["ratings"] if k else []), *(["random"] if k == 10 else []))
-            for gain in [LEAK.get(system, 0.0) * bool(k) if attacker == "neural" else -0.05 * (control != "ratings")]
+            for k in CUTOFFS
+            for control in ("majority", "ratings", *(["random"] if k == 10 else []))
+            for gain in [LEAK.get(system, 0.0) if attacker == "neural" else -0.05 * (control != "ratings")]
         ]
     )
 

@@ -198,8 +198,7 @@ def test_gains_over_every_control_tell_lists_that_reveal_from_ratings_that_do_no
         for control in ("majority", "ratings", "random"):
             gain, low, high = actual["base", attacker, 1, control]
             assert 0.4 < low <= gain <= high
-        assert actual["base", attacker, 0, "majority"][1] < 0 or attacker == "knn"
-        assert ("base", attacker, 0, "ratings") not in actual  # they are the control
+        assert ("base", attacker, 0, "majority") not in actual  # the same for every system, from no list
         assert ("base", attacker, 2, "random") not in actual  # not among control_k
     f1 = values("attribute/colour/knn/f1", 1)
     alone, chance = values("attribute/colour/knn/f1", 0), values("attribute-random/colour/knn/f1", 1)

@@ -77,7 +77,7 @@ def test_every_budget_and_the_control_are_attacked_in_both_worlds_on_both_releas
     budgets = [("tiny-dipsgnn", 5.0), ("tiny-dipsgnn", 1.0), ("tiny-dipsgnn-rigorous", 5.0), ("tiny-edgerand", 5.0)]
     everything = dict.fromkeys(budgets + [(system, None) for system in tiny_next.ATTACKED], 9)
     assert actual == everything | {(control, None): 6 for control in edges.CONTROLS}
-    kinds = set(itertools.product(("aggregates", "recommendations", "every list"), ("removed", "swapped", "last")))
+    kinds = set(itertools.product(("aggregates", "recommendations", "every-list"), ("removed", "swapped", "last")))
     assert set(table.select("target", "world").rows()) == kinds
     assert set(table["setting"]) == {"base"}  # other clips are other systems
     assert (table["low"] <= table["advantage"]).all()
@@ -99,14 +99,14 @@ def test_without_noise_aggregates_tell_every_interaction() -> None:
 @pytest.mark.usefixtures("inside")
 def test_the_last_visit_shows_in_the_lists_at_every_budget_and_in_no_control() -> None:
     """... of inference without noise, though sequences repeat items. Lists that no event has changed tell none."""
-    last = rows(system="tiny-dipsgnn", world="last", target="every list")
+    last = rows(system="tiny-dipsgnn", world="last", target="every-list")
     assert [row["epsilon"] for row in last] == [5.0, 1.0, None]
     assert all(row["low"] > 0 and row["advantage"] >= 0.5 for row in last), [
         (row["advantage"], row["low"], row["high"]) for row in last
     ]
-    assert {row["advantage"] for row in rows(system="popular lists")} == {0.0}
+    assert {row["advantage"] for row in rows(system="popular-lists")} == {0.0}
     # a mean over six targets of eight measured trials in either world has a standard deviation of 0.15
-    assert all(abs(row["advantage"]) < 0.6 for row in rows(system="random lists"))
+    assert all(abs(row["advantage"]) < 0.6 for row in rows(system="random-lists"))
 
 
 def test_theory_is_that_of_the_matrices_with_the_models_noise(params: Params) -> None:

@@ -68,13 +68,13 @@ def test_ease_is_found_out_and_private_counts_are_not() -> None:
     table = pl.read_parquet(OUT / "membership.parquet", schema=shadows.COLUMNS)
     rows = {(row["system"], row["target"], row["seen"], row["attack"]): row for row in table.iter_rows(named=True)}
     assert len(rows) == 2 * 2 * (2 * 3 + 3)
-    assert rows["tiny-ease", "interaction", "scores", "LiRA"]["auc_low"] > 0.7
-    assert rows["tiny-ease", "user", "scores", "LiRA"]["auc_low"] > 0.7
-    assert rows["tiny-ease", "user", "scores", "LiRA"]["epsilon"] is None
-    counts = rows["tiny-counts", "interaction", "scores", "LiRA"]
+    assert rows["tiny-ease", "interaction", "scores", "lira-online"]["auc_low"] > 0.7
+    assert rows["tiny-ease", "user", "scores", "lira-online"]["auc_low"] > 0.7
+    assert rows["tiny-ease", "user", "scores", "lira-online"]["epsilon"] is None
+    counts = rows["tiny-counts", "interaction", "scores", "lira-online"]
     assert counts["auc_low"] < 0.55
     assert (counts["epsilon"], counts["delta"], counts["shadows"]) == (1.0, 0.0, 6)
-    assert rows["tiny-counts", "user", "lists", "RMIA"]["epsilon"] == 0.5
+    assert rows["tiny-counts", "user", "lists", "rmia"]["epsilon"] == 0.5
     assert counts["allowed"] == pytest.approx(shadows.allowed_tpr(1.0, 0.0, 0.01))
     assert read_json(OUT / "inputs.json")["synthetic"]
     units = attack_membership.work("tiny").units
