@@ -43,6 +43,10 @@ def test_every_id_of_committed_results_has_its_english() -> None:
             assert set(attacks["attack"]) <= {*known["attacks"], *known["controls"]}
         if "world" in attacks.columns:
             assert set(attacks["system"]) <= {*known["no_systems"], *results.labels}
+        of_paper = describe(results.suite.paper, results.suite.networks).english
+        assert set(results.evidence["reading"].drop_nulls()) - {""} <= of_paper.keys()
+        ids = {name for name in results.evidence["measure"].drop_nulls() if name.islower() and "-" in name}
+        assert ids <= of_paper.keys()
 
 
 def test_every_unit_of_a_finite_line_has_a_level_and_what_bounds_it() -> None:

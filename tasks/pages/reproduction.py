@@ -17,15 +17,17 @@ from tasks.results.significance import decide
 def reproduction(results: Results, paper: Paper) -> dict[str, Any]:
     """What fills `suite/reproduction.html.j2`."""
     against = Against(results, paper)
-    parts = blocks(against)
+    parts, words = blocks(against), paper.english
     all_pairs = pairs(against, parts, paper.reasons)
     claims = [claim | {"readings": []} for claim in results.claims.to_dicts()]
     for (number, variant, absent), rows in results.evidence.partition_by(
         "number", "reading", "absent", as_dict=True
     ).items():
         verdict = results.verdicts[number][variant or ""]
-        judged = {"reading": variant or "", "verdict": verdict, "absent": json.loads(absent)}
-        claims[number]["readings"].append(judged | evidence(rows.to_dicts()))
+        not_run = [words.get(side, side) for side in json.loads(absent)]
+        judged = {"reading": words.get(variant, variant or ""), "verdict": verdict, "absent": not_run}
+        said = [{name: words.get(value, value) for name, value in row.items()} for row in rows.to_dicts()]
+        claims[number]["readings"].append(judged | evidence(said))
     caveats = [text for key in ("", results.suite.publication) for text in paper.caveats.get(key, ())]
     return {
         "paper": paper,

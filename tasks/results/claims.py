@@ -85,7 +85,7 @@ class Side:
     setting: Setting = field(default_factory=dict, hash=False)
     """Values of its configuration, where they are not of a swept key alone."""
     version: str | None = ""
-    """What that setting is called; None where the evidence names the method alone."""
+    """What that setting is called, or an id; None where the evidence names the method alone."""
     at: Values = ()
     """Keys and values of a setting that varies several, or none where all are as at setting `base`."""
 
@@ -170,7 +170,7 @@ class Readings:
     artefact: str
     claim: str
     specs: dict[str, Spec]
-    """Interpretation in words -> what tests it."""
+    """Id of an interpretation -> what tests it."""
 
 
 @dataclass(frozen=True, config=STRICT)

@@ -187,6 +187,14 @@ class Quality:
         return f"{self.label}@{cutoff}" if cutoff else self.label
 
 
+@dataclass(frozen=True, config=STRICT)
+class Word:
+    """What pages say for an id of evidence.csv: an interpretation, a measure, or a version of a method."""
+
+    id: str
+    text: str
+
+
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Paper:
     """A paper: its reference, its methods, and every table and figure with results."""
@@ -246,6 +254,13 @@ class Paper:
     """The function of results that computes further names for the rows of `claims`."""
     claims: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """Table or figure -> what the paper says of it, as rows that are not filled in; see `claim_rows`."""
+    words: tuple[Word, ...] = ()
+    """Of ids that are no names; names are shown as they are."""
+
+    @property
+    def english(self) -> dict[str, str]:
+        """Id of evidence.csv -> what pages say."""
+        return {word.id: word.text for word in self.words}
 
     def joined(self, networks: tuple[str, ...]) -> str | None:
         """The data set in paper_tables.csv of two networks together; None where nothing is printed of both."""

@@ -36,7 +36,7 @@ def friendships(against: Against) -> tuple[float, dict[str, float]]:
     counted = {network.name: float(network.friendships) for network in against.results.suite.networks}
     margin = min(1.5 - abs(printed[name] - number) for name, number in counted.items())
     values = {
-        f"{name}, {kind}": table[name]
+        f"{name}-{kind}": table[name]
         for name in counted
         for kind, table in (("counted", counted), ("printed", printed))
     }

@@ -38,7 +38,7 @@ def preserved(against: Against) -> tuple[float, dict[str, float]]:
     """
     first, last = our_counts(against).values()
     values = {
-        f"{name}, {stage}": counted[name]
+        f"{name}-{stage}": counted[name]
         for name in ("users", "items", "ratings")
         for stage, counted in (("before", first), ("after", last))
     }
