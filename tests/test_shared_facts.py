@@ -10,6 +10,7 @@ from tasks.audits import AUDITS
 from tasks.pages import page as words
 from tasks.privacy import noise, terms, units
 from tasks.privacy.accounting import ledger
+from tasks.results import claims
 from tasks.stages.papers import describe
 from tests.results.made import COMMITTED, committed
 
@@ -23,7 +24,7 @@ def test_noise_is_drawn_in_the_ways_that_ledgers_record() -> None:
     [
         ("gaps", terms.Gap), ("reasons", terms.Reason), ("mechanisms", terms.Mechanism), ("units", terms.Unit),
         ("conditions", terms.Condition), ("observers", terms.Observer), ("unaudited", terms.Unaudited),
-        ("levels", terms.Level),
+        ("levels", terms.Level), ("verdicts", claims.Verdict), ("reasons_why", claims.Kind),
     ],
 )  # fmt: skip
 def test_every_term_has_its_english_and_no_other_has(section: str, ids: Any) -> None:

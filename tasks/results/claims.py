@@ -21,13 +21,7 @@ from tasks.results.significance import decide
 
 STRICT = ConfigDict(extra="forbid")
 Verdict = Literal["supported", "contradicted", "depends on the reading", "not decided", "not run"]
-Kind = Literal[
-    "protocol unstated",
-    "their code differs from their text",
-    "their noise is smaller than claimed",
-    "our data are a part",
-    "not decided",
-]
+Kind = Literal["protocol", "their-code", "their-noise", "part", "not-decided"]
 
 
 @dataclass(frozen=True, config=STRICT)

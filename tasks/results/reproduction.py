@@ -24,8 +24,8 @@ from tasks.results.printed import COUNTED, Against, Cell, Method, is_near, parts
 from tasks.results.settings import along, find_setting
 from tasks.results.significance import decide, paired
 
-UNDECIDED: Kind = "not decided"
-PART: Kind = "our data are a part"
+UNDECIDED: Kind = "not-decided"
+PART: Kind = "part"
 """Kinds of reasons that do not depend on a paper."""
 
 

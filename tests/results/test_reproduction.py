@@ -51,7 +51,7 @@ def every(of: Results, *reasons: Reason) -> list[Pair]:
 
 
 def reason(name: str = "made up", **changes: Any) -> Reason:
-    return Reason(**{"name": name, "kind": "protocol unstated", "evidence": "", "sources": ()} | changes)
+    return Reason(**{"name": name, "kind": "protocol", "evidence": "", "sources": ()} | changes)
 
 
 def orders(pairs: Mapping[str, Pair]) -> dict[str, str]:
@@ -148,7 +148,7 @@ def test_a_reading_that_reverses_as_many_pairs_as_it_turns_decides_nothing(pairs
     turned = {"gcn": (0.6, 0.61, 0.6), "bpr": (0.5, 0.5, 0.51)}
     broken = {"rap": (0.4, 0.41, 0.4), "dpne": (0.3, 0.3, 0.31)}
     full = reason(reading=AMONG_ALL)
-    for other, kind in ((turned, "protocol unstated"), (turned | broken, UNDECIDED)):
+    for other, kind in ((turned, "protocol"), (turned | broken, UNDECIDED)):
         pairs = pairs_of(full, ours=ours, printed=printed, more=tuple(rows(other, "full/hit")))
         assert kinds(pairs) == {"GCN before BPR": kind}
         assert covered(pairs) == {"GCN before BPR": "made up"}
