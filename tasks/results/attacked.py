@@ -7,7 +7,6 @@ from itertools import product
 from statistics import fmean
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from tasks.results.facts import BASE, WAYS, System
@@ -26,10 +25,10 @@ RATINGS: dict[str, Any] = {
 VECTORS: dict[str, Any] = {
     **dict.fromkeys(("experiment", "setting", "attack"), pl.String),
     **{"k": pl.Int64, "seeds": pl.Int64, "value": pl.Float64, "control": pl.String},
-    **dict.fromkeys(("level", "difference", "low", "high"), pl.Float64),
+    **dict.fromkeys(("difference", "low", "high"), pl.Float64),
 }
-"""`experiment`: or the entry of `aligned`; `attack`: the metric; `control`: empty where none was measured; `level`: of
-the control; `low`, `high`: 95 % interval of the paired t-test, empty with a single run."""
+"""`experiment`: or the entry of `aligned`; `attack`: the metric; `control`: empty where none was measured;
+`difference`: `value` less the control's; `low`, `high`: 95 % interval of the paired t-test, empty with a single run."""
 CHANCE, MAJORITY, RANDOM = "chance", "majority", "random"
 SCORES = ("precision", "precision-swapped", "micro-f1")
 SCORERS = ("cosine", "dot", "hadamard")
@@ -140,6 +139,4 @@ def _anchors(results: Results) -> Iterator[Attack]:
 def _row(attack: Attack, overlap: float | None) -> tuple[object, ...]:
     name, setting, metric, k, values, control, level = attack
     about = (name, setting, metric, k or None, len(values), fmean(values.values()) if values else None, control)
-    common = [level[run] for run in sorted(values.keys() & level.keys())]
-    mean = float(np.mean(common)) if common else None
-    return (*about, mean, *_interval(paired(values, level, overlap)))
+    return (*about, *_interval(paired(values, level, overlap)))
