@@ -261,7 +261,7 @@ def records(
             about = {"target": kind, "seen": signal, "attack": name, "shadows": len(included) - 1}
             bound = refute(scores, is_member, bounds.get(kind), alarm, seed)
             results.append(about | measure(scores, is_member, groups, seed) | bound)
-        best = tries[max(tries, key=lambda key: (key[1].startswith("lira"), key[0] == "scores"))]
+        best = tries[max(tries, key=lambda key: (key[1] in ("lira-online", "lira-offline"), key[0] == "scores"))]
         shuffled = np.random.default_rng([seed, *b"shuffled"]).permutation(is_member)
         controls = {name: (scores, is_member) for name, scores in controls_of(targets, kind).items()}
         for name, (scores, members) in ({"random-membership": (best, shuffled)} | controls).items():

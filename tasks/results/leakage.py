@@ -64,6 +64,7 @@ def collect(results: Results) -> list[dict[str, Any]]:
 
 BLIND = "nothing"
 """What controls see of a system: they show what the data alone tell."""
+LIRA = ("lira-online", "lira-offline")
 
 
 def _membership(results: Results) -> list[Row]:
@@ -84,7 +85,7 @@ def _membership_shown(results: Results, _: pl.DataFrame) -> dict[str, Any]:
         best.filter(condition).unique(key, keep="first", maintain_order=True) for condition in (blind, ~blind)
     )
     controls = controls.select(*key, auc_control="auc", control="attack")
-    curves = results.attacks.filter(pl.col("attack").str.starts_with("lira"), ~blind)
+    curves = results.attacks.filter(pl.col("attack").is_in(LIRA), ~blind)
     return {
         "rows": rows.drop("fpr", "tpr").join(controls, on=key, how="left", maintain_order="left").to_dicts(),
         "curves": curves.select("target", "seen", "system", "fpr", "tpr").to_dicts(),
