@@ -214,8 +214,9 @@ def frontier(board: Board, level: Level, names: Sequence[str] = ()) -> charts.Pi
     points = board.curve(level).select("utility", "accounted", "audited", claimed=None, name="system").to_dicts()
     if len({point["name"] for point in points}) < FEWEST:
         return None
-    y, x = board.measure.label, f"{english()['levels'][level]} ε"
-    return charts.by_epsilon(f"{board.publication}: {y}", points, board.lines(), x=x, y=y, names=names)
+    x = f"{english()['levels'][level]} ε"
+    title = f"{board.publication}: {board.measure.label}"
+    return charts.by_epsilon(title, points, board.lines(), x=x, y=board.measure.axis, names=names)
 
 
 def row_of(row: Mapping[str, Any], source: str, *, lower: bool) -> dict[str, Any]:

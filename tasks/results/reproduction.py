@@ -180,13 +180,21 @@ def _read(against: Against, pair: Pair, reason: Reason) -> tuple[float, int]:
 def figures(against: Against) -> list[dict[str, Any]]:
     """Figures of the paper, drawn of our runs: a metric of each method along one key, the other keys held.
 
-    `figure`, and `panels` with their `points`: `name`, `x`, `y`, `low` and `high` (the least and largest run).
+    `figure`, and `panels` with `better` (`Paper.better`) and their `points`: `name`, `x`, `y`, `low` and `high` (the least
+    and largest run).
 
     Panels without a line of two points are left out, and figures without a panel.
     """
     result = []
     for figure in against.paper.figures:
-        panels = [{"panel": panel, "points": list(_points(against, figure, panel))} for panel in figure.panels]
+        panels = [
+            {
+                "panel": panel,
+                "better": against.paper.better(panel.metric),
+                "points": list(_points(against, figure, panel)),
+            }
+            for panel in figure.panels
+        ]
         filled = [panel for panel in panels if panel["points"]]
         if filled:
             result.append({"figure": figure, "panels": filled})

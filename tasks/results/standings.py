@@ -67,6 +67,11 @@ class Measure:
     overlap: float | None
     """Of the folds that runs are (`Paper.overlap`); None where runs are seeds."""
 
+    @property
+    def axis(self) -> str:
+        """The title of an axis of a chart."""
+        return f"{self.label} ({'lower' if self.lower else 'higher'} is better)"
+
     def best_first(self, utility: float | None) -> float:
         """What systems are sorted by; those without a value stand last."""
         return math.inf if utility is None or math.isnan(utility) else utility if self.lower else -utility
