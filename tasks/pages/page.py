@@ -49,13 +49,13 @@ class Column:
     key: str
     title: str
     kind: str = "text"
-    """How cells are written and sorted: text, number, difference, integer, epsilon (infinity as ∞), bound (a lower),
+    """How cells are written: text, prose, number, difference, integer, epsilon (infinity as ∞), bound (lower),
     mean (with its deviation under `KEY_std`), verdict, list, link (to the address under `KEY_href`), clipped or p."""
     digits: int = 3
     better: str = ""
     """`higher` or `lower`; empty where neither is better."""
     second: str = ""
-    """Key of a smaller line below."""
+    """Key of a smaller line below, which is bold where there is a true `KEY_near`."""
     group: str = ""
     """Heading above this column and its neighbours of the same group."""
 
@@ -72,7 +72,7 @@ class Column:
         }
         if value is None:
             return content | {"kind": f"{self.kind} missing"}
-        if self.kind in ("text", "link", "clipped"):
+        if self.kind in ("text", "link", "clipped", "prose"):
             return content | {"text": str(value)}
         if self.kind == "verdict":
             return content | {"text": value, "kind": f"verdict {value}"}
@@ -80,6 +80,7 @@ class Column:
             return content | {"text": ", ".join(map(str, value)) or DASH}
         deviation = row.get(f"{self.key}_std") if self.kind == "mean" else None
         return content | {
+            "kind": f"{self.kind}{' near' if row.get(f'{self.key}_near') else ''}",
             "text": self._number(value) + (f" ± {number(deviation, self.digits)}" if deviation else ""),
             "sort": value,
         }

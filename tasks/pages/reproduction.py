@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
+from tasks.pages.page import Column, english, number
 from tasks.results.load import Results
-from tasks.results.paper import Paper, artefact_name
+from tasks.results.paper import Paper, Table, artefact_name
 from tasks.results.printed import Against, Cell
 from tasks.results.reproduction import Pair, blocks, figures, pairs, statistics
 from tasks.results.significance import decide
@@ -17,32 +20,60 @@ from tasks.results.significance import decide
 def reproduction(results: Results, paper: Paper) -> dict[str, Any]:
     """What fills `suite/reproduction.html.j2`."""
     against = Against(results, paper)
-    parts, words = blocks(against), paper.english
+    parts = blocks(against)
     all_pairs = pairs(against, parts, paper.reasons)
-    claims = [claim | {"readings": []} for claim in results.claims.to_dicts()]
-    for (number, variant, absent), rows in results.evidence.partition_by(
-        "number", "reading", "absent", as_dict=True
-    ).items():
-        verdict = results.verdicts[number][variant or ""]
-        not_run = [words.get(side, side) for side in json.loads(absent)]
-        judged = {"reading": words.get(variant, variant or ""), "verdict": verdict, "absent": not_run}
-        said = [{name: words.get(value, value) for name, value in row.items()} for row in rows.to_dicts()]
-        claims[number]["readings"].append(judged | evidence(said))
+    reversed_pairs = [pair for pair in all_pairs if pair.order == "reversed"]
+    claims, readings = _claims(results, paper.english)
     caveats = [text for key in ("", results.suite.publication) for text in paper.caveats.get(key, ())]
     return {
         "paper": paper,
-        "name_of": artefact_name,
         "caveats": caveats,
         "artefacts": _artefacts(parts, all_pairs),
-        "blocks": parts,
+        "numbers": [_numbers(table, [*group]) for table, group in groupby(parts, key=itemgetter("table"))],
         "figures": figures(against),
         "statistics": statistics(results),
         "measured": _measured(results, paper),
         "claims": claims,
+        "readings": readings,
         "verdicts": Counter(claim["verdict"] for claim in claims),
         "pairs": all_pairs,
-        "reversed": [pair for pair in all_pairs if pair.order == "reversed"],
+        "reversed": [_disagreement(pair) for pair in reversed_pairs],
+        "orders": _orders(reversed_pairs),
+        "reasons": _reasons(reversed_pairs),
     }
+
+
+def _claims(results: Results, names: Mapping[str, str]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """A row for each claim, with `variants` where verdicts differ, and for each interpretation with its evidence."""
+    words = english()["verdicts"]
+    places, claims = Counter[str](), dict[int, dict[str, Any]]()
+    for claim in results.claims.to_dicts():
+        places[claim["artefact"]] += 1
+        name = f"{artefact_name(claim['artefact'])} ({places[claim['artefact']]})"
+        claims[claim["number"]] = claim | {
+            "name": name,
+            "verdict": words[claim["verdict"]],
+            "variants": [],
+            "note": claim["note"] or None,
+        }
+    readings = []
+    for (place, variant, absent), rows in results.evidence.partition_by(
+        "number", "reading", "absent", as_dict=True
+    ).items():
+        claim = claims[place]
+        verdict = words[results.verdicts[place][variant or ""]]
+        judged = {"reading": names.get(variant, variant or ""), "verdict": verdict}
+        claim["variants"] += [judged] if variant else []
+        about = {"name": claim["name"], "absent": [names.get(side, side) for side in json.loads(absent)]}
+        found = evidence([{key: names.get(value, value) for key, value in row.items()} for row in rows.to_dicts()])
+        counts = {"n": len(found["tests"]), **{name: found[name] for name in ("held", "significant", "broken")}}
+        readings.append(
+            judged | about | {"least": "", "by": ""} | found | (counts if counts["n"] else dict.fromkeys(counts))
+        )
+    for claim in claims.values():
+        if len({each["verdict"] for each in claim["variants"]}) < 2:
+            claim["variants"] = []
+    return [*claims.values()], readings
 
 
 def evidence(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -66,21 +97,100 @@ def evidence(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _measured(results: Results, paper: Paper) -> list[dict[str, Any]]:
-    """`group`, its `qualities` that were measured, and a row of means for each compared system."""
-    tables = []
+def _numbers(table: Table, parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """A printed table as one of ours: a row for each method, with the printed number below each mean."""
+    columns, rows = [Column("method", "Method"), Column("runs", "runs")], dict[str, dict[str, Any]]()
+    for part in (block["part"] for block in parts):
+        for each in part.columns:
+            title = each.label if each.group == part.title or len(parts) > 1 else f"{each.group} {each.label}"
+            group = part.title if len(parts) > 1 else ""
+            key = f"c{len(columns)}"
+            columns.append(Column(key, title, "mean", each.digits, each.better, f"{key}_printed", group))
+    keys = iter(columns[2:])
+    for block in parts:
+        shown = [next(keys) for _ in block["part"].columns]
+        for method, cells in block["rows"]:
+            row = rows.setdefault(method.name, {"method": method.name, "n": set()})
+            for column, cell in zip(shown, cells, strict=True):
+                row["n"] |= {cell.n} - {0}
+                row |= {column.key: cell.mean, f"{column.key}_std": cell.std, f"{column.key}_near": cell.near}
+                row[column.second] = None if cell.printed is None else number(cell.printed, column.digits)
+    for row in rows.values():
+        row["runs"] = "–".join(map(str, sorted({min(row["n"]), max(row["n"])}))) if row["n"] else None
+    return {"table": table, "columns": columns, "rows": [*rows.values()]}
+
+
+def _measured(results: Results, paper: Paper) -> dict[str, Any]:
+    """`columns` of what else was measured, and `rows` of means for each compared system that has any."""
+    columns = [Column("label", "System")]
+    rows: list[dict[str, Any]] = [{"label": system.label} for system in results.suite.compared]
     for group, qualities in paper.measured.items():
-        rows = []
-        for system in results.suite.compared:
-            means = {
-                quality.metric: results.mean(system.experiment, quality.metric, quality.cutoff(0))
-                for quality in qualities
-            }
-            if any(mean is not None for mean in means.values()):
-                rows.append({"label": system.label} | means)
-        if rows:
-            tables.append({"group": group, "qualities": qualities, "rows": rows})
-    return tables
+        for quality in qualities:
+            key, better = f"c{len(columns)}", "lower" if quality.lower else ""
+            columns.append(Column(key, quality.label, "number", quality.digits, better, group=group))
+            for row, system in zip(rows, results.suite.compared, strict=True):
+                row[key] = results.mean(system.experiment, quality.metric, quality.cutoff(0))
+    measured = [row for row in rows if any(value is not None for key, value in row.items() if key != "label")]
+    return {"columns": columns, "rows": measured} if measured else {}
+
+
+def _metric(pair: Pair) -> str:
+    return pair.column.published + (f" ({pair.column.setting})" if pair.column.setting else "")
+
+
+def _listed(group: Sequence[Pair]) -> list[str]:
+    """Metrics of pairs, with all cut-offs of one together: "hit@5, 10"."""
+    cutoffs: dict[str, list[str]] = {}
+    for pair in group:
+        name, _, k = _metric(pair).partition("@")
+        cutoffs.setdefault(name, []).append(k)
+    return [name + ("@" if ks[0] else "") + ", ".join(ks) for name, ks in cutoffs.items()]
+
+
+def _disagreement(pair: Pair) -> dict[str, Any]:
+    """A row of the file of all rank disagreements."""
+    return {
+        "table": pair.table,
+        "metric": _metric(pair),
+        "better in print": pair.better.method,
+        "worse in print": pair.worse.method,
+        "printed difference": round(pair.better.printed - pair.worse.printed, 6),  # type: ignore[operator]  # ordered
+        "our difference": pair.ours,
+        "significant": pair.shown,
+        "reason": pair.reason.name if pair.reason else "",
+    }
+
+
+def _orders(reversed_pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+    """A row for each two methods of a table that a reason orders otherwise, of some metric significantly."""
+    grouped: dict[tuple[str, ...], list[Pair]] = {}
+    for pair in reversed_pairs:
+        reason = pair.reason.name if pair.reason else "no known one"
+        grouped.setdefault((f"{pair.better.method} before {pair.worse.method}", pair.table, reason), []).append(pair)
+    return [
+        {
+            "order": order,
+            "table": artefact_name(table),
+            "reason": reason,
+            "shown": _listed([pair for pair in group if pair.shown]),
+            "others": _listed([pair for pair in group if not pair.shown]),
+        }
+        for (order, table, reason), group in grouped.items()
+        if any(pair.shown for pair in group)
+    ]
+
+
+def _reasons(reversed_pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+    """A row for each reason of reversed pairs, and one for those without."""
+    grouped: dict[tuple[str, str, str], list[Pair]] = {}
+    for pair in reversed_pairs:
+        reason = (pair.reason.name, pair.reason.evidence) if pair.reason else ("no known one", "")
+        grouped.setdefault((pair.kind, *reason), []).append(pair)
+    return [
+        {"kind": english()["reasons_why"][kind], "reason": name, "evidence": text, "pairs": len(group)}
+        | {"significant": sum(pair.shown for pair in group)}
+        for (kind, name, text), group in sorted(grouped.items(), key=lambda item: item[0][0])
+    ]
 
 
 def _artefacts(parts: list[dict[str, Any]], all_pairs: list[Pair]) -> list[dict[str, Any]]:
@@ -98,6 +208,8 @@ def _artefacts(parts: list[dict[str, Any]], all_pairs: list[Pair]) -> list[dict[
         numbers, table_pairs = cells[key].values(), [pair for pair in all_pairs if pair.table == key]
         rows.append({
             "table": table,
+            "name": table.name,
+            "title": table.title,
             "printed": len(numbers),
             "measured": sum(cell.n > 0 for cell in numbers),
             "near": sum(bool(cell.near) for cell in numbers),

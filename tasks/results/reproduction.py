@@ -180,8 +180,8 @@ def _read(against: Against, pair: Pair, reason: Reason) -> tuple[float, int]:
 def figures(against: Against) -> list[dict[str, Any]]:
     """Figures of the paper, drawn of our runs: a metric of each method along one key, the other keys held.
 
-    `figure`, and `panels` with `better` (`Paper.better`) and their `points`: `name`, `x`, `y`, `low` and `high` (the least
-    and largest run).
+    `figure`, and `panels` with `better` (`Paper.better`) and `points`: `name`, `x`, `y`, `low` and `high` (the least
+    and the largest run).
 
     Panels without a line of two points are left out, and figures without a panel.
     """
