@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
+import polars as pl
+
 from tasks.pages.page import Column, english, number
 from tasks.results.load import Results
 from tasks.results.paper import Paper, Table, artefact_name
-from tasks.results.printed import Against, Cell
+from tasks.results.printed import Against
 from tasks.results.reproduction import Pair, blocks, figures, pairs, statistics
 from tasks.results.significance import decide
+from tasks.results.summary import once
+from tasks.results.summary import reproduction as counts
+
+DISAGREEMENTS = dict.fromkeys(("table", "order", "metric"), pl.String) | {
+    **{"printed": pl.Float64, "ours": pl.Float64, "significant": pl.Boolean},
+    **dict.fromkeys(("kind", "reason", "evidence"), pl.String),
+}
+"""A pair that our means order otherwise than print; by how much each exceeds, and the first reason that covers it."""
 
 
 def reproduction(results: Results, paper: Paper) -> dict[str, Any]:
@@ -22,13 +32,12 @@ def reproduction(results: Results, paper: Paper) -> dict[str, Any]:
     against = Against(results, paper)
     parts = blocks(against)
     all_pairs = pairs(against, parts, paper.reasons)
-    reversed_pairs = [pair for pair in all_pairs if pair.order == "reversed"]
     claims, readings = _claims(results, paper.english)
     caveats = [text for key in ("", results.suite.publication) for text in paper.caveats.get(key, ())]
     return {
         "paper": paper,
         "caveats": caveats,
-        "artefacts": _artefacts(parts, all_pairs),
+        "artefacts": _artefacts(results.comparison, [block["table"] for block in parts], all_pairs),
         "numbers": [_numbers(table, [*group]) for table, group in groupby(parts, key=itemgetter("table"))],
         "figures": figures(against),
         "statistics": statistics(results),
@@ -37,10 +46,7 @@ def reproduction(results: Results, paper: Paper) -> dict[str, Any]:
         "readings": readings,
         "verdicts": Counter(claim["verdict"] for claim in claims),
         "pairs": all_pairs,
-        "reversed": [_disagreement(pair) for pair in reversed_pairs],
-        "orders": _orders(reversed_pairs),
-        "reasons": _reasons(reversed_pairs),
-    }
+    } | _disagreements([pair for pair in all_pairs if pair.order == "reversed"])
 
 
 def _claims(results: Results, names: Mapping[str, str]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -134,88 +140,60 @@ def _measured(results: Results, paper: Paper) -> dict[str, Any]:
     return {"columns": columns, "rows": measured} if measured else {}
 
 
-def _metric(pair: Pair) -> str:
-    return pair.column.published + (f" ({pair.column.setting})" if pair.column.setting else "")
-
-
-def _listed(group: Sequence[Pair]) -> list[str]:
-    """Metrics of pairs, with all cut-offs of one together: "hit@5, 10"."""
-    cutoffs: dict[str, list[str]] = {}
-    for pair in group:
-        name, _, k = _metric(pair).partition("@")
-        cutoffs.setdefault(name, []).append(k)
-    return [name + ("@" if ks[0] else "") + ", ".join(ks) for name, ks in cutoffs.items()]
-
-
-def _disagreement(pair: Pair) -> dict[str, Any]:
-    """A row of the file of all rank disagreements."""
+def _disagreements(reversed_pairs: Sequence[Pair]) -> dict[str, list[dict[str, Any]]]:
+    """Reversed pairs (`reversed`), their `reasons`, and of each two methods of a table the metrics (`orders`)."""
+    rows = [
+        {
+            "table": artefact_name(pair.table),
+            "order": f"{pair.better.method} before {pair.worse.method}",
+            "metric": pair.column.published + (f" ({pair.column.setting})" if pair.column.setting else ""),
+            "printed": round(abs((pair.better.printed or 0.0) - (pair.worse.printed or 0.0)), 6),
+            "ours": pair.ours,
+            "significant": pair.shown,
+            "kind": english()["reasons_why"][pair.kind],
+            "reason": pair.reason.name if pair.reason else "no known one",
+            "evidence": pair.reason.evidence if pair.reason else None,
+        }
+        for pair in reversed_pairs
+    ]
+    table, significant = pl.DataFrame(rows, schema=DISAGREEMENTS), pl.col("significant")
+    orders = table.group_by("order", "table", "reason", maintain_order=True).agg(
+        shown=pl.col("metric").filter(significant), others=pl.col("metric").filter(~significant)
+    )
+    reasons = table.group_by("kind", "reason", "evidence", maintain_order=True).agg(significant.sum(), pairs=pl.len())
     return {
-        "table": pair.table,
-        "metric": _metric(pair),
-        "better in print": pair.better.method,
-        "worse in print": pair.worse.method,
-        "printed difference": round(pair.better.printed - pair.worse.printed, 6),  # type: ignore[operator]  # ordered
-        "our difference": pair.ours,
-        "significant": pair.shown,
-        "reason": pair.reason.name if pair.reason else "",
+        "reversed": table.drop("evidence").to_dicts(),
+        "orders": [
+            row | {"shown": _listed(row["shown"]), "others": _listed(row["others"])}
+            for row in orders.to_dicts()
+            if row["shown"]
+        ],
+        "reasons": reasons.sort("kind", maintain_order=True).to_dicts(),
     }
 
 
-def _orders(reversed_pairs: Sequence[Pair]) -> list[dict[str, Any]]:
-    """A row for each two methods of a table that a reason orders otherwise, of some metric significantly."""
-    grouped: dict[tuple[str, ...], list[Pair]] = {}
-    for pair in reversed_pairs:
-        reason = pair.reason.name if pair.reason else "no known one"
-        grouped.setdefault((f"{pair.better.method} before {pair.worse.method}", pair.table, reason), []).append(pair)
-    return [
-        {
-            "order": order,
-            "table": artefact_name(table),
-            "reason": reason,
-            "shown": _listed([pair for pair in group if pair.shown]),
-            "others": _listed([pair for pair in group if not pair.shown]),
-        }
-        for (order, table, reason), group in grouped.items()
-        if any(pair.shown for pair in group)
-    ]
+def _listed(metrics: Iterable[str]) -> list[str]:
+    """Metrics with all cut-offs of one together: "hit@5, 10"."""
+    cutoffs: dict[str, list[str]] = {}
+    for name, at, k in (metric.partition("@") for metric in metrics):
+        cutoffs.setdefault(name + at, []).append(k)
+    return [name + ", ".join(ks) for name, ks in cutoffs.items()]
 
 
-def _reasons(reversed_pairs: Sequence[Pair]) -> list[dict[str, Any]]:
-    """A row for each reason of reversed pairs, and one for those without."""
-    grouped: dict[tuple[str, str, str], list[Pair]] = {}
-    for pair in reversed_pairs:
-        reason = (pair.reason.name, pair.reason.evidence) if pair.reason else ("no known one", "")
-        grouped.setdefault((pair.kind, *reason), []).append(pair)
-    return [
-        {"kind": english()["reasons_why"][kind], "reason": name, "evidence": text, "pairs": len(group)}
-        | {"significant": sum(pair.shown for pair in group)}
-        for (kind, name, text), group in sorted(grouped.items(), key=lambda item: item[0][0])
-    ]
-
-
-def _artefacts(parts: list[dict[str, Any]], all_pairs: list[Pair]) -> list[dict[str, Any]]:
+def _artefacts(comparison: pl.DataFrame, tables: Iterable[Table], all_pairs: list[Pair]) -> list[dict[str, Any]]:
     """A row for each printed table: numbers printed, run, and within 10 %, methods not run, and pairs of methods."""
-    cells: dict[str, dict[tuple[str, ...], Cell]] = {}
-    tables = {block["table"].key: block["table"] for block in parts}
-    for block in parts:
-        printed = cells.setdefault(block["table"].key, {})
-        for _, line in block["rows"]:
-            for column, cell in zip(block["part"].columns, line, strict=True):
-                if cell.printed is not None:  # of several scores of one number the first counts
-                    printed.setdefault((column.data, column.published, column.setting, cell.method), cell)
     rows = []
-    for key, table in tables.items():
-        numbers, table_pairs = cells[key].values(), [pair for pair in all_pairs if pair.table == key]
+    for table in {table.key: table for table in tables}.values():
+        numbers = once(comparison.filter(artefact=table.key))
+        pairs = [pair for pair in all_pairs if pair.table == table.key]
         rows.append({
-            "table": table,
+            "key": table.key,
             "name": table.name,
             "title": table.title,
-            "printed": len(numbers),
-            "measured": sum(cell.n > 0 for cell in numbers),
-            "near": sum(bool(cell.near) for cell in numbers),
-            "absent": list(dict.fromkeys(cell.method for cell in numbers if not cell.n)),
-            "pairs": len(table_pairs),
-            "agree": sum(pair.order == "as printed" for pair in table_pairs),
-            "shown": sum(pair.shown for pair in table_pairs),
+            **counts(numbers),
+            "absent": numbers.filter(pl.col("ours_mean").is_null())["method"].unique(maintain_order=True).to_list(),
+            "pairs": len(pairs),
+            "agree": sum(pair.order == "as printed" for pair in pairs),
+            "shown": sum(pair.shown for pair in pairs),
         })  # fmt: skip
     return rows

@@ -194,12 +194,15 @@ def _measured(suite: Suite, comparison: pl.DataFrame, methods: Mapping[str, str]
     return rows.with_columns(pl.col(NUMBER).fill_null("")).select(*NUMBER, *MEASURED)
 
 
-def reproduction(comparison: pl.DataFrame) -> dict[str, int]:
-    """Of a comparison.csv: how many printed numbers are among its `cells`, were `run` and are `near`; each counts once.
-
-    What is counted and not measured, as statistics of the data, is left out. Of several scores the first counts.
-    """
+def once(comparison: pl.DataFrame) -> pl.DataFrame:
+    """Of a comparison.csv what was printed and not counted, as statistics of data are; of several scores the first."""
     printed = comparison.filter(pl.col("published").is_not_null(), pl.col("protocol") != "counted")
-    run = pl.col("ours_mean").is_not_null()
-    once = printed.sort(run, descending=True, maintain_order=True).unique(NUMBER, keep="first", maintain_order=True)
-    return {"cells": len(once), "run": len(once.filter(run)), "within_10_percent": len(once.filter(CLOSE))}
+    run = printed.sort(pl.col("ours_mean").is_not_null(), descending=True, maintain_order=True)
+    return run.unique(NUMBER, keep="first", maintain_order=True)
+
+
+def reproduction(comparison: pl.DataFrame) -> dict[str, int]:
+    """Of a comparison.csv: how many printed numbers are its `cells`, were `run`, and are within 10 %."""
+    numbers = once(comparison)
+    run = numbers.filter(pl.col("ours_mean").is_not_null())
+    return {"cells": len(numbers), "run": len(run), "within_10_percent": len(numbers.filter(CLOSE))}
