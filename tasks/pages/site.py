@@ -175,7 +175,7 @@ def view(board: Board, cards: Mapping[str, Card], source: str) -> dict[str, Any]
     def cells(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         return [
             row_of(row, source, lower=board.measure.lower)
-            | {"row_kind": "reference" if row["noisy"] else "", "run": run(cards[row["experiment"]])}
+            | {"row_kind": "reference" if row["noisy"] else "", "run": cards[row["experiment"]].run()}
             for row in rows
         ]
 
@@ -252,17 +252,11 @@ def _summary(board: Board) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def run(card: Card) -> dict[str, Any]:
-    """What a row of a table opens to: how a system was run, and why what has no finite ε has none."""
-    reasons = dict.fromkeys(reason for loss in card.privacy_loss for reason in loss.reasons)
-    return card.implementation.model_dump(include={"command", "commits", "configuration"}) | {"reasons": list(reasons)}
-
-
 def card_page(card: Card) -> Page:
     """The card of one system: a column for each level, so that no two levels share one."""
     losses = {f"{loss.level}": loss for loss in card.privacy_loss}
     address = f"cards/{card.basic.suite}/{card.basic.experiment}.html"
-    return Page(address, "card.html.j2", {"card": card, "losses": losses, "run": run(card)})
+    return Page(address, "card.html.j2", {"card": card, "losses": losses, "run": card.run()})
 
 
 def cards_page(suites: Sequence[tuple[Measure, pl.DataFrame]]) -> Page:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from typing import Any, get_args
 
 import polars as pl
@@ -18,6 +19,7 @@ from tasks.privacy.audits.unaudited import is_private, reason
 from tasks.privacy.terms import KnownGap, Level
 from tasks.results import leakage
 from tasks.results.budgets import budgets, level
+from tasks.results.cards import Card, card
 from tasks.results.facts import BASE, System
 from tasks.results.load import Line, Results, Run
 from tasks.results.paper import Paper
@@ -80,7 +82,8 @@ def overview(results: Results, by: Measure, entries: pl.DataFrame, reference: st
     lines = {number for row in refuted["lines"] for number in json.loads(row)}
     labels = [results.labels[line.experiment] for line in results.lines if line.number in lines]
     method_rows = base.filter("own").to_dicts()
-    budgets = {row["level"]: row for row in method_rows if row["private"]}
+    own = {row["level"]: row for row in method_rows if row["private"]}
+    compared, budget_rows = results.suite.compared, budgets(results)
     charts = []
     for name in levels:
         if board is not None:  # suites of no paper compare systems, also at settings whose budget alone varies
@@ -92,38 +95,30 @@ def overview(results: Results, by: Measure, entries: pl.DataFrame, reference: st
     return {
         "by": by,
         "own": method_rows[0] if method_rows else None,
-        "own_budgets": [budgets[level] for level in levels if level in budgets],
+        "own_budgets": [own[level] for level in levels if level in own],
         "own_refuted": any(row["verdict"] == "refuted" for row in method_rows),
         "ceiling": board and board.ceiling,
         "noisy": board and board.noisy,
         "best": board and board.best("user", noisy=True),
         "reference": reference,
-        "most_runs": max((len(system.seeds) for system in results.suite.compared), default=0),
+        "most_runs": max((len(system.seeds) for system in compared), default=0),
         "audits": results.audits.height,
         "refuted": refuted.height,
         "refuted_labels": list(dict.fromkeys(labels)),
         "levels": charts,
         "shown": levels,
-        "systems": _systems(results, base),
+        "systems": _systems(base, {each.experiment: card(results, each, by, budget_rows) for each in compared}),
     }
 
 
-def _systems(results: Results, base: pl.DataFrame) -> list[dict[str, Any]]:
-    """Rows of the table: a system with the columns `LEVEL_claimed`, ... of each level, its parameters and commit."""
+def _systems(base: pl.DataFrame, cards: Mapping[str, Card]) -> list[dict[str, Any]]:
+    """Rows of the table: a system with the columns `LEVEL_claimed`, ... of each level, and how it was run."""
     columns = {kind: kind for kind in KINDS} | {"audited_verdict": "verdict", "accounted_observer": "observer"}
     empty = dict.fromkeys(f"{level}_{name}" for level in base["level"].drop_nulls().unique() for name in columns)
-    commits = {run.name: run.revision for run in results.runs if run.stage == "train"}
     rows: dict[str, dict[str, Any]] = {}
     for row in base.to_dicts():
-        experiment = row["experiment"]
-        if experiment not in rows:
-            unbounded = [line.entry for line in results.lines_of(experiment) if line.entry.accounted_epsilon is None]
-            rows[experiment] = empty | row | {
-                "parameters": json.dumps(results.system(experiment).config, sort_keys=True),
-                "revision": commits.get(experiment, ""),
-                "reasons": list(dict.fromkeys(why for entry in unbounded for why in entry.reasons)),
-            }  # fmt: skip
-        rows[experiment] |= {f"{row['level']}_{name}": row[column] for name, column in columns.items()}
+        shown = rows.setdefault(row["experiment"], empty | row | {"run": cards[row["experiment"]].run()})
+        shown |= {f"{row['level']}_{name}": row[column] for name, column in columns.items()}
     return [*rows.values()]
 
 

@@ -106,6 +106,14 @@ class Card(Facts):
     administrative: Source
     """Where its data are from."""
 
+    def run(self) -> dict[str, Any]:
+        """How to run it again, and why what has no finite ε has none."""
+        of_run = self.implementation.model_dump(include={"command", "commits", "configuration"})
+        return of_run | {
+            "experiment": self.basic.experiment,
+            "reasons": _once(reason for loss in self.privacy_loss for reason in loss.reasons),
+        }
+
 
 def card(results: Results, system: System, by: Measure, budget_rows: pl.DataFrame) -> Card:
     """The card of a system; one without a private line has what it lacks.

@@ -143,17 +143,10 @@ class Panel:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Figure(Artefact):
-    """A figure of a paper that varies one key of a model's configuration; without `methods` it is of `method` alone."""
+    """A figure of a paper that varies one key of a model's configuration."""
 
-    method: str
-    """Whom it is drawn for, as running text."""
     panels: tuple[Panel, ...] = ()
     """What is drawn of it; nothing of what other pages show."""
-
-    @property
-    def drawn(self) -> tuple[str, ...]:
-        """Methods whose lines it has, by the paper's names."""
-        return self.methods or (self.method,)
 
 
 @dataclass(frozen=True, config=STRICT)

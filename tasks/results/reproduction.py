@@ -180,21 +180,13 @@ def _read(against: Against, pair: Pair, reason: Reason) -> tuple[float, int]:
 def figures(against: Against) -> list[dict[str, Any]]:
     """Figures of the paper, drawn of our runs: a metric of each method along one key, the other keys held.
 
-    `figure`, and `panels` with `better` (`Paper.better`) and `points`: `name`, `x`, `y`, `low` and `high` (the least
-    and the largest run).
+    `figure`, and `panels` with their `points`: `name`, `x`, `y`, `low` and `high` (the least and largest run).
 
     Panels without a line of two points are left out, and figures without a panel.
     """
     result = []
     for figure in against.paper.figures:
-        panels = [
-            {
-                "panel": panel,
-                "better": against.paper.better(panel.metric),
-                "points": list(_points(against, figure, panel)),
-            }
-            for panel in figure.panels
-        ]
+        panels = [{"panel": panel, "points": list(_points(against, figure, panel))} for panel in figure.panels]
         filled = [panel for panel in panels if panel["points"]]
         if filled:
             result.append({"figure": figure, "panels": filled})
@@ -204,7 +196,7 @@ def figures(against: Against) -> list[dict[str, Any]]:
 def _points(against: Against, figure: Figure, panel: Panel) -> Iterator[dict[str, Any]]:
     """The points of all methods with two of them at least, on the first split, which all settings have."""
     results, bases = against.results, {panel.key: panel.base} | against.paper.bases
-    for method in figure.drawn:
+    for method in figure.methods:
         system = against.of_method(method)
         if system is None:
             continue

@@ -63,7 +63,6 @@ def test_every_number_printed_of_a_network_has_its_columns() -> None:
 def test_a_paper_names_its_methods_and_the_metric_that_it_ranks_by(paper: Paper) -> None:
     artefacts = (*paper.tables, *paper.figures)
     assert {name for artefact in artefacts for name in artefact.methods} <= set(paper.methods)
-    assert {name for figure in paper.figures for name in figure.drawn} <= set(paper.methods)
     assert paper.utility in paper.qualities
     assert {table for reason in paper.reasons for table in reason.tables} <= {table.key for table in paper.tables}
 
