@@ -7,7 +7,7 @@ const lines = cell => [...cell.childNodes].filter(node => !folded(node)).map(nod
 // What a cell is sorted by: what Python wrote there, or its text where that is a number.
 const plain = text => /^[+−-]?\d+(\.\d+)?$/.test(text) ? text.replace("−", "-") : "";
 const number = cell => parseFloat(cell.dataset.sort ?? plain(lines(cell)[0] ?? ""));
-const fixed = row => row.classList.contains("reference") || row.classList.contains("foot");
+const fixed = row => row.classList.contains("reference");
 
 function grid(table) {
   const rows = [...table.tBodies[0].rows].filter(row => !row.hidden);
@@ -69,8 +69,7 @@ function sort(table, place, heading) {
     if (Number.isNaN(x) || Number.isNaN(y)) return Number.isNaN(x) ? 1 : -1; // what has no value stands last
     return (down ? -1 : 1) * (x === y ? 0 : x - y);
   };
-  body.append(...rows.filter(row => row.classList.contains("reference")), ...rows.filter(row => !fixed(row)).sort(by),
-    ...rows.filter(row => row.classList.contains("foot")));
+  body.append(...rows.filter(fixed), ...rows.filter(row => !fixed(row)).sort(by));
 }
 
 // Filters of rows that say their ε, whether they are better than noisy popularity, and of which data they are.
