@@ -136,6 +136,14 @@ def join(items: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(items[:-1]), items[-1]))) if items else ""
 
 
+def listed(texts: Iterable[str], sign: str) -> list[str]:
+    """Texts that are the same up to a sign as one: of "hit@5" and "hit@10" one "hit@5, 10"."""
+    ends: dict[str, list[str]] = {}
+    for name, at, end in (text.rpartition(sign) for text in texts):
+        ends.setdefault(name + at, []).append(end)
+    return [name + ", ".join(of_name) for name, of_name in ends.items()]
+
+
 def markdown(text: str) -> Markup:
     """A text in Markdown as HTML; HTML in it is escaped."""
     from markdown_it import MarkdownIt  # which an audit of files does without

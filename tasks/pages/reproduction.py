@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from tasks.pages.page import Column, english, number
+from tasks.pages.page import Column, english, listed, number
 from tasks.results.load import Results
 from tasks.results.paper import Paper, Table, artefact_name
 from tasks.results.printed import Against
@@ -164,20 +164,12 @@ def _disagreements(reversed_pairs: Sequence[Pair]) -> dict[str, list[dict[str, A
     return {
         "reversed": table.drop("evidence").to_dicts(),
         "orders": [
-            row | {"shown": _listed(row["shown"]), "others": _listed(row["others"])}
+            row | {name: listed(row[name], "@") for name in ("shown", "others")}
             for row in orders.to_dicts()
             if row["shown"]
         ],
         "reasons": reasons.sort("kind", maintain_order=True).to_dicts(),
     }
-
-
-def _listed(metrics: Iterable[str]) -> list[str]:
-    """Metrics with all cut-offs of one together: "hit@5, 10"."""
-    cutoffs: dict[str, list[str]] = {}
-    for name, at, k in (metric.partition("@") for metric in metrics):
-        cutoffs.setdefault(name + at, []).append(k)
-    return [name + ", ".join(ks) for name, ks in cutoffs.items()]
 
 
 def _artefacts(comparison: pl.DataFrame, tables: Iterable[Table], all_pairs: list[Pair]) -> list[dict[str, Any]]:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
 import polars as pl
 
 from tasks.evaluation.run_numbers import split_of
-from tasks.pages.page import Page
+from tasks.pages.page import Page, listed
 from tasks.pages.reproduction import reproduction
 from tasks.privacy.audits.unaudited import is_private, reason
 from tasks.privacy.terms import KnownGap, Level
@@ -32,6 +32,18 @@ CURVES = ("loss", "valid", "friendships")
 """Columns of HISTORY that are drawn."""
 SATURATED = 1e-3
 """Relative distance from the largest provable bound up to which a bound is shown as that."""
+SAME = (
+    "unit",
+    "neighbouring",
+    "mechanism",
+    "accounting",
+    "observer",
+    "reasons",
+    "given",
+    "claimed_delta",
+    "accounted_delta",
+)
+"""What lines of one row have in common, and their numbers."""
 SMALLEST_GROUP = 10
 """Groups of fewer users are not counted on pages."""
 
@@ -135,8 +147,8 @@ def ledger(results: Results) -> dict[str, Any]:
     sections = [
         {
             "level": name,
-            "base": [row for row in rows if row["level"] == name and row["setting"] == BASE],
-            "settings": [row for row in rows if row["level"] == name and row["setting"] != BASE],
+            "base": _merged(row for row in rows if row["level"] == name and row["setting"] == BASE),
+            "settings": _merged(row for row in rows if row["level"] == name and row["setting"] != BASE),
             "audits": [row for row in proved if row["level"] == name],
             "one_run": [row for row in one_run if row["level"] == name],
             "together": [
@@ -151,6 +163,18 @@ def ledger(results: Results) -> dict[str, Any]:
         if name in levels
     ]
     return {"sections": sections, "gaps": gaps(results), "n_lines": len(rows), "n_audits": len(proved)}
+
+
+def _merged(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Lines that differ in settings and runs alone, as one row: with its `settings`, `n_lines` and `n_runs`."""
+    result: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows:
+        numbers = (row[name] for name in row if name not in ("setting", "n_seeds", "entry"))
+        key = (*numbers, *(getattr(row["entry"], name) for name in SAME))
+        merged = result.setdefault(key, row | {"settings": {}, "n_lines": 0, "n_runs": 0})
+        merged["settings"][row["setting"]] = None
+        merged |= {"n_lines": merged["n_lines"] + 1, "n_runs": merged["n_runs"] + row["n_seeds"]}
+    return [row | {"settings": listed(row["settings"], "=")} for row in result.values()]
 
 
 def _line(results: Results, line: Line) -> dict[str, Any]:
