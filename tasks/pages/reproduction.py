@@ -71,10 +71,10 @@ def _claims(results: Results, names: Mapping[str, str]) -> tuple[list[dict[str, 
         judged = {"reading": names.get(variant, variant or ""), "verdict": verdict}
         claim["variants"] += [judged] if variant else []
         about = {"name": claim["name"], "absent": [names.get(side, side) for side in json.loads(absent)]}
-        found = evidence([{key: names.get(value, value) for key, value in row.items()} for row in rows.to_dicts()])
-        counts = {"n": len(found["tests"]), **{name: found[name] for name in ("held", "significant", "broken")}}
+        bearing = evidence([{key: names.get(value, value) for key, value in row.items()} for row in rows.to_dicts()])
+        counts = {"n": len(bearing["tests"]), **{name: bearing[name] for name in ("held", "significant", "broken")}}
         readings.append(
-            judged | about | {"least": "", "by": ""} | found | (counts if counts["n"] else dict.fromkeys(counts))
+            judged | about | {"least": "", "by": ""} | bearing | (counts if counts["n"] else dict.fromkeys(counts))
         )
     for claim in claims.values():
         if len({each["verdict"] for each in claim["variants"]}) < 2:
