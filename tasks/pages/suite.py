@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
 import polars as pl
+import yaml
 
 from tasks.evaluation.run_numbers import split_of
 from tasks.pages.page import Page, listed
@@ -91,8 +92,8 @@ def overview(results: Results, by: Measure, entries: pl.DataFrame, reference: st
     private = set(base.filter("private")["level"])
     levels = [level for level in get_args(Level) if level in private]
     refuted = results.audits.filter(verdict="refuted")
-    lines = {number for row in refuted["lines"] for number in json.loads(row)}
-    labels = [results.labels[line.experiment] for line in results.lines if line.number in lines]
+    concerned = {number for row in refuted["lines"] for number in json.loads(row)}
+    labels = [results.labels[line.experiment] for line in results.lines if line.number in concerned]
     method_rows = base.filter("own").to_dicts()
     own = {row["level"]: row for row in method_rows if row["private"]}
     compared, budget_rows = results.suite.compared, budgets(results)
@@ -368,7 +369,9 @@ def provenance(results: Results) -> dict[str, Any]:
             {"about": "", "number": number, "processor": processor, "cores": cores, "packages": packages}
             for number, (processor, cores, packages) in enumerate(machines, 1)
         ],
-        "parameters": {name: json.dumps(keys, indent=2, sort_keys=True) for name, keys in parameters.items()},
+        "parameters": {
+            name: yaml.safe_dump(keys, default_flow_style=None, width=120) for name, keys in parameters.items()
+        },
         "fingerprints": [{"name": name, "digest": digest} for name, digest in results.suite.fingerprints.items()],
     }
 
