@@ -24,16 +24,14 @@ def unexplained(lines: Iterable[LedgerEntry], config: Mapping[str, Any], audits:
     """
     for line in filter(is_private, lines):
         about = line.mechanism, line.observer, line.accounting, line.unit
-        known = {
-            name
-            for name, audited in AUDITED_LINES.items()
-            if audited == about[: len(audited)]
-            and name not in OF_CODE
-            and all(meets(config.get(key), at) for key, at in AUDITED_SETTINGS.get(name, {}).items() if key != "model")
-        }
+        names = {name for name, of in AUDITED_LINES.items() if of == about[: len(of)]}.difference(OF_CODE)
+        wanted = {name: AUDITED_SETTINGS.get(name, {}) for name in names}
+        known = any(
+            all(meets(config.get(key), at) for key, at in keys.items() if key != "model") for keys in wanted.values()
+        )
         why = reason(line)
         is_void = why is None or (why in INSTEAD and all(of[0] != line.mechanism for of in AUDITED_LINES.values()))
-        if known.isdisjoint(audits) and (known or is_void):
+        if names.isdisjoint(audits) and (known or is_void):
             yield f"{' '.join(about[:2]).rstrip()}: {WRONG}"
 
 

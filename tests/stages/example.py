@@ -50,7 +50,11 @@ LOSS = unbounded_entry(
     "interaction", "training-triple", "objective-items", because("loss-alone"), claimed=(0.4, 0.0), events=()
 )
 PLAIN = unprotected_entry("interaction", because("true-data"))
-AUDITED = {"counts-discrete-laplace": "dp-popularity", "optimised-unary": "features", "objective-items": "dpmf"}
+AUDITED = {
+    "counts-discrete-laplace": "dp-popularity",
+    "optimised-unary": "features/categories",
+    "objective-items": "dpmf",
+}
 SPENT = {"dp-popularity": [COUNTS], "gerai": [LOSS, FEATURES], "gerai-nf": [PLAIN, FEATURES]}
 
 

@@ -217,7 +217,7 @@ def test_provenance_stays_that_of_the_runs_that_gave_the_numbers(tmp_path: Path)
 def test_a_private_line_that_nobody_audited_is_not_collected(tmp_path: Path) -> None:
     place = example.build(tmp_path, models=("dp-popularity",))
     (place / "data/runs/gerai/audit.json").write_text("[]")
-    with pytest.raises(PrivacyError, match=r"dp-popularity, base: counts-discrete-laplace: neither audited"):
+    with pytest.raises(PrivacyError, match=r"dp-popularity, base: counts-discrete-laplace: has neither"):
         run(place, "gerai")
 
 
