@@ -127,8 +127,7 @@ class Experiment(Strict):
     tuned_elsewhere: Literal[True] | None = None
     """Whether its configuration was chosen on other data or by a rule, so that ε is not conditional on it."""
     config: dict[str, Any] = Field(default_factory=dict)
-    """The model's own configuration and, where ratings are predicted, `sensitive_share`: the share of the ratings that
-    their users keep to themselves."""
+    """The model's own; where ratings are predicted also `sensitive_share`, of ratings that users keep to themselves."""
     sweep: list[dict[str, Any]] = Field(default_factory=list)
     """Settings next to the base one: each overrides keys of `config`, or `features_epsilon`, the budget of perturbed
     features (by default the first of `perturbed`); of perturbed networks also the other budgets."""
@@ -179,7 +178,8 @@ class Suite(Strict):
     counts: Name | None = None
     """All that `data` is a part or a replica of, by its protocol: counted next to the paper's, never trained on."""
     splits: fields.DistinctNames = Field(default_factory=list)
-    """The suite's data, split otherwise: every system is run on them, too, at setting `base`, and nothing else is."""
+    """Its data, split otherwise: every system is run on them, too, at `base`; with `sweep_splits` at every setting."""
+    sweep_splits: Literal[True] | None = None
     ceilings: dict[Name, Name] = Field(default_factory=dict)
     """Private experiment -> the experiment that is its system without privacy, with which it is compared."""
     task: Annotated[str, choice("task", lambda: list(TASKS))]
@@ -211,7 +211,7 @@ class Suite(Strict):
     def runs(self, experiment: Experiment, setting: str) -> dict[int, str]:
         """Number of every run of a setting (`tasks.evaluation.run_numbers`) -> the processed data it is of."""
         data = [experiment.data]
-        if setting == BASE and experiment.data == self.data:
+        if (setting == BASE or self.sweep_splits) and experiment.data == self.data:
             data += self.splits
         return {split * APART + seed: name for split, name in enumerate(data) for seed in experiment.seeds_at(setting)}
 

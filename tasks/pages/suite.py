@@ -103,7 +103,7 @@ def overview(results: Results, by: Measure, entries: pl.DataFrame, reference: st
             rows = board.at(name) if reference else board.curve(name).with_columns(claimed=None)
             points = rows.select(pl.col("system").alias("name"), "utility", *KINDS).to_dicts()
             best = board.best(name, noisy=True)
-            across = board.lines("utility" if reference else "on_first_split")
+            across = board.lines("utility" if reference else "on_swept_splits")
             charts += [{"level": name, "best": best, "points": points, "across": across}] if points else []
     return {
         "by": by,

@@ -244,6 +244,14 @@ class Results:
         values = self.values(experiment, metric, k, setting)
         return math.fsum(values.values()) / len(values) if values else None
 
+    def on_swept(self, values: dict[int, float]) -> dict[int, float]:
+        """Of values by run those on the splits that sweep points were run on, which are compared."""
+        return {run: value for run, value in values.items() if split_of(run) in self._swept_splits}
+
+    @cached_property
+    def _swept_splits(self) -> set[int]:
+        return {0, *map(split_of, self.metrics.filter(pl.col("setting") != BASE)["seed"].unique())}
+
     def settings(self, experiment: str) -> list[str]:
         """Settings that were measured: `base`, then the sweep points as params.yaml has them."""
         return self._settings.get(experiment, [])
@@ -286,11 +294,6 @@ def verdict_of(audit: Mapping[str, Any], accounted: Iterable[float | None] = ())
     controls = [audit[f"control_{noise}"] for noise in ("half", "none")]
     run = [bound for bound in controls if bound is not None]
     return verdict(audit["audited_epsilon"], audit["epsilon_claimed"], largest, run)
-
-
-def first_split(values: dict[int, float]) -> dict[int, float]:
-    """Of values by seed those on the first split of the data, as sweep points have them."""
-    return {seed: value for seed, value in values.items() if not split_of(seed)}
 
 
 def read_published(path: Path) -> pl.DataFrame:

@@ -18,7 +18,7 @@ import polars as pl
 
 from tasks.results.claims import Kind, Reading, Reason
 from tasks.results.facts import BASE
-from tasks.results.load import Results, first_split
+from tasks.results.load import Results
 from tasks.results.paper import Column, Figure, Panel
 from tasks.results.printed import COUNTED, Against, Cell, Method, is_near, parts, ratio
 from tasks.results.settings import along, find_setting
@@ -207,7 +207,7 @@ def _points(against: Against, figure: Figure, panel: Panel) -> Iterator[dict[str
             at_x = {float(k): (BASE, k) for k in results.cutoffs(panel.metric)}
         points = []
         for x, (setting, k) in sorted(at_x.items()):
-            if runs := first_split(results.values(system.experiment, panel.metric, k, setting)).values():
+            if runs := results.on_swept(results.values(system.experiment, panel.metric, k, setting)).values():
                 points.append({"name": method, "x": x, "y": fmean(runs), "low": min(runs), "high": max(runs)})
         if len(points) > 1:
             yield from points

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from tasks.results.facts import BASE, BUDGET_KEYS, System
-from tasks.results.load import Results, first_split
+from tasks.results.load import Results
 
 if TYPE_CHECKING:  # what is collected reads settings, and no standings
     from tasks.results.standings import Measure
@@ -99,13 +99,13 @@ def sweeps(results: Results, by: Measure, entries: pl.DataFrame) -> pl.DataFrame
         for setting in results.settings(system.experiment):
             keys = system.settings()[setting]
             varied = {key: value for key, value in keys.items() if value != system.config.get(key)}
-            runs = first_split(results.values(system.experiment, by.metric, by.k, setting))
+            runs = results.on_swept(results.values(system.experiment, by.metric, by.k, setting))
             for key, value in varied.items() if runs else ():
                 if isinstance(value, int | float) and not isinstance(value, bool):
                     fixed = {name: varied[name] for name in sorted(varied) if name != key}
                     about = {"setting": setting, "key": key, "level": _level(system, key, levels), "value": value}
                     points.append(about | _measured(fixed, runs))
-        base = first_split(results.values(system.experiment, by.metric, by.k))
+        base = results.on_swept(results.values(system.experiment, by.metric, by.k))
         for key, level in sorted({(row["key"], row["level"]) for row in points if not row["others"]}):
             value = system.config.get(key, levels.get(level))
             if isinstance(value, int | float) and base:

@@ -13,7 +13,7 @@ from tasks.evaluation.pairs import verdicts
 from tasks.privacy.terms import Level
 from tasks.results.budgets import BUDGETS, budgets
 from tasks.results.facts import BASE, BASELINES, BUDGET_KEYS, KINDS, NOISY, Kind, System
-from tasks.results.load import Results, first_split
+from tasks.results.load import Results
 from tasks.results.paper import Paper
 
 SMALL_EPSILON = 1.0
@@ -23,7 +23,7 @@ ANSWERED = (0.5, 1.0, 2.0, 4.0, 8.0)
 TEXT = ("suite", "publication", "dataset", "kind", "experiment", "system", "role", "setting", "compared")
 ENTRIES: dict[str, Any] = {
     **dict.fromkeys(TEXT, pl.String),
-    **dict.fromkeys(("utility", "on_first_split", "utility_std", "difference", "low", "high"), pl.Float64),
+    **dict.fromkeys(("utility", "on_swept_splits", "utility_std", "difference", "low", "high"), pl.Float64),
     "n": pl.Int64,
     **dict.fromkeys(("noisy", "own"), pl.Boolean),
     **{name: kind for name, kind in BUDGETS.items() if name not in ("experiment", "setting")},
@@ -32,8 +32,8 @@ ENTRIES: dict[str, Any] = {
 """A system at a setting and a level at which it spends, or fails to; `level` is null where its ledger has no line.
 
 `role`: `ceiling`, `baseline`, `private` or `other`; `noisy`: noisy popularity; `own`: the paper's method. `utility`,
-`utility_std`, `n`: mean, sample deviation and count of runs; sweep points have runs on the first split alone,
-`on_first_split`: the mean on that.
+`utility_std`, `n`: mean, sample deviation and count of runs; `on_swept_splits`: the
+mean on the splits that sweep points were run on, the first alone if not all.
 `difference`: from noisy popularity at setting `base`, mean over the runs that both have; `low`, `high` and `compared`:
 its interval and what follows, null without stored pairs. `unbounded`: all levels at which this setting has no finite ε:
 what is finite at one level alone is no guarantee."""
@@ -129,10 +129,10 @@ def entries(results: Results, by: Measure) -> pl.DataFrame:
             "own": system.label == by.own,
         }
         for setting in _settings(results, system):
-            runs = values[name] if setting == BASE else first_split(results.values(name, by.metric, by.k, setting))
+            runs = values[name] if setting == BASE else results.on_swept(results.values(name, by.metric, by.k, setting))
             series = pl.Series(list(runs.values()), dtype=pl.Float64)
             reached = {"setting": setting, "utility": series.mean(), "utility_std": series.std(), "n": len(series)}
-            reached["on_first_split"] = pl.Series(list(first_split(runs).values()), dtype=pl.Float64).mean()
+            reached["on_swept_splits"] = pl.Series(list(results.on_swept(runs).values()), dtype=pl.Float64).mean()
             if setting == BASE:
                 verdict = compared.get(name, {})
                 reached |= {"utility": means.get(name), "compared": verdict.get("verdict")}
@@ -185,7 +185,7 @@ class Board:
         """Noisy popularity; None without one."""
         return _first(self.base.filter("noisy"))
 
-    def lines(self, utility: str = "on_first_split") -> list[dict[str, Any]]:
+    def lines(self, utility: str = "on_swept_splits") -> list[dict[str, Any]]:
         """`name` and `utility`, of that column, of the ceiling and of noisy popularity, as charts have them."""
         return [{"name": row["system"], "utility": row[utility]} for row in (self.ceiling, self.noisy) if row]
 
@@ -228,7 +228,7 @@ class Board:
             within = ranked.filter(pl.col("accounted") <= limit * (1 + 1e-9))
             best, noisy = _first(within), _first(within.filter("noisy"))
             if best is not None:
-                same = "utility" if best["setting"] == BASE else "on_first_split"
+                same = "utility" if best["setting"] == BASE else "on_swept_splits"
                 share, gain = ceiling and best["utility"] / ceiling[same], best["difference"]
                 if gain is None:
                     gain = noisy and best["utility"] - noisy[same]
@@ -246,7 +246,7 @@ class Board:
         """All settings with a positive ε at a level and a finite one at all, by system and ε; utility of one split."""
         bounded = (pl.col("unbounded").list.len() == 0) & (pl.col("accounted") > 0)
         at = self.rows.filter(pl.col("level") == level, bounded)
-        at = at.unique(("system", "setting"), maintain_order=True).with_columns(utility="on_first_split")
+        at = at.unique(("system", "setting"), maintain_order=True).with_columns(utility="on_swept_splits")
         return at.sort("noisy", "system", "accounted")
 
 

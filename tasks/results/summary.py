@@ -17,7 +17,7 @@ from tasks.evaluation import statistics
 from tasks.privacy.audits.unaudited import is_private
 from tasks.results import claims as claimed
 from tasks.results.facts import BASE, KINDS, Suite
-from tasks.results.load import CLAIMS, EVIDENCE, NUMBER, Results, first_split
+from tasks.results.load import CLAIMS, EVIDENCE, NUMBER, Results
 from tasks.results.printed import REPLICA, is_near
 from tasks.results.standings import SMALL_EPSILON, Board, Measure
 
@@ -117,7 +117,7 @@ def utility(results: Results, by: Measure, entries: pl.DataFrame) -> pl.DataFram
     """`UTILITY`: every setting whose accounted ε at a level is finite and not 0; a 95 % interval over n seeds."""
     rows = []
     for row in entries.iter_rows(named=True):
-        values = first_split(results.values(row["experiment"], by.metric, by.k, row["setting"]))
+        values = results.on_swept(results.values(row["experiment"], by.metric, by.k, row["setting"]))
         if values and row["level"] and row["accounted"] and not math.isinf(row["accounted"]):
             of_runs = statistics.summary([values[seed] for seed in sorted(values)])
             names = row["system"], row["setting"], row["level"], row["accounted"]

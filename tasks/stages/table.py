@@ -200,7 +200,7 @@ def _suite(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
                 *inherited_keys(suite, "experiments"),
                 "experiments.${key}",
                 *(("evaluation.seed",) if networks else ("evaluation", "training")),
-                *(("splits",) if suite.splits else ()),
+                *(key for key in ("splits", "sweep_splits") if getattr(suite, key)),
             )
         },
         plugins=lambda key: [model(suite.experiments[key].model), *_of_task(suite, task.evaluator)],
@@ -289,7 +289,7 @@ def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
     kind = suite.attack_kind
     experiments = (*inherited_keys(suite, "experiments"), "experiments")
     pairs = [each for key in ("embeddings", "aligned") if networks for each in (*inherited_keys(suite, key), key)]
-    data = ("data", *(key for key in ("counts", "splits", "ceilings") if getattr(suite, key)))
+    data = ("data", *(key for key in ("counts", "splits", "sweep_splits", "ceilings") if getattr(suite, key)))
     read = _layers_read(suite)
     released = sorted({f"perturbed.{name}" for layer, name in map(layer_of, read) if layer == "perturbed"})
     yield Stage(

@@ -22,7 +22,7 @@ def row(system: str, utility: float, level: str = "user", accounted: float = 1.0
     about = {"suite": "a", "publication": "p", "dataset": "d", "kind": "real", "experiment": f"a-{system}"}
     spent = {"level": level, "accounted": accounted, "claimed": 1.0, "private": True, "given": []}
     known = about | spent | {"system": system, "setting": "base", "noisy": system == "noisy"}
-    known |= {"utility": utility, "on_first_split": utility}
+    known |= {"utility": utility, "on_swept_splits": utility}
     return known | {"role": "private", "unbounded": [level] if math.isinf(accounted) else []} | more
 
 
@@ -61,9 +61,9 @@ def test_the_answer_at_an_epsilon_is_the_best_of_all_settings_within_it() -> Non
 
 
 def test_an_answer_is_compared_on_the_splits_that_it_was_run_on() -> None:
-    ceiling = row("open", 1.0, level="interaction", role="ceiling", on_first_split=0.5)
+    ceiling = row("open", 1.0, level="interaction", role="ceiling", on_swept_splits=0.5)
     swept = row("a", 0.4, setting="epsilon=1")
-    (answer,) = board(ceiling, row("noisy", 0.3, on_first_split=0.1), swept).answers()
+    (answer,) = board(ceiling, row("noisy", 0.3, on_swept_splits=0.1), swept).answers()
     assert (answer["share"], answer["gain"]) == (0.4 / 0.5, 0.4 - 0.1)
 
 

@@ -111,7 +111,7 @@ def test_rows_come_back_from_their_link() -> None:
 
 
 @pytest.mark.parametrize("suite", ["gerai", "privsr", "dpvae", "dipsgnn", "dpcrosue"])
-def test_points_of_sweeps_are_means_over_the_first_split(suite: str) -> None:
+def test_points_of_sweeps_are_means_over_the_split_that_they_have(suite: str) -> None:
     of, by = results(suite), measure(results(suite), paper(suite))
     table = sweeps(of, by, entries(of, by))
     assert table.height

@@ -68,6 +68,13 @@ def trained(tmp_path_factory):
     return folder
 
 
+def test_sweep_points_are_run_on_every_split_where_that_is_asked_for(tmp_path, monkeypatch):
+    build(tmp_path, monkeypatch, sweep_splits=True)
+    suite = load().suites["tiny"]
+    runs = {setting: [*suite.runs(suite.experiments["tiny-gerai"], setting)] for setting in ("base", "x=1")}
+    assert runs == {"base": RUNS_OF_BASE, "x=1": RUNS_OF_BASE}
+
+
 def test_base_is_run_on_every_split_and_a_sweep_point_on_the_first(trained, monkeypatch):
     monkeypatch.chdir(trained)
     rows = contracts.read(RUNS / "tiny/tiny-gerai/train/metrics.parquet", contracts.METRICS)
