@@ -41,7 +41,6 @@ def reproduction(results: Results, paper: Paper) -> dict[str, Any]:
         "numbers": [_numbers(table, [*group]) for table, group in groupby(parts, key=itemgetter("table"))],
         "figures": figures(against),
         "statistics": statistics(results),
-        "measured": _measured(results, paper),
         "claims": claims,
         "readings": readings,
         "verdicts": Counter(claim["verdict"] for claim in claims),
@@ -124,20 +123,6 @@ def _numbers(table: Table, parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     for row in rows.values():
         row["runs"] = "–".join(map(str, sorted({min(row["n"]), max(row["n"])}))) if row["n"] else None
     return {"table": table, "columns": columns, "rows": [*rows.values()]}
-
-
-def _measured(results: Results, paper: Paper) -> dict[str, Any]:
-    """`columns` of what else was measured, and `rows` of means for each compared system that has any."""
-    columns = [Column("label", "System")]
-    rows: list[dict[str, Any]] = [{"label": system.label} for system in results.suite.compared]
-    for group, qualities in paper.measured.items():
-        for quality in qualities:
-            key, better = f"c{len(columns)}", "lower" if quality.lower else ""
-            columns.append(Column(key, quality.label, "number", quality.digits, better, group=group))
-            for row, system in zip(rows, results.suite.compared, strict=True):
-                row[key] = results.mean(system.experiment, quality.metric, quality.cutoff(0))
-    measured = [row for row in rows if any(value is not None for key, value in row.items() if key != "label")]
-    return {"columns": columns, "rows": measured} if measured else {}
 
 
 def _disagreements(reversed_pairs: Sequence[Pair]) -> dict[str, list[dict[str, Any]]]:

@@ -57,7 +57,8 @@ def pages(results: Results, paper: Paper) -> list[Page]:
     by, suite = measure(results, paper), results.suite
     table = entries(results, by)
     contents = {
-        "index": overview(results, by, table, paper.reference if suite.paper else ""),
+        "index": overview(results, by, table, paper.reference if suite.paper else "")
+        | {"measured": _measured(results, paper)},
         "ledger": ledger(results),
         "attacks": attacks(results),
         "reproduction": reproduction(results, paper) if suite.paper else {},
@@ -378,3 +379,17 @@ def provenance(results: Results) -> dict[str, Any]:
 
 def _machine(run: Run) -> tuple[str, int, tuple[tuple[str, str], ...]]:
     return run.processor, run.cores, tuple(sorted(run.packages.items()))
+
+
+def _measured(results: Results, paper: Paper) -> dict[str, Any]:
+    """`columns` of what else was measured, and `rows` of means for each compared system that has any."""
+    columns = [Column("label", "System")]
+    rows: list[dict[str, Any]] = [{"label": system.label} for system in results.suite.compared]
+    for group, qualities in paper.measured.items():
+        for quality in qualities:
+            key, better = f"c{len(columns)}", "lower" if quality.lower else ""
+            columns.append(Column(key, quality.label, "number", quality.digits, better, group=group))
+            for row, system in zip(rows, results.suite.compared, strict=True):
+                row[key] = results.mean(system.experiment, quality.metric, quality.cutoff(0))
+    measured = [row for row in rows if any(value is not None for key, value in row.items() if key != "label")]
+    return {"columns": columns, "rows": measured} if measured else {}
