@@ -14,7 +14,7 @@ import polars as pl
 import yaml
 
 from tasks.evaluation.run_numbers import split_of
-from tasks.pages.page import Page, listed
+from tasks.pages.page import Column, Page, listed
 from tasks.pages.reproduction import reproduction
 from tasks.privacy.audits.unaudited import is_private, reason
 from tasks.privacy.terms import KnownGap, Level
