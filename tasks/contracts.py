@@ -62,8 +62,9 @@ METRICS = contract(
     k=INT,
     value=DOUBLE,
 )
-"""model: the experiment's system; setting: "base", or what a sweep point or an attack varies; k: the cut-off of a top-K
-metric, null otherwise."""
+"""model: the experiment's system; setting: "base", or what a sweep point or an attack varies; metric: an id of parts
+with / between them, the last of which is its kind; k: the cut-off of a top-K metric, null otherwise."""
+METRIC_KIND = pl.col("metric").str.split("/").list.last()
 
 
 class Feature(BaseModel):

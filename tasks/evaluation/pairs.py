@@ -27,8 +27,8 @@ LEVEL = 0.99
 """Of the intervals by which one system is called better than another."""
 ALL = "all"
 """The facet that has every user."""
-LOWER = ("mae",)
-"""Metrics of which less is better, with their parts (`mae/sensitive`)."""
+LOWER = ("mae", "mae/uncut", "mae/sensitive", "mae/public")
+"""Metrics of which less is better."""
 
 BY_USER = contract(("k",), metric=TEXT, k=INT, user=INT, total=DOUBLE, examples=INT)
 """What one run is worth to each user. The metric is the sum of `total`, over the user's examples, divided by that of
@@ -208,7 +208,7 @@ def verdicts(pairs: pl.DataFrame, *, overlap: float = 0.0) -> pl.DataFrame:
         interval(
             Difference(*(row[name] for name in FIELDS)),
             overlap=overlap,
-            lower=row["metric"].partition("/")[0] in LOWER,
+            lower=row["metric"] in LOWER,
         )
         for row in pairs.iter_rows(named=True)
     ]

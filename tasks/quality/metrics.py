@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 
 import polars as pl
 
-from tasks.contracts import Schema
+from tasks.contracts import METRIC_KIND, Schema
 from tasks.quality import rules as rule
 from tasks.quality.rules import Rule, Table
 
@@ -17,7 +17,7 @@ RANGES = {
     ),
     "advantage": (-1, 1),
 }
-"""Range of a metric by the last part of its name (docs/methods.md §8; advantage = F1 - majority, §7)."""
+"""Range of a metric by its kind (docs/methods.md §8; advantage = F1 - majority, §7)."""
 SHARES = ("precision", "precision-swapped", "precision-weighted", "micro-f1", "tpr", "share")
 """The same for what embeddings predict and give away, from 0 to 1: judged where there is such a metric."""
 RATES = ("chance", "precision", "share")
@@ -34,16 +34,15 @@ def metric_tables(frame: pl.DataFrame, expected: pl.DataFrame) -> list[Table]:
         frame: METRICS of all experiments.
         expected: experiment, setting, seed, metric, k of everything that had to be measured (see `measurements`).
     """
-    kind = pl.col("metric").str.split("/").list.last()
     # Kinds that only some suites have are no part of the rules of others.
-    shares = SHARES if frame.select(kind.is_in(SHARES).any()).item() else ()
+    shares = SHARES if frame.select(METRIC_KIND.is_in(SHARES).any()).item() else ()
     rates = [*(name for name, limits in RANGES.items() if limits == (0, 1)), *shares]
-    amounts = frame.select(kind.is_in(AMOUNTS).any()).item()
+    amounts = frame.select(METRIC_KIND.is_in(AMOUNTS).any()).item()
     frame = frame.with_columns(
-        kind=kind,
-        rate=pl.when(kind.is_in(rates)).then("value"),
-        advantage=pl.when(kind == "advantage").then("value"),
-        **({"amount": pl.when(kind.is_in(AMOUNTS)).then("value")} if amounts else {}),
+        kind=METRIC_KIND,
+        rate=pl.when(METRIC_KIND.is_in(rates)).then("value"),
+        advantage=pl.when(METRIC_KIND == "advantage").then("value"),
+        **({"amount": pl.when(METRIC_KIND.is_in(AMOUNTS)).then("value")} if amounts else {}),
     )
     rules = (
         rule.in_set("kind", (*RANGES, *shares, *(AMOUNTS if amounts else ()))),
@@ -86,12 +85,11 @@ def alignment_tables(
         *rule.ids(source=sizes[0], target=sizes[1]),
         *(rule.unique(*UNIT, side) for side in ("source", "target")),
     )
-    kind = pl.col("metric").str.split("/").list.last()
     frame = frame.with_columns(
-        kind=kind,
-        rate=pl.when(kind.is_in(RATES)).then("value"),
-        pairs=pl.when(kind == "found").then("value"),
-        criterion=pl.when(kind == "criterion").then("value"),
+        kind=METRIC_KIND,
+        rate=pl.when(METRIC_KIND.is_in(RATES)).then("value"),
+        pairs=pl.when(METRIC_KIND == "found").then("value"),
+        criterion=pl.when(METRIC_KIND == "criterion").then("value"),
     )
     rules = (
         rule.finite("value"),
@@ -214,16 +212,21 @@ def ranking_metrics(
 
 
 def attack_metrics(
-    ks: Sequence[int], attributes: Iterable[str], attackers: Sequence[str], control_ks: Sequence[int] = ()
-) -> list[tuple[str, int]]:
+    ks: Sequence[int],
+    attributes: Iterable[str],
+    seeing: Callable[[int], Sequence[str]],
+    control_ks: Sequence[int] = (),
+) -> list[tuple[str, int | None]]:
     """(metric, k) of all that attribute inference measures (docs/methods.md §7); k = 0 is the ratings-only attacker.
 
-    control_ks: where the attack is repeated on shuffled labels.
+    Args:
+        seeing: the attackers that see lists of some length.
+        control_ks: where the attack is repeated on shuffled labels.
     """
-    result = []
+    result: list[tuple[str, int | None]] = []
     for attribute in attributes:
         result.append((f"attribute/{attribute}/majority/f1", 0))
-        names = [f"attribute/{attribute}/{attacker}/{kind}" for attacker in attackers for kind in ("f1", "advantage")]
-        result += list(product(names, [0, *ks]))
-        result += list(product([f"attribute-random/{attribute}/{attacker}/f1" for attacker in attackers], control_ks))
+        for kind, k in product(("f1", "advantage"), [0, *ks]):
+            result += [(f"attribute/{attribute}/{attacker}/{kind}", k) for attacker in seeing(k)]
+        result += [(f"attribute-random/{attribute}/{attacker}/f1", k) for k in control_ks for attacker in seeing(k)]
     return result

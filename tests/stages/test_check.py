@@ -90,7 +90,9 @@ def write_runs() -> None:
     assert attack
     names = {
         "train": metrics.ranking_metrics(evaluation.k, evaluation.negatives),
-        "attack": metrics.attack_metrics(attack.k, ["gender", "occupation"], attack.attackers, attack.control_k),
+        "attack": metrics.attack_metrics(
+            attack.k, ["gender", "occupation"], lambda _: attack.attackers, attack.control_k
+        ),
     }
     for name, experiment in PARAMS.experiments.items():
         if experiment.suite != "demo":

@@ -18,8 +18,7 @@ def attribute(suite: Suite, _: Experiment, setting: str) -> Names:
     assert isinstance(attack, AttributeAttack)
     attributes = [feature.name for feature in contracts.read_schema(PROCESSED / suite.data / "schema.json").sensitive]
     attackers, controls = attack.attackers_at(setting), attack.control_k if setting == BASE else []
-    expected = attack_metrics(attackers.k, attributes, attackers.attackers, controls)
-    return [(name, k) for name, k in expected if "/majority/" in name or attack.seeing([name.split("/")[2]], k)]
+    return attack_metrics(attackers.k, attributes, lambda k: attack.seeing(attackers.attackers, k), controls)
 
 
 def reconstruction(_: Suite, experiment: Experiment, setting: str) -> Names:
