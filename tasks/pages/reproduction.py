@@ -32,7 +32,7 @@ def reproduction(results: Results, paper: Paper) -> dict[str, Any]:
     against = Against(results, paper)
     parts = blocks(against)
     all_pairs = pairs(against, parts, paper.reasons)
-    claims, readings = _claims(results, paper.english)
+    claims, readings = _claims(results, paper)
     caveats = [text for key in ("", results.suite.publication) for text in paper.caveats.get(key, ())]
     return {
         "paper": paper,
@@ -48,9 +48,9 @@ def reproduction(results: Results, paper: Paper) -> dict[str, Any]:
     } | _disagreements([pair for pair in all_pairs if pair.order == "reversed"])
 
 
-def _claims(results: Results, names: Mapping[str, str]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _claims(results: Results, paper: Paper) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """A row for each claim, with `variants` where verdicts differ, and for each interpretation with its evidence."""
-    words = english()["verdicts"]
+    words, names = english()["verdicts"], paper.english
     places, claims = Counter[str](), dict[int, dict[str, Any]]()
     for claim in results.claims.to_dicts():
         places[claim["artefact"]] += 1
@@ -69,8 +69,8 @@ def _claims(results: Results, names: Mapping[str, str]) -> tuple[list[dict[str, 
         verdict = words[results.verdicts[place][variant or ""]]
         judged = {"reading": names.get(variant, variant or ""), "verdict": verdict}
         claim["variants"] += [judged] if variant else []
-        about = {"name": claim["name"], "absent": [names.get(side, side) for side in json.loads(absent)]}
-        bearing = evidence([{key: names.get(value, value) for key, value in row.items()} for row in rows.to_dicts()])
+        about = {"name": claim["name"], "absent": [_side(paper, **side) for side in json.loads(absent)]}
+        bearing = evidence([_named(paper, row) for row in rows.to_dicts()])
         counts = {"n": len(bearing["tests"]), **{name: bearing[name] for name in ("held", "significant", "broken")}}
         readings.append(
             judged | about | {"least": "", "by": ""} | bearing | (counts if counts["n"] else dict.fromkeys(counts))
@@ -79,6 +79,21 @@ def _claims(results: Results, names: Mapping[str, str]) -> tuple[list[dict[str, 
         if len({each["verdict"] for each in claim["variants"]}) < 2:
             claim["variants"] = []
     return [*claims.values()], readings
+
+
+def _named(paper: Paper, row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of evidence.csv in the words of its paper, `left` of a trend being what is averaged."""
+    named = [side for side in ("left", "right") if row[side]]
+    sides = {side: _side(paper, row[side], json.loads(row[f"{side}_setting"])) for side in named}
+    trend = {"left": ", ".join(json.loads(row["methods"]))} if row["methods"] else {}
+    return {key: paper.english.get(value, value) for key, value in row.items()} | sides | trend
+
+
+def _side(paper: Paper, method: str, setting: Mapping[str, Any]) -> str:
+    """A method with what its setting is called, or else its values."""
+    values = ", ".join(key if value is None else f"{key} = {value}" for key, value in setting.items())
+    called = next((word.text for word in paper.words if setting and word.setting == setting), values)
+    return f"{method} ({called})" if called else method
 
 
 def evidence(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -145,7 +145,7 @@ def _paper(suites: Sequence[Made]) -> dict[str, Any]:
         "outcome": outcome([*budget_rows.values()]),
         "claims_of": claims.facts.suite,
         "verdicts": claims.verdicts,
-        "tested": sum(claims.verdicts.values()) - claims.verdicts.get("not run", 0),
+        "tested": sum(claims.verdicts.values()) - claims.verdicts.get("not-run", 0),
     }
 
 

@@ -20,7 +20,7 @@ from pydantic.dataclasses import dataclass
 from tasks.results.significance import decide
 
 STRICT = ConfigDict(extra="forbid")
-Verdict = Literal["supported", "contradicted", "depends on the reading", "not decided", "not run"]
+Verdict = Literal["supported", "contradicted", "depends-on-the-reading", "not-decided", "not-run"]
 Kind = Literal["protocol", "their-code", "their-noise", "part", "not-decided"]
 
 
@@ -75,13 +75,16 @@ class Side:
 
     method: str
     key: str = ""
-    value: float = 0.0
+    value: int | float | None = 0
     setting: Setting = field(default_factory=dict, hash=False)
     """Values of its configuration, where they are not of a swept key alone."""
-    version: str | None = ""
-    """What that setting is called, or an id; None where the evidence names the method alone."""
     at: Values = ()
     """Keys and values of a setting that varies several, or none where all are as at setting `base`."""
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """All that is not as at setting `base`; a key that is to vary has None."""
+        return dict(self.at) | dict(self.setting) | ({self.key: self.value} if self.key else {})
 
 
 AnySide = Annotated[Side, BeforeValidator(lambda value: Side(value) if isinstance(value, str) else value)]
@@ -200,7 +203,7 @@ def verdict(rows: Sequence[Mapping[str, Any]]) -> Verdict:
             side = decide(*(each[name] for name in ("difference", "low", "high", "runs"))).side
             cases.setdefault(each["case"], []).append((each["only"], side))
     if not cases:
-        return "not run"
+        return "not-run"
     supported = sum(all(side > 0 for only, side in case if only != "contradicts") for case in cases.values())
     broken = sum(any(side < 0 for only, side in case if only != "supports") for case in cases.values())
     most_of = max(len(cases), rows[0]["most_of"]) if rows[0]["most_of"] else 0
@@ -208,7 +211,7 @@ def verdict(rows: Sequence[Mapping[str, Any]]) -> Verdict:
         return "contradicted"
     if 2 * supported > most_of if most_of else supported == len(cases) and rows[0]["absent"] == "[]":
         return "supported"
-    return "not decided"
+    return "not-decided"
 
 
 def verdicts(evidence: pl.DataFrame) -> dict[int, dict[str, Verdict]]:
@@ -221,12 +224,12 @@ def verdicts(evidence: pl.DataFrame) -> dict[int, dict[str, Verdict]]:
 
 def merged(readings: Collection[Verdict]) -> Verdict:
     """The verdict of all interpretations of a sentence."""
-    run = {verdict for verdict in readings if verdict != "not run"}
+    run = {verdict for verdict in readings if verdict != "not-run"}
     if len(run) > 1:
-        return "depends on the reading"
-    if run and "not run" in readings:
-        return "not decided"  # what was not run may go either way
-    return next(iter(run), "not run")
+        return "depends-on-the-reading"
+    if run and "not-run" in readings:
+        return "not-decided"  # what was not run may go either way
+    return next(iter(run), "not-run")
 
 
 def row(record: dict[str, Any]) -> Row:
@@ -286,9 +289,5 @@ class Reason:
     """Rows of which one must be in the pair; empty for any."""
     metrics: tuple[str, ...] = ()
     """Printed names of its metrics, as patterns; empty for all."""
-    claims: tuple[str, ...] = ()
-    """How the claims begin that it may cover, of a paper that prints no number of a method; it covers no pair then."""
-    measured: tuple[Order, ...] = ()
-    """What of ours bears on these claims, as a claim of its own: its numbers stand with them."""
     reading: Reading | None = None
     """What must order a pair as printed; None where the evidence is of another sort."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -24,13 +25,13 @@ class Comparison(NamedTuple):
     group: Any
     """The case that it belongs to."""
     about: dict[str, Any]
-    """What is compared, as columns of evidence.csv: `measure`, and of sides `left`, `right` and their means, or of
-    trends `key`, `first`, `last` and the means there; `only` where it cannot contradict or cannot support the claim."""
+    """What is compared, as columns of evidence.csv: `measure`, and of sides `left`, `right`, settings and means, or of
+    trends `methods`, `key`, `first`, `last` and means; `only` where it cannot contradict, or support, the claim."""
     gaps: dict[int, float]
     """Run -> difference."""
 
 
-def comparisons(against: Against, spec: Spec) -> tuple[list[Comparison], list[str]]:
+def comparisons(against: Against, spec: Spec) -> tuple[list[Comparison], list[Side]]:
     """The comparisons that can be made, and what was not run."""
     result, absent = _of_order(against, spec) if isinstance(spec, Order) else _of_trend(against, spec)
     return result, list(dict.fromkeys(absent))
@@ -44,18 +45,9 @@ def below_floor(against: Against, spec: Spec) -> list[dict[str, Any]]:
         if runs := sorted(method.keys() & baseline.keys()):
             left, right = (float(np.mean([values[run] for run in runs])) for values in (method, baseline))
             gap = measure.sign * (left - right)
-            rows.append(
-                {"left": name_of(side), "measure": measure.name, "left_mean": left, "right_mean": right, "gap": gap}
-            )
+            about = {"measure": measure.name, "left": side.method, "left_setting": json.dumps(side.values)}
+            rows.append(about | {"left_mean": left, "right_mean": right, "gap": gap})
     return rows
-
-
-def name_of(side: Side) -> str:
-    """A side of a comparison as evidence names it."""
-    if side.version is not None and (side.setting or side.at):
-        values = ", ".join(f"{key} = {value}" for key, value in (*side.at, *side.setting.items()))
-        return f"{side.method} ({side.version or values})"
-    return f"{side.method} ({side.key} = {side.value:g})" if side.key else side.method
 
 
 def by_run(against: Against, side: Side, measure: Measure) -> dict[int, float]:
@@ -79,24 +71,25 @@ def _over_cutoffs(against: Against, system: System, measure: Measure, setting: s
     return {run: float(np.mean([column[run] for column in columns])) for run in sorted(runs)}
 
 
-def _of_order(against: Against, spec: Order) -> tuple[list[Comparison], list[str]]:
+def _of_order(against: Against, spec: Order) -> tuple[list[Comparison], list[Side]]:
     result: list[Comparison] = []
-    absent: list[str] = []
+    absent: list[Side] = []
     for measure in spec.measures:
         for pair in spec.pairs:
             sides = (*pair, Side(spec.near)) if spec.near else tuple(pair)
             values = [by_run(against, side, measure) for side in sides]
-            absent += [name_of(side) for side, by_side in zip(sides, values, strict=True) if not by_side]
+            absent += [side for side, by_side in zip(sides, values, strict=True) if not by_side]
             runs = sorted(set.intersection(*(set(by_side) for by_side in values)))
             if not runs:
                 continue
             arrays = [np.array([by_side[run] for run in runs]) for by_side in values]
             about = {
                 "measure": measure.name, "digits": measure.digits, "near": spec.near,
-                "left": name_of(pair.better), "right": name_of(pair.than),
+                "left": pair.better.method, "left_setting": json.dumps(pair.better.values),
+                "right": pair.than.method, "right_setting": json.dumps(pair.than.values),
                 "left_mean": float(arrays[0].mean()), "right_mean": float(arrays[1].mean()),
             }  # fmt: skip
-            group = (measure.name, about["left"], about["right"]) if spec.apart else measure.name
+            group = (measure.name, pair) if spec.apart else measure.name
             for more, gaps in _gaps(spec, measure, arrays):
                 result.append(Comparison(group, about | more, dict(zip(runs, gaps.tolist(), strict=True))))
     return result, absent
@@ -118,10 +111,10 @@ def _gaps(
         yield {"at_most": spec.at_most}, (1 + spec.at_most) * (measure.factor * right) - left
 
 
-def _of_trend(against: Against, spec: Trend) -> tuple[list[Comparison], list[str]]:
+def _of_trend(against: Against, spec: Trend) -> tuple[list[Comparison], list[Side]]:
     """One comparison per measure: the slopes against zero."""
     result: list[Comparison] = []
-    absent: list[str] = []
+    absent: list[Side] = []
     for measure in spec.measures:
         xs = _shared(against, spec, measure)
         curves, lacking = _curves(against, spec, measure, xs)
@@ -135,7 +128,7 @@ def _of_trend(against: Against, spec: Trend) -> tuple[list[Comparison], list[str
         ends = values.mean(axis=0)
         about = {
             "measure": measure.name, "digits": measure.digits, "key": spec.key, "first": xs[0], "last": xs[-1],
-            "left": ", ".join(spec.methods), "left_mean": float(ends[0]), "right_mean": float(ends[-1]),
+            "methods": json.dumps(spec.methods), "left_mean": float(ends[0]), "right_mean": float(ends[-1]),
             "below": spec.below, "near": spec.near, "minus": bool(spec.minus),
         }  # fmt: skip
         gaps = (slopes if spec.rises else -slopes).tolist()
@@ -143,16 +136,16 @@ def _of_trend(against: Against, spec: Trend) -> tuple[list[Comparison], list[str
     return result, absent
 
 
-def _curves(against: Against, spec: Trend, measure: Measure, xs: list[float]) -> tuple[list[Curve], list[str]]:
+def _curves(against: Against, spec: Trend, measure: Measure, xs: list[float]) -> tuple[list[Curve], list[Side]]:
     """What is averaged of every method, and what was not run."""
-    curves, absent = list[Curve](), list[str]()
+    curves, absent = list[Curve](), list[Side]()
     for method in spec.methods:
         curve = _curve(against, spec, method, measure, xs)
-        absent += [] if curve else [f"{method} ({spec.key})"]
+        absent += [] if curve else [Side(method, spec.key, None)]
         curves += [curve] if curve else []
     if (other := spec.below or spec.near) and curves:
         top = _curve(against, spec, other, measure, xs)
-        absent += [] if top else [other]
+        absent += [] if top else [Side(other)]
         curves = [{run: top[run] - curve[run] for run in curve.keys() & top.keys()} for curve in curves]
         if spec.near:
             curves = [{run: np.abs(curve[run]) for run in curve} for curve in curves]
@@ -160,7 +153,7 @@ def _curves(against: Against, spec: Trend, measure: Measure, xs: list[float]) ->
         subtrahend = replace(spec, at=spec.minus, minus=())
         less = [_curve(against, subtrahend, method, measure, xs) for method in spec.methods]
         if len(less) != len(curves) or not all(less):
-            return [], [*absent, *(f"{method} ({spec.key})" for method in spec.methods)]
+            return [], [*absent, *(Side(method, spec.key, None) for method in spec.methods)]
         curves = [
             {run: curve[run] - off[run] for run in curve.keys() & off.keys()}
             for curve, off in zip(curves, less, strict=True)
@@ -206,10 +199,10 @@ def _shared(against: Against, spec: Trend, measure: Measure) -> list[float]:
 def _praised(against: Against, spec: Spec) -> list[tuple[Side, Measure]]:
     """What a claim calls better, or compares with itself, and by what."""
     if isinstance(spec, Order):
-        sides = list({name_of(pair.better): pair.better for pair in spec.pairs}.values())
+        sides = dict.fromkeys(pair.better for pair in spec.pairs)
         return [(side, measure) for measure in spec.measures for side in sides]
     return [
-        (Side(method, at=(*spec.at, (spec.key, x)), version=f"{spec.key} = {x:g}"), measure)
+        (Side(method, at=(*spec.at, (spec.key, x))), measure)
         for measure in spec.measures
         for method in spec.methods
         for x in _settings(against, spec, method)

@@ -79,6 +79,8 @@ def tested(against: Against, spec: Spec) -> list[dict[str, Any]]:
     for group, about, gaps in compared:
         measured = estimate(gaps, against.paper.overlap)
         rows.append(about | {"case": cases[group], "difference": measured.pop("gain")} | measured)
-    rows += [{"floor": spec.floor, "right": spec.floor} | row for row in below_floor(against, spec)]
-    shared = {"absent": json.dumps(absent), "most_of": spec.cases if spec.most else 0}
+    floor = {"floor": spec.floor, "right": spec.floor, "right_setting": "{}"}
+    rows += [floor | row for row in below_floor(against, spec)]
+    lacking = json.dumps([{"method": side.method, "setting": side.values} for side in absent])
+    shared = {"absent": lacking, "most_of": spec.cases if spec.most else 0}
     return [shared | row for row in rows or [{}]]

@@ -35,15 +35,17 @@ COMPARISON: dict[str, Any] = dict.fromkeys(NUMBER, pl.String) | {
 CLAIMS: dict[str, Any] = {"number": pl.Int32} | dict.fromkeys(("artefact", "claim", "note"), pl.String)
 EVIDENCE: dict[str, Any] = (
     {"number": pl.Int32, "reading": pl.String, "case": pl.Int32, "most_of": pl.Int32}
-    | dict.fromkeys(("only", "absent", "measure", "left", "right"), pl.String)
+    | dict.fromkeys(("only", "absent", "measure", "methods"), pl.String)
+    | dict.fromkeys(("left", "left_setting", "right", "right_setting"), pl.String)
     | dict.fromkeys(("left_mean", "right_mean", "first", "last", "at_most", "gap"), pl.Float64)
     | dict.fromkeys(("key", "below", "near", "floor"), pl.String) | {"minus": pl.Boolean, "digits": pl.Int32}
     | {"runs": pl.Int32} | dict.fromkeys(("difference", "low", "high", "effect"), pl.Float64)
 )  # fmt: skip
-"""A comparison that bears on a claim: of two sides, of a trend from `first` to `last` of `key`, with a `floor`, or a
-number alone. Comparisons have a `case`; `most_of` is the number of cases of which most must hold, 0 where all must.
-`difference` is by how much it is as claimed, with its 95 % interval over `runs` (see `significance.estimate`). `absent`
-is a JSON list of what was not run."""
+"""A comparison that bears on a claim: of two sides, of a trend of `methods` (a JSON list) from `first` to `last` of
+`key`, with a `floor`, or a number alone. A side is a method by the paper's name and, as JSON, what is not as at
+setting `base`. Comparisons have a `case`; `most_of` is the number of cases of which most must hold, 0 where all
+must. `difference` is by how much it is as claimed, with its 95 % interval over `runs` (see `significance.estimate`).
+`absent` is a JSON list of sides that were not run; null stands for several values of a key."""
 TOGETHER = TypeAdapter(list[Together])
 
 

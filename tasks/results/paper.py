@@ -48,7 +48,7 @@ class Column:
     """`metric` in METRICS, such as "sampled-100/hit"."""
     k: int
     protocol: str
-    """Under which protocol it is measured; columns of different protocols never share a table."""
+    """Id of the protocol under which it is measured; columns of different protocols never share a table."""
     better: Literal["higher", "lower"]
     setting: str = ""
     """`setting` in paper_tables.csv ("" where the paper varies nothing)."""
@@ -182,10 +182,11 @@ class Quality:
 
 @dataclass(frozen=True, config=STRICT)
 class Word:
-    """What pages say for an id of evidence.csv: an interpretation, a measure, or a version of a method."""
+    """What pages say for an id of evidence.csv, an interpretation or a measure; or for a setting of a method."""
 
-    id: str
     text: str
+    id: str = ""
+    setting: Setting = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -253,7 +254,7 @@ class Paper:
     @property
     def english(self) -> dict[str, str]:
         """Id of evidence.csv -> what pages say."""
-        return {word.id: word.text for word in self.words}
+        return {word.id: word.text for word in self.words if word.id}
 
     def better(self, metric: str) -> str:
         """`higher` or `lower`, as the tables, or else what is ranked or measured, have it; empty where none has it."""

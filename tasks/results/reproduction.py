@@ -151,8 +151,7 @@ def _covers(reason: Reason, pair: Pair) -> bool:
     """Whether a reason speaks of a pair, whatever its reading says of it."""
     better, worse = pair.better.method, pair.worse.method
     return (
-        not reason.claims
-        and (not reason.tables or pair.table in reason.tables)
+        (not reason.tables or pair.table in reason.tables)
         and (not reason.better or any(fnmatchcase(better, pattern) for pattern in reason.better))
         and not any(fnmatchcase(worse, pattern) for pattern in reason.not_worse)
         and (not reason.rows or bool({better, worse} & set(reason.rows)))

@@ -100,7 +100,7 @@ def test_the_papers_of_the_index_have_the_cells_of_their_tables(files: dict[str,
         column = f"mean@{of.headline_k}" if of.headline_k else "mean"
         assert number(metrics[column][0], of.utility.digits) in text
         claims = committed.results(suite).claims["verdict"].to_list()
-        tested = len(claims) - claims.count("not run")
+        tested = len(claims) - claims.count("not-run")
         assert f"{claims.count('supported')} of {tested} {claims.count('contradicted')} contradicted" in text
         assert level in text_of(files["index.html"])
 

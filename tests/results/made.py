@@ -142,7 +142,7 @@ class Judged(NamedTuple):
 
     verdict: Verdict
     evidence: list[dict[str, Any]]
-    absent: list[str]
+    absent: list[dict[str, Any]]
 
 
 def judged(results: Results, *specs: Spec, **changes: Any) -> list[Judged]:

@@ -60,7 +60,7 @@ def above(*others: str, measure: Measure = HIT5, **more: Any) -> Order:
     [
         (0.5, 0.001, "supported"),  # above both
         (0.3, 0.001, "contradicted"),  # above one, significantly below the other
-        (0.4, 0.5, "not decided"),  # far less apart than the noise
+        (0.4, 0.5, "not-decided"),  # far less apart than the noise
     ],
 )
 def test_best_of_a_set_of_methods(verdict: Any, gerai: float, deviation: float, expected: str) -> None:
@@ -90,7 +90,7 @@ def test_cut_offs_are_averaged(verdict: Any) -> None:
     both = above("BPR", measure=replace(HIT5, ks=(5, 10)))
     of = at(gerai=0.5, bpr=0.3) | {("gerai", "base", 10): 0.2, ("bpr", "base", 10): 0.3}
     assert verdict(of, both) == "supported"
-    assert verdict({key: level for key, level in of.items() if key != ("gerai", "base", 10)}, both) == "not run"
+    assert verdict({key: level for key, level in of.items() if key != ("gerai", "base", 10)}, both) == "not-run"
 
 
 def test_a_margin_scales_the_other_side(verdict: Any) -> None:
@@ -99,7 +99,7 @@ def test_a_margin_scales_the_other_side(verdict: Any) -> None:
         assert verdict(of, above("GCN", measure=replace(HIT5, factor=factor)), deviation=1e-5) == expected
 
 
-@pytest.mark.parametrize(("bpr", "expected"), [(0.1, "supported"), (0.3, "not decided"), (0.5, "contradicted")])
+@pytest.mark.parametrize(("bpr", "expected"), [(0.1, "supported"), (0.3, "not-decided"), (0.5, "contradicted")])
 def test_a_stricter_factor_contradicts_nothing_that_holds_without_it(verdict: Any, bpr: float, expected: str) -> None:
     """Much better, as at least twice as good: what is better by less stays undecided."""
     strict = replace(HIT5, factor=2.0, against=1.0)
@@ -114,19 +114,19 @@ def test_slightly_better_is_neither_worse_nor_much_better(verdict: Any, gerai: f
 def test_what_was_not_run_is_named_and_leaves_nothing_supported(verdicts: Any) -> None:
     better, worse = at(gerai=0.5, bpr=0.4), at(gerai=0.3, bpr=0.4)
     for of, spec, expected, absent in (
-        (better, above("BPR", "RAP"), "not decided", ["RAP"]),
-        (better, above("RAP"), "not run", ["RAP"]),
+        (better, above("BPR", "RAP"), "not-decided", ["RAP"]),
+        (better, above("RAP"), "not-run", ["RAP"]),
         (worse, above("BPR", "RAP"), "contradicted", ["RAP"]),
     ):
         (judged,) = verdicts(of, spec)
-        assert (judged.verdict, judged.absent) == (expected, absent)
+        assert (judged.verdict, judged.absent) == (expected, [{"method": name, "setting": {}} for name in absent])
 
 
 def test_a_single_seed_and_systems_without_randomness_decide_nothing(verdict: Any) -> None:
     of = at(gerai=0.5, bpr=0.4)
-    assert verdict([row for row in levels(of) if row[4] == 0], above("BPR")) == "not decided"
-    assert verdict(of, above("BPR"), deviation=0.0) == "not decided"
-    assert verdict(of, above("BPR"), deviation=0.0, overlap=0.2) == "not decided"
+    assert verdict([row for row in levels(of) if row[4] == 0], above("BPR")) == "not-decided"
+    assert verdict(of, above("BPR"), deviation=0.0) == "not-decided"
+    assert verdict(of, above("BPR"), deviation=0.0, overlap=0.2) == "not-decided"
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_most_cases_are_more_than_half(verdict: Any, better: int, expected: str)
     spec = replace(above("BPR", most=True), measures=cases)
     assert verdict(of, spec, deviation=1e-5) == expected
     more = tuple(replace(HIT5, name=f"at {k}", ks=(k,)) for k in (20, 25, 30, 35))
-    assert verdict(of, replace(spec, measures=(*cases, *more)), deviation=1e-5) == "not decided"
+    assert verdict(of, replace(spec, measures=(*cases, *more)), deviation=1e-5) == "not-decided"
     if better == 3:  # most of four, whatever the one that was not run says
         assert verdict(of, replace(spec, measures=(*cases, more[0])), deviation=1e-5) == "supported"
 
@@ -163,11 +163,11 @@ def test_a_claim_is_compared_with_its_trivial_baseline_too(verdicts: Any) -> Non
 
 def test_all_readings_of_a_sentence_are_one_claim() -> None:
     for readings, expected in (
-        (("supported", "contradicted"), "depends on the reading"),
+        (("supported", "contradicted"), "depends-on-the-reading"),
         (("supported", "supported"), "supported"),
-        (("supported", "supported", "not run"), "not decided"),
-        (("contradicted", "not run"), "not decided"),
-        (("not run",), "not run"),
+        (("supported", "supported", "not-run"), "not-decided"),
+        (("contradicted", "not-run"), "not-decided"),
+        (("not-run",), "not-run"),
     ):
         assert merged(readings) == expected  # type: ignore[arg-type]
 
@@ -186,8 +186,8 @@ def test_a_trend_follows_the_swept_key(verdict: Any, verdicts: Any) -> None:
     (row,) = judged.evidence
     assert (judged.verdict, row["first"], row["last"]) == ("supported", 0.1, 0.8)
     assert verdict(rising, trend(rises=False)) == "contradicted"
-    assert verdict(swept(dict.fromkeys((0.1, 0.2, 0.4, 0.8), 0.3)), trend(), deviation=0.05) == "not decided"
-    assert verdict(swept({0.1: 0.2, 0.4: 0.3}), trend()) == "not run", "two points are no trend"
+    assert verdict(swept(dict.fromkeys((0.1, 0.2, 0.4, 0.8), 0.3)), trend(), deviation=0.05) == "not-decided"
+    assert verdict(swept({0.1: 0.2, 0.4: 0.3}), trend()) == "not-run", "two points are no trend"
 
 
 def test_curves_of_two_methods_are_compared_where_both_were_run_at_three_values_or_more(
@@ -200,12 +200,12 @@ def test_curves_of_two_methods_are_compared_where_both_were_run_at_three_values_
     assert (judged.verdict, row["first"], row["last"]) == ("supported", 0.1, 0.8)
     assert (row["left_mean"], row["right_mean"]) == (pytest.approx(0.2, abs=2e-3), pytest.approx(0.05, abs=2e-3))
     apart = {("dpmf", f"epsilon={x:g}", 5): 0.4 for x in (0.1, 0.3, 0.5)}
-    assert verdict(swept({0.1: 0.2, 0.2: 0.25, 0.4: 0.3}) | apart, below) == "not run"
+    assert verdict(swept({0.1: 0.2, 0.2: 0.25, 0.4: 0.3}) | apart, below) == "not-run"
 
 
 def test_a_value_that_setting_base_alone_has_was_run(verdict: Any) -> None:
     of = at(gerai=0.5, bpr=0.4)
-    for value, expected in ((0.4, "supported"), (0.3, "not run")):
+    for value, expected in ((0.4, "supported"), (0.3, "not-run")):
         side = Side("GERAI", "epsilon", value)
         assert verdict(of, Order("figure2", "", (Pair(side, Side("BPR")),), (HIT5,))) == expected
 
@@ -241,7 +241,7 @@ def test_a_third_system_and_its_claims_move_no_verdict(verdicts: Any) -> None:
     three = verdicts(rows, *claims, *[above("GCN")] * 40, above("BPR", "DPMF", "GCN"))
     assert [judged.verdict for judged in two] == ["supported", "contradicted", "supported"]
     assert three[:3] == two
-    assert three[3].verdict == "not decided"
+    assert three[3].verdict == "not-decided"
 
 
 def split(folder: Path) -> tuple[Results, list[float]]:
@@ -295,7 +295,7 @@ def test_the_papers_own_numbers_support_what_it_says_of_its_tables(tmp_path: Pat
     assert len(claims) == 21
     assert odd == {
         "Methods with differential privacy have a lower F1 than BPR and GCN": "contradicted",
-        "Blurm ranks worst of all methods": "not decided",  # nothing is printed of two of its interpretations
+        "Blurm ranks worst of all methods": "not-decided",  # nothing is printed of two of its interpretations
     }
 
 
@@ -307,7 +307,7 @@ def test_claims_are_judged_on_the_papers_data_alone(tmp_path: Path) -> None:
         assert actual["evidence"].is_empty()
     claims = judged_claims(made.of_rows(tmp_path / "own", levels(at(popularity=0.3))))
     arithmetic = claims["claim"].str.contains("noise parameters")
-    assert set(claims.filter(~arithmetic)["verdict"]) == {"not run"}
+    assert set(claims.filter(~arithmetic)["verdict"]) == {"not-run"}
     assert claims.filter(arithmetic)["verdict"].to_list() == ["supported"]
 
 
@@ -323,4 +323,4 @@ def test_claims_are_judged_on_the_papers_data_alone(tmp_path: Path) -> None:
 def test_what_a_paper_leaves_open_decides_verdicts_on_committed_results(suite: str, claim: str) -> None:
     """Candidates, unobserved cells, who attacks, and which precision."""
     claims = committed(suite).claims.filter(pl.col("claim").str.starts_with(claim))
-    assert claims["verdict"].to_list() == ["depends on the reading"]
+    assert claims["verdict"].to_list() == ["depends-on-the-reading"]

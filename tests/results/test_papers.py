@@ -83,7 +83,7 @@ def test_protocols_never_share_a_table() -> None:
 
     for table in describe("gerai").tables:
         assert not {"sampled-100", "full"} <= protocols(table)
-        assert table.comparable != bool({"full", "tuned attackers"} & protocols(table))
+        assert table.comparable != bool({"full", "tuned-attackers"} & protocols(table))
     next_items = describe("dipsgnn").tables
     assert [(protocols(table), table.comparable) for table in next_items] == [({"next"}, True), ({"next-new"}, False)]
 

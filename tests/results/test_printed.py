@@ -53,7 +53,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Results:
     [
         ({"artefact": "table3", "metric": "hit@10", "protocol": "sampled-100", "setting": ""}, HIT, 10, 0.507),
         (
-            {"artefact": "table5", "metric": "f1_age@5", "setting": "attacker=knn", "protocol": "attribute inference"},
+            {"artefact": "table5", "metric": "f1_age@5", "setting": "attacker=knn", "protocol": "attribute-inference"},
             AGE.format("default_knn"),
             5,
             None,

@@ -102,7 +102,6 @@ def test_the_first_reason_that_covers_a_pair_counts_and_none_is_not_decided(pair
         reason(rows=("RAP",)),
         reason(tables=("table2",)),
         reason(metrics=("ndcg@*",)),
-        reason(claims=("GERAI",)),
     ):
         assert set(kinds(pairs_of(narrow)).values()) == {UNDECIDED}
 
