@@ -79,7 +79,7 @@ def show_composed() -> None:
         for group in together:
             names = (source, ", ".join(trials), group.network)
             words = (english["units"][group.unit], english["observers"][group.observer])
-            counts = (str(group.releases), str(len(group.left_out)), f"{group.largest:.4g}")
+            counts = (str(group.releases), str(group.left_out), f"{group.largest:.4g}")
             total = ("∞" if group.epsilon is None else f"{group.epsilon:.4g}", f"{group.delta:.3g}")
             table.add_row(*names, *words, *counts, *total, ", ".join(page.conditions(group.given)))
         tried = [f"{count} tuning trials of {suite}" for suite, count in trials.items() if count]

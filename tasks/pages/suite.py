@@ -156,7 +156,6 @@ def ledger(results: Results) -> dict[str, Any]:
             "together": [
                 vars(row)
                 | {"about": "", "epsilon": math.inf if row.epsilon is None else row.epsilon}
-                | {"n_left_out": len(row.left_out)}
                 for row in results.composed
                 if level(row.unit) == name
             ],

@@ -185,13 +185,10 @@ def _bounding(releases: Sequence[_Release], unit: Unit) -> list[_Release]:
     ]
 
 
-def _left_out(releases: Iterable[_Release], counted: set[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
-    """Releases of no source that is counted, each as the experiments that have it; what several read is one."""
+def _left_out(releases: Iterable[_Release], counted: set[tuple[str, ...]]) -> int:
+    """How many releases are of no source that is counted; what several experiments read is one."""
     keys: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
     for release in releases:
         if release.source not in counted:
             keys.setdefault(release.source, set()).add(release.key)
-    experiments: dict[frozenset[tuple[str, ...]], list[str]] = {}
-    for source, of_source in keys.items():
-        experiments.setdefault(frozenset(of_source), []).append(source[1])
-    return tuple(map(tuple, experiments.values()))
+    return len(set(map(frozenset, keys.values())))

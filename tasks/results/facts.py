@@ -195,9 +195,9 @@ class Together(Facts):
     protects: tuple[Protected, ...]
     """Kinds of data whose guarantees are for the unit itself."""
     releases: int
-    left_out: tuple[tuple[str, ...], ...]
+    left_out: int
     """Private releases that spend on this unit, too, and no bound follows: with a finite ε for a smaller unit alone, or
-    with none. Of each the experiments that have it."""
+    with none."""
     largest: float
     """The largest ε of those whose own unit this is."""
     epsilon: float | None

@@ -213,7 +213,7 @@ def test_every_gap_of_a_line_stands_once_with_its_system(suite: str) -> None:
 
 
 def test_releases_together_stand_in_the_part_of_their_level() -> None:
-    common = {"network": "", "observer": "", "protects": ("interaction",), "left_out": ()}
+    common = {"network": "", "observer": "", "protects": ("interaction",), "left_out": 0}
     row = Together(**common, unit="user", releases=60, largest=1.0, epsilon=366.8, delta=1e-3, given=("preparation",))
     endless = Together(**common, unit="interaction", releases=75, largest=0.4, epsilon=None, delta=0.0, given=())
     given = Results(RESULTS / "gerai", REFERENCE)
