@@ -6,17 +6,21 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LOOKING = [
-    "contains", "endswith", "ends_with", "extract", "extract_all", "partition", "removeprefix", "removesuffix",
-    "rpartition", "rsplit", "split", "startswith", "starts_with",
+    "contains", "endswith", "ends_with", "extract", "extract_all", "fnmatchcase", "lstrip", "partition", "removeprefix",
+    "removesuffix", "replace_all", "rpartition", "rsplit", "rstrip", "slice", "split", "startswith", "starts_with",
+    "strip_chars", "translate",
 ]  # fmt: skip
 """Methods of texts, and of polars' columns of texts."""
 ALLOWED = {
     "tasks/pages/api.py: *": "docstrings and signatures, as engineers wrote them",
+    "tasks/pages/page.py: listed": "ids of settings and of printed numbers that differ in their end stand on one line",
     "tasks/pages/page.py: anchors": "a heading becomes an identifier, which nothing reads",
     "tasks/results/facts.py: layer_of": "params.yaml: LAYER/NAME",
     "tasks/results/paper.py: artefact_name": "paper.yaml: table2",
+    "tasks/results/reproduction.py: _covers": "paper.yaml: patterns of its rows",
     "tasks/results/reproduction.py: _read": "paper.yaml: the part of an id that another interpretation replaces",
     "tasks/results/rows.py: _bound": "paper.yaml: several names for a row",
+    "tasks/stages/agreement.py: tolerance": "code: patterns of metrics, of ids of METRICS",
     "tasks/stages/agreement.py: means": "metrics.csv of any revision: mean@10",
     "tasks/stages/collect.py: read_system": "params.yaml: an experiment's name without its suite's",
     "tasks/stages/papers.py: *": "paper.yaml: functions that it names; names of modules",
@@ -34,11 +38,15 @@ def reads_results(path: Path, tree: ast.Module) -> bool:
 
 
 def looks(node: ast.AST) -> bool:
-    """Whether a call looks into a text; `replace` with one argument maps values, or fields."""
+    """Whether a text is looked into, or for several words; `replace` with one argument maps values, or fields."""
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Name(id="re"))):
             return True
-        case ast.Call(func=ast.Attribute(attr=name), args=arguments):
+        case ast.Call(func=ast.Attribute(attr="find" | "index" | "count"), args=[ast.Constant(value=str(text)), *_]):
+            return len(text.split()) > 1
+        case ast.Compare(left=ast.Constant(value=str(text)), ops=[ast.In() | ast.NotIn()]):
+            return len(text.split()) > 1
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=arguments):
             return name in LOOKING or (name == "replace" and len(arguments) == 2)
     return False
 

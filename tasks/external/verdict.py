@@ -38,7 +38,7 @@ def decide(answers: Sequence[Answer], canaries: Canaries | None, allow_undecided
     if canaries is not None:
         sentences.append(_sentence("canaries", c=canaries))
         states.append(canaries.state)
-    leaks, answered = states.count("shown"), len(states) - states.count("cannot be decided")
+    leaks, answered = states.count("shown"), sum(state != "cannot be decided" for state in states)
     first = _sentence("summary", shown=leaks, answered=answered, questions=len(states))
     return decided, Verdict(
         exit_code=3 if leaks else 4 if answered < len(states) and not allow_undecided else 0,
