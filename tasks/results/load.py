@@ -39,7 +39,7 @@ EVIDENCE: dict[str, Any] = (
     | dict.fromkeys(("left", "left_setting", "right", "right_setting"), pl.String)
     | dict.fromkeys(("left_mean", "right_mean", "first", "last", "at_most", "gap"), pl.Float64)
     | dict.fromkeys(("key", "below", "near", "floor"), pl.String) | {"minus": pl.Boolean, "digits": pl.Int32}
-    | {"runs": pl.Int32} | dict.fromkeys(("difference", "low", "high", "effect"), pl.Float64)
+    | {"runs": pl.Int32} | dict.fromkeys(("difference", "low", "high"), pl.Float64)
 )  # fmt: skip
 """A comparison that bears on a claim: of two sides, of a trend of `methods` (a JSON list) from `first` to `last` of
 `key`, with a `floor`, or a number alone. A side is a method by the paper's name and, as JSON, what is not as at

@@ -141,7 +141,7 @@ def paired(left: Mapping[int, float], right: Mapping[int, float], overlap: float
 
 
 def estimate(gaps: Mapping[int, float], overlap: float | None = None) -> dict[str, Any]:
-    """`gain`, its 95 % interval by the t-test (`low`, `high`), `effect` (Cohen's d_z) and independent `runs` behind it.
+    """`gain`, its 95 % interval by the t-test (`low`, `high`), and independent `runs` behind it.
 
     Splits of the data are independent runs, each the mean over its seeds; on one split its seeds are. Empty without a
     run; without two there is no interval.
@@ -158,12 +158,12 @@ def estimate(gaps: Mapping[int, float], overlap: float | None = None) -> dict[st
     if not len(values):
         return {}
     mean, varies = float(values.mean()), float(np.ptp(values)) > 1e-12 * float(np.abs(values).max())
-    result: dict[str, Any] = {"gain": mean, "low": None, "high": None, "effect": None, "runs": len(values)}
+    result: dict[str, Any] = {"gain": mean, "low": None, "high": None, "runs": len(values)}
     if len(values) < 2:
         return result
     variance = float(values.var(ddof=1)) if varies else 0.0
     half = _quantile(len(values), STORED) * math.sqrt(variance / len(values) + (overlap or 0.0) * variance)
-    return result | {"low": mean - half, "high": mean + half, "effect": mean / math.sqrt(variance) if varies else None}
+    return result | {"low": mean - half, "high": mean + half}
 
 
 def _quantile(runs: int | None, level: float) -> float:
