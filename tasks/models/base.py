@@ -106,7 +106,8 @@ class Model(ABC):
         """A generator for everything that `fit` draws to hide something.
 
         It is independent of `rng` and of the noise of all other fits: two releases that shared noise would show their
-        difference without any.
+        difference without any. Its key has all fields of the configuration, in order: one more, also at its default, or
+        another order draws other noise.
 
         Raises:
             ConfigurationError: `noise_mode` is secure, and `insecure` says why that cannot be.
