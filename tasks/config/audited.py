@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from tasks.audits import AUDITED_SETTINGS, OF_CODE, meets
 from tasks.audits.lines import AUDITED_LINES
-from tasks.config.fields import BASE, Perturbed, PerturbedFeatures
+from tasks.config.fields import BASE, AnyNetworks, Perturbed, PerturbedFeatures
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.audits.unaudited import is_private, reason
+
+if TYPE_CHECKING:
+    from tasks.contracts import Feature
 
 DECIDES_NOTHING = True
 INSTEAD = ("equal-budgets", "one-step-alone", "other-length")  # reasons that say what of a mechanism is audited
@@ -36,16 +39,32 @@ def unexplained(lines: Iterable[LedgerEntry], config: Mapping[str, Any], audits:
 
 
 def released_lines(release: Perturbed) -> list[LedgerEntry]:
-    """Lines that perturbed data have at setting `base` where there are attributes, friendships and texts."""
+    """Lines that perturbed data have at setting `base` where there are attributes, friendships and texts.
+
+    Raises KeyError: `LINES` does not say which lines the mechanism has.
+    """
     from tasks.contracts import Feature
+
+    return LINES[release.mechanism](release, [Feature(name="number", kind="numeric")])
+
+
+def _of_features(release: PerturbedFeatures, features: list[Feature]) -> list[LedgerEntry]:
+    from tasks.privacy.mechanisms import multidimensional
+
+    return [multidimensional.ledger(features, release.epsilon[0], 1)]
+
+
+def _of_networks(release: AnyNetworks, features: list[Feature]) -> list[LedgerEntry]:
     from tasks.privacy.mechanisms import as_released, edges, multidimensional, words
 
-    number = [Feature(name="number", kind="numeric")]
-    if isinstance(release, PerturbedFeatures):
-        return [multidimensional.ledger(number, release.epsilon[0], 1)]
-    accounting, (features, links, text) = release.accounting, release.settings()[BASE]
-    texts = () if text is None else words.ledger(text, 1, 1.0, "public", accounting, 1)
+    accounting, (budget, links, text) = release.accounting, release.settings()[BASE]
+    vectors: words.Vectors = "public" if accounting == "rigorous" else "fitted"
+    texts = () if text is None else words.ledger(text, 1, 1.0, vectors, accounting, 1)
     if accounting != "released":
-        return [multidimensional.ledger(number, features, 1), edges.ledger(links, links, accounting, 1), *texts]
+        return [multidimensional.ledger(features, budget, 1), edges.ledger(links, links, accounting, 1), *texts]
     some_words = [line.model_copy(update={"mechanism": "exponential-some-words"}) for line in texts]
-    return [as_released.attributes_entry(number, features, 1), as_released.follows_entry(links, links, 1), *some_words]
+    return [as_released.attributes_entry(features, budget, 1), as_released.follows_entry(links, links, 1), *some_words]
+
+
+LINES: dict[str, Callable[..., list[LedgerEntry]]] = {"multidimensional": _of_features, "dpcrosue": _of_networks}
+"""Mechanism of perturbed data -> its lines, by the functions that its releases have them from."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from tasks.config.params import Experiment, Suite
 from tasks.config.tasks import TASKS
@@ -29,7 +31,10 @@ def planned_pairs(suite: Suite) -> list[tuple[str, str]]:
 
 def is_private(experiment: Experiment) -> bool:
     """Whether a finite budget is spent at setting `base`: by the model, or on the features that it reads."""
-    config = experiment.config
+    return has_budget(experiment.config) or layer_of(experiment.features)[0] == "perturbed"
+
+
+def has_budget(config: Mapping[str, Any]) -> bool:
+    """Whether a model that is so configured spends a finite budget."""
     budget = config.get("epsilon_max", config.get("epsilon"))
-    has_budget = budget is not None and math.isfinite(budget) and config.get("privacy") != "none"
-    return has_budget or layer_of(experiment.features)[0] == "perturbed"
+    return budget is not None and math.isfinite(budget) and config.get("privacy") != "none"

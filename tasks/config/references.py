@@ -14,7 +14,7 @@ from typing import Any
 
 from tasks.audits import AUDITS, of_model
 from tasks.audits.lines import AUDITED_LINES
-from tasks.config.audited import released_lines, unexplained
+from tasks.config.audited import LINES, released_lines, unexplained
 from tasks.config.fields import BASE, PerturbedFeatures, model_config
 from tasks.config.messages import Problem, options
 from tasks.config.network_references import (
@@ -26,12 +26,13 @@ from tasks.config.network_references import (
 )
 from tasks.config.networks import OF_ATTRIBUTES
 from tasks.config.params import PARAMS_FILE, Experiment, Params, Suite, locate, own_file
-from tasks.config.planned import is_private
+from tasks.config.planned import has_budget, is_private
 from tasks.config.tasks import TASKS, resolve
 from tasks.datasets import FORMATS, SOURCES
 from tasks.errors import ConfigurationError
 from tasks.models import MODELS, model_class
 from tasks.papers import PAPERS, PROTOCOLS
+from tasks.privacy.accounting.ledger import LedgerEntry
 
 
 def check(params: Params, path: Path = PARAMS_FILE) -> None:
@@ -58,11 +59,17 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
     """
     _check_datasets(params, path)
     for name, release in params.perturbed.items():
+        if release.mechanism not in LINES:
+            where = f"perturbed.{name}.mechanism: {release.mechanism!r}"
+            raise ConfigurationError(f"{path}: {where} has no lines; add them to LINES of tasks/config/audited.py")
         for reason in unexplained(released_lines(release), {}, AUDITS):
             raise ConfigurationError(f"{path}: perturbed.{name}: {reason}")
     for name, embedding in params.embeddings.items():
         where = locate(f"embeddings.{name}.config", "", params.suites[embedding.suite].inherited)
-        options(model_class(embedding.model).Config, embedding.config, where, own_file(embedding.suite, path))
+        file, cls = own_file(embedding.suite, path), model_class(embedding.model)
+        chosen = cls(options(cls.Config, embedding.config, where, file))
+        for reason in _ledger_problems(chosen.ledger(), embedding.model, embedding.config):
+            raise ConfigurationError(f"{file}: embeddings.{name}: {embedding.model!r}: {reason}")
     for name, pair in params.aligned.items():
         aligner = import_module("tasks.models.alignment.aligner")
         where = locate(f"aligned.{name}.config", "", params.suites[pair.suite].inherited)
@@ -124,8 +131,15 @@ def _check_settings(name: str, experiment: Experiment, suite: Suite, file: Path)
         if experiment.noise == "secure" and (reason := cls(chosen).insecure()):
             where = locate(f"experiments.{name}.noise", "", suite.inherited)
             raise ConfigurationError(f"{file}: {where}: {experiment.model!r} at {setting}: {reason}")
-        for problem in unexplained(cls(chosen).ledger(), config, of_model(experiment.model, config)):
+        for problem in _ledger_problems(cls(chosen).ledger(), experiment.model, config):
             raise ConfigurationError(f"{file}: experiments.{name}: {experiment.model!r} at {setting}: {problem}")
+
+
+def _ledger_problems(lines: list[LedgerEntry], model: str, config: dict[str, Any]) -> Iterator[str]:
+    """Of a model before it is fitted; a line that only its fitted ledger adds to these, `collect` refuses."""
+    if not lines and has_budget(config):
+        yield "has a budget, and no line of its ledger says so before it is fitted"
+    yield from unexplained(lines, config, of_model(model, config))
 
 
 def unaccounted_anchors(aligned: str, params: Params) -> str:

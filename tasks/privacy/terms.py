@@ -74,9 +74,8 @@ Reason = Literal[
 ]  # fmt: skip
 """Why no finite ε follows, or a remark on the accounting."""
 Unaudited = Literal[
-    "nothing-depends", "no-bound-and-no-case", "no-bound", "one-step-alone", "other-length", "other-words",
-    "nothing-released", "lists-exact", "nothing-aggregated", "equal-budgets", "with-interactions",
-    "sees-more",
+    "nothing-depends", "no-bound-and-no-case", "one-step-alone", "other-length", "other-words", "lists-exact",
+    "equal-budgets", "with-interactions", "sees-more",
 ]  # fmt: skip
 """Why a private line has no audit."""
 

@@ -7,14 +7,14 @@ import pytest
 
 from tasks.audits import AUDITS, OF_CODE, of_model
 from tasks.audits.lines import AUDITED_LINES
-from tasks.config.audited import released_lines, unexplained
-from tasks.config.fields import PerturbedFeatures, model_config
+from tasks.config.audited import LINES, released_lines, unexplained
+from tasks.config.fields import FEATURES, PerturbedFeatures, model_config
 from tasks.config.params import Params, load
 from tasks.config.references import check_configs
 from tasks.errors import ConfigurationError
 from tasks.models import model_class
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.privacy.audits.unaudited import REASONS, is_private
+from tasks.privacy.audits.unaudited import REASONS, TRUE_OF, is_private
 from tasks.privacy.terms import Mechanism
 from tasks.results.tables import read_table
 from tasks.stages.collect import unexplained_lines
@@ -24,7 +24,8 @@ from tests.parameters import ROOT
 from tests.results.made import COMMITTED, committed
 
 PARAMS = load(ROOT / "params.yaml")
-WITHOUT_BUDGET = {"none", "blurme", "adversarial-training"}
+WITHOUT_BUDGET = {"none", "blurme", "adversarial-training", "no-aggregation"}
+SPENDS_NOTHING = {"left-out", "sensitive-local", "sensitive-unused"}
 OLDER = {"privsr-epinions", "privsr-yelp-hin"}
 """Results that are older than lines by observer."""
 ONCE_FITTED = {("submissions-gaussian", observer) for observer in ("recommender-of-submissions", "co-raters")}
@@ -32,6 +33,12 @@ ONCE_FITTED = {("submissions-gaussian", observer) for observer in ("recommender-
 NOTHING: dict[str, dict[str, Any]] = {
     key: {} for key in ("datasets", "processed", "perturbed", "embeddings", "aligned", "experiments", "suites")
 }
+
+PLANTED = LedgerEntry(
+    protects="interaction", unit="interaction", neighbouring="replace", mechanism="functional", accounting="rigorous",
+    claimed_epsilon=2.0, claimed_delta=0.0, accounted_epsilon=2.0, accounted_delta=0.0,
+)  # fmt: skip
+"""A line of a private model that someone writes, under the id of a mechanism that has a reason."""
 
 
 def systems() -> Iterator[tuple[Params, list[LedgerEntry], list[str]]]:
@@ -91,6 +98,44 @@ def test_no_reason_says_what_is_audited_where_nothing_is(mechanism: str, monkeyp
     assert len([*unexplained([line], {}, ())]) == 1
 
 
+@pytest.mark.parametrize("accounted", [2.0, None])
+@pytest.mark.parametrize("mechanism", [*sorted(REASONS), *sorted(SPENDS_NOTHING)])
+def test_no_reason_stands_for_a_line_that_it_is_false_of(mechanism: str, accounted: float | None) -> None:
+    line = PLANTED.model_copy(update={"mechanism": mechanism, "accounted_epsilon": accounted})
+    is_true = accounted is None and mechanism in REASONS and REASONS[line.mechanism] not in TRUE_OF
+    assert len([*unexplained([line], {}, ())]) == (not is_true)
+    assert not [*unexplained([line.model_copy(update={"accounted_epsilon": 0.0})], {}, ())]
+
+
+def test_a_new_model_and_a_new_embedder_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By what they say themselves, before anything runs."""
+    (name, experiment), *_ = ((key, each) for key, each in PARAMS.experiments.items() if each.model == "dp-popularity")
+    suites = {experiment.suite: PARAMS.suites[experiment.suite].model_copy(update={"ceilings": {}})}
+    system = PARAMS.model_copy(update=NOTHING | {"experiments": {name: experiment}, "suites": suites})
+    (key, embedding), *_ = PARAMS.embeddings.items()
+    suites = {embedding.suite: PARAMS.suites[embedding.suite].model_copy(update={"ceilings": {}})}
+    embedder = PARAMS.model_copy(update=NOTHING | {"embeddings": {key: embedding}, "suites": suites})
+    for model, params in ((experiment.model, system), (embedding.model, embedder)):
+        check_configs(params)
+        monkeypatch.setattr(model_class(model), "ledger", lambda _: [PLANTED])
+        with pytest.raises(ConfigurationError, match=f"{PLANTED.mechanism}: has neither an audit nor a reason"):
+            check_configs(params)
+    monkeypatch.setattr(model_class(experiment.model), "ledger", lambda _: [])
+    with pytest.raises(ConfigurationError, match="has a budget, and no line of its ledger says so"):
+        check_configs(system)
+
+
+def test_a_new_perturbation_has_lines_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    (name, release), *_ = ((key, each) for key, each in PARAMS.perturbed.items() if each.mechanism in FEATURES)
+    planted = release.model_copy(update={"mechanism": "planted"})
+    params = PARAMS.model_copy(update=NOTHING | {"perturbed": {name: planted}})
+    with pytest.raises(ConfigurationError, match=f"perturbed.{name}.mechanism: 'planted' has no lines"):
+        check_configs(params)
+    monkeypatch.setitem(LINES, "planted", lambda *_: [PLANTED])
+    with pytest.raises(ConfigurationError, match=f"{PLANTED.mechanism}: has neither an audit nor a reason"):
+        check_configs(params)
+
+
 @pytest.mark.parametrize("model", ["ae", "mf", "svd", "vae"])
 def test_no_reason_stands_for_a_setting_that_an_audit_is_of_whatever_the_model(model: str) -> None:
     """Equal budgets under a constant bound are what is audited; of optimal clipping there is no worst case."""
@@ -137,5 +182,5 @@ def test_collect_refuses_a_line_whose_audit_did_not_run(suite: str) -> None:
 def test_every_mechanism_with_a_budget_has_an_audit_or_a_reason() -> None:
     assert AUDITED_LINES.keys() == AUDITS.keys()
     audited = {line[0] for line in AUDITED_LINES.values()}
-    assert set(get_args(Mechanism)) == audited | REASONS.keys() | WITHOUT_BUDGET
+    assert set(get_args(Mechanism)) == audited | REASONS.keys() | WITHOUT_BUDGET | SPENDS_NOTHING
     assert not audited & WITHOUT_BUDGET

@@ -10,15 +10,19 @@ REASONS: dict[Mechanism, Unaudited] = {
     "exponential-some-words": "other-words",
     "exponential-words": "other-length",
     "functional": "no-bound-and-no-case",
-    "left-out": "nothing-released",
-    "no-aggregation": "nothing-aggregated",
     "noiseless-lists": "lists-exact",
     "personal-sgd": "equal-budgets",
     "prior-gaussian": "no-bound-and-no-case",
-    "sensitive-local": "nothing-depends",
-    "sensitive-unused": "nothing-depends",
     "within-gradients": "with-interactions",
 }
+TRUE_OF: dict[Unaudited, frozenset[str]] = {
+    "equal-budgets": frozenset({"uniform-budgets", "clip-from-gradients"}),
+    "one-step-alone": frozenset({"claim-for-one-aggregation"}),
+    "other-length": frozenset({"near-word", "word", "texts"}),
+    "with-interactions": frozenset({"feature"}),
+}
+"""Reason -> what it is true of: lines that have one of these as unit, kind of data, reason or gap. What is not here
+says that no finite ε follows, and is true where none does."""
 
 
 def is_private(entry: LedgerEntry) -> bool:
@@ -27,9 +31,13 @@ def is_private(entry: LedgerEntry) -> bool:
 
 
 def reason(entry: LedgerEntry) -> Unaudited | None:
-    """Why there is no audit of what an entry says; None where no reason is known."""
+    """Why there is no audit of what an entry says; None where no reason is known that is true of it."""
     if entry.accounted_epsilon == 0:
         return "nothing-depends"
     if entry.mechanism == "shared-laplace" and entry.observer not in ("", "recommender-of-sums"):
         return "sees-more"
-    return REASONS.get(entry.mechanism)
+    why = REASONS.get(entry.mechanism)
+    if why not in TRUE_OF:
+        return why if entry.accounted_epsilon is None else None
+    terms = (term.id for term in (*entry.reasons, *entry.gaps))
+    return None if TRUE_OF[why].isdisjoint({entry.unit, entry.protects, *terms}) else why
