@@ -14,7 +14,8 @@ from tasks.results.facts import NOISY, layer_of
 def planned_pairs(suite: Suite) -> list[tuple[str, str]]:
     """Experiments (a, b): each private system with noisy popularity, and with its ceiling (`Suite.ceilings`).
 
-    Both are on the same data. There are none where systems are not tested on users.
+    Both are on the same data, be they private for one unit or for two: their utility is compared, not their budgets.
+    There are none where systems are not tested on users.
     """
     if TASKS[suite.task].evaluator is None:
         return []
