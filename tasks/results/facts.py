@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.evaluation.run_numbers import split_of
 from tasks.privacy.terms import Condition, Observer, Protected, Unit
@@ -117,10 +117,10 @@ class Source(Facts):
 
 
 class Suite(Facts):
-    """A suite, its systems and its data."""
+    """A suite, its systems and its data. What results do not say is of the parameters, and the report's to fill in."""
 
     suite: str
-    title: str
+    title: str = Field(default="", exclude=True)
     paper: str | None
     """Whose tables, figures and claims the report has; None: of no paper."""
     dataset: str
@@ -135,11 +135,11 @@ class Suite(Facts):
     stands_for: str
     """Published data set that these are a replica or a part of; empty for themselves."""
     source: Source
-    part: str
+    part: str = Field(default="", exclude=True)
     """What part of the data set this is, in Markdown; empty where it is whole."""
-    limits: str
+    limits: str = Field(default="", exclude=True)
     """What these data can and cannot show, in Markdown; told as it is."""
-    validation: str
+    validation: str = Field(default="", exclude=True)
     """The metric that chose epochs, with its cut-off ("Recall@20"); empty for what the suite's paper calls it."""
     attack: dict[str, Any] | None
     """Parameters of the suite's attack; None in a suite without."""

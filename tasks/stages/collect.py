@@ -205,7 +205,6 @@ def _facts(
     prints = data_fingerprints(options.data, params) | (data_fingerprints(counted, params) if counted else {})
     return facts.Suite(
         suite=name,
-        title=options.title,
         paper=options.paper,
         dataset=options.data,
         publication=params.publication(options.data),
@@ -215,9 +214,6 @@ def _facts(
         synthetic=_is_synthetic(name, inputs, source),
         stands_for=params.stands_for(options.data),
         source=facts.Source(**{key: source[key] for key in facts.Source.model_fields}),
-        part=options.about.part,
-        limits=options.about.limits,
-        validation=TASKS[options.task].validation.format(k=options.training.validation_k),
         attack=None if options.attack is None else options.attack.model_dump(mode="json"),
         n_targets=max(targets, default=0),
         fingerprints=prints,

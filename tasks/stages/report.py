@@ -1,4 +1,4 @@
-"""Stage `report`: what follows from the results of one suite, from data/results/ and the published figures alone.
+"""Stage `report`: what follows from the results of one suite, what it says of its data, and the published figures.
 
 Writes the pages of the suite in data/reports/<suite>/ (self-contained, they work offline) and, next to the results,
 comparison.csv (printed numbers with ours), claims.csv and evidence.csv (what the paper says, judged), composed.json
@@ -13,7 +13,8 @@ from pathlib import Path, PurePosixPath
 
 import polars as pl
 
-from tasks.config.tasks import resolve
+from tasks.config.params import load_suite, own_file
+from tasks.config.tasks import TASKS, resolve
 from tasks.errors import DataError
 from tasks.pages import suite
 from tasks.pages.page import render
@@ -88,7 +89,7 @@ def collected() -> list[str]:
 
 
 def results_of(name: str) -> Results:
-    """The results of a suite.
+    """The results of a suite, with what its parameters say of it.
 
     Raises:
         DataError: there are none.
@@ -96,7 +97,13 @@ def results_of(name: str) -> Results:
     if not (RESULTS / name / SUITE).is_file():
         available = ", ".join(collected()) or "none"
         raise DataError(f"{RESULTS / name}: no results; collect them with `dprec run {name}`. There are: {available}")
-    return Results(RESULTS / name, REFERENCE / "paper_tables.csv")
+    results, said = Results(RESULTS / name, REFERENCE / "paper_tables.csv"), {"title": name}
+    if own_file(name).is_file():  # results of a suite that is gone have numbers alone
+        options = load_suite(name)
+        said = {"title": options.title, "part": options.about.part, "limits": options.about.limits}
+        said["validation"] = TASKS[options.task].validation.format(k=options.training.validation_k)
+    results.suite = results.suite.model_copy(update=said)
+    return results
 
 
 def paper_of(results: Results) -> Paper:

@@ -1,4 +1,4 @@
-"""All suites as one site, from data/results/ and the published figures alone: the pages behind `dprec site`."""
+"""All suites as one site, from what is in git alone: the pages behind `dprec site`."""
 
 from __future__ import annotations
 

@@ -78,7 +78,9 @@ def _report(params: Params) -> Iterator[Stage]:
         deps=(*(f"data/results/${{key}}/{file}" for file in RESULTS), PUBLISHED),
         outs=("data/reports/${key}",),
         committed=tuple(f"data/results/${{key}}/{file}" for file in TABLES),
+        params={"suites/${key}/params.yaml": ("title", "about", "training.validation_k")},
         plugins=lambda key: papers.plugins(params.suites[key].paper),
+        decides=lambda key: [TASKS[params.suites[key].task].validation],
     )
 
 
@@ -329,7 +331,7 @@ def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         committed=tuple(f"data/results/${{key}}/{file}" for file in WRITTEN),
         params={
             attack: ("attack",),
-            file: ("title", "paper", *data, "task", "about", "evaluation", "training", *experiments, *pairs),
+            file: ("paper", *data, "task", "evaluation", "training", *experiments, *pairs),
         },
         plugins=lambda _: [*_of_task(suite, task.collects), *_of_attack(suite, kind.table if kind else None)],
         decides=lambda _: [source, params.stands_for(suite.data), papers.numbers(suite.paper), *_all_names(suite)],

@@ -181,12 +181,21 @@ def test_bad_input_is_refused_in_one_line_and_nothing_is_written(tmp_path: Path,
     assert not written(place)
 
 
-def test_a_page_needs_nothing_but_the_results_and_the_published_figures(gerai: Path, tmp_path: Path) -> None:
-    for part in ("results", "reference"):
-        shutil.copytree(gerai / "data" / part, tmp_path / "data" / part)
+def test_a_page_needs_nothing_but_what_is_in_git_and_a_changed_sentence_changes_no_result(
+    gerai: Path, tmp_path: Path
+) -> None:
+    for part in ("data/results", "data/reference", "suites"):
+        shutil.copytree(gerai / part, tmp_path / part)
     with chdir(tmp_path):
         report.main("gerai")
-    assert written(tmp_path) == written(gerai)
+        assert written(tmp_path) == written(gerai)
+        own = Path("suites/gerai/params.yaml")
+        own.write_text(own.read_text().replace("title: ", "title: Corrected "))
+        report.main("gerai")
+    changed = {path for path, content in written(tmp_path).items() if content != written(gerai)[path]}
+    assert changed
+    assert all(path.startswith("data/reports/") for path in changed)
+    assert "Corrected" in (tmp_path / "data/reports/gerai/index.html").read_text()
 
 
 def test_provenance_stays_that_of_the_runs_that_gave_the_numbers(tmp_path: Path) -> None:
