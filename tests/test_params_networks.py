@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tasks.config.audited import LINES
 from tasks.config.fields import NETWORKS
 from tasks.config.params import load
 from tasks.config.references import check, unaccounted_anchors
@@ -30,6 +31,7 @@ def test_another_papers_protocol_and_mechanism_may_make_networks(
 
     monkeypatch.setitem(PROTOCOLS, "other", PROTOCOLS["gerai"])
     monkeypatch.setitem(NETWORKS, "other", NETWORKS["dpcrosue"])
+    monkeypatch.setitem(LINES, "other", LINES["dpcrosue"])
     assert "'other' is not for data whose protocol is 'other'" in refused(written(change))
     monkeypatch.setitem(PROTOCOLS, "other", PROTOCOLS["dpcrosue"])
     params = load(written(change))

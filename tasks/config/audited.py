@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tasks.audits import AUDITED_SETTINGS, OF_CODE, meets
 from tasks.audits.lines import AUDITED_LINES
 from tasks.config.fields import BASE, AnyNetworks, Perturbed, PerturbedFeatures
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.audits.unaudited import is_private, reason
-
-if TYPE_CHECKING:
-    from tasks.contracts import Feature
 
 DECIDES_NOTHING = True
 INSTEAD = ("equal-budgets", "one-step-alone", "other-length")  # reasons that say what of a mechanism is audited
@@ -39,22 +36,19 @@ def unexplained(lines: Iterable[LedgerEntry], config: Mapping[str, Any], audits:
 
 
 def released_lines(release: Perturbed) -> list[LedgerEntry]:
-    """Lines that perturbed data have at setting `base` where there are attributes, friendships and texts.
-
-    Raises KeyError: `LINES` does not say which lines the mechanism has.
-    """
+    """Lines that perturbed data have at setting `base` where there are attributes, friendships and texts."""
     from tasks.contracts import Feature
 
     return LINES[release.mechanism](release, [Feature(name="number", kind="numeric")])
 
 
-def _of_features(release: PerturbedFeatures, features: list[Feature]) -> list[LedgerEntry]:
+def _of_features(release: PerturbedFeatures, features: list[Any]) -> list[LedgerEntry]:
     from tasks.privacy.mechanisms import multidimensional
 
     return [multidimensional.ledger(features, release.epsilon[0], 1)]
 
 
-def _of_networks(release: AnyNetworks, features: list[Feature]) -> list[LedgerEntry]:
+def _of_networks(release: AnyNetworks, features: list[Any]) -> list[LedgerEntry]:
     from tasks.privacy.mechanisms import as_released, edges, multidimensional, words
 
     accounting, (budget, links, text) = release.accounting, release.settings()[BASE]

@@ -336,7 +336,7 @@ def load(path: Path = PARAMS_FILE) -> Params:
     """
     root = _validate(messages.read(path, "run this in the project's root"), Data, lambda _: path, frozenset())
     names = {file.parent.name for file_name in OWN_FILES for file in (path.parent / SUITES).glob(f"*/{file_name}")}
-    return Params(**dict(root), suites={name: load_suite(name, path) for name in sorted(names)})
+    return Params(**dict(root), suites={name: _suite(name, path) for name in sorted(names)})
 
 
 def own_file(suite: str, path: Path = PARAMS_FILE, key: str = "") -> Path:
@@ -345,8 +345,7 @@ def own_file(suite: str, path: Path = PARAMS_FILE, key: str = "") -> Path:
     return path.parent / SUITES / suite / name
 
 
-def load_suite(name: str, path: Path = PARAMS_FILE) -> Suite:
-    """The files of one suite alone; errors as of `load`."""
+def _suite(name: str, path: Path) -> Suite:
     folder, raw = path.parent / SUITES / name, dict[str, Any]()
     if not re.fullmatch(NAME, name):
         raise ConfigurationError(f"{folder}: no name of a suite; it takes small letters, digits and hyphens")

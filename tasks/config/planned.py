@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 from tasks.config.params import Experiment, Suite
@@ -14,8 +13,7 @@ from tasks.results.facts import NOISY, layer_of
 def planned_pairs(suite: Suite) -> list[tuple[str, str]]:
     """Experiments (a, b): each private system with noisy popularity, and with its ceiling (`Suite.ceilings`).
 
-    Both are on the same data, be they private for one unit or for two: their utility is compared, not their budgets.
-    There are none where systems are not tested on users.
+    Both are on the same data, private for whatever units: utility is compared. None where users are not tested.
     """
     if TASKS[suite.task].evaluator is None:
         return []
@@ -35,7 +33,7 @@ def is_private(experiment: Experiment) -> bool:
     return has_budget(experiment.config) or layer_of(experiment.features)[0] == "perturbed"
 
 
-def has_budget(config: Mapping[str, Any]) -> bool:
+def has_budget(config: dict[str, Any]) -> bool:
     """Whether a model that is so configured spends a finite budget."""
     budget = config.get("epsilon_max", config.get("epsilon"))
     return budget is not None and math.isfinite(budget) and config.get("privacy") != "none"

@@ -32,7 +32,6 @@ from tasks.datasets import FORMATS, SOURCES
 from tasks.errors import ConfigurationError
 from tasks.models import MODELS, model_class
 from tasks.papers import PAPERS, PROTOCOLS
-from tasks.privacy.accounting.ledger import LedgerEntry
 
 
 def check(params: Params, path: Path = PARAMS_FILE) -> None:
@@ -60,15 +59,15 @@ def check_configs(params: Params, path: Path = PARAMS_FILE) -> None:
     _check_datasets(params, path)
     for name, release in params.perturbed.items():
         if release.mechanism not in LINES:
-            where = f"perturbed.{name}.mechanism: {release.mechanism!r}"
-            raise ConfigurationError(f"{path}: {where} has no lines; add them to LINES of tasks/config/audited.py")
+            wrong = f"{release.mechanism!r} has no lines; add them to LINES of tasks/config/audited.py"
+            raise ConfigurationError(f"{path}: perturbed.{name}.mechanism: {wrong}")
         for reason in unexplained(released_lines(release), {}, AUDITS):
             raise ConfigurationError(f"{path}: perturbed.{name}: {reason}")
     for name, embedding in params.embeddings.items():
         where = locate(f"embeddings.{name}.config", "", params.suites[embedding.suite].inherited)
         file, cls = own_file(embedding.suite, path), model_class(embedding.model)
-        chosen = cls(options(cls.Config, embedding.config, where, file))
-        for reason in _ledger_problems(chosen.ledger(), embedding.model, embedding.config):
+        model = cls(options(cls.Config, embedding.config, where, file))
+        for reason in _ledger_problems(model, embedding.model, embedding.config):
             raise ConfigurationError(f"{file}: embeddings.{name}: {embedding.model!r}: {reason}")
     for name, pair in params.aligned.items():
         aligner = import_module("tasks.models.alignment.aligner")
@@ -131,15 +130,15 @@ def _check_settings(name: str, experiment: Experiment, suite: Suite, file: Path)
         if experiment.noise == "secure" and (reason := cls(chosen).insecure()):
             where = locate(f"experiments.{name}.noise", "", suite.inherited)
             raise ConfigurationError(f"{file}: {where}: {experiment.model!r} at {setting}: {reason}")
-        for problem in _ledger_problems(cls(chosen).ledger(), experiment.model, config):
+        for problem in _ledger_problems(cls(chosen), experiment.model, config):
             raise ConfigurationError(f"{file}: experiments.{name}: {experiment.model!r} at {setting}: {problem}")
 
 
-def _ledger_problems(lines: list[LedgerEntry], model: str, config: dict[str, Any]) -> Iterator[str]:
+def _ledger_problems(model: Any, name: str, config: dict[str, Any]) -> Iterator[str]:
     """Of a model before it is fitted; a line that only its fitted ledger adds to these, `collect` refuses."""
-    if not lines and has_budget(config):
+    if not model.ledger() and has_budget(config):
         yield "has a budget, and no line of its ledger says so before it is fitted"
-    yield from unexplained(lines, config, of_model(model, config))
+    yield from unexplained(model.ledger(), config, of_model(name, config))
 
 
 def unaccounted_anchors(aligned: str, params: Params) -> str:

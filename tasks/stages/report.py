@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 import polars as pl
 
-from tasks.config.params import load_suite, own_file
+from tasks.config.params import PARAMS_FILE, load
 from tasks.config.tasks import TASKS, resolve
 from tasks.errors import DataError
 from tasks.pages import suite
@@ -98,10 +98,9 @@ def results_of(name: str) -> Results:
         available = ", ".join(collected()) or "none"
         raise DataError(f"{RESULTS / name}: no results; collect them with `dprec run {name}`. There are: {available}")
     results, said = Results(RESULTS / name, REFERENCE / "paper_tables.csv"), {"title": name}
-    if own_file(name).is_file():  # results of a suite that is gone have numbers alone
-        options = load_suite(name)
-        said = {"title": options.title, "part": options.about.part, "limits": options.about.limits}
-        said["validation"] = TASKS[options.task].validation.format(k=options.training.validation_k)
+    if PARAMS_FILE.is_file() and (options := load().suites.get(name)):  # else the suite is gone
+        validation = TASKS[options.task].validation.format(k=options.training.validation_k)
+        said = options.about.model_dump(exclude={"real"}) | {"title": options.title, "validation": validation}
     results.suite = results.suite.model_copy(update=said)
     return results
 

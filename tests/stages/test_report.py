@@ -186,6 +186,7 @@ def test_a_page_needs_nothing_but_what_is_in_git_and_a_changed_sentence_changes_
 ) -> None:
     for part in ("data/results", "data/reference", "suites"):
         shutil.copytree(gerai / part, tmp_path / part)
+    shutil.copy(gerai / "params.yaml", tmp_path)
     with chdir(tmp_path):
         report.main("gerai")
         assert written(tmp_path) == written(gerai)

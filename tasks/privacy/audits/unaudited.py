@@ -15,14 +15,11 @@ REASONS: dict[Mechanism, Unaudited] = {
     "prior-gaussian": "no-bound-and-no-case",
     "within-gradients": "with-interactions",
 }
-TRUE_OF: dict[Unaudited, frozenset[str]] = {
-    "equal-budgets": frozenset({"uniform-budgets", "clip-from-gradients"}),
-    "one-step-alone": frozenset({"claim-for-one-aggregation"}),
-    "other-length": frozenset({"near-word", "word", "texts"}),
-    "with-interactions": frozenset({"feature"}),
-}
-"""Reason -> what it is true of: lines that have one of these as unit, kind of data, reason or gap. What is not here
-says that no finite ε follows, and is true where none does."""
+TRUE_OF: dict[Unaudited, set[str]] = {
+    "equal-budgets": {"uniform-budgets", "clip-from-gradients"}, "one-step-alone": {"claim-for-one-aggregation"},
+    "other-length": {"near-word", "word", "texts"}, "with-interactions": {"feature"},
+}  # fmt: skip
+"""Reason -> the unit, kind of data, reason or gap of lines that it is true of. Others: lines without a finite ε."""
 
 
 def is_private(entry: LedgerEntry) -> bool:
