@@ -18,6 +18,7 @@ import pytest
 from tasks.pages import page
 from tasks.pages.suite import gaps, ledger, pages
 from tasks.privacy.accounting.ledger import LedgerEntry, unbounded_entry
+from tasks.privacy.audits.unaudited import is_private
 from tasks.privacy.terms import Explanation, Level
 from tasks.privacy.units import LEVELS
 from tasks.results import tables
@@ -154,6 +155,15 @@ def test_no_column_and_no_axis_has_two_levels(suite: str, part: str) -> None:
         "interaction: " not in text_of(html)
         and not re.search(r"(?<!-level )(?<!\()ε = \d", text_of(html).replace("user-level ε", ""))
     ) or part != "index"
+
+
+def test_a_difference_from_noisy_popularity_names_the_unit_of_that(suite: str) -> None:
+    of = results(suite)
+    by = measure(of, paper(suite))
+    heads = re.findall(r">against ([^<]*?)</th>", drawn(suite)["index"])
+    (noisy,) = [each.experiment for each in of.suite.compared if each.label == by.noisy] or [""]
+    levels = {LEVELS[line.entry.unit] for line in of.lines_of(noisy) if is_private(line.entry)}
+    assert heads == [f"{by.noisy} ({level}-level)" for level in levels]
 
 
 @pytest.mark.parametrize("suite", SUITES)
