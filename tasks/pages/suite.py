@@ -154,8 +154,7 @@ def ledger(results: Results) -> dict[str, Any]:
             "audits": [row for row in proved if row["level"] == name],
             "one_run": [row for row in one_run if row["level"] == name],
             "together": [
-                vars(row)
-                | {"about": "", "epsilon": math.inf if row.epsilon is None else row.epsilon}
+                vars(row) | {"about": "", "epsilon": math.inf if row.epsilon is None else row.epsilon}
                 for row in results.composed
                 if level(row.unit) == name
             ],

@@ -32,12 +32,12 @@ def test_a_quarter_of_users_and_of_held_out_items_is_judged_as_by_hand() -> None
     targets = {user: part["item"].to_list() for (user,), part in test.group_by("user")}
 
     def ndcg(wanted: dict[int, list[int]], k: int) -> float:
-        found = [
+        values = [
             sum(1 / np.log2(place + 2) for place, item in enumerate(lists[user][:k]) if item in relevant)
             / sum(1 / np.log2(place + 2) for place in range(min(k, len(relevant))))
             for user, relevant in wanted.items()
         ]
-        return float(np.mean(found))
+        return float(np.mean(values))
 
     few = sorted(of_user[user] for user in targets)[(len(targets) - 1) // 4]
     rare = sorted(of_item[item] for item in test["item"])[(len(test) - 1) // 4]

@@ -87,7 +87,7 @@ def test_recommendations_are_unseen_and_every_setting_and_seed_is_measured():
     assert table.join(seen, on=["user", "item"]).is_empty()
     counted = metrics("tiny-gerai").group_by("setting", "seed").len().sort("setting", "seed")
     assert counted["setting"].to_list() == ["base", "base", "features_epsilon=7.5", "features_epsilon=7.5"]
-    assert counted["len"].to_list() == [20] * 4  # (3 sampled, 4 full, 2 of the least data and 1 of the catalogue) × 2 cut-offs
+    assert counted["len"].to_list() == [20] * 4  # (3 sampled, 4 full, 3 further metrics) × 2 cut-offs
     run = read_json(RUNS / "tiny" / "tiny-gerai" / "train" / "inputs.json")
     assert run["synthetic"] is True
     assert [check["contract"] for check in run["checks"]] == ["processed", "perturbed"]

@@ -104,8 +104,8 @@ class TopK(Evaluator):
         ]
         rare = _lowest(np.bincount(train.items, minlength=self._inputs.schema.n_items)[targets])
         wanted = ranking.Seen.from_pairs(users[rare], targets[rare], train.n_users)
-        found, values = ranking.full_values(items, wanted, self._evaluation.k)
-        return measured + measure("few-items", found, {"ndcg": values["ndcg"]})
+        tested, values = ranking.full_values(items, wanted, self._evaluation.k)
+        return measured + measure("few-items", tested, {"ndcg": values["ndcg"]})
 
 
 def _lowest(counts: NDArray[np.int64]) -> NDArray[np.bool_]:
