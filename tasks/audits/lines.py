@@ -1,10 +1,11 @@
-"""Which lines of a ledger audits are of."""
+"""Which lines of a ledger audits are of, before anything ran: no output depends on it."""
 
 from __future__ import annotations
 
 from tasks.privacy.accounting.ledger import Accounting
 from tasks.privacy.terms import Mechanism, Observer, Unit
 
+DECIDES_NOTHING = True
 AUDITED_LINES: dict[str, tuple[Mechanism, Observer, *tuple[Accounting | Unit, ...]]] = {
     "ae": ("personal-sgd", ""), "dipsgnn": ("aggregates-training", ""),
     "dipsgnn-authors-code": ("aggregates-training-squared", ""), "dipsgnn-cached": ("aggregates-once", ""),

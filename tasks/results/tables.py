@@ -36,6 +36,7 @@ from pydantic import ValidationError
 
 from tasks.errors import DamagedError, DataError
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.privacy.units import steps
 from tasks.results import files
 from tasks.results.facts import Kind, Suite
 
@@ -203,13 +204,11 @@ def entries(ledger: pl.DataFrame, events: pl.DataFrame) -> dict[int, LedgerEntry
     return result
 
 
-def audits(
-    records: Iterable[Mapping[str, Any]], ledger: pl.DataFrame, lines: Mapping[str, tuple[str, ...]]
-) -> pl.DataFrame:
+def audits(records: Iterable[Mapping[str, Any]], ledger: pl.DataFrame) -> pl.DataFrame:
     """The table `audits` of records of audit.json: an audit is of the lines that it names.
 
     These are lines of the experiments and settings that it covers, of the same network, kind of data, mechanism and
-    observer; and of the accounting and unit that `lines` has after these two, by the audit's name.
+    observer, but of no line of a smaller unit: what is shown of whole texts is not shown of a word.
     """
     rows = []
     for record in records:
@@ -219,7 +218,7 @@ def audits(
             if line["setting"] in record["covers"].get(line["experiment"], ())
             and record["network"] in ("", line["network"])
             and all(line[name] == record[name] for name in ("protects", "mechanism", "observer"))
-            and {*lines.get(record["audit"], ())[2:]} <= {line["accounting"], line["unit"]}
+            and (steps(record["unit"], line["unit"]) or not steps(line["unit"], record["unit"]))
         ]
         controls = {f"control_{name}": bound for name, bound in record["controls"].items()}
         rows.append({name: record.get(name) for name in AUDITS} | controls | {"lines": json.dumps(same)})

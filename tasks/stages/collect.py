@@ -22,7 +22,6 @@ import polars as pl
 from pydantic import BaseModel
 
 from tasks import contracts
-from tasks.audits.lines import AUDITED_LINES
 from tasks.config.audited import unexplained
 from tasks.config.params import Experiment, Params, Suite, entry, load, own_file
 from tasks.config.tasks import TASKS, measured_by, resolve
@@ -183,7 +182,7 @@ def read_results(suite: str, params: Params) -> tuple[facts.Suite, dict[str, pl.
         "metrics": metrics.select(contracts.METRICS.names).sort(METRIC_ORDER),
         "attacks": attacks,
         "history": pl.concat(_history(suite, name) for name in experiments),
-        "audits": tables.audits(records, ledger["ledger"], AUDITED_LINES),
+        "audits": tables.audits(records, ledger["ledger"]),
         "one_run": pl.DataFrame(
             read_json(RUNS / suite / "one_run.json") if options.training_audit else [], tables.ONE_RUN
         ),

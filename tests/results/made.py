@@ -13,7 +13,6 @@ import numpy as np
 import polars as pl
 
 from tasks import contracts
-from tasks.audits.lines import AUDITED_LINES
 from tasks.evaluation.pairs import PAIRS
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.terms import Unit
@@ -98,7 +97,7 @@ def write(
         "attacks": no_gains(),
         "history": pl.DataFrame(schema=tables.HISTORY),
         "pairs": pl.DataFrame(schema=pl.Schema(PAIRS)),
-        "audits": tables.audits(audits, ledger["ledger"], AUDITED_LINES),
+        "audits": tables.audits(audits, ledger["ledger"]),
         "counts": pl.DataFrame(counts, tables.COUNTS),
     }
     folder.mkdir(parents=True, exist_ok=True)
