@@ -279,21 +279,21 @@ def read_processed(folder: Path) -> ProcessedTables:
     schema = read_schema(folder / "schema.json")
     for table in schema.tables:
         path = folder / f"{table}.parquet"
-        empty = columns_of(path, "run preprocess again").empty_table()
+        empty = columns_of(path, "preprocess").empty_table()
         _conform(empty, table_schema(table, schema), str(path))
     for network in schema.networks:
         read_processed(folder / network)
     return ProcessedTables(schema, folder)
 
 
-def columns_of(path: Path, remedy: str) -> pa.Schema:
-    """The columns of a Parquet table; a DamagedError, which ends in the remedy, if there is none or it is damaged."""
+def columns_of(path: Path, stage: str) -> pa.Schema:
+    """The columns of a Parquet table that a stage wrote (DamagedError: there is none or it is damaged)."""
     try:
         return pq.read_schema(path)
     except FileNotFoundError:
-        raise DamagedError(f"{path}: no such table; {remedy}") from None
+        raise DamagedError(f"{path}: no such table; run {stage} again") from None
     except (pa.ArrowInvalid, OSError) as error:
-        raise DamagedError(f"{path}: not a readable Parquet file ({error}); {remedy}") from error
+        raise DamagedError(f"{path}: not a readable Parquet file ({error}); run {stage} again") from error
 
 
 def _conform(arrow: pa.Table, schema: pa.Schema, where: str, start: int = 0) -> pa.Table:

@@ -156,7 +156,7 @@ def read_raw(folder: Path) -> RawTables:
 
 
 def _require_columns(path: Path, table: str, schema: RawSchema) -> None:
-    present, expected = columns_of(path, "run convert again"), dict(RAW_COLUMNS[table])
+    present, expected = columns_of(path, "convert"), dict(RAW_COLUMNS[table])
     if table == "interactions" and schema.time == "order":
         expected["position"] = "int64"
     if table == "users":

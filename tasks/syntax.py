@@ -65,12 +65,10 @@ class Reader:
             if not _has_content(node):
                 return
         self.lines.append(type(node).__name__)
-        if (
-            isinstance(node, ast.Raise)
-            and isinstance(node.exc, ast.Call)
-            and (name := _decorator(node.exc)).endswith("Error")
-        ):
-            self.lines.append(name)  # that something is refused counts; in which words does not
+        if error := _error(node):
+            self.lines.append(error)  # that something is refused counts; in which words does not
+        elif isinstance(node, ast.Assert):
+            self._visit(node.test)
         elif isinstance(node, ast.Name):
             self.lines.append(node.id)
         elif isinstance(node, ast.Constant):
@@ -164,6 +162,12 @@ def _is_text(node: ast.stmt) -> bool:
     """A docstring, wherever it stands, or what keeps a body that is nothing else from being empty."""
     text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
     return text or isinstance(node, ast.Pass)
+
+
+def _error(node: ast.AST) -> str:
+    """The type of the error that a statement raises or returns, where it makes one; "" otherwise."""
+    made = node.exc if isinstance(node, ast.Raise) else node.value if isinstance(node, ast.Return) else None
+    return name if isinstance(made, ast.Call) and (name := _decorator(made)).endswith("Error") else ""
 
 
 def _is_printed(node: ast.stmt) -> bool:

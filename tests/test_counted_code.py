@@ -41,7 +41,10 @@ CASES = [
     ("x = 1\nHOLDS_PARAMETERS = True", "x = 1", False), ("x = 1", "x = 1  # one", False), ("x = 1", "x = 2", True),
     ("x: int = 1", "x: float = 1", False), ("x = 'a' 'b'", 'x = "ab"', False), ("x = 1", "x = 1.0", True),
     ("raise AError(f'no {x}')", "raise AError('none')", False), ("raise AError('a')", "raise BError('a')", True),
-    ("raise Again('a')", "raise Again('b')", True), ("f('a')", "f('b')", True),
+    ("raise Again('a')", "raise Again('b')", True), ("return AError('a')", "return AError('b')", False),
+    ("assert x, 'a'", "assert x, 'b'", False), ("assert x, 'a'", "assert y, 'a'", True),
+    ("return AError('a')", "return BError('a')", True), ("return str(AError('a'))", "return str(AError('b'))", True),
+ ("f('a')", "f('b')", True),
     ("print('a')", "print('b')", False), ("x = print('a')", "x = print('b')", True),
     ("x = 0.0", "x = -0.0", True), ("a, b = 1, 2", "b, a = 1, 2", True), ("x = not a", "x = a", True),
 ]  # fmt: skip

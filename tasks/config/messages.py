@@ -1,53 +1,23 @@
-"""Files of parameters as YAML that means the same to all readers, and what is wrong with one, in one line."""
+"""Files of parameters as YAML that means the same to all readers."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Hashable
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from tasks.config.fields import SHOWN
-from tasks.config.tasks import ATTACKS
+from tasks.config.problems import Problem as Problem
+from tasks.config.problems import first_error
 from tasks.errors import ConfigurationError
 
 PARAMS_FILE = Path("params.yaml")
 _Options = TypeVar("_Options", bound=BaseModel)
-_PERTURBED_KIND = re.compile(r"^(perturbed\.[^.]+)\.(features|networks(\.(published|released|rigorous))?)(?=\.|$)")
 _PLAIN = {"int": "[-+]?(0|[1-9][0-9]*)", "bool": "true|false", "timestamp": ""}
 """Kinds of values -> how they must be written."""
-
-
-class Problem(NamedTuple):
-    """What is wrong with a key, which is empty where all of a file is meant."""
-
-    key: str
-    text: str
-
-    def __str__(self) -> str:
-        return f"{self.key}: {self.text}" if self.key else self.text
-
-
-def first_error(error: ValidationError) -> Problem:
-    """The first problem of a pydantic error."""
-    problem = error.errors()[0]
-    where = ".".join(str(part) for part in problem["loc"])
-    for kind in ATTACKS:  # pydantic names the kind it checks, which is no key
-        where = where.replace(f"attack.{kind}", "attack", 1)
-    where = _PERTURBED_KIND.sub(r"\1", where)
-    message = problem["msg"]
-    if problem["type"] == "value_error":
-        message = str(problem["ctx"]["error"])
-    elif problem["type"] == "extra_forbidden":
-        message = "unknown key"
-    elif problem["type"] == "missing":
-        message = "this key is missing"
-    elif not isinstance(problem["input"], dict | list):
-        message = f"{message} (is {repr(problem['input'])[:SHOWN]})"
-    return Problem(where, message)
 
 
 def options(kind: type[_Options], values: dict[str, Any], where: str, path: Path = PARAMS_FILE) -> _Options:
@@ -91,21 +61,23 @@ class _Loader(yaml.CSafeLoader):  # of libyaml, which is in PyYAML's builds and 
         return super().construct_mapping(node, deep)
 
 
-def read(path: Path, hint: str) -> Any:
+def read(path: Path) -> Any:
     """What a file says.
 
     Raises:
-        ConfigurationError: one line: it is not there (with `hint`), or not such YAML.
+        ConfigurationError: one line: it is not there, or not such YAML.
     """
     try:
         raw = path.read_bytes()
         return yaml.load(raw.decode(), Loader=_Loader)
     except FileNotFoundError:
-        raise ConfigurationError(f"{path}: not found; {hint}") from None
+        raise ConfigurationError(
+            f"{path}: not found; it belongs to a project, in whose root this is to be run"
+        ) from None
     except UnicodeDecodeError as error:
         number = raw.count(b"\n", 0, error.start) + 1
-        wrong = f"byte 0x{raw[error.start]:02x} is not UTF-8"
-        raise ConfigurationError(f"{path}:{number}: {wrong}; save it as UTF-8") from None
+        byte = f"0x{raw[error.start]:02x}"
+        raise ConfigurationError(f"{path}:{number}: byte {byte} is not UTF-8; save it as UTF-8") from None
     except yaml.reader.ReaderError as error:
         raise ConfigurationError(f"{path}: not valid YAML (character {error.character:#x})") from error
     except (ValueError, RecursionError) as error:

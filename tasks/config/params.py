@@ -18,6 +18,7 @@ from tasks.config.attacks import Attack, TrainingAudit
 from tasks.config.fields import BASE, NAME, Cutoffs, Name, Perturbed, PerturbedFeatures, Seeds, Strict, Tuning, choice
 from tasks.config.messages import PARAMS_FILE as PARAMS_FILE
 from tasks.config.networks import Alignment, NetworkEmbeddings
+from tasks.config.problems import first_error
 from tasks.config.tasks import ATTACKS, TASKS, AttackKind
 from tasks.datasets import FORMATS, SOURCES
 from tasks.errors import ConfigurationError
@@ -306,9 +307,13 @@ def entry(section: str, name: str, table: Mapping[str, _Entry]) -> _Entry:
         ConfigurationError: there is no such name.
     """
     if name not in table:
-        file = "suites/*/params.yaml" if section in Defaults.model_fields else "params.yaml"
-        where = f"{SUITES}: there is no {name!r}" if section == "suites" else f"{file}: {section} has no {name!r}"
-        raise ConfigurationError(f"{where}; known: {', '.join(sorted(table))}")
+        known, file = (
+            ", ".join(sorted(table)),
+            "suites/*/params.yaml" if section in Defaults.model_fields else "params.yaml",
+        )
+        if section == "suites":
+            raise ConfigurationError(f"{SUITES}: there is no {name!r}; known: {known}")
+        raise ConfigurationError(f"{file}: {section} has no {name!r}; known: {known}")
     return table[name]
 
 
@@ -322,8 +327,8 @@ def attack_of(suite: str, params: Params, kind: type[_Kind]) -> _Kind:
     if isinstance(attack, kind):
         return attack
     (name,) = get_args(kind.model_fields["kind"].annotation)
-    problem = f"attack: is not of kind {name}; there are no {ATTACKS[name].what}"
-    raise ConfigurationError(f"{own_file(suite, key='attack')}: {problem}")
+    file, what = own_file(suite, key="attack"), ATTACKS[name].what
+    raise ConfigurationError(f"{file}: attack: is not of kind {name}; there are no {what}")
 
 
 def load(path: Path = PARAMS_FILE) -> Params:
@@ -334,7 +339,7 @@ def load(path: Path = PARAMS_FILE) -> Params:
     Raises:
         ConfigurationError: one line that names the file and its first wrong key.
     """
-    root = _validate(messages.read(path, "run this in the project's root"), Data, lambda _: path, frozenset())
+    root = _validate(messages.read(path), Data, lambda _: path, frozenset())
     names = {file.parent.name for file_name in OWN_FILES for file in (path.parent / SUITES).glob(f"*/{file_name}")}
     return Params(**dict(root), suites={name: _suite(name, path) for name in sorted(names)})
 
@@ -350,7 +355,7 @@ def _suite(name: str, path: Path) -> Suite:
     if not re.fullmatch(NAME, name):
         raise ConfigurationError(f"{folder}: no name of a suite; it takes small letters, digits and hyphens")
     for file in OWN_FILES:
-        content = messages.read(folder / file, "every suite has its own")
+        content = messages.read(folder / file)
         if not isinstance(content, dict):
             raise ConfigurationError(f"{folder / file}: not a table of sections")
         for section in content:
@@ -366,7 +371,7 @@ def _validate(raw: Any, kind: type[_Options], file: Callable[[str], Path], inher
     try:
         return kind.model_validate(raw)
     except ValidationError as error:
-        problem = messages.first_error(error)
+        problem = first_error(error)
         raise ConfigurationError(f"{file(problem.key)}: {locate(*problem, inherited)}") from error
 
 

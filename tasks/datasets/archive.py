@@ -78,7 +78,7 @@ def _refuse_danger(archive: Path, member: zipfile.ZipInfo) -> None:
     elif ".." in parts:
         wrong = "leads outside the folder"
     elif kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-        wrong = "is a link" if kind == stat.S_IFLNK else "is not a plain file"
+        wrong = "is a link" if kind == stat.S_IFLNK else "is no file"
     elif member.flag_bits & 0x1:
         wrong = "is encrypted"
     elif member.file_size > MAX_RATIO * max(member.compress_size, 1):

@@ -79,7 +79,7 @@ def _scale(column: pl.Series, feature: Feature) -> NDArray[np.float32]:
     assert feature.high is not None, "check-processed asks for bounds"
     low, high = np.float32(feature.low), np.float32(feature.high)
     values = column.cast(pl.Float32).fill_null(np.nan).to_numpy()
-    _refuse(~((values >= low) & (values <= high)), feature.name, f"outside [{feature.low:g}, {feature.high:g}]")
+    _refuse(~((values >= low) & (values <= high)), feature.name, f"[{feature.low:g}, {feature.high:g}]")
     if low == high:
         return np.zeros((len(values), 1), dtype=np.float32)
     # In float64: (high - low) of nearby float32 bounds would lose the digits that tell users apart.
@@ -100,13 +100,13 @@ def _codes(column: pl.Series, feature: Feature) -> NDArray[np.int32]:
     codes = column.replace_strict(
         list(feature.categories), list(range(len(feature.categories))), default=None, return_dtype=pl.Int32
     )
-    _refuse(codes.is_null().to_numpy(), feature.name, f"none of the {len(feature.categories)} categories of the schema")
+    _refuse(codes.is_null().to_numpy(), feature.name, f"the {len(feature.categories)} categories")
     return codes.to_numpy()
 
 
-def _refuse(wrong: NDArray[np.bool_], name: str, what: str) -> None:
+def _refuse(wrong: NDArray[np.bool_], name: str, allowed: str) -> None:
     if count := int(wrong.sum()):
         rows = ", ".join(map(str, np.flatnonzero(wrong)[:MOST_ROWS]))
         raise DamagedError(
-            f"users: column {name!r}: {count} values are {what}, first at rows {rows}; run preprocess again"
+            f"users: column {name!r}: {count} values are not in {allowed}, first at rows {rows}; run preprocess again"
         )

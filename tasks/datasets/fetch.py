@@ -49,7 +49,7 @@ class Source:
 
     name: str
     address: str
-    """Official page or file; for generated data, the module that generates them."""
+    """Official page or file; empty for generated data."""
     licence: str
     """In a sentence."""
     holds: str
@@ -271,29 +271,33 @@ def verify(path: Path, file: RemoteFile | FormFile) -> None:
     Raises:
         DataError: one differs (says expected and found).
     """
-    where, again = str(path), "it is not the published file, or not whole: get it again"
-    if isinstance(file, RemoteFile):
-        where = file.address
-        again = "the copy was deleted, run it again, and if it differs again the published file has changed"
     if file.size is not None and (size := path.stat().st_size) != file.size:
-        raise DataError(f"{where}: size is {size:,} bytes, expected {file.size:,} bytes; {again}")
+        raise _differs(path, file, "size", f"{size:,} bytes", f"{file.size:,} bytes")
     if file.sha256 is not None:
         with path.open("rb") as content:
             digest = hashlib.file_digest(content, "sha256").hexdigest()
         if digest != file.sha256:
-            raise DataError(f"{where}: sha256 is {digest}, expected {file.sha256}; {again}")
+            raise _differs(path, file, "sha256", digest, file.sha256)
+
+
+def _differs(path: Path, file: RemoteFile | FormFile, what: str, found: str, expected: str) -> DataError:
+    difference = f"{what} is {found}, expected {expected}"
+    if isinstance(file, RemoteFile):
+        return DataError(
+            f"{file.address}: {difference}; the copy was deleted, run it again, and if it differs again the published "
+            "file has changed"
+        )
+    return DataError(f"{path}: {difference}; it is not the published file, or not whole: get it again")
 
 
 def _in_folder(mirror: Path, file: RemoteFile | FormFile, placed: Path) -> Path:
     path = mirror / file.mirror_path
     if os.path.isfile(path):  # False also for what no path can be
         return path
-    is_folder = os.path.isdir(mirror)
-    if PLAIN.fullmatch(str(mirror)):
-        what = f"it holds no {file.mirror_path}" if is_folder else "there is no such folder"
-        missing = f"DPREC_MIRROR={mirror}: {what} (looked for {path})"
-    else:  # an address that was mistyped, perhaps with a password
-        missing = f"DPREC_MIRROR: {f'it holds no {file.mirror_path}' if is_folder else 'no such folder'}"
-    if isinstance(file, FormFile) and is_folder:
-        raise ByHandError(f"{missing}\n{file.instruction(placed)}")
-    raise DataError(f"{missing}; correct DPREC_MIRROR or unset it")
+    # what is no plain path is an address that was mistyped, perhaps with a password
+    shown, looked = (f"={mirror}", f" (looked for {path})") if PLAIN.fullmatch(str(mirror)) else ("", "")
+    if not os.path.isdir(mirror):
+        raise DataError(f"DPREC_MIRROR{shown}: there is no such folder{looked}; correct DPREC_MIRROR or unset it")
+    if isinstance(file, FormFile):
+        raise ByHandError(f"DPREC_MIRROR{shown}: it holds no {file.mirror_path}{looked}\n{file.instruction(placed)}")
+    raise DataError(f"DPREC_MIRROR{shown}: it holds no {file.mirror_path}{looked}; correct DPREC_MIRROR or unset it")

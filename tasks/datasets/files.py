@@ -188,7 +188,7 @@ class TextTable:
         if self.quoted:  # an empty field between quotes reads as an empty text
             missing |= any((series == "").any() for series in required.select(pl.col(pl.String)))
         if missing or not self._is_regular(lines, separator, len(table)):
-            raise self._complaint(path, lines, separator, line, "a quotation mark is in the wrong place")
+            raise self._complaint(path, lines, separator, line, "quotation marks")
         return table
 
     def _is_regular(self, lines: bytes, separator: str, rows: int) -> bool:
@@ -212,42 +212,41 @@ class TextTable:
             if self.multiline:
                 records = csv.reader(io.StringIO(lines.decode(), newline=""), delimiter=separator, strict=True)
                 for fields in records:
-                    if wrong := self._wrong(fields):
-                        return DataError(f"{path}:{number}: {wrong}")
+                    self._require_whole(fields)
                     number = line + records.line_num
             for number, raw in enumerate(() if self.multiline else io.BytesIO(lines), start=line):
                 text = raw.decode().removesuffix("\n").removesuffix("\r")
                 fields = text.split(separator)
                 if self.quoted:
                     fields = next(csv.reader([text], delimiter=separator, strict=True)) or [""]
-                if wrong := self._wrong(fields):
-                    return DataError(f"{path}:{number}: {wrong}")
+                self._require_whole(fields)
         except UnicodeDecodeError as bad:
             return DataError(f"{path}:{number}: byte 0x{bad.object[bad.start]:02x} is not utf-8; is the file whole?")
         except csv.Error:
-            what = "a quotation mark is in the wrong place, or missing"
-            what = what if self.multiline else "a quoted field does not end on its line"
-            return DataError(f"{path}:{number}: {what}")
+            if self.multiline:
+                return DataError(f"{path}:{number}: a quotation mark is in the wrong place, or missing")
+            return DataError(f"{path}:{number}: a quoted field does not end on its line")
+        except DataError as error:
+            return DataError(f"{path}:{number}: {error}")
         between = re.escape(separator)
         if self.quoted and (stray := re.search(rf'(?:^|{between})[^"\n{between}]+"', text := lines.decode(), re.M)):
             number = line + text.count("\n", 0, stray.end())
             return DataError(f"{path}:{number}: a quotation mark is in the wrong place")
         return DataError(f"{path}: not readable as a table of {len(self.columns)} columns ({otherwise})")
 
-    def _wrong(self, fields: list[str]) -> str:
-        """What is wrong with a record; nothing where its fields are there and have their types."""
+    def _require_whole(self, fields: list[str]) -> None:
+        """Refuse a record unless its fields are there and have their types."""
         if len(fields) != len(self.columns):
             names = f"{', '.join(list(self.columns)[:4])}{', ...' if len(self.columns) > 4 else ''}"
-            return f"{len(fields)} fields instead of {len(self.columns)} ({names})"
+            raise DataError(f"{len(fields)} fields instead of {len(self.columns)} ({names})")
         for (name, column), field in zip(self.columns.items(), fields, strict=True):
             if not field and not column.empty:
-                return f"{name} is empty"
+                raise DataError(f"{name} is empty")
             largest = INTEGERS.get(column.kind) if field else None
             if largest and not (_DIGITS.fullmatch(field) and abs(int(field)) <= largest):
-                return f"{name} is {field[:SHOWN]!r}, not an integer up to {largest}"
+                raise DataError(f"{name} is {field[:SHOWN]!r}, not an integer up to {largest}")
             if field and column.kind in FLOATS and not is_number(field):
-                return f"{name} is {field[:SHOWN]!r}, not a number"
-        return ""
+                raise DataError(f"{name} is {field[:SHOWN]!r}, not a number")
 
     def write(self, folder: Path, tables: Iterable[pl.DataFrame]) -> None:
         """Write the file of these tables' rows, as `append` does, below the header."""
@@ -286,7 +285,7 @@ def json_rows(path: Path, lines: bytes, columns: Mapping[str, Column], line: int
     except pl.exceptions.PolarsError as error:
         raise _no_object(path, lines, line, error) from error
     if len(table) < n_lines(lines):  # polars skips empty lines
-        raise _no_object(path, lines, line, "a line is empty")
+        raise _no_object(path, lines, line, "empty line")
     for name, column in columns.items():
         if table[name].null_count() and not column.empty:
             at = line + table[name].is_null().arg_true()[0]

@@ -43,11 +43,11 @@ class RetryPolicy:
 PATIENT = RetryPolicy()
 
 
-class _TooSlow(Exception):
+class _TooSlowError(Exception):
     """The server sends so little, or for so long, that waiting is of no use."""
 
 
-class _TryAgain(Exception):
+class _TryAgainError(Exception):
     """The server gave an answer that another attempt may better."""
 
 
@@ -60,7 +60,7 @@ def redact(address: str) -> str:
     try:
         url = httpx.URL(address)
     except httpx.InvalidURL:  # the reason quotes it
-        return "the mirror's address"
+        return "the mirror"
     return f"{url.scheme}://{url.netloc.decode()}{url.path}"
 
 
@@ -87,7 +87,7 @@ class Transfer:
         attempts = Retrying(
             stop=stop_after_attempt(retries.attempts),
             wait=wait_exponential(multiplier=retries.first_wait, max=60),
-            retry=retry_if_exception_type((httpx.TransportError, _TryAgain)),
+            retry=retry_if_exception_type((httpx.TransportError, _TryAgainError)),
             reraise=True,
         )
         logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs every address as it is
@@ -108,11 +108,10 @@ class Transfer:
         except httpx.InvalidURL:
             self.partial.unlink(missing_ok=True)
             raise DataError(f"{self.label} is none; {self.otherwise}") from None
-        except _TooSlow as error:
-            raise DataError(f"{self.label}: too slow ({error}; {self._keep()}); {self.otherwise}") from error
-        except (httpx.TransportError, httpx.TooManyRedirects, _TryAgain) as error:
-            why = f"{str(error) or type(error).__name__}; {self._keep()}"
-            raise DataError(f"{self.label}: not reachable ({why}); {self.otherwise}") from error
+        except _TooSlowError as error:
+            raise self._unreached("too slow", error) from error
+        except (httpx.TransportError, httpx.TooManyRedirects, _TryAgainError) as error:
+            raise self._unreached("not reachable", error) from error
         except (DataError, OSError) as error:
             self.partial.unlink(missing_ok=True)
             if isinstance(error, OSError) and error.errno == errno.ENOSPC:
@@ -120,11 +119,12 @@ class Transfer:
                 raise DataError(f"{folder}: no space left for {self.label}; free some and run it again") from error
             raise
 
-    def _keep(self) -> str:
+    def _unreached(self, what: str, error: Exception) -> DataError:
+        head = f"{self.label}: {what} ({str(error) or type(error).__name__}"
         if kept := self.partial.stat().st_size:
-            return f"{kept:,} bytes are kept and the next run goes on from there"
+            return DataError(f"{head}; {kept:,} bytes are kept and the next run goes on from there); {self.otherwise}")
         self.partial.unlink()
-        return "nothing was received"
+        return DataError(f"{head}; nothing was received); {self.otherwise}")
 
     def _lock(self, out: BufferedWriter) -> None:
         try:
@@ -151,9 +151,9 @@ class Transfer:
                 if content_range == f"bytes */{start}":
                     return
                 _truncate(out)
-                raise _TryAgain(status)
+                raise _TryAgainError(status)
             if response.status_code in _BUSY:
-                raise _TryAgain(status)
+                raise _TryAgainError(status)
             if not response.is_success:
                 raise DataError(f"{self.label}: {status}; {self.otherwise}")
             if start and not content_range.startswith(f"bytes {start}-"):
@@ -167,10 +167,10 @@ class Transfer:
                 out.write(chunk)
                 show(completed=out.tell(), total=total)
                 if (now := time.monotonic()) - began > allowed.longest:
-                    raise _TooSlow(f"it takes longer than {allowed.longest:,g} s")
+                    raise _TooSlowError(f"it takes longer than {allowed.longest:,g} s")
                 if now - since > allowed.window:
                     if (came := out.tell() - before) < allowed.slowest * allowed.window:
-                        raise _TooSlow(f"{came:,} bytes in {allowed.window:g} s")
+                        raise _TooSlowError(f"{came:,} bytes in {allowed.window:g} s")
                     since, before = now, out.tell()
                 if out.tell() > self.limit:
                     raise DataError(
@@ -178,7 +178,7 @@ class Transfer:
                         f"{self.otherwise}"
                     )
         if self.size is not None and out.tell() < self.size:
-            raise _TryAgain(f"stopped after {out.tell():,} of {self.size:,} bytes")
+            raise _TryAgainError(f"stopped after {out.tell():,} of {self.size:,} bytes")
 
     def _require_space(self, need: int) -> None:
         folder = self.partial.parent

@@ -74,7 +74,7 @@ def ranking_values(
     hits, n_relevant = np.asarray(hits), np.asarray(n_relevant)
     if hits.ndim != 2 or n_relevant.shape != hits.shape[:1] or not len(hits):
         raise ValueError(f"hits of shape {hits.shape} need one or more users, not {n_relevant.shape} of n_relevant")
-    require_ids("held-out items of each user", n_relevant, first=1)
+    require_ids("n_relevant", n_relevant, first=1)
     if hits.dtype != np.bool_ and not np.isin(hits, (0, 1)).all():
         raise ValueError("hits must be 0 or 1: relevance is not graded")
     if (impossible := np.flatnonzero(hits.sum(axis=1) > n_relevant)).size:

@@ -140,18 +140,9 @@ def encode(raw: RawTables, keep: dict[str, Range], columns: list[str]) -> Coded:
         rows = rows.join(ids.lazy().rename({"original": name, "id": f"_{name}"}), on=name)
     coded_rows = rows.select(*columns, user="_user", item="_item").collect(engine="streaming")
     n_rows = published.select(pl.len()).collect().item()
-    require_some(coded_rows, f"of {n_rows} rows, with keep = {keep}")
+    if coded_rows.is_empty():
+        raise DataError(f"interactions: of {n_rows} none are left with keep = {keep}; correct params.yaml")
     return Coded(coded_rows, user_ids, item_ids, Count("published", len(user_ids), len(item_ids), n_rows))
-
-
-def require_some(rows: pl.DataFrame, what: str) -> None:
-    """Refuse to go on with nothing.
-
-    Raises:
-        DataError: `rows` is empty; `what` says what it was made of.
-    """
-    if rows.is_empty():
-        raise DataError(f"interactions: none are left ({what}); correct the options of this data set in params.yaml")
 
 
 def renumber_survivors(codes: NDArray[np.int32], ids: pl.DataFrame) -> tuple[NDArray[np.int32], pl.DataFrame]:
@@ -202,14 +193,21 @@ def average(interactions: pl.DataFrame) -> pl.DataFrame:
 
 
 def count(step: str, rows: pl.DataFrame, **numbers: int) -> Count:
-    """How many users, items and rows there are."""
-    return Count(step, rows["user"].n_unique(), rows["item"].n_unique(), rows.height, numbers=numbers)
+    """How many users, items and rows there are (DataError: none)."""
+    return _some(Count(step, rows["user"].n_unique(), rows["item"].n_unique(), rows.height, numbers=numbers))
 
 
 def count_coded(step: str, rows: pl.DataFrame, **numbers: int) -> Count:
     """`count` without a hash table, of ids that are small numbers."""
     users, items = (int(np.count_nonzero(np.bincount(rows[name]))) for name in ("user", "item"))
-    return Count(step, users, items, rows.height, numbers=numbers)
+    return _some(Count(step, users, items, rows.height, numbers=numbers))
+
+
+def _some(left: Count) -> Count:
+    if not left.interactions:
+        at = ", ".join([left.step, *(f"{name} {number}" for name, number in left.numbers.items())])
+        raise DataError(f"interactions: none are left ({at}); correct the options of this data set in params.yaml")
+    return left
 
 
 def dense_ids(originals: pl.Series) -> pl.DataFrame:

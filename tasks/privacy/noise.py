@@ -124,7 +124,7 @@ def key(rng: np.random.Generator) -> int:
     Raises:
         ValueError: the generator is secure; the hash that makes noise of the key is not.
     """
-    _refuse(rng, "noise by key")
+    _refuse(rng)
     return int(rng.integers(2**62))
 
 
@@ -146,7 +146,7 @@ def gaussian(
         ValueError: the generator is secure, and the noise would be added in floating point; see `add_gaussian`. `std`
             is above `tasks.privacy.secure.LARGEST_SCALE`, here and below.
     """
-    _refuse(rng, "Gaussian noise without what it is added to")
+    _refuse(rng)
     secure.check_scale("gaussian", std)
     numbers: NDArray[Any] = rng.standard_normal(shape, np.float32) if single else rng.standard_normal(shape)
     return np.asarray(std * _record(release, "gaussian", std, numbers))
@@ -232,7 +232,7 @@ def laplace(rng: np.random.Generator, release: str, scale: float, shape: tuple[i
         ValueError: the generator is secure, and the noise would be added in floating point; see `add_laplace`. `scale`
             is above `tasks.privacy.secure.LARGEST_SCALE`.
     """
-    _refuse(rng, "Laplace noise without what it is added to")
+    _refuse(rng)
     secure.check_scale("laplace", scale)
     return _record(release, "laplace", scale, rng.laplace(0.0, scale, shape))
 
@@ -262,7 +262,7 @@ def budget(rng: np.random.Generator, epsilon: float) -> float:
 
 def exponential(rng: np.random.Generator, release: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """Exp(1)."""
-    _refuse(rng, "an exponential variable")
+    _refuse(rng)
     return _record(release, "exponential", 1.0, rng.standard_exponential(shape))
 
 
@@ -300,9 +300,9 @@ def _is_secure(rng: np.random.Generator) -> TypeGuard[SecureGenerator]:
     return True
 
 
-def _refuse(rng: np.random.Generator, what: str) -> None:
+def _refuse(rng: np.random.Generator) -> None:
     if isinstance(rng, SecureGenerator):
-        raise ValueError(f"{what} has no secure form; a model that draws it says so in `insecure`")
+        raise ValueError("what is drawn here has no secure form; a model that draws it says so in `insecure`")
 
 
 def _release_key(release: str) -> int:

@@ -83,7 +83,7 @@ def _difference(row: Mapping[str, Any], band: float) -> str:
     name = f"{row['experiment']} {row['setting']} {row['metric']}" + (f"@{row['k']}" if row["k"] else "")
     old, new = row["value"], row["value_new"]
     if old is None or new is None:
-        return f"{name}: not among the {'committed' if old is None else 'regenerated'} numbers"
+        return f"{name}: only {'regenerated' if old is None else 'committed'}"
     allowed = max(band, STANDARD_ERRORS * (row["squared_error"] + row["squared_error_new"]) ** 0.5)
     if abs(new - old) <= allowed:
         return ""

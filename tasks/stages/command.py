@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 import time
@@ -12,14 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tasks.errors import ByHandError, DamagedError, DprecError
 from tasks.stages.code import require_current
 from tasks.stages.common import private
+from tasks.stages.last_words import one_line
 from tasks.stages.parent import RUN
 from tasks.stages.provenance import record
-
-DAMAGED = ": `dprec scrub` removes what is damaged, and `dprec run SUITE` has it computed again"
-"""What follows the message of a `DamagedError`."""
 
 
 def run_stage(main: Callable[..., dict[str, Any] | None], *, units: bool = False) -> None:
@@ -60,21 +56,5 @@ def run_stage(main: Callable[..., dict[str, Any] | None], *, units: bool = False
     except BaseException as error:  # a panic of polars is no Exception
         if debug or isinstance(error, SystemExit):
             raise
-        print(f"{of}{_one_line(error)}", file=sys.stderr)
+        print(f"{of}{one_line(error)}", file=sys.stderr)
         raise SystemExit(1) from None
-
-
-def _one_line(error: BaseException) -> str:
-    if isinstance(error, ByHandError):
-        return str(error)
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return f"no space left on the disk while writing {error.filename or 'an output'}; free some and run it again"
-    line = " ".join(str(error).split())
-    if not isinstance(error, DprecError | OSError):
-        return f"{type(error).__name__}: {line} (--debug shows where)"
-    return line + DAMAGED if _is_damage(error) else line
-
-
-def _is_damage(error: BaseException | None) -> bool:
-    """Whether this error, or one that it tells of, is about a damaged output."""
-    return error is not None and (isinstance(error, DamagedError) or _is_damage(error.__cause__))

@@ -287,7 +287,7 @@ def _kind(path: Path) -> str:
         return f"link to {path.readlink()}"
     if path.is_dir():
         return "folder"
-    return file_digest(path) if path.is_file() else "neither file nor folder"
+    return file_digest(path) if path.is_file() else "other"
 
 
 class Progress:
@@ -316,7 +316,7 @@ class Progress:
         One that is damaged, or that `read` has no use for, is discarded, and said so.
         """
         if os.path.lexists(self._folder) and not self._folder.is_dir():
-            _discard(self._folder, "is no folder")
+            _discard(self._folder, NotADirectoryError.__name__)
         for name in (LAST, BEFORE):
             state = self._folder / name
             if not os.path.lexists(state):

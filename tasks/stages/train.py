@@ -79,8 +79,8 @@ class Training(Job[Unit]):
         """Every setting, seed and split."""
         experiment = self.experiment
         evaluation: list[Any] = [self.suite.evaluation.model_dump(), self.training.model_dump(), experiment.noise]
-        evaluation += ["chosen on test"] * bool(experiment.chosen_on_test)
-        evaluation += ["tuned elsewhere"] * bool(experiment.tuned_elsewhere)
+        evaluation += ["chosen-on-test"] * bool(experiment.chosen_on_test)
+        evaluation += ["tuned-elsewhere"] * bool(experiment.tuned_elsewhere)
         for setting, config in experiment.settings().items():
             chosen, by_data = model_config(config), dict[str, Inputs]()
             for seed, data in self.suite.runs(experiment, setting).items():

@@ -56,7 +56,7 @@ HITS, SINGLE = np.array([[1, 0, 1]], bool), np.array([1])
         (lambda _: ranking_metrics(HITS * np.nan, SINGLE, [3]), "hits must be 0 or 1"),
         (lambda _: ranking_metrics(HITS, SINGLE, [3]), "user 0 has 2 hits, but 1 held-out items"),
         (lambda _: ranking_metrics(HITS, np.array([2, 2]), [3]), "hits of shape"),
-        (lambda _: ranking_metrics(HITS, np.array([0]), [3]), "held-out items of each user must lie in 1"),
+        (lambda _: ranking_metrics(HITS, np.array([0]), [3]), "n_relevant must lie in 1"),
         (lambda _: ranking_metrics(HITS, np.array([2.5]), [3]), "must be integers"),
         (lambda _: sampled_metrics(np.array([0.0, np.nan]), [1]), "ranks must be integers"),
         (lambda _: sampled_metrics(np.array([0, -1]), [1]), r"ranks must lie in 0\.\.∞, not -1"),

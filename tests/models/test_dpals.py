@@ -77,7 +77,7 @@ def test_noise_of_blocks_of_items_is_their_own(monkeypatch):
     monkeypatch.setattr("tasks.models.ranking.dpals.BLOCK", 7 * 9)
     with noise.recording() as draws:
         fitted(**LOCAL)
-    blocks = [draw.values for draw in draws if draw.release == "items' own matrices"]
+    blocks = [draw.values for draw in draws if draw.release == "own-matrices"]
     assert len(blocks) == 2 * math.ceil(N_ITEMS / 7)  # iterations
     values = np.concatenate([block.ravel() for block in blocks])
     assert len(np.unique(values)) == len(values)

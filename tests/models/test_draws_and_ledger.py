@@ -36,7 +36,7 @@ def steps(model: Any) -> Callable[[Event], list[Booked]]:
 
     def booked(event: Event) -> list[Booked]:
         scale = event.parameters["noise_multiplier"] * model.config.clip_norm
-        return [("sum of gradients", scale, event.count * parts)]
+        return [("sum-of-gradients", scale, event.count * parts)]
 
     return booked
 
@@ -57,7 +57,7 @@ def alternating(model: Any) -> list[Callable[[Event], list[Booked]]]:
     bound = norm_bound(config.contribution)
     return [
         gaussian("item counts", bound),
-        gaussian("right-hand sides", bound * config.clip),
+        gaussian("right-hand-sides", bound * config.clip),
         gaussian("Gramian", config.clip**2),
     ]
 
@@ -66,7 +66,7 @@ LABELS = gaussian("labels", math.sqrt(2))
 BOOKS: dict[str, tuple[str, Callable[[Any], list[Callable[[Event], list[Booked]]]]]] = {
     "dp-popularity": ("user", lambda model: [counts(model)]),
     "dpmf-rigorous": ("interaction", lambda model: [counts(model)]),
-    "dp-rating-means": ("sensitive-rating", lambda _: [gaussian("sums of ratings", RANGE)]),
+    "dp-rating-means": ("sensitive-rating", lambda _: [gaussian("sums-of-ratings", RANGE)]),
     "dpae": ("user", lambda model: [steps(model)]),
     "dpsgd": ("user", lambda model: [steps(model)]),
     "dpvae-compact": ("user", lambda model: [steps(model), counts(model)]),
@@ -108,9 +108,9 @@ def test_an_adaptive_bound_books_gradients_and_counts_together() -> None:
     model, draws = recorded("dpvae-rigorous")
     (entry,) = [entry for entry in model.ledger() if entry.protects == "interaction"]
     (event,) = entry.events
-    small = [draw.scale for draw in draws if draw.release == "count of small norms"]
+    small = [draw.scale for draw in draws if draw.release == "count-of-small-norms"]
     assert len(small) == event.count
-    assert len([draw for draw in draws if draw.release == "who is in the step"]) == event.count
+    assert len([draw for draw in draws if draw.release == "who-is-in-the-step"]) == event.count
     assert 0.5 / small[0] < 1 / event.parameters["noise_multiplier"]
 
 

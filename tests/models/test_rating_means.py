@@ -82,7 +82,7 @@ def test_noise_is_laplace_of_the_range_over_the_budget_once_for_every_item(epsil
     data = ratings(0.3)
     with noise.recording() as draws:
         private(epsilon, data)
-    assert draws == [Draw("sums of ratings", "laplace", pytest.approx(4 / epsilon), (data.n_items,))]
+    assert draws == [Draw("sums-of-ratings", "laplace", pytest.approx(4 / epsilon), (data.n_items,))]
 
 
 def test_what_is_released_holds_all_of_the_noise_that_was_drawn() -> None:

@@ -275,7 +275,7 @@ def test_a_private_start_is_at_the_noisy_counts(monkeypatch):
 def test_an_adaptive_bound_is_counted_with_noise_in_every_step():
     with noise.recording() as draws:
         model = fitted("ae", quantile=0.5, batch_size=N_USERS, **RIGOROUS)
-    counts = [draw for draw in draws if draw.release == "count of small norms"]
+    counts = [draw for draw in draws if draw.release == "count-of-small-norms"]
     assert [draw.scale for draw in counts] == [model.network.private.count_noise] * 3
     assert model.network.private.count_noise > 0
 

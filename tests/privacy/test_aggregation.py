@@ -135,9 +135,7 @@ def test_where_nothing_is_released_nothing_is_spent_and_no_noise_needed():
 
 def test_a_release_without_noise_has_no_finite_budget():
     assert aggregation.epsilon(1, 0.4, 0.0, 1e-5) == math.inf
-    spent = account([release_event(0.0, 0.4, 3)], 1e-5)
-    assert spent.epsilon is None
-    assert "without protection" in spent.reason
+    assert account([release_event(0.0, 0.4, 3)], 1e-5).epsilon is None
 
 
 @pytest.mark.parametrize("function", [aggregation.epsilon, aggregation.sigma, rigorous_sigma])

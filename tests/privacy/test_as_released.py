@@ -153,7 +153,7 @@ def test_the_noise_of_the_number_of_follows_is_cut_off_towards_zero() -> None:
     for seed in range(50):
         with noise.recording() as drawn:
             released = as_released.follows(pairs, 200, 1.0, 0.1, np.random.default_rng(seed))
-        [number] = [draw for draw in drawn if draw.release == "number of follows"]
+        [number] = [draw for draw in drawn if draw.release == "number-of-follows"]
         assert (number.law, number.scale) == ("laplace", 10.0)
         others = (released @ np.array([200, 1]) != loop).sum()
         assert 900 + math.trunc(number.values[0]) - 1 - others in (0, 1)  # the last user's own may be a false one

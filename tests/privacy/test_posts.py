@@ -43,7 +43,7 @@ def test_known_words_keep_their_names_and_posts_without_any_are_left_out() -> No
 
 @pytest.mark.parametrize(
     ("words_per_user", "most", "releases"),
-    [(None, 4, {"which word"}), (2, 2, {"which word", "which posts come first"})],
+    [(None, 4, {"which word"}), (2, 2, {"which word", "which-posts-come-first"})],
 )
 def test_what_is_released_is_accounted_for_and_drawn_through_the_door(
     words_per_user: int | None, most: int, releases: set[str]

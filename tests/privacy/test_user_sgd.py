@@ -185,7 +185,7 @@ def test_no_published_step_has_less_noise_than_is_accounted():
         with noise.recording() as draws:
             for users in private.batches(rng):
                 private.release(outers(0), users, 1, rng)
-        least = min(least, *(draw.scale for draw in draws if draw.release == "sum of gradients"))
+        least = min(least, *(draw.scale for draw in draws if draw.release == "sum-of-gradients"))
     assert event.parameters["noise_multiplier"] * 1.5 <= least < 2 * event.parameters["noise_multiplier"] * 1.5
 
 
@@ -202,10 +202,10 @@ def test_secure_noise_knows_the_sensitivity_of_what_it_hides(monkeypatch: pytest
     monkeypatch.setattr(noise, "add_gaussian", add)
     private, rng = rigorous(quantile=0.5, clip_norm=clip_norm), np.random.default_rng(0)
     private.release(outers(4), np.arange(4), 1, rng)
-    assert stated["sum of gradients"] == pytest.approx((private.gradient_multiplier * clip_norm, clip_norm))
-    assert stated["count of small norms"] == (private.count_noise, 0.5)
+    assert stated["sum-of-gradients"] == pytest.approx((private.gradient_multiplier * clip_norm, clip_norm))
+    assert stated["count-of-small-norms"] == (private.count_noise, 0.5)
     dpsgd.add_noise(torch.zeros(5), 2.0, clip_norm, rng)
-    assert stated["sum of gradients"] == (2 * clip_norm, clip_norm)
+    assert stated["sum-of-gradients"] == (2 * clip_norm, clip_norm)
 
 
 @pytest.mark.parametrize("make", [published, rigorous])

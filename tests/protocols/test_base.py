@@ -49,7 +49,7 @@ def test_coded_ids_are_in_the_order_of_the_published_ones(tmp_path: Path, ids: p
 
 
 def test_nothing_left_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"none are left \(of 5 rows, with keep = .*params.yaml"):
+    with pytest.raises(DataError, match=r"of 5 none are left with keep = .*params.yaml"):
         encode(stored(tmp_path, {"interactions": ROWS}), {"rating": (9, None)}, ["rating"])
 
 

@@ -74,9 +74,7 @@ def test_every_setting_is_audited_by_both_auditors_beside_a_control_that_finds_t
 def test_noise_that_is_off_ends_the_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build(tmp_path, audit=AUDIT | {"experiments": {"tiny-dpae": {"settings": ["base"], "control": NOISE_OFF}}})
     monkeypatch.setattr(dpsgd, "noise_multiplier", lambda *_: 1e-3)
-    monkeypatch.setattr(
-        "tasks.privacy.accounting.account.account", lambda *_: type("Spent", (), {"epsilon": 1.0, "reason": ""})
-    )
+    monkeypatch.setattr("tasks.privacy.accounting.account.account", lambda *_: type("Spent", (), {"epsilon": 1.0}))
     with pytest.raises(
         PrivacyError, match=r"tiny-dpae, base: accounted at epsilon 1, but its training proves at least"
     ):

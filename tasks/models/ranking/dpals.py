@@ -321,7 +321,7 @@ class DPALS(FactorModel):
         steps = config.iterations
         rhs_share = 1 - config.counts_share - config.gramian_share - config.local_share
         std = self._std(rhs_share / steps, bound * clip)
-        rhs = add_noise("right-hand sides", user_terms.rhs(), std, bound * clip, rng)
+        rhs = add_noise("right-hand-sides", user_terms.rhs(), std, bound * clip, rng)
         self._show(rhs, std, lambda rows: terms(rows).rhs())
         if config.denoise:
             rhs = shrink(rhs, std)
@@ -336,7 +336,7 @@ class DPALS(FactorModel):
         std = self._std(config.local_share / steps, bound * clip**2)
         for start, stop in blocks(*rhs.shape):
             exact = user_terms.local_gramians(start, stop)
-            local = noisy_squares("items' own matrices", exact, std, bound * clip**2, rng)
+            local = noisy_squares("own-matrices", exact, std, bound * clip**2, rng)
             self._show(triangles(local), std, partial(_local_triangles, terms, start, stop))
             curvatures = common + positive_part(local)
             items[start:stop] = np.linalg.solve(curvatures, rhs[start:stop, :, None])[..., 0]

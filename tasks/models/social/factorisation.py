@@ -31,6 +31,7 @@ from tasks.models.social.messages import Memory, Noises
 from tasks.models.social.parties import Friends, Steps, UntrustedRecommender, Users, into_unit_ball
 from tasks.models.social.ratings import RatingTable, Scale, checked_ratings
 from tasks.models.training import EpochConfig, EpochModel
+from tasks.privacy.insecurity import SIMULATED
 from tasks.training_data import TrainingData
 
 PARTIES = ("recommender", "users", "friends")
@@ -114,7 +115,7 @@ class SocialFactorisation(EpochModel, RatingPredictor):
     def insecure(self) -> str:
         if self.noises() == Noises():
             return super().insecure()
-        return "users, friends and recommender each draw shares of the noise; here one process simulates them all"
+        return SIMULATED
 
     def alpha(self) -> float:
         """Weight of friends' vectors."""

@@ -92,7 +92,7 @@ class Friends:
             scale = std[receivers] * self.noise.share(self.counts[receivers])[:, None]
             shares = noise.gaussian(self.rng, "messages", scale, watched.shape, single=True)
             watched += shares
-            sums += noise.gaussian(self.rng, "sums of messages", std * self._rest[:, None], sums.shape, single=True)
+            sums += noise.gaussian(self.rng, "sums-of-messages", std * self._rest[:, None], sums.shape, single=True)
             np.add.at(sums, receivers, shares)
         return FriendMessages(sums, watched, mixing)
 
@@ -174,7 +174,7 @@ class Users:
             scale = (std * law.share(table.of_item)[:, None])[items]
             watched = noise.gaussian(self.rng, "watched submissions", scale, watched.shape, single=True)
             remainder = std * self._rest[:, None]
-            sums = noise.gaussian(self.rng, "sums of submissions", remainder, sums.shape, single=True)
+            sums = noise.gaussian(self.rng, "sums-of-submissions", remainder, sums.shape, single=True)
         passes.submissions(*table.columns, self.shown, broadcast.vectors, self.watched, watched, sums)
         return sums, watched
 

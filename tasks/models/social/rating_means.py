@@ -134,7 +134,7 @@ class PrivateRatingMeans(RatingMeans):
         raters = np.bincount(data.items[sensitive], minlength=data.n_items)
         exact = np.asarray(np.bincount(data.items[sensitive], deviations[sensitive], data.n_items), np.float64)
         secret = self.noise_stream(data, rng)
-        noisy = noise.add_laplace(secret, "sums of ratings", exact, noise_scale, sensitivity=span)
+        noisy = noise.add_laplace(secret, "sums-of-ratings", exact, noise_scale, sensitivity=span)
         worth = _ratio(raters**2.0, raters + 2 * noise_scale**2 / config.variance)
         public = np.bincount(data.items[~sensitive], deviations[~sensitive], data.n_items)
         counts = np.bincount(data.items[~sensitive], minlength=data.n_items)

@@ -25,6 +25,7 @@ from tasks.models.draws import Draws, OwnDraws
 from tasks.models.training import DerivedModel
 from tasks.models.vae.user_config import UserConfig, entries, plan_releases
 from tasks.privacy.accounting.ledger import LedgerEntry
+from tasks.privacy.insecurity import OWN_SCALES
 from tasks.privacy.mechanisms import dpsgd, ghost, laplace, user_sgd
 from tasks.training_data import TrainingData
 
@@ -257,7 +258,7 @@ class UserModel(DerivedModel, Recommender):
         if config.privacy == "none" or config.epsilon_max is None or math.isinf(config.epsilon_max):
             return super().insecure()
         if config.accounting == "published":
-            return "in the published accounting each user draws noise of an own scale, and here one draw stands for all"
+            return OWN_SCALES
         return ""
 
     def ledger(self) -> list[LedgerEntry]:

@@ -65,7 +65,6 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     counts = [start.published, protocol.count("in-ranges", rows)]
 
     rows = rows.filter(protocol.k_core(rows["user"].to_numpy(), rows["item"].to_numpy(), options.core))
-    protocol.require_some(rows, f"no one is in the {options.core}-core of {counts[-1].interactions} rows")
     counts.append(protocol.count("core", rows, least=options.core))
 
     rows = rows.sort("user", time, "item", "rating")  # so that the draw does not depend on the order of raw rows

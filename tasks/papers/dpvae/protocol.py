@@ -102,7 +102,6 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     counts = [published, protocol.count_coded("in-ranges", rows)]
     if options.sample is not None:
         rows = sample(rows, options.sample, draws)
-        protocol.require_some(rows, f"of {counts[-1].interactions}, sampled with a share of {options.sample}")
         counts.append(protocol.count_coded("sampled", rows))
     rows = merge(rows)
     counts.append(protocol.count_coded("one-row-per-pair", rows))
@@ -110,7 +109,6 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     if bound := options.bounds():
         lower, upper = bound
         rows = rows.filter(pl.Series(frequent(rows, lower, options.omit)))
-        protocol.require_some(rows, f"of {counts[-1].interactions}, no one has {lower} or more")
         omitted = "-and-".join(sorted({*options.omit}, reverse=True)) or "none"
         counts.append(protocol.count_coded(f"{omitted}-omitted", rows, least=lower))
         rows = most_recent(rows, upper)

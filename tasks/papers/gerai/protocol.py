@@ -57,11 +57,9 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     if core := max(options.user_core, options.item_core) > 1:
         users, items = (rows[name].rank("dense").cast(pl.Int32).to_numpy() for name in ("user", "item"))
         rows = rows.filter(protocol.k_core(users, items, options.user_core, options.item_core))
-        protocol.require_some(rows, f"no one is in the core of {counts[-1].interactions}")
         counts.append(protocol.count("users-and-items-with", rows, users=options.user_core, items=options.item_core))
     if options.split in ("time", "given"):
         rows = _parts(raw, rows, options).filter((pl.col("split") == "train").any().over("user"))
-        protocol.require_some(rows, "no user has a row to train on")
         counts.append(protocol.count("users-trained", rows))
     user_ids, item_ids = protocol.dense_ids(rows["user"]), protocol.dense_ids(rows["item"])
     interactions = protocol.renumber(rows, {"user": user_ids, "item": item_ids})
@@ -199,5 +197,7 @@ def _require_on_scale(train: pl.DataFrame, scale: RatingScale) -> None:
     wrong = train.filter(pl.col("rating").is_null() | ~pl.col("rating").cast(pl.Float32).is_in(levels.implode()))
     if len(wrong):
         user, item, rating = wrong.select("user", "item", "rating").row(0)
-        words = f"{scale.low:g} to {scale.high:g} in steps of {scale.step:g}"
-        raise DataError(f"interactions: user {user}, item {item}: rating is {rating}, not one of {words}")
+        low, high, step = scale.low, scale.high, scale.step
+        raise DataError(
+            f"interactions: user {user}, item {item}: rating is {rating}, not {low:g} to {high:g} in steps of {step:g}"
+        )

@@ -61,7 +61,6 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
 
     sizes = np.bincount(rows["user"].to_numpy(), minlength=len(coded.user_ids))
     rows = rows.filter(pl.Series((sizes >= options.min_items)[rows["user"].to_numpy()]))
-    protocol.require_some(rows, f"of {counts[-1].interactions}, no user has {options.min_items} or more")
     counts.append(protocol.count_coded("users-with", rows, least=options.min_items))
 
     draws = coded.draws(options.split_seed)

@@ -60,7 +60,6 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     for name, minimum in (("item", options.min_item_raters), ("user", options.min_user_ratings)):
         ids = rows[name].to_numpy()
         rows = rows.filter(pl.Series((np.bincount(ids) >= minimum)[ids]))
-        protocol.require_some(rows, f"of {counts[-1].interactions}, no {name} has {minimum}")
         counts.append(protocol.count(f"{name}s-with", rows, least=minimum))
     users, user_ids = protocol.renumber_survivors(rows["user"].to_numpy(), start.user_ids)
     items, item_ids = protocol.renumber_survivors(rows["item"].to_numpy(), start.item_ids)

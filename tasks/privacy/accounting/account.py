@@ -4,8 +4,8 @@ Composition is adaptive and on the same data. Three upper bounds are computed an
 composition (budgets add up), Rényi differential privacy (Mironov, Talwar and Zhang, arXiv 1908.10530), and privacy loss
 distributions by Google's dp_accounting, discretised pessimistically (Koskela et al. 2020; Doroshenko et al., "Connect
 the dots", PoPETs 2022). Time and memory are bounded: the more there is to compose, the coarser the discretisation. An
-event that is unknown, or for which no finite guarantee exists, is refused with its reason; nothing is ever approximated
-from below, but for rounding: 2e-13 of the ε of a Gaussian release.
+event that is unknown, or for which no finite guarantee exists, is refused; nothing is ever approximated from below, but
+for rounding: 2e-13 of the ε of a Gaussian release.
 """
 
 from __future__ import annotations
@@ -82,8 +82,6 @@ class Spent(NamedTuple):
     epsilon: float | None
     """None where no finite guarantee follows."""
     delta: float
-    reason: str
-    """Why there is no finite epsilon; empty where there is one."""
 
 
 def account(events: Sequence[Event], delta: float = 0.0, points: int = POINTS) -> Spent:
@@ -103,17 +101,15 @@ def account(events: Sequence[Event], delta: float = 0.0, points: int = POINTS) -
     """
     if not 0 <= delta < 1:
         raise ValueError(f"delta must be in [0, 1) (is {delta})")
-    if not events:
-        return Spent(None, delta, "no release was recorded, so nothing can be accounted")
-    if reason := next(filter(None, map(_refusal, events)), ""):
-        return Spent(None, delta, reason)
+    if not events or not all(map(_is_accountable, events)):
+        return Spent(None, delta)
     events = distinct(merged(events), DISTINCT)
     pure = [event for event in events if not event.kind.endswith("gaussian")]
     gaussian = [event for event in events if event.kind.endswith("gaussian")]
     basic = _sum(pure)
     if delta == 0:
         if gaussian:
-            return Spent(None, delta, "Gaussian noise gives no finite epsilon at delta = 0")
+            return Spent(None, delta)
         return _spent_epsilon(basic, delta)
     epsilon = basic + (_gaussian_epsilon(_joint_multiplier(gaussian), delta) if gaussian else 0.0)
     # What sampling gains is left out where a single release costs so much that it gains next to nothing.
@@ -158,30 +154,21 @@ def accounted_entry(
 
 
 def _spent_epsilon(epsilon: float, delta: float) -> Spent:
-    if math.isinf(epsilon):
-        return Spent(None, delta, "the noise is too small for any finite epsilon")
-    return Spent(epsilon, delta, "")
+    return Spent(None if math.isinf(epsilon) else epsilon, delta)
 
 
-def _refusal(event: Event) -> str:
-    """Why an event cannot be accounted for; empty if it can."""
-    if event.kind == "non-private":
-        return "something was released without protection"
-    if event.kind not in PARAMETERS:
-        return f"no accounting is known for events of kind {event.kind!r}"
-    if set(event.parameters) != PARAMETERS[event.kind]:
-        return f"a {event.kind} event needs {sorted(PARAMETERS[event.kind])}, not {sorted(event.parameters)}"
-    if event.count > MOST:
-        return f"a {event.kind} event is counted at most {MOST} times"
-    if name := next((name for name, value in event.parameters.items() if value <= 0), ""):
-        return f"a {event.kind} event has no finite epsilon with {name} = {event.parameters[name]:g}"
-    if event.kind.endswith("gaussian") and event.parameters["noise_multiplier"] < LEAST_NOISE:
-        return "the noise is too small for any finite epsilon"
-    if event.parameters.get("sampling_probability", 0) > 1:
-        return f"a {event.kind} event has no sampling probability of {event.parameters['sampling_probability']:g}"
-    if event.kind == "discrete-laplace" and not event.parameters["sensitivity"].is_integer():
-        return "a discrete-laplace event needs an integer sensitivity"
-    return ""
+def _is_accountable(event: Event) -> bool:
+    """Whether something is known of an event's kind, its parameters are those of the kind, and none is out of range."""
+    parameters = event.parameters
+    if event.count > MOST or parameters.keys() != PARAMETERS.get(event.kind):
+        return False
+    if any(value <= 0 for value in parameters.values()):
+        return False
+    if event.kind.endswith("gaussian") and parameters["noise_multiplier"] < LEAST_NOISE:
+        return False
+    if parameters.get("sampling_probability", 0) > 1:
+        return False
+    return event.kind != "discrete-laplace" or parameters["sensitivity"].is_integer()
 
 
 def _pure_epsilon(event: Event) -> float:

@@ -106,8 +106,8 @@ def exchanged_pieces(values: NDArray[np.floating], epsilon: float, rng: np.rando
     left = (limit + 1) / 2 * values - (limit - 1) / 2
     right = left + limit - 1
     inner = noise.uniform(rng, "which piece", values.shape) < 1 / (1 + math.exp(-epsilon / 2))
-    below = noise.uniform(rng, "which outer piece", values.shape) < (limit - right) / (limit + 1)
-    position = noise.uniform(rng, "place within the piece", values.shape)
+    below = noise.uniform(rng, "which-outer-piece", values.shape) < (limit - right) / (limit + 1)
+    position = noise.uniform(rng, "place-within-the-piece", values.shape)
     start = np.where(inner, left, np.where(below, -limit, right))
     stop = np.where(inner, right, np.where(below, left, limit))
     values_drawn: NDArray[np.float64] = np.clip(start + position * (stop - start), -limit, limit)
@@ -155,14 +155,14 @@ def follows(
         epsilon_count: of the noisy number of follows.
     """
     edges.check_count_budget(epsilon_count)
-    values_drawn = noise.laplace(rng, "number of follows", 1 / epsilon_count, 1)
+    values_drawn = noise.laplace(rng, "number-of-follows", 1 / epsilon_count, 1)
     target = len(pairs) + int(values_drawn[0])
     theta = threshold(target, n_nodes, epsilon)
     keys = np.unique(pairs.astype(np.int64) @ np.array([n_nodes, 1]))
-    kept = keys[noise.uniform(rng, "which follows pass", len(keys)) >= edges.tail(1 - theta, epsilon)]
+    kept = keys[noise.uniform(rng, "which-follows-pass", len(keys)) >= edges.tail(1 - theta, epsilon)]
     taken = kept
     while missing := max(target - 1 - len(taken), 0):
-        fresh = np.unique(noise.integers(rng, "which false follows", n_nodes**2, missing))
+        fresh = np.unique(noise.integers(rng, "which-false-follows", n_nodes**2, missing))
         taken = np.union1d(taken, fresh)
     loop = n_nodes**2 - 1
     return np.stack(np.divmod(np.union1d(taken, loop), n_nodes), axis=1)
@@ -219,7 +219,7 @@ def texts(
     check_epsilon(epsilon)
     lengths, tokens = posts.to_ragged(table)
     sensitive = sensitive_words(tokens, len(vocabulary.names), sensitive_share)
-    changed = sensitive[tokens] | (noise.uniform(rng, "which frequent words", len(tokens)) <= replaced_share)
+    changed = sensitive[tokens] | (noise.uniform(rng, "which-frequent-words", len(tokens)) <= replaced_share)
     result = tokens.copy()
     result[changed] = _substitute(tokens[changed], np.flatnonzero(sensitive), vocabulary.vectors, epsilon, rng)
     return posts.rebuilt(table["user"].to_numpy(), lengths, result, np.ones(len(result), np.bool_))

@@ -163,7 +163,7 @@ def poisson_sample(n: int, probability: float, rng: np.random.Generator) -> NDAr
     if n < 0:
         raise ValueError(f"n must not be negative (is {n})")
     _check_probability(probability)
-    return np.flatnonzero(noise.uniform(rng, "who is in the step", n) < probability)
+    return np.flatnonzero(noise.uniform(rng, "who-is-in-the-step", n) < probability)
 
 
 def clip_factors(squared_norms: Tensor, clip_norm: float) -> Tensor:
@@ -187,7 +187,7 @@ def add_noise(total: Tensor, multiplier: float, clip_norm: float, rng: np.random
     if not (multiplier and clip_norm):
         return total
     values, std = total.detach().cpu().numpy(), multiplier * clip_norm
-    noisy = noise.add_gaussian(rng, "sum of gradients", values, std, sensitivity=clip_norm)
+    noisy = noise.add_gaussian(rng, "sum-of-gradients", values, std, sensitivity=clip_norm)
     return torch.from_numpy(noisy).to(total.device)
 
 

@@ -225,10 +225,10 @@ def _filter_keys(
     epsilon = noise.budget(rng, epsilon)
     theta = threshold(target, n_cells(n_nodes), epsilon)
     # As a probability of being dropped: that of a draw below q is q rounded up, so no true edge is ever certain.
-    kept = keys[noise.uniform(rng, "which edges pass", len(keys)) >= tail(1 - theta, epsilon)]
+    kept = keys[noise.uniform(rng, "which-edges-pass", len(keys)) >= tail(1 - theta, epsilon)]
     n_others = n_cells(n_nodes) - len(keys)
     if mode == "rigorous":
-        n_false = noise.binomial(rng, "how many non-edges pass", n_others, tail(theta, epsilon))
+        n_false = noise.binomial(rng, "how-many-non-edges-pass", n_others, tail(theta, epsilon))
     else:
         n_false = min(max(target - len(kept), 0), n_others)
     return np.sort(np.concatenate([kept, _non_edges(keys, n_nodes, n_false, rng)]))
@@ -240,11 +240,11 @@ def _non_edges(keys: NDArray[np.int64], n_nodes: int, count: int, rng: np.random
     if cells <= 2 * (len(keys) + count):  # so dense that draws would often hit; all cells are linear in the edges then
         all_keys = np.sort(_cell_keys(np.arange(cells), n_nodes))
         non_edges = np.delete(all_keys, np.searchsorted(all_keys, keys))
-        return noise.subset(rng, "which non-edges pass", non_edges, count)
+        return noise.subset(rng, "which-non-edges-pass", non_edges, count)
     taken, parts, missing = keys, [], count
     # Never more draws than are missing: what is new is kept whole, so no set is favoured by a choice among too many.
     while missing:
-        fresh = np.sort(_cell_keys(noise.integers(rng, "which non-edges pass", cells, missing), n_nodes))
+        fresh = np.sort(_cell_keys(noise.integers(rng, "which-non-edges-pass", cells, missing), n_nodes))
         fresh = fresh[np.append(True, fresh[1:] != fresh[:-1])]  # np.unique hashes, which takes ten times as long
         if len(taken):
             position = np.searchsorted(taken, fresh)
@@ -279,7 +279,7 @@ def _keys(edges: NDArray[np.integer], n_nodes: int) -> NDArray[np.int64]:
     if (ordered[1:] == ordered[:-1]).any():
         repeated = np.ones(len(keys), dtype=np.bool_)
         repeated[np.unique(keys, return_index=True)[1]] = False
-        _refuse(repeated, "edges", "repeated (in either direction)", edges)
+        _refuse(repeated, "edges", "repeated", edges)
     return ordered
 
 

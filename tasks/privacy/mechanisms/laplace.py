@@ -39,7 +39,7 @@ def cap(
         return kept
     pairs = users.astype(np.int64) * (int(items.max()) + 1) + items
     _, distinct = np.unique(pairs, return_index=True)
-    order = distinct[np.lexsort((noise.uniform(rng, "which interactions count", len(distinct)), users[distinct]))]
+    order = distinct[np.lexsort((noise.uniform(rng, "which-interactions-count", len(distinct)), users[distinct]))]
     owners = users[order]
     first = np.searchsorted(owners, owners)  # where each interaction's user begins
     kept[order[np.arange(len(order)) - first < contribution]] = True

@@ -46,7 +46,7 @@ def perturb(values: NDArray[np.floating], epsilon: float, rng: np.random.Generat
     limit, width = bound(epsilon), _inner_width(epsilon)
     half = (limit + 1) / 2
     inner = noise.uniform(rng, "which piece", array.shape) < _inner_probability(epsilon)
-    position = noise.uniform(rng, "place within the piece", array.shape)
+    position = noise.uniform(rng, "place-within-the-piece", array.shape)
     # The outer pieces, laid end to end, are C + 1 long; what lies beyond the left one skips the inner piece.
     outer = position * (limit + 1)
     outer += np.where(outer < half * (1 + array), 0.0, width) - limit

@@ -89,7 +89,7 @@ def first_words(posts: pl.DataFrame, limit: int, rng: np.random.Generator) -> pl
 
     Posts stay in that order, which only the coins decide, so that it shows nothing of their texts.
     """
-    coins = noise.uniform(rng, "which posts come first", len(posts))
+    coins = noise.uniform(rng, "which-posts-come-first", len(posts))
     posts = posts[np.lexsort((coins, posts["user"].to_numpy()))]
     lengths, tokens = to_ragged(posts)
     users = posts["user"].to_numpy()

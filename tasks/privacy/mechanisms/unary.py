@@ -42,7 +42,7 @@ def perturb(onehot: NDArray[np.floating], epsilon: float, rng: np.random.Generat
     """
     check_epsilon(epsilon)
     block = np.asarray(onehot)
-    check_one_hot(block, "one-hot block")
+    check_one_hot(block, "block")
     epsilon = noise.budget(rng, epsilon)
     ones = np.where(block == 1, TRUE_BIT, false_bit(epsilon))
     return (noise.uniform(rng, "bits", block.shape) < ones).astype(np.float32)

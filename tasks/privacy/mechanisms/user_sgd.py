@@ -108,7 +108,7 @@ class Published(UserSGD):
 
     @override
     def batches(self, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
-        order = noise.order(rng, "who is in the step", self.n_users)
+        order = noise.order(rng, "who-is-in-the-step", self.n_users)
         for start in range(0, self.n_users, self.batch_size):
             yield np.sort(order[start : start + self.batch_size])
 
@@ -223,7 +223,7 @@ class Rigorous(UserSGD):
         if self.quantile is not None:
             below = shares * torch.where(norms > 0, (norms <= bound).to(norms.dtype) - 0.5, 0.0) / examples
             exact = np.asarray(float(below.sum()))
-            count = float(noise.add_gaussian(rng, "count of small norms", exact, self.count_noise, sensitivity=0.5))
+            count = float(noise.add_gaussian(rng, "count-of-small-norms", exact, self.count_noise, sensitivity=0.5))
             self.bound *= math.exp(-QUANTILE_RATE * (count / self.plan.expected + 0.5 - self.quantile))
         return released, self.plan.expected
 

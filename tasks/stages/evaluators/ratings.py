@@ -24,7 +24,7 @@ class Ratings(Evaluator):
     where none is published it looks at all.
     """
 
-    metric = "negative mae"
+    metric = "negative-mae"
     contract = contracts.PREDICTIONS
     protects: Protected = "rating"
 
