@@ -1,7 +1,7 @@
 """Fingerprints of code: one digest of exactly the modules that decide an output.
 
 A module counts as its syntax tree, without what decides nothing: comments, formatting, docstrings, words of errors that
-are raised, and annotations of functions and variables that nothing reads at run time. Class bodies count whole, since
+are raised or returned and of assertions, and annotations of functions and variables that nothing reads at run time. Class bodies count whole, since
 pydantic and dataclasses read their annotations: `lr: int` is not `lr: float`. With it counts all that it imports,
 directly or not, inside functions too; imports for type checkers alone are left out. An import counts as the name that
 it binds, the symbol that this stands for, and the content of the module that it comes from. The name of that module

@@ -74,19 +74,20 @@ def _refuse_danger(archive: Path, member: zipfile.ZipInfo) -> None:
     parts = PurePosixPath(name.replace("\\", "/")).parts
     kind = stat.S_IFMT(member.external_attr >> 16)
     if not parts or "\x00" in name or "\\" in name or parts[0].startswith("/") or ":" in parts[0]:
-        wrong = "has an absolute or unsafe path"
+        wrong = "unsafe path"
     elif ".." in parts:
-        wrong = "leads outside the folder"
+        wrong = "path outside"
     elif kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-        wrong = "is a link" if kind == stat.S_IFLNK else "is no file"
+        wrong = "link" if kind == stat.S_IFLNK else "no file"
     elif member.flag_bits & 0x1:
-        wrong = "is encrypted"
+        wrong = "encrypted"
     elif member.file_size > MAX_RATIO * max(member.compress_size, 1):
-        wrong = f"unpacks to {member.file_size:,} bytes from {member.compress_size:,}, as a zip bomb does"
+        wrong = f"zip bomb, {member.file_size:,} from {member.compress_size:,}"
     else:
         return
     raise DataError(
-        f"{archive}: member {name!r} {wrong}; nothing was unpacked, get the archive from its official address"
+        f"{archive}: member {name!r} is refused ({wrong}); nothing was unpacked, get the archive from its official "
+        "address"
     )
 
 

@@ -108,5 +108,5 @@ def _refuse(wrong: NDArray[np.bool_], name: str, allowed: str) -> None:
     if count := int(wrong.sum()):
         rows = ", ".join(map(str, np.flatnonzero(wrong)[:MOST_ROWS]))
         raise DamagedError(
-            f"users: column {name!r}: {count} values are not in {allowed}, first at rows {rows}; run preprocess again"
+            f"users: column {name!r}: {count} values are outside {allowed}, first at rows {rows}; run preprocess again"
         )

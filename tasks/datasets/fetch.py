@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tasks.datasets.transfer import PATIENT, RetryPolicy, Transfer
+from tasks.datasets.transfer import PATIENT, RetryPolicy, Transfer, UnreachedError
 from tasks.disk import rename
 from tasks.errors import ByHandError, DataError
 
@@ -127,9 +127,13 @@ class FormFile:
         folder, _, name = self.name.partition("/")
         return name or folder
 
-    def instruction(self, placed: Path) -> str:
-        """Three lines: where, what, where to put it."""
-        return f"get it at: {self.page}\nask for: {self.what}\nput it at: {placed / self.name}"
+    def missing(self, placed: Path, *looked: object) -> ByHandError:
+        """Where it was looked for, and three lines: where to get it, what, where to put it."""
+        tried = f" (looked for {' or '.join(map(str, looked))})" if looked else ""
+        return ByHandError(
+            f"{self.name} has to be fetched by hand{tried}\nget it at: {self.page}\nask for: {self.what}\n"
+            f"put it at: {placed / self.name}"
+        )
 
 
 def form_files(
@@ -204,17 +208,20 @@ def local_file(file: RemoteFile | FormFile, places: Places, retries: RetryPolicy
     elif isinstance(file, RemoteFile):
         address = file.address
     else:
-        raise ByHandError(f"{file.name} has to be fetched by hand\n{file.instruction(places.placed)}")
+        raise file.missing(places.placed)
     places.downloads.mkdir(parents=True, exist_ok=True)
     # The address is part of the name: what one server sent is never continued with what another sends.
     name = f"{hashlib.sha256(address.encode()).hexdigest()[:12]}-{Path(file.name).name}"
     target = places.downloads / name
     if not target.is_file():
-        otherwise = f"set DPREC_MIRROR to a mirror's folder or address, or place the file at {path}"
         partial = target.with_name(f"{target.name}.partial")
-        Transfer(address, partial, None if mirror else file.size, file.limit, otherwise).run(
-            progress=places.progress, retries=retries
-        )
+        transfer = Transfer(address, partial, None if mirror else file.size, file.limit)
+        try:
+            transfer.run(progress=places.progress, retries=retries)
+        except UnreachedError as error:
+            raise DataError(
+                f"{error}; set DPREC_MIRROR to a mirror's folder or address, or place the file at {path}"
+            ) from error
         rename(partial, target)
     try:
         if not mirror:
@@ -295,9 +302,10 @@ def _in_folder(mirror: Path, file: RemoteFile | FormFile, placed: Path) -> Path:
     if os.path.isfile(path):  # False also for what no path can be
         return path
     # what is no plain path is an address that was mistyped, perhaps with a password
-    shown, looked = (f"={mirror}", f" (looked for {path})") if PLAIN.fullmatch(str(mirror)) else ("", "")
+    is_plain = PLAIN.fullmatch(str(mirror)) is not None
+    shown, looked = (f"={mirror}", f" (looked for {path})") if is_plain else ("", "")
     if not os.path.isdir(mirror):
         raise DataError(f"DPREC_MIRROR{shown}: there is no such folder{looked}; correct DPREC_MIRROR or unset it")
     if isinstance(file, FormFile):
-        raise ByHandError(f"DPREC_MIRROR{shown}: it holds no {file.mirror_path}{looked}\n{file.instruction(placed)}")
+        raise file.missing(placed, *((path,) if is_plain else ()))
     raise DataError(f"DPREC_MIRROR{shown}: it holds no {file.mirror_path}{looked}; correct DPREC_MIRROR or unset it")

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 
 import polars as pl
 
+from tasks.datasets import allowed
 from tasks.datasets.text import (
     LATIN_1_OR_UTF_8,
     SHOWN,
@@ -72,7 +73,7 @@ class Column:
         return value.is_between(self.low, self.high), what
 
 
-SECONDS = Column(pl.Int64, 0, YEAR_2100 - 1, what="seconds between 1970 and 2100 (are these milliseconds?)")
+SECONDS = Column(pl.Int64, 0, YEAR_2100 - 1, what=allowed.SECONDS)
 
 
 def check(
@@ -214,7 +215,7 @@ class TextTable:
                 for fields in records:
                     self._require_whole(fields)
                     number = line + records.line_num
-            for number, raw in enumerate(() if self.multiline else io.BytesIO(lines), start=line):
+            for number, raw in enumerate(() if self.multiline else io.BytesIO(lines), start=line):  # noqa: B007  # errors name it
                 text = raw.decode().removesuffix("\n").removesuffix("\r")
                 fields = text.split(separator)
                 if self.quoted:

@@ -34,6 +34,7 @@ from pathlib import Path
 
 import polars as pl
 
+from tasks.datasets import allowed
 from tasks.datasets.accounts import GENDER, labels_table, read_labels, replace_ids, write_network
 from tasks.datasets.fetch import NoOptions, Source, copied, form_files
 from tasks.datasets.files import Column, TextTable, check
@@ -50,7 +51,7 @@ COUNTS = {"count_a": 12, "count_b": 13, "count_c": 14}
 TWITTER_COUNTS = ("tweets", "following", "followers")
 _COUNT = Column(
     pattern=r"^([0-9]{1,3}(,[0-9]{3}){1,5}|[0-9]{1,18})$",
-    what="a count, with commas between thousands or without",
+    what=allowed.COUNT,
     empty=True,
 )
 _FULL, _EMPTY = Column(), Column(empty=True)
@@ -60,7 +61,7 @@ PEOPLE = TextTable(
     {
         "user": _FULL,
         **dict.fromkeys(("profile", "name"), _EMPTY),
-        "always_null": Column(values=("null",), what="null, which field 3 always is"),
+        "always_null": Column(values=("null",)),
         "city": _EMPTY,
         **dict.fromkeys(("count_5", "count_6"), _COUNT),
         **dict.fromkeys(("twitter", "facebook"), _EMPTY),

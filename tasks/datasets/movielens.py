@@ -10,6 +10,7 @@ from typing import Any, Literal
 import polars as pl
 
 from tasks.contracts import Feature, RatingScale
+from tasks.datasets import allowed
 from tasks.datasets.archive import unpack
 from tasks.datasets.fetch import FormFile, NoOptions, Options, Places, RemoteFile, Source, local_file
 from tasks.datasets.files import SECONDS, Column, Listed, TextTable
@@ -127,10 +128,10 @@ def _convert_100k(folder: Path, destination: Path, _: NoOptions) -> None:
     """users: `years`, `age` (group), gender, occupation, zip_code. items: title, dates, url and a flag per genre."""
     occupations = _names(folder / "u.occupation")
     genres = [line.partition("|")[0] for line in _names(folder / "u.genre")]
-    jobs = pl.Series(occupations), f"one of the {len(occupations)} in u.occupation"
+    jobs = pl.Series(occupations), "in u.occupation"
     users = USERS_100K.read(folder, {"occupation": jobs})
     items = items_100k(genres).read(folder)
-    listed = {"user": (users["user"], "listed in u.user"), "item": (items["item"], "listed in u.item")}
+    listed = {"user": (users["user"], "in u.user"), "item": (items["item"], "in u.item")}
     ratings, years = RATINGS_100K.read(folder, listed), pl.col("age")
     young, middle, old = map(pl.lit, AGE_GROUPS)
     group = pl.when(years < 35).then(young).when(years <= 45).then(middle).otherwise(old)
@@ -184,7 +185,7 @@ USERS_1M = TextTable(
     {
         "user": Column(pl.Int32, 1),
         "gender": Column(values=GENDERS),
-        "age": Column(pl.Int32, values=AGES, what=f"one of the codes {', '.join(map(str, AGES))}"),
+        "age": Column(pl.Int32, values=AGES),
         "occupation": Column(pl.Int32, 0, len(OCCUPATIONS) - 1),
         "zip_code": Column(),
     },
@@ -214,7 +215,7 @@ class TimeOptions(Options):
 def _convert_1m(folder: Path, destination: Path, options: TimeOptions) -> None:
     """users: gender, age (group), occupation, zip_code. items: title, and genres with "|" between them."""
     users, items = USERS_1M.read(folder), ITEMS_1M.read(folder)
-    listed = {"user": (users["user"], "listed in users.dat"), "item": (items["item"], "listed in movies.dat")}
+    listed = {"user": (users["user"], "in users.dat"), "item": (items["item"], "in movies.dat")}
     users = users.with_columns(
         pl.col("age").replace_strict(AGES, return_dtype=pl.String),
         pl.col("occupation").replace_strict(dict(enumerate(OCCUPATIONS)), return_dtype=pl.String),
@@ -295,7 +296,7 @@ RATINGS_20M = TextTable(
     "ratings.csv",
     _RATINGS
     | {"user": Column(pl.Int32, 1)}
-    | {"rating": Column(pl.Float64, values=HALF_STARS.levels, what="0.5 to 5 in steps of 0.5")},
+    | {"rating": Column(pl.Float64, values=HALF_STARS.levels, what=allowed.HALF_STARS)},
     headed="userId,movieId,rating,timestamp",
     unique=("user", "item"),
 )
@@ -306,7 +307,7 @@ def _convert_20m(folder: Path, destination: Path, _: NoOptions) -> None:
     """ratings.csv is read in blocks: memory grows with it by 8 bytes a rating alone, which find repeated ones."""
     items = ITEMS_20M.read(folder)
     with raw_writer(destination / "interactions.parquet") as write:
-        for _line, ratings in RATINGS_20M.batches(folder, {"item": (items["item"], "listed in movies.csv")}):
+        for _line, ratings in RATINGS_20M.batches(folder, {"item": (items["item"], "in movies.csv")}):
             write(ratings)
     write_raw(destination, {"interactions": None, "items": items}, scale=HALF_STARS, unique_pairs=True, time="seconds")
 

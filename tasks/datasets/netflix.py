@@ -14,6 +14,7 @@ from typing import Literal
 import polars as pl
 
 from tasks.contracts import RatingScale
+from tasks.datasets import allowed
 from tasks.datasets.fetch import NoOptions, Options, Places, Source, copy_files, form_files
 from tasks.datasets.files import Column, TextTable, check
 from tasks.datasets.text import (
@@ -25,7 +26,7 @@ from tasks.datasets.text import (
     n_lines,
     require_unique,
 )
-from tasks.errors import ByHandError, DamagedError, DataError
+from tasks.errors import DamagedError, DataError
 from tasks.raw import INTERACTIONS, raw_writer, write_raw
 
 PAGE = "https://www.kaggle.com/datasets/netflix-inc/netflix-prize-data"
@@ -134,8 +135,7 @@ def _training_set(places: Places) -> list[Path]:
     for folder in folders:
         if files := sorted(folder.glob("mv_*.txt")):
             return files
-    looked = " or ".join(str(folder) for folder in folders)
-    raise ByHandError(f"no mv_*.txt in {looked}\n{TRAINING_SET.instruction(places.placed)}")
+    raise TRAINING_SET.missing(places.placed, *(folder / "mv_*.txt" for folder in folders))
 
 
 def counts(files: list[Path]) -> tuple[int, int]:
@@ -213,7 +213,7 @@ def _ratings(path: Path, listed: set[int], begun: dict[int, str]) -> Iterator[pl
         # A cut date such as 2005-11-1 would be another day.
         in_time = (pl.col("date").str.len_bytes() == 10) & pl.col("timestamp").is_between(0, YEAR_2100 - 1)
         right = header | in_time.fill_null(False)
-        allow(path, table, "date", right, "a day between 1970 and 2100 (yyyy-mm-dd)", first)
+        allow(path, table, "date", right, allowed.DAY, first)
         current = pl.concat([current, table.select(current.columns)])
         _require_ratings(path, current)
         yield table.drop_nulls("user").select(INTERACTIONS.names)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tasks.errors import DamagedError, DataError
 
-LATIN_1_OR_UTF_8 = "latin-1 or utf-8"
+LATIN_1_OR_UTF_8 = "latin-1-or-utf-8"
 """Encoding of a file that some hands on re-encoded: one of the two, never both."""
 YEAR_2100 = 4_102_444_800
 """In seconds since 1970. Time stamps from here on are milliseconds."""

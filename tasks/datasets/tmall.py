@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 
 from tasks.contracts import Feature
+from tasks.datasets import allowed
 from tasks.datasets.fetch import Options, Source, by_option, copied, form_files
 from tasks.datasets.files import Column, TextTable
 from tasks.datasets.text import allow
@@ -81,15 +82,15 @@ USERS = TextTable(
     INFO_FILE.below,
     {
         "user_id": _ID,
-        "age_range": Column(pl.Int8, values=_AGES, what="0 to 8 or blank", empty=True),
-        "gender": Column(pl.Int8, values=_GENDERS, what="0 to 2 or blank", empty=True),
+        "age_range": Column(pl.Int8, values=_AGES, what=allowed.OPTIONAL_AGE, empty=True),
+        "gender": Column(pl.Int8, values=_GENDERS, what=allowed.OPTIONAL_GENDER, empty=True),
     },
     headed=True,
     unique=("user_id",),
 )
 LOG = TextTable(
     LOG_FILE.below,
-    _EVENT | {"time_stamp": Column(pl.Int32, values=_SECONDS, what="a month and day (mmdd)"), "action_type": _ACTION},
+    _EVENT | {"time_stamp": Column(pl.Int32, values=_SECONDS, what=allowed.MONTH_AND_DAY), "action_type": _ACTION},
     headed=True,
 )
 FRAGMENT = TextTable(
@@ -154,7 +155,7 @@ def _fragment(folder: Path) -> Iterator[pl.DataFrame]:
     for first, log in FRAGMENT.batches(folder):
         log = log.with_columns(time_stamp=100 * pl.col("month") + pl.col("day").clip(0, 99))
         listed = pl.col("time_stamp").is_in(list(_SECONDS))
-        allow(folder / FRAGMENT.name, log, "day", listed, "a day of its month", first)
+        allow(folder / FRAGMENT.name, log, "day", listed, allowed.DAY_OF_MONTH, first)
         yield log
 
 

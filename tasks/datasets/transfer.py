@@ -51,6 +51,10 @@ class _TryAgainError(Exception):
     """The server gave an answer that another attempt may better."""
 
 
+class UnreachedError(DataError):
+    """The address does not give the file; there are other ways to have it."""
+
+
 class _RunningError(DataError):
     """Another process is at the same download."""
 
@@ -74,8 +78,6 @@ class Transfer:
     size: int | None
     """Bytes, None where only the server knows."""
     limit: int
-    otherwise: str
-    """What to do where the address cannot be reached."""
 
     @property
     def label(self) -> str:
@@ -107,7 +109,7 @@ class Transfer:
             raise
         except httpx.InvalidURL:
             self.partial.unlink(missing_ok=True)
-            raise DataError(f"{self.label} is none; {self.otherwise}") from None
+            raise UnreachedError(f"{self.label} is none") from None
         except _TooSlowError as error:
             raise self._unreached("too slow", error) from error
         except (httpx.TransportError, httpx.TooManyRedirects, _TryAgainError) as error:
@@ -119,12 +121,12 @@ class Transfer:
                 raise DataError(f"{folder}: no space left for {self.label}; free some and run it again") from error
             raise
 
-    def _unreached(self, what: str, error: Exception) -> DataError:
+    def _unreached(self, what: str, error: Exception) -> UnreachedError:
         head = f"{self.label}: {what} ({str(error) or type(error).__name__}"
         if kept := self.partial.stat().st_size:
-            return DataError(f"{head}; {kept:,} bytes are kept and the next run goes on from there); {self.otherwise}")
+            return UnreachedError(f"{head}; {kept:,} bytes are kept and the next run goes on from there)")
         self.partial.unlink()
-        return DataError(f"{head}; nothing was received); {self.otherwise}")
+        return UnreachedError(f"{head}; nothing was received)")
 
     def _lock(self, out: BufferedWriter) -> None:
         try:
@@ -155,7 +157,7 @@ class Transfer:
             if response.status_code in _BUSY:
                 raise _TryAgainError(status)
             if not response.is_success:
-                raise DataError(f"{self.label}: {status}; {self.otherwise}")
+                raise UnreachedError(f"{self.label}: {status}")
             if start and not content_range.startswith(f"bytes {start}-"):
                 start = _truncate(out)  # the server sends the whole file although asked for the rest
             length = response.headers.get("content-length")
@@ -173,9 +175,8 @@ class Transfer:
                         raise _TooSlowError(f"{came:,} bytes in {allowed.window:g} s")
                     since, before = now, out.tell()
                 if out.tell() > self.limit:
-                    raise DataError(
-                        f"{self.label}: sends more than {self.limit:,} bytes, so it is not the published file; "
-                        f"{self.otherwise}"
+                    raise UnreachedError(
+                        f"{self.label}: sends more than {self.limit:,} bytes, so it is not the published file"
                     )
         if self.size is not None and out.tell() < self.size:
             raise _TryAgainError(f"stopped after {out.tell():,} of {self.size:,} bytes")

@@ -153,8 +153,7 @@ class TrustNetwork:
         there = [matrices for matrices in self.releases.values() if (folder / matrices[0].file).is_file()]
         if len(there) != 1:
             names = " or ".join(ratings.file for ratings, _ in self.releases.values())
-            what = "both releases are" if there else f"no {names} is"
-            raise DamagedError(f"{folder}: {what} there; run the download stage again")
+            raise DamagedError(f"{folder}: of {names} there are {len(there)}, not 1; run the download stage again")
         ratings, trust = (matrix.read(folder) for matrix in there[0])
         columns = ("user", "item", "rating", "timestamp", "category", "helpfulness", *self.more)
         social = trust.with_columns(relation=pl.lit("trust"))

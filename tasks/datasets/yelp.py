@@ -13,6 +13,7 @@ import pyarrow as pa
 from pydantic import model_validator
 
 from tasks.contracts import Feature, RatingScale
+from tasks.datasets import allowed
 from tasks.datasets.fetch import Options, Source, by_option, copied, form_files
 from tasks.datasets.files import Column, Listed, check, json_rows
 from tasks.datasets.text import allow, blocks, require_unique
@@ -107,7 +108,7 @@ class Records:
                 table.select(self.fields.split()).write_ndjson(out)
 
 
-_KEY = Column(pattern=f"^{_ID}$", what="an id (22 letters, digits, - or _)")
+_KEY = Column(pattern=f"^{_ID}$", what=allowed.KEY)
 REVIEWS = Records(
     FILES[1].below,
     "review_id user_id business_id stars useful funny cool text date",
@@ -115,7 +116,7 @@ REVIEWS = Records(
         "review_id": _KEY,
         "user_id": _KEY,
         "business_id": _KEY,
-        "stars": Column(pl.Float64, values=SCALE.levels, what="1, 2, 3, 4 or 5"),
+        "stars": Column(pl.Float64, values=SCALE.levels),
         "date": Column(),
     },
 )
@@ -128,7 +129,7 @@ USERS = Records(
         "user_id": _KEY,
         **dict.fromkeys(COUNTS, Column(pl.Int64, 0)),
         "average_stars": Column(pl.Float64, SCALE.low, SCALE.high),
-        "friends": Column(pattern="|".join(_FRIENDS), what="None or ids between commas"),
+        "friends": Column(pattern="|".join(_FRIENDS), what=allowed.KEYS),
     },
 )
 BUSINESSES = Records(
@@ -226,7 +227,7 @@ def _write_reviews(folder: Path, target: Path, listed: Listed, options: ReadOpti
             forms = (pl.col("date").str.to_datetime(form, strict=False) for form in (DATE, "%Y-%m-%d"))
             table = table.with_columns(timestamp=pl.coalesce(forms).dt.epoch("s"))
             dated = pl.col("timestamp").is_not_null()
-            allow(path, table, "date", dated, "a date such as 2018-10-04 11:22:33", first)
+            allow(path, table, "date", dated, allowed.MOMENT, first)
             ids.append(table["review_id"])
             left_out += len(table)
             if options.outsiders == "refuse":

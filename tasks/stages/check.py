@@ -123,7 +123,7 @@ def first_failure(verdict: dict[str, Any]) -> str:
     """One line: the table, column, rule, how many rows break it and which first."""
     first, *others = (result for result in verdict["results"] if not result["success"])
     column = f", column {first['column']}" if first["column"] else ""
-    further = f"; {len(others)} more rules failed" if others else ""
+    further = f"; {len(others)} others failed" if others else ""
     return f"table {first['table']}{column} {first['detail']}{further}"
 
 

@@ -90,7 +90,7 @@ def test_a_path_that_leads_elsewhere_is_refused_though_not_wanted(tmp_path: Path
     assert not (tmp_path / "u.data").exists()
 
 
-@pytest.mark.parametrize(("kind", "match"), [(stat.S_IFLNK, "is a link"), (stat.S_IFIFO, "is no file")])
+@pytest.mark.parametrize(("kind", "match"), [(stat.S_IFLNK, r"\(link\)"), (stat.S_IFIFO, r"\(no file\)")])
 def test_links_and_devices_are_refused(tmp_path: Path, folder: Path, kind: int, match: str) -> None:
     link = zipfile.ZipInfo("d/u.data")
     link.external_attr = (kind | 0o777) << 16
@@ -109,7 +109,7 @@ def test_an_encrypted_member_is_refused(tmp_path: Path, folder: Path) -> None:
     flagged[6] |= 1
     flagged[directory + 8] |= 1
     (tmp_path / "a.zip").write_bytes(flagged)
-    refused(tmp_path / "a.zip", folder, "is encrypted")
+    refused(tmp_path / "a.zip", folder, r"\(encrypted\)")
 
 
 def test_missing_and_repeated_members_are_refused(tmp_path: Path, folder: Path) -> None:

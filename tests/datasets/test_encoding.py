@@ -52,7 +52,7 @@ def test_a_value_outside_its_bounds_names_column_count_and_row(wrong: float | No
 
 @pytest.mark.parametrize("wrong", ["violet", None])
 def test_an_unknown_category_names_column_count_and_row(wrong: str | None) -> None:
-    with pytest.raises(DataError, match=r"column 'colour': 2 values are not in the 3 categories.*rows 0, 2"):
+    with pytest.raises(DataError, match=r"column 'colour': 2 values are outside the 3 categories.*rows 0, 2"):
         encode(users(colour=[wrong, "red", wrong]), (COLOUR,))
 
 

@@ -117,7 +117,7 @@ def test_a_bad_time_is_named(folder: Path, name: str, value: int, match: str) ->
 
 @pytest.mark.parametrize("name", RATINGS)
 def test_missing_files_both_releases_and_other_columns_are_named(folder: Path, name: str) -> None:
-    refused(folder, name, f"no rating.mat or {TIMED} is there; run the download stage again")
+    refused(folder, name, f"of rating.mat or {TIMED} there are 0, not 1; run the download stage again")
     save(folder, name, RATINGS[name][:, :5])
     refused(folder, name, "variable 'rating' is 3 x 5, not rows of 6 columns")
     save(folder, name, trust=np.where(TRUST == 2, 0, TRUST))
@@ -126,7 +126,7 @@ def test_missing_files_both_releases_and_other_columns_are_named(folder: Path, n
     (folder / file).unlink()
     refused(folder, name, f"{file}: not found")
     save_plain(folder, RATINGS[name][:, :3])
-    refused(folder, name, "both releases are there")
+    refused(folder, name, "there are 2, not 1")
     (folder / TIMED).unlink()
     wanted = "5 columns" if name == "ciao" else "4 to 6 columns"
     refused(folder, name, rf"variable 'rating' is 3 x 3, not rows of {wanted} \(user, item, category, rating, help")

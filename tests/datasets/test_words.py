@@ -78,5 +78,5 @@ def test_values_belong_to_users_in_any_row_order_and_unknown_is_a_category_like_
     assert actual.users_with("unknown").tolist() == [True, False, False]
     assert not actual.users_with("other").any()
     assert attribute(Feature(name="age", kind="numeric", low=1, high=120), users).codes.tolist() == [0, 2, 5]
-    with pytest.raises(DataError, match="'job': 1 values are not in the 2 categories"):
+    with pytest.raises(DataError, match="'job': 1 values are outside the 2 categories"):
         attribute(job, users.with_columns(job=pl.Series(["writer", "unknown", "pilot"])))

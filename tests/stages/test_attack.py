@@ -165,7 +165,7 @@ def test_it_refuses_what_it_cannot_attack_and_writes_nothing() -> None:
     schema = contracts.users_schema(tiny.FEATURES)
     people = contracts.read(path, schema)
     contracts.write(people.with_columns(colour=pl.Series(["red"] * 7 + ["mauve"] * 293)), path, schema)
-    with pytest.raises(DataError, match=r"users: column 'colour': 293 values are not in the 3 categories"):
+    with pytest.raises(DataError, match=r"users: column 'colour': 293 values are outside the 3 categories"):
         attack.main("tiny-counts")
     verdict = QUALITY / "recommendations" / "tiny-counts.json"
     write_json(verdict, read_json(verdict) | {"success": False})
