@@ -1,15 +1,15 @@
 """Fingerprints of code: one digest of exactly the modules that decide an output.
 
 A module counts as its syntax tree, without what decides nothing: comments, formatting, docstrings, words of errors that
-are raised or returned and of assertions, and annotations of functions and variables that nothing reads at run time. Class bodies count whole, since
-pydantic and dataclasses read their annotations: `lr: int` is not `lr: float`. With it counts all that it imports,
-directly or not, inside functions too; imports for type checkers alone are left out. An import counts as the name that
-it binds, the symbol that this stands for, and the content of the module that it comes from. The name of that module
-does not count: moving it changes nothing. The packages above a module count if they hold more than docstrings and
-registries. A registry (a dict at the top of a module whose values name modules, such as `{"bpr":
-"tasks.models.ranking.bpr:BPR"}`) counts as its named entries only. An entry may name YAML, which counts as its text;
-functions that it names are plug-ins of the stage. With the code count the files that it renders, and pinned versions of
-the packages that decide numbers.
+are raised or returned and of assertions, and annotations of functions and variables that nothing reads at run time.
+Class bodies count whole, since pydantic and dataclasses read their annotations: `lr: int` is not `lr: float`. With it
+counts all that it imports, directly or not, inside functions too; imports for type checkers alone are left out. An
+import counts as the name that it binds, the symbol that this stands for, and the content of the module that it comes
+from. The name of that module does not count: moving it changes nothing. The packages above a module count if they hold
+more than docstrings and registries. A registry (a dict at the top of a module whose values name modules, such as
+`{"bpr": "tasks.models.ranking.bpr:BPR"}`) counts as its named entries only. An entry may name YAML, which counts as its
+text; functions that it names are plug-ins of the stage. With the code count the files that it renders, and pinned
+versions of the packages that decide numbers.
 """
 
 from __future__ import annotations

@@ -307,12 +307,10 @@ def entry(section: str, name: str, table: Mapping[str, _Entry]) -> _Entry:
         ConfigurationError: there is no such name.
     """
     if name not in table:
-        known, file = (
-            ", ".join(sorted(table)),
-            "suites/*/params.yaml" if section in Defaults.model_fields else "params.yaml",
-        )
+        known = ", ".join(sorted(table))
         if section == "suites":
             raise ConfigurationError(f"{SUITES}: there is no {name!r}; known: {known}")
+        file = "suites/*/params.yaml" if section in Defaults.model_fields else "params.yaml"
         raise ConfigurationError(f"{file}: {section} has no {name!r}; known: {known}")
     return table[name]
 

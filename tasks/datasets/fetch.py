@@ -301,11 +301,12 @@ def _in_folder(mirror: Path, file: RemoteFile | FormFile, placed: Path) -> Path:
     path = mirror / file.mirror_path
     if os.path.isfile(path):  # False also for what no path can be
         return path
-    # what is no plain path is an address that was mistyped, perhaps with a password
-    is_plain = PLAIN.fullmatch(str(mirror)) is not None
-    shown, looked = (f"={mirror}", f" (looked for {path})") if is_plain else ("", "")
-    if not os.path.isdir(mirror):
-        raise DataError(f"DPREC_MIRROR{shown}: there is no such folder{looked}; correct DPREC_MIRROR or unset it")
-    if isinstance(file, FormFile):
-        raise file.missing(placed, *((path,) if is_plain else ()))
-    raise DataError(f"DPREC_MIRROR{shown}: it holds no {file.mirror_path}{looked}; correct DPREC_MIRROR or unset it")
+    is_folder = os.path.isdir(mirror)
+    shown = PLAIN.fullmatch(str(mirror)) is not None  # else an address that was mistyped, perhaps with a password
+    if isinstance(file, FormFile) and is_folder:
+        raise file.missing(placed, *((path,) if shown else ()))
+    raise DataError(
+        f"DPREC_MIRROR{f'={mirror}' if shown else ''}: "
+        f"{f'it holds no {file.mirror_path}' if is_folder else 'there is no such folder'}"
+        f"{f' (looked for {path})' if shown else ''}; correct DPREC_MIRROR or unset it"
+    )

@@ -10,7 +10,6 @@ from typing import Any, Literal
 import polars as pl
 
 from tasks.contracts import Feature, RatingScale
-from tasks.datasets import allowed
 from tasks.datasets.archive import unpack
 from tasks.datasets.fetch import FormFile, NoOptions, Options, Places, RemoteFile, Source, local_file
 from tasks.datasets.files import SECONDS, Column, Listed, TextTable
@@ -294,9 +293,7 @@ ML_1M = Release(
 
 RATINGS_20M = TextTable(
     "ratings.csv",
-    _RATINGS
-    | {"user": Column(pl.Int32, 1)}
-    | {"rating": Column(pl.Float64, values=HALF_STARS.levels, what=allowed.HALF_STARS)},
+    _RATINGS | {"user": Column(pl.Int32, 1)} | {"rating": Column(pl.Float64, values=HALF_STARS.levels)},
     headed="userId,movieId,rating,timestamp",
     unique=("user", "item"),
 )

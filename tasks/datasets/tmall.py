@@ -82,8 +82,8 @@ USERS = TextTable(
     INFO_FILE.below,
     {
         "user_id": _ID,
-        "age_range": Column(pl.Int8, values=_AGES, what=allowed.OPTIONAL_AGE, empty=True),
-        "gender": Column(pl.Int8, values=_GENDERS, what=allowed.OPTIONAL_GENDER, empty=True),
+        "age_range": Column(pl.Int8, values=_AGES, empty=True),
+        "gender": Column(pl.Int8, values=_GENDERS, empty=True),
     },
     headed=True,
     unique=("user_id",),

@@ -77,7 +77,9 @@ def main(name: str) -> None:
         with atomic_write(written) as verdict_file, atomic_write(docs) as target:
             target.mkdir()
             verdict = run(layer, key, tables, checked, target)
-            write_json(verdict_file, facts_of(verdict))
+            # without the words of rules that are met: what depends on a verdict stays as it is where they change
+            results = [each | {"detail": ""} if each["success"] else each for each in verdict["results"]]
+            write_json(verdict_file, verdict | {"results": results})
     except UNREADABLE:
         require_readable(subject.files)
         raise
@@ -86,13 +88,6 @@ def main(name: str) -> None:
     if passed:
         with atomic_write(passed) as target:
             write_json(target, {name: verdict[name] for name in SUMMARY})
-
-
-def facts_of(verdict: dict[str, Any]) -> dict[str, Any]:
-    """A verdict without the words of rules that are met: what depends on it stays as it is where one is changed."""
-    return verdict | {
-        "results": [each | {"detail": "" if each["success"] else each["detail"]} for each in verdict["results"]]
-    }
 
 
 def passed_file(layer: str, key: str, params: Params) -> Path | None:
