@@ -17,8 +17,8 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from flows import plan, settings
 from flows.dvc import Project, name_of, open_project
 from tasks.config import messages
+from tasks.config.messages import first_error
 from tasks.config.params import load
-from tasks.config.problems import first_error
 from tasks.errors import ConfigurationError, DataError, DprecError
 from tasks.stages import code
 from tasks.stages.common import read_json

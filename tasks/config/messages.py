@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from tasks.config.problems import Problem as Problem
-from tasks.config.problems import first_error
+from tasks.config.problems import first_error as first_error
 from tasks.errors import ConfigurationError
 
 PARAMS_FILE = Path("params.yaml")

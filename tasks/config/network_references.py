@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tasks.config.fields import AnyNetworks, PerturbedFeatures
-from tasks.config.problems import Problem
+from tasks.config.messages import Problem
 from tasks.config.tasks import TASKS
 from tasks.papers import PROTOCOLS
 

@@ -18,7 +18,6 @@ from tasks.config.attacks import Attack, TrainingAudit
 from tasks.config.fields import BASE, NAME, Cutoffs, Name, Perturbed, PerturbedFeatures, Seeds, Strict, Tuning, choice
 from tasks.config.messages import PARAMS_FILE as PARAMS_FILE
 from tasks.config.networks import Alignment, NetworkEmbeddings
-from tasks.config.problems import first_error
 from tasks.config.tasks import ATTACKS, TASKS, AttackKind
 from tasks.datasets import FORMATS, SOURCES
 from tasks.errors import ConfigurationError
@@ -307,11 +306,11 @@ def entry(section: str, name: str, table: Mapping[str, _Entry]) -> _Entry:
         ConfigurationError: there is no such name.
     """
     if name not in table:
-        known = ", ".join(sorted(table))
-        if section == "suites":
-            raise ConfigurationError(f"{SUITES}: there is no {name!r}; known: {known}")
         file = "suites/*/params.yaml" if section in Defaults.model_fields else "params.yaml"
-        raise ConfigurationError(f"{file}: {section} has no {name!r}; known: {known}")
+        raise ConfigurationError(
+            (f"{SUITES}: there is no {name!r}" if section == "suites" else f"{file}: {section} has no {name!r}")
+            + f"; known: {', '.join(sorted(table))}"
+        )
     return table[name]
 
 
@@ -369,7 +368,7 @@ def _validate(raw: Any, kind: type[_Options], file: Callable[[str], Path], inher
     try:
         return kind.model_validate(raw)
     except ValidationError as error:
-        problem = first_error(error)
+        problem = messages.first_error(error)
         raise ConfigurationError(f"{file(problem.key)}: {locate(*problem, inherited)}") from error
 
 

@@ -287,8 +287,8 @@ def verify(path: Path, file: RemoteFile | FormFile) -> None:
             raise _differs(path, file, "sha256", digest, file.sha256)
 
 
-def _differs(path: Path, file: RemoteFile | FormFile, what: str, found: str, expected: str) -> DataError:
-    difference = f"{what} is {found}, expected {expected}"
+def _differs(path: Path, file: RemoteFile | FormFile, what: str, actual: str, expected: str) -> DataError:
+    difference = f"{what} is {actual}, expected {expected}"
     if isinstance(file, RemoteFile):
         return DataError(
             f"{file.address}: {difference}; the copy was deleted, run it again, and if it differs again the published "

@@ -213,14 +213,14 @@ class TextTable:
             if self.multiline:
                 records = csv.reader(io.StringIO(lines.decode(), newline=""), delimiter=separator, strict=True)
                 for fields in records:
-                    self._require_whole(fields)
+                    self._check_types(fields)
                     number = line + records.line_num
             for number, raw in enumerate(() if self.multiline else io.BytesIO(lines), start=line):  # noqa: B007  # errors name it
                 text = raw.decode().removesuffix("\n").removesuffix("\r")
                 fields = text.split(separator)
                 if self.quoted:
                     fields = next(csv.reader([text], delimiter=separator, strict=True)) or [""]
-                self._require_whole(fields)
+                self._check_types(fields)
         except UnicodeDecodeError as bad:
             return DataError(f"{path}:{number}: byte 0x{bad.object[bad.start]:02x} is not utf-8; is the file whole?")
         except csv.Error:
@@ -235,7 +235,7 @@ class TextTable:
             return DataError(f"{path}:{number}: a quotation mark is in the wrong place")
         return DataError(f"{path}: not readable as a table of {len(self.columns)} columns ({otherwise})")
 
-    def _require_whole(self, fields: list[str]) -> None:
+    def _check_types(self, fields: list[str]) -> None:
         """Refuse a record unless its fields are there and have their types."""
         if len(fields) != len(self.columns):
             names = f"{', '.join(list(self.columns)[:4])}{', ...' if len(self.columns) > 4 else ''}"

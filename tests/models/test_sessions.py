@@ -7,7 +7,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from tasks.config.problems import first_error
+from tasks.config.messages import first_error
 from tasks.models.sessions.sequential import NO_DROPOUT, mean_cross_entropy
 from tasks.training_data import TrainingData
 from tests.models.contract import learning, ragged

@@ -230,7 +230,7 @@ def test_without_times_repeats_are_averaged_and_no_time_is_made_up(tmp_path: Pat
 
 def test_a_bound_that_nobody_reaches_is_refused(tmp_path: Path) -> None:
     raw = stored(tmp_path, {"interactions": interactions((1, 1, 5, 1), (2, 1, 5, 2))}, time="seconds")
-    with pytest.raises(DataError, match=r"none are left \(item-and-user-omitted, least 3\)"):
+    with pytest.raises(DataError, match=r"none are left \(users-and-items-omitted, least 3\)"):
         prepare(raw, PAPER)
 
 
