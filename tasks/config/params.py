@@ -306,11 +306,9 @@ def entry(section: str, name: str, table: Mapping[str, _Entry]) -> _Entry:
         ConfigurationError: there is no such name.
     """
     if name not in table:
-        file = "suites/*/params.yaml" if section in Defaults.model_fields else "params.yaml"
-        raise ConfigurationError(
-            (f"{SUITES}: there is no {name!r}" if section == "suites" else f"{file}: {section} has no {name!r}")
-            + f"; known: {', '.join(sorted(table))}"
-        )
+        file = f"{'suites/*/' if section in Defaults.model_fields else ''}params.yaml: "
+        where = section if section == "suites" else file + section
+        raise ConfigurationError(f"{where}: there is no {name!r}; known: {', '.join(sorted(table))}")
     return table[name]
 
 

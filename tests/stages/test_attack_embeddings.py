@@ -177,7 +177,7 @@ def test_two_systems_are_attacked_on_the_same_users_and_pairs_and_two_runs_on_ot
 
 
 def test_unknown_experiments_and_suites_without_this_attack_are_refused(fresh: Path) -> None:
-    with pytest.raises(ConfigurationError, match="experiments has no 'other'; known: tiny-joint"):
+    with pytest.raises(ConfigurationError, match="experiments: there is no 'other'; known: tiny-joint"):
         attack_embeddings.main("other")
     shutil.rmtree(fresh / "data")
     tiny.build(fresh, attack=None)

@@ -262,8 +262,8 @@ def test_nothing_to_check_is_said_and_leaves_no_verdict() -> None:
     ("name", "message"),
     [
         ("rwa/demo", "unknown layer 'rwa'; known: raw/NAME, processed/NAME"),
-        ("raw", "params.yaml: datasets has no ''"),
-        ("raw/none", "params.yaml: datasets has no 'none'; known: ciao, ciao-twin, demo"),
+        ("raw", "params.yaml: datasets: there is no ''"),
+        ("raw/none", "params.yaml: datasets: there is no 'none'; known: ciao, ciao-twin, demo"),
         ("metrics/none", "suites: there is no 'none'"),
     ],
 )
