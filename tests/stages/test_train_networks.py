@@ -237,7 +237,7 @@ def made_up_anew(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "change", "error", "message"),
     [
-        ("none", lambda: None, ConfigurationError, "experiments: there is no 'tiny-none'; known: tiny-crosue, tiny-crosue-"),
+        ("none", lambda: None, ConfigurationError, "experiments: there is no 'tiny-none'; known: tiny-crosue"),
         ("degree", lambda: tiny.passed("processed", "tiny", success=False), DataError, "processed/tiny.json: .*"),
         ("sne", lambda: tiny.passed("perturbed", "published", success=False), DataError, "published.json: .* failed"),
         ("rgcn", lambda: tiny.passed("embeddings", "raw", success=False), DataError, "suites/tiny/dvc.yaml:check-embe"),
