@@ -55,7 +55,7 @@ TASKS = {
         validation="",
         collects="tasks.stages.collect_parts:collect_distributions",
         collected_from=("released",),
-        bands={"sampled-*": 0.03, "full/*": 0.03, "whole/*": 0.03},
+        bands={"sampled-*": 0.03, "full/*": 0.03, "whole/*": 0.03, "few-*": 0.03, "catalogue/*": 0.03},
         keys=frozenset(OPTIONAL),
     ),
     "fold-in": Task(

@@ -35,7 +35,6 @@ def reproduction(results: Results, paper: Paper) -> dict[str, Any]:
         "blocks": parts,
         "figures": figures(against),
         "statistics": statistics(results),
-        "measured": _measured(results, paper),
         "claims": claims,
         "verdicts": Counter(claim["verdict"] for claim in claims),
         "pairs": all_pairs,
@@ -62,23 +61,6 @@ def evidence(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "numbers": [row for row in rows if row["measure"] and row["runs"] is None and not row["floor"]],
         "runs": sorted({row["runs"] for row in tests}),
     }
-
-
-def _measured(results: Results, paper: Paper) -> list[dict[str, Any]]:
-    """`group`, its `qualities` that were measured, and a row of means for each compared system."""
-    tables = []
-    for group, qualities in paper.measured.items():
-        rows = []
-        for system in results.suite.compared:
-            means = {
-                quality.metric: results.mean(system.experiment, quality.metric, quality.cutoff(0))
-                for quality in qualities
-            }
-            if any(mean is not None for mean in means.values()):
-                rows.append({"label": system.label} | means)
-        if rows:
-            tables.append({"group": group, "qualities": qualities, "rows": rows})
-    return tables
 
 
 def _artefacts(parts: list[dict[str, Any]], all_pairs: list[Pair]) -> list[dict[str, Any]]:

@@ -42,7 +42,8 @@ def pages(results: Results, paper: Paper) -> list[Page]:
     by, suite = measure(results, paper), results.suite
     table = entries(results, by)
     contents = {
-        "index": overview(results, by, table, paper.reference if suite.paper else ""),
+        "index": overview(results, by, table, paper.reference if suite.paper else "")
+        | {"measured": _measured(results, paper)},
         "ledger": ledger(results),
         "attacks": attacks(results),
         "reproduction": reproduction(results, paper) if suite.paper else {},
@@ -356,3 +357,20 @@ def provenance(results: Results) -> dict[str, Any]:
 
 def _machine(run: Run) -> tuple[str, int, tuple[tuple[str, str], ...]]:
     return run.processor, run.cores, tuple(sorted(run.packages.items()))
+
+
+def _measured(results: Results, paper: Paper) -> list[dict[str, Any]]:
+    """`group`, its `qualities` that were measured, and a row of means for each compared system."""
+    tables = []
+    for group, qualities in paper.measured.items():
+        rows = []
+        for system in results.suite.compared:
+            means = {
+                quality.metric: results.mean(system.experiment, quality.metric, quality.cutoff(0))
+                for quality in qualities
+            }
+            if any(mean is not None for mean in means.values()):
+                rows.append({"label": system.label} | means)
+        if rows:
+            tables.append({"group": group, "qualities": qualities, "rows": rows})
+    return tables

@@ -12,7 +12,9 @@ from tasks.quality import rules as rule
 from tasks.quality.rules import Rule, Table
 
 RANGES = {
-    **dict.fromkeys(("hit", "ndcg", "recall", "recall-reachable", "mrr", "f1", "auc", "low", "high"), (0, 1)),
+    **dict.fromkeys(
+        ("hit", "ndcg", "recall", "recall-reachable", "mrr", "f1", "auc", "low", "high", "coverage"), (0, 1)
+    ),
     "advantage": (-1, 1),
 }
 """Range of a metric by the last part of its name (docs/methods.md §8; advantage = F1 - majority, §7)."""
@@ -208,7 +210,7 @@ def ranking_metrics(
     names = [f"sampled-{negatives}/{kind}" for kind in ("hit", "ndcg", "mrr")]
     protocols = ("full", "whole") if full_rows else ("full",)
     names += [f"{protocol}/{kind}" for protocol in protocols for kind in ("hit", "ndcg", of_all, "mrr")]
-    return list(product(names, ks))
+    return list(product([*names, "few-users/ndcg", "few-items/ndcg", "catalogue/coverage"], ks))
 
 
 def attack_metrics(

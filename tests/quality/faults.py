@@ -131,9 +131,9 @@ FAULTS = [
     Fault(PREDICTED, LIST, value(2, "item", 38), PREDICTED, "item", [2]),
     Fault(PREDICTED, LIST, without(2), f"{PREDICTED} per rating", "rows", [5]),
     Fault("metrics", "metrics", value(0, "value", 1.01), "metrics", "rate", [0]),
-    Fault("metrics", "metrics", value(17, "value", -1.5), "metrics", "advantage", [17]),
-    Fault("metrics", "metrics", value(19, "value", -0.1), "metrics", "amount", [19]),
-    Fault("metrics", "metrics", value(19, "value", INF), "metrics", "amount", [19]),
+    Fault("metrics", "metrics", value(23, "value", -1.5), "metrics", "advantage", [23]),
+    Fault("metrics", "metrics", value(25, "value", -0.1), "metrics", "amount", [25]),
+    Fault("metrics", "metrics", value(25, "value", INF), "metrics", "amount", [25]),
     Fault("metrics", "metrics", SURPRISE, "metrics", "kind", [0]),
     Fault("metrics", "metrics", without(4), "metrics expected", "rows", [4]),
 ]

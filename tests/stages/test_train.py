@@ -87,7 +87,7 @@ def test_recommendations_are_unseen_and_every_setting_and_seed_is_measured():
     assert table.join(seen, on=["user", "item"]).is_empty()
     counted = metrics("tiny-gerai").group_by("setting", "seed").len().sort("setting", "seed")
     assert counted["setting"].to_list() == ["base", "base", "features_epsilon=7.5", "features_epsilon=7.5"]
-    assert counted["len"].to_list() == [14] * 4  # (3 sampled + 4 full metrics) × 2 cut-offs
+    assert counted["len"].to_list() == [20] * 4  # (3 sampled, 4 full, 2 of the least data and 1 of the catalogue) × 2 cut-offs
     run = read_json(RUNS / "tiny" / "tiny-gerai" / "train" / "inputs.json")
     assert run["synthetic"] is True
     assert [check["contract"] for check in run["checks"]] == ["processed", "perturbed"]
@@ -101,7 +101,7 @@ def test_metrics_at_base_are_what_they_are_for_users_on_average():
         users = contracts.read(folder / f"seed-{seed}.parquet", BY_USER)
         sums = users.group_by("metric", "k").agg(pl.col("total").sum() / pl.col("examples").sum())
         measured = metrics("tiny-gerai").filter(setting="base", seed=seed).join(sums, on=["metric", "k"])
-        assert len(measured) == len(sums) == 14
+        assert len(measured) == len(sums) == 18
         assert measured["total"].to_list() == pytest.approx(measured["value"].to_list())
 
 

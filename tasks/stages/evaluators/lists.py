@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tasks import contracts
 from tasks.evaluation import ranking
-from tasks.evaluation.metrics import measure, sampled_values
+from tasks.evaluation.metrics import Measured, catalogue_metrics, measure, sampled_values
 from tasks.models.base import NextItemRecommender, Recommender
 from tasks.privacy.terms import Protected
 from tasks.sequences import Sequences
@@ -77,9 +77,36 @@ class TopK(Evaluator):
         ranks = ranking.sampled_ranks(scorer, test_users, test_items, negatives, self._draws)
         sampled = sampled_values(ranks, evaluation.k)
         measured = measure(f"sampled-{evaluation.negatives}", test_users, sampled)
-        measured += self._measure("full", items, inputs.seen_items("test"))
+        full = self._measure("full", items, inputs.seen_items("test"))
+        measured += [*full, *self._least(full, items)]
         if evaluation.full_rows:  # lists that leave nothing out, judged by all that a user has
             unseen = ranking.Seen.none(inputs.schema.n_users)
             complete, _ = ranking.top_k(scorer, self._users, unseen, k, self._order)
             measured += self._measure("whole", complete, inputs.seen_items("train", "valid", "test"))
-        return Evaluated(measured, ranking.ranking_table(items, scores, user=self._users))
+        train = inputs.seen_items("train")
+        counts = np.bincount(train.items, minlength=inputs.schema.n_items)
+        covered = catalogue_metrics(items, counts, train.n_users, evaluation.k)["coverage"]
+        further = tuple({"metric": "catalogue/coverage", "k": k, "value": value} for k, value in covered.items())
+        return Evaluated(measured, ranking.ranking_table(items, scores, user=self._users), further)
+
+    def _least(self, full: list[Measured], items: NDArray[np.int32]) -> list[Measured]:
+        """NDCG for the quarter of users who train least, and for that of held-out items that the fewest train on.
+
+        A quarter is what is at most the lower quartile. full: what `items`, the lists, are worth to all.
+        """
+        train, (users, targets) = self._inputs.seen_items("train"), self._inputs.pairs("test")
+        of_all = next(each for each in full if each.metric == "full/ndcg")
+        few = np.flatnonzero(_lowest(train.counts[of_all.users]))
+        measured = [
+            Measured("few-users/ndcg", each.k, each.users[few], each.values[few])
+            for each in full
+            if each.metric == "full/ndcg"
+        ]
+        rare = _lowest(np.bincount(train.items, minlength=self._inputs.schema.n_items)[targets])
+        wanted = ranking.Seen.from_pairs(users[rare], targets[rare], train.n_users)
+        found, values = ranking.full_values(items, wanted, self._evaluation.k)
+        return measured + measure("few-items", found, {"ndcg": values["ndcg"]})
+
+
+def _lowest(counts: NDArray[np.int64]) -> NDArray[np.bool_]:
+    return counts <= np.quantile(counts, 0.25, method="lower")
