@@ -247,7 +247,9 @@ def test_a_suite_is_a_folder_with_its_files(written: Callable[[Change], Path], t
     with pytest.raises(ConfigurationError, match=r"demo/params\.yaml: tuning: stands in .*suites/demo/tuning\.yaml"):
         load(path)
     (tmp_path / "suites/demo/params.yaml").unlink()
-    with pytest.raises(ConfigurationError, match=r"suites/demo/params\.yaml: not found; run this in the root of a project"):
+    with pytest.raises(
+        ConfigurationError, match=r"suites/demo/params\.yaml: not found; run this in the root of a project"
+    ):
         load(path)
 
 

@@ -90,11 +90,11 @@ REFUSALS = [
     ("ione", "twitter/following.number", 2, "-1 1", "follower is -1, not 0 or more"),
     ("custom", "interactions.csv", 3, "8,10,6,881250950", "stars is 6.0, not 1 to 5 in steps of 0.5"),
     ("custom", "interactions.csv", 3, "8, 10,4,881250950", "what is ' 10', not an id"),
-    ("custom", "interactions.csv", 3, "6,10,4,881250950", "who is '6', not a user of users.csv"),
+    ("custom", "interactions.csv", 3, "6,10,4,881250950", r"who is '6', not a user of .*users.csv"),
     ("custom", "users.csv", 3, "7,53,M", r"id 7 is repeated \(first on line 2\)"),
     ("custom", "users.csv", 3, "8,530,M", "years is 530.0, not 0 to 120, as params.yaml says"),
     ("custom", "users.csv", 3, "8,53,W", r"sex is 'W', not one of F, M, \?, as params.yaml says"),
-    ("custom", "social.csv", 2, "7,5,trusts", "to is '5', not a user of users.csv"),
+    ("custom", "social.csv", 2, "7,5,trusts", r"to is '5', not a user of .*users.csv"),
 ]
 
 

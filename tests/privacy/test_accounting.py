@@ -43,7 +43,7 @@ def test_pure_budgets_add_up() -> None:
     assert account([event("laplace", noise_multiplier=4.0)]).epsilon == 0.25
     assert account([event("discrete-laplace", noise_parameter=0.02, sensitivity=50)]).epsilon == pytest.approx(1)
     mixed = [event("laplace", 3, noise_multiplier=2.0), event("pure-local", epsilon=0.5)]
-    assert account(mixed) == (2.0, 0.0)
+    assert account(mixed) == (2.0, 0.0, "")
 
 
 @pytest.mark.parametrize(("noise_multiplier", "count"), [(1.0, 1), (0.5, 1), (3.0, 10), (20.0, 1000)])
@@ -153,23 +153,26 @@ def test_discrete_laplace_noise_of_a_large_sensitivity_is_accounted_at_its_budge
 
 
 @pytest.mark.parametrize(
-    "events",
+    ("events", "reason"),
     [
-        [],
-        [event("non-private")],
-        [event("pure-local", epsilon=1.0), event("non-private")],
-        [event("shuffle", epsilon=1.0)],
-        [event("laplace", scale=1.0)],
-        [event("laplace", noise_multiplier=0.0)],
-        [event("pure-local", epsilon=-1.0)],
-        [event("gaussian", noise_multiplier=1.0)],
-        [KINDS["large"], KINDS["gaussian"]],
-        [event("discrete-laplace", noise_parameter=1.0, sensitivity=1.5)],
-        [event("laplace", noise_multiplier=5e-324)],
+        ([], "no release was recorded"),
+        ([event("non-private")], "without protection"),
+        ([event("pure-local", epsilon=1.0), event("non-private")], "without protection"),
+        ([event("shuffle", epsilon=1.0)], "no accounting is known for events of kind 'shuffle'"),
+        ([event("laplace", scale=1.0)], "needs \\['noise_multiplier'\\]"),
+        ([event("laplace", noise_multiplier=0.0)], "no finite epsilon with noise_multiplier = 0"),
+        ([event("pure-local", epsilon=-1.0)], "no finite epsilon with epsilon = -1"),
+        ([event("gaussian", noise_multiplier=1.0)], "no finite epsilon at delta = 0"),
+        ([KINDS["large"], KINDS["gaussian"]], "no finite epsilon at delta = 0"),
+        ([event("discrete-laplace", noise_parameter=1.0, sensitivity=1.5)], "integer sensitivity"),
+        ([event("laplace", noise_multiplier=5e-324)], "too small for any finite epsilon"),
     ],
 )
-def test_what_cannot_be_accounted_for_has_no_finite_epsilon(events: list[Event]) -> None:
-    assert account(events) == (None, 0.0)
+def test_what_cannot_be_accounted_for_is_refused_with_its_reason(events: list[Event], reason: str) -> None:
+    spent = account(events)
+    assert spent.epsilon is None
+    with pytest.raises(AssertionError, match=reason):
+        raise AssertionError(spent.reason)
 
 
 @pytest.mark.parametrize("delta", [-0.1, 1.0, math.nan])

@@ -251,7 +251,7 @@ def test_budgets_far_apart_stay_finite() -> None:
         ([[0, 1], [0, 9], [8, 9]], r"column 'target': 2 of 3 rows are outside 0\.\.8 \(first: row 1, 0 - 9\)"),
         ([[0, 1], [-1, 2]], r"column 'source': 1 of 2 rows are outside 0\.\.8 \(first: row 1, -1 - 2\)"),
         ([[0, 1], [3, 3]], r"edges: 1 of 2 rows are loops \(first: row 1, 3 - 3\)"),
-        ([[0, 1], [2, 1], [1, 0], [1, 2]], r"edges: 2 of 4 rows are repeated .* \(first: row 2, 1 - 0\)"),
+        ([[0, 1], [2, 1], [1, 0], [1, 2]], r"edges: 2 of 4 rows are repeated \(first: row 2, 1 - 0\)"),
         ([[0.0, 1.0]], "edges must be integers"),
         ([[0, 1, 2]], r"edges must be integers of shape \(n, 2\)"),
     ],

@@ -4,8 +4,8 @@ Composition is adaptive and on the same data. Three upper bounds are computed an
 composition (budgets add up), Rényi differential privacy (Mironov, Talwar and Zhang, arXiv 1908.10530), and privacy loss
 distributions by Google's dp_accounting, discretised pessimistically (Koskela et al. 2020; Doroshenko et al., "Connect
 the dots", PoPETs 2022). Time and memory are bounded: the more there is to compose, the coarser the discretisation. An
-event that is unknown, or for which no finite guarantee exists, is refused; nothing is ever approximated from below, but
-for rounding: 2e-13 of the ε of a Gaussian release.
+event that is unknown, or for which no finite guarantee exists, is refused with its reason; nothing is ever approximated
+from below, but for rounding: 2e-13 of the ε of a Gaussian release.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from scipy.special import logsumexp
 
 from tasks.privacy.accounting.kinds import distinct, merged
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
+from tasks.privacy.accounting.refusals import why
 from tasks.privacy.terms import Explanation, because
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ class Spent(NamedTuple):
     epsilon: float | None
     """None where no finite guarantee follows."""
     delta: float
+    reason: str = ""
+    """Why there is no finite epsilon, in words that nothing reads."""
 
 
 def account(events: Sequence[Event], delta: float = 0.0, points: int = POINTS) -> Spent:
@@ -101,16 +104,18 @@ def account(events: Sequence[Event], delta: float = 0.0, points: int = POINTS) -
     """
     if not 0 <= delta < 1:
         raise ValueError(f"delta must be in [0, 1) (is {delta})")
-    if not events or not all(map(_is_accountable, events)):
-        return Spent(None, delta)
+    epsilon = _bound(events, delta, points) if events and all(map(_is_accountable, events)) else math.inf
+    return Spent(epsilon, delta) if epsilon < math.inf else Spent(None, delta, why(events, delta, PARAMETERS, MOST))
+
+
+def _bound(events: Sequence[Event], delta: float, points: int) -> float:
+    """Infinity where none is finite."""
     events = distinct(merged(events), DISTINCT)
     pure = [event for event in events if not event.kind.endswith("gaussian")]
     gaussian = [event for event in events if event.kind.endswith("gaussian")]
     basic = _sum(pure)
     if delta == 0:
-        if gaussian:
-            return Spent(None, delta)
-        return _spent_epsilon(basic, delta)
+        return math.inf if gaussian else basic
     epsilon = basic + (_gaussian_epsilon(_joint_multiplier(gaussian), delta) if gaussian else 0.0)
     # What sampling gains is left out where a single release costs so much that it gains next to nothing.
     multipliers = sorted({event.parameters["noise_multiplier"] for event in gaussian}, reverse=True)
@@ -127,7 +132,7 @@ def account(events: Sequence[Event], delta: float = 0.0, points: int = POINTS) -
         epsilon = min(epsilon, large + _renyi_epsilon(small, multiplier, delta))
         if epsilon and (sampled or multiplier is None or _gaussian_epsilon(multiplier, delta) < LARGE):
             epsilon = min(epsilon, large + _compose(small, multiplier, delta, points))
-    return _spent_epsilon(epsilon, delta)
+    return epsilon
 
 
 estimate = partial(account, points=ROUGH)
@@ -151,10 +156,6 @@ def accounted_entry(
     accounted = {"accounted_epsilon": spent.epsilon, "accounted_delta": delta, "reasons": reasons}
     known = {"accounting": "rigorous", "claimed_delta": delta, "events": tuple(events)} | accounted
     return LedgerEntry.model_validate(known | about)
-
-
-def _spent_epsilon(epsilon: float, delta: float) -> Spent:
-    return Spent(None if math.isinf(epsilon) else epsilon, delta)
 
 
 def _is_accountable(event: Event) -> bool:
