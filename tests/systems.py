@@ -8,7 +8,7 @@ from functools import cache
 from tasks.config.params import load
 from tasks.models import MODELS, model_class
 from tasks.models.base import Model
-from tasks.privacy.terms import Term
+from tasks.privacy.remarks import Term
 from tests.parameters import ROOT
 
 

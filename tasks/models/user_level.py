@@ -13,7 +13,7 @@ from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import GIVEN_EPOCH, large_delta
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import dpsgd
-from tasks.privacy.terms import Explanation, KnownGap, because
+from tasks.privacy.remarks import Explanation, KnownGap, because
 
 
 class UserLevelModel(EpochModel):

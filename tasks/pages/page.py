@@ -24,7 +24,7 @@ from markupsafe import Markup
 
 from tasks.pages import charts
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.privacy.terms import Explanation, KnownGap
+from tasks.privacy.remarks import Explanation, KnownGap
 
 TEMPLATES = Path(__file__).parent / "templates"
 DASH = "–"

@@ -17,7 +17,8 @@ from tasks.evaluation.run_numbers import split_of
 from tasks.pages.page import Column, Page, listed
 from tasks.pages.reproduction import reproduction
 from tasks.privacy.audits.unaudited import is_private, reason
-from tasks.privacy.terms import KnownGap, Level
+from tasks.privacy.remarks import KnownGap
+from tasks.privacy.terms import Level
 from tasks.results import leakage
 from tasks.results.budgets import budgets, level
 from tasks.results.cards import Card, card

@@ -15,7 +15,8 @@ import polars as pl
 
 from tasks.privacy.accounting.ledger import LedgerEntry, Noise
 from tasks.privacy.audits.unaudited import is_private, reason
-from tasks.privacy.terms import Condition, Explanation, KnownGap, Level, Neighbouring, Observer, Unaudited, Unit
+from tasks.privacy.remarks import Explanation, KnownGap
+from tasks.privacy.terms import Condition, Level, Neighbouring, Observer, Unaudited, Unit
 from tasks.results.budgets import level
 from tasks.results.facts import BASE, Facts, Kind, Source, System
 from tasks.results.load import Results

@@ -44,7 +44,8 @@ from tasks.privacy.accounting.ledger import LedgerEntry, left_out
 from tasks.privacy.mechanisms import as_released, edges, multidimensional, posts
 from tasks.privacy.mechanisms.posts import Vocabulary
 from tasks.privacy.noise import generator
-from tasks.privacy.terms import Explanation, KnownGap, Reason, because, gap
+from tasks.privacy.remarks import Explanation, KnownGap, because, gap
+from tasks.privacy.terms import Reason
 from tasks.stages import perturb_features
 from tasks.stages.common import file_digest, write_json
 from tasks.stages.download import places

@@ -30,7 +30,8 @@ from tasks.models.base import Model, RatingPredictor, Received, Replayed, own_fi
 from tasks.models.training import EpochModel
 from tasks.privacy.accounting.gaps import prepared_entry, secure_entry
 from tasks.privacy.accounting.ledger import LedgerEntry, unprotected_entry
-from tasks.privacy.terms import Protected, because
+from tasks.privacy.remarks import because
+from tasks.privacy.terms import Protected
 from tasks.stages import runs
 from tasks.stages.command import run_stage
 from tasks.stages.common import CHECKPOINTS, RUNS, atomic_write, copy, read_json, require_inputs, write_json

@@ -29,7 +29,7 @@ from tasks.evaluation.classification import interests, split_seed
 from tasks.models import model_class
 from tasks.models.user_networks.base import PairData
 from tasks.privacy.accounting.ledger import LedgerEntry, unprotected_entry
-from tasks.privacy.terms import because
+from tasks.privacy.remarks import because
 from tasks.stages import runs
 from tasks.stages.command import run_stage
 from tasks.stages.common import (

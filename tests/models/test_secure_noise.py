@@ -17,7 +17,7 @@ from tasks.models.training import EpochModel
 from tasks.privacy import noise
 from tasks.privacy.accounting import gaps
 from tasks.privacy.accounting.ledger import LedgerEntry, unprotected_entry
-from tasks.privacy.terms import because
+from tasks.privacy.remarks import because
 from tests.models.contract import LISTS, RATINGS, SEQUENCES, Stretch, make, system
 from tests.models.test_noise_streams import PRIVATE, case, model_of, shared
 from tests.systems import ids

@@ -10,7 +10,7 @@ import torch
 from tasks.models.base import SILENT, Progress
 from tasks.models.social.messages import Broadcast
 from tasks.privacy.accounting.account import account
-from tasks.privacy.terms import gap
+from tasks.privacy.remarks import gap
 from tests.models.social_data import make, poisoned, ratings, started
 from tests.systems import ids
 

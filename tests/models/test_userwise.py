@@ -14,7 +14,7 @@ from tasks.models.base import SILENT
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
 from tasks.privacy.mechanisms import ghost, laplace
-from tasks.privacy.terms import gap
+from tasks.privacy.remarks import gap
 from tasks.training_data import TrainingData
 from tests.models.contract import Stretch
 from tests.systems import ids

@@ -19,7 +19,8 @@ from tasks.pages import page
 from tasks.pages.suite import gaps, ledger, pages
 from tasks.privacy.accounting.ledger import LedgerEntry, unbounded_entry
 from tasks.privacy.audits.unaudited import is_private
-from tasks.privacy.terms import Explanation, Level
+from tasks.privacy.remarks import Explanation
+from tasks.privacy.terms import Level
 from tasks.privacy.units import LEVELS
 from tasks.results import tables
 from tasks.results.facts import BASE, Together

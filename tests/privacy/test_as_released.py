@@ -14,7 +14,7 @@ from tasks.contracts import Feature
 from tasks.privacy import noise
 from tasks.privacy.mechanisms import as_released, edges, piecewise
 from tasks.privacy.mechanisms.posts import Vocabulary
-from tasks.privacy.terms import because
+from tasks.privacy.remarks import because
 
 ALARM = 1e-3
 BITS = tuple(Feature(name=f"bit {place}", kind="numeric", low=0, high=1) for place in range(32))

@@ -8,7 +8,7 @@ from tasks.models.social.factorisation import SocialFactorisation
 from tasks.models.training import EpochModel
 from tasks.privacy.accounting import gaps
 from tasks.privacy.mechanisms import edges, multidimensional, words
-from tasks.privacy.terms import gap
+from tasks.privacy.remarks import gap
 from tests.models.contract import RATINGS, quickly
 from tests.models.test_noise_streams import PRIVATE, case, model_of
 

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
-from tasks.privacy.terms import gap
+from tasks.privacy.remarks import gap
 
 ENTRY = LedgerEntry(
     protects="feature",

@@ -6,7 +6,7 @@ import pytest
 from tasks.contracts import Feature
 from tasks.privacy.accounting.account import account
 from tasks.privacy.mechanisms import multidimensional, piecewise
-from tasks.privacy.terms import gap
+from tasks.privacy.remarks import gap
 from tests.systems import ids
 
 NUMBERS = tuple(Feature(name=f"number {i}", kind="numeric", low=0, high=1) for i in range(3))

@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import softmax
 
 from tasks.privacy.mechanisms import words
-from tasks.privacy.terms import because
+from tasks.privacy.remarks import because
 from tests.privacy.word_law import probabilities
 
 BUDGETS = [1e-3, 0.5, 7.5, 100.0]

@@ -14,7 +14,7 @@ from tasks import contracts
 from tasks.evaluation.gains import GAINS
 from tasks.evaluation.pairs import BY_USER
 from tasks.privacy.accounting.ledger import Event, LedgerEntry, unbounded_entry, unprotected_entry
-from tasks.privacy.terms import because, gap
+from tasks.privacy.remarks import because, gap
 from tests import parameters
 from tests.parameters import ROOT
 from tests.systems import systems

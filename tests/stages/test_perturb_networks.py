@@ -16,7 +16,7 @@ from tasks.datasets.encoding import encode
 from tasks.errors import ByHandError, DataError
 from tasks.privacy.accounting import gaps
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.privacy.terms import because, gap
+from tasks.privacy.remarks import because, gap
 from tasks.quality.rules import count
 from tasks.stages import check, perturb, perturb_networks
 from tasks.stages.common import PERTURBED, PLACED, PROCESSED, QUALITY, digest, read_json, write_json

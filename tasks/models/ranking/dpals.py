@@ -56,7 +56,7 @@ from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import FLOATS, ONCE, OWN_LIST, large_delta
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import dpsgd
-from tasks.privacy.terms import because
+from tasks.privacy.remarks import because
 from tasks.training_data import TrainingData
 
 Floats = NDArray[np.float64]

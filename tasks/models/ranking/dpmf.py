@@ -66,7 +66,8 @@ from tasks.privacy.accounting.gaps import ONCE, OWN_FILE
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.insecurity import OBJECTIVE
 from tasks.privacy.mechanisms import laplace, objective
-from tasks.privacy.terms import KnownGap, Unit, because, gap
+from tasks.privacy.remarks import KnownGap, because, gap
+from tasks.privacy.terms import Unit
 from tasks.training_data import TrainingData
 
 

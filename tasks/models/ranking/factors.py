@@ -18,7 +18,8 @@ from tasks.errors import ConfigurationError
 from tasks.models.base import ModelConfig, Recommender
 from tasks.privacy.accounting.ledger import Event, LedgerEntry, unbounded_entry
 from tasks.privacy.mechanisms import objective
-from tasks.privacy.terms import Explanation, KnownGap, Mechanism, Neighbouring, Unit, gap
+from tasks.privacy.remarks import Explanation, KnownGap, gap
+from tasks.privacy.terms import Mechanism, Neighbouring, Unit
 from tasks.training_data import TrainingData
 
 NOTHING = 1e-9

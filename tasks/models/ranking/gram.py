@@ -19,7 +19,7 @@ from tasks.models.base import SILENT, ModelConfig, Progress, Recommender
 from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import DRAWN, ONCE, large_delta
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.privacy.terms import gap
+from tasks.privacy.remarks import gap
 from tasks.release import making, models
 from tasks.release.making import Budget, Release
 from tasks.release.sums import Rows, rows_of

@@ -15,7 +15,7 @@ from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import ONCE
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.mechanisms import laplace
-from tasks.privacy.terms import gap
+from tasks.privacy.remarks import gap
 from tasks.training_data import TrainingData
 
 

@@ -31,7 +31,7 @@ from tasks.models.base import SILENT, Progress
 from tasks.models.ranking.bpr import BPR, BPRConfig, BPRNetwork
 from tasks.models.training import NegativeSampler, PairwiseModel, draw_weights
 from tasks.privacy.accounting.ledger import LedgerEntry, unbounded_entry
-from tasks.privacy.terms import because, gap
+from tasks.privacy.remarks import because, gap
 from tasks.training_data import TrainingData
 
 UNKNOWN = -1

@@ -41,7 +41,7 @@ from tasks.privacy.accounting.gaps import EPOCH
 from tasks.privacy.accounting.ledger import Event, LedgerEntry, unbounded_entry
 from tasks.privacy.keyed import head_ids, prefix_ids
 from tasks.privacy.mechanisms import aggregation
-from tasks.privacy.terms import because, gap
+from tasks.privacy.remarks import because, gap
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 

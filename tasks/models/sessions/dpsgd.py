@@ -18,7 +18,7 @@ from tasks.graph.prefixes import PrefixGraphs, Step
 from tasks.models.sessions.gated import ScaledConfig, ScaledSessions, gru_update
 from tasks.models.sessions.private import GAPS, PrivateConfig, PrivateSequences, UserDropout
 from tasks.privacy.accounting.per_record import Owned, product
-from tasks.privacy.terms import gap
+from tasks.privacy.remarks import gap
 from tasks.sequences import Sequences
 
 

@@ -25,7 +25,7 @@ from tasks.privacy import noise
 from tasks.privacy.accounting.gaps import GIVEN_EPOCH
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import aggregation
-from tasks.privacy.terms import because, gap
+from tasks.privacy.remarks import because, gap
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 

@@ -12,7 +12,8 @@ from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import BY_EPOCHS, EPOCH, FLOATS, GIVEN_EPOCH
 from tasks.privacy.accounting.ledger import Accounting, Event, LedgerEntry, unbounded_entry
 from tasks.privacy.insecurity import KEYED
-from tasks.privacy.terms import Condition, Explanation, KnownGap, Mechanism, Unit, because, gap
+from tasks.privacy.remarks import Explanation, KnownGap, because, gap
+from tasks.privacy.terms import Condition, Mechanism, Unit
 
 READ = gap("prefixes-exact")
 LABELS = unbounded_entry("label", "interaction", "none", because("labels-read"))

@@ -31,7 +31,7 @@ from tasks.privacy.accounting.gaps import BY_EPOCHS, FLOATS, PLACE
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.accounting.per_record import copies, weighted_sums, zero_infinite
 from tasks.privacy.mechanisms import dpsgd
-from tasks.privacy.terms import KnownGap, because, gap
+from tasks.privacy.remarks import KnownGap, because, gap
 from tasks.sequences import Sequences
 from tasks.training_data import TrainingData
 

@@ -12,7 +12,8 @@ from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import EPOCH, FLOATS, GIVEN_EPOCH, ONCE, OWN_FILE, UNUSED
 from tasks.privacy.accounting.ledger import Accounting, Event, LedgerEntry, unbounded_entry, untouched_entry
 from tasks.privacy.mechanisms.shared_noise import SharedNoise
-from tasks.privacy.terms import KnownGap, Observer, because, gap
+from tasks.privacy.remarks import KnownGap, because, gap
+from tasks.privacy.terms import Observer
 
 USER_LOCAL = (gap("own-predictions"), OWN_FILE)
 

@@ -22,7 +22,7 @@ from tasks.privacy import noise
 from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import DRAWN, ONCE, OWN_FILE, UNUSED
 from tasks.privacy.accounting.ledger import Event, LedgerEntry, untouched_entry
-from tasks.privacy.terms import because, gap
+from tasks.privacy.remarks import because, gap
 from tasks.training_data import TrainingData
 
 USER_LOCAL = (gap("own-predictions-means"), OWN_FILE)

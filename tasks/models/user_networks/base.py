@@ -29,7 +29,8 @@ from tasks.models.base import SILENT, Model, ModelConfig, Progress
 from tasks.models.draws import normal
 from tasks.models.training import EpochModel
 from tasks.privacy.accounting.ledger import LedgerEntry, unbounded_entry
-from tasks.privacy.terms import Neighbouring, Protected, Unit, because
+from tasks.privacy.remarks import because
+from tasks.privacy.terms import Neighbouring, Protected, Unit
 
 NEIGHBOURING: dict[Protected, tuple[Unit, Neighbouring]] = {
     "feature": ("features", "replace"),

@@ -17,7 +17,7 @@ from tasks.privacy.accounting.gaps import BY_EPOCHS, FLOATS, GIVEN_EPOCH, OWN_LI
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import laplace, optimal_clip
 from tasks.privacy.mechanisms.user_sgd import LEVELS, Published, Rigorous, UserSGD
-from tasks.privacy.terms import Explanation, KnownGap, because, gap
+from tasks.privacy.remarks import Explanation, KnownGap, because, gap
 
 
 class UserConfig(EpochConfig):

@@ -24,7 +24,7 @@ from scipy.special import logsumexp
 from tasks.privacy.accounting.kinds import distinct, merged
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.accounting.refusals import why
-from tasks.privacy.terms import Explanation, because
+from tasks.privacy.remarks import Explanation, because
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution

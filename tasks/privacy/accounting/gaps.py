@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tasks.privacy.accounting.ledger import LedgerEntry
-from tasks.privacy.terms import Condition, KnownGap, gap
+from tasks.privacy.remarks import KnownGap, gap
+from tasks.privacy.terms import Condition
 
 GIVEN_EPOCH: tuple[Condition, ...] = ("epoch",)
 """`LedgerEntry.given` of a model trained by epochs."""

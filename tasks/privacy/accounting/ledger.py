@@ -10,16 +10,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from tasks.privacy.terms import (
-    Condition,
-    Explanation,
-    KnownGap,
-    Mechanism,
-    Neighbouring,
-    Observer,
-    Protected,
-    Unit,
-)
+from tasks.privacy.remarks import Explanation, KnownGap
+from tasks.privacy.terms import Condition, Mechanism, Neighbouring, Observer, Protected, Unit
 
 Accounting = Literal["published", "released", "rigorous"]
 Noise = Literal["research", "secure"]

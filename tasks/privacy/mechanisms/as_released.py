@@ -32,7 +32,7 @@ from tasks.privacy.accounting.ledger import Event, LedgerEntry, unbounded_entry
 from tasks.privacy.checks import check_epsilon, check_unit_interval
 from tasks.privacy.mechanisms import edges, piecewise, posts, words
 from tasks.privacy.mechanisms.posts import Vocabulary
-from tasks.privacy.terms import because, gap
+from tasks.privacy.remarks import because, gap
 
 BITS = 2
 """Of the hash, how many are perturbed."""

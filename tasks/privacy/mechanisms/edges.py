@@ -35,7 +35,7 @@ from tasks.privacy.accounting.gaps import RECORDED, SEED_OF_RELEASE, side_by_sid
 from tasks.privacy.accounting.ledger import Accounting, Event, LedgerEntry
 from tasks.privacy.checks import check_epsilon
 from tasks.privacy.mechanisms import laplace
-from tasks.privacy.terms import because, gap
+from tasks.privacy.remarks import because, gap
 
 SMALLEST_COUNT_BUDGET = 1e-12
 """With less, the noise of the number of edges would not fit in 64 bits."""

@@ -18,8 +18,9 @@ from tasks.privacy.accounting.gaps import RECORDED, ROUNDED, SEED_OF_RELEASE, si
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.checks import check_at_least, check_epsilon, check_one_hot, check_unit_interval
 from tasks.privacy.mechanisms import piecewise, unary
+from tasks.privacy.remarks import Explanation, because, gap
 from tasks.privacy.secure import check_scale
-from tasks.privacy.terms import Condition, Explanation, Unit, because, gap
+from tasks.privacy.terms import Condition, Unit
 
 PER_FEATURE = 2.5
 """Budget that one sampled feature should get at least (equation 16)."""

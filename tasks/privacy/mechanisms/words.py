@@ -31,7 +31,8 @@ from tasks.privacy.accounting.account import accounted_entry
 from tasks.privacy.accounting.gaps import RECORDED, SEED_OF_RELEASE, side_by_side
 from tasks.privacy.accounting.ledger import Accounting, Event, LedgerEntry
 from tasks.privacy.checks import check_epsilon
-from tasks.privacy.terms import Unit, because, gap
+from tasks.privacy.remarks import because, gap
+from tasks.privacy.terms import Unit
 
 BLOCK = 1 << 22
 """Most numbers in a block of distances (32 MiB), unless one word's own are more."""

@@ -21,7 +21,7 @@ from tasks.privacy.accounting.gaps import EPOCH
 from tasks.privacy.accounting.ledger import LedgerEntry, unbounded_entry
 from tasks.privacy.insecurity import FUNCTIONAL
 from tasks.privacy.mechanisms import functional
-from tasks.privacy.terms import because, gap
+from tasks.privacy.remarks import because, gap
 from tasks.training_data import TrainingData
 
 
