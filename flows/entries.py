@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,9 @@ def _stage(staging: Path, name: str, text: str, texts: Mapping[str, str]) -> Non
     for file, content in texts.items():
         (folder / file).write_text(content, encoding="utf-8")
     try:
-        check(params.load(staging / params.PARAMS_FILE))  # whose errors name the files' own places
+        with chdir(staging):  # where errors name the files' own places
+            loaded = params.load()
+        check(loaded)
     except ConfigurationError as error:
         raise ConfigurationError(f"nothing is written: {error}") from error
 

@@ -30,7 +30,7 @@ SOURCES = ROOT / "tests" / "additions"
 TOY = read_paper(SOURCES / "tasks/papers/toy/paper.yaml")
 TREE = ("data/reference", "suites", "tasks", "tests", "params.yaml", "pyproject.toml", "requirements.lock")
 """What of the project is copied: all that an addition may touch, and what the pipeline reads."""
-READ_TERMS = ("report", "attack-membership")
+READ_TERMS = ("report", "attack-membership", "collect")
 """Stages that read which units bound which, or the English of terms: an addition moves them."""
 WRITTEN = {"dvc.yaml", "code.json"}
 """What the project writes by itself."""

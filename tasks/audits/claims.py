@@ -48,7 +48,8 @@ def aggregates(
 ) -> Samples:
     """DIPSGNN's claim for one aggregation of one matrix, of all of `epochs`."""
     model, (with_visit, without) = sessions.aggregates(kind, seed, n_samples, epsilon, delta, epochs, clip)
-    return Samples(without, with_visit, model.ledger()[kind == "released"])
+    of_visits = {"unit": "visit", "neighbouring": "add-or-remove"}  # what the proof takes for one entry of each matrix
+    return Samples(without, with_visit, model.ledger()[kind == "released"].model_copy(update=of_visits))
 
 
 aggregates_as_released = partial(aggregates, kind="released")

@@ -71,7 +71,9 @@ def read(path: Path) -> Any:
         raw = path.read_bytes()
         return yaml.load(raw.decode(), Loader=_Loader)
     except FileNotFoundError:
-        raise ConfigurationError(f"{path}: not found; run this in the root of a project") from None
+        raise ConfigurationError(
+            f"{path}: not found; run this in the root of a project with all files of its suites"
+        ) from None
     except UnicodeDecodeError as error:
         number = raw.count(b"\n", 0, error.start) + 1
         byte = f"0x{raw[error.start]:02x}"

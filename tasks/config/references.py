@@ -15,7 +15,7 @@ from typing import Any
 from tasks.audits import AUDITS, of_model
 from tasks.audits.lines import AUDITED_LINES
 from tasks.config.audited import LINES, released_lines, unexplained
-from tasks.config.fields import BASE, PerturbedFeatures, model_config
+from tasks.config.fields import PerturbedFeatures, model_config
 from tasks.config.messages import Problem, options
 from tasks.config.network_references import (
     experiment_problems,
@@ -237,6 +237,8 @@ def _split_problems(suite: Suite, params: Params) -> Iterator[Problem]:
     """Splits that are not those of the suite's data, and systems that would not be run as often as others."""
     if suite.splits and (TASKS[suite.task].networks or TASKS[suite.task].folds):
         yield Problem("splits", f"there are none in a suite whose task is {suite.task}")
+    if suite.sweep_splits and not suite.splits:
+        yield Problem("sweep_splits", "there are no splits")
     for name in suite.splits:
         yield from unknown_name("splits", name, params.processed, "processed data set")
         if name in params.processed and suite.data in params.processed:
@@ -328,12 +330,13 @@ def _features_problems(where: str, experiment: Experiment, suite: Suite, params:
     for config in experiment.settings().values():
         if (budget := params.features_epsilon(experiment, config)) not in perturbed.epsilon:
             yield Problem(f"{where}.sweep", f"features_epsilon {budget} is not in perturbed.{name}.epsilon")
-    for data in dict.fromkeys(suite.runs(experiment, BASE).values()):
+    runs = {(data, at) for at in experiment.settings() for data in suite.runs(experiment, at).values()}
+    for data, at in sorted(runs):
         other = params.features_of(experiment, data).partition("/")[2]
         perturbed = params.perturbed.get(other)
         if other == name or not isinstance(perturbed, PerturbedFeatures):
             continue
-        if (budget := params.features_epsilon(experiment, experiment.config)) not in perturbed.epsilon:
+        if (budget := params.features_epsilon(experiment, experiment.settings()[at])) not in perturbed.epsilon:
             yield Problem(where, f"features_epsilon {budget} is not in perturbed.{other}.epsilon")
         if missing := set(experiment.seeds) - set(perturbed.seeds):
             yield Problem(f"{where}.seeds", f"{min(missing)} is not among the seeds of perturbed.{other}")

@@ -79,7 +79,7 @@ TASKS = {
         evaluator="tasks.stages.evaluators.ratings:Ratings",
         checks="tasks.stages.checks.lists:RATING",
         checked_against=("/folds.parquet", "/schema.json"),
-        validation="negative-mae",
+        validation="minus the MAE",
         bands={
             "mae": 0.02,  # of ratings from 1 to 5
             "mae/*": 0.02,

@@ -149,7 +149,7 @@ class Results:
     def means(self) -> pl.DataFrame:
         """Over seeds: experiment, setting, metric, k (0: none), n, mean, std (None for one seed).
 
-        Sweep points have their seeds on the first split alone; `base` has all.
+        Sweep points may have their seeds on the first split alone; `base` has all.
         """
         value = pl.col("value")
         grouped = self.metrics.group_by("experiment", "setting", "metric", "k", maintain_order=True)

@@ -193,7 +193,7 @@ def figures(against: Against) -> list[dict[str, Any]]:
 
 
 def _points(against: Against, figure: Figure, panel: Panel) -> Iterator[dict[str, Any]]:
-    """The points of all methods with two of them at least, on the first split, which all settings have."""
+    """The points of all methods with two of them at least, on the splits that all settings have."""
     results, bases = against.results, {panel.key: panel.base} | against.paper.bases
     for method in figure.methods:
         system = against.of_method(method)

@@ -84,7 +84,7 @@ def as_number(value: Any) -> float | None:
 
 
 def sweeps(results: Results, by: Measure, entries: pl.DataFrame) -> pl.DataFrame:
-    """`SWEEPS`: a row for each setting of a compared system and numeric key that it varies, the first split alone.
+    """`SWEEPS`: a row for each setting of a compared system and numeric key that it varies, on `on_swept` splits.
 
     `level`: of the ε that a key says; empty for other keys. `others`: further keys that a setting varies, with their
     values (`other_keys`: without); settings without any have the setting `base` on their line. A line has two points

@@ -9,11 +9,14 @@ import io
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from statistics import fmean
 from typing import Any
 
 import polars as pl
 
 from tasks.evaluation import statistics
+from tasks.evaluation.run_numbers import split_of
 from tasks.privacy.audits.unaudited import is_private
 from tasks.results import claims as claimed
 from tasks.results.facts import BASE, KINDS, Suite
@@ -114,12 +117,13 @@ def plots(results: Results, by: Measure, entries: pl.DataFrame) -> dict[str, pl.
 
 
 def utility(results: Results, by: Measure, entries: pl.DataFrame) -> pl.DataFrame:
-    """`UTILITY`: every setting whose accounted ε at a level is finite and not 0; a 95 % interval over n seeds."""
+    """`UTILITY`: settings whose accounted ε at a level is finite and not 0; a 95 % interval over n seeds, or splits."""
     rows = []
     for row in entries.iter_rows(named=True):
         values = results.on_swept(results.values(row["experiment"], by.metric, by.k, row["setting"]))
         if values and row["level"] and row["accounted"] and not math.isinf(row["accounted"]):
-            of_runs = statistics.summary([values[seed] for seed in sorted(values)])
+            parts = [[values[run] for run in part] for _, part in groupby(sorted(values), split_of)]
+            of_runs = statistics.summary([fmean(part) for part in parts] if len(parts) > 1 else parts[0])
             names = row["system"], row["setting"], row["level"], row["accounted"]
             rows.append((*names, of_runs.mean, of_runs.low, of_runs.high, of_runs.n))
     return pl.DataFrame(rows, UTILITY, orient="row")

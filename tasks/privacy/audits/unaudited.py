@@ -17,7 +17,7 @@ REASONS: dict[Mechanism, Unaudited] = {
 }
 TRUE_OF: dict[Unaudited, set[str]] = {
     "equal-budgets": {"uniform-budgets", "clip-from-gradients"}, "one-step-alone": {"claim-for-one-aggregation"},
-    "other-length": {"near-word", "word", "texts"}, "with-interactions": {"feature"},
+    "other-length": {"near-word", "word"}, "with-interactions": {"feature"},
 }  # fmt: skip
 """Reason -> the unit, kind of data, reason or gap of lines that it is true of. Others: lines without a finite ε."""
 
