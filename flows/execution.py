@@ -70,7 +70,7 @@ class Processes:
         """Run a stage's command line, without a shell, giving each line of its output to `on_line`.
 
         Args:
-            on_share: told how much of its work is done, before the line that says so.
+            on_share: called with the share of its work that is done, before the line that says so.
             stage: that it is part of, for `end`.
             force: whether it works on finished units again; None: as all do.
 
@@ -246,8 +246,8 @@ def _lines(stream: IO[bytes]) -> Iterator[str]:
 def progress(line: str) -> tuple[str, float | None]:
     """The text of a line and, where `tasks.stages.screen` printed it, what share of the stage's work is done."""
     try:
-        said = json.loads(line)
-        return said["text"], said["share"]
+        record = json.loads(line)
+        return record["text"], record["share"]
     except (ValueError, TypeError, LookupError, RecursionError):
         return line, None
 

@@ -166,8 +166,8 @@ def _is_text(node: ast.stmt) -> bool:
 
 def _error(node: ast.AST) -> str:
     """The type of the error that a statement raises or returns, where it makes one; "" otherwise."""
-    made = node.exc if isinstance(node, ast.Raise) else node.value if isinstance(node, ast.Return) else None
-    return name if isinstance(made, ast.Call) and (name := _decorator(made)).endswith("Error") else ""
+    error = node.exc if isinstance(node, ast.Raise) else node.value if isinstance(node, ast.Return) else None
+    return name if isinstance(error, ast.Call) and (name := _decorator(error)).endswith("Error") else ""
 
 
 def _is_printed(node: ast.stmt) -> bool:

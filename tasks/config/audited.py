@@ -20,18 +20,22 @@ def unexplained(lines: Iterable[LedgerEntry], config: Mapping[str, Any], audits:
     """What is wrong with each private line that has neither an audit nor a reason why not.
 
     audits: names of those of what has these lines, with this configuration. No reason stands for a line if an audit is
-    known of such lines, of whatever model, where settings are like these.
+    known of such lines, of any model, where settings are like these.
     """
     for line in filter(is_private, lines):
         about = line.mechanism, line.observer, line.accounting, line.unit
-        names = {name for name, of in AUDITED_LINES.items() if of == about[: len(of)]}.difference(OF_CODE)
+        names = {name for name, audited in AUDITED_LINES.items() if audited == about[: len(audited)]}.difference(
+            OF_CODE
+        )
         wanted = {name: AUDITED_SETTINGS.get(name, {}) for name in names}
-        known = any(
+        is_known = any(
             all(meets(config.get(key), at) for key, at in keys.items() if key != "model") for keys in wanted.values()
         )
         why = reason(line)
-        is_void = why is None or (why in INSTEAD and all(of[0] != line.mechanism for of in AUDITED_LINES.values()))
-        if names.isdisjoint(audits) and (known or is_void):
+        is_void = why is None or (
+            why in INSTEAD and all(audited[0] != line.mechanism for audited in AUDITED_LINES.values())
+        )
+        if names.isdisjoint(audits) and (is_known or is_void):
             yield f"{' '.join(about[:2]).rstrip()}: {WRONG}"
 
 

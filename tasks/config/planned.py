@@ -13,7 +13,7 @@ from tasks.results.facts import NOISY, layer_of
 def planned_pairs(suite: Suite) -> list[tuple[str, str]]:
     """Experiments (a, b): each private system with noisy popularity, and with its ceiling (`Suite.ceilings`).
 
-    Both are on the same data, private for whatever units: utility is compared. None where users are not tested.
+    Both are on the same data, private for units of their own: utility is compared. None where users are not tested.
     """
     if TASKS[suite.task].evaluator is None:
         return []

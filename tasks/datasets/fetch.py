@@ -302,11 +302,11 @@ def _in_folder(mirror: Path, file: RemoteFile | FormFile, placed: Path) -> Path:
     if os.path.isfile(path):  # False also for what no path can be
         return path
     is_folder = os.path.isdir(mirror)
-    shown = PLAIN.fullmatch(str(mirror)) is not None  # else an address that was mistyped, perhaps with a password
+    is_path = PLAIN.fullmatch(str(mirror)) is not None  # else an address that was mistyped, perhaps with a password
     if isinstance(file, FormFile) and is_folder:
-        raise file.missing(placed, *((path,) if shown else ()))
+        raise file.missing(placed, *((path,) if is_path else ()))
     raise DataError(
-        f"DPREC_MIRROR{f'={mirror}' if shown else ''}: "
+        f"DPREC_MIRROR{f'={mirror}' if is_path else ''}: "
         f"{f'it holds no {file.mirror_path}' if is_folder else 'there is no such folder'}"
-        f"{f' (looked for {path})' if shown else ''}; correct DPREC_MIRROR or unset it"
+        f"{f' (looked for {path})' if is_path else ''}; correct DPREC_MIRROR or unset it"
     )

@@ -62,11 +62,11 @@ def _claims(results: Results, paper: Paper) -> tuple[list[dict[str, Any]], list[
             "note": claim["note"] or None,
         }
     readings = []
-    for (place, variant, absent), rows in results.evidence.partition_by(
+    for (claim_number, variant, absent), rows in results.evidence.partition_by(
         "number", "reading", "absent", as_dict=True
     ).items():
-        claim = claims[place]
-        verdict = words[results.verdicts[place][variant or ""]]
+        claim = claims[claim_number]
+        verdict = words[results.verdicts[claim_number][variant or ""]]
         judged = {"reading": names.get(variant, variant or ""), "verdict": verdict}
         claim["variants"] += [judged] if variant else []
         about = {"name": claim["name"], "absent": [_side(paper, **side) for side in json.loads(absent)]}
@@ -128,10 +128,10 @@ def _numbers(table: Table, parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
             columns.append(Column(key, title, "mean", each.digits, each.better, f"{key}_printed", group))
     keys = iter(columns[2:])
     for block in parts:
-        shown = [next(keys) for _ in block["part"].columns]
+        part_columns = [next(keys) for _ in block["part"].columns]
         for method, cells in block["rows"]:
             row = rows.setdefault(method.name, {"method": method.name, "n": set()})
-            for column, cell in zip(shown, cells, strict=True):
+            for column, cell in zip(part_columns, cells, strict=True):
                 row["n"] |= {cell.n} - {0}
                 row |= {column.key: cell.mean, f"{column.key}_std": cell.std, f"{column.key}_near": cell.near}
                 row[column.second] = None if cell.printed is None else number(cell.printed, column.digits)

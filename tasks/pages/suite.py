@@ -132,8 +132,8 @@ def _systems(base: pl.DataFrame, cards: Mapping[str, Card]) -> list[dict[str, An
     empty = dict.fromkeys(f"{level}_{name}" for level in base["level"].drop_nulls().unique() for name in columns)
     rows: dict[str, dict[str, Any]] = {}
     for row in base.to_dicts():
-        shown = rows.setdefault(row["experiment"], empty | row | {"run": cards[row["experiment"]].run()})
-        shown |= {f"{row['level']}_{name}": row[column] for name, column in columns.items()}
+        entry = rows.setdefault(row["experiment"], empty | row | {"run": cards[row["experiment"]].run()})
+        entry |= {f"{row['level']}_{name}": row[column] for name, column in columns.items()}
     return [*rows.values()]
 
 

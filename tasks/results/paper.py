@@ -259,11 +259,11 @@ class Paper:
     def better(self, metric: str) -> str:
         """`higher` or `lower`, as the tables, or else what is ranked or measured, have it; empty where none has it."""
         columns = (column for table in self.tables for part in table.parts for column in part.columns)
-        known: dict[str, str] = {each.metric: each.better for each in columns}
+        better: dict[str, str] = {each.metric: each.better for each in columns}
         measured = (each for group in self.measured.values() for each in group)
-        known |= {each.metric: "lower" for each in measured if each.lower}
-        known |= {each.metric: "lower" if each.lower else "higher" for each in (self.utility, *self.qualities)}
-        return known.get(metric, "")
+        better |= {each.metric: "lower" for each in measured if each.lower}
+        better |= {each.metric: "lower" if each.lower else "higher" for each in (self.utility, *self.qualities)}
+        return better.get(metric, "")
 
     def joined(self, networks: tuple[str, ...]) -> str | None:
         """The data set in paper_tables.csv of two networks together; None where nothing is printed of both."""

@@ -103,7 +103,9 @@ def unexplained_lines(frames: Mapping[str, pl.DataFrame], suite: Suite) -> list[
         f"{row['model']}, {row['setting']}: {problem}"
         for row in frames["ledger"].iter_rows(named=True)
         for config in [suite.experiments[row["experiment"]].settings()[row["setting"]]]
-        for problem in unexplained([entries[row["line"]]], config, [name for name, of in audits if row["line"] in of])
+        for problem in unexplained(
+            [entries[row["line"]]], config, [name for name, seen in audits if row["line"] in seen]
+        )
     ]
 
 

@@ -41,7 +41,7 @@ def run_stage(main: Callable[..., dict[str, Any] | None], *, units: bool = False
         parser.add_argument("--force", metavar="TIME", nargs="?", type=float, const=True, default=forced)
     chosen = vars(parser.parse_args())
     name, debug = chosen.pop("name"), chosen.pop("debug")
-    of = "" if RUN in os.environ else f"{stage} {name}: "  # a run names its stages itself
+    prefix = "" if RUN in os.environ else f"{stage} {name}: "  # a run names its stages itself
     private()
     keep = partial(record, stage.replace("_", "-"), name, time.time())
     try:
@@ -51,10 +51,10 @@ def run_stage(main: Callable[..., dict[str, Any] | None], *, units: bool = False
         else:
             keep(main(name) or {})
     except KeyboardInterrupt:
-        print(f"{of}interrupted; run it again to go on where it stopped", file=sys.stderr)
+        print(f"{prefix}interrupted; run it again to go on where it stopped", file=sys.stderr)
         raise SystemExit(130) from None
     except BaseException as error:  # a panic of polars is no Exception
         if debug or isinstance(error, SystemExit):
             raise
-        print(f"{of}{one_line(error)}", file=sys.stderr)
+        print(f"{prefix}{one_line(error)}", file=sys.stderr)
         raise SystemExit(1) from None

@@ -24,5 +24,5 @@ def one_line(error: BaseException) -> str:
 
 
 def _is_damage(error: BaseException | None) -> bool:
-    """Whether this error, or one that it tells of, is about a damaged output."""
+    """Whether this error, or its cause, is about a damaged output."""
     return error is not None and (isinstance(error, DamagedError) or _is_damage(error.__cause__))

@@ -97,11 +97,11 @@ def results_of(name: str) -> Results:
     if not (RESULTS / name / SUITE).is_file():
         available = ", ".join(collected()) or "none"
         raise DataError(f"{RESULTS / name}: no results; collect them with `dprec run {name}`. There are: {available}")
-    results, said = Results(RESULTS / name, REFERENCE / "paper_tables.csv"), {"title": name}
+    results, sentences = Results(RESULTS / name, REFERENCE / "paper_tables.csv"), {"title": name}
     if PARAMS_FILE.is_file() and (options := load().suites.get(name)):  # else the suite is gone
         validation = TASKS[options.task].validation.format(k=options.training.validation_k)
-        said = options.about.model_dump(exclude={"real"}) | {"title": options.title, "validation": validation}
-    results.suite = results.suite.model_copy(update=said)
+        sentences = options.about.model_dump(exclude={"real"}) | {"title": options.title, "validation": validation}
+    results.suite = results.suite.model_copy(update=sentences)
     return results
 
 
