@@ -28,7 +28,7 @@ app = typer.Typer(
 )
 AUDIT, REPRODUCE = "Audit: dprec audit --train ratings.csv", "Reproduce: dprec run demo"
 RELEASE = "Release: dprec release ratings.csv --epsilon 1 --out shop-release"
-OWN, MAINTENANCE = "Your data: dprec init shop ratings.csv", "Maintenance: dprec check demo"
+OWN, MAINTENANCE = "Your data: dprec init shop ratings.csv", "Maintenance: dprec scrub"
 Suite = Annotated[str, typer.Argument(help="A folder of suites/, e.g. demo or gerai.", show_default=False)]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for another run in this project to end.")]
 

@@ -95,7 +95,9 @@ def overview(results: Results, by: Measure, entries: pl.DataFrame, reference: st
     levels = [level for level in get_args(Level) if level in private]
     refuted = results.audits.filter(verdict="refuted")
     concerned = {number for row in refuted["lines"] for number in json.loads(row)}
-    labels = [results.labels[line.experiment] for line in results.lines if line.number in concerned]
+    labels = [
+        results.labels[line.experiment] for line in results.lines if line.number in concerned and line.setting == BASE
+    ]
     method_rows = base.filter("own").to_dicts()
     own = {row["level"]: row for row in method_rows if row["private"]}
     compared, budget_rows = results.suite.compared, budgets(results)
