@@ -9,13 +9,15 @@ from typing import Annotated
 
 import typer
 
-from flows import audit, data, release, settings
+from flows import audit, data, groups, release, settings
+from flows.groups import AUDIT, MAINTENANCE, OWN, RELEASE, REPRODUCE
 from flows.stopping import as_usual, end_on_signal
 from tasks.errors import ByHandError, ConfigurationError, DataError, DprecError
 from tasks.stages.common import private
 
 app = typer.Typer(
     name="dprec",
+    cls=groups.InPanels,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -26,9 +28,6 @@ app = typer.Typer(
     "`dprec run demo` computes what is missing or out of date, and only that, and ends with an HTML report. "
     "`dvc repro report@demo` runs the same stages.",
 )
-AUDIT, REPRODUCE = "Audit: dprec audit --train ratings.csv", "Reproduce: dprec run demo"
-RELEASE = "Release: dprec release ratings.csv --epsilon 1 --out shop-release"
-OWN, MAINTENANCE = "Your data: dprec init shop ratings.csv", "Maintenance: dprec scrub"
 Suite = Annotated[str, typer.Argument(help="A folder of suites/, e.g. demo or gerai.", show_default=False)]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for another run in this project to end.")]
 

@@ -9,12 +9,12 @@ from datetime import date
 from errno import EEXIST, ENOTDIR, ENOTEMPTY
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from typer.core import TyperGroup
 
 from flows.audit import ItemColumn, UserColumn, names_of
+from flows.groups import WithDefault
 from flows.stopping import end_on_signal
 from tasks.errors import ConfigurationError, DataError
 
@@ -22,19 +22,8 @@ if TYPE_CHECKING:
     from tasks.release.building import Built
 
 
-class _WithDefault(TyperGroup):
-    """What names no subcommand is `default`."""
-
-    default = "make"
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args and args[0] not in {*self.commands, "-h", "--help"}:
-            args = [self.default, *args]
-        return super().parse_args(ctx, args)
-
-
 app = typer.Typer(
-    cls=_WithDefault,
+    cls=WithDefault,
     no_args_is_help=True,
     rich_markup_mode="markdown",
     help="Make a private release of interactions, fit recommenders from it, and serve lists.\n\n"

@@ -136,10 +136,10 @@ def join(items: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(items[:-1]), items[-1]))) if items else ""
 
 
-def listed(texts: Iterable[str], sign: str) -> list[str]:
-    """Texts that are the same up to a sign as one: of "hit@5" and "hit@10" one "hit@5, 10"."""
+def listed(settings: Iterable[str]) -> list[str]:
+    """Settings that are the same up to their last value as one: of "epsilon=1" and "epsilon=2" one "epsilon=1, 2"."""
     ends: dict[str, list[str]] = {}
-    for name, at, end in (text.rpartition(sign) for text in texts):
+    for name, at, end in (setting.rpartition("=") for setting in settings):
         ends.setdefault(name + at, []).append(end)
     return [name + ", ".join(of_name) for name, of_name in ends.items()]
 
@@ -183,6 +183,13 @@ def conditions(ids: Iterable[str]) -> list[str]:
     return [str(english()["conditions"][name]) for name in ids]
 
 
+def tested_on(preparation: Mapping[str, Any]) -> str:
+    """What is held out for the test, of `Suite.preparation`; empty where nothing is, or nothing says."""
+    name = preparation.get("split", preparation.get("protocol"))
+    percent: dict[str, Any] = {name: 100 * value for name, value in preparation.items() if isinstance(value, float)}
+    return str(english()["splits"].get(name, "")).format(**{**preparation, **percent})
+
+
 def groups(columns: Sequence[Column]) -> list[dict[str, Any]]:
     """Runs of columns of one group: `name` and `span`."""
     return [{"name": name, "span": len(list(run))} for name, run in groupby(columns, lambda column: column.group)]
@@ -209,7 +216,7 @@ def environment(folder: Path) -> Environment:
         lstrip_blocks=True,
     )
     functions = (number, epsilon, plain, signed, bound, markdown, groups, capitalize_first, label_of)
-    words = (conditions, sentence, mechanism, neighbours)
+    words = (conditions, sentence, mechanism, neighbours, tested_on)
     result.filters |= {"join_words": join} | {function.__name__: function for function in (*functions, *words)}
     result.globals |= {"column": Column, "charts": charts, "infinity": math.inf}
     if folder == TEMPLATES:  # the terms are YAML, which an audit of files does without

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from tasks.pages.page import Column, english, listed, number
+from tasks.pages.page import Column, english, number
 from tasks.results.load import Results
 from tasks.results.paper import Paper, Table, artefact_name
 from tasks.results.printed import Against
@@ -163,11 +163,7 @@ def _disagreements(reversed_pairs: Sequence[Pair]) -> dict[str, list[dict[str, A
     reasons = table.group_by("kind", "reason", "evidence", maintain_order=True).agg(significant.sum(), pairs=pl.len())
     return {
         "reversed": table.drop("evidence").to_dicts(),
-        "orders": [
-            row | {name: listed(row[name], "@") for name in ("shown", "others")}
-            for row in orders.to_dicts()
-            if row["shown"]
-        ],
+        "orders": orders.filter(pl.col("shown").list.len() > 0).to_dicts(),
         "reasons": reasons.sort("kind", maintain_order=True).to_dicts(),
     }
 

@@ -11,13 +11,13 @@ from typing import Any, get_args
 import polars as pl
 
 from tasks.pages import charts, suite
-from tasks.pages.page import Page, conditions, english, relative, render
+from tasks.pages.page import Page, conditions, english, relative, render, tested_on
 from tasks.privacy.terms import Level
 from tasks.results.budgets import budgets
 from tasks.results.cards import Card, card
 from tasks.results.facts import BASE, KINDS, Suite
 from tasks.results.load import Results
-from tasks.results.paper import Paper
+from tasks.results.paper import Paper, artefact_name
 from tasks.results.standings import Board, Measure, boards, entries, measure, outcome
 from tasks.results.summary import Change
 
@@ -82,22 +82,28 @@ def pages(
         since: that revision.
     """
     tables = [(each.measure, each.entries) for each in suites]
-    all_boards = boards(tables)
+    all_boards, prepared = boards(tables), {each.facts.dataset: each.facts.preparation for each in suites}
     papers = _papers(each for each in suites if each.facts.paper is not None)
     levels = [level for level in get_args(Level) if any(level in paper["spent"] for paper in papers)]
     counted = coverage.group_by("paper").agg(pl.col("printed", "real", "part", "near").sum())
     numbers = {row["paper"]: row for row in counted.to_dicts()}
-    about = {"papers": papers, "levels": levels, "numbers": numbers, "changes": changes, "since": since}
+    about: dict[str, Any] = {"papers": papers, "levels": levels, "numbers": numbers, "changes": changes, "since": since}
+    about |= {"prepared": prepared} | _frontiers(all_boards, prepared)
+    printed = [row | {"artefact": artefact_name(row["artefact"])} for row in coverage.to_dicts()]
+    cards = {each.basic.experiment: each for suite in suites for each in suite.cards}
     return [
-        Page("index.html", "index.html.j2", about | _frontiers(all_boards)),
-        *board_pages(all_boards, {each.basic.experiment: each for suite in suites for each in suite.cards}),
+        Page("index.html", "index.html.j2", about),
+        *board_pages(all_boards, cards, prepared),
         cards_page(tables),
-        Page("coverage.html", "coverage.html.j2", {"rows": coverage.to_dicts()}),
+        Page("coverage.html", "coverage.html.j2", {"rows": printed}),
     ]
 
 
-def _frontiers(boards: Sequence[Board]) -> dict[str, list[dict[str, Any]]]:
-    """Of each real data set the board that answers most: its chart, and who is best at which ε."""
+def _frontiers(boards: Sequence[Board], prepared: Mapping[str, Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Of each real data set the board that answers most: its chart, and who is best at which ε.
+
+    prepared: `Suite.preparation` by data set.
+    """
     chosen: dict[str, Board] = {}
     for board in boards:
         fullest = chosen.setdefault(board.publication, board)
@@ -110,7 +116,12 @@ def _frontiers(boards: Sequence[Board]) -> dict[str, list[dict[str, Any]]]:
         for board in shown
         if (chart := frontier(board, LEVEL, names))
     ]
-    return {"charts": charts, "answers": [row for each in charts for row in answers(each["board"], "index.html")]}
+    rows = [
+        row | {"users": prepared[each["board"].dataset].get("users")}
+        for each in charts
+        for row in answers(each["board"], "index.html")
+    ]
+    return {"charts": charts, "answers": rows}
 
 
 def _papers(suites: Iterable[Made]) -> list[dict[str, Any]]:
@@ -157,16 +168,21 @@ def board_address(dataset: str) -> str:
     return f"leaderboards/{dataset}.html"
 
 
-def board_pages(boards: Sequence[Board], cards: Mapping[str, Card]) -> list[Page]:
+def board_pages(
+    boards: Sequence[Board], cards: Mapping[str, Card], prepared: Mapping[str, Mapping[str, Any]]
+) -> list[Page]:
     """A page for each data set and split, with all its metrics, and one that lists them.
 
-    cards: experiment -> its card, of all compared systems of all suites.
+    Args:
+        cards: experiment -> its card, of all compared systems of all suites.
+        prepared: `Suite.preparation` by data set.
     """
     result = []
     for name in dict.fromkeys(board.dataset for board in boards):
         views = [view(board, cards, board_address(name)) for board in boards if board.dataset == name]
-        result.append(Page(board_address(name), "leaderboard.html.j2", {"boards": views}))
-    return [*result, Page(INDEX, "leaderboards.html.j2", {"rows": [_summary(board) for board in boards]})]
+        result.append(Page(board_address(name), "leaderboard.html.j2", {"boards": views, "prepared": prepared[name]}))
+    rows = [_summary(board) | {"test": tested_on(prepared[board.dataset])} for board in boards]
+    return [*result, Page(INDEX, "leaderboards.html.j2", {"rows": rows})]
 
 
 def view(board: Board, cards: Mapping[str, Card], source: str) -> dict[str, Any]:

@@ -136,6 +136,9 @@ def _systems(base: pl.DataFrame, cards: Mapping[str, Card]) -> list[dict[str, An
     for row in base.to_dicts():
         entry = rows.setdefault(row["experiment"], empty | row | {"run": cards[row["experiment"]].run()})
         entry |= {f"{row['level']}_{name}": row[column] for name, column in columns.items()}
+    for entry in rows.values():  # what does not bound an interaction does not bound a user
+        if entry.get("interaction_accounted") == math.inf and entry.get("user_accounted", 0.0) is None:
+            entry["user_accounted"] = math.inf
     return [*rows.values()]
 
 
@@ -177,7 +180,7 @@ def _merged(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         merged = result.setdefault(key, row | {"settings": {}, "n_lines": 0, "n_runs": 0})
         merged["settings"][row["setting"]] = None
         merged |= {"n_lines": merged["n_lines"] + 1, "n_runs": merged["n_runs"] + row["n_seeds"]}
-    return [row | {"settings": listed(row["settings"], "=")} for row in result.values()]
+    return [row | {"settings": listed(row["settings"])} for row in result.values()]
 
 
 def _line(results: Results, line: Line) -> dict[str, Any]:

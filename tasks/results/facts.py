@@ -141,6 +141,8 @@ class Suite(Facts):
     """What these data can and cannot show, in Markdown; told as it is."""
     validation: str = Field(default="", exclude=True)
     """The metric that chose epochs, with its cut-off ("Recall@20"); empty for what the suite's paper calls it."""
+    preparation: dict[str, Any] = Field(default={}, exclude=True)
+    """Options of its data's protocol, its name as `protocol`, and how many `users` are left; empty where none say."""
     attack: dict[str, Any] | None
     """Parameters of the suite's attack; None in a suite without."""
     n_targets: int

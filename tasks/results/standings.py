@@ -207,11 +207,15 @@ class Board:
     def best(self, level: Level, *, noisy: bool = False) -> dict[str, Any] | None:
         """The best system that spends a finite ε at all levels, at most `SMALL_EPSILON` of users; None without one.
 
+        Of those that are equal to the digits shown it is the one with the smallest ε.
+
         noisy: whether noisy popularity is a candidate.
         """
         limit = SMALL_EPSILON if level == "user" else math.inf
         candidate = (pl.col("unbounded").list.len() == 0) & (~pl.col("noisy") | noisy) & (pl.col("accounted") > 0)
-        return _first(self.base.filter(pl.col("accounted") <= limit, candidate, level=level))
+        candidates = self.base.filter(pl.col("accounted") <= limit, candidate, level=level)
+        shown = pl.col("utility").round(self.measure.digits)
+        return _first(candidates.sort(shown if self.measure.lower else -shown, "accounted", maintain_order=True))
 
     def answers(self) -> list[dict[str, Any]]:
         """Rows of `ENTRIES`: at each user-level ε of `ANSWERED` the best of all settings with at most this ε.

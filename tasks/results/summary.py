@@ -21,13 +21,13 @@ from tasks.privacy.audits.unaudited import is_private
 from tasks.results import claims as claimed
 from tasks.results.facts import BASE, KINDS, Suite
 from tasks.results.load import CLAIMS, EVIDENCE, NUMBER, Results
-from tasks.results.printed import REPLICA, is_near
+from tasks.results.printed import COUNTED, REPLICA, is_near
 from tasks.results.standings import SMALL_EPSILON, Board, Measure
 
 TABLE = NUMBER[:3]
 CLOSE: pl.Expr = is_near(pl.col("ours_mean"), pl.col("published"))
 NONE = "none"
-MEASURED: dict[str, Any] = {"published": pl.Float64, "ours_mean": pl.Float64, "data": pl.String}
+MEASURED: dict[str, Any] = {"published": pl.Float64, "ours_mean": pl.Float64, "data": pl.String, "protocol": pl.String}
 State = Mapping[tuple[str, str], Any]
 """The headline of a suite: (`value` or `claim`, name) -> number to three decimals, or verdict."""
 Change = tuple[str, str, str, Any, Any]
@@ -164,8 +164,9 @@ def curves(results: Results) -> pl.DataFrame:
 def coverage(published: pl.DataFrame, suites: Iterable[tuple[Suite, pl.DataFrame, Mapping[str, str]]]) -> pl.DataFrame:
     """Columns `TABLE`, printed, real, part, synthetic, none, near: a row for each printed table on each data set.
 
-    Each printed number counts once, under the best kind of data that it was measured on. `near`: those of real data or
-    a part whose mean is within 10 % of what is printed; what is synthetic is compared with nothing.
+    Each printed number counts once, under the best kind of data that it was measured on; tables of what is counted of
+    data, or set, are left out. `near`: those of real data or a part whose mean is within 10 % of what is printed; what
+    is synthetic is compared with nothing.
 
     Args:
         published: the printed numbers (`tasks.results.load.PUBLISHED`).
@@ -175,7 +176,8 @@ def coverage(published: pl.DataFrame, suites: Iterable[tuple[Suite, pl.DataFrame
     measured = pl.concat([empty, *(_measured(*suite) for suite in suites if suite[0].paper is not None)])
     best = measured.sort(pl.col("data").cast(pl.Enum([*KINDS])), maintain_order=True)
     best = best.unique(NUMBER, keep="first", maintain_order=True)
-    printed = published.select(pl.col(NUMBER).fill_null(""))
+    counted = measured.filter(protocol=COUNTED).select("paper", "artefact").unique()
+    printed = published.select(pl.col(NUMBER).fill_null("")).join(counted, on=counted.columns, how="anti")
     joined = printed.join(best, on=NUMBER, how="left").with_columns(pl.col("data").fill_null(NONE))
     counts = {kind: (pl.col("data") == kind).sum() for kind in (*KINDS, NONE)}
     return joined.group_by(TABLE, maintain_order=True).agg(printed=pl.len(), **counts, near=CLOSE.sum())
@@ -200,7 +202,7 @@ def _measured(suite: Suite, comparison: pl.DataFrame, methods: Mapping[str, str]
 
 def once(comparison: pl.DataFrame) -> pl.DataFrame:
     """Of a comparison.csv what was printed and not counted, as statistics of data are; of several scores the first."""
-    printed = comparison.filter(pl.col("published").is_not_null(), pl.col("protocol") != "counted")
+    printed = comparison.filter(pl.col("published").is_not_null(), pl.col("protocol") != COUNTED)
     run = printed.sort(pl.col("ours_mean").is_not_null(), descending=True, maintain_order=True)
     return run.unique(NUMBER, keep="first", maintain_order=True)
 

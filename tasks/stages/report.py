@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import polars as pl
 
@@ -97,11 +98,13 @@ def results_of(name: str) -> Results:
     if not (RESULTS / name / SUITE).is_file():
         available = ", ".join(collected()) or "none"
         raise DataError(f"{RESULTS / name}: no results; collect them with `dprec run {name}`. There are: {available}")
-    results, sentences = Results(RESULTS / name, REFERENCE / "paper_tables.csv"), {"title": name}
-    if PARAMS_FILE.is_file() and (options := load().suites.get(name)):  # else the suite is gone
+    results, about = Results(RESULTS / name, REFERENCE / "paper_tables.csv"), dict[str, Any](title=name)
+    if PARAMS_FILE.is_file() and (options := (params := load()).suites.get(name)):  # else the suite is gone
         validation = TASKS[options.task].validation.format(k=options.training.validation_k)
-        sentences = options.about.model_dump(exclude={"real"}) | {"title": options.title, "validation": validation}
-    results.suite = results.suite.model_copy(update=sentences)
+        about = options.about.model_dump(exclude={"real"}) | {"title": options.title, "validation": validation}
+        prepared, users = params.processed[options.data], results.counts.filter(~pl.col("counted"))["users"][-1]
+        about |= {"preparation": {"protocol": prepared.protocol, "users": users} | prepared.options}
+    results.suite = results.suite.model_copy(update=about)
     return results
 
 

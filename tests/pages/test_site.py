@@ -73,7 +73,7 @@ def test_what_data_are_named_is_escaped(made: list[site.Made]) -> None:
     entries = of.entries.with_columns(system=pl.lit(name), publication=pl.lit("x"))
     (board,) = boards([(of.measure, entries)])
     known = {card.basic.experiment: card for card in of.cards}
-    for page in site.board_pages([board], known):
+    for page in site.board_pages([board], known, {board.dataset: {}}):
         html = site.render(page)
         assert len(re.findall("<script", html)) == 1
         assert "49" not in text_of(html) or "{{ 7 * 7 }}" in text_of(html)

@@ -13,7 +13,6 @@ import pytest
 from tasks.results.load import Results
 from tasks.results.printed import Against, ratio
 from tasks.results.settings import along, find_setting
-from tasks.results.summary import coverage
 from tasks.results.tables import Spent
 from tasks.stages import report
 from tests.results import made
@@ -145,21 +144,6 @@ def test_counts_of_all_data_are_real_and_those_of_a_part_are_not(tmp_path: Path)
     assert ours == pytest.approx(expected, abs=1e-4)
     printed = {"users": 5945, "items": 2810, "interactions": 365535, "avg_length": 96.07, "user_features": 3}
     assert dict(counted.select("metric", "published").iter_rows()) == printed
-
-
-@pytest.mark.parametrize(
-    ("counted", "features", "expected"), [("ml-1m", 3, (5, 0, 5)), ("", 3, (0, 5, 2)), ("ml-1m", 1, (5, 0, 4))]
-)
-def test_coverage_counts_statistics_under_the_data_that_they_are_of(
-    tmp_path: Path, counted: str, features: int, expected: tuple[int, ...]
-) -> None:
-    of = half(tmp_path, counted, features)
-    table = report.judged(of)["comparison"]
-    rows = coverage(of.published, [(of.suite, table, report.paper_of(of).methods)])
-    assert (
-        rows.filter(paper="dipsgnn", artefact="table1", dataset="ml-1m").select("real", "part", "near").row(0)
-        == expected
-    )
 
 
 def test_networks_of_others_under_the_same_names_are_compared_with_nothing() -> None:
