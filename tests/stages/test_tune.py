@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 import yaml
 
-from tasks.config.fields import model_config
+from tasks.config.fields import Tuning, model_config
 from tasks.config.params import load
 from tasks.errors import ConfigurationError
 from tasks.evaluation import ranking
@@ -135,6 +135,39 @@ def test_where_another_suite_was_tuned_its_configurations_stand() -> None:
                 tuned = other.tuning.grid.get(theirs.system, {}).keys() - caps - printed
                 ours = {of: experiment.config.get(of) for of in tuned}
                 assert ours == {of: theirs.config.get(of) for of in tuned}, key
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "suites").glob("frontier-*")))
+def test_systems_of_frontiers_have_the_best_of_the_trials_that_chose_them_at_each_budget(name: str) -> None:
+    suites, found = load(ROOT / "params.yaml").suites, set()
+    for key, experiment in suites[name].experiments.items():
+        of = chosen_by(name, experiment.system, suites[name].tuning)
+        trials, tried = trials_of(of, experiment.system), suites[of].tuning.grid.get(experiment.system, {})
+        for setting, config in experiment.settings().items() if trials else ():
+            budget = {where: config[where] for where in ("epsilon", "epsilon_max") if where in config}
+            at = {text: valid for text, valid in trials.items() if budget.items() <= json.loads(text).items()}
+            best = json.loads(max(at, key=at.__getitem__))
+            assert len(at) == 16, (key, setting)
+            assert {each: config[each] for each in tried} == {each: best[each] for each in tried}, (key, setting)
+            found.add(experiment.system)
+    assert {"ials", "dpals"} <= found
+
+
+def trials_of(name: str, system: str) -> dict[str, float]:
+    """Configuration -> its last result, of a system in the trials of a suite; empty where it has none."""
+    path = ROOT / "data" / "results" / name / "tuning.csv"
+    rows = pl.read_csv(path).iter_rows(named=True) if path.exists() else ()
+    return {
+        row["config"]: row["valid"] for row in rows if (row["experiment"], row["seed"]) == (f"{name}-{system}", 1000)
+    }
+
+
+def chosen_by(name: str, system: str, tuning: Tuning) -> str:
+    """The suite whose trials chose a system of a frontier: of noisy popularity and DPALS always another one's."""
+    first = "frontier-ml-100k"
+    if system in {"dp-popularity", "dpals"}:
+        return "frontier-ml-latest-small" if name == first else first
+    return name if system in tuning.grid else first
 
 
 def test_a_model_without_a_grid_is_refused_with_the_key_to_add(tmp_path, monkeypatch):
