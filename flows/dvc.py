@@ -40,8 +40,9 @@ from tasks.errors import ConfigurationError, DprecError
 from tasks.stages.common import atomic_write, remove
 
 TRIED = {"dvc": "3.67.1", "dvc-data": "3.18.3", "dvc-objects": "5.2.0"}
-"""Versions with which what follows was tried; `Output` and `Stage` are used as DVC itself does."""
-with suppress(ImportError):
+"""Versions with which what follows was tried; `Output` and `Stage` are used as DVC itself does, and `_load` and
+`_get_cache_dir` of its cache of runs."""
+try:
     from dvc.dvcfile import Lockfile
     from dvc.lock import LockError, make_lock
     from dvc.repo.index import Index
@@ -49,6 +50,10 @@ with suppress(ImportError):
     from dvc.stage.cache import _can_hash, _get_stage_hash
     from dvc.stage.loader import StageLoader
     from dvc_data.hashfile.state import StateNoop
+except ImportError as error:  # stages then run by `dvc repro`, without any of these
+    LACKING = [str(error)]
+else:
+    LACKING = []
 
 BY_REPRO = "DPREC_DVC_REPRO"
 """Set to 1 in the environment, stages run by `dvc repro`."""
@@ -70,7 +75,7 @@ class Project:
     def __init__(self, repo: Any, files: list[Path], *, patient: bool = True) -> None:
         self._repo, self._files, self._patient = repo, files, patient
         untried = [f"{name} {version(name)} was not tried" for name, tried in TRIED.items() if version(name) != tried]
-        self.why_by_repro = "as asked for" if os.environ.get(BY_REPRO) == "1" else ", ".join(untried)
+        self.why_by_repro = "as asked for" if os.environ.get(BY_REPRO) == "1" else ", ".join(untried or LACKING)
         """Why stages run by `dvc repro`; empty if they do not."""
         self.stopped = threading.Event()
         """Set it, and nothing is waited for any more."""
@@ -130,11 +135,13 @@ class Project:
     def scrub(self) -> list[str]:
         """Remove all objects of the cache and all outputs that are not what their hashes say; their paths.
 
-        Outputs that DVC itself sees to differ, by their times, are left to it.
+        Outputs that DVC itself sees to differ, by their times, are left to it; all are where stages run by `dvc repro`.
         """
         names = re.compile(r"[0-9a-f]{30}(\.dir)?")  # what a killed process left has others
         objects = [path for path in sorted(self._objects.glob("??/*")) if names.fullmatch(path.name)]
         damaged = [path.relative_to(self.root).as_posix() for path in objects if not _is_intact(path)]
+        if self.why_by_repro:
+            return damaged
         outs = [out for stage in self.stages.values() for out in stage.outs if out.use_cache and out.hash_info]
         outs = [out for out in outs if not out.workspace_status()]
         self._repo.cache.local.state = StateNoop()  # from here on DVC hashes what it compares
@@ -154,6 +161,8 @@ class Project:
 
     def _index(self) -> Any:
         """DVC's view of all stages; a damaged dvc.lock is replaced by the committed one, while no process writes it."""
+        if self.why_by_repro:
+            return self._repo.index
         locks = [lock for file in self._files if (lock := file.with_name("dvc.lock")).is_file()]
         with suppress(DvcException):
             if all(lock.read_bytes().endswith(b"\n") for lock in locks):
@@ -164,8 +173,6 @@ class Project:
             return self._read()
 
     def _read(self) -> Any:
-        if self.why_by_repro:
-            return self._repo.index
         stages = []
         for file in self._files:
             stages += (read := Index.from_file(self._repo, str(file)).stages)

@@ -20,6 +20,18 @@ LONG = {
 """Functions that are longer."""
 EMPTY = {"beside", "dealt", "found", "judge", "ladder", "spread", "told", "whole"}
 """Words that readers stumbled over in names: a term of the field says more. Names of tests are sentences."""
+RARE = re.findall(
+    r"\w+",
+    """told tells beside somebody nobody everybody whoever anybody whatever anew yardstick yardsticks twin twins learnt
+    afresh hence whereof thereby""",
+)
+"""Idioms, for which the field has terms, in texts; `IDIOMS`: in names."""
+IDIOMS = re.findall(
+    r"\w+",
+    """of mine own every said told found place held known given shown seen drawn others alone asked made here way ways
+    rest most least theirs ours beside spent learnt standing standings yardstick yardsticks floor reading turned weighed
+    spoken whole being""",
+)
 KEYS = {"initial_spread", "spreads"}
 """Of suites' files and of committed results."""
 
@@ -88,3 +100,16 @@ def bound(tree: ast.Module) -> Iterator[str]:
                 yield name
             case ast.alias(asname=str(name)) | ast.ExceptHandler(name=str(name)):
                 yield name
+
+
+def test_idioms_are_rare() -> None:
+    names, words = [], []
+    for path in (path for folder in ("dprec", "flows", "tasks") for path in (ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            match node:
+                case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                    names.append(name in IDIOMS)
+                case ast.Constant(value=str(text)) if " " in text:
+                    words += [word in RARE for word in re.findall(r"[a-z']+", text.lower())]
+    assert sum(names) <= 0.005 * len(names)
+    assert sum(words) <= 0.0005 * len(words)

@@ -139,7 +139,7 @@ def test_where_another_suite_was_tuned_its_configurations_stand() -> None:
 
 @pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "suites").glob("frontier-*")))
 def test_systems_of_frontiers_have_the_best_of_the_trials_that_chose_them_at_each_budget(name: str) -> None:
-    suites, found = load(ROOT / "params.yaml").suites, set()
+    suites, systems = load(ROOT / "params.yaml").suites, set()
     for key, experiment in suites[name].experiments.items():
         of = chosen_by(name, experiment.system, suites[name].tuning)
         trials, tried = trials_of(of, experiment.system), suites[of].tuning.grid.get(experiment.system, {})
@@ -149,8 +149,8 @@ def test_systems_of_frontiers_have_the_best_of_the_trials_that_chose_them_at_eac
             best = json.loads(max(at, key=at.__getitem__))
             assert len(at) == 16, (key, setting)
             assert {each: config[each] for each in tried} == {each: best[each] for each in tried}, (key, setting)
-            found.add(experiment.system)
-    assert {"ials", "dpals"} <= found
+            systems.add(experiment.system)
+    assert {"ials", "dpals"} <= systems
 
 
 def trials_of(name: str, system: str) -> dict[str, float]:
