@@ -124,6 +124,24 @@ def test_other_users_rows_stay_as_they_are(tmp_path: Path, protocol: str, user: 
     assert set(parts) == set(SPLITS)
 
 
+def test_of_listed_users_and_items_nothing_depends_on_who_and_what_occurs(tmp_path: Path) -> None:
+    """All rows of a user are gone, who alone had an item: ids and sizes stay, and no ε is conditional on them."""
+    user, alone, tables = 10 + 7 * 3, 1, raw_tables()
+    tables["interactions"] = tables["interactions"].vstack(pl.DataFrame([[user], [alone], [5.0], [2]], INTERACTIONS))
+    tables["items"] = pl.DataFrame({"item": [alone, *(1000 - np.arange(N_ITEMS + 3))]})
+    fewer = tables | {"interactions": tables["interactions"].filter(pl.col("user") != user)}
+    made = {}
+    for name, raw in (("all", tables), ("fewer", fewer)):
+        options = SPLIT | {"test_share": 0.2, "listed": True}
+        schema = {"scale": RatingScale(low=1, high=5, step=1), "time": "seconds"}
+        stored_raw = stored(tmp_path / name, {key: raw[key] for key in ("interactions", "users", "items")}, **schema)
+        made[name] = gerai.prepare(stored_raw, gerai.Options.model_validate(options))
+    assert [(each.n_users, each.n_items, each.conditions) for each in made.values()] == [(N_USERS, N_ITEMS + 4, ())] * 2
+    others = [each.tables["interactions"].filter(pl.col("user") != 3) for each in made.values()]
+    assert others[0].equals(others[1])
+    assert made["fewer"].tables["interactions"]["user"].is_in([3]).sum() == 0
+
+
 def training_data(prepared: Prepared) -> TrainingData:
     rows = prepared.tables["interactions"].filter(pl.col("split") == "train").sort("user", "item")
     return TrainingData(prepared.n_users, prepared.n_items, *(rows[name].to_numpy() for name in ("user", "item")))
