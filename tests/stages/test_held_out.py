@@ -37,6 +37,8 @@ SYSTEMS = {
     "vae": ROWS | {"privacy": "none"},
     "dpals": {"epsilon": 5.0, "delta": 1e-3, "dimension": 3, "iterations": 2, "user_ridge": 0.1, "item_ridge": 10.0}
     | {"clip": 1.0, "contribution": 5.0, "counts_share": 0.3, "head": 20},
+    "gram-svd": {"epsilon": 5.0, "delta": 1e-3},
+    "gaussian-popularity": {"epsilon": 5.0, "delta": 1e-3},
     "dpae": {"epochs": 2, "batch_size": 30, "learning_rate": 0.1, "momentum": 0.9, "dimension": 3, "epsilon": 5.0}
     | {"delta": 1e-3, "clip_norm": 1.0},
 }

@@ -26,6 +26,7 @@ from tasks.models.ranking.dpals import DPALS
 from tasks.models.ranking.ease import EASE
 from tasks.models.ranking.factors import FactorModel
 from tasks.models.ranking.gerai.gcn import GCN, PIECE
+from tasks.models.ranking.gram import GramSVD
 from tasks.models.ranking.ials import IALS
 from tasks.models.ranking.popularity import Popularity
 from tasks.models.vae.userwise import UserModel
@@ -42,6 +43,8 @@ def fold_in(model: Recommender, served: Seen, n_items: int) -> Scorer:
         raise ValueError(f"{type(model).__name__}: reads ratings, and a history is of items alone")
     if isinstance(model, Popularity):
         return lambda users: np.asarray(model.score(users))
+    if isinstance(model, GramSVD):
+        return lambda users: np.asarray(model.scores_of(_cells(served, users, n_items)))
     if isinstance(model, EASE):
         weights = model.weights
         return lambda users: np.asarray(_cells(served, users, n_items) @ weights)

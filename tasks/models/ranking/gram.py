@@ -69,10 +69,14 @@ class GramSVD(Recommender):
 
     @override
     def score(self, users: NDArray[np.int32]) -> Tensor:
+        return self.scores_of(self.rows[users])
+
+    def scores_of(self, rows: csr_array) -> Tensor:
+        """Scores by what users have: rows (n, n_items) of 0 and 1."""
         model, counts = self.model, self.model.counts
         by_count = (counts - counts.max()) / max(counts.max(), 1e-9) - 10
-        scores = np.tile(by_count.astype(np.float32), (len(users), 1))
-        histories = self.rows[users][:, model.head].toarray().astype(np.float64)
+        scores = np.tile(by_count.astype(np.float32), (rows.shape[0], 1))
+        histories = rows[:, model.head].toarray().astype(np.float64)
         has_history = histories.any(axis=1)
         if has_history.any():
             scores[np.ix_(has_history, model.head)] = model.scores(histories[has_history])
