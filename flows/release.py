@@ -99,7 +99,7 @@ def fit(
 def recommend(
     folder: Folder,
     lists_for: Annotated[
-        Path, typer.Option("--for", help="Rows of whoever gets lists: user, item.", show_default=False)
+        Path, typer.Option("--for", help="Rows of the users who get lists: user, item.", show_default=False)
     ],
     out: Annotated[Path, typer.Option(help="CSV: user, item, rank.", show_default=False)],
     k: Annotated[int, typer.Option("--k", min=1, help="Items of a list.")] = 20,

@@ -16,7 +16,7 @@ from tasks.config.params import Params, load
 from tasks.stages import dvc_files
 
 ROOT = Path(__file__).resolve().parents[1]
-SUITES = ("demo", "dipsgnn", "dpcrosue", "dpvae", "gerai", "membership", "privsr")
+SUITES = ("demo", "dipsgnn", "dpcrosue", "dpvae", "frontier-ml-1m-held-out", "gerai", "membership", "privsr")
 """Of all tasks and kinds of attack; DVC takes seconds to read the others, which are written from the same table."""
 
 

@@ -122,6 +122,8 @@ class Plot:
         self, points: Iterable[Point], colour: str, *, dash: str = "", width: float = 1.6, soft: bool = False
     ) -> None:
         """A line through points."""
+        if not (points := [*points]):
+            return
         path = "L".join(f"{x:.1f},{y:.1f}" for x, y in (self.at(*point) for point in points))
         style = (f' stroke-dasharray="{dash}"' if dash else "") + (' opacity="0.5"' if soft else "")
         self.parts.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="{width:g}"{style}/>')
@@ -192,7 +194,8 @@ def by_epsilon(title: str, points: Rows, across: Rows, *, x: str, y: str, names:
             span = [(end(positions.values()), row["utility"]) for end in (min, max)]
             plot.line(span, colour, width=1, soft=True)
             for kind, position in positions.items():
-                text = f"{name}: {kind} {'∞' if math.isinf(epsilons[kind]) else format(epsilons[kind], '.4g')}"
+                value = rounded_down(epsilons[kind]) if kind == "audited" else epsilons[kind]
+                text = f"{name}: {kind} {'∞' if math.isinf(value) else format(value, '.4g')}, {row['utility']:.4g}"
                 plot.mark(position, row["utility"], colour, text, MARKS[kind], hollow=True)
             joined.append((positions.get("accounted", far), row["utility"]))
         plot.line(joined, colour)
@@ -200,6 +203,14 @@ def by_epsilon(title: str, points: Rows, across: Rows, *, x: str, y: str, names:
     _names(plot, ends)
     kinds = [kind for kind in MARKS if any(kind in _epsilons(row) for row in points)]
     return plot.picture(title, _legend([(kind, INK, MARKS[kind]) for kind in kinds]))
+
+
+def rounded_down(value: float) -> float:
+    """A bound with three significant digits, no more than it was (doubles may be off by a trillionth)."""
+    if not value or math.isinf(value):
+        return value
+    unit = 10.0 ** (2 - math.floor(math.log10(value)))
+    return math.floor(value * unit * (1 + 1e-12)) / unit
 
 
 def _epsilons(row: Mapping[str, Any]) -> dict[str, float]:

@@ -23,6 +23,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from tasks.pages import charts
+from tasks.pages.charts import rounded_down
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.remarks import Explanation, KnownGap
 
@@ -116,14 +117,6 @@ def epsilon(value: float | None) -> str:
 def bound(value: float | None) -> str:
     """A lower bound of a budget with three significant digits, rounded down; a dash for none."""
     return DASH if value is None else f"≥ {epsilon(rounded_down(value))}"
-
-
-def rounded_down(value: float) -> float:
-    """A bound with three significant digits, no more than it was (doubles may be off by a trillionth)."""
-    if not value or math.isinf(value):
-        return value
-    unit = 10.0 ** (2 - math.floor(math.log10(value)))
-    return math.floor(value * unit * (1 + 1e-12)) / unit
 
 
 def plain(value: float) -> str:

@@ -11,14 +11,14 @@ from typing import Any, get_args
 import polars as pl
 
 from tasks.pages import charts, suite
-from tasks.pages.page import Page, conditions, english, relative, render, tested_on
+from tasks.pages.page import Page, conditions, english, join, relative, render, tested_on
 from tasks.privacy.terms import Level
-from tasks.results.budgets import budgets
+from tasks.results.budgets import budgets, need_names
 from tasks.results.cards import Card, card
 from tasks.results.facts import BASE, KINDS, Suite
 from tasks.results.load import Results
 from tasks.results.paper import Paper, artefact_name
-from tasks.results.standings import Board, Measure, boards, entries, measure, outcome
+from tasks.results.standings import ANSWERED, Board, Measure, boards, entries, measure, outcome
 from tasks.results.summary import Change
 
 LEVEL: Level = "user"
@@ -30,7 +30,7 @@ FEWEST = 2
 
 @dataclass(frozen=True)
 class Made:
-    """What the pages over all suites need of one, and its own files."""
+    """What the pages over all suites need of one."""
 
     facts: Suite
     measure: Measure
@@ -42,20 +42,23 @@ class Made:
     comparison: pl.DataFrame
     verdicts: Mapping[str, int]
     revisions: tuple[str, ...]
-    files: Mapping[str, str]
 
 
-def make(results: Results, paper: Paper) -> Made:
-    """Everything that is shown of one suite.
+def draw(results: Results, paper: Paper, cards: Iterable[Card]) -> dict[str, str]:
+    """Address -> page, or JSON, of one suite and its systems.
 
-    paper: whose tables, figures and claims its pages have.
+    paper: whose tables, figures and claims its pages have; cards: of its systems.
     """
-    by, budget_rows = measure(results, paper), budgets(results)
-    cards = tuple(card(results, system, by, budget_rows) for system in results.suite.compared)
     suite_pages = [*suite.pages(results, paper), *map(card_page, cards)]
     files = {page.address: render(page, results.revisions) for page in suite_pages}
     folder = f"cards/{results.suite.suite}"
-    files |= {f"{folder}/{each.basic.experiment}.json": each.model_dump_json(indent=1) + "\n" for each in cards}
+    return files | {f"{folder}/{each.basic.experiment}.json": each.model_dump_json(indent=1) + "\n" for each in cards}
+
+
+def make(results: Results, paper: Paper) -> Made:
+    """What the pages over all suites need of one; paper: as of `draw`."""
+    by, budget_rows = measure(results, paper), budgets(results)
+    cards = tuple(card(results, system, by, budget_rows) for system in results.suite.compared)
     return Made(
         results.suite,
         by,
@@ -66,7 +69,6 @@ def make(results: Results, paper: Paper) -> Made:
         results.comparison,
         dict(results.claims["verdict"].value_counts().iter_rows()),
         results.revisions,
-        files,
     )
 
 
@@ -99,7 +101,7 @@ def pages(
     ]
 
 
-def _frontiers(boards: Sequence[Board], prepared: Mapping[str, Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+def _frontiers(boards: Sequence[Board], prepared: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Of each real data set the board that answers most: its chart, and who is best at which ε.
 
     prepared: `Suite.preparation` by data set.
@@ -117,11 +119,12 @@ def _frontiers(boards: Sequence[Board], prepared: Mapping[str, Mapping[str, Any]
         if (chart := frontier(board, LEVEL, names))
     ]
     rows = [
-        row | {"users": prepared[each["board"].dataset].get("users")}
+        {key: each[key] for key in ("board", "href")}
+        | {"users": prepared[each["board"].dataset].get("users")}
+        | {"within": {row["limit"]: row for row in answers(each["board"], "index.html")}}
         for each in charts
-        for row in answers(each["board"], "index.html")
     ]
-    return {"charts": charts, "answers": rows}
+    return {"charts": charts, "answers": rows, "limits": ANSWERED}
 
 
 def _papers(suites: Iterable[Made]) -> list[dict[str, Any]]:
@@ -136,8 +139,11 @@ def _papers(suites: Iterable[Made]) -> list[dict[str, Any]]:
 
 
 def _paper(suites: Sequence[Made]) -> dict[str, Any]:
-    """Utility and data are of the first suite; a level that it lacks, and claims, of the first suite that has them."""
-    first, claims = suites[0], next((each for each in suites if each.verdicts), suites[0])
+    """Utility and data are of the first suite; a level that it lacks of the first suite that has it.
+
+    Claims are of the suite that is compared with most that is printed.
+    """
+    first, claims = suites[0], max(suites, key=lambda each: (each.comparison["published"].count(), bool(each.verdicts)))
     kinds, budget_rows = english()["kinds"], dict[str, dict[str, Any]]()
     for each in suites:
         for row in each.entries.filter("own", "private", setting=BASE).to_dicts():
@@ -197,7 +203,7 @@ def view(board: Board, cards: Mapping[str, Card], source: str) -> dict[str, Any]
 
     levels = [
         {"level": level, "best": board.best(level), "chart": frontier(board, level)}
-        | {"rows": cells(board.at(level).to_dicts())}
+        | {"rows": cells(board.at(level).to_dicts()), "named": need_names(board.at(level)["units"])}
         for level in board.levels
     ]
     return headline(board) | {
@@ -210,7 +216,7 @@ def view(board: Board, cards: Mapping[str, Card], source: str) -> dict[str, Any]
 def answers(board: Board, source: str) -> list[dict[str, Any]]:
     """`Board.answers` as rows of a table of the page `source`."""
     return [
-        row_of(each, source, lower=board.measure.lower)
+        row_of(each | {"difference": each["gain"]}, source, lower=board.measure.lower)
         | {
             "share": each["share"] and 100 * each["share"],
             "publication_href": relative(source, board_address(board.dataset)),
@@ -242,6 +248,7 @@ def row_of(row: Mapping[str, Any], source: str, *, lower: bool) -> dict[str, Any
         **row,
         "given": conditions(row["given"] or ()),
         "towards": english()["observers"][row["observer"]] if row["observer"] else "",
+        "unit": join([english()["units"][unit] for unit in row["units"] or ()]),
         "elsewhere": [kinds[level] for level in row["unbounded"] if level != row["level"]],
         "system_href": relative(source, f"cards/{row['suite']}/{row['experiment']}.html"),
         "suite_href": relative(source, f"suites/{row['suite']}/index.html"),
@@ -254,7 +261,10 @@ def row_of(row: Mapping[str, Any], source: str, *, lower: bool) -> dict[str, Any
 
 
 def _summary(board: Board) -> dict[str, Any]:
-    bests = {level: board.best(level) for level in board.levels}
+    bests, places = (
+        {level: board.best(level) for level in board.levels},
+        {"ceiling": board.ceiling, "noisy": board.noisy},
+    )
     named = {f"best_{level}": row and row["system"] for level, row in bests.items()}
     return named | {f"{level}_utility": row and row["utility"] for level, row in bests.items()} | {
         "publication": board.publication,
@@ -263,8 +273,8 @@ def _summary(board: Board) -> dict[str, Any]:
         "kind": english()["kinds"][board.kind],
         "metric": board.measure.label,
         "systems": board.base["experiment"].n_unique(),
-        "ceiling": board.ceiling and board.ceiling["utility"],
-        "noisy": board.noisy and board.noisy["utility"],
+        **{name: row and row["utility"] for name, row in places.items()},
+        **{f"{name}_system": row and row["system"] for name, row in places.items()},
     }  # fmt: skip
 
 

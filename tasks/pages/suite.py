@@ -14,13 +14,13 @@ import polars as pl
 import yaml
 
 from tasks.evaluation.run_numbers import split_of
-from tasks.pages.page import Column, Page, listed
+from tasks.pages.page import Column, Page, english, join, listed
 from tasks.pages.reproduction import reproduction
 from tasks.privacy.audits.unaudited import is_private, reason
 from tasks.privacy.remarks import KnownGap
 from tasks.privacy.terms import Level
 from tasks.results import leakage
-from tasks.results.budgets import budgets, level
+from tasks.results.budgets import budgets, level, need_names
 from tasks.results.cards import Card, card
 from tasks.results.facts import BASE, System
 from tasks.results.load import Line, Results, Run
@@ -106,7 +106,7 @@ def overview(results: Results, by: Measure, entries: pl.DataFrame, reference: st
         if board is not None:  # suites of no paper compare systems, also at settings whose budget alone varies
             rows = board.at(name) if reference else board.curve(name).with_columns(claimed=None)
             points = rows.select(pl.col("system").alias("name"), "utility", *KINDS).to_dicts()
-            best = board.best(name, noisy=True)
+            best = board.best(name, baselines=True)
             across = board.lines("utility" if reference else "on_swept_splits")
             charts += [{"level": name, "best": best, "points": points, "across": across}] if points else []
     return {
@@ -116,7 +116,7 @@ def overview(results: Results, by: Measure, entries: pl.DataFrame, reference: st
         "own_refuted": any(row["verdict"] == "refuted" for row in method_rows),
         "ceiling": board and board.ceiling,
         "noisy": board and board.noisy,
-        "best": board and board.best("user", noisy=True),
+        "best": board and board.best("user", baselines=True),
         "reference": reference,
         "most_runs": max((len(system.seeds) for system in compared), default=0),
         "audits": results.audits.height,
@@ -124,6 +124,7 @@ def overview(results: Results, by: Measure, entries: pl.DataFrame, reference: st
         "refuted_labels": list(dict.fromkeys(labels)),
         "levels": charts,
         "shown": levels,
+        "named": [name for name in levels if need_names(base.filter("private", level=name)["units"])],
         "systems": _systems(base, {each.experiment: card(results, each, by, budget_rows) for each in compared}),
     }
 
@@ -136,6 +137,7 @@ def _systems(base: pl.DataFrame, cards: Mapping[str, Card]) -> list[dict[str, An
     for row in base.to_dicts():
         entry = rows.setdefault(row["experiment"], empty | row | {"run": cards[row["experiment"]].run()})
         entry |= {f"{row['level']}_{name}": row[column] for name, column in columns.items()}
+        entry[f"{row['level']}_unit"] = join([english()["units"][unit] for unit in row["units"] or ()])
     for entry in rows.values():  # what does not bound an interaction does not bound a user
         if entry.get("interaction_accounted") == math.inf and entry.get("user_accounted", 0.0) is None:
             entry["user_accounted"] = math.inf

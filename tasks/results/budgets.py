@@ -22,7 +22,7 @@ BUDGETS: dict[str, Any] = {
     **dict.fromkeys(("delta", "audited", "provable"), pl.Float64),
     "verdict": pl.String,
     "private": pl.Boolean,
-    "given": pl.List(pl.String),
+    **dict.fromkeys(("given", "units"), pl.List(pl.String)),
 }
 
 
@@ -39,7 +39,7 @@ def budgets(results: Results) -> pl.DataFrame:
     finite ε. `observer`: who that is; empty for anyone, or where several have no finite ε. `audited`, `provable`: the
     largest bound and what could have been proved; null without an audit. `verdict`: `refuted` where one claim is,
     `consistent` where all audits are, else `inconclusive`. `private`: whether anything is claimed or finite. `given`:
-    conditions of the finite lines.
+    conditions of the finite lines. `units`: whom, or what, its lines are of.
     """
     grouped: dict[tuple[str, str, str], list[Line]] = {}
     for line in results.lines:
@@ -47,6 +47,12 @@ def budgets(results: Results) -> pl.DataFrame:
         grouped.setdefault(key, []).append(line)
     rows = [dict(zip(BUDGETS, key, strict=False)) | _row(lines) for key, lines in grouped.items()]
     return pl.DataFrame(rows, schema=BUDGETS)
+
+
+def need_names(units: pl.Series) -> bool:
+    """Whether pages name the units of one level: they differ, or are of a part of the data."""
+    present = set(units.explode().drop_nulls())
+    return len(present) > 1 or "sensitive-rating" in present
 
 
 def _row(lines: Sequence[Line]) -> dict[str, Any]:
@@ -65,6 +71,7 @@ def _row(lines: Sequence[Line]) -> dict[str, Any]:
         "verdict": worst(audit["verdict"] for audit in audits),
         "private": any(is_private(entry) for entry in entries),
         "given": list(dict.fromkeys(condition for entry in finite for condition in entry.given)),
+        "units": sorted({entry.unit for entry in entries}),
     }
 
 

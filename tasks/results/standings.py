@@ -204,15 +204,15 @@ class Board:
         private = self.base.filter("private")["experiment"].unique().implode()
         return self.base.filter(~pl.col("experiment").is_in(private)).unique("experiment", maintain_order=True)
 
-    def best(self, level: Level, *, noisy: bool = False) -> dict[str, Any] | None:
+    def best(self, level: Level, *, baselines: bool = False) -> dict[str, Any] | None:
         """The best system that spends a finite ε at all levels, at most `SMALL_EPSILON` of users; None without one.
 
         Of those that are equal to the digits shown it is the one with the smallest ε.
 
-        noisy: whether noisy popularity is a candidate.
+        baselines: whether these are candidates.
         """
         limit = SMALL_EPSILON if level == "user" else math.inf
-        candidate = (pl.col("unbounded").list.len() == 0) & (~pl.col("noisy") | noisy) & (pl.col("accounted") > 0)
+        candidate = (pl.col("unbounded").list.len() == 0) & ((pl.col("role") != "baseline") | baselines)
         candidates = self.base.filter(pl.col("accounted") <= limit, candidate, level=level)
         shown = pl.col("utility").round(self.measure.digits)
         return _first(candidates.sort(shown if self.measure.lower else -shown, "accounted", maintain_order=True))
@@ -222,16 +222,18 @@ class Board:
 
         Noisy popularity where nothing beats it; without what a smaller ε has already. `limit`: this ε; `share`: of the
         ceiling's utility, None without one or where less is better; `gain`: over noisy popularity, `difference`
-        where there is one, else over the best within `limit`. Both on the splits that the best was run on.
+        where there is one, else over the best within `limit`. Both on the splits that the best was run on, and in its
+        suite where that has them.
         """
         bounded = self.rows.filter(pl.col("unbounded").list.len() == 0, level="user")
         ranked = bounded.sort("utility", "noisy", descending=[not self.measure.lower, True], maintain_order=True)
-        ceiling = None if self.measure.lower else self.ceiling
         made: list[dict[str, Any]] = []
         for limit in ANSWERED:
             within = ranked.filter(pl.col("accounted") <= limit * (1 + 1e-9))
-            best, noisy = _first(within), _first(within.filter("noisy"))
-            if best is not None:
+            if (best := _first(within)) is not None:
+                noisy = _of_suite(within.filter("noisy"), best["suite"])
+                ceilings = self.base.filter(pl.col("role") == "ceiling", not self.measure.lower)
+                ceiling = _of_suite(ceilings, best["suite"])
                 same = "utility" if best["setting"] == BASE else "on_swept_splits"
                 share, gain = ceiling and best["utility"] / ceiling[same], best["difference"]
                 if gain is None:
@@ -254,12 +256,16 @@ class Board:
         return at.sort("noisy", "system", "accounted")
 
 
+def _of_suite(rows: pl.DataFrame, suite: str) -> dict[str, Any] | None:
+    return _first(rows.filter(suite=suite)) or _first(rows)
+
+
 def _first(rows: pl.DataFrame) -> dict[str, Any] | None:
     return rows.row(0, named=True) if len(rows) else None
 
 
 def boards(suites: Iterable[tuple[Measure, pl.DataFrame]]) -> list[Board]:
-    """Boards of all suites: real data first, then by data set.
+    """Boards of all suites: real data first, then by data set. What several suites ran is of the one with most runs.
 
     suites: of each its measure and its `entries`.
     """
@@ -270,8 +276,11 @@ def boards(suites: Iterable[tuple[Measure, pl.DataFrame]]) -> list[Board]:
             grouped.setdefault((str(dataset), by.metric, by.k), (by, []))[1].append(rows)
     result = []
     for (dataset, _, _), (by, tables) in grouped.items():
-        first = tables[0].row(0, named=True)
-        result.append(Board(first["publication"], dataset, first["kind"], by, pl.concat(tables)))
+        rows = pl.concat(tables)
+        most = rows.sort("n", descending=True, nulls_last=True).unique("system", keep="first", maintain_order=True)
+        rows = rows.join(most, on=("suite", "system"), how="semi", maintain_order="left")
+        first = rows.row(0, named=True)
+        result.append(Board(first["publication"], dataset, first["kind"], by, rows))
     return sorted(
         result, key=lambda board: (KINDS.index(board.kind), board.publication, board.dataset, board.measure.label)
     )

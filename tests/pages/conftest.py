@@ -12,6 +12,7 @@ import pytest
 from tasks.pages import api, documents, site
 from tasks.pages.page import render
 from tasks.results.summary import coverage
+from tasks.stages.report import collected, paper_of, results_of
 from tests.pages import committed
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -48,8 +49,17 @@ def files(made: list[site.Made]) -> dict[str, str]:
     drawn = {page.address: render(page, ["abc"]) for page in site.pages(made, counted, [], "HEAD")}
     drawn |= {page.address: render(page) for page in documents.pages(DOCUMENTS | api.documents("dprec"))}
     for of in made:
-        drawn |= of.files
+        name = of.facts.suite
+        drawn |= site.draw(committed.results(name), committed.paper(name), of.cards)
     return drawn
+
+
+@pytest.fixture(scope="session")
+def shipped() -> dict[str, str]:
+    """Address -> page, of those over all committed suites, as the site has them."""
+    made = [site.make(results, paper_of(results)) for results in map(results_of, collected())]
+    counted = coverage(committed.results("gerai").published, [(of.facts, of.comparison, of.methods) for of in made])
+    return {page.address: render(page) for page in site.pages(made, counted)}
 
 
 @pytest.fixture(scope="session")

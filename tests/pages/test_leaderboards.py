@@ -23,7 +23,11 @@ def row(system: str, utility: float, level: str = "user", accounted: float = 1.0
     spent = {"level": level, "accounted": accounted, "claimed": 1.0, "private": True, "given": []}
     known = about | spent | {"system": system, "setting": "base", "noisy": system == "noisy"}
     known |= {"utility": utility, "on_swept_splits": utility}
-    return known | {"role": "private", "unbounded": [level] if math.isinf(accounted) else []} | more
+    return (
+        known
+        | {"role": "baseline" if known["noisy"] else "private", "unbounded": [level] if math.isinf(accounted) else []}
+        | more
+    )
 
 
 def board(*rows: dict[str, Any], by: Measure = NDCG) -> Board:
@@ -77,10 +81,13 @@ def test_where_less_is_better_the_least_is_best() -> None:
 def test_systems_that_differ_in_data_or_metric_share_no_board() -> None:
     first = pl.DataFrame([row("a", 0.5)], schema=ENTRIES)
     other = first.with_columns(dataset=pl.lit("e"), suite=pl.lit("b"))
-    same = first.with_columns(suite=pl.lit("c"))
+    same = first.with_columns(suite=pl.lit("c"), system=pl.lit("b"))
+    again = first.with_columns(suite=pl.lit("d"), n=pl.lit(3, pl.Int64), utility=pl.lit(0.4))
     unmeasured = first.with_columns(utility=pl.lit(None, dtype=pl.Float64))
     made = boards([(NDCG, first), (NDCG, other), (MAE, first), (NDCG, same), (NDCG, unmeasured)])
     assert sorted(len(of.rows) for of in made) == [1, 1, 2]
+    (most,) = boards([(NDCG, first), (NDCG, again)])
+    assert most.rows["suite"].to_list() == ["d"]
 
 
 def test_real_data_come_before_parts_and_synthetic_ones() -> None:

@@ -121,9 +121,56 @@ def test_leaderboards_have_the_means_of_metrics_csv_and_levels_of_their_own(file
             system, suite = row[0].split()[0], row[1]
             assert row[2].split()[0] == number(means[suite][f"{suite}-{system}"])
             seen += 1
-    assert seen > 10
+    assert seen >= 9
     for table in re.findall(r"(?s)<table.*?</table>", html):
         assert len({level for level in ("user", "interaction", "feature") if f"{level}-level ε" in table}) <= 1
+
+
+def ndcg(suite: str) -> pl.DataFrame:
+    """NDCG@10 of each experiment and setting, with the largest user-level ε that its ledger has, if all are finite."""
+    metrics = pl.read_csv(committed.RESULTS / suite / "metrics.csv").filter(metric="full/ndcg")
+    ledger = pl.read_csv(committed.RESULTS / suite / "ledger.csv").group_by("experiment", "setting")
+    spent = ledger.agg(epsilon=pl.col("accounted_epsilon").max(), units=pl.col("unit").unique())
+    return metrics.join(spent.explode("units"), on=("experiment", "setting"), how="left")
+
+
+@pytest.mark.parametrize("suite", ["frontier-ciao", "frontier-ml-100k", "frontier-ml-1m"])
+def test_answers_and_costs_of_the_index_follow_from_metrics_and_ledgers(suite: str, shipped: dict[str, str]) -> None:
+    table = ndcg(suite)
+    base = {
+        row["experiment"].removeprefix(f"{suite}-"): row["mean@10"] for row in table.filter(setting="base").to_dicts()
+    }
+    ceiling = max(base[name] for name in ("ials", "ease") if name in base)
+    private = table.filter(pl.col("epsilon").is_finite(), units="user")
+    name, users, *shown = cells(shipped["index.html"], "table-answers")[f"best-{suite}"]
+    counts = pl.read_csv(committed.RESULTS / suite / "counts.csv").filter(dataset=name.split()[0])
+    assert users == f"{counts['users'][-1]:,}"
+    for limit, text in zip((0.5, 1, 2, 4, 8), shown, strict=True):
+        within = private.filter(pl.col("epsilon") <= limit * (1 + 1e-9)).sort("mean@10", descending=True)
+        noisy = within.filter(pl.col("experiment").str.ends_with("gaussian-popularity"))["mean@10"][0]
+        system, utility, share, gain = text.replace(" %,", "").split()
+        assert (system, utility) == (within["experiment"][0].removeprefix(f"{suite}-"), number(within["mean@10"][0]))
+        assert share == number(100 * within["mean@10"][0] / ceiling, 0)
+        assert float(gain.replace("−", "-")) == pytest.approx(within["mean@10"][0] - noisy, abs=6e-4)
+    best = max(number(row["mean@10"]) for row in private.filter(setting="base").to_dicts())
+    cost = number(float(number(ceiling)) - float(best))
+    (section,) = re.findall(r'(?s)<section id="cost">.*?</section>', shipped["index.html"])
+    (part,) = [part for part in section.split("<figure") if f"leaderboards/{suite}.html" in part]
+    assert f": NDCG@10 {best}" in text_of(part)
+    assert f"{number(ceiling)}; privacy costs {cost}, " in text_of(part)
+    row = next(
+        row for row in cells(shipped["leaderboards.html"], "table-data-sets").values() if row[0].startswith(suite)
+    )
+    assert row[-1].split()[0] == number(ceiling)
+    assert row[6].split()[0] == best
+
+
+def test_the_head_of_a_card_has_the_means_of_metrics_csv(files: dict[str, str]) -> None:
+    means = {row["experiment"]: row["mean@10"] for row in ndcg("gerai").filter(setting="base").to_dicts()}
+    for name, mean in means.items():
+        text = text_of(files[f"cards/gerai/{name}.html"])
+        assert f"NDCG@10 {number(mean)}" in text
+        assert f"noisy popularity: {number(means['gerai-dp-popularity'])}" in text
 
 
 def test_synthetic_data_are_labelled_wherever_their_numbers_stand(files: dict[str, str]) -> None:

@@ -38,16 +38,22 @@ def places(svg: str) -> dict[str, float]:
 
 def test_epsilon_grows_to_the_right_and_infinity_is_last() -> None:
     known = places(by_epsilon(point("a", 1.0, math.inf, 0.3), point("b", 5.0, 5.0, 2.0)))
-    order = ["a: audited 0.3", "a: claimed 1", "b: audited 2", "b: claimed 5", "a: accounted ∞"]
+    order = [
+        "a: audited 0.3, 0.5",
+        "a: claimed 1, 0.5",
+        "b: audited 2, 0.5",
+        "b: claimed 5, 0.5",
+        "a: accounted ∞, 0.5",
+    ]
     assert sorted(known, key=known.__getitem__)[-1] == order[-1]
     assert [known[text] for text in order] == sorted(known[text] for text in order)
-    assert known["b: claimed 5"] == known["b: accounted 5"]
+    assert known["b: claimed 5, 0.5"] == known["b: accounted 5, 0.5"]
 
 
 def test_a_bound_of_nothing_has_no_mark_and_an_epsilon_of_zero_has_one_at_the_left_edge() -> None:
     known = places(by_epsilon(point("a", 1.0, 1.0, 0.0), point("b", None, 0.0, None)))
-    assert "a: audited 0" not in known
-    assert known["b: accounted 0"] == min(known.values())
+    assert "a: audited 0, 0.5" not in known
+    assert known["b: accounted 0, 0.5"] == min(known.values())
 
 
 def test_each_system_is_named_and_names_are_escaped() -> None:

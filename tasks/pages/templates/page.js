@@ -74,7 +74,7 @@ function sort(table, place, heading) {
 
 // Filters of rows that say their ε, whether they are better than noisy popularity, and of which data they are.
 const BANDS = {"any ε": () => true, "ε ≤ 1": at => at <= 1, "1 < ε ≤ 10": at => at > 1 && at <= 10, "ε > 10": at => at > 10 && at < Infinity};
-const CHECKS = {"finite ε": row => Number(row.dataset.epsilon) < Infinity, "better than noisy popularity": row => row.dataset.above === "1",
+const CHECKS = {"finite ε": row => Number(row.dataset.epsilon) < Infinity, "higher mean than noisy popularity": row => row.dataset.above === "1",
   "real data": row => row.dataset.real === "1"};
 
 function filters(rows, apply) {
