@@ -1,22 +1,23 @@
-"""Rules about one table, as data: a suite is a list of them, and `tasks.quality.runner` has them judged.
+"""Rules about one table: a suite is a list of them, and `tasks.quality.runner` has them judged.
 
-Every rule knows the rows that break it as a polars expression, by which they are counted and named however long the
-table is: it is gone through as a stream, and what stays in memory is one number per row for rules of uniqueness, and
-the values that a rule looks up.
+A rule about rows is a polars expression, by which those that break it are counted and named however long the table is:
+it is gone through as a stream, and what stays in memory is one number per row for rules of uniqueness, and the values
+that a rule looks up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from math import inf
+from typing import TypeVar
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from tasks.errors import DamagedError
 
-Kind = Literal["not_null", "null", "between", "in_set", "unique", "not_blank", "holds", "row_count"]
 TIMESTAMPS = (631_152_000, 4_102_444_800)
 """1990 to 2100 in seconds since 1970: milliseconds, or days, fall far outside."""
 FIRST_ROWS = 10
@@ -30,55 +31,28 @@ FLOAT32_SLACK = 1e-6
 
 @dataclass(frozen=True)
 class Rule:
-    """What must hold for some columns of a table, or for its number of rows.
+    """What must hold for some columns of a table, or for its number of rows."""
 
-    Only `not_null` looks at missing values (null or NaN); all others skip them, but for what has a `test` of its own.
-    """
-
-    kind: Kind
+    kind: str
+    """What the verdict calls it."""
     columns: tuple[str, ...]
     words: str
     """The rule as the end of a sentence that begins with the columns: `must be from 1 to 5`."""
-    low: float | None = None
-    high: float | None = None
-    values: tuple[str | bool | float, ...] = ()
     test: pl.Expr | None = field(default=None, compare=False)
-    """Of `holds` and `null`: true for every row that is right, null for one that is not looked at."""
+    """True for every row that is right, null for one that is not looked at; None: no row breaks the rule by itself."""
+    misfits: pl.Expr | None = field(default=None, compare=False)
+    """Of `row_count`: how many rows are too few or too many."""
 
     @property
     def column(self) -> str | None:
         """The columns as one name; None for a rule about the whole table."""
         return ", ".join(self.columns) or None
 
-    def violations(self, types: Mapping[str, pl.DataType]) -> pl.Expr:
-        """Which rows break the rule, never null; not for `unique` and `row_count`, which no row breaks by itself.
-
-        Args:
-            types: of the table's columns.
-        """
-        if self.test is not None:
-            return ~self.test.fill_null(True)
-        [name] = self.columns
-        column = pl.col(name)
-        missing = column.is_null()
-        if types[name].is_float():
-            missing = missing | column.is_nan().fill_null(False)
-        if self.kind == "not_null":
-            return missing
-        return ~missing & ~self._holds(column, types[name]).fill_null(True)
-
-    def _holds(self, column: pl.Expr, kind: pl.DataType) -> pl.Expr:
-        match self.kind:
-            case "in_set":
-                return column.is_in(pl.Series(self.values, dtype=kind).implode())
-            case "not_blank":
-                return column.str.contains(r"\S")
-            case "between":
-                inside = pl.lit(True)
-                if self.low is not None:
-                    inside = inside & (column >= self.low)
-                return inside if self.high is None else inside & (column <= self.high)
-        raise ValueError(f"{self.kind} is not about single rows")
+    @property
+    def violations(self) -> pl.Expr:
+        """Which rows break the rule, never null."""
+        assert self.test is not None, "not about single rows"
+        return ~self.test.fill_null(True)
 
 
 @dataclass(frozen=True)
@@ -98,7 +72,12 @@ class Table:
 
 def not_null(*columns: str) -> list[Rule]:
     """One rule per column: no value is null or NaN."""
-    return [Rule("not_null", (column,), "must not be missing") for column in columns]
+    return [Rule("not_null", (column,), "must not be missing", _present(column)) for column in columns]
+
+
+def _present(column: str) -> pl.Expr:
+    """Neither null nor, of numbers that can be, NaN."""
+    return pl.all_horizontal(pl.col(column).is_not_null(), (cs.by_name(column) & cs.float()).is_not_nan())
 
 
 def ids(**sizes: int) -> list[Rule]:
@@ -107,20 +86,22 @@ def ids(**sizes: int) -> list[Rule]:
 
 
 def between(column: str, low: float | None, high: float | None, words: str = "") -> Rule:
-    """Every number is at least `low` and at most `high`; None leaves that side open."""
-    return Rule("between", (column,), words or range_words(low, high), low=low, high=high)
+    """Every number is at least `low` and at most `high`; None leaves that side open. What is missing is skipped."""
+    inside = pl.col(column).is_between(-inf if low is None else low, inf if high is None else high)
+    return Rule("between", (column,), words or range_words(low, high), pl.when(_present(column)).then(inside))
 
 
 def in_set(column: str, values: Iterable[str | float], words: str = "") -> Rule:
-    """Every value is one of `values`."""
+    """Every value is one of `values`, which are of the column's type, or missing."""
     values = tuple(values)
     listed = ", ".join(map(str, values[:8])) + (f" and {len(values) - 8} more" if len(values) > 8 else "")
-    return Rule("in_set", (column,), words or f"must be one of: {listed}", values=values)
+    known = pl.when(_present(column)).then(pl.col(column).is_in(values))
+    return Rule("in_set", (column,), words or f"must be one of: {listed}", known)
 
 
 def holds(columns: str | tuple[str, ...], test: pl.Expr, words: str) -> Rule:
     """`test` is true, or null, for every row. It looks at one row at a time; `columns` are shown when it is false."""
-    return Rule("holds", (columns,) if isinstance(columns, str) else columns, words, test=test)
+    return Rule("holds", (columns,) if isinstance(columns, str) else columns, words, test)
 
 
 def finite(column: str) -> Rule:
@@ -145,8 +126,8 @@ def unique(*columns: str) -> Rule:
 
 
 def not_blank(column: str) -> Rule:
-    """Every string has a character other than white space."""
-    return Rule("not_blank", (column,), "must not be blank")
+    """Every string has a character other than white space; it may be null."""
+    return Rule("not_blank", (column,), "must not be blank", pl.col(column).str.contains(r"\S"))
 
 
 def row_count(low: int, high: int | None = None) -> Rule:
@@ -156,7 +137,9 @@ def row_count(low: int, high: int | None = None) -> Rule:
         words = "must have rows" if low == 1 else f"must have {low} rows or more"
     elif high == low:
         words = f"must have {low} rows"
-    return Rule("row_count", (), words, low=low, high=high)
+    rows = pl.len().cast(pl.Int64)
+    misfits = pl.max_horizontal(0, low - rows, *([] if high is None else [rows - high]))
+    return Rule("row_count", (), words, misfits=misfits)
 
 
 def range_words(low: float | None, high: float | None) -> str:
@@ -198,44 +181,26 @@ def file_table(files: Iterable[str]) -> Table:
     """The files of a check, each of which is there."""
     frame = pl.DataFrame({"file": [*files]}, {"file": pl.String}).with_columns(problem=pl.lit(None, pl.String))
     words = "must be empty: every file is there and can be read"
-    return Table("files", frame, (Rule("null", ("problem",), words, test=pl.col("problem").is_null()),), ids=("file",))
+    return Table("files", frame, (Rule("null", ("problem",), words, pl.col("problem").is_null()),), ids=("file",))
 
 
-@dataclass(frozen=True)
-class Counts:
-    """rows: of the table. broken: per rule, how many rows break it, or are too few or too many (`row_count`)."""
+def count(table: Table) -> tuple[int, list[int]]:
+    """The table's rows, and how many break each rule, or are too few or too many (`row_count`).
 
-    rows: int
-    broken: tuple[int, ...]
-
-
-def count(table: Table) -> Counts:
-    """Count the rows that break each rule: all rules in one pass, and one more for each rule of uniqueness."""
+    All rules are counted in one pass, and one more for each rule of uniqueness.
+    """
     frame = table.frame.lazy()
-    types = frame.collect_schema()
-    sums = {
-        str(number): rule.violations(types).sum()
+    broken = {
+        str(number): rule.violations.sum() if rule.misfits is None else rule.misfits
         for number, rule in enumerate(table.rules)
-        if rule.kind not in ("unique", "row_count")
+        if rule.kind != "unique"
     }
-    totals = frame.select(pl.len().alias("rows"), **sums).collect(engine="streaming").row(0, named=True)
+    totals = frame.select(pl.len().alias("rows"), **broken).collect(engine="streaming").row(0, named=True)
     rows = totals["rows"]
-
-    def broken(number: int, rule: Rule) -> int:
-        match rule.kind:
-            case "row_count":
-                return count_misfits(rule, rows)
-            case "unique":
-                return int(repeated_values(frame, rule.columns, rows)["rows"].sum())
-        return totals[str(number)]
-
-    return Counts(rows, tuple(broken(number, rule) for number, rule in enumerate(table.rules)))
-
-
-def count_misfits(rule: Rule, rows: int) -> int:
-    """How many rows are too few or too many for a rule about their number."""
-    assert rule.low is not None
-    return max(0, int(rule.low) - rows) + (0 if rule.high is None else max(0, rows - int(rule.high)))
+    return rows, [
+        totals[str(number)] if str(number) in broken else int(repeated_values(frame, rule.columns, rows)["rows"].sum())
+        for number, rule in enumerate(table.rules)
+    ]
 
 
 def repeated_values(frame: pl.LazyFrame, columns: Sequence[str], rows: int) -> pl.DataFrame:
@@ -268,18 +233,17 @@ def repeated_values(frame: pl.LazyFrame, columns: Sequence[str], rows: int) -> p
 
 def first_rows(table: Table, rule: Rule) -> tuple[list[int], list[str]]:
     """The first rows that break `rule`: their numbers, and in words which they are and what they hold."""
-    if rule.kind == "row_count":
+    if rule.misfits is not None:
         return [], []
     frame = table.frame.lazy()
-    types = frame.collect_schema()
-    numbered = frame if "row" in types else frame.with_row_index("row")
+    numbered = frame if "row" in frame.collect_schema() else frame.with_row_index("row")
     numbered = numbered.with_row_index("_place")
     if rule.kind == "unique":
         n_rows = frame.select(pl.len()).collect(engine="streaming").item()
         keys = repeated_values(frame, rule.columns, n_rows).lazy()
         failing = numbered.join(keys, on=rule.columns, how="semi", nulls_equal=True)
     else:
-        failing = numbered.filter(rule.violations(types))
+        failing = numbered.filter(rule.violations)
     columns = [column for column in rule.columns if column not in table.ids]
     failing = failing.select("_place", "row", *table.ids, *columns)
     rows = failing.bottom_k(FIRST_ROWS, by="_place").sort("_place").collect(engine="streaming")

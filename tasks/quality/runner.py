@@ -40,11 +40,11 @@ def run(contract: str, name: str, tables: Sequence[Table], checked: Mapping[str,
         few or too many), rows (numbers of the first failing rows) and detail (in words, with the ids of those rows).
     """
     counts = [count(table) for table in tables]
-    met = iter(_outcomes(f"{contract}/{name}", [broken for counted in counts for broken in counted.broken]))
+    met = iter(_outcomes(f"{contract}/{name}", [number for _, broken in counts for number in broken]))
     results = [
-        _result(table, rule, broken, counted.rows, next(met))
-        for table, counted in zip(tables, counts, strict=True)
-        for rule, broken in zip(table.rules, counted.broken, strict=True)
+        _result(table, rule, number, rows, next(met))
+        for table, (rows, broken) in zip(tables, counts, strict=True)
+        for rule, number in zip(table.rules, broken, strict=True)
     ]
     failed = sum(not result["success"] for result in results)
     verdict = {
@@ -56,7 +56,7 @@ def run(contract: str, name: str, tables: Sequence[Table], checked: Mapping[str,
         "checked": dict(checked),
         "results": results,
     }
-    _write_docs(verdict, {table.name: counted.rows for table, counted in zip(tables, counts, strict=True)}, docs)
+    _write_docs(verdict, {table.name: rows for table, (rows, _) in zip(tables, counts, strict=True)}, docs)
     return verdict
 
 

@@ -20,10 +20,7 @@ KEYS = "setting, seed"
 def broken(pairs: pl.DataFrame = PAIRS, metrics: pl.DataFrame = METRICS) -> set[tuple[str, str | None]]:
     judged = alignment_tables(dict.fromkeys(UNITS[:1], pairs) | {UNITS[1]: PAIRS}, metrics, (5, 4), EXPECTED)
     return {
-        (table.name, rule.column)
-        for table in judged
-        for rule, n in zip(table.rules, count(table).broken, strict=True)
-        if n
+        (table.name, rule.column) for table in judged for rule, n in zip(table.rules, count(table)[1], strict=True) if n
     }
 
 

@@ -22,7 +22,6 @@ from tasks.quality.rules import (
     among,
     between,
     count,
-    count_misfits,
     finite,
     first_rows,
     holds,
@@ -103,20 +102,17 @@ def test_rows_are_counted_and_named_as_when_gone_through_one_by_one(frame: pl.Da
         path = Path(folder) / "t.parquet"
         frame.write_parquet(path, row_group_size=3)
         table = Table("t", pl.scan_parquet(path), RULES)
-        counts = count(table)
-        assert counts.rows == frame.height
-        assert counts == count(Table("t", frame, RULES))
-        for (rule, test), actual in zip(CASES, counts.broken, strict=True):
+        rows, counts = count(table)
+        assert rows == frame.height
+        assert (rows, counts) == count(Table("t", frame, RULES))
+        for (rule, test), actual in zip(CASES, counts, strict=True):
             if test is None:
                 continue
-            rows = slowly(frame, test)
-            assert (rule.words, actual) == (rule.words, len(rows))
-            if rows:
-                assert first_rows(table, rule)[0] == rows[:FIRST_ROWS]
-        assert counts.broken[:2] == (
-            max(0, 3 - frame.height) + max(0, frame.height - 5),
-            max(0, 4 - frame.height),
-        )
+            failing = slowly(frame, test)
+            assert (rule.words, actual) == (rule.words, len(failing))
+            if failing:
+                assert first_rows(table, rule)[0] == failing[:FIRST_ROWS]
+        assert counts[:2] == [max(0, 3 - rows) + max(0, rows - 5), max(0, 4 - rows)]
 
 
 def test_colliding_hashes_are_not_taken_for_equal_values(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,7 +132,7 @@ def test_equal_values_in_distant_parts_of_a_long_file_are_found(tmp_path: Path) 
     frame.write_parquet(tmp_path / "t.parquet", row_group_size=10_000)
     rules = (unique("user", "item"), unique("user"), between("x", 0, 0.999))
     table = Table("t", pl.scan_parquet(tmp_path / "t.parquet"), rules, ids=("item",))
-    assert count(table).broken == (6, 6, 300)
+    assert count(table)[1] == [6, 6, 300]
     rows, texts = first_rows(table, rules[0])
     assert rows == [*again, n, n + 1, n + 2]
     assert texts[0] == f"row 7 (item=item 7): user is {frame['user'][7]}"
@@ -145,7 +141,6 @@ def test_equal_values_in_distant_parts_of_a_long_file_are_found(tmp_path: Path) 
 
 def test_a_rule_about_a_whole_table_is_not_one_about_rows() -> None:
     for rule in (unique("x"), row_count(1)):
-        with pytest.raises(ValueError, match=r"unpack|not about single rows"):
-            rule.violations({"x": pl.Int64()})
+        with pytest.raises(AssertionError, match="not about single rows"):
+            _ = rule.violations
     assert first_rows(Table("t", pl.DataFrame({"x": [1]}), (row_count(2),)), row_count(2)) == ([], [])
-    assert count_misfits(row_count(2, 4), 7) == 3

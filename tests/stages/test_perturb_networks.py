@@ -300,10 +300,7 @@ def broken(name: str) -> set[tuple[str, str | None]]:
     """Tables and columns that break a rule of the check."""
     judged = check.perturbed_subject(name, load()).tables()
     return {
-        (table.name, rule.column)
-        for table in judged
-        for rule, n in zip(table.rules, count(table).broken, strict=True)
-        if n
+        (table.name, rule.column) for table in judged for rule, n in zip(table.rules, count(table)[1], strict=True) if n
     }
 
 
