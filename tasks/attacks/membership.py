@@ -233,9 +233,9 @@ def shadow_attacks(signals: Floats, shadows: Floats, included: Bools) -> dict[st
 
 
 def scored(scores: Floats, is_member: Bools, groups: NDArray[np.int64] | None) -> Scored:
-    """Scores of members and of others; groups: (n,) whose each target is, or None where targets are independent."""
-    parts = None if groups is None else (groups[is_member], groups[~is_member])
-    return Scored(scores[is_member], scores[~is_member], parts)
+    """Scores of members and of others, without NaN; groups: (n,) whose each is, None where targets are independent."""
+    inside, outside = is_member & ~np.isnan(scores), ~is_member & ~np.isnan(scores)
+    return Scored(scores[inside], scores[outside], None if groups is None else (groups[inside], groups[outside]))
 
 
 def _rmia(signals: Floats, shadows: Floats, included: Bools, offline: float | None) -> Floats:

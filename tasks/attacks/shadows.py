@@ -25,7 +25,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tasks.attacks.membership import scored, shadow_attacks
-from tasks.evaluation.detection import RATES
+from tasks.evaluation.detection import RATES, flag
 from tasks.evaluation.ranking import Seen
 from tasks.evaluation.splits import random_ranks
 from tasks.evaluation.statistics import clopper_pearson
@@ -167,16 +167,14 @@ def controls_of(targets: Targets, kind: Kind) -> dict[str, Floats]:
 
 def measure(scores: Floats, is_member: Bools, groups: Ints | None, seed: int) -> dict[str, Any]:
     """AUC and true positive rates with 95 % intervals, and the ROC curve; targets without a score are left out."""
-    usable = ~np.isnan(scores)
-    is_member = is_member[usable]
-    tested = scored(scores[usable], is_member, None if groups is None else groups[usable])
+    tested = scored(scores, is_member, groups)
     record: dict[str, Any] = dict(zip(("auc", "auc_low", "auc_high"), tested.auc_interval(seed), strict=True))
     for rate, name in zip(RATES, ("tpr1", "tpr01"), strict=True):
         share = tested.tpr_interval(rate, seed) if tested.resolves(rate) else (None, None, None)
         record |= dict(zip((name, f"{name}_low", f"{name}_high"), share, strict=True))
     false, true = tested.roc(SHOWN)
-    n_members = int(is_member.sum())
-    return record | {"members": n_members, "others": len(is_member) - n_members, "fpr": [*false], "tpr": [*true]}
+    sizes = {"members": len(tested.members), "others": len(tested.non_members)}
+    return record | sizes | {"fpr": [*false], "tpr": [*true]}
 
 
 def allowed_tpr(epsilon: float, delta: float, rate: float) -> float:
@@ -195,12 +193,10 @@ def exceeds(scores: Floats, included: Bools, epsilon: float, delta: float, alarm
         scores: (n,) without missing ones.
     """
     members, outsiders = scores[included], scores[~included]
-    setting, tested = np.sort(outsiders[::2])[::-1], outsiders[1::2]
-    if not len(members) or not len(tested):
+    if not len(members) or len(outsiders) < 2:
         return False
-    threshold = setting[min(int(len(setting) * RATES[0]), len(setting) - 1)]
-    true, _ = clopper_pearson(int((members > threshold).sum()), len(members), level=1 - alarm)
-    _, false = clopper_pearson(int((tested > threshold).sum()), len(tested), level=1 - alarm)
+    flagged = flag(members, outsiders, RATES[0], False, None)
+    (true, _), (_, false) = (clopper_pearson(int(those.sum()), len(those), level=1 - alarm) for those in flagged)
     return true > allowed_tpr(epsilon, delta, false)
 
 

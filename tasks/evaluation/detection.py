@@ -197,7 +197,7 @@ def p_at_low_rate(
     pairs: bool,
     tpr: float | None = None,
 ) -> float:
-    """One-sided exact p-value of "of the members no larger share is flagged than of the non-members" (`_flag`).
+    """One-sided exact p-value of "of the members no larger share is flagged than of the non-members" (`flag`).
 
     For an attack that is right about a few and knows nothing of the rest, which an AUC hides.
 
@@ -206,7 +206,7 @@ def p_at_low_rate(
             them, in place of Fisher's.
         tpr: share of members that other runs flag at this rate; None: not known.
     """
-    true, false = _flag(members, non_members, rate, pairs, tpr)
+    true, false = flag(members, non_members, rate, pairs, tpr)
     if pairs:
         return p_more_often(true, false)
     table = [[int(flagged.sum()), int((~flagged).sum())] for flagged in (true, false)]
@@ -219,7 +219,7 @@ def p_more_often(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> float:
     return float(stats.binom.sf(more - 1, more + less, 0.5))
 
 
-def _flag(
+def flag(
     members: NDArray[np.floating], non_members: NDArray[np.floating], rate: float, pairs: bool, tpr: float | None
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which members and which non-members, of those that are tested, are called members at a false positive rate.
