@@ -23,24 +23,14 @@ from scipy.special import logsumexp
 
 from tasks.privacy.accounting.kinds import distinct, merged
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
-from tasks.privacy.accounting.refusals import why
+from tasks.privacy.accounting.refusals import UnaccountableError, require_accountable
 from tasks.privacy.remarks import Explanation, because
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-PARAMETERS = {
-    "pure-local": {"epsilon"},
-    "laplace": {"noise_multiplier"},
-    "discrete-laplace": {"noise_parameter", "sensitivity"},
-    "gaussian": {"noise_multiplier"},
-    "sampled-gaussian": {"noise_multiplier", "sampling_probability"},
-}
-"""Kinds of event that can be accounted for, and their parameters (documented at `Event`)."""
 LARGE = 50.0
 """A single event with at least this epsilon gains nothing from a privacy loss distribution and is added as it is."""
-MOST = 2**53
-"""The accountant refuses larger counts, which double precision does not tell apart."""
 FINEST = 1e-4
 """Distance of discretised losses, where that is affordable: it is doubled until there are at most `POINTS`."""
 POINTS = 2**18
@@ -73,10 +63,6 @@ TERMS = 2**17
 """Terms of a sampled Gaussian's Rényi divergence, at most; where it takes more, that of all records is the bound."""
 
 
-LEAST_NOISE = 1e-100
-"""Noise multipliers below are refused: their squares are out of double precision's range."""
-
-
 class Spent(NamedTuple):
     """An upper bound on what was spent."""
 
@@ -104,8 +90,14 @@ def account(events: Sequence[Event], delta: float = 0.0, points: int = POINTS) -
     """
     if not 0 <= delta < 1:
         raise ValueError(f"delta must be in [0, 1) (is {delta})")
-    epsilon = _bound(events, delta, points) if events and all(map(_is_accountable, events)) else math.inf
-    return Spent(epsilon, delta) if epsilon < math.inf else Spent(None, delta, why(events, delta, PARAMETERS, MOST))
+    try:
+        require_accountable(events, delta)
+        epsilon = _bound(events, delta, points)
+        if math.isinf(epsilon):
+            raise UnaccountableError("the noise is too small for any finite epsilon")
+    except UnaccountableError as error:
+        return Spent(None, delta, str(error))
+    return Spent(epsilon, delta)
 
 
 def _bound(events: Sequence[Event], delta: float, points: int) -> float:
@@ -115,7 +107,7 @@ def _bound(events: Sequence[Event], delta: float, points: int) -> float:
     gaussian = [event for event in events if event.kind.endswith("gaussian")]
     basic = _sum(pure)
     if delta == 0:
-        return math.inf if gaussian else basic
+        return basic
     epsilon = basic + (_gaussian_epsilon(_joint_multiplier(gaussian), delta) if gaussian else 0.0)
     # What sampling gains is left out where a single release costs so much that it gains next to nothing.
     multipliers = sorted({event.parameters["noise_multiplier"] for event in gaussian}, reverse=True)
@@ -156,20 +148,6 @@ def accounted_entry(
     accounted = {"accounted_epsilon": spent.epsilon, "accounted_delta": delta, "reasons": reasons}
     known = {"accounting": "rigorous", "claimed_delta": delta, "events": tuple(events)} | accounted
     return LedgerEntry.model_validate(known | about)
-
-
-def _is_accountable(event: Event) -> bool:
-    """Whether something is known of an event's kind, its parameters are those of the kind, and none is out of range."""
-    parameters = event.parameters
-    if event.count > MOST or parameters.keys() != PARAMETERS.get(event.kind):
-        return False
-    if any(value <= 0 for value in parameters.values()):
-        return False
-    if event.kind.endswith("gaussian") and parameters["noise_multiplier"] < LEAST_NOISE:
-        return False
-    if parameters.get("sampling_probability", 0) > 1:
-        return False
-    return event.kind != "discrete-laplace" or parameters["sensitivity"].is_integer()
 
 
 def _pure_epsilon(event: Event) -> float:
