@@ -1,6 +1,6 @@
 """SNE (Liao et al., TKDE 2018): friends from who a user is and from what the user's attributes are.
 
-A user's id and attributes are embedded apart, laid side by side (early fusion, attributes weighted by λ) and go
+A user's id and attributes are embedded apart, laid side by side (early fusion, attributes weighted by λ = 1) and go
 through a layer of softsign units; what comes out predicts the users met on short random walks, by a vector that each
 has for that purpose. The paper's softmax over all users is learned by sampling, here by Q negatives. The embedding is
 the sum of a user's two vectors, as in the paper.
@@ -33,8 +33,6 @@ class SNEConfig(EpochConfig):
     """Length of the vectors of ids."""
     attributes: int = Field(default=64, ge=1)
     """Length of the embedded attributes."""
-    attribute_weight: float = Field(default=1.0, ge=0)
-    """λ."""
     length: int = Field(default=10, ge=2)
     """Users on a walk; an epoch is a walk from every user."""
     window: int = Field(default=2, ge=1)
@@ -50,7 +48,6 @@ class SNENetwork(nn.Module):
 
     def __init__(self, data: NetworkData, config: SNEConfig) -> None:
         super().__init__()
-        self.weight = config.attribute_weight
         self.register_buffer("features", None if data.features is None else scale(data.features), persistent=False)
         self.ids = nn.Parameter(torch.empty(data.n_users, config.ids))
         self.neighbours = nn.Parameter(torch.empty(data.n_users, config.dimension))
@@ -64,7 +61,7 @@ class SNENetwork(nn.Module):
         """(n_users, dimension): users as they look for neighbours."""
         parts: list[Tensor] = [self.ids]
         if self.features is not None:
-            parts.append(self.weight * self.attributes(self.features))
+            parts.append(self.attributes(self.features))
         return softsign(self.layer(torch.cat(parts, 1)))
 
 
