@@ -17,6 +17,14 @@ from tasks.datasets.files import Column, TextTable
 from tasks.errors import DataError
 from tasks.raw import write_raw
 
+LICENCE = "DP-CroSUE's page names no licence: for research."
+CITED = (
+    "Publications should cite J. Ren et al., Cross-Network Social User Embedding with Hybrid Differential Privacy "
+    "Guarantees, CIKM 2022"
+)
+BLMNE = f"{CITED}, and J. Zhang et al., BL-MNE, ICDM 2017."
+NAMED = "These files name people: do not redistribute them, and do not try to find out more about anyone."
+"""Terms of what DP-CroSUE's page offers."""
 BITS = 32
 GRAM = 4
 """Characters of the pieces that a screen name is cut into."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from tasks.contracts import Feature
-from tasks.datasets.accounts import GENDER, SIMHASH, occupation, occupation_feature
+from tasks.datasets.accounts import BLMNE, GENDER, LICENCE, SIMHASH, occupation, occupation_feature
 from tasks.datasets.fetch import NoOptions, Source, copied, form_files
 from tasks.raw import write_raw
 
@@ -40,12 +40,8 @@ SOURCE = Source(
     ),
     entry="{source: foursquare_twitter, obtain: {}, format: foursquare_twitter, read: {}}",
     files=FILES,
-    licence="DP-CroSUE's page names no licence: for research.",
-    terms=(
-        "Pseudonymous is not anonymous: do not redistribute, and do "
-        "not try to identify anyone. Publications should cite J. Ren et al., Cross-Network Social User Embedding with "
-        "Hybrid Differential Privacy Guarantees, CIKM 2022, and J. Zhang et al., BL-MNE, ICDM 2017."
-    ),
+    licence=LICENCE,
+    terms=f"Pseudonymous is not anonymous: do not redistribute, and do not try to identify anyone. {BLMNE}",
 )
 ObtainOptions = ReadOptions = NoOptions
 obtain = copied(lambda _: SOURCE)

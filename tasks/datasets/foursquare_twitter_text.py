@@ -35,7 +35,7 @@ from pathlib import Path
 import polars as pl
 
 from tasks.datasets import allowed
-from tasks.datasets.accounts import GENDER, labels_table, read_labels, replace_ids, write_network
+from tasks.datasets.accounts import BLMNE, GENDER, LICENCE, NAMED, labels_table, read_labels, replace_ids, write_network
 from tasks.datasets.fetch import NoOptions, Source, copied, form_files
 from tasks.datasets.files import Column, TextTable, check
 from tasks.datasets.text import LATIN_1_OR_UTF_8, content, require_unique
@@ -136,12 +136,8 @@ SOURCE = Source(
     about=90_000_000,  # a guess from the number of posts: not all files are published
     entry="{source: foursquare_twitter_text, obtain: {}, format: foursquare_twitter_text, read: {}}",
     files=FILES,
-    licence="DP-CroSUE's page names no licence: for research.",
-    terms=(
-        "These files name people: do not redistribute them, and do "
-        "not try to find out more about anyone. Publications should cite J. Ren et al., Cross-Network Social User "
-        "Embedding with Hybrid Differential Privacy Guarantees, CIKM 2022, and J. Zhang et al., BL-MNE, ICDM 2017."
-    ),
+    licence=LICENCE,
+    terms=f"{NAMED} {BLMNE}",
 )
 ObtainOptions = ReadOptions = NoOptions
 obtain = copied(lambda _: SOURCE)

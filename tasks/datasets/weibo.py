@@ -31,7 +31,7 @@ import numpy as np
 import polars as pl
 
 from tasks.contracts import Feature
-from tasks.datasets.accounts import UNKNOWN, labels_table, read_labels, write_network
+from tasks.datasets.accounts import CITED, LICENCE, NAMED, UNKNOWN, labels_table, read_labels, write_network
 from tasks.datasets.fetch import NoOptions, Source, copied, form_files
 from tasks.datasets.files import Column, Listed, TextTable, check
 from tasks.datasets.text import SHOWN, content, only_header, require_unique
@@ -84,12 +84,8 @@ SOURCE = Source(
         for name, what in zip(FILES, (_PUBLIC, _ASK, _ASK, _PICKLES), strict=True)
         for file in form_files("weibo", PAGE, what, {name.format(number): None})
     ),
-    licence="DP-CroSUE's page names no licence: for research.",
-    terms=(
-        "These files name people: do not redistribute them, and do "
-        "not try to find out more about anyone. Publications should cite J. Ren et al., Cross-Network Social User "
-        "Embedding with Hybrid Differential Privacy Guarantees, CIKM 2022."
-    ),
+    licence=LICENCE,
+    terms=f"{NAMED} {CITED}.",
 )
 ObtainOptions = ReadOptions = NoOptions
 obtain = copied(lambda _: SOURCE)
