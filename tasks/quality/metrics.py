@@ -9,7 +9,7 @@ import polars as pl
 
 from tasks.contracts import METRIC_KIND, Schema
 from tasks.quality import rules as rule
-from tasks.quality.rules import Rule, Table
+from tasks.quality.rules import KEYS, Rule, Table
 
 RANGES = {
     **dict.fromkeys(
@@ -22,7 +22,6 @@ SHARES = ("precision", "precision-swapped", "precision-weighted", "micro-f1", "t
 """The same for what embeddings predict and give away, from 0 to 1: judged where there is such a metric."""
 RATES = ("chance", "precision", "share")
 """The same of alignments."""
-UNIT = ("setting", "seed")
 AMOUNTS = ("mae", "sensitive", "public", "uncut", "messages", "bytes", "iterations")
 """The same for errors of ratings and for what training takes: from 0, without an upper end."""
 
@@ -83,7 +82,7 @@ def alignment_tables(
     """
     pair_rules = (
         *rule.ids(source=sizes[0], target=sizes[1]),
-        *(rule.unique(*UNIT, side) for side in ("source", "target")),
+        *(rule.unique(*KEYS, side) for side in ("source", "target")),
     )
     frame = frame.with_columns(
         kind=METRIC_KIND,
@@ -99,7 +98,7 @@ def alignment_tables(
         rule.between("criterion", -1, 1),
     )
     return [
-        Table("anchors", rule.stack(anchors, UNIT), pair_rules, ids=(*UNIT, "source", "target")),
+        Table("anchors", rule.stack(anchors), pair_rules, ids=(*KEYS, "source", "target")),
         *_measured(frame, expected, rules),
     ]
 

@@ -13,10 +13,9 @@ from tasks.privacy.mechanisms import as_released, piecewise
 from tasks.privacy.mechanisms.multidimensional import bound, sampled_features
 from tasks.quality import rules as rule
 from tasks.quality.processed import dense_rules, link_rules, post_rules
-from tasks.quality.rules import Rule, Table
+from tasks.quality.rules import KEYS, Rule, Table
 
 BITS = (0.0, 1.0)
-KEYS = ("setting", "seed")
 Release = tuple[str, int]
 """Setting and seed."""
 FeatureRules = Callable[[str, float, pl.DataFrame, pl.DataFrame, Schema], list[Table]]
@@ -162,7 +161,7 @@ def _features(
         chosen = {which: tables for which, tables in releases.items() if features_epsilon[which[0]] == epsilon}
         read = {which: contracts.read(tables.folder / "features.parquet", contract) for which, tables in chosen.items()}
         name = f"{prefix}features epsilon={epsilon:g}"
-        checked += features(name, epsilon, rule.stack(read, KEYS), rule.each_run(chosen), schema)
+        checked += features(name, epsilon, rule.stack(read), rule.each_run(chosen), schema)
     return checked
 
 
@@ -207,4 +206,4 @@ def _shortened_posts(
 
 def _scan(releases: Mapping[Release, ProcessedTables], table: str) -> pl.LazyFrame:
     """A table of all releases below one another."""
-    return rule.stack({which: tables.scan(table) for which, tables in releases.items()}, KEYS)
+    return rule.stack({which: tables.scan(table) for which, tables in releases.items()})

@@ -15,9 +15,7 @@ from tasks.contracts import Schema
 from tasks.errors import DamagedError
 from tasks.quality import rules as rule
 from tasks.quality.processed import TRAINING
-from tasks.quality.rules import Rule, Table
-
-KEYS = ("setting", "seed")
+from tasks.quality.rules import KEYS, Rule, Table
 
 
 def recommendations(
@@ -34,7 +32,7 @@ def recommendations(
         schema: of those data.
         k: K, the length of every list.
     """
-    frame = rule.stack(lists, KEYS)
+    frame = rule.stack(lists)
     training = interactions.lazy().filter(pl.col("split").is_in(TRAINING)).select("user", "item").unique()
     new = rule.rows_of(frame, training.collect(engine="streaming"), ["user", "item"]) == 0
     unseen = rule.holds("item", pl.col("new"), "must not be in the user's training or validation data")
@@ -98,7 +96,7 @@ def next_items(
     """
     example = ["user", "position"]
     examples = _examples(interactions)
-    frame = rule.stack(ranked, KEYS)
+    frame = rule.stack(ranked)
     frame = frame.with_columns(
         is_example=rule.rows_of(frame, examples, example) > 0,
         before=pl.col("score").shift(1).over([*KEYS, *example], order_by="rank"),
@@ -124,7 +122,7 @@ def predictions(predicted: Mapping[tuple[str, int], pl.DataFrame], folds: pl.Dat
         schema: of those data, whose ratings have a scale.
     """
     pair = ["user", "item"]
-    frame = rule.stack(predicted, KEYS)
+    frame = rule.stack(predicted)
     tested = folds.select(*pair, seed=pl.col("fold").cast(pl.Int64))
     frame = frame.with_columns(tested=rule.rows_of(frame, tested, [*pair, "seed"]) > 0)
     expected = rule.each_run(predicted).join(tested, on="seed", how="inner")

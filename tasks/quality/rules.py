@@ -20,6 +20,8 @@ from tasks.errors import DamagedError
 
 TIMESTAMPS = (631_152_000, 4_102_444_800)
 """1990 to 2100 in seconds since 1970: milliseconds, or days, fall far outside."""
+KEYS = ("setting", "seed")
+"""Of what a run released."""
 FIRST_ROWS = 10
 """How many failing rows a result names."""
 SHOWN = 80
@@ -268,7 +270,7 @@ def count_table(name: str, expected: pl.DataFrame, rows: pl.DataFrame, ids: Sequ
     return Table(name, frame, rules, ids=tuple(ids))
 
 
-def stack(tables: Mapping[tuple, Frame], names: Sequence[str]) -> Frame:
+def stack(tables: Mapping[tuple, Frame], names: Sequence[str] = KEYS) -> Frame:
     """All tables below one another, with their key in columns `names` and the row number within each in `row`."""
     return pl.concat(
         table.with_row_index("row").with_columns(
