@@ -234,8 +234,8 @@ def work_on(store: str, inputs: str, module: str, argument: str, label: str, fol
     try:
         shared = Store(store)
         project = _project(shared, inputs)
-        command = [sys.executable, "-m", "tasks.stages.units", module, argument, "--unit", label, "--key"]
-        command += [PurePosixPath(folder).name, *(["--force"] if force else [])]
+        command = [sys.executable, "-m", f"tasks.stages.{module}", argument, "--unit", label]
+        command += ["--key", PurePosixPath(folder).name, *(["--force"] if force else [])]
         done = subprocess.run(
             command,
             cwd=project,

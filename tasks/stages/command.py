@@ -27,9 +27,9 @@ def run_stage(main: Callable[..., dict[str, Any] | None], *, units: bool = False
     With `--debug` (or DPREC_DEBUG=1 in the environment) the traceback is shown as well.
 
     Args:
-        units: the stage has units of work (`tasks.stages.runs`), which may be run alone (`main(name, unit=LABEL)`) or
-            again (`main(name, force=True)`, also with DPREC_FORCE=1 in the environment; with a time: those
-            that were finished before that); `main(name, record=...)`.
+        units: the stage has units of work (`tasks.stages.runs`), which may be run alone (`main(name, unit=LABEL)`; with
+            `key=KEY` there need be no code.json) or again (`main(name, force=True)`, also with DPREC_FORCE=1 in the
+            environment; with a time: those that were finished before that); `main(name, record=...)`.
     """
     stage = Path(sys.argv[0]).stem
     parser = ArgumentParser(f"python -m tasks.stages.{stage}")
@@ -37,15 +37,18 @@ def run_stage(main: Callable[..., dict[str, Any] | None], *, units: bool = False
     parser.add_argument("--debug", action="store_true", default=os.environ.get("DPREC_DEBUG") == "1")
     if units:
         parser.add_argument("--unit", metavar="LABEL")
+        parser.add_argument("--key", metavar="KEY")
         forced = os.environ.get("DPREC_FORCE") == "1"
         parser.add_argument("--force", metavar="TIME", nargs="?", type=float, const=True, default=forced)
     chosen = vars(parser.parse_args())
     name, debug = chosen.pop("name"), chosen.pop("debug")
-    prefix = "" if RUN in os.environ else f"{stage} {name}: "  # a run names its stages itself
+    keyed = chosen.get("unit") and chosen["key"]
+    prefix = "" if keyed or RUN in os.environ else f"{stage} {name}: "  # a run names its stages itself
     private()
     keep = partial(record, stage.replace("_", "-"), name, time.time())
     try:
-        require_current(stage, name)
+        if not keyed:  # which holds the code's fingerprint
+            require_current(stage, name)
         if units:
             main(name, **chosen, record=keep)
         else:

@@ -6,7 +6,8 @@ with a manifest, and are believed only while they agree with it; so are the stat
 stage puts the finished units together.
 
     python -m tasks.stages.STAGE NAME                 what DVC runs: every unit, then the outputs
-    python -m tasks.stages.STAGE NAME --unit LABEL    this unit alone, and no outputs
+    python -m tasks.stages.STAGE NAME --unit LABEL    this unit alone, and no outputs; --key KEY: if its folder has
+                                                      this name here, too
     python -m tasks.stages.STAGE NAME --force [TIME]  units that were finished before are worked on again, too
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -146,6 +148,7 @@ def perform(
     unit: str | None = None,
     force: bool | float = False,
     record: Callable[[dict[str, Any]], None] | None = None,
+    key: str | None = None,
 ) -> dict[str, Any]:
     """Finish the units that are not, and assemble the stage's outputs.
 
@@ -153,17 +156,23 @@ def perform(
         unit: work on this one alone, and assemble nothing.
         force: work on units, too, that were finished before; a time (seconds since 1970): before that.
         record: keeps what is returned while no other process replaces the outputs.
+        key: the name that the unit's folder must have, which holds its configuration, its inputs and its code.
 
     Returns:
         For the stage's provenance: what the epochs of every unit took, in seconds, and the cost of every unit.
 
     Raises:
-        ConfigurationError: there is no such unit.
+        ConfigurationError: there is no such unit, or it has another key here.
     """
     chosen = [candidate for candidate in work.units if unit in (None, candidate.label)]
     if not chosen:
         labels = ", ".join(candidate.label for candidate in work.units)
         raise ConfigurationError(f"{work.title}: has no unit {unit!r}; its units: {labels}")
+    if key not in (None, here := chosen[0].folder.name):
+        raise ConfigurationError(
+            f"{socket.gethostname()} has other code, packages or inputs: the unit {key} is {here} here; "
+            "bring its clone to the same revision and its environment to that requirements.lock"
+        )
     since = time.time() if force is True else float(force)
     while True:
         with Screen(work.title, len(chosen)) as screen:

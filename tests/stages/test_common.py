@@ -283,8 +283,8 @@ def test_a_stage_with_units_has_its_provenance_recorded_with_its_outputs(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["/somewhere/train.py", "demo", "--force"])
 
-    def main(name: str, unit: str | None, force: bool, record: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-        assert (name, unit, force) == ("demo", None, True)
+    def main(name: str, record: Callable[[dict[str, Any]], None], **options: Any) -> dict[str, Any]:
+        assert (name, options) == ("demo", {"unit": None, "key": None, "force": True})
         record({"epoch_seconds": {"base": [0.5]}})
         return {"epoch_seconds": {"base": [7.0]}}  # of another process, say
 
