@@ -35,16 +35,9 @@ CURVES = ("loss", "valid", "friendships")
 SATURATED = 1e-3
 """Relative distance from the largest provable bound up to which a bound is shown as that."""
 SAME = (
-    "unit",
-    "neighbouring",
-    "mechanism",
-    "accounting",
-    "observer",
-    "reasons",
-    "given",
-    "claimed_delta",
+    "unit", "neighbouring", "mechanism", "accounting", "observer", "reasons", "given", "claimed_delta",
     "accounted_delta",
-)
+)  # fmt: skip
 """What lines of one row have in common, and their numbers."""
 SMALLEST_GROUP = 10
 """Groups of fewer users are not counted on pages."""
