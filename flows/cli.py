@@ -203,7 +203,9 @@ def draw_report(
 @app.command(rich_help_panel=REPRODUCE)
 def site(
     context: typer.Context,
-    out: Annotated[Path, typer.Option("--out", help="Folder to write; what lies there is replaced.")] = Path("site"),
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder to write, by default site; what lies there is replaced.")
+    ] = None,
     since: Annotated[
         str | None, typer.Option("--since", help="Git revision: the index then begins with what changed since.")
     ] = None,
@@ -212,8 +214,10 @@ def site(
 
     Nothing is computed: what is shown are the results in data/results/, on a fresh clone the committed ones.
     """
+    from flows.results import writable
     from tasks.stages.site import write
 
+    out = out or writable(Path("site"))
     write(context.obj / out, os.cpu_count() or 1, since)
     print(out / "index.html")
 

@@ -21,6 +21,7 @@ from tasks.errors import ConfigurationError
 from tasks.external import reading
 from tasks.external.findings import shown
 from tasks.external.reading import SUFFIXES, Column, Given, Names, iso_seconds
+from tasks.stages.data import tables_of
 
 LICENCE = "Own data, for use in this company only."
 FIRST_ROWS = 10_000
@@ -70,6 +71,8 @@ def begin(
             _require_usable(path)
         _require_named(names, ratings, files)
         dataset, interactions, notes = _dataset(ratings, people, names, licence)
+        with tables_of(name, params.Dataset.model_validate(dataset)):
+            pass  # what a run would refuse is refused here
         options = {"split": "random", "user_core": 1, "item_core": 1}
         options |= {"split_seed": 2021, "test_share": 0.2, "valid_share": 0.05}
         added = {

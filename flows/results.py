@@ -171,6 +171,11 @@ def budget(row: Mapping[str, Any]) -> tuple[str, str]:
     return text, "–" if audited is None else f"≥ {audited:.3g}"
 
 
+def writable(folder: Path) -> Path:
+    """The folder, or where the project may not be written to a temporary one."""
+    return folder if settings.is_writable(Path.cwd()) else Path(mkdtemp(prefix="dprec-"), folder.name)
+
+
 def report(suite: str, *, draw_first: bool = False) -> Path:
     """The page of a suite's report; drawn from its results first, where these or no page are there.
 
@@ -179,9 +184,7 @@ def report(suite: str, *, draw_first: bool = False) -> Path:
     """
     folder = REPORTS / suite
     if draw_first and (suite in collected() or not folder.is_dir()):
-        if not settings.is_writable(Path.cwd()):
-            folder = Path(mkdtemp(prefix="dprec-"), suite)
-        draw(suite, folder)
+        draw(suite, folder := writable(folder))
     path = folder / "index.html"
     if not path.is_file():
         raise DataError(f"{path}: no such report; write it with `dprec run {suite}`")

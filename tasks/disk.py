@@ -11,6 +11,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 
 _HOST = hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12]
 """In the names of unfinished outputs: the id of a process means something on its own host alone."""
@@ -125,8 +126,10 @@ def require_writable(path: Path) -> None:
         PermissionError: the folder above it is none, or may not be written to.
     """
     folder = next(parent for parent in path.absolute().parents if os.path.lexists(parent))
-    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(errno.EACCES, "not a folder that may be written to", str(folder))
+    try:
+        TemporaryFile(dir=folder).close()
+    except OSError:
+        raise PermissionError(errno.EACCES, "not a folder that may be written to", str(folder)) from None
 
 
 def text_digest(text: str) -> str:

@@ -267,6 +267,8 @@ def _parquet(path: Path, _: Form, columns: Mapping[str, Column]) -> Iterator[tup
         for rows in pl.scan_parquet(path, glob=False).select(list(columns)).collect_batches(chunk_size=BATCH):
             yield row, rows.select(_cast(path, rows[name], column, row) for name, column in columns.items())
             row += len(rows)
+        if row <= (n_rows := pl.scan_parquet(path, glob=False).select(pl.len()).collect().item()):
+            raise DataError(f"{path}: holds {row - 1:,} of {n_rows:,} rows; save it again")
     except UNREADABLE as error:
         raise not_parquet(path, error) from error
 

@@ -128,7 +128,7 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
                 yield stack.enter_context(archive.open(names[0]))
             else:
                 yield file
-        except (gzip.BadGzipFile, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
+        except (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
             raise DataError(f"{path}: cannot be unpacked ({error}); get it again") from error
 
 

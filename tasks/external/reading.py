@@ -41,8 +41,8 @@ USUAL: Mapping[Role, str] = {
 ROLES: tuple[Role, ...] = ("user", "item", "rating")
 """Of a table of interactions."""
 IDS = ("user", "item", "source", "target")
-LARGEST = 1e100
-"""Of numbers in vectors, whose squares are summed."""
+LARGEST = 1e50
+"""Of numbers, whose powers are summed."""
 MOST_CLASSES = 30
 """Values of an attribute above which text is taken for a name or an address, and numbers are grouped."""
 GROUPS = 4
@@ -169,8 +169,7 @@ def vectors(path: Path, role: str, names: Names) -> Given:
         raise DataError(f"{path}:1: no column of numbers next to {user!r}")
     rows = rows_of(path, {user: Column("id")} | {name: Column("number") for name in numbers})
     for name in numbers:
-        small = pl.col(name).cast(pl.Float64).abs() <= LARGEST
-        allow(path, rows, name, small, f"a number from -{LARGEST:g} to {LARGEST:g}", first_line(path))
+        require_finite(path, rows, name)
     require_unique(path, rows, [user], first_line(path))
     return _given(rows.rename({user: "user"}), role, path, {"user": user}, [f"{len(numbers)} numbers"])
 
@@ -214,6 +213,9 @@ def _read(
         raise DataError(f"{path}: one column is taken for two things ({_quote(list(recognised.values()))}); name them")
     columns = {name: Column("id" if role in IDS else "number") for role, name in recognised.items()}
     rows = rows_of(path, columns)
+    for name in (name for name, kind in columns.items() if kind.kind == "id"):
+        if rows[name].is_in([name]).any():
+            raise DataError(f"{path}:1: {name!r} is a value of its column; add a first line that names the columns")
     for name, kind in columns.items():
         if kind.kind == "number":
             require_finite(path, rows, name)
@@ -248,8 +250,9 @@ def rows_of(path: Path, columns: Mapping[str, Column], at_least: int | None = No
 
 
 def require_finite(path: Path, rows: pl.DataFrame, name: str) -> None:
-    """Refuse a column of numbers, or of numbers as text, in which one is none or infinite."""
-    allow(path, rows, name, pl.col(name).cast(pl.Float64).is_finite(), "a finite number", first_line(path))
+    """Refuse a column of numbers, or of numbers as text, in which one is none, or larger than `LARGEST`."""
+    small = pl.col(name).cast(pl.Float64).abs() <= LARGEST
+    allow(path, rows, name, small, f"a finite number of at most {LARGEST:g}", first_line(path))
 
 
 def columns_of(path: Path) -> list[str]:
@@ -261,10 +264,8 @@ def role_column(path: Path, role: Role, names: Names, *, required: bool = True) 
     """The column of that role, or None where it is not required."""
     header, named = columns_of(path), names.columns.get(role)
     if named is not None and named in header:
-        if is_number(named):
-            raise DataError(
-                f"{path}:1: {named!r} is a number and no name of a column; add a first line that names them"
-            )
+        if any(map(is_number, header)):
+            raise DataError(f"{path}:1: looks like data ({_quote(header)}); add a first line that names the columns")
         return named
     words = USUAL[role].split()
     usual = [name for name in dict.fromkeys(header) if "".join(c for c in name.lower() if c not in " _-") in words]

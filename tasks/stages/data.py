@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -131,12 +131,29 @@ def inspect(name: str) -> Iterator[Finding]:
         DataError: the files cannot be read (one line).
     """
     dataset = _dataset(name)
-    module, chosen, source = source_of(name, dataset)
+    *_, source = source_of(name, dataset)
     for file in source.files:
         if finding := _file(file, places()):
             yield finding
             if not finding.right:
                 return
+    with tables_of(name, dataset) as (raw, loaded):
+        yield Finding("files", f"{sum(1 for file in raw.rglob('*') if file.is_file())} files are there", True)
+        yield from _rows(loaded, "")
+        yield from _check_tables(raw_tables(loaded), raw.with_name("docs"))
+    if name not in load().datasets:
+        yield Finding("params.yaml", f"not there yet; under datasets: `{name}: {source.entry}`", True)
+
+
+@contextmanager
+def tables_of(name: str, dataset: Dataset) -> Iterator[tuple[Path, RawTables]]:
+    """A data set's files and tables, obtained and read as the pipeline does, and removed again.
+
+    Raises:
+        ByHandError: a file has to be fetched by hand (three lines: where, what, where to put it).
+        DataError: the files cannot be read (one line).
+    """
+    module, chosen, _ = source_of(name, dataset)
     with suppress(PermissionError):
         CHECKPOINTS.mkdir(parents=True, exist_ok=True)
     folder = CHECKPOINTS if os.access(CHECKPOINTS, os.W_OK) else None
@@ -145,15 +162,10 @@ def inspect(name: str) -> Iterator[Finding]:
         for part in (raw, tables, docs):
             part.mkdir()
         module.obtain(raw, places(), chosen)
-        yield Finding("files", f"{sum(1 for file in raw.rglob('*') if file.is_file())} files are there", True)
         format_ = resolve(FORMATS[dataset.format])
         read = options(format_.ReadOptions, dataset.read, f"datasets.{name}.read")
         format_.convert(shown_as_own(raw, dataset), tables, read)
-        loaded = read_raw(tables)
-        yield from _rows(loaded, "")
-        yield from _check_tables(raw_tables(loaded), docs)
-    if name not in load().datasets:
-        yield Finding("params.yaml", f"not there yet; under datasets: `{name}: {source.entry}`", True)
+        yield raw, read_raw(tables)
 
 
 def _rows(raw: RawTables, prefix: str) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ interruptions and processes; a process that is killed adds nothing of what it di
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import resource
@@ -56,8 +57,10 @@ def of_this_process() -> Cost:
 def of_unit(folder: Path) -> Cost:
     """What working on the unit of that folder took in all processes; nothing where no record is readable."""
     try:
-        return Cost(**read_json(folder / COST))
-    except (OSError, DprecError, TypeError):
+        known = read_json(folder / COST)
+        seconds, memory = float(known["cpu_seconds"]), int(known["peak_memory_mb"])
+        return Cost(seconds, memory) if math.isfinite(seconds) else Cost()
+    except (OSError, DprecError, TypeError, KeyError, ValueError, OverflowError):
         return Cost()
 
 

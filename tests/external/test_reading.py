@@ -59,7 +59,12 @@ def test_parquet_reads_as_csv_does(tmp_path: Path) -> None:
         ("user,user_id,item\n1,2,3\n", ":1: 'user' and 'user_id' may both be the user; say --user-column NAME"),
         ("a,item\n1,2\n", ":1: no column is recognised as the user (has 'a', 'item'); say --user-column NAME"),
         ("user,item,rating\n1,2,3\n1,3,good\n", ":3: rating is 'good', not a number"),
-        ("user,item,rating\n1,2,3\n1,3,nan\n", ":3: rating is nan, not a finite number"),
+        ("user,item,rating\n1,2,3\n1,3,nan\n", ":3: rating is nan, not a finite number of at most 1e+50"),
+        ("user,item,rating\n1,2,1e308\n", ":2: rating is 1e+308, not a finite number of at most 1e+50"),
+        (
+            "user,item\nu1,user\nuser,i1\n",
+            ":1: 'user' is a value of its column; add a first line that names the columns",
+        ),
         ("user,item\n1,2\n,3\n", ":3: user is empty"),
         (
             "u1,i9,4,881348418\n",

@@ -39,8 +39,9 @@ def test_an_interrupted_unit_costs_both_parts(tmp_path, monkeypatch):
     assert runs.perform(stage)["units"] == timings["units"]  # nothing was worked on
     assert runs.perform(stage, force=True)["units"]["only"]["cpu_seconds"] < timings["units"]["only"]["cpu_seconds"]
     assert read_json(unit.folder / provenance.COST)["cpu_seconds"] >= 0.2
-    (unit.folder / provenance.COST).write_text("{")
-    assert runs.perform(stage)["units"]["only"]["cpu_seconds"] == 0
+    for damaged in ("{", '{"cpu_seconds": "x"}', '{"cpu_seconds": 1e999, "peak_memory_mb": 1}', "[]"):
+        (unit.folder / provenance.COST).write_text(damaged)
+        assert runs.perform(stage)["units"]["only"]["cpu_seconds"] == 0
 
 
 def test_collected_runs_have_the_cost_of_all_their_units(tmp_path_factory):

@@ -49,7 +49,7 @@ class AdversarialConfig(ModelConfig):
     """Steps of the discriminator before each step of the map."""
     batch_size: int = Field(ge=1)
     """Users drawn from each network for a step."""
-    learning_rate: float = Field(gt=0)
+    learning_rate: float = Field(gt=0, allow_inf_nan=False)
     """Step size of both sides at first, plain gradient descent."""
     decay: float = Field(default=0.98, gt=0, le=1)
     """The map's learning rate is multiplied by it after every epoch; the discriminator keeps its own."""
@@ -250,7 +250,7 @@ class CoderConfig(ModelConfig):
     """25 epochs of 79 batches."""
     batch_size: int = Field(default=128, ge=1)
     """Users of a step, drawn with repeats."""
-    learning_rate: float = Field(default=0.001, gt=0)
+    learning_rate: float = Field(default=0.001, gt=0, allow_inf_nan=False)
     """Of Adam."""
 
 

@@ -29,7 +29,7 @@ class LightFMConfig(EpochConfig):
     batch_size: int = Field(ge=1)
     """Positives per step. Their gradients are added up, so that steps of one positive each are those of the package;
     ranks are looked for among the scores before the step."""
-    learning_rate: float = Field(gt=0)
+    learning_rate: float = Field(gt=0, allow_inf_nan=False)
     """Step size of Adagrad, whose sums of squares begin at 1; the package's default is 0.05."""
     regularization: float = Field(default=0.0, ge=0)
     """Weight of the squared norms of the three vectors and two biases of a triple that takes part in a step."""
