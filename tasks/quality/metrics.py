@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 
 import polars as pl
@@ -208,24 +208,3 @@ def ranking_metrics(
     protocols = ("full", "whole") if full_rows else ("full",)
     names += [f"{protocol}/{kind}" for protocol in protocols for kind in ("hit", "ndcg", of_all, "mrr")]
     return list(product([*names, "few-users/ndcg", "few-items/ndcg", "catalogue/coverage"], ks))
-
-
-def attack_metrics(
-    ks: Sequence[int],
-    attributes: Iterable[str],
-    seeing: Callable[[int], Sequence[str]],
-    control_ks: Sequence[int] = (),
-) -> list[tuple[str, int | None]]:
-    """(metric, k) of all that attribute inference measures (docs/methods.md §7); k = 0 is the ratings-only attacker.
-
-    Args:
-        seeing: the attackers that see lists of some length.
-        control_ks: where the attack is repeated on shuffled labels.
-    """
-    result: list[tuple[str, int | None]] = []
-    for attribute in attributes:
-        result.append((f"attribute/{attribute}/majority/f1", 0))
-        for kind, k in product(("f1", "advantage"), [0, *ks]):
-            result += [(f"attribute/{attribute}/{attacker}/{kind}", k) for attacker in seeing(k)]
-        result += [(f"attribute-random/{attribute}/{attacker}/f1", k) for k in control_ks for attacker in seeing(k)]
-    return result

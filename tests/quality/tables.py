@@ -287,7 +287,9 @@ def predicted(fold: int) -> pl.DataFrame:
 def expected_metrics() -> pl.DataFrame:
     """What one experiment with two settings and two seeds must measure."""
     names: list[tuple[str, int | None]] = [*metrics.ranking_metrics([5, 10], 100)]
-    names += [*metrics.attack_metrics([5], ["gender"], lambda _: ["neural"]), ("reconstruction/published/mae", None)]
+    names.append(("attribute/gender/majority/f1", 0))
+    names += [(f"attribute/gender/neural/{kind}", k) for kind in ("f1", "advantage") for k in (0, 5)]
+    names.append(("reconstruction/published/mae", None))
     return metrics.measurements("tiny-bpr", ["base", "epsilon=0.1"], SEEDS, names)
 
 

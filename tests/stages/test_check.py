@@ -14,12 +14,14 @@ import polars as pl
 import pytest
 
 from tasks import contracts
+from tasks.config.fields import BASE
 from tasks.config.params import load
 from tasks.errors import ConfigurationError, DataError
 from tasks.quality import metrics
 from tasks.quality.rules import Table, holds
 from tasks.raw import write_raw_schema
 from tasks.stages import check
+from tasks.stages.checks import attacks
 from tasks.stages.common import require_passed, write_json
 from tests import parameters
 from tests.quality import tables
@@ -85,14 +87,12 @@ def write_words() -> None:
 
 
 def write_runs() -> None:
-    evaluation, attack = PARAMS.suites["demo"].evaluation, PARAMS.suites["demo"].attack
+    suite = PARAMS.suites["demo"]
+    evaluation = suite.evaluation
     assert evaluation.negatives
-    assert attack
     names = {
         "train": metrics.ranking_metrics(evaluation.k, evaluation.negatives),
-        "attack": metrics.attack_metrics(
-            attack.k, ["gender", "occupation"], lambda _: attack.attackers, attack.control_k
-        ),
+        "attack": attacks.attribute(suite, next(iter(suite.experiments.values())), BASE),
     }
     for name, experiment in PARAMS.experiments.items():
         if experiment.suite != "demo":

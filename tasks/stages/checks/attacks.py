@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from tasks import contracts
 from tasks.config.attacks import AttributeAttack, EmbeddingAttack
 from tasks.config.fields import BASE
 from tasks.config.params import Experiment, Suite
-from tasks.quality.metrics import attack_metrics, embedding_attack_metrics, reconstruction_metrics
+from tasks.quality.metrics import embedding_attack_metrics, reconstruction_metrics
 from tasks.stages.checks.embedding import schemas
 from tasks.stages.checks.subject import Names
 from tasks.stages.common import PROCESSED
 
 
 def attribute(suite: Suite, _: Experiment, setting: str) -> Names:
-    """Of attribute inference."""
-    attack = suite.attack
+    """Of attribute inference (docs/methods.md §7); k = 0 is the ratings-only attacker."""
+    attack, names = suite.attack, list[tuple[str, int | None]]()
     assert isinstance(attack, AttributeAttack)
-    attributes = [feature.name for feature in contracts.read_schema(PROCESSED / suite.data / "schema.json").sensitive]
-    attackers, controls = attack.attackers_at(setting), attack.control_k if setting == BASE else []
-    return attack_metrics(attackers.k, attributes, lambda k: attack.seeing(attackers.attackers, k), controls)
+    chosen, controls = attack.attackers_at(setting), attack.control_k if setting == BASE else []
+    seeing = {k: attack.seeing(chosen.attackers, k) for k in (0, *chosen.k, *controls)}
+    for feature in contracts.read_schema(PROCESSED / suite.data / "schema.json").sensitive:
+        names.append((f"attribute/{feature.name}/majority/f1", 0))
+        for kind, k in product(("f1", "advantage"), (0, *chosen.k)):
+            names += [(f"attribute/{feature.name}/{attacker}/{kind}", k) for attacker in seeing[k]]
+        names += [(f"attribute-random/{feature.name}/{attacker}/f1", k) for k in controls for attacker in seeing[k]]
+    return names
 
 
 def reconstruction(_: Suite, experiment: Experiment, setting: str) -> Names:
