@@ -28,7 +28,7 @@ def test_modules_are_loaded_by_name_only_through_registries() -> None:
         "tasks/config/tasks.py",  # which all these resolve
         "tasks/stages/perturb.py",  # FEATURES, NETWORKS
         "tasks/stages/preprocess.py",  # PROTOCOLS
-        "tasks/stages/report.py",  # what a paper.yaml names
+        "tasks/stages/report.py",  # ATTACKS, what a paper.yaml names
         "tasks/config/network_references.py",  # the same
         "tasks/config/references.py",  # checks of parameters, which no stage but `code` runs
     }

@@ -13,15 +13,6 @@ from tasks.config.fields import BASE, Cutoffs, Name, Share, Strict, choice, requ
 HOLDS_PARAMETERS = True
 
 
-class _Attack(Strict):
-    """What a suite says of how it is attacked."""
-
-    @property
-    def experiments(self) -> dict[str, list[str]]:
-        """Key -> experiments of the suite that it names."""
-        return {}
-
-
 class Attackers(Strict):
     """Which attackers see how much."""
 
@@ -34,7 +25,7 @@ class Attackers(Strict):
     ]
 
 
-class AttributeAttack(Attackers, _Attack):
+class AttributeAttack(Attackers):
     """Attribute inference: `k` and `attackers` at the setting `base`."""
 
     kind: Literal["attribute"]
@@ -72,7 +63,7 @@ class AttributeAttack(Attackers, _Attack):
         return [name for name in attackers if k in (0, *self.lengths.get(name, [k]))]
 
 
-class EdgeAttack(_Attack):
+class EdgeAttack(Strict):
     """Edge inference: two worlds that differ in one interaction of a user's sequence."""
 
     kind: Literal["edges"]
@@ -88,13 +79,8 @@ class EdgeAttack(_Attack):
     """Length of the lists that the attacker sees."""
     seed: Annotated[int, Field(ge=0)]
 
-    @property
-    def experiments(self) -> dict[str, list[str]]:
-        """Key -> experiments of the suite that it names."""
-        return {"systems": self.systems, "control": [self.control]}
 
-
-class ReconstructionAttack(_Attack):
+class ReconstructionAttack(Strict):
     """Reconstruction of the ratings that users keep to themselves, from all that others hold after training."""
 
     kind: Literal["reconstruction"]
@@ -102,7 +88,7 @@ class ReconstructionAttack(_Attack):
     """Weight of the squared norm of a user vector that an attacker fits to published ratings."""
 
 
-class EmbeddingAttack(_Attack):
+class EmbeddingAttack(Strict):
     """Attacks on released embeddings of users.
 
     On sensitive attributes, on friendships and, where the users of two networks are in one space, on who is who.
@@ -121,7 +107,7 @@ class EmbeddingAttack(_Attack):
     """With the run's: of splits, pairs and halves, the same for all systems."""
 
 
-class MembershipAttack(_Attack):
+class MembershipAttack(Strict):
     """Membership of users and of interactions, by shadow runs: the systems are trained again at setting `base`."""
 
     kind: Literal["membership"]
@@ -137,11 +123,6 @@ class MembershipAttack(_Attack):
     """Length of the lists that the attacker sees."""
     seed: Annotated[int, Field(ge=0)]
     """Of targets, coins and training."""
-
-    @property
-    def experiments(self) -> dict[str, list[str]]:
-        """Key -> experiments of the suite that it names."""
-        return {"systems": self.systems, "fewer": list(self.fewer)}
 
     def shadows_of(self, system: str) -> int:
         """Shadow runs of an experiment."""
@@ -176,7 +157,3 @@ class TrainingAudit(Strict):
         if self.guesses > self.canaries:
             raise ValueError(f"guesses: {self.guesses} about {self.canaries} canaries")
         return self
-
-
-Attack = AttributeAttack | EdgeAttack | ReconstructionAttack | EmbeddingAttack | MembershipAttack
-"""What a suite's own file may say of attacks."""

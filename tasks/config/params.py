@@ -14,11 +14,11 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 from pydantic import BaseModel, Field, ValidationError
 
 from tasks.config import fields, messages
-from tasks.config.attacks import Attack, TrainingAudit
+from tasks.config.attacks import TrainingAudit
 from tasks.config.fields import BASE, NAME, Cutoffs, Name, Perturbed, PerturbedFeatures, Seeds, Strict, Tuning, choice
 from tasks.config.messages import PARAMS_FILE as PARAMS_FILE
 from tasks.config.networks import Alignment, NetworkEmbeddings
-from tasks.config.tasks import ATTACKS, TASKS, AttackKind
+from tasks.config.tasks import ATTACKS, TASKS, Attack, AttackKind
 from tasks.datasets import FORMATS, SOURCES
 from tasks.errors import ConfigurationError
 from tasks.evaluation.run_numbers import APART

@@ -192,7 +192,7 @@ def own_problems(suite: Suite, params: Params, taken: dict[str, str]) -> Iterato
     yield from network_problems(suite, params)
     for audited in suite.training_audit.experiments if suite.training_audit else ():
         yield from unknown_name("training_audit.experiments", audited, suite.experiments, "experiment of this suite")
-    for where, named in suite.attack.experiments.items() if suite.attack else ():
+    for where, named in suite.attack_kind.named(suite.attack).items() if suite.attack_kind else ():
         for name in named:
             yield from unknown_name(f"attack.{where}", name, suite.experiments, "experiment of this suite")
             if name in suite.experiments and (data := suite.experiments[name].data) != suite.data:

@@ -7,9 +7,11 @@ Entries name modules of the stages and say what a suite's files must have. Stage
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
+
+from tasks.config import attacks
 
 DECIDES_NOTHING = True
 
@@ -110,22 +112,36 @@ TASKS = {
 class AttackKind:
     """How released systems can be attacked."""
 
-    stages: str
-    """Function (suite's name, suite) -> its stages (`tasks.stages.stage.Stage`)."""
     module: str
     """The module of tasks.stages that attacks."""
     what: str
     """What it attacks, for messages."""
-    bands: Mapping[str, float]
+    bands: Mapping[str, float] = field(default_factory=dict)
     """The same of the metrics that it measures; those of the task come first."""
-    table: str | None = None
-    """Where metrics have all that was found: function (results, overlap of folds) -> `attacks.parquet`."""
     task: str | None = None
     """The only task that has this; None: all tasks have."""
+    names: tuple[str, ...] = ()
+    """Keys of its parameters that name experiments of the suite."""
     each: str | None = None
     """Where every experiment is attacked by itself: function (suite, experiment, setting) -> names of its metrics."""
     writes: str | None = None
     """Where it is not each experiment: the folder in data/runs/S/ whose table of that name is collected."""
+    reads: tuple[str, ...] = ()
+    """What the stage reads, of each experiment besides what this released. `{suite}` and `{data}` are the suite's,
+    `{checked}` all data of the systems that `names` have, with their verdicts; a key of `names` is each of its own."""
+    keys: tuple[str, ...] = ()
+    """What it reads of the suite's params.yaml, besides the systems that `names` have."""
+    stages: str = "tasks.stages.table_attacks:usual"
+    """Function (suite's name, suite) -> its stages (`tasks.stages.stage.Stage`)."""
+    table: str | None = None
+    """Where metrics have all that was found: function (results, overlap of folds) -> `attacks.parquet`."""
+    evidence: tuple[str, ...] = ("tasks.results.leakage:USUAL",)
+    """How what was found is read and shown (`tasks.results.leakage.Kind`), one section of a page each."""
+
+    def named(self, attack: Any) -> dict[str, list[str]]:
+        """Key of its parameters -> experiments of the suite that it names."""
+        values = {key: getattr(attack, key) for key in self.names}
+        return {key: [value] if isinstance(value, str) else [*value] for key, value in values.items()}
 
 
 def measured_by(attack: AttackKind | None) -> tuple[str, ...]:
@@ -135,7 +151,6 @@ def measured_by(attack: AttackKind | None) -> tuple[str, ...]:
 
 ATTACKS = {
     "attribute": AttackKind(
-        stages="tasks.stages.table_attacks:attribute",
         module="attack",
         what="attributes to infer",
         bands={
@@ -146,33 +161,44 @@ ATTACKS = {
             "blurring/*": 0.1,
         },
         each="tasks.stages.checks.attacks:attribute",
+        reads=("data/targets/{suite}.parquet",),
+        stages="tasks.stages.table_attacks:attribute",
+        evidence=("tasks.results.leakage:ATTRIBUTES",),
     ),
     "edges": AttackKind(
-        stages="tasks.stages.table_attacks:edges",
         module="attack_edges",
         what="interactions to attack",
-        bands={},
+        names=("systems", "control"),
         writes="edges",
+        reads=(
+            "data/processed/{data}",
+            "data/runs/{suite}/{systems}/train",
+            "data/runs/{suite}/{control}/train",
+            "data/quality/recommendations/{systems}.json",
+        ),
+        keys=("evaluation.seed",),
+        evidence=("tasks.results.leakage:INTERACTIONS",),
     ),
     "membership": AttackKind(
-        stages="tasks.stages.table_attacks:membership",
         module="attack_membership",
         what="members to tell from others",
-        bands={},
         task="top-k",
+        names=("systems", "fewer"),
         writes="membership",
+        reads=("{checked}",),
+        evidence=("tasks.results.leakage:MEMBERSHIP",),
     ),
     "reconstruction": AttackKind(
-        stages="tasks.stages.table_attacks:reconstruction",
         module="attack_ratings",
         what="ratings to reconstruct",
         bands={"reconstruction/*": 0.03},
-        table="tasks.results.attacked:ratings",
         task="rating",
         each="tasks.stages.checks.attacks:reconstruction",
+        keys=("experiments.${key}",),
+        table="tasks.results.attacked:ratings",
+        evidence=("tasks.results.leakage:RATINGS",),
     ),
     "embeddings": AttackKind(
-        stages="tasks.stages.table_attacks:embeddings",
         module="attack_embeddings",
         what="embeddings to attack",
         bands={
@@ -184,12 +210,22 @@ ATTACKS = {
             "*/precision-swapped": 0.1,
             "*/precision-weighted": 0.1,
         },
-        table="tasks.results.attacked:vectors",
         task="embedding",
         each="tasks.stages.checks.attacks:embeddings",
+        stages="tasks.stages.table_attacks:embeddings",
+        table="tasks.results.attacked:vectors",
+        evidence=("tasks.results.leakage:VECTORS", "tasks.results.leakage:ACCOUNTS"),
     ),
 }
 """`kind` of a suite's attack -> what that means."""
+Attack = (
+    attacks.AttributeAttack
+    | attacks.EdgeAttack
+    | attacks.EmbeddingAttack
+    | attacks.MembershipAttack
+    | attacks.ReconstructionAttack
+)
+"""What a suite's own file may say of attacks."""
 
 
 def resolve(target: str) -> Any:

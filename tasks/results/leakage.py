@@ -1,6 +1,7 @@
 """Leakage: what attacks and audits of users' data show of the systems of a suite, kind by kind.
 
-A kind is added by a `Kind`, a line in `KINDS` and the template `tasks/pages/templates/attacks/NAME.html.j2`.
+A kind of attack names its own in `tasks/config/tasks.py`; each has a template,
+`tasks/pages/templates/attacks/NAME.html.j2`.
 """
 
 from __future__ import annotations
@@ -26,37 +27,40 @@ Shown = Callable[[Results, pl.DataFrame], dict[str, Any]]
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of attack."""
+    """One section of evidence."""
 
-    name: str
-    """Of its template."""
-    of: str
-    """`kind` of the attack in the suite's parameters; empty where the suite has evidence of it without an attack."""
-    gains: Callable[[Results], Iterable[Row]]
-    """Rows of `significance.GAINS`; none where a suite has none."""
+    name: str = ""
+    """Of its template; empty: as the kind of attack is called."""
+    gains: Callable[[Results], Iterable[Row]] = lambda results: results.attacks.iter_rows(named=True)
+    """Rows of `significance.GAINS`, none where a suite has none; by default attacks.parquet has them."""
     shown: Shown = lambda *_: {}
     """What else its section shows: numbers, ids and rows, of the results and the judged attacks."""
     deciding: tuple[str, ...] = ()
     """Controls that an attack has to beat; empty for all."""
 
+    def __call__(self, results: Results) -> Row | None:
+        """What a suite has of it, if anything.
 
-def collect(results: Results) -> list[dict[str, Any]]:
-    """What a suite has of every kind, in the order of `KINDS`; kinds of which it has nothing are left out.
+        `gains` as a table, `judged` by `assess`, `findings` and `strongest` of these, what else is `shown`, and `top`:
+        the largest gain or loss of any attack, for a common scale.
+        """
+        gains = table(self.gains(results))
+        judged = assess(gains, self.deciding)
+        shown = self.shown(results, judged)
+        if not gains.height and not any(shown.values()):
+            return None
+        evidence: Row = {"findings": findings(judged), "strongest": strongest(judged, gains), "shown": shown}
+        evidence |= {"gains": gains, "judged": judged, "top": judged["gain"].abs().max() or 0.0}
+        return evidence | {"name": self.name or (results.suite.attack or {})["kind"]}
 
-    `gains` as a table, `judged` by `assess`, `findings` and `strongest` of these, what else is `shown`, and `top`: the
-    largest gain or loss of any attack, for a common scale.
-    """
-    result = []
-    for kind in KINDS:
-        if kind.of in ("", (results.suite.attack or {}).get("kind")):
-            gains = table(kind.gains(results))
-            judged = assess(gains, kind.deciding)
-            details = kind.shown(results, judged)
-            if gains.height or any(details.values()):
-                evidence: Row = {"findings": findings(judged), "strongest": strongest(judged, gains)}
-                evidence |= {"name": kind.name, "gains": gains, "judged": judged, "shown": details}
-                result.append(evidence | {"top": judged["gain"].abs().max() or 0.0})
-    return result
+
+def collect(results: Results) -> list[Row]:
+    """What a suite has of every kind, in the order of a page; kinds of which it has nothing are left out."""
+    sections = (*(read(results) for read in results.kinds), USERS(results))
+    return [evidence for evidence in sections if evidence is not None]
+
+
+USUAL = Kind()
 
 
 # Membership: whether a released model shows that a user, or an interaction, was in its training data. By a threshold on
@@ -90,6 +94,9 @@ def _membership_shown(results: Results, _: pl.DataFrame) -> dict[str, Any]:
         "rows": rows.drop("fpr", "tpr").join(controls, on=key, how="left", maintain_order="left").to_dicts(),
         "curves": curves.select("target", "seen", "system", "fpr", "tpr").to_dicts(),
     }
+
+
+MEMBERSHIP = Kind("membership", _membership, _membership_shown)
 
 
 # Attributes: what a user's recommendations add to the ratings about gender, age or occupation. Controls: the most
@@ -131,6 +138,9 @@ def _attributes_shown(results: Results, judged: pl.DataFrame) -> dict[str, Any]:
         "blurring": [row for row in blurring if row["auc"] is not None],
         "n_targets": results.suite.n_targets,
     }
+
+
+ATTRIBUTES = Kind("attributes", _attributes, _attributes_shown, ("ratings",))
 
 
 # Interactions: whether what is released shows that one of them is there. The score is the advantage, true minus false
@@ -176,6 +186,9 @@ def _advantages(results: Results) -> pl.DataFrame:
     return results.attacks.with_columns(setting=alike).sort(pl.col("system").cast(order), maintain_order=True)
 
 
+INTERACTIONS = Kind("interactions", _interactions, _interactions_shown)
+
+
 # Ratings: reconstruction of those that users keep to themselves. The score is the MAE on sensitive ratings of the
 # training data: an attacker has to be below what published ratings alone predict, so the gain is the control's error
 # minus the attacker's. What an attacker does to the method without its noise shows what it can do.
@@ -205,6 +218,9 @@ def _ratings_shown(results: Results, _: pl.DataFrame) -> dict[str, Any]:
         cells[row["attacker"]] = row
     rows = [by_system[system.experiment] for system in results.suite.compared if system.experiment in by_system]
     return {"attackers": sorted(base["attacker"].unique()), "rows": rows, "open": unprotected(results)}
+
+
+RATINGS = Kind("ratings", _ratings, _ratings_shown)
 
 
 # Vectors: what released vectors of users tell. Links: an attacker scores pairs of users by cosine, dot product, or a
@@ -260,6 +276,9 @@ def _vectors_shown(results: Results, _: pl.DataFrame) -> dict[str, Any]:
         for system in results.suite.compared
     ]
     return {"links": [row for row in links if row["cosine_auc"] is not None]}
+
+
+VECTORS = Kind("vectors", _vectors, _vectors_shown, CONTROLS)
 
 
 # Accounts: how often accounts of one person are matched across two networks (re-identification). Precision@k is the
@@ -324,6 +343,9 @@ def failed(entry: Aligned, seeds: Mapping[int, float], chance: float) -> list[in
     return [seed for seed, count in right.items() if not count or float(bdtrc(count - 1, n, chance)) > AT_CHANCE]
 
 
+ACCOUNTS = Kind("accounts", _accounts, _accounts_shown)
+
+
 # Users: which of them pay, by how ranking quality and the popularity of what is recommended spread over users, ten a
 # bin or more. A user's exposure is the mean popularity of the items in the list: the share of users who have an item.
 
@@ -343,13 +365,4 @@ def _users_shown(results: Results, _: pl.DataFrame) -> dict[str, Any]:
     return {"rows": list(rows.values())}
 
 
-KINDS = (
-    Kind("membership", "membership", _membership, _membership_shown),
-    Kind("attributes", "attribute", _attributes, _attributes_shown, ("ratings",)),
-    Kind("interactions", "edges", _interactions, _interactions_shown),
-    Kind("ratings", "reconstruction", _ratings, _ratings_shown),
-    Kind("vectors", "embeddings", _vectors, _vectors_shown, CONTROLS),
-    Kind("accounts", "embeddings", _accounts, _accounts_shown),
-    Kind("users", "", lambda _: (), _users_shown),
-)
-"""In the order of a page."""
+USERS = Kind("users", lambda _: (), _users_shown)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -123,6 +123,8 @@ class Results:
     comparison = _derived("comparison", COMPARISON)
     evidence = _derived("evidence", EVIDENCE)
     _claims = _derived("claims", CLAIMS)
+    kinds: Sequence[Callable[[Results], dict[str, Any] | None]] = ()
+    """What reads the evidence of its attack (`tasks.results.leakage`)."""
 
     def __init__(self, folder: Path, reference: Path) -> None:
         """folder: data/results/S; reference: paper_tables.csv."""

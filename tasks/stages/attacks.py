@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel
 
-from tasks.config import attacks
 from tasks.config.params import Params, attack_of, entry
+from tasks.config.tasks import Attack as Options
 from tasks.errors import DataError
 from tasks.stages import runs
 from tasks.stages.common import RUNS, atomic_write, read_json, require_passed, write_json
@@ -24,7 +24,7 @@ from tasks.stages.screen import Screen
 
 RESULT = "result.json"
 _Options = TypeVar("_Options", bound=BaseModel)
-_Kind = TypeVar("_Kind", bound=attacks.Attack)
+_Kind = TypeVar("_Kind", bound=Options)
 _Target = TypeVar("_Target")
 
 

@@ -15,12 +15,11 @@ from typing import Any
 import polars as pl
 
 from tasks.config.params import PARAMS_FILE, load
-from tasks.config.tasks import TASKS, resolve
+from tasks.config.tasks import ATTACKS, TASKS, resolve
 from tasks.errors import DataError
 from tasks.pages import suite
 from tasks.pages.page import render
-from tasks.results import summary
-from tasks.results.facts import Together
+from tasks.results import facts, summary
 from tasks.results.files import SUITE
 from tasks.results.judging import claim_tables
 from tasks.results.load import COMPOSED, TOGETHER, Results
@@ -60,7 +59,7 @@ def main(name: str) -> None:
     write(REPORTS / name, pages)
 
 
-def _rounded(entry: Together) -> Together:
+def _rounded(entry: facts.Together) -> facts.Together:
     """Without the digits that differ from one processor to another."""
     numbers = {"largest": entry.largest, "epsilon": entry.epsilon, "delta": entry.delta}
     return entry.model_copy(update={name: value and float(f"{value:.12g}") for name, value in numbers.items()})
@@ -104,8 +103,13 @@ def results_of(name: str) -> Results:
         about = options.about.model_dump(exclude={"real"}) | {"title": options.title, "validation": validation}
         prepared, users = params.processed[options.data], results.counts.filter(~pl.col("counted"))["users"][-1]
         about |= {"preparation": {"protocol": prepared.protocol, "users": users} | prepared.options}
-    results.suite = results.suite.model_copy(update=about)
+    results.suite, results.kinds = results.suite.model_copy(update=about), kinds(results.suite)
     return results
+
+
+def kinds(suite: facts.Suite) -> list[Any]:
+    """What reads the evidence of a suite's attack."""
+    return [resolve(name) for name in ATTACKS[suite.attack["kind"]].evidence] if suite.attack else []
 
 
 def paper_of(results: Results) -> Paper:

@@ -79,7 +79,7 @@ def _report(params: Params) -> Iterator[Stage]:
         outs=("data/reports/${key}",),
         committed=tuple(f"data/results/${{key}}/{file}" for file in TABLES),
         params={"suites/${key}/params.yaml": ("title", "about", "training.validation_k")},
-        plugins=lambda key: papers.plugins(params.suites[key].paper),
+        plugins=lambda key: [*papers.plugins(params.suites[key].paper), *_of_attack(params.suites[key], "evidence")],
         decides=lambda key: [TASKS[params.suites[key].task].validation],
     )
 
@@ -163,9 +163,11 @@ def _of_task(suite: Suite, target: str | None) -> list[Plugin]:
     return [Plugin("tasks.config.tasks", "TASKS", suite.task, at=target)] if target else []
 
 
-def _of_attack(suite: Suite, target: str | None) -> list[Plugin]:
-    """What the kind of a suite's attack names."""
-    return [Plugin("tasks.config.tasks", "ATTACKS", suite.attack.kind, at=target)] if suite.attack and target else []
+def _of_attack(suite: Suite, field: str) -> list[Plugin]:
+    """What the kind of a suite's attack names there."""
+    named = getattr(suite.attack_kind, field, None) or ()
+    targets = [named] if isinstance(named, str) else named
+    return [Plugin("tasks.config.tasks", "ATTACKS", suite.attack.kind, target) for target in targets if suite.attack]
 
 
 def _mechanism(release: Perturbed) -> Plugin:
@@ -288,7 +290,6 @@ def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
     """The audit of the mechanisms, the check of all metrics, and what is kept of everything that ran."""
     file, attack, runs = f"suites/{name}/params.yaml", f"suites/{name}/attack.yaml", f"data/runs/{name}"
     task, networks = TASKS[suite.task], TASKS[suite.task].networks
-    kind = suite.attack_kind
     experiments = (*inherited_keys(suite, "experiments"), "experiments")
     pairs = [each for key in ("embeddings", "aligned") if networks for each in (*inherited_keys(suite, key), key)]
     data = ("data", *(key for key in ("counts", "splits", "sweep_splits", "ceilings") if getattr(suite, key)))
@@ -313,7 +314,7 @@ def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
         argument="metrics/${key}",
         runs="check",
         decides=lambda _: _all_names(suite),
-        plugins=lambda _: [*_of_task(suite, task.checks), *_of_attack(suite, kind.each if kind else None)],
+        plugins=lambda _: [*_of_task(suite, task.checks), *_of_attack(suite, "each")],
     )
     source = params.datasets[params.processed[suite.data].dataset].source
     words = sorted({f"data/words/{name}" for layer, name in map(layer_of, read) if layer == "words"})
@@ -333,6 +334,6 @@ def _last_stages(name: str, suite: Suite, params: Params) -> Iterator[Stage]:
             attack: ("attack",),
             file: ("paper", *data, "task", "evaluation", "training", *experiments, *pairs),
         },
-        plugins=lambda _: [*_of_task(suite, task.collects), *_of_attack(suite, kind.table if kind else None)],
+        plugins=lambda _: [*_of_task(suite, task.collects), *_of_attack(suite, "table")],
         decides=lambda _: [source, params.stands_for(suite.data), papers.numbers(suite.paper), *_all_names(suite)],
     )

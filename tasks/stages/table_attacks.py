@@ -2,72 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, product
+from string import Formatter
 from typing import Any
 
-from tasks.config.attacks import AttributeAttack, EdgeAttack, MembershipAttack
+from tasks.config.attacks import Attackers
 from tasks.config.networks import held_out
 from tasks.config.params import Experiment, Suite
 from tasks.fingerprints import Plugin
-from tasks.stages.stage import Items, Stage, checked, inherited_keys, model, names
+from tasks.stages.stage import Stage, checked, inherited_keys, model, names
 
 DECIDES_NOTHING = True
 
 
+def usual(name: str, suite: Suite) -> Iterator[Stage]:
+    """What a kind of attack has: one stage, of each experiment or, where that `writes` a table, of systems together."""
+    attack, kind, runs = suite.attack, suite.attack_kind, f"data/runs/{name}/${{key}}"
+    assert attack is not None
+    assert kind is not None
+    stage, named = kind.module.replace("_", "-"), kind.named(attack)
+    systems = [*dict.fromkeys(chain.from_iterable(named.values()))]
+    layers = {suite.experiments[system].features for system in systems} | {f"processed/{suite.data}"}
+    known = named | {"suite": [name], "data": [suite.data], "checked": [*checked(*sorted(layers))]}
+    reads = [path for pattern in kind.reads for path in _filled(pattern, known)]
+    if kind.writes is not None:
+        yield _of_suite(stage, name, suite, systems, reads, kind.writes, kind.keys)
+        return
+    attackers = attack.attackers if isinstance(attack, Attackers) else []
+    keys = {f"suites/{name}/params.yaml": (*inherited_keys(suite, "experiments"), *kind.keys)} if kind.keys else {}
+    released = f"{runs}/released", "data/quality/recommendations/${key}.json"
+    yield Stage(
+        stage,
+        {key: {"data": experiment.data} for key, experiment in suite.experiments.items()},
+        deps=("data/processed/${item.data}", *released, *reads),
+        outs=(f"{runs}/attack",),
+        params={f"suites/{name}/attack.yaml": ("attack",)} | keys,
+        plugins=lambda _: [Plugin("tasks.attacks", "ATTACKERS", attacker) for attacker in attackers],
+        decides=lambda key: _named(suite.experiments[key]),
+    )
+
+
+def _filled(pattern: str, known: Mapping[str, list[str]]) -> Iterator[str]:
+    """A pattern with each of the texts that its fields stand for."""
+    fields = [field for _, field, *_ in Formatter().parse(pattern) if field]
+    for texts in product(*(known[field] for field in fields)):
+        yield pattern.format(**dict(zip(fields, texts, strict=True)))
+
+
 def attribute(name: str, suite: Suite) -> Iterator[Stage]:
-    """On attributes of targets who were chosen once, from each experiment's lists."""
-    attack = suite.attack
-    assert isinstance(attack, AttributeAttack)
-    data, targets = f"data/processed/{suite.data}", f"data/targets/{name}.parquet"
+    """On attributes of targets who were chosen once."""
+    data = f"data/processed/{suite.data}"
     yield Stage(
         "targets",
         {name: {}},
         deps=(f"{data}/schema.json", f"{data}/users.parquet", f"data/quality/processed/{suite.data}.json"),
-        outs=(targets,),
+        outs=(f"data/targets/{name}.parquet",),
         params={f"suites/{name}/attack.yaml": ("attack.split_seed", "attack.target_share")},
     )
-    attackers = [Plugin("tasks.attacks", "ATTACKERS", attacker) for attacker in attack.attackers]
-    yield _of_experiments("attack", name, suite, deps=(targets,), plugins=attackers, decides=_named_parts)
-
-
-def reconstruction(name: str, suite: Suite) -> Iterator[Stage]:
-    """On ratings that users keep to themselves, from what each experiment's parties exchanged."""
-    yield _of_experiments("attack-ratings", name, suite, keys=("experiments.${key}",))
+    yield from usual(name, suite)
 
 
 def embeddings(name: str, suite: Suite) -> Iterator[Stage]:
-    """On each experiment's embeddings of users."""
+    """The model, too, decides: it says whether both networks are in one space, and which anchors judge."""
+    (stage,) = usual(name, suite)
 
-    def joint(experiment: Experiment) -> list[Any]:
-        """Next to those, the model, which says whether both networks are in one space, and which anchors judge."""
+    def decides(key: str) -> list[Any]:
+        experiment = suite.experiments[key]
         split = held_out(experiment.features, suite.aligned)
-        return [experiment.model, *([list(split)] if split else []), *_named_parts(experiment)]
+        return [experiment.model, *([list(split)] if split else []), *_named(experiment)]
 
-    yield _of_experiments("attack-embeddings", name, suite, decides=joint)
-
-
-def edges(name: str, suite: Suite) -> Iterator[Stage]:
-    """On single interactions, of all systems together."""
-    attack = suite.attack
-    assert isinstance(attack, EdgeAttack)
-    systems = [*attack.systems, attack.control]
-    deps = (
-        f"data/processed/{suite.data}",
-        *(f"data/runs/{name}/{system}/train" for system in systems),
-        *(f"data/quality/recommendations/{system}.json" for system in attack.systems),
-    )
-    decides = [[system, *names(suite.experiments[system])] for system in systems]
-    yield _of_suite("attack-edges", name, suite, systems, deps, "edges", decides, keys=("evaluation.seed",))
-
-
-def membership(name: str, suite: Suite) -> Iterator[Stage]:
-    """On membership, of all systems together; it trains them itself."""
-    attack = suite.attack
-    assert isinstance(attack, MembershipAttack)
-    layers = {suite.experiments[system].features for system in attack.systems} | {f"processed/{suite.data}"}
-    yield _of_suite(
-        "attack-membership", name, suite, attack.systems, checked(*sorted(layers)), "membership", list(attack.systems)
-    )
+    yield replace(stage, decides=decides)
 
 
 def audit_training(name: str, suite: Suite) -> Stage:
@@ -81,38 +87,12 @@ def audit_training(name: str, suite: Suite) -> Stage:
         *(f"data/{layer}" for layer in layers if not layer.startswith("processed/")),
         *(f"data/quality/{layer}.json" for layer in layers),
     )
-    return _of_suite("audit-training", name, suite, audited, deps, "one_run.json", [], section="training_audit")
+    return _of_suite("audit-training", name, suite, audited, deps, "one_run.json", section="training_audit")
 
 
-def _named_parts(experiment: Experiment) -> list[Any]:
-    """Next to settings and seeds the system, whose name results have; no parameter of these stages says it."""
+def _named(experiment: Experiment) -> list[Any]:
+    """The system, settings and seeds, as outputs have them."""
     return [experiment.system, *names(experiment)]
-
-
-def _of_experiments(
-    stage: str,
-    name: str,
-    suite: Suite,
-    *,
-    deps: tuple[str, ...] = (),
-    keys: tuple[str, ...] = (),
-    plugins: Sequence[Plugin] = (),
-    decides: Callable[[Experiment], list[Any]] = names,
-) -> Stage:
-    """A stage that attacks every experiment by itself; settings and seeds are those of what was released."""
-    runs = f"data/runs/{name}"
-    items: Items = {key: {"data": experiment.data} for key, experiment in suite.experiments.items()}
-    released = f"{runs}/${{key}}/released", "data/quality/recommendations/${key}.json"
-    more = {f"suites/{name}/params.yaml": (*inherited_keys(suite, "experiments"), *keys)} if keys else {}
-    return Stage(
-        stage,
-        items,
-        deps=("data/processed/${item.data}", *released, *deps),
-        outs=(f"{runs}/${{key}}/attack",),
-        params={f"suites/{name}/attack.yaml": ("attack",)} | more,
-        plugins=lambda _: plugins,
-        decides=lambda key: decides(suite.experiments[key]),
-    )
 
 
 def _of_suite(
@@ -120,9 +100,8 @@ def _of_suite(
     name: str,
     suite: Suite,
     systems: Sequence[str],
-    deps: tuple[str, ...],
+    deps: Iterable[str],
     writes: str,
-    decides: list[Any],
     keys: tuple[str, ...] = (),
     section: str = "attack",
 ) -> Stage:
@@ -131,9 +110,9 @@ def _of_suite(
     return Stage(
         stage,
         {name: {}},
-        deps=deps,
+        deps=(*deps,),
         outs=(f"data/runs/{name}/{writes}",),
         params={f"suites/{name}/attack.yaml": (section,), f"suites/{name}/params.yaml": keys},
         plugins=lambda _: [model(suite.experiments[system].model) for system in systems],
-        decides=lambda _: decides,
+        decides=lambda _: [[system, *names(suite.experiments[system])] for system in systems],
     )

@@ -40,7 +40,9 @@ Row = tuple[str, str, str, int, int, float]
 @cache
 def committed(suite: str) -> Results:
     """The committed results of a suite."""
-    return Results(ROOT / "data/results" / suite, REFERENCE)
+    results = Results(ROOT / "data/results" / suite, REFERENCE)
+    results.kinds = report.kinds(results.suite)
+    return results
 
 
 @cache

@@ -13,9 +13,8 @@ from typing import get_args
 import pytest
 
 from tasks.attacks import ATTACKERS
-from tasks.config import attacks
 from tasks.config.fields import FEATURES, NETWORKS
-from tasks.config.tasks import ATTACKS, TASKS, AttackKind, Task, resolve
+from tasks.config.tasks import ATTACKS, TASKS, Attack, AttackKind, Task, resolve
 from tasks.datasets import FORMATS, SOURCES
 from tasks.models import MODELS
 from tasks.papers import PROTOCOLS
@@ -51,7 +50,7 @@ def test_every_name_leads_to_a_plug_in(registry: str) -> None:
 
 
 def test_the_types_know_the_names_that_the_registries_have() -> None:
-    kinds = {get_args(kind.model_fields["kind"].annotation)[0] for kind in get_args(attacks.Attack)}
+    kinds = {get_args(kind.model_fields["kind"].annotation)[0] for kind in get_args(Attack)}
     assert set(ATTACKS) == kinds
     assert not FEATURES.keys() & NETWORKS.keys()
 
@@ -61,6 +60,8 @@ def test_every_task_and_kind_of_attack_leads_to_its_parts(entry: Task | AttackKi
     for field in ("evaluator", "checks", "collects", "stages", "each", "table"):
         if target := getattr(entry, field, None):
             resolve(target)
+    for target in getattr(entry, "evidence", ()):
+        assert (ROOT / f"tasks/pages/templates/attacks/{resolve(target).name}.html.j2").is_file()
     module = entry.trained_by if isinstance(entry, Task) else entry.module
     assert callable(import_module(f"tasks.stages.{module}").main)
 
