@@ -32,7 +32,7 @@ from tasks.models.sessions.dipsgnn import DIPSGNN
 from tasks.sequences import Sequences
 from tasks.stages.attacks import SuiteAttack, Unit
 from tasks.stages.command import run_stage
-from tasks.stages.common import RUNS, file_digest, read_json, require_passed
+from tasks.stages.common import RUNS, file_digest, read_json
 from tasks.stages.inputs import Inputs, read_inputs
 
 
@@ -49,10 +49,6 @@ class InteractionAttack(SuiteAttack[EdgeAttack, Trained]):
     """Every budget of every system is a unit, and the control after each system's."""
 
     stage, kind, writes = "attack-edges", EdgeAttack, "edges"
-
-    @override
-    def checks(self) -> list[dict[str, Any]]:
-        return [require_passed("recommendations", system, self.name) for system in self.options.systems]
 
     @override
     def plan(self) -> Iterator[Unit[Trained]]:

@@ -35,7 +35,6 @@ from tasks.privacy.units import group_event
 from tasks.privacy.units import steps as steps_between
 from tasks.stages.attacks import SuiteAttack, Unit
 from tasks.stages.command import run_stage
-from tasks.stages.common import require_passed
 from tasks.stages.inputs import read_inputs
 from tasks.training_data import TrainingData
 
@@ -55,12 +54,6 @@ class Membership(SuiteAttack[MembershipAttack, Runs]):
     """As many runs of a system as its models are best fitted at a time are a unit."""
 
     stage, kind, writes = "attack-membership", MembershipAttack, "membership"
-
-    @override
-    def checks(self) -> list[dict[str, Any]]:
-        layers = {self.suite.experiments[system].features for system in self.options.systems}
-        names = [f"processed/{self.data}", *sorted(layers - {f"processed/{self.data}"})]
-        return [require_passed(*name.split("/")) for name in names]
 
     @override
     def plan(self) -> Iterator[Unit[Runs]]:

@@ -18,9 +18,10 @@ from tasks.config.params import Params, attack_of, entry
 from tasks.config.tasks import Attack as Options
 from tasks.errors import DataError
 from tasks.stages import runs
-from tasks.stages.common import RUNS, atomic_write, read_json, require_passed, write_json
+from tasks.stages.common import QUALITY, RUNS, atomic_write, read_json, require_passed, write_json
 from tasks.stages.jobs import Job
 from tasks.stages.screen import Screen
+from tasks.stages.table import find_stage
 
 RESULT = "result.json"
 _Options = TypeVar("_Options", bound=BaseModel)
@@ -118,3 +119,10 @@ class SuiteAttack(Attack[_Kind, _Target]):
         self.suite = entry("suites", name, params.suites)
         self.options = attack_of(name, params, self.kind)
         self.data, self.output = self.suite.data, RUNS / name / self.writes
+
+    def checks(self) -> list[dict[str, Any]]:
+        """Those of all that the table says it reads."""
+        read = find_stage(self.stage, self.name, self.params).deps
+        verdicts = [path for path in map(Path, read) if path.is_relative_to(QUALITY)]
+        of_suite = {"recommendations": self.name}
+        return [require_passed(path.parent.name, path.stem, of_suite.get(path.parent.name)) for path in verdicts]

@@ -21,7 +21,7 @@ from tasks.models.ranking.many import fit_many
 from tasks.privacy.accounting.ledger import Event, LedgerEntry
 from tasks.privacy.mechanisms import laplace
 from tasks.privacy.terms import Unit
-from tasks.stages import attack_membership, perturb
+from tasks.stages import attack_membership, attacks, perturb
 from tasks.stages.attack_membership import accounted
 from tasks.stages.common import CHECKPOINTS, PROCESSED, RUNS, read_json
 from tests.stages import tiny
@@ -89,7 +89,7 @@ def test_the_first_system_may_read_perturbed_features(tmp_path: Path, monkeypatc
     build(tmp_path, experiments=private, attack=ATTACK | {"systems": ["tiny-ease"], "shadows": 4, "fewer": {}})
     monkeypatch.chdir(tmp_path)
     perturb.main("tiny")
-    monkeypatch.setattr(attack_membership, "require_passed", lambda *_: {})
+    monkeypatch.setattr(attacks, "require_passed", lambda *_: {})
     attack_membership.main("tiny")
     assert read_json(OUT / "inputs.json")["synthetic"]
 
