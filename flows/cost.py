@@ -39,7 +39,7 @@ def kind_and_name(stage: str, name: str) -> tuple[str, str]:
     if stage == "check":
         layer, _, name = name.partition("/")
         return f"check-{layer}", name
-    return re.sub(r"^(train|attack)-(networks|embeddings|ratings)$", r"\1", stage), name
+    return re.sub(r"^(train|attack)-.+$", r"\1", stage), name
 
 
 def _records(root: Path) -> Iterator[dict[str, Any]]:
