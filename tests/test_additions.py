@@ -153,6 +153,22 @@ ADDITIONS = {
             "suites/toy/attack.yaml": [("  attackers:", "    - toy")],
         },
     ),
+    "a kind of attack": Addition(
+        ("tasks/stages/attack_toy.py", "tasks/pages/templates/attacks/toy.html.j2"),
+        {
+            "tasks/config/attacks.py": [
+                ("HOLDS_PARAMETERS", 'class ToyAttack(Strict):\n    kind: Literal["toy"]\n    systems: list[Name]')
+            ],
+            "tasks/config/tasks.py": [
+                (
+                    "ATTACKS = {",
+                    '    "toy": AttackKind('
+                    '"attack_toy", "toys", names=("systems",), reads=("{checked}",), writes="toy"),',
+                ),
+                ("    attacks.AttributeAttack", "    | attacks.ToyAttack"),
+            ],
+        },
+    ),
 }
 """Row of "What there is to write" -> what it takes, in an order in which nothing is named before it is there."""
 RUN = """
@@ -161,14 +177,14 @@ import runpy, sys
 from tasks.config.params import load
 from tasks.stages import audit, code, dvc_files, report, table
 
-params = load()
+params, only = load(), sys.argv[1:]
 dvc_files.write(params)
 code.main()
 stages = table.dvc_files(params)
 for file in (table.DATA, table.own_file("toy"), table.ROOT):
     for stage in stages[file]:
         for key in stage.items:
-            if key == "toy" or file == table.own_file("toy"):
+            if (key == "toy" or file == table.own_file("toy")) and stage.name in (only or [stage.name]):
                 argument = stage.argument.replace("${key}", key)
                 if stage.module == "audit":
                     audit.MOST = 5_000  # samples: by default audits take as many as half a minute allows
@@ -181,7 +197,8 @@ results.__dict__["suite"] = results.suite.model_copy(update={"synthetic": False}
 for name, table in report.judged(results).items():
     table.write_csv(f"data/as-if-real-{name}.csv")
 """
-"""Every stage of the suite, and what is judged as if the data were real: synthetic ones are compared with nothing."""
+"""Every stage of the suite, or those that are named, and what is judged as if the data were real: synthetic ones are
+compared with nothing."""
 LINT = "from importlinter.cli import lint_imports_command; lint_imports_command(['--no-cache'])"
 CONTRACTS = """
 import sys, pytest
@@ -252,8 +269,8 @@ def touched(tree: Path) -> dict[str, set[str]]:
     return {what: add(addition, tree) for what, addition in ADDITIONS.items()}
 
 
-def execute(script: str, tree: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", script], cwd=tree, capture_output=True, text=True)
+def execute(script: str, tree: Path, *arguments: str) -> None:
+    done = subprocess.run([sys.executable, "-c", script, *arguments], cwd=tree, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
 
 
@@ -280,7 +297,10 @@ def test_all_of_it_runs_from_download_to_report(tree: Path, touched: dict[str, s
     ledger = pl.read_csv(tree / "data/results/toy/ledger.csv").filter(experiment="toy-noisy-toy")
     assert set(ledger["accounted_epsilon"]) == {2.0}
     assert (tree / "data/reports/toy/index.html").is_file()
-    assert (tree / "data/reports/toy/attacks.html").is_file()
+    assert 'id="attributes"' in (tree / "data/reports/toy/attacks.html").read_text(encoding="utf-8")
+    (tree / "suites/toy/attack.yaml").write_text("attack: {kind: toy, systems: [toy-toy]}\ntraining_audit: null\n")
+    execute(RUN, tree, "attack-toy", "check-metrics", "collect", "report")
+    assert 'id="toy"' in (tree / "data/reports/toy/attacks.html").read_text(encoding="utf-8")
 
 
 def no_other_stage_moved(tree: Path) -> None:
