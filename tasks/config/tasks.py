@@ -124,6 +124,8 @@ class AttackKind:
     """Keys of its parameters that name experiments of the suite."""
     each: str | None = None
     """Where every experiment is attacked by itself: function (suite, experiment, setting) -> names of its metrics."""
+    rates: tuple[str, ...] = ()
+    """Kinds of these metrics, from 0 to 1, that `tasks.quality.metrics` does not know."""
     writes: str | None = None
     """Where it is not each experiment: the folder in data/runs/S/ whose table of that name is collected."""
     reads: tuple[str, ...] = ()
@@ -212,6 +214,7 @@ ATTACKS = {
         },
         task="embedding",
         each="tasks.stages.checks.attacks:embeddings",
+        rates=("tpr", "share"),
         stages="tasks.stages.table_attacks:embeddings",
         table="tasks.results.attacked:vectors",
         evidence=("tasks.results.leakage:VECTORS", "tasks.results.leakage:ACCOUNTS"),

@@ -18,23 +18,24 @@ RANGES = {
     "advantage": (-1, 1),
 }
 """Range of a metric by its kind (docs/methods.md §8; advantage = F1 - majority, §7)."""
-SHARES = ("precision", "precision-swapped", "precision-weighted", "micro-f1", "tpr", "share")
-"""The same for what embeddings predict and give away, from 0 to 1: judged where there is such a metric."""
+SHARES = ("precision", "precision-swapped", "precision-weighted", "micro-f1")
+"""The same for what embeddings predict, from 0 to 1: judged where there is such a metric."""
 RATES = ("chance", "precision", "share")
 """The same of alignments."""
 AMOUNTS = ("mae", "sensitive", "public", "uncut", "messages", "bytes", "iterations")
 """The same for errors of ratings and for what training takes: from 0, without an upper end."""
 
 
-def metric_tables(frame: pl.DataFrame, expected: pl.DataFrame) -> list[Table]:
+def metric_tables(frame: pl.DataFrame, expected: pl.DataFrame, attacked: Sequence[str] = ()) -> list[Table]:
     """All metrics of a suite (METRICS): each in the range of its kind, none missing, none repeated.
 
     Args:
         frame: METRICS of all experiments.
         expected: experiment, setting, seed, metric, k of everything that had to be measured (see `measurements`).
+        attacked: kinds from 0 to 1 that the suite's attack alone has.
     """
     # Kinds that only some suites have are no part of the rules of others.
-    shares = SHARES if frame.select(METRIC_KIND.is_in(SHARES).any()).item() else ()
+    shares = (*(SHARES if frame.select(METRIC_KIND.is_in(SHARES).any()).item() else ()), *attacked)
     rates = [*(name for name, limits in RANGES.items() if limits == (0, 1)), *shares]
     amounts = frame.select(METRIC_KIND.is_in(AMOUNTS).any()).item()
     frame = frame.with_columns(

@@ -220,8 +220,9 @@ def metrics(key: str, params: Params) -> Subject:
     """Metrics of all experiments of a suite, from training and from the attack."""
     suite: Suite = entry("suites", key, params.suites)
     of_training = resolve(TASKS[suite.task].checks).metrics
-    of_attack = resolve(each) if suite.attack_kind is not None and (each := suite.attack_kind.each) else None
-    stages = measured_by(suite.attack_kind)
+    attack = suite.attack_kind
+    of_attack, rates = (resolve(attack.each), attack.rates) if attack and attack.each else (None, ())
+    stages = measured_by(attack)
     files = [RUNS / key / name / stage / "metrics.parquet" for name in suite.experiments for stage in stages]
 
     def tables() -> list[Table]:
@@ -233,7 +234,7 @@ def metrics(key: str, params: Params) -> Subject:
                     measured_names.append((of_attack(suite, experiment, setting), experiment.seeds_at(setting)))
                 expected += [measurements(name, [setting], seeds, names) for names, seeds in measured_names]
         measured = [contracts.read(file, contracts.METRICS) for file in files]
-        return metric_tables(pl.concat(measured), pl.concat(expected))
+        return metric_tables(pl.concat(measured), pl.concat(expected), rates)
 
     return Subject([*files, PROCESSED / suite.data / "schema.json"], tables)
 
