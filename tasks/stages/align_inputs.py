@@ -7,18 +7,16 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from tasks import contracts
 from tasks.config.networks import Alignment
 from tasks.config.params import PARAMS_FILE, Params
 from tasks.contracts import ProcessedTables
-from tasks.datasets.encoding import encode
 from tasks.errors import ConfigurationError
 from tasks.evaluation.alignment import Anchors
 from tasks.stages.common import PERTURBED, PROCESSED, digest
-from tasks.stages.network_files import EMBEDDINGS, Source, embedding_file, read_vectors
+from tasks.stages.network_files import EMBEDDINGS, Source, embedding_file, read_anchors, read_attributes, read_vectors
 
 Vectors = NDArray[np.float32]
 
@@ -64,14 +62,17 @@ class Inputs:
     def read_attributes(self) -> tuple[Vectors, Vectors]:
         """(n_users, n_shared) the encoded attributes that both networks have under one name."""
         assert self.attributes is not None, "params.yaml has ways that read attributes only where it has these"
-        tables = [_attributes(location) for location in self.attributes]
-        shared = [column for column in tables[0].columns if column in tables[1].columns]
+        schemas = [contracts.read_schema(location / "schema.json") for location in self.attributes]
+        shared = [column for column in schemas[0].columns if column in schemas[1].columns]
         if not shared:
             raise ConfigurationError(
                 f"{PARAMS_FILE}: users of {self.attributes[0]} and {self.attributes[1]} have no attribute of one name; "
                 "leave out the ways of `aligned` that read attributes"
             )
-        first, second = (table.select(shared).to_numpy().astype(np.float32) for table in tables)
+        first, second = (
+            read_attributes(schema, location)[:, [schema.columns.index(column) for column in shared]]
+            for schema, location in zip(schemas, self.attributes, strict=True)
+        )
         return first, second
 
     def anchors(self, options: Alignment) -> Anchors:
@@ -80,8 +81,7 @@ class Inputs:
         Raises:
             ConfigurationError: there are too few for the shares that are wanted.
         """
-        table = contracts.read(self.data.folder / "anchors.parquet", contracts.ANCHORS)
-        true = table.select("source", "target").to_numpy().astype(np.int64)
+        true = read_anchors(self.data.folder).astype(np.int64)
         anchors = Anchors.split(true, options.test_share, options.split_seed)
         for share in (options.test_share, *options.anchor_shares):
             if not round(share * anchors.n_usable):
@@ -122,15 +122,3 @@ def locate(options: Alignment, params: Params) -> dict[tuple[str, int], Inputs]:
                 folders = tuple(source.folder(network, setting, seed) for network in data.schema.networks)
             inputs[setting, seed] = Inputs(data, tables, folders)
     return inputs
-
-
-def _attributes(location: Path) -> pl.DataFrame:
-    """The encoded columns, a row per user in the order of ids."""
-    schema = contracts.read_schema(location / "schema.json")
-    if PERTURBED in location.parents:
-        path = location / "features.parquet"
-        table = contracts.read(path, contracts.features_schema(schema.columns)).sort("user")
-        return table.select(schema.columns)
-    path = location / "users.parquet"
-    users = contracts.read(path, contracts.users_schema(schema.features))
-    return pl.DataFrame(encode(users, schema.features), schema=schema.columns)

@@ -27,7 +27,6 @@ from tasks.evaluation.gains import GAINS
 from tasks.evaluation.statistics import gain
 from tasks.stages import runs
 from tasks.stages.attacks import ExperimentAttack, Unit
-from tasks.stages.command import run_stage
 from tasks.stages.common import CHECKPOINTS, PROCESSED, digest, text_digest
 from tasks.stages.targets import FOLDER, read_labels, read_targets
 
@@ -231,7 +230,4 @@ def gains(results: Results, majority: Mapping[str, NDArray[np.bool_]]) -> Iterat
                 yield setting, name, attacker, k, control, *gain(right, values)
 
 
-work, main = AttributeInference.work, AttributeInference.main
-
-if __name__ == "__main__":
-    run_stage(main, units=True)
+work, main = AttributeInference.commands(__name__)

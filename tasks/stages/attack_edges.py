@@ -31,7 +31,6 @@ from tasks.models import model_class
 from tasks.models.sessions.dipsgnn import DIPSGNN
 from tasks.sequences import Sequences
 from tasks.stages.attacks import SuiteAttack, Unit
-from tasks.stages.command import run_stage
 from tasks.stages.common import RUNS, file_digest, read_json
 from tasks.stages.inputs import Inputs, read_inputs
 
@@ -180,7 +179,4 @@ def recommended_lists(
     return np.broadcast_to(lists, (options.trials, *lists.shape[1:]))
 
 
-work, main = InteractionAttack.work, InteractionAttack.main
-
-if __name__ == "__main__":
-    run_stage(main, units=True)
+work, main = InteractionAttack.commands(__name__)

@@ -45,9 +45,8 @@ from tasks.evaluation.metrics import Record, record
 from tasks.models import model_class
 from tasks.models.user_networks.base import PairEmbedder
 from tasks.stages.attacks import ExperimentAttack, Unit
-from tasks.stages.command import run_stage
 from tasks.stages.common import PROCESSED, digest, file_digest
-from tasks.stages.network_files import embedded_networks, embedding_file, read_vectors
+from tasks.stages.network_files import embedded_networks, embedding_file, read_anchors, read_vectors
 
 BOTH = "both"
 """The part of a release that is attacked when the accounts of both networks are matched."""
@@ -136,8 +135,7 @@ class VectorAttack(ExperimentAttack[EmbeddingAttack, Part]):
     @cached_property
     def anchors(self) -> Anchors:
         """Accounts of the same people in the first and in the second network."""
-        table = contracts.read(self.pair.folder / "anchors.parquet", contracts.ANCHORS)
-        true = table.select("source", "target").to_numpy().astype(np.int64)
+        true = read_anchors(self.pair.folder).astype(np.int64)
         return Anchors.split(true, *self.judging) if self.judging else Anchors(true, true[:0], true)
 
     @cached_property
@@ -224,7 +222,4 @@ def match_accounts(
     return metrics
 
 
-work, main = VectorAttack.work, VectorAttack.main
-
-if __name__ == "__main__":
-    run_stage(main, units=True)
+work, main = VectorAttack.commands(__name__)

@@ -34,7 +34,6 @@ from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.units import group_event
 from tasks.privacy.units import steps as steps_between
 from tasks.stages.attacks import SuiteAttack, Unit
-from tasks.stages.command import run_stage
 from tasks.stages.inputs import read_inputs
 from tasks.training_data import TrainingData
 
@@ -156,7 +155,4 @@ def restrict(data: TrainingData, trained: shadows.Bools) -> TrainingData:
     return replace(data, users=data.users[trained], items=data.items[trained], ratings=ratings)
 
 
-work, main = Membership.work, Membership.main
-
-if __name__ == "__main__":
-    run_stage(main, units=True)
+work, main = Membership.commands(__name__)

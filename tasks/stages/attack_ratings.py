@@ -28,7 +28,6 @@ from tasks.contracts import Schema
 from tasks.errors import DamagedError
 from tasks.evaluation.rating import mae
 from tasks.stages.attacks import ExperimentAttack, Unit
-from tasks.stages.command import run_stage
 from tasks.stages.common import file_digest
 from tasks.stages.inputs import read_inputs
 from tasks.stages.network_files import read_vectors
@@ -202,7 +201,4 @@ def averages(received: pl.DataFrame) -> dict[str, tuple[Floats, Floats]]:
     return {"averaged": (mean, variance), "weighted": (weighted, by_coordinate)}
 
 
-work, main = RatingAttack.work, RatingAttack.main
-
-if __name__ == "__main__":
-    run_stage(main, units=True)
+work, main = RatingAttack.commands(__name__)

@@ -18,7 +18,7 @@ from tasks.config.params import Params, attack_of, entry
 from tasks.config.tasks import Attack as Options
 from tasks.errors import DataError
 from tasks.stages import runs
-from tasks.stages.common import QUALITY, RUNS, atomic_write, read_json, require_passed, write_json
+from tasks.stages.common import QUALITY, RUNS, read_json, require_passed, write_json
 from tasks.stages.jobs import Job
 from tasks.stages.screen import Screen
 from tasks.stages.table import find_stage
@@ -45,19 +45,10 @@ class Attack(Job[Unit[_Target]], Generic[_Options, _Target]):
     """A kind of attack, on one name."""
 
     options: _Options
-    data: str
-    output: Path
 
     @abstractmethod
     def attack(self, target: _Target, path: Path, step: Callable[[int], None]) -> Any:
         """What is found, as JSON; tables and arrays may be written below `path`."""
-
-    @abstractmethod
-    def write(self, units: list[Unit[_Target]], path: Path) -> dict[str, Any] | None:
-        """Write what all units found: into a folder, with counts for inputs.json; None: as the file `path`."""
-
-    def refuse(self) -> None:
-        """Refuse what was found, once it is written."""
 
     def unit(self, label: str, target: _Target, *decides: Any, steps: int = 1) -> Unit[_Target]:
         """decides: all that results depend on besides code and parameters of the attack, as JSON values."""
@@ -75,16 +66,6 @@ class Attack(Job[Unit[_Target]], Generic[_Options, _Target]):
         except DataError as error:
             raise DataError(f"{unit.label}: {error}") from error
         screen.step(unit.steps)
-
-    def assemble(self, units: list[Unit[_Target]], checks: list[dict[str, Any]]) -> None:
-        """Write what all units found, and refuse it where it must be."""
-        with atomic_write(self.output) as path:
-            if not self.output.suffix:
-                path.mkdir()
-            counts = self.write(units, path)
-            if counts is not None:
-                runs.write_inputs(path, self.data, checks, **counts)
-        self.refuse()
 
 
 class ExperimentAttack(Attack[_Kind, _Target]):

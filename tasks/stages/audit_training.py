@@ -33,7 +33,6 @@ from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.audits import one_run
 from tasks.privacy.controls import scaled
 from tasks.stages.attacks import Attack, Unit
-from tasks.stages.command import run_stage
 from tasks.stages.common import RUNS, require_passed, write_json
 from tasks.stages.inputs import read_inputs
 
@@ -209,7 +208,4 @@ def _record(
     }
 
 
-work, main = TrainingAudits.work, TrainingAudits.main
-
-if __name__ == "__main__":
-    run_stage(main, units=True)
+work, main = TrainingAudits.commands(__name__)

@@ -14,7 +14,6 @@ from safetensors.torch import load_file, save_file
 from tasks.errors import DataError
 from tasks.evaluation.metrics import Record
 from tasks.models import base
-from tasks.models.training import EpochModel
 from tasks.stages.common import read_json, write_json
 from tasks.stages.runs import Progress
 from tasks.stages.screen import Screen
@@ -23,8 +22,9 @@ from tasks.stages.screen import Screen
 class Monitor(base.Progress):
     """The `Progress` of one training run: resumable, and ending at the epoch that validation likes best.
 
-    Where nothing validates, every epoch is run and the last one is the end. Where noise is made for a planned number of
-    epochs, all of them are run, too, since all are paid for; the best one is kept.
+    What is trained is an `EpochModel`, or has what this asks of one. Where nothing validates, every epoch is run and
+    the last one is the end. Where noise is made for a planned number of epochs, all of them are run, too, since all are
+    paid for; the best one is kept.
 
     What is kept after every epoch is the model's state, the best weights so far, and the history. A run that was cut
     off goes on from there and ends with the same numbers as an unbroken one.
@@ -33,25 +33,23 @@ class Monitor(base.Progress):
     def __init__(
         self,
         folder: Path,
-        validate: Callable[[Any], float] | None,
         screen: Screen,
-        patience: int,
-        metric: str,
+        label: str,
+        validate: Callable[[Any], float] | None = None,
+        patience: int = 0,
+        metric: str = "",
         test: Callable[[Any], list[Record]] | None = None,
     ) -> None:
         """Start before the first epoch.
 
-        validate: `metric` on validation data, higher is better; None where nothing validates. patience: epochs without
-        a new best. test: metrics on the test, higher is better, where `best_tested` is wanted; every epoch is then run,
-        so that the test has no say in how many there are.
+        label: what the screen calls this run. validate: `metric` on validation data, higher is better; None where
+        nothing validates: `metric` is then one of the model's own diagnostics to show. patience: epochs without a new
+        best. test: metrics on the test, higher is better, where `best_tested` is wanted; every epoch is then run, so
+        that the test has no say in how many there are.
         """
-        self._test = test
-        self._tested: list[list[Record]] = []
-        self._progress = Progress(folder)
-        self._validate = validate
-        self._screen = screen
-        self._patience = patience
-        self._metric = metric
+        self._progress, self._screen, self._label = Progress(folder), screen, label
+        self._validate, self._patience, self._metric = validate, patience, metric
+        self._test, self._tested = test, list[list[Record]]()
         self._best: dict[str, torch.Tensor] = {}
         self._best_epoch = 0
         self._started = time.monotonic()
@@ -60,8 +58,9 @@ class Monitor(base.Progress):
         self.seconds: list[float] = []
         """What each epoch took, in order; a clock, so never part of an output."""
 
-    def restore(self, model: EpochModel) -> bool:
+    def restore(self, model: Any) -> bool:
         """Go on from the last state that can be used, if there is one."""
+        self._screen.begin(self._label, model.config.epochs)
 
         def read(state: Path) -> None:
             tensors, best = load_file(state / "state.safetensors"), load_file(state / "best.safetensors")
@@ -85,7 +84,7 @@ class Monitor(base.Progress):
         self._progress.restore(read)
         return self._going(model)
 
-    def epoch(self, model: EpochModel, loss: float) -> bool:
+    def epoch(self, model: Any, loss: float) -> bool:
         """Validate, remember the best weights, write the checkpoint, show progress."""
         valid = self._validate(model) if self._validate else None
         now = time.monotonic()
@@ -100,15 +99,19 @@ class Monitor(base.Progress):
             self._best, self._best_epoch = model.weights(), model.epochs_done
         self._write(model)
         left = model.config.epochs - model.epochs_done
-        validation = "" if valid is None else f"  valid {self._metric} {valid:.4f}"
-        self._screen.step(model.epochs_done, f"loss {loss:.4f}{validation}", left * seconds)
+        figures = f"loss {loss:.4f}"
+        if valid is not None:
+            figures += f"  valid {self._metric} {valid:.4f}"
+        elif (shown := self.history[-1].get(self._metric)) is not None:
+            figures += f"  {self._metric} {shown:.4f}"
+        self._screen.step(model.epochs_done, figures, left * seconds)
         return self._going(model)
 
-    def finish(self, model: EpochModel) -> None:
+    def finish(self, model: Any) -> None:
         """Load the weights of the best epoch."""
         model.load_weights(self._best)
 
-    def cut_off(self, model: EpochModel) -> bool:
+    def cut_off(self, model: Any) -> bool:
         """Whether the cap on epochs ended training before validation did; never where their number is planned."""
         chosen = self._validate is not None and self._test is None and not model.config.plans_epochs
         return chosen and self._going(model)
@@ -118,11 +121,11 @@ class Monitor(base.Progress):
         by_metric = zip(*self._tested, strict=True)
         return [max(values, key=lambda tested: float(tested["value"])) for values in by_metric]
 
-    def _going(self, model: EpochModel) -> bool:
-        all_epochs = self._test is not None or model.config.plans_epochs
+    def _going(self, model: Any) -> bool:
+        all_epochs = self._validate is None or self._test is not None or model.config.plans_epochs
         return all_epochs or model.epochs_done - self._best_epoch < self._patience
 
-    def _write(self, model: EpochModel) -> None:
+    def _write(self, model: Any) -> None:
         tensors, values = model.state()
         with self._progress.write() as target:
             save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, target / "state.safetensors")

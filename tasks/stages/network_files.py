@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tasks import contracts
-from tasks.contracts import ProcessedTables
+from tasks.contracts import ProcessedTables, Schema
+from tasks.datasets.encoding import encode
 from tasks.errors import DamagedError, DataError
 from tasks.stages.common import DATA, PERTURBED, PROCESSED
 
@@ -39,6 +40,11 @@ class Source:
         """networks: `processed/<name>` or `perturbed/<name>`."""
         layer, _, name = networks.partition("/")
         return cls(data, name if layer == "perturbed" else None)
+
+    @property
+    def ledger(self) -> Path | None:
+        """What the release cost."""
+        return None if self.perturbed is None else PERTURBED / self.perturbed / "ledger.json"
 
     def folder(self, network: str, setting: str, seed: int) -> Path:
         """Where the tables of one network lie."""
@@ -64,6 +70,19 @@ def embeddable_users(data: str) -> dict[str, int]:
     """Name -> users of the networks of a processed pair whose users are embedded."""
     tables = embedded_networks(contracts.read_processed(PROCESSED / data))
     return {name: network.schema.n_users for name, network in tables.items()}
+
+
+def read_attributes(schema: Schema, folder: Path) -> NDArray[np.float32]:
+    """The users' attributes in a processed or in a perturbed network's folder, encoded: (n_users, n_columns)."""
+    if PERTURBED in folder.parents:
+        table = contracts.read(folder / "features.parquet", contracts.features_schema(schema.columns))
+        return table.sort("user").select(schema.columns).to_numpy()
+    return encode(contracts.read(folder / "users.parquet", contracts.users_schema(schema.features)), schema.features)
+
+
+def read_anchors(folder: Path) -> NDArray[np.int32]:
+    """(n_anchors, 2) users of the first and of the second network."""
+    return contracts.read(folder / "anchors.parquet", contracts.ANCHORS).select("source", "target").to_numpy()
 
 
 def write_vectors(path: Path, vectors: NDArray[np.float32]) -> None:

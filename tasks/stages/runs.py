@@ -81,6 +81,15 @@ class SeedUnit(Unit):
 
     setting: str
     seed: int
+    part: str = ""
+    """A network, where each has a unit."""
+    inputs: Any = None
+    """What the stage has read of it."""
+
+    @property
+    def key(self) -> dict[str, Any]:
+        """In records of all units, those of this one."""
+        return {"setting": self.setting, "seed": self.seed} | ({"network": self.part} if self.part else {})
 
 
 _Unit = TypeVar("_Unit", bound=Unit)
@@ -113,11 +122,13 @@ def folder_of(parent: Path, label: str, *decides: Any) -> Path:
 
 def read_records(units: Iterable[SeedUnit], file: str) -> list[dict[str, Any]]:
     """The records that all units kept in a file of this name, each with its unit's setting and seed."""
-    return [
-        {"setting": unit.setting, "seed": unit.seed} | record
-        for unit in units
-        for record in read_json(unit.done / file)
-    ]
+    return [unit.key | record for unit in units for record in read_json(unit.done / file)]
+
+
+def write_results(folder: Path, **results: Any) -> None:
+    """Write what a unit came to: name -> what a file of JSON has."""
+    for name, value in results.items():
+        write_json(folder / f"{name}.json", value)
 
 
 def by_setting(units: Iterable[SeedUnit], file: str) -> dict[str, dict[str, Any]]:

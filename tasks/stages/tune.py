@@ -98,9 +98,8 @@ def trial(name: str, params: Params, config: dict[str, Any], screen: Screen) -> 
     text = json.dumps(config, sort_keys=True)
     screen.next()
     if isinstance(model, EpochModel):
-        screen.begin(text, model.config.epochs)
         folder, patience = checkpoint(name, params, config, inputs), suite.training_of(experiment).patience
-        monitor = Monitor(folder, evaluator.validate, screen, patience, evaluator.metric)
+        monitor = Monitor(folder, screen, text, evaluator.validate, patience, evaluator.metric)
         try:
             model.fit(data, rng=np.random.default_rng(seed), progress=monitor)
             best: dict[str, Any] = max(monitor.history, key=lambda record: record["valid"])

@@ -107,8 +107,7 @@ def test_an_interrupted_run_ends_as_an_unbroken_one(name, tmp_path):
             outputs(model, data)  # validation scores, and must not change what training draws
             return -abs(model.epochs_done - 2) / 10  # the best epoch is 2, and patience is 2
 
-        monitor = Monitor(folder, watched, Screen("test", 1), 2, "ndcg")
-        monitor._screen.begin("run", 5)
+        monitor = Monitor(folder, Screen("test", 1), "run", watched, 2, "ndcg")
         return make(name, epochs=5).fit(data, rng=np.random.default_rng(5), progress=monitor), monitor.history
 
     unbroken, history = train(tmp_path / "unbroken", None)

@@ -19,8 +19,10 @@ from tasks.models.alignment.aligner import Aligner, AlignmentConfig
 from tasks.stages import align, check, collect_parts, perturb
 from tasks.stages.align_inputs import locate
 from tasks.stages.common import CHECKPOINTS, PROCESSED, QUALITY, RUNS, digest, read_json, write_json
+from tasks.stages.monitor import Monitor
 from tasks.stages.network_files import ALIGNED, EMBEDDINGS
 from tasks.stages.runs import MANIFEST, Progress, seal
+from tasks.stages.screen import Screen
 from tests.stages import tiny_pair as tiny
 from tests.stages.test_interrupted import interrupted
 from tests.stages.tiny import passed, run
@@ -47,7 +49,7 @@ def interrupted_workspace(aligned: Path, tmp_path_factory: pytest.TempPathFactor
     folder = shutil.copytree(aligned, tmp_path_factory.mktemp("interrupted") / "copy")
     with chdir(folder):
         shutil.rmtree(CHECKPOINTS)
-        interrupted(lambda: align.main("tiny"), align, "write_json", 3)
+        interrupted(lambda: align.main("tiny"), Progress, "write", 3)
     return folder
 
 
@@ -122,7 +124,7 @@ def test_an_adversarial_start_goes_on_from_its_checkpoint_or_anew_from_a_damaged
     [progress] = CHECKPOINTS.rglob("progress")
     aligner = Aligner(AlignmentConfig.model_validate(tiny.CONFIG), *tiny.vectors(0).values())
     start = aligner.start(np.random.default_rng(0))
-    align.resume(start, Progress(progress))
+    Monitor(progress, Screen("test", 1), "start").restore(start)
     assert len(start.criteria) == 2
     (progress / "last" / "state.safetensors").write_bytes(b"cut off")
     align.main("tiny")
@@ -135,7 +137,8 @@ def test_a_start_that_does_not_fit_is_discarded(
 ) -> None:
     [progress] = CHECKPOINTS.rglob("progress")
     for state in progress.iterdir():
-        write_json(state / "state.json", read_json(state / "state.json") | misfit)
+        rest = read_json(state / "state.json")
+        write_json(state / "state.json", rest | {"model": rest["model"] | misfit})
         seal(state, read_json(state / MANIFEST)["unit"])
     capsys.readouterr()
     align.main("tiny")

@@ -9,6 +9,7 @@ from tasks import contracts
 from tasks.stages import align, check
 from tasks.stages.common import CHECKPOINTS, QUALITY, RUNS, digest, read_json
 from tasks.stages.network_files import ALIGNED
+from tasks.stages.runs import Progress
 from tests.stages import tiny_pair as tiny
 from tests.stages.test_interrupted import interrupted
 
@@ -38,6 +39,6 @@ def test_the_authors_aligner_is_a_way_and_goes_on_where_it_stopped() -> None:
     assert read_json(QUALITY / "aligned" / "tiny.json")["success"]
     shutil.rmtree(ALIGNED)
     shutil.rmtree(CHECKPOINTS)
-    interrupted(lambda: align.main("tiny"), align, "write_json", 5)  # three epochs of the other start, and one of this
+    interrupted(lambda: align.main("tiny"), Progress, "write", 5)  # three epochs of the other start, and one of this
     align.main("tiny")
     assert digest(*RESULTS) == unbroken

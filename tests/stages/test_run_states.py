@@ -41,8 +41,7 @@ def test_a_run_is_cut_off_where_its_cap_ends_it_before_validation(
 ) -> None:
     """Noise of dpae is made for a planned number of epochs, which is no cap, and patience saves none of them."""
     data, _ = checkerboard(n_users=24, n_items=16)
-    monitor = Monitor(tmp_path, lambda model: -model.epochs_done, Screen("test", 1), 5, "ndcg")
-    monitor._screen.begin("run", epochs)
+    monitor = Monitor(tmp_path, Screen("test", 1), "run", lambda model: -model.epochs_done, 5, "ndcg")
     model = make(name, epochs=epochs).fit(data, rng=np.random.default_rng(5), progress=monitor)
     assert monitor.cut_off(model) is cut
     assert len(monitor.history) == (epochs if name == "dpae" else min(epochs, 6))
@@ -166,8 +165,7 @@ def test_states_that_do_not_fit_leave_nothing_behind(
     data, _ = checkerboard(n_users=24, n_items=16)
 
     def train() -> tuple[torch.Tensor, Monitor]:
-        monitor = Monitor(tmp_path, lambda model: model.epochs_done % 3, Screen("test", 1), 5, "ndcg")
-        monitor._screen.begin("run", 4)
+        monitor = Monitor(tmp_path, Screen("test", 1), "run", lambda model: model.epochs_done % 3, 5, "ndcg")
         model = make("dpae", epochs=4).fit(data, rng=np.random.default_rng(5), progress=monitor)
         return all_scores(model, data), monitor
 

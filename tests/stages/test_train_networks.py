@@ -14,7 +14,7 @@ import pytest
 from tasks import contracts
 from tasks.config.params import load
 from tasks.errors import ConfigurationError, DataError
-from tasks.stages import align, collect, embed_networks, monitor, train_networks
+from tasks.stages import align, collect, embed_networks, monitor, runs, train_networks
 from tasks.stages.common import CHECKPOINTS, PERTURBED, PROCESSED, RUNS, digest, read_json
 from tasks.stages.network_files import ALIGNED, EMBEDDINGS, embedding_file, read_vectors, write_vectors
 from tests.stages import tiny_systems as tiny
@@ -189,11 +189,11 @@ def test_true_anchors_are_named_in_the_ledger_of_every_seed() -> None:
     ("name", "module", "nth"),
     [
         ("sne", monitor, 3),
-        ("crosue", train_networks, 3),
+        ("crosue", runs, 3),
     ],
 )
 def test_an_interrupted_run_ends_as_an_unbroken_one(name: str, module: Any, nth: int) -> None:
-    """`monitor` writes JSON after each of two epochs, the stage itself three times of a finished unit."""
+    """`monitor` writes JSON after each of two epochs, `runs` the manifests of both and then a finished unit's."""
     joint()
     alone = {"features": "processed/tiny", "sweep": []} if name == "sne" else {}
     tiny.parameters(experiments={f"tiny-{name}": experiment(name, **alone)})

@@ -17,7 +17,7 @@ facts of it alone, written again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, Self
 
@@ -31,7 +31,7 @@ from typing_extensions import override
 from tasks.device import chosen
 from tasks.errors import DataError
 from tasks.models.alignment.procrustes import Csls, nearest_orthogonal
-from tasks.models.base import ModelConfig
+from tasks.models.base import SILENT, ModelConfig, Progress
 from tasks.models.training import draw_weights
 
 SLOPE = 0.2
@@ -63,6 +63,11 @@ class AdversarialConfig(ModelConfig):
     """How far the discriminator's labels are from 0 and 1."""
     initial: Literal["identity", "random"]
     """Where the map starts: the identity, or a random orthogonal map, another one for every seed."""
+
+
+def finite_or_none(values: Sequence[float]) -> list[float | None]:
+    """The same with None for each that JSON has no number for: those of a map that diverged."""
+    return [value if np.isfinite(value) else None for value in values]
 
 
 class Discriminator(nn.Module):
@@ -140,17 +145,35 @@ class AdversarialStart:
         """That of the best epoch; -inf before the first."""
         return max(self.criteria, default=-np.inf)
 
-    def train(self, epoch: Callable[[AdversarialStart], bool] = lambda _: True) -> Self:
-        """Train up to `config.epochs`, or until `epoch`, which is called after each, says no.
+    @property
+    def epochs_done(self) -> int:
+        """Epochs trained so far."""
+        return len(self.criteria)
+
+    def train(self, progress: Progress = SILENT) -> Self:
+        """Train up to `config.epochs`, or until `progress` ends it.
 
         An epoch whose map is not finite ends the training: earlier epochs stay, and `criteria` shows it.
         """
-        going = True
-        while going and len(self.criteria) < self.config.epochs and np.isfinite(self.criteria[-1:]).all():
+        going = progress.restore(self)
+        while going and self.epochs_done < self.config.epochs and np.isfinite(self.criteria[-1:]).all():
             self.losses.append(self._epoch())
             self._measure()
-            going = epoch(self)
+            going = progress.epoch(self, self.losses[-1])
+        progress.finish(self)
         return self
+
+    def diagnostics(self) -> dict[str, float | None]:
+        """The last epoch's loss and criterion, None where JSON has no number for it."""
+        return {"loss": finite_or_none(self.losses)[-1], "criterion": finite_or_none(self.criteria)[-1]}
+
+    def weights(self) -> dict[str, Tensor]:
+        """A copy of what is handed on."""
+        return {"best": torch.from_numpy(self.mapping.copy())}
+
+    def load_weights(self, weights: dict[str, Tensor]) -> None:
+        """Take back what `weights` gave."""
+        self.mapping = weights["best"].numpy().copy()
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Everything needed to go on from here: tensors, and a JSON-able rest."""
@@ -158,10 +181,10 @@ class AdversarialStart:
         for (name, prefix), mapping, discriminator in self._directions():
             tensors |= {f"{prefix}.{key}": value for key, value in discriminator.state_dict().items()}
             tensors[name] = mapping.detach()
-        tensors = {name: value.to("cpu", copy=True) for name, value in tensors.items()}
-        tensors["best"] = torch.from_numpy(self.mapping.copy())
-        extras = {"criteria": list(self.criteria), "losses": list(self.losses), "learning_rate": self._map_rate}
-        return tensors, extras | {"rng": self._rng.bit_generator.state}
+        tensors = {name: value.to("cpu", copy=True) for name, value in tensors.items()} | self.weights()
+        past = {"criteria": finite_or_none(self.criteria), "losses": finite_or_none(self.losses)}
+        rest = {"epochs_done": self.epochs_done, "learning_rate": self._map_rate}
+        return tensors, past | rest | {"rng": self._rng.bit_generator.state}
 
     def load_state(self, tensors: dict[str, Tensor], extras: dict[str, Any]) -> None:
         """Take back what `state` gave."""
@@ -170,8 +193,11 @@ class AdversarialStart:
             discriminator.load_state_dict({key.removeprefix(f"{prefix}."): value for key, value in own.items()})
             with torch.no_grad():
                 mapping.copy_(tensors[name])
-        self.mapping = tensors["best"].numpy().copy()
-        self.criteria, self.losses = list(extras["criteria"]), list(extras["losses"])
+        self.load_weights(tensors)
+        self.criteria = [-np.inf if value is None else float(value) for value in extras["criteria"]]
+        self.losses = [np.nan if value is None else float(value) for value in extras["losses"]]
+        if not len(self.criteria) == len(self.losses) == extras["epochs_done"]:
+            raise DataError("its criteria or its losses are of other epochs")
         self._map_rate = extras["learning_rate"]
         self._rng.bit_generator.state = extras["rng"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,14 @@ from pydantic import Field
 
 from tasks.errors import DataError
 from tasks.evaluation.alignment import AlignmentResult, Pairs, similarity_scorer
-from tasks.models.alignment.adversarial import AdversarialConfig, AdversarialStart, CycleConfig, CycleStart, codes
+from tasks.models.alignment.adversarial import (
+    AdversarialConfig,
+    AdversarialStart,
+    CycleConfig,
+    CycleStart,
+    codes,
+    finite_or_none,
+)
 from tasks.models.alignment.procrustes import Csls, Normalisation, Refined, mutual, normalise, procrustes, refine
 from tasks.models.base import ModelConfig
 
@@ -123,11 +129,6 @@ def from_start(aligner: Aligner, start: AdversarialStart) -> AlignmentResult:
     """The map of a trained adversarial start, refined."""
     epochs = {"criteria": finite_or_none(start.criteria), "losses": finite_or_none(start.losses)}
     return by_map(aligner, aligner.refine(start.mapping), epochs=epochs)
-
-
-def finite_or_none(values: Sequence[float]) -> list[float | None]:
-    """The same with None for each that JSON has no number for: those of a map that diverged."""
-    return [value if np.isfinite(value) else None for value in values]
 
 
 def by_map(aligner: Aligner, refined: Refined, given: Pairs = NOBODY, **more: Any) -> AlignmentResult:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from tasks.models.alignment.adversarial import (
     codes,
 )
 from tasks.models.alignment.aligner import Aligner, AlignmentConfig
+from tasks.models.base import Progress
 from tests.models.alignment.clouds import Rotated, clustered, rotated
 
 CONFIG = AdversarialConfig(
@@ -48,11 +50,22 @@ def start(pair: Rotated, seed: int, config: AdversarialConfig = CONFIG) -> Adver
     return kind(config, pair.source, pair.target, neighbours=10, tie_seed=0, rng=rng)
 
 
+class Watched(Progress):
+    """Asks of the trained start, after every epoch, whether to go on."""
+
+    def __init__(self, going: Callable[[AdversarialStart], bool]) -> None:
+        self.going = going
+
+    def epoch(self, model: AdversarialStart, loss: float) -> bool:
+        assert loss == model.losses[-1]
+        return self.going(model)
+
+
 @BOTH
 def test_an_interrupted_training_ends_as_an_unbroken_one(pair: Rotated, config: AdversarialConfig) -> None:
     unbroken = start(pair, 1, config).train()
 
-    first = start(pair, 1, config).train(lambda trained: len(trained.criteria) < 2)
+    first = start(pair, 1, config).train(Watched(lambda trained: len(trained.criteria) < 2))
     tensors, rest = first.state()
     first.train()  # what was handed out must not change with it
     second = start(pair, 2, config)
@@ -78,7 +91,7 @@ def test_seeds_alone_decide_and_each_gives_another_map(pair: Rotated) -> None:
 
 def test_the_map_handed_on_is_orthogonal_and_of_the_best_epoch(pair: Rotated) -> None:
     maps: list[np.ndarray] = []
-    trained = start(pair, 3).train(lambda now: maps.append(now.mapping) or True)
+    trained = start(pair, 3).train(Watched(lambda now: maps.append(now.mapping) or True))
 
     np.testing.assert_allclose(trained.mapping.T @ trained.mapping, np.eye(5), atol=1e-12)
     np.testing.assert_array_equal(trained.mapping, maps[int(np.argmax(trained.criteria))])
@@ -105,7 +118,7 @@ def test_only_a_discriminator_that_learns_has_inputs_hidden_from_it(pair: Rotate
 def test_the_decay_slows_maps_and_no_discriminator(pair: Rotated, config: AdversarialConfig) -> None:
     states: list[dict[str, torch.Tensor]] = []
     slowed = start(pair, 8, config.model_copy(update={"decay": 1e-12, "beta": 0.0, "epochs": 2}))
-    slowed.train(lambda now: states.append(now.state()[0]) or True)
+    slowed.train(Watched(lambda now: states.append(now.state()[0]) or True))
     for names in slowed.names:
         of_map, of_discriminator = (
             (states[1][name] - states[0][name]).abs().max() for name in (names[0], f"{names[1]}.layers.0.weight")
