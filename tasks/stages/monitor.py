@@ -102,8 +102,8 @@ class Monitor(base.Progress):
         figures = f"loss {loss:.4f}"
         if valid is not None:
             figures += f"  valid {self._metric} {valid:.4f}"
-        elif (shown := self.history[-1].get(self._metric)) is not None:
-            figures += f"  {self._metric} {shown:.4f}"
+        elif (value := self.history[-1].get(self._metric)) is not None:
+            figures += f"  {self._metric} {value:.4f}"
         self._screen.step(model.epochs_done, figures, left * seconds)
         return self._going(model)
 

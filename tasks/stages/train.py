@@ -43,7 +43,7 @@ USERS = "users"
 
 
 class Training(TrainingJob):
-    """A unit is a setting with a seed on one split, which its number tells (`tasks.evaluation.run_numbers`)."""
+    """A unit is one setting with one seed on one split; its seed is the run's number."""
 
     def __init__(self, name: str, params: Params) -> None:
         super().__init__(name, params)

@@ -182,9 +182,9 @@ class AdversarialStart:
             tensors |= {f"{prefix}.{key}": value for key, value in discriminator.state_dict().items()}
             tensors[name] = mapping.detach()
         tensors = {name: value.to("cpu", copy=True) for name, value in tensors.items()} | self.weights()
-        past = {"criteria": finite_or_none(self.criteria), "losses": finite_or_none(self.losses)}
-        rest = {"epochs_done": self.epochs_done, "learning_rate": self._map_rate}
-        return tensors, past | rest | {"rng": self._rng.bit_generator.state}
+        epochs = {"criteria": finite_or_none(self.criteria), "losses": finite_or_none(self.losses)}
+        extras = {"epochs_done": self.epochs_done, "learning_rate": self._map_rate}
+        return tensors, epochs | extras | {"rng": self._rng.bit_generator.state}
 
     def load_state(self, tensors: dict[str, Tensor], extras: dict[str, Any]) -> None:
         """Take back what `state` gave."""
