@@ -1,4 +1,7 @@
-"""One file on its way from an http(s) address: it goes on where it stopped, and ends where that is of no use."""
+"""One file on its way from an http(s) address: it goes on where it stopped, and ends where that is of no use.
+
+pooch is not used: it begins again what was cut off.
+"""
 
 from __future__ import annotations
 

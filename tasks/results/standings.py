@@ -277,8 +277,8 @@ def boards(suites: Iterable[tuple[Measure, pl.DataFrame]]) -> list[Board]:
     result = []
     for (dataset, _, _), (by, tables) in grouped.items():
         rows = pl.concat(tables)
-        most = rows.sort("n", descending=True, nulls_last=True).unique("system", keep="first", maintain_order=True)
-        rows = rows.join(most, on=("suite", "system"), how="semi", maintain_order="left")
+        fullest = rows.sort("n", descending=True, nulls_last=True).unique("system", keep="first", maintain_order=True)
+        rows = rows.join(fullest, on=("suite", "system"), how="semi", maintain_order="left")
         first = rows.row(0, named=True)
         result.append(Board(first["publication"], dataset, first["kind"], by, rows))
     return sorted(

@@ -57,8 +57,8 @@ def of_this_process() -> Cost:
 def of_unit(folder: Path) -> Cost:
     """What working on the unit of that folder took in all processes; nothing where no record is readable."""
     try:
-        known = read_json(folder / COST)
-        seconds, memory = float(known["cpu_seconds"]), int(known["peak_memory_mb"])
+        recorded = read_json(folder / COST)
+        seconds, memory = float(recorded["cpu_seconds"]), int(recorded["peak_memory_mb"])
         return Cost(seconds, memory) if math.isfinite(seconds) else Cost()
     except (OSError, DprecError, TypeError, KeyError, ValueError, OverflowError):
         return Cost()

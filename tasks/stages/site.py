@@ -50,7 +50,7 @@ def write(out: Path, jobs: int, since: str | None = None) -> int:
         running = {name: pool.submit(_make, name) for name in names}
         for done, _ in enumerate(as_completed(running.values()), 1):
             screen.step(done)
-        suites, drawn = zip(*(running[name].result() for name in names), strict=True)
+        suites, folders = zip(*(running[name].result() for name in names), strict=True)
         files = documents.result()
     counted = coverage(
         read_published(REFERENCE / "paper_tables.csv"),
@@ -58,8 +58,8 @@ def write(out: Path, jobs: int, since: str | None = None) -> int:
     )
     revisions = sorted({revision for suite in suites for revision in suite.revisions})
     files |= {page.address: render(page, revisions) for page in site.pages(suites, counted, changed, since or "")}
-    for pages in drawn:
-        files |= pages
+    for folder in folders:
+        files |= folder
     with atomic_write(out) as target:
         for file, text in (files | {SCHEMA: schema()}).items():
             (target / file).parent.mkdir(parents=True, exist_ok=True)
@@ -69,8 +69,8 @@ def write(out: Path, jobs: int, since: str | None = None) -> int:
 
 def _make(name: str) -> tuple[site.Made, dict[str, str]]:
     results = results_of(name)
-    made = site.make(results, paper := paper_of(results))
-    return made, site.draw(results, paper, made.cards)
+    suite = site.make(results, paper := paper_of(results))
+    return suite, site.draw(results, paper, suite.cards)
 
 
 def _documents() -> dict[str, str]:
