@@ -13,7 +13,7 @@ import polars as pl
 from tasks.pages import charts, suite
 from tasks.pages.page import Page, conditions, english, join, relative, render, tested_on
 from tasks.privacy.terms import Level
-from tasks.results.budgets import budgets, need_names
+from tasks.results.budgets import budgets, units_of
 from tasks.results.cards import Card, card
 from tasks.results.facts import BASE, KINDS, Suite
 from tasks.results.load import Results
@@ -203,7 +203,7 @@ def view(board: Board, cards: Mapping[str, Card], source: str) -> dict[str, Any]
 
     levels = [
         {"level": level, "best": board.best(level), "chart": frontier(board, level)}
-        | {"rows": cells(board.at(level).to_dicts()), "named": need_names(board.at(level)["units"])}
+        | {"rows": cells(board.at(level).to_dicts()), "units": units_of(board.at(level))}
         for level in board.levels
     ]
     return headline(board) | {
@@ -248,7 +248,7 @@ def row_of(row: Mapping[str, Any], source: str, *, lower: bool) -> dict[str, Any
         **row,
         "given": conditions(row["given"] or ()),
         "towards": english()["observers"][row["observer"]] if row["observer"] else "",
-        "unit": join([english()["units"][unit] for unit in row["units"] or ()]),
+        "unit": join([english()["units"][unit] for unit in row["units"] or () if unit != "any"]),
         "elsewhere": [kinds[level] for level in row["unbounded"] if level != row["level"]],
         "system_href": relative(source, f"cards/{row['suite']}/{row['experiment']}.html"),
         "suite_href": relative(source, f"suites/{row['suite']}/index.html"),

@@ -20,7 +20,7 @@ from tasks.privacy.audits.unaudited import is_private, reason
 from tasks.privacy.remarks import KnownGap
 from tasks.privacy.terms import Level
 from tasks.results import leakage
-from tasks.results.budgets import budgets, level, need_names
+from tasks.results.budgets import budgets, level, units_of
 from tasks.results.cards import Card, card
 from tasks.results.facts import BASE, System
 from tasks.results.load import Line, Results, Run
@@ -117,7 +117,7 @@ def overview(results: Results, by: Measure, entries: pl.DataFrame, reference: st
         "refuted_labels": list(dict.fromkeys(labels)),
         "levels": charts,
         "shown": levels,
-        "named": [name for name in levels if need_names(base.filter("private", level=name)["units"])],
+        "units": {name: units_of(base.filter("private", level=name)) for name in levels},
         "systems": _systems(base, {each.experiment: card(results, each, by, budget_rows) for each in compared}),
     }
 
@@ -130,7 +130,7 @@ def _systems(base: pl.DataFrame, cards: Mapping[str, Card]) -> list[dict[str, An
     for row in base.to_dicts():
         entry = rows.setdefault(row["experiment"], empty | row | {"run": cards[row["experiment"]].run()})
         entry |= {f"{row['level']}_{name}": row[column] for name, column in columns.items()}
-        entry[f"{row['level']}_unit"] = join([english()["units"][unit] for unit in row["units"] or ()])
+        entry[f"{row['level']}_unit"] = join([english()["units"][unit] for unit in row["units"] or () if unit != "any"])
     for entry in rows.values():  # what does not bound an interaction does not bound a user
         if entry.get("interaction_accounted") == math.inf and entry.get("user_accounted", 0.0) is None:
             entry["user_accounted"] = math.inf

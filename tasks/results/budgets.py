@@ -49,10 +49,9 @@ def budgets(results: Results) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=BUDGETS)
 
 
-def need_names(units: pl.Series) -> bool:
-    """Whether pages name the units of one level: they differ, or are of a part of the data."""
-    present = set(units.explode().drop_nulls())
-    return len(present) > 1 or "sensitive-rating" in present
+def units_of(rows: pl.DataFrame) -> list[str]:
+    """The units of rows of one level, each once."""
+    return sorted(set(rows["units"].explode().drop_nulls()))
 
 
 def _row(lines: Sequence[Line]) -> dict[str, Any]:
