@@ -29,7 +29,12 @@ CONFIG = {
 }  # fmt: skip
 
 
-def dpals(seed: int, n_samples: int = 1_000, epsilon: float = 2.0, **more: Any) -> Samples:
+def enough(epsilon: float) -> int:
+    """Runs with which half of the noise is refuted from ε = 1 on; below it some 40,000 would be needed."""
+    return 8_000 if 1 <= epsilon < 2 else 2_000
+
+
+def dpals(seed: int, n_samples: int | None = None, epsilon: float = 2.0, **more: Any) -> Samples:
     """A user with all items, or no one; the statistic is the log-likelihood ratio of all that was released.
 
     more: of the configuration what differs from `CONFIG`.
@@ -41,7 +46,12 @@ def dpals(seed: int, n_samples: int = 1_000, epsilon: float = 2.0, **more: Any) 
 
 
 def dpals_between(
-    without: TrainingData, present: TrainingData, seed: int, n_samples: int = 1_000, epsilon: float = 2.0, **more: Any
+    without: TrainingData,
+    present: TrainingData,
+    seed: int,
+    n_samples: int | None = None,
+    epsilon: float = 2.0,
+    **more: Any,
 ) -> Samples:
     """The same of data without a user and with one."""
     model = DPALS(DPALSConfig.model_validate(CONFIG | {"epsilon": epsilon} | more))
@@ -52,7 +62,7 @@ def dpals_between(
         model.fit(present if there else without, rng=rng)
         return auditor.total
 
-    return Samples(*worlds(run, seed, n_samples), model.ledger()[0])
+    return Samples(*worlds(run, seed, n_samples or enough(epsilon)), model.ledger()[0])
 
 
 class _Ratio:
@@ -71,7 +81,7 @@ class _Ratio:
 
 
 def _gram(
-    make: type[GramSVD], seed: int, n_samples: int = 1_000, epsilon: float = 2.0, delta: float = DELTA
+    make: type[GramSVD], seed: int, n_samples: int | None = None, epsilon: float = 2.0, delta: float = DELTA
 ) -> Samples:
     """A user with more items than both caps, or no one; the statistic is the log-likelihood ratio of both sums."""
     model = make(GramConfig(epsilon=epsilon, delta=delta))
@@ -91,7 +101,7 @@ def _gram(
             if len(noisy)
         )
 
-    return Samples(*worlds(run, seed, n_samples), model.ledger()[0])
+    return Samples(*worlds(run, seed, n_samples or enough(epsilon)), model.ledger()[0])
 
 
 svd, ease, popularity = (partial(_gram, model) for model in (GramSVD, GramEASE, GaussianPopularity))
