@@ -15,7 +15,7 @@ from rich.table import Column
 
 from flows import settings
 from flows.tables import make_table, print_table
-from tasks.config.params import load
+from tasks.config.params import Params, load
 from tasks.errors import ConfigurationError, DataError
 from tasks.pages import exports, page
 from tasks.results import composition
@@ -46,7 +46,8 @@ def compose() -> Iterator[tuple[str, list[Together], list[str], dict[str, int]]]
         DataError: a file of results is not what was written.
     """
     sources: dict[str, list[Spender]] = {}
-    downloads = {name: processed.dataset for name, processed in load().processed.items()}
+    params = load()
+    downloads = {name: _people(processed.dataset, params) for name, processed in params.processed.items()}
     for results in map(results_of, collected()):
         by_source: dict[str, list[System]] = {}
         for system in results.suite.systems:
@@ -58,6 +59,14 @@ def compose() -> Iterator[tuple[str, list[Together], list[str], dict[str, int]]]
         if composition.applies(spenders):
             trials = {results.suite.suite: _trials(results.suite.suite, systems) for results, systems in spenders}
             yield source, composition.compose(spenders), composition.without_noise(spenders), trials
+
+
+def _people(name: str, params: Params) -> str:
+    """Whose data these are: one name for all that one source gives, unless the people are invented, or a user's own."""
+    dataset = params.datasets[name]
+    if dataset.is_own or dataset.replica_of:
+        return name
+    return next(first for first, other in params.datasets.items() if other.source == dataset.source)
 
 
 def _trials(suite: str, systems: Iterable[System]) -> int:

@@ -28,7 +28,7 @@ def within_users(
     stated shares over many users (rounding down would hold out less: 19,633 instead of 20,000 on ML-100K).
 
     Args:
-        users, items: (n_interactions,) dense ids, users ascending from 0 without gaps; every pair once.
+        users, items: (n_interactions,) dense ids, users ascending; every pair once.
         test_share, valid_share: in (0, 1).
 
     Returns:
@@ -55,10 +55,11 @@ def random_ranks(
         if end < len(users):
             first = int(np.searchsorted(users, users[end]))
             end = first if first > start else int(np.searchsorted(users, users[start], side="right"))
-        owners, numbers = users[start:end], draws.of_pairs(purpose, users[start:end], items[start:end])
+        numbers = draws.of_pairs(purpose, users[start:end], items[start:end])
+        owners = np.cumsum(np.diff(users[start:end], prepend=users[start]) != 0)  # from 0 without gaps
         # One whole number sorts by user, then by 43 bits of the draw: ten times as fast as sorting by two keys.
-        packed = ((owners - owners[0]).astype(np.int64) << 43) + (numbers * 2**43).astype(np.int64)
-        result[start + np.argsort(packed, kind="stable")] = positions(np.bincount(owners - owners[0]))
+        packed = (owners << 43) + (numbers * 2**43).astype(np.int64)
+        result[start + np.argsort(packed, kind="stable")] = positions(np.bincount(owners))
         start = end
     return result
 

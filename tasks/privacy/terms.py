@@ -43,7 +43,8 @@ Condition = Literal[
 """What was chosen on private data, or holds of them, and a guarantee takes as fixed."""
 Gap = Literal[
     "added-up", "attacker-of-another-kind", "audited-as-visit", "audited-within-bounds", "averaged-noise",
-    "budget-levels", "budgets-public", "catalogue-public", "cells-listed-implicit", "cells-listed-ratings",
+    "budget-levels", "budgets-public", "catalogue-public", "lists-public", "cells-listed-implicit",
+    "cells-listed-ratings",
     "claim-for-one-aggregation", "claim-for-one-entry", "claim-for-one-iteration", "claim-for-one-step",
     "classifier-fitted", "coins-float", "configuration", "counts-and-hashes", "count-costs",
     "degrees-change", "direction-dropped", "dropout-seed", "edge-not-user", "epoch", "exact-users",

@@ -99,3 +99,12 @@ def test_a_fold_is_tested_and_of_the_others_those_that_validate() -> None:
     assert of_fold(np.array([0, 1, 1, 0]), 1, np.array([True, True, False, False])).tolist() == [
         VALID, TEST, TEST, TRAIN,
     ]  # fmt: skip
+
+
+def test_ranks_of_a_user_hang_on_no_gap_before_them() -> None:
+    near, far = np.full(30, 3, np.int32), np.full(50, 2**20 + 5, np.int32)
+    items = np.concatenate([np.arange(30), np.arange(50)]).astype(np.int32)
+    draws = Uniforms.of(0, np.arange(2**20 + 6), np.arange(50))
+    together = random_ranks(np.concatenate([near, far]), items, draws)
+    assert together[30:].tolist() == random_ranks(far, items[30:], draws).tolist()
+    assert sorted(together[30:]) == list(range(50))

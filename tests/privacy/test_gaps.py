@@ -56,5 +56,11 @@ def test_what_all_users_decide_is_a_condition_of_finite_lines_but_of_features() 
     assert gap("configuration") in validated.gaps
     feature = multidimensional.entries([Feature(name="age", kind="numeric", low=0, high=1)], 1.0, 1)[0]
     assert gaps.prepared_entry(feature, conditions).given == feature.given
+    with_metadata = count.model_copy(update={"protects": "feature", "unit": "user-with-metadata"})
+    assert gaps.prepared_entry(with_metadata, conditions).given == conditions  # its features are those of the same step
+    assert gap("catalogue-public") in gaps.prepared_entry(count, conditions).gaps
+    listed = gaps.prepared_entry(count, ()).gaps
+    assert gap("lists-public") in listed
+    assert gap("catalogue-public") not in listed
     infinite = count.model_copy(update={"accounted_epsilon": None})
     assert gaps.prepared_entry(infinite, conditions) == infinite

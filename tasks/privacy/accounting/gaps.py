@@ -5,6 +5,7 @@ from __future__ import annotations
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.remarks import KnownGap, gap
 from tasks.privacy.terms import Condition
+from tasks.privacy.units import LEVELS
 
 GIVEN_EPOCH: tuple[Condition, ...] = ("epoch",)
 """`LedgerEntry.given` of a model trained by epochs."""
@@ -31,7 +32,9 @@ _SECURED: dict[str, KnownGap] = {
 }
 """A gap of research noise -> what remains of it."""
 
-UNUSED = (METRICS, gap("catalogue-public"), RECORDED)
+CATALOGUE, LISTED = gap("catalogue-public"), gap("lists-public")
+"""What of users and items is public: those that occur, or those that a data set lists."""
+UNUSED = (METRICS, CATALOGUE, RECORDED)
 """Of every model, also one to which nothing private goes."""
 ONCE = (*UNUSED, SEED)
 """Of every private model."""
@@ -51,14 +54,17 @@ def prepared_entry(entry: LedgerEntry, conditions: tuple[str, ...] = (), *, vali
     """The entry as a stage records it: metrics are published with the results.
 
     Args:
-        conditions: of the prepared data. Features have none: no user's depend on another's but for their fitted bounds.
+        conditions: of the prepared data. A user's features have none: no user's depend on another's but for their
+            fitted bounds.
         validated: whether the configuration was chosen by validation on the same data.
     """
     if entry.accounted_epsilon is None:
         return entry
-    common = conditions if entry.protects != "feature" else ()
+    common = conditions if LEVELS.get(entry.unit) != "feature" else ()
     chosen: tuple[Condition, ...] = ("configuration",) if validated else ()
-    gaps = tuple(dict.fromkeys((*((gap("configuration"),) if validated else ()), *entry.gaps, METRICS)))
+    listed = LISTED if "catalogue" not in conditions and "preparation" not in conditions else CATALOGUE
+    known = (listed if each == CATALOGUE else each for each in entry.gaps)
+    gaps = tuple(dict.fromkeys((*((gap("configuration"),) if validated else ()), *known, METRICS)))
     given = tuple(dict.fromkeys((*chosen, *entry.given, *common)))
     return entry.model_copy(update={"given": given, "gaps": gaps})
 
