@@ -126,11 +126,16 @@ def show_headline(suite: str) -> None:
         return
     heads = ("utility", "% of ceiling", "vs. noisy popularity", "accounted ε", "audited ε")
     numbers = [Column(name, justify="right") for name in heads]
-    table = make_table(f"{suite}: {board.measure.label}", Column("what"), Column("system"), *numbers)
+    about = Column("what"), Column("system"), *numbers, Column("not significantly worse")
+    table = make_table(f"{suite}: {board.measure.label}", *about)
     for name, row in decision(board).items():
         share, gain = (row or {}).get("share"), (row or {}).get("gain")  # of a row of `Board.answers`
         compared = "–" if share is None else f"{share:.0%}", "–" if gain is None else f"{gain:+.3f}"
-        cells = ["–"] * 6 if row is None else [row["system"], f"{row['utility']:.3f}", *compared, *budget(row)]
+        half = (row or {}).get("half")
+        cells = ["–"] * 7
+        if row is not None:
+            utility = f"{row['utility']:.3f}" + ("" if half is None else f" ± {half:.3f}")
+            cells = [row["system"], utility, *compared, *budget(row), ", ".join(row.get("as_good", ())) or "–"]
         table.add_row(name, *map(escape, cells))
     print_table(table)
     if command := release_command(suite, board):

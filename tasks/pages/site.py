@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, get_args
 
@@ -42,6 +42,8 @@ class Made:
     comparison: pl.DataFrame
     verdicts: Mapping[str, int]
     revisions: tuple[str, ...]
+    deep: tuple[Measure, pl.DataFrame] | None
+    """The same entries at the largest cut-off of its measure; None where there is no larger one."""
 
 
 def draw(results: Results, paper: Paper, cards: Iterable[Card]) -> dict[str, str]:
@@ -59,6 +61,9 @@ def make(results: Results, paper: Paper) -> Made:
     """What the pages over all suites need of one; paper: as of `draw`."""
     by, budget_rows = measure(results, paper), budgets(results)
     cards = tuple(card(results, system, by, budget_rows) for system in results.suite.compared)
+    quality = next((each for each in (paper.utility, *paper.qualities) if each.metric == by.metric), paper.utility)
+    deepest = max(results.cutoffs(by.metric), default=0)
+    deep = replace(by, k=deepest, label=quality.at(deepest))
     return Made(
         results.suite,
         by,
@@ -69,6 +74,7 @@ def make(results: Results, paper: Paper) -> Made:
         results.comparison,
         dict(results.claims["verdict"].value_counts().iter_rows()),
         results.revisions,
+        (deep, entries(results, deep)) if deepest > by.k else None,
     )
 
 
@@ -90,7 +96,9 @@ def pages(
     counted = coverage.group_by("paper").agg(pl.col("printed", "real", "part", "near").sum())
     numbers = {row["paper"]: row for row in counted.to_dicts()}
     about: dict[str, Any] = {"papers": papers, "levels": levels, "numbers": numbers, "changes": changes, "since": since}
-    about |= {"prepared": prepared} | _frontiers(all_boards, prepared)
+    about |= {"prepared": prepared} | _frontiers(
+        all_boards, boards(each.deep for each in suites if each.deep), prepared
+    )
     printed = [row | {"artefact": artefact_name(row["artefact"])} for row in coverage.to_dicts()]
     cards = {each.basic.experiment: each for suite in suites for each in suite.cards}
     return [
@@ -101,10 +109,27 @@ def pages(
     ]
 
 
-def _frontiers(boards: Sequence[Board], prepared: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _others(board: Board, deep: Mapping[str, Board]) -> dict[float, dict[str, Any]]:
+    """ε -> who leads at the largest cut-off, where that is another; deep: boards at that by data set."""
+    if (other := deep.get(board.dataset)) is None:
+        return {}
+    leads = {row["limit"]: row["system"] for row in board.answers()}
+    label = other.measure.label
+    return {
+        row["limit"]: {"label": label, "system": row["system"]}
+        for row in other.answers()
+        if row["system"] != leads.get(row["limit"])
+    }
+
+
+def _frontiers(
+    boards: Sequence[Board], deep: Sequence[Board], prepared: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
     """Of each real data set the board that answers most: its chart, and who is best at which ε.
 
-    prepared: `Suite.preparation` by data set.
+    Args:
+        deep: boards at the largest cut-offs.
+        prepared: `Suite.preparation` by data set.
     """
     chosen: dict[str, Board] = {}
     for board in boards:
@@ -118,8 +143,10 @@ def _frontiers(boards: Sequence[Board], prepared: Mapping[str, Mapping[str, Any]
         for board in shown
         if (chart := frontier(board, LEVEL, names))
     ]
+    leaders = {board.dataset: board for board in deep}
     rows = [
         {key: each[key] for key in ("board", "href")}
+        | {"deep": _others(each["board"], leaders)}
         | {"users": prepared[each["board"].dataset].get("users")}
         | {"within": {row["limit"]: row for row in answers(each["board"], "index.html")}}
         for each in charts

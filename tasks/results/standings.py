@@ -15,6 +15,7 @@ from tasks.results.budgets import BUDGETS, budgets
 from tasks.results.facts import BASE, BASELINES, BUDGET_KEYS, KINDS, NOISY, Kind, System
 from tasks.results.load import Results
 from tasks.results.paper import Paper
+from tasks.results.significance import estimate, paired
 
 SMALL_EPSILON = 1.0
 """The user-level ε up to which the best private system is named."""
@@ -28,6 +29,8 @@ ENTRIES: dict[str, Any] = {
     **dict.fromkeys(("noisy", "own"), pl.Boolean),
     **{name: kind for name, kind in BUDGETS.items() if name not in ("experiment", "setting")},
     "unbounded": pl.List(pl.String),
+    "runs": pl.List(pl.Int64),
+    "values": pl.List(pl.Float64),
 }
 """A system at a setting and a level at which it spends, or fails to; `level` is null where its ledger has no line.
 
@@ -36,7 +39,7 @@ ENTRIES: dict[str, Any] = {
 mean on the splits that sweep points were run on, the first alone if not all.
 `difference`: from noisy popularity at setting `base`, mean over the runs that both have; `low`, `high` and `compared`:
 its interval and what follows, null without stored pairs. `unbounded`: all levels at which this setting has no finite ε:
-what is finite at one level alone is no guarantee."""
+what is finite at one level alone is no guarantee. `runs`, `values`: on the splits that sweep points were run on."""
 Outcome = Literal["refuted", "unbounded", "larger", "holds", "unclaimed"]
 """An audit refutes a claim; no finite ε follows from what claims one; a larger one than claimed follows; at most what
 is claimed follows; nothing is claimed."""
@@ -132,7 +135,9 @@ def entries(results: Results, by: Measure) -> pl.DataFrame:
             runs = values[name] if setting == BASE else results.on_swept(results.values(name, by.metric, by.k, setting))
             series = pl.Series(list(runs.values()), dtype=pl.Float64)
             reached = {"setting": setting, "utility": series.mean(), "utility_std": series.std(), "n": len(series)}
-            reached["on_swept_splits"] = pl.Series(list(results.on_swept(runs).values()), dtype=pl.Float64).mean()
+            swept = results.on_swept(runs)
+            reached |= {"runs": [*swept], "values": [*swept.values()]}
+            reached["on_swept_splits"] = pl.Series(list(swept.values()), dtype=pl.Float64).mean()
             if setting == BASE:
                 verdict = compared.get(name, {})
                 reached |= {"utility": means.get(name), "compared": verdict.get("verdict")}
@@ -223,7 +228,8 @@ class Board:
         Noisy popularity where nothing beats it; without what a smaller ε has already. `limit`: this ε; `share`: of the
         ceiling's utility, None without one or where less is better; `gain`: over noisy popularity, `difference`
         where there is one, else over the best within `limit`. Both on the splits that the best was run on, and in its
-        suite where that has them.
+        suite where that has them. `half`: of the 95 % interval of the utility; `as_good`: systems that are not
+        significantly worse, by the same interval of their difference; `noisy_as_good`: whether noisy popularity is.
         """
         bounded = self.rows.filter(pl.col("unbounded").list.len() == 0, level="user")
         ranked = bounded.sort("utility", "noisy", descending=[not self.measure.lower, True], maintain_order=True)
@@ -238,10 +244,23 @@ class Board:
                 share, gain = ceiling and best["utility"] / ceiling[same], best["difference"]
                 if gain is None:
                     gain = noisy and best["utility"] - noisy[same]
-                answer = best | {"limit": limit, "share": share, "gain": gain}
-                if not made or made[-1] | {"limit": limit} != answer:
+                answer = best | {"limit": limit, "share": share, "gain": gain} | self._rivals(best, within)
+                shown = ("experiment", "setting", "share", "gain")
+                if not made or [made[-1][name] for name in shown] != [answer[name] for name in shown]:
                     made.append(answer)
         return made
+
+    def _rivals(self, best: dict[str, Any], within: pl.DataFrame) -> dict[str, Any]:
+        """`half`, `as_good` and `noisy_as_good` of `answers`; within: all that it was chosen from, best first."""
+        own, as_good, noisy = _runs(best), list[str](), bool(best["noisy"])
+        interval = estimate(own, self.measure.overlap)
+        for rival in within.unique("system", keep="first", maintain_order=True).to_dicts():
+            gap = paired(own, _runs(rival), self.measure.overlap)
+            low = gap.get("high") and -gap["high"] if self.measure.lower else gap.get("low")
+            if rival["system"] != best["system"] and (low is None or low <= 0):
+                as_good, noisy = [*as_good, rival["system"]], noisy or rival["noisy"]
+        half = interval["high"] - interval["gain"] if interval.get("high") is not None else None
+        return {"half": half, "as_good": as_good, "noisy_as_good": noisy}
 
     def answering(self) -> int:
         """How many settings have a user-level ε of `ANSWERED`: what is tried at all of them can be compared."""
@@ -254,6 +273,10 @@ class Board:
         at = self.rows.filter(pl.col("level") == level, bounded)
         at = at.unique(("system", "setting"), maintain_order=True).with_columns(utility="on_swept_splits")
         return at.sort("noisy", "system", "accounted")
+
+
+def _runs(row: dict[str, Any]) -> dict[int, float]:
+    return dict(zip(row["runs"] or (), row["values"] or (), strict=True))
 
 
 def _of_suite(rows: pl.DataFrame, suite: str) -> dict[str, Any] | None:

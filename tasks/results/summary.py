@@ -63,8 +63,9 @@ def summary(results: Results, board: Board | None) -> dict[str, Any]:
 
 
 def _answer(row: Mapping[str, Any]) -> dict[str, Any]:
-    numbers = ("utility", "utility_std", "share", "gain", "audited")
-    return {"system": row["system"]} | {name: row[name] and round(row[name], 6) for name in numbers}
+    numbers = ("utility", "half", "share", "gain", "audited")
+    facts = {name: row[name] for name in ("system", "as_good", "noisy_as_good")}
+    return facts | {name: row[name] and round(row[name], 6) for name in numbers}
 
 
 def state(summary: str, claims: str, evidence: str) -> State:

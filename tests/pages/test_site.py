@@ -148,7 +148,9 @@ def test_answers_and_costs_of_the_index_follow_from_metrics_and_ledgers(suite: s
     for limit, text in zip((0.5, 1, 2, 4, 8), shown, strict=True):
         within = private.filter(pl.col("epsilon") <= limit * (1 + 1e-9)).sort("mean@10", descending=True)
         noisy = within.filter(pl.col("experiment").str.ends_with("gaussian-popularity"))["mean@10"][0]
-        system, utility, share, gain = text.replace(" %,", "").split()
+        match = re.search(r"(\S+) ([\d.]+)(?: ± [\d.]+)? (\d+) %, (\S+), ≥", text)
+        assert match is not None, text
+        system, utility, share, gain = match.groups()
         assert (system, utility) == (within["experiment"][0].removeprefix(f"{suite}-"), number(within["mean@10"][0]))
         assert share == number(100 * within["mean@10"][0] / ceiling, 0)
         assert float(gain.replace("−", "-")) == pytest.approx(within["mean@10"][0] - noisy, abs=6e-4)
