@@ -6,6 +6,7 @@ import argparse
 import csv
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +25,7 @@ COLUMNS = ("fault", "times", "right")
 def main() -> None:
     """Put all faults in, or those of one kind; exit code 1 if anything went wrong."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
-    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", choices=PARTS)
     parser.add_argument("--match", default="", help="only faults with this in their name")
@@ -54,8 +55,12 @@ def _setup(folder: Path, chosen: argparse.Namespace) -> Iterator[Setup]:
     known = {"PREFECT_API_URL": started.address, server.CREDENTIAL: started.credential}
     try:
         finished = template.copy(folder / "finished")
+        start = time.monotonic()
         finished.call(*RUN, **known).check_returncode()
-        yield Setup(template, finished, folder / "disturbed", known, Random(chosen.seed), chosen.kills, chosen.match)
+        seconds = time.monotonic() - start
+        print(f"an undisturbed run: {seconds:.1f} s", flush=True)
+        place = folder / "disturbed"
+        yield Setup(template, finished, place, known, seconds, Random(chosen.seed), chosen.kills, chosen.match)
     finally:
         started.end()
 

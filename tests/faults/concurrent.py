@@ -14,8 +14,8 @@ CONCURRENT: dict[str, tuple[str, ...]] = {
     "`dprec check`": (*DPREC, "check", "demo"),
     "`dprec scrub`": (*DPREC, "scrub"),
     "`dvc repro`": (*DVC, "repro"),
-    "`dvc commit`": (*DVC, "commit", "-f", "download@demo"),
-    "`dvc checkout`": (*DVC, "checkout", "-q", "download@demo"),
+    "`dvc commit`": (*DVC, "commit", "-f", "data/dvc.yaml:download@demo"),
+    "`dvc checkout`": (*DVC, "checkout", "-q", "data/dvc.yaml:download@demo"),
     "`dvc push`": (*DVC, "push", "-q"),
     "`dvc status`": (*DVC, "status"),
 }
@@ -38,10 +38,10 @@ def _concurrent(setup: Setup, first: tuple[str, ...], second: tuple[str, ...]) -
     suite = setup.template.copy(setup.folder)
     suite.call(*DVC, "remote", "add", "--default", "storage", str(suite.root.parent / "storage"))
     running = suite.begin(*first, **setup.known)
-    while running.poll() is None and not list(suite.root.glob("data/checkpoints/*/*/progress")):
+    while running.poll() is None and not list(suite.root.glob("data/checkpoints/demo/demo-bpr")):
         time.sleep(0.02)  # the first stage that takes a while
     other = suite.call(*second, **setup.known)
-    running.wait(timeout=120)
+    running.wait(timeout=300)
     wrong = [f"left running: {line}" for line in suite.left()]
     if running.returncode != 0:
         wrong.append(f"the run next to it failed: {suite.said()}")

@@ -16,13 +16,17 @@ from pathlib import Path
 from tests.faults.suite import DPREC, RUN, Row, Setup, Suite
 
 Damage = Callable[[Suite], None]
+OWN = "suites/demo/params.yaml"
+RESULTS = ("result.json", "metrics.json")
+"""Of units of attacks and of training."""
 
 
 def rows(setup: Setup) -> Iterator[Row]:
     """Every kind of state, each damage once."""
     begun = _begun(setup)
     changed = setup.finished.copy(setup.folder.with_name("changed"))
-    changed.write("code/a.py", "# changed\n")  # so that a stage has something to read
+    own = (changed.root / OWN).read_text()
+    changed.write(OWN, own.replace("learning_rate: 0.005", "learning_rate: 0.01"))  # so that stages have work to do
     right = changed.copy(setup.folder.with_name("right"))
     right.call(*RUN, **setup.known).check_returncode()
     for what, damages in KINDS.items():
@@ -47,13 +51,13 @@ def _begun(setup: Setup) -> Suite:
         suite = setup.template.copy(setup.folder.with_name("begun"))
         running = suite.begin(*RUN, **setup.known)
         while running.poll() is None and not list(
-            suite.root.glob("data/checkpoints/*/*/progress/before/manifest.json")
+            suite.root.glob("data/checkpoints/*/*/*/progress/before/manifest.json")
         ):
             time.sleep(0.02)
         running.kill()
         running.wait()
         assert not suite.left()
-        if list(suite.root.glob("data/checkpoints/*/*/progress/before")):
+        if list(suite.root.glob("data/checkpoints/*/*/*/progress/before")):
             return suite
 
 
@@ -85,7 +89,7 @@ def _server(setup: Setup, suite: Suite) -> dict[str, str]:
     return {} if (suite.root / OWN_SERVER).exists() else setup.known
 
 
-OWN_SERVER = "ran.log"
+OWN_SERVER = ".prefect/own"
 """A file that git and DVC ignore: it marks a suite whose run starts a server of its own."""
 
 
@@ -138,7 +142,7 @@ def _unit(*how: tuple[str, Callable[[Path], None]]) -> Damage:
 
     def damage(suite: Suite) -> None:
         for pattern, change in how:
-            _files(f"data/checkpoints/*/*/{pattern}", change)(suite)
+            _files(f"data/checkpoints/**/done/{pattern}", change)(suite)
         shutil.rmtree(suite.root / "data/runs")
         shutil.rmtree(suite.root / ".dvc/cache")
 
@@ -150,8 +154,8 @@ def _uncached(damage: Damage) -> Damage:
 
     def both(suite: Suite) -> None:
         damage(suite)
-        shutil.rmtree(suite.root / "data/raw")
-        shutil.rmtree(suite.root / "data/runs")
+        for folder in ("raw", "processed", "runs"):
+            shutil.rmtree(suite.root / "data" / folder)
 
     return both
 
@@ -181,7 +185,7 @@ def _file_for_folder(pattern: str) -> Damage:
 
 
 def _foreign_manifest(suite: Suite) -> None:
-    for path in suite.root.glob("data/checkpoints/*/*/done/manifest.json"):
+    for path in suite.root.glob("data/checkpoints/**/done/manifest.json"):
         path.write_text(json.dumps(json.loads(path.read_text()) | {"unit": "another"}))
     _unit()(suite)
 
@@ -195,7 +199,7 @@ def _other_list(path: Path) -> None:
 def _reused(suite: Suite) -> None:
     """DVC's locks name a process that runs, and that is not the one that took them."""
     info = {"pid": os.getpid(), "cmd": "/usr/bin/dvc repro"}
-    written = {str(suite.root / "data/runs/demo/a"): info}
+    written = {str(suite.root / "data/runs/demo/demo-bpr/train"): info}
     suite.write(".dvc/tmp/rwlock", json.dumps({"write": written, "read": {}}))
 
 
@@ -217,18 +221,18 @@ def _own_server(how: Callable[[Path], None]) -> Damage:
 
 KINDS: dict[str, dict[str, Damage]] = {
     "results of units and their manifests": {
-        "a bit of a result": _unit(("done/result.json", rot)),
-        "half a result": _unit(("done/result.json", cut)),
-        "manifest of garbage": _unit(("done/manifest.json", garbage)),
-        "no manifest": _unit(("done/manifest.json", Path.unlink)),
+        "a bit of a result": _unit(*((file, rot) for file in RESULTS)),
+        "half a result": _unit(*((file, cut) for file in RESULTS)),
+        "manifest of garbage": _unit(("manifest.json", garbage)),
+        "no manifest": _unit(("manifest.json", Path.unlink)),
         "another unit's manifest": _foreign_manifest,
     },
     "states of unfinished units": {
-        "a bit of the last state": _files("data/checkpoints/*/*/progress/last/state.json", rot),
-        "half of the last state": _files("data/checkpoints/*/*/progress/last/state.json", cut),
-        "both states": _files("data/checkpoints/*/*/progress/*/state.json", garbage),
-        "manifest of the last state": _files("data/checkpoints/*/*/progress/last/manifest.json", empty),
-        "a file for the folder of states": _file_for_folder("data/checkpoints/*/*/progress"),
+        "a bit of the last state": _files("data/checkpoints/*/*/*/progress/last/state.json", rot),
+        "half of the last state": _files("data/checkpoints/*/*/*/progress/last/state.json", cut),
+        "both states": _files("data/checkpoints/*/*/*/progress/*/state.json", garbage),
+        "manifest of the last state": _files("data/checkpoints/*/*/*/progress/last/manifest.json", empty),
+        "a file for the folder of states": _file_for_folder("data/checkpoints/*/*/*/progress"),
     },
     "DVC's cache": {
         "a bit of every object": _uncached(_files(".dvc/cache/files/md5/*/*", rot)),
@@ -248,11 +252,11 @@ KINDS: dict[str, dict[str, Damage]] = {
         "locks of the project and of stages": _files("data/.lock*", garbage),
     },
     "outputs": {
-        "a bit of data": _files("data/raw/demo/data", rot),
-        "half of data": _files("data/raw/demo/data", cut),
-        "a verdict of garbage": _files("data/quality/raw/demo.json", garbage),
-        "a bit of a verdict": _files("data/quality/raw/demo.json", rot),
-        "a file for a folder of outputs": _file_for_folder("data/runs/demo/*"),
+        "a bit of data": _files("data/processed/demo/interactions.parquet", rot),
+        "half of data": _files("data/processed/demo/interactions.parquet", cut),
+        "a verdict of garbage": _files("data/quality/processed/demo.json", garbage),
+        "a bit of a verdict": _files("data/quality/processed/demo.json", rot),
+        "a file for a folder of outputs": _file_for_folder("data/runs/demo/*/train"),
     },
     "databases": {
         "Prefect's, of garbage": _own_server(garbage),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.faults.suite import RUN, Row, Setup, Suite, together
 
-SIZE = 24 * 2**20
+SIZE = 128 * 2**20
 TIMES = 10
 
 

@@ -22,14 +22,24 @@ from flows.server import CREDENTIAL
 from tests.faults.suite import DPREC, DVC, END_SECONDS, RUN, Row, Setup, Suite, together
 
 
-def _first(suite: Suite, *words: str) -> psutil.Process | None:
-    """The oldest process of the suite whose command line has all these words."""
-    named = []
+def _first(suite: Suite, is_it: Callable[[psutil.Process], bool]) -> psutil.Process | None:
+    """The oldest process of the suite that is what is looked for."""
+    found = []
     for process in suite.processes():
-        with suppress(psutil.Error):  # it may end meanwhile
-            if set(words) <= set(" ".join(process.cmdline()).split()):
-                named.append((process.create_time(), process))
-    return min(named, key=itemgetter(0), default=(0.0, None))[1]
+        with suppress(psutil.Error, ProcessLookupError):  # it may end meanwhile
+            if is_it(process):
+                found.append((process.create_time(), process))
+    return min(found, key=itemgetter(0), default=(0.0, None))[1]
+
+
+def _is_stage(process: psutil.Process) -> bool:
+    """Whether it is a stage's: `python -m tasks.stages.…`, or a fork with a session of its own."""
+    words = " ".join(process.cmdline())
+    return "tasks.stages." in words or ("forkserver" in words and os.getsid(process.pid) == process.pid)
+
+
+def _is_server(process: psutil.Process) -> bool:
+    return "uvicorn" in process.cmdline()
 
 
 def _group(_: Suite, running: subprocess.Popen[str]) -> bool:
@@ -43,13 +53,13 @@ def _alone(_: Suite, running: subprocess.Popen[str]) -> bool:
 
 
 def _stage(suite: Suite, _: subprocess.Popen[str]) -> bool:
-    if process := _first(suite, "python", "stage.py"):
+    if process := _first(suite, _is_stage):
         process.kill()
     return process is not None
 
 
 def _server(suite: Suite, _: subprocess.Popen[str]) -> bool:
-    if process := _first(suite, "uvicorn"):
+    if process := _first(suite, _is_server):
         process.kill()
     return process is not None
 
@@ -83,28 +93,24 @@ KINDS = {
 }
 OWN_SERVER = 3
 """Of so many kills of a run, one has a server of its own."""
-RUN_SECONDS = 3.0
-"""A scheduled run takes about as long once its first stage has begun."""
+STAGES = 14
+"""At the beginning of one of so many there is a kill."""
 
 
 def rows(setup: Setup) -> Iterator[Row]:
     """As many kills as asked for, each kind as often as any other.
 
-    Half of them at random times of what the command takes, the others at the moment at which a stage begins.
+    Half of them at random times of what an undisturbed run takes, the others at the moment at which a stage begins.
     """
     for number, (name, kind) in enumerate(KINDS.items()):
         if setup.match not in name:
             continue
-        suite, start = setup.template.copy(setup.folder), time.monotonic()
-        lasts = RUN_SECONDS
-        if not kind.scheduled:
-            suite.call(*kind.command, **setup.known, **kind.environment)
-            lasts = time.monotonic() - start
         times, wrong = len(range(number, setup.kills, len(KINDS))), []
         for time_ in range(times):
             own = kind.strike is _server or (kind.command == RUN and time_ % OWN_SERVER == 1)
             known = kind.environment | ({} if own else setup.known)
-            wrong += _kill(setup, kind, known, None if time_ % 2 == 0 else setup.random.uniform(0.0, lasts))
+            wrong += _kill(setup, kind, known, None if time_ % 2 == 0 else setup.random.uniform(0.0, setup.seconds))
+            print(f"{name}, {time_ + 1} of {times}: {len(wrong)} wrong", *wrong[-1:], flush=True)
         yield f"kill -9: {name}", times, wrong
 
 
@@ -117,19 +123,24 @@ def _kill(setup: Setup, kind: Kind, environment: dict[str, str], after: float | 
         _wait_for_stage(suite, running)
     if after is not None:
         time.sleep(after)
-    elif not kind.scheduled:
-        for _ in range(setup.random.randint(1, 3)):
+    else:
+        for _ in range(setup.random.randint(1, STAGES)):
             _wait_for_stage(suite, running)
-    suite.command_is_killed(kind.ends_command)
     while running.poll() is None and not kind.strike(suite, running):
         time.sleep(0.01)  # no stage, or no server, at this moment
+    killed = time.time()
     try:
         running.wait(timeout=120)
     except subprocess.TimeoutExpired:
         os.killpg(running.pid, signal.SIGKILL)
         return [f"{after} s: the command did not end"]
-    wrong = [f"left running: {line}" for line in suite.left(SCHEDULED_SECONDS if kind.scheduled else END_SECONDS)]
-    suite.command_is_killed(False)
+    seconds = SCHEDULED_SECONDS if kind.scheduled else END_SECONDS
+    wrong = [f"left running: {line}" for line in suite.left(seconds)]
+    if kind.ends_command:
+        wrong += [
+            f"a stage went on: {name}"
+            for name in suite.ended_since(killed + (seconds if kind.scheduled else STAGE_SECONDS))
+        ]
     errors = suite.said()[1]
     if kind.command == RUN and running.returncode > 0 and errors.count("\n") != 1:
         wrong.append(f"more than a line: {errors!r}")
@@ -137,8 +148,10 @@ def _kill(setup: Setup, kind: Kind, environment: dict[str, str], after: float | 
     return [f"{when}: {line}" for line in together(wrong + setup.recovers(suite))]
 
 
+STAGE_SECONDS = 2.0
+"""For what a stage leaves to end whose command was killed."""
 SCHEDULED_SECONDS = 15.0
-"""A scheduled run is told by Prefect's means to stop; what its stages then do lasts longer."""
+"""A scheduled run is told by Prefect's means to stop."""
 
 
 def _wait_for_stage(suite: Suite, running: subprocess.Popen[str]) -> None:
@@ -147,8 +160,8 @@ def _wait_for_stage(suite: Suite, running: subprocess.Popen[str]) -> None:
     end = time.monotonic() + 60
     while running.poll() is None and time.monotonic() < end:
         for process in suite.processes():
-            with suppress(psutil.Error):
-                if process.pid not in before and "stage.py" in process.cmdline():
+            with suppress(psutil.Error, ProcessLookupError):
+                if process.pid not in before and _is_stage(process):
                     return
 
 

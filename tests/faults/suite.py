@@ -1,4 +1,4 @@
-"""The suite that is disturbed: the tiny project of the flow's tests, with units of work, their states and a verdict."""
+"""The suite that is disturbed: the demo with two systems, one seed, one attacker; its audit and its pages."""
 
 from __future__ import annotations
 
@@ -7,108 +7,28 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
 import yaml
 
+from tasks.config.params import load
+from tasks.stages import dvc_files
+from tests import parameters
 from tests.flows import conftest
 
-STAGE = """
-from tasks.stages.parent import end_with_parent
-end_with_parent()
-import hashlib, json, pathlib, sys, time
-from tasks.errors import DataError
-from tasks.stages import runs
-from tasks.stages.common import atomic_write, file_digest, read_json, require_passed, write_json
-
-name, out = sys.argv[1], pathlib.Path(sys.argv[2])
-stage, _, key = name.partition("@")
-DATA, EPOCHS = pathlib.Path("data/raw/demo/data"), 5
-
-def run(unit, place, screen):
-    progress = runs.Progress(unit.progress)
-    value, first = progress.restore(lambda folder: read_json(folder / "state.json")) or (unit.label, 0)
-    for epoch in range(first, EPOCHS):
-        value = hashlib.sha256((value + file_digest(DATA)).encode()).hexdigest()
-        time.sleep(0.05)
-        with progress.write() as folder:
-            write_json(folder / "state.json", [value, epoch + 1])
-    write_json(place / "result.json", value)
-
-def train():
-    require_passed("raw", "demo")
-    kept = pathlib.Path("data/checkpoints", key)
-    units = [runs.Unit(label, runs.folder_of(kept, label, file_digest(DATA))) for label in ("seed-0", "seed-1")]
-    def assemble():
-        with atomic_write(out) as place:
-            place.mkdir()
-            for unit in units:
-                write_json(place / f"{unit.label}.json", read_json(unit.done / "result.json"))
-    runs.perform(runs.Work(title=name, units=units, run=run, assemble=assemble, kept=kept))
-
-def main():
-    if stage == "train":
-        return train()
-    with atomic_write(out) as place:
-        if stage == "download":
-            place.mkdir()
-            (place / "data").write_text("".join(f"{i}\\n" for i in range(5000)))
-        elif stage == "check-raw":
-            checked = {str(DATA): file_digest(DATA)}
-            write_json(place, dict(contract="raw", name=key, success=True, evaluated=1, failed=0, checked=checked))
-        else:
-            place.mkdir()
-            read = sorted(pathlib.Path("data/runs/demo").rglob("*.json"))
-            (place / "index.html").write_text("".join(file.read_text() for file in read))
-
-try:
-    main()
-    if pathlib.Path("killed").exists():
-        time.sleep(30)
-except (DataError, OSError) as error:
-    sys.exit(f"{name}: {error}")
-"""
-PIPELINE = """
-stages:
-  download:
-    foreach: [demo]
-    do:
-      cmd: python stage.py download@${item} data/raw/${item}
-      deps: [stage.py]
-      outs: ["data/raw/${item}"]
-  report:
-    foreach: [demo]
-    do:
-      cmd: python stage.py report@${item} data/reports/${item}
-      deps: [stage.py, "data/runs/${item}/a", "data/runs/${item}/b"]
-      outs: ["data/reports/${item}"]
-"""
-DATA_PIPELINE = """
-stages:
-  check-raw:
-    foreach: [demo]
-    do:
-      wdir: ..
-      cmd: python stage.py check-raw@${item} data/quality/raw/${item}.json
-      deps: [stage.py, "data/raw/${item}"]
-      outs: ["data/quality/raw/${item}.json"]
-"""
-SUITE = """
-stages:
-  train:
-    foreach: [a, b]
-    do:
-      wdir: ../..
-      cmd: python stage.py train@${item} data/runs/demo/${item}
-      deps: [stage.py, data/raw/demo, data/quality/raw/demo.json, "code/${item}.py"]
-      outs: ["data/runs/demo/${item}"]
-"""
-RESULTS = ("data/raw", "data/quality", "data/runs", "data/reports")
+READ = ("tasks", "data/reference", "requirements.lock", ".gitignore", ".dvcignore")
+"""What stages, git and DVC read of the project, besides the parameters."""
+EPOCHS = {"demo-dp-popularity": 0, "demo-bpr": 8}
+"""The systems that are left, and how long they train: so that some kills find a unit between its states."""
+RESULTS = ("raw", "interim", "processed", "quality", "targets", "runs", "results", "reports")
+TIMES = "provenance.json"
+"""Of all that lies there, the file that differs from run to run."""
 LOCKS = ("dvc.lock", "data/dvc.lock", "suites/demo/dvc.lock")
 END_SECONDS = 10.0
-"""For what a killed command leaves to end; a stage that it leaves lasts longer."""
+"""For what a killed command leaves to end."""
 
 
 @dataclass(frozen=True)
@@ -142,17 +62,17 @@ class Suite(conftest.Project):
         files = {
             path.relative_to(self.root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
             for folder in RESULTS
-            for path in sorted((self.root / folder).rglob("*"))
-            if path.is_file()
+            for path in sorted((self.root / "data" / folder).rglob("*"))
+            if path.is_file() and path.name != TIMES
         }
         return files | {
             name: str(sorted(yaml.safe_load((self.root / name).read_text())["stages"].items())) for name in LOCKS
         }
 
-    def command_is_killed(self, killed: bool) -> None:
-        """Have stages that end from now on last for half a minute more, so that one that is left is seen."""
-        mark = self.root / "killed"
-        mark.touch() if killed else mark.unlink(missing_ok=True)
+    def ended_since(self, moment: float) -> list[str]:
+        """The stages that have said since then, in seconds since 1970, that they have ended well."""
+        files = self.root.glob("data/provenance/**/*.json")
+        return [str(file.relative_to(self.root)) for file in files if file.stat().st_mtime > moment]
 
     def copy(self, to: Path) -> Suite:
         """The same project in another, empty place."""
@@ -167,15 +87,32 @@ DVC = (sys.executable, "-m", "dvc")
 
 def make(folder: Path) -> Suite:
     """The small suite in which nothing has run yet; its Prefect folder has a database."""
-    suite = Suite(conftest.make(folder / "project").root)
-    suite.write("dvc.yaml", PIPELINE)
-    suite.write("data/dvc.yaml", DATA_PIPELINE)
-    suite.write("suites/demo/dvc.yaml", SUITE)
-    suite.write("stage.py", STAGE)
+    suite = Suite(folder / "project")
+    params = parameters.read("demo") | {"perturbed": {}, "words": {}}
+    params |= {table: {"demo": params[table]["demo"]} for table in ("datasets", "processed")}
+    demo = params["suites"]["demo"] | {"ceilings": {}}
+    demo["experiments"] = {name: demo["experiments"][name] | {"seeds": [0]} for name in EPOCHS}
+    for name, epochs in EPOCHS.items():
+        demo["experiments"][name]["config"] |= {"epochs": epochs} if epochs else {}
+    few = {"k": [5], "attackers": ["naive_bayes"]}
+    demo["attack"] |= few | {"sweep": few, "control_k": [5]}
+    suite.root.mkdir(parents=True)
+    parameters.write(params | {"suites": {"demo": demo}}, suite.root)
+    for name in READ:
+        copy = shutil.copytree if (conftest.ROOT / name).is_dir() else shutil.copy
+        copy(conftest.ROOT / name, suite.root / name)
+    with chdir(suite.root):
+        dvc_files.write(load())
+    python = sys.executable, "-m"
     for command in (
+        (*python, "compileall", "-q", "tasks"),
+        ("git", "init", "-q"),
+        ("git", "config", "user.name", "tests"),
+        ("git", "config", "user.email", "tests@localhost"),
+        (*python, "dvc", "init", "-q"),
         ("git", "add", "-A"),
         ("git", "commit", "-q", "-m", "a suite"),
-        (sys.executable, "-m", "prefect", "server", "database", "upgrade", "--yes"),
+        (*python, "prefect", "server", "database", "upgrade", "--yes"),
     ):
         subprocess.run(command, cwd=suite.root, env=suite.environment, check=True, capture_output=True)
     return suite
@@ -193,6 +130,8 @@ class Setup:
     """For the copy that is disturbed."""
     known: dict[str, str]
     """Environment of commands whose own server is not what is disturbed: a server that is up."""
+    seconds: float
+    """What the undisturbed run took."""
     random: Random
     kills: int
     match: str = ""
