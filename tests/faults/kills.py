@@ -137,10 +137,8 @@ def _kill(setup: Setup, kind: Kind, environment: dict[str, str], after: float | 
     seconds = SCHEDULED_SECONDS if kind.scheduled else END_SECONDS
     wrong = [f"left running: {line}" for line in suite.left(seconds)]
     if kind.ends_command:
-        wrong += [
-            f"a stage went on: {name}"
-            for name in suite.ended_since(killed + (seconds if kind.scheduled else STAGE_SECONDS))
-        ]
+        since = killed + (seconds if kind.scheduled else STAGE_SECONDS)
+        wrong += [f"a stage went on: {name}" for name in suite.ended_since(since)]
     errors = suite.said()[1]
     if kind.command == RUN and running.returncode > 0 and errors.count("\n") != 1:
         wrong.append(f"more than a line: {errors!r}")
