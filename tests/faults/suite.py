@@ -110,6 +110,7 @@ def make(folder: Path) -> Suite:
         ("git", "config", "user.name", "tests"),
         ("git", "config", "user.email", "tests@localhost"),
         (*python, "dvc", "init", "-q"),
+        (*DPREC, "check", "demo"),  # writes code.json, which a clone has
         ("git", "add", "-A"),
         ("git", "commit", "-q", "-m", "a suite"),
         (*python, "prefect", "server", "database", "upgrade", "--yes"),
