@@ -139,7 +139,7 @@ fuzz: env  ## spoil files of every format: each must load or be refused in one l
 	@python -m tests.fuzz --seconds $(or $(SECONDS),600)
 
 .PHONY: faults
-faults: env  ## kill, damage and fill up a small suite again and again: the next run must recover; writes docs/faults.csv
+faults: env  ## kill, damage and fill up the demo, cut small, again and again: the next run must recover; writes docs/faults.csv
 	@python -m tests.faults --write
 
 .PHONY: regenerate
