@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -102,16 +103,17 @@ def rows(setup: Setup) -> Iterator[Row]:
 
     Half of them at random times of what an undisturbed run takes, the others at the moment at which a stage begins.
     """
-    for number, (name, kind) in enumerate(KINDS.items()):
-        if setup.match not in name:
-            continue
-        times, wrong = len(range(number, setup.kills, len(KINDS))), []
-        for time_ in range(times):
-            own = kind.strike is _server or (kind.command == RUN and time_ % OWN_SERVER == 1)
-            known = kind.environment | ({} if own else setup.known)
-            wrong += _kill(setup, kind, known, None if time_ % 2 == 0 else setup.random.uniform(0.0, setup.seconds))
-            print(f"{name}, {time_ + 1} of {times}: {len(wrong)} wrong", *wrong[-1:], flush=True)
-        yield f"kill -9: {name}", times, wrong
+    kinds = [(name, kind) for name, kind in KINDS.items() if setup.match in name]
+    times, wrong = Counter[str](), {name: list[str]() for name, _ in kinds}
+    for number in range(setup.kills if kinds else 0):
+        name, kind = kinds[number % len(kinds)]
+        own = kind.strike is _server or (kind.command == RUN and times[name] % OWN_SERVER == 1)
+        after = None if times[name] % 2 == 0 else setup.random.uniform(0.0, setup.seconds)
+        lines = _kill(setup, kind, kind.environment | ({} if own else setup.known), after)
+        print(f"{name}, {after}: {lines or 'right'}", flush=True)
+        times[name] += 1
+        wrong[name] += lines
+    yield from ((f"kill -9: {name}", times[name], wrong[name]) for name in wrong)
 
 
 def _kill(setup: Setup, kind: Kind, environment: dict[str, str], after: float | None) -> list[str]:
