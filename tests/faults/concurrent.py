@@ -6,7 +6,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 
-from tests.faults.suite import DPREC, DVC, RUN, Row, Setup, together
+from tests.faults.suite import DPREC, DVC, END_SECONDS, RUN, Row, Setup, together
 
 CONCURRENT: dict[str, tuple[str, ...]] = {
     "`dprec run --wait`": (*RUN, "--wait"),
@@ -42,7 +42,7 @@ def _concurrent(setup: Setup, first: tuple[str, ...], second: tuple[str, ...]) -
         time.sleep(0.02)  # the first stage that takes a while
     other = suite.call(*second, **setup.known)
     running.wait(timeout=300)
-    wrong = [f"left running: {line}" for line in suite.left()]
+    wrong = [f"left running: {line}" for line in suite.left(END_SECONDS)]
     if running.returncode != 0:
         wrong.append(f"the run next to it failed: {suite.said()}")
     if other.returncode != 0 and not _names(other, running.pid):

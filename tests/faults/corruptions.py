@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from tests.faults.suite import DPREC, RUN, Row, Setup, Suite
+from tests.faults.suite import DPREC, END_SECONDS, RUN, Row, Setup, Suite
 
 Damage = Callable[[Suite], None]
 OWN = "suites/demo/params.yaml"
@@ -56,7 +56,7 @@ def _begun(setup: Setup) -> Suite:
             time.sleep(0.02)
         running.kill()
         running.wait()
-        assert not suite.left()
+        assert not suite.left(END_SECONDS)
         if list(suite.root.glob("data/checkpoints/*/*/*/progress/before")):
             return suite
 

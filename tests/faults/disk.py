@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.faults.suite import RUN, Row, Setup, Suite, together
+from tests.faults.suite import END_SECONDS, RUN, Row, Setup, Suite, together
 
 SIZE = 128 * 2**20
 TIMES = 10
@@ -48,7 +48,7 @@ def _full(setup: Setup, place: Path, left: int) -> list[str]:
         os.posix_fallocate(file.fileno(), 0, max(_left(place) - left, 1))
     met = suite.call(*RUN, **setup.known)
     ballast.unlink()
-    wrong = [f"left running: {line}" for line in suite.left()]
+    wrong = [f"left running: {line}" for line in suite.left(END_SECONDS)]
     if met.returncode not in (0, 1) or met.stderr.count("\n") != met.returncode:
         wrong.append(f"not one line: {met.stderr!r}")
     return [f"{left} bytes left: {line}" for line in together(wrong + setup.recovers(suite))]
