@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from flows import server
 from tests.faults import concurrent, corruptions, disk, kills
@@ -32,19 +33,23 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write docs/faults.csv; rows that were not run stay")
     chosen = parser.parse_args()
     alone()
-    failed, table = 0, dict[str, tuple[str, int, int]]()
+    failed = 0
     with tempfile.TemporaryDirectory(prefix="dprec-faults-") as folder, _setup(Path(folder), chosen) as setup:
         for name, rows in PARTS.items():
             for what, times, wrong in rows(setup) if chosen.only in (None, name) else ():
                 right = times - len(wrong)
                 print(f"{what}: {right} of {times} right", *wrong, sep="\n    ", flush=True)
-                table[what] = what, times, right
                 failed += len(wrong)
-    if chosen.write:
-        written = {row["fault"]: tuple(row.values()) for row in csv.DictReader(TABLE.open(encoding="utf-8"))}
-        with TABLE.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows([COLUMNS, *(written | table).values()])
+                if chosen.write:
+                    _write(what, times, right)
     raise SystemExit(failed > 0)
+
+
+def _write(*row: Any) -> None:
+    """Put a row into the table at once: all of it takes an hour, or is ended before."""
+    rows = {row["fault"]: tuple(row.values()) for row in csv.DictReader(TABLE.open(encoding="utf-8"))} | {row[0]: row}
+    with TABLE.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([COLUMNS, *rows.values()])
 
 
 @contextmanager

