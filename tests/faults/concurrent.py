@@ -44,7 +44,7 @@ def _concurrent(setup: Setup, first: tuple[str, ...], second: tuple[str, ...]) -
     while running.poll() is None and not list(suite.root.glob("data/checkpoints/demo/demo-bpr")):
         time.sleep(0.02)  # the first stage that takes a while
     other = suite.call(*second, **setup.known)
-    running.wait(timeout=300)
+    running.wait(timeout=600)
     wrong = [f"left running: {line}" for line in suite.left(END_SECONDS)]
     if running.returncode != 0 and (first == RUN or "flows/__main__.py run demo\n" not in suite.said()[1]):
         wrong.append(f"the run next to it failed: {suite.said()}")

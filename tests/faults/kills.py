@@ -132,7 +132,7 @@ def _kill(setup: Setup, kind: Kind, environment: dict[str, str], after: float | 
         time.sleep(0.01)  # no stage, or no server, at this moment
     killed = time.time()
     try:
-        running.wait(timeout=120)
+        running.wait(timeout=600)
     except subprocess.TimeoutExpired:
         os.killpg(running.pid, signal.SIGKILL)
         return [f"{after} s: the command did not end"]
