@@ -25,12 +25,12 @@ from tests.faults.suite import DPREC, DVC, END_SECONDS, RUN, Row, Setup, Suite, 
 
 def _first(suite: Suite, is_it: Callable[[psutil.Process], bool]) -> psutil.Process | None:
     """The oldest process of the suite that is what is looked for."""
-    found = []
+    stamped = []
     for process in suite.processes():
         with suppress(psutil.Error, ProcessLookupError):  # it may end meanwhile
             if is_it(process):
-                found.append((process.create_time(), process))
-    return min(found, key=itemgetter(0), default=(0.0, None))[1]
+                stamped.append((process.create_time(), process))
+    return min(stamped, key=itemgetter(0), default=(0.0, None))[1]
 
 
 def _is_stage(process: psutil.Process) -> bool:
