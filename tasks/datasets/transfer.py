@@ -9,8 +9,11 @@ import errno
 import fcntl
 import logging
 import shutil
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from io import SEEK_END, BufferedWriter
@@ -149,7 +152,8 @@ class Transfer:
         if start == self.size:
             return
         headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
-        with client.stream("GET", self.address, headers=headers) as response:
+        request = client.build_request("GET", self.address, headers=headers)
+        with closing(_answer(client, request, allowed.window)) as response:
             status = f"answered {response.status_code} {response.reason_phrase}"
             content_range = response.headers.get("content-range", "")
             if start and response.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
@@ -190,6 +194,23 @@ class Transfer:
             raise DataError(
                 f"{folder}: {self.label} needs {need:,} more bytes, {free:,} are free; free some and run it again"
             )
+
+
+def _answer(client: httpx.Client, request: httpx.Request, seconds: float) -> httpx.Response:
+    """The status and headers of an answer; a server may send these, too, a byte at a time."""
+    answer: Future[httpx.Response] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(client.send(request, stream=True))
+        except Exception as error:
+            answer.set_exception(error)
+
+    threading.Thread(target=ask, daemon=True).start()  # ends with the client
+    try:
+        return answer.result(seconds)
+    except TimeoutError:
+        raise _TooSlowError(f"no whole answer in {seconds:g} s") from None
 
 
 def _truncate(out: BufferedWriter) -> int:

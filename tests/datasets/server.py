@@ -73,15 +73,16 @@ def serve(content: bytes, *faults: int | str) -> Iterator[tuple[str, type[Handle
 
 @contextmanager
 def trickle(slow: str) -> Iterator[str]:
-    """Yield the address of a server that sends a byte of the body every hundredth of a second."""
+    """Yield the address of a server that sends a byte of the body, or of a header, every hundredth of a second."""
     length = "" if slow == "unknown length" else "Content-Length: 300000\r\n"
+    begins = "X-Slow: " if slow == "header" else f"{length}\r\n"
     over = Event()
 
     def answer() -> None:
         connection, _ = listener.accept()
         with connection, suppress(OSError):
             connection.recv(1 << 16)
-            connection.sendall(f"HTTP/1.1 200 OK\r\n{length}\r\n".encode())
+            connection.sendall(f"HTTP/1.1 200 OK\r\n{begins}".encode())
             for _ in range(300_000):
                 if over.wait(0.01):
                     return
