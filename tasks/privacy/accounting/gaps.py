@@ -5,7 +5,6 @@ from __future__ import annotations
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.remarks import KnownGap, gap
 from tasks.privacy.terms import Condition
-from tasks.privacy.units import LEVELS
 
 GIVEN_EPOCH: tuple[Condition, ...] = ("epoch",)
 """`LedgerEntry.given` of a model trained by epochs."""
@@ -60,7 +59,8 @@ def prepared_entry(entry: LedgerEntry, conditions: tuple[str, ...] = (), *, vali
     """
     if entry.accounted_epsilon is None:
         return entry
-    common = conditions if LEVELS.get(entry.unit) != "feature" else ()
+    of_a_step = entry.unit == "user-with-metadata"  # which all its lines share, that of features among them
+    common = conditions if entry.protects != "feature" or of_a_step else ()
     chosen: tuple[Condition, ...] = ("configuration",) if validated else ()
     listed = LISTED if "catalogue" not in conditions and "preparation" not in conditions else CATALOGUE
     known = (listed if each == CATALOGUE else each for each in entry.gaps)
