@@ -62,7 +62,7 @@ class Measure:
     run: str
     """What is repeated: "seed" or "fold"."""
     open: tuple[str, ...]
-    """Labels of systems whose best is the ceiling."""
+    """Labels of systems whose best is the ceiling; empty for all without privacy."""
     noisy: str
     """Label of noisy popularity, or of what stands for it; empty for none."""
     own: str
@@ -99,7 +99,7 @@ def measure(results: Results, paper: Paper) -> Measure:
         digits=quality.digits,
         lower=quality.lower,
         run=paper.run,
-        open=paper.open,
+        open=paper.open if results.suite.paper else (),
         noisy=next((each.label for model in NOISY for each in results.suite.compared if each.model == model), ""),
         own=paper.methods.get(paper.name, "") if results.suite.paper else "",
         overlap=paper.overlap,
