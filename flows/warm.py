@@ -6,6 +6,7 @@ before the fork, so a stage runs the code as it then is, just as `python -m` doe
 
 from __future__ import annotations
 
+import logging
 import os
 import runpy
 import signal
@@ -57,8 +58,8 @@ def _wait() -> None:
         first.join()
         if first.exitcode == 0:
             _ready.set()
-    except (OSError, EOFError):  # the fork server is gone: stages run without
-        pass
+    except (OSError, EOFError) as error:
+        logging.getLogger(__name__).info("the fork server is gone, stages run without it: %r", error)
     finally:
         _ended.set()
 

@@ -30,7 +30,7 @@ CONFIG = {
 
 
 def enough(epsilon: float) -> int:
-    """Runs with which half of the noise is refuted from ε = 1 on; below it some 40,000 would be needed."""
+    """Runs with which half of the noise is refuted from ε = 1 on; below it they do not suffice."""
     return 8_000 if 1 <= epsilon < 2 else 2_000
 
 

@@ -184,7 +184,7 @@ def test_own_data_choose_a_split(tmp_path: Path, options: dict, expected: dict[i
     assert ("users with training rows" in steps) == (options["split"] in ("time", "given"))
     assert any(step.endswith(" or more") for step in steps) == bool({"user_core", "item_core"} & options.keys())
     assert prepared.n_items == (2 if "item_core" in options else 6)
-    assert ("preparation" in prepared.conditions) == (options["split"] == "time")
+    assert ("preparation" in prepared.conditions) == (options["split"] in ("time", "given"))
 
 
 def test_a_split_without_what_it_needs_is_refused(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def prepare(raw: RawTables, options: Options) -> Prepared:
     people = numbers.join(published_people, on="user", maintain_order="left")
     table = (people, features + attributes)
     result = protocol.prepared(raw, interactions, user_ids, item_ids, counts, people=table, minimum_counts=core)
-    if options.split == "time":
+    if options.split in ("time", "given"):  # all users decide it, or who published it may have let them
         return replace(result, conditions=("preparation",))
     return replace(result, conditions=result.conditions[1:]) if options.listed else result
 
