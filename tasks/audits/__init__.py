@@ -98,6 +98,7 @@ AUDITED_SETTINGS: dict[str, dict[str, Any]] = {
     "dpvae-rigorous/popularity": {"model": "vae", "accounting": "rigorous", "popularity": ...},
     "dpvae-rigorous/popularity-above-cap": {"model": "vae", "accounting": "rigorous", "popularity": ...},
     "dpvae-rigorous/quantile": {"model": "vae", "accounting": "rigorous", "quantile": ...},
+    "gram-ease": {"model": ("gram-ease", "gram-ease-raw")},
     "edges": {}, "edges/cells": {}, "edges/filled": {}, "edges/number": {}, "edges/released": {}, "texts": {},
     "features": {}, "features/categories": {}, "features/numbers": {}, "features/released": {},
     "privsr": {"model": "privsr", "accounting": "published"},

@@ -24,6 +24,7 @@ MODELS = {
     "dpals": "tasks.models.ranking.dpals:DPALS",
     "gram-svd": "tasks.models.ranking.gram:GramSVD",
     "gram-ease": "tasks.models.ranking.gram:GramEASE",
+    "gram-ease-raw": "tasks.models.ranking.gram:RawGramEASE",
     "gaussian-popularity": "tasks.models.ranking.gram:GaussianPopularity",
     "rap": "tasks.models.ranking.private_attributes:RAP",
     "knn": "tasks.models.ranking.knn:KNN",

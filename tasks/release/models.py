@@ -55,7 +55,7 @@ def fit(release: Release, kind: Kind, ridge: float | None = None) -> Model:
         blend = rule.BLEND * (5 if second < 3 * low.noise else 1)
         arrays = {"vectors": low.vectors, "gains": low.gains}
     elif kind == "ease":
-        arrays = {"matrix": _ease(low.matrix(), counts[release.head], ridge)}
+        arrays = {"matrix": ease(low.matrix(), counts[release.head], ridge)}
     elif kind == "knn":
         arrays = {"matrix": _cosine(low.matrix())}
     else:
@@ -63,8 +63,15 @@ def fit(release: Release, kind: Kind, ridge: float | None = None) -> Model:
     return Model(kind, counts, release.head, arrays | {"blend": np.array(blend)})
 
 
-def _ease(pairs: Array, counts: Array, ridge: float | None) -> Array:
-    """EASE (Steck, WWW 2019) with counts on the scale of the pairs as its diagonal."""
+def ease(pairs: Array, counts: Array, ridge: float | None = None) -> Array:
+    """EASE (Steck, WWW 2019) with counts on the scale of the pairs as its diagonal.
+
+    Args:
+        pairs: (H, H); counts: (H,); ridge: as in `fit`.
+
+    Returns:
+        (H, H), what an item of a row adds to each score.
+    """
     own = np.diag(pairs)
     diagonal = np.maximum(counts * own.sum() / max(float(counts.sum()), 1e-9), own)
     added = RIDGE * max(float(diagonal.mean()), 1e-6) if ridge is None else ridge

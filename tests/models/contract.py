@@ -61,6 +61,7 @@ LISTS = {
     },
     "gram-svd": {"epsilon": 1000.0, "delta": 1e-3},
     "gram-ease": {"epsilon": 1000.0, "delta": 1e-3},
+    "gram-ease-raw": {"epsilon": 1000.0, "delta": 1e-3},
     "gaussian-popularity": {"epsilon": 1000.0, "delta": 1e-3},
     "rap": EPOCHS | {"alpha": 0.1, "list_length": 5, "adversary_dimension": 4, "adversary_users": 16},
     "knn": {"k": 10, "values": "binary"},

@@ -29,7 +29,7 @@ USERS, ITEMS = np.array([0, 0, 1, 2], np.int32), np.array([1, 2, 2, 0], np.int32
 Case = tuple[dict[str, object], TrainingData, TrainingData]
 PRIVATE = [
     *("dp-popularity", "dpmf", "dpmf-rigorous", "dpne", "gerai", "dpae", "dpals", "dpmf-implicit", "dpmf-explicit"),
-    *("gram-svd", "gram-ease", "gaussian-popularity"),
+    *("gram-svd", "gram-ease", "gram-ease-raw", "gaussian-popularity"),
     *("dpvae", "dpvae-rigorous", "dpvae-compact"),
     *("dipsgnn", "dipsgnn-authors-code", "dipsgnn-rigorous", "dipsgnn-cached", "dipsgnn-released"),
     *("priv-u", "edgerand", "dpsgd", "dp-sasrec"),

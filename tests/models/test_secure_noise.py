@@ -24,7 +24,7 @@ from tests.systems import ids
 
 SECURE = (
     *("dp-popularity", "dpmf-rigorous", "dpae", "dpals", "dpvae-rigorous", "dpvae-compact"),
-    *("dpsgd", "dp-sasrec", "dp-rating-means", "gram-svd", "gram-ease", "gaussian-popularity"),
+    *("dpsgd", "dp-sasrec", "dp-rating-means", "gram-svd", "gram-ease", "gram-ease-raw", "gaussian-popularity"),
 )
 REFUSED = {
     "objective": ("dpmf", "dpne", "dpmf-implicit", "dpmf-explicit"),

@@ -9,10 +9,12 @@ import polars as pl
 import pytest
 from scipy.sparse import csr_array
 
+from tasks.models.ranking.gram import RawGramEASE
 from tasks.privacy import noise
 from tasks.privacy.accounting.account import account
 from tasks.release import making, models, rule, sums, utility
 from tasks.release.building import Wanted, build
+from tasks.release.denoising import denoise
 from tasks.release.making import Budget, Release
 from tests.parameters import ROOT
 
@@ -85,6 +87,18 @@ def test_with_too_few_users_all_goes_to_counts() -> None:
     assert release.counts_scale == pytest.approx(budget.sigma * np.sqrt(rule.COUNTED))
     assert models.fit(release, "svd").kind == "popularity"
     assert budget.spent() == pytest.approx(0.5, rel=1e-6)
+
+
+def test_without_denoising_the_pairs_of_a_release_are_fitted_as_they_are() -> None:
+    release = making.make(random_rows(), Budget(8.0, 1e-6, np.random.default_rng(0)), users=300)
+    size = len(release.head)
+    raw = RawGramEASE(RawGramEASE.Config(epsilon=8.0, delta=1e-6)).fitted(release)
+    low = denoise(release).matrix()
+    pairs = sums.squared(release.pairs, size) + np.diag(low.diagonal())
+    assert (raw.arrays["matrix"] == models.ease(pairs, np.maximum(release.counts, 0)[release.head])).all()
+    denoised = models.fit(release, "ease")
+    assert (raw.counts == denoised.counts).all()
+    assert np.linalg.matrix_rank(pairs) == size > np.linalg.matrix_rank(low)
 
 
 def test_each_user_adds_at_most_what_utility_is_scaled_for() -> None:

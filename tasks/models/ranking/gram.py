@@ -21,8 +21,9 @@ from tasks.privacy.accounting.gaps import DRAWN, ONCE, large_delta
 from tasks.privacy.accounting.ledger import LedgerEntry
 from tasks.privacy.remarks import gap
 from tasks.release import making, models
+from tasks.release.denoising import denoise
 from tasks.release.making import Budget, Release
-from tasks.release.sums import Rows, rows_of
+from tasks.release.sums import Rows, rows_of, squared
 from tasks.training_data import TrainingData
 
 
@@ -60,8 +61,12 @@ class GramSVD(Recommender):
         self._n_users = data.n_users
         self.spent = Budget(self.config.epsilon, self.config.delta, self.noise_stream(data, rng))
         self.made = self.make(self.rows, self.spent)
-        self.model = models.fit(self.made, self.fits)
+        self.model = self.fitted(self.made)
         return self
+
+    def fitted(self, release: Release) -> models.Model:
+        """What is served, from the release alone."""
+        return models.fit(release, self.fits)
 
     def make(self, rows: Rows, budget: Budget) -> Release:
         """Spend the budget; the number of users is public."""
@@ -121,6 +126,22 @@ class GramEASE(GramSVD):
 
     noise_key = "GramEASE"
     fits: ClassVar[models.Kind] = "ease"
+
+
+class RawGramEASE(GramEASE):
+    """`GramEASE` on the noisy pairs as they are, a control: what is lost without denoising. The diagonal is its."""
+
+    noise_key = "RawGramEASE"
+
+    @override
+    def fitted(self, release: Release) -> models.Model:
+        model, head = super().fitted(release), release.head
+        if not len(head):
+            return model
+        pairs = squared(release.pairs, len(head))
+        np.fill_diagonal(pairs, denoise(release).matrix().diagonal())
+        matrix = models.ease(pairs, model.counts[head])
+        return models.Model(model.kind, model.counts, head, {**model.arrays, "matrix": matrix})
 
 
 class GaussianPopularity(GramSVD):
