@@ -12,6 +12,7 @@ import mpmath
 import numpy as np
 import pytest
 from dp_accounting import rdp
+from dp_accounting.dp_event import RepeatAndSelectDpEvent
 from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
@@ -326,3 +327,19 @@ def test_many_kinds_of_sampled_gaussians_are_bounded_closely() -> None:
     assert (
         composed([1.1 + k / 10 for k in range(30)], 100) < many < 1.15 * composed([1 + k / 10 for k in range(30)], 100)
     )
+
+
+def test_choosing_among_sixteen_privately_takes_much_noise() -> None:
+    """docs/guarantees.md has the ratio (Papernot and Steinke, ICLR 2022); both are by Rényi divergence."""
+    orders = [1 + 2 ** (power / 8) for power in range(-16, 64)]
+
+    def scale(chosen: bool) -> float:
+        def excess(noise: float) -> float:
+            event = dp_accounting.GaussianDpEvent(noise)
+            accountant = rdp.RdpAccountant(orders)
+            accountant.compose(RepeatAndSelectDpEvent(event, mean=16, shape=1) if chosen else event)
+            return accountant.get_epsilon(1e-4) - 1
+
+        return optimize.brentq(excess, 2, 20, xtol=0.01)
+
+    assert scale(chosen=True) / scale(chosen=False) == pytest.approx(2.4, abs=0.05)
