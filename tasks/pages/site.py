@@ -11,7 +11,7 @@ from typing import Any, get_args
 import polars as pl
 
 from tasks.pages import charts, suite
-from tasks.pages.page import Page, conditions, english, join, relative, render, tested_on
+from tasks.pages.page import Page, conditions, english, epsilon, join, relative, render, tested_on
 from tasks.privacy.terms import Level
 from tasks.results.budgets import budgets, units_of
 from tasks.results.cards import Card, card
@@ -79,13 +79,18 @@ def make(results: Results, paper: Paper) -> Made:
 
 
 def pages(
-    suites: Sequence[Made], coverage: pl.DataFrame, changes: Sequence[Change] | None = None, since: str = ""
+    suites: Sequence[Made],
+    coverage: pl.DataFrame,
+    sizes: pl.DataFrame | None,
+    changes: Sequence[Change] | None = None,
+    since: str = "",
 ) -> list[Page]:
     """All pages that are not one suite's, and no documents.
 
     Args:
         suites: everything that is shown of each.
         coverage: how much of the printed numbers these have.
+        sizes: utility of a release by the number of users (docs/release-users.csv), where it is known.
         changes: what changed since a revision; None where none was asked for.
         since: that revision.
     """
@@ -96,7 +101,7 @@ def pages(
     counted = coverage.group_by("paper").agg(pl.col("printed", "real", "part", "near").sum())
     numbers = {row["paper"]: row for row in counted.to_dicts()}
     about: dict[str, Any] = {"papers": papers, "levels": levels, "numbers": numbers, "changes": changes, "since": since}
-    about |= {"prepared": prepared} | _frontiers(
+    about |= {"prepared": prepared, "by_users": None if sizes is None else _by_users(sizes)} | _frontiers(
         all_boards, boards(each.deep for each in suites if each.deep), prepared
     )
     printed = [row | {"artefact": artefact_name(row["artefact"])} for row in coverage.to_dicts()]
@@ -152,6 +157,16 @@ def _frontiers(
         for each in charts
     ]
     return {"charts": charts, "answers": rows, "limits": ANSWERED}
+
+
+def _by_users(sizes: pl.DataFrame) -> charts.Picture:
+    """Utility of a release by the number of users, a line for each ε; the dashed line is the best noisy popularity."""
+    points = [
+        {"name": f"ε = {epsilon(budget)}", "x": users, "y": ndcg, "low": ndcg - error, "high": ndcg + error}
+        for users, budget, ndcg, error in sizes.select("users", "epsilon", "ndcg", "error").iter_rows()
+    ]
+    level = max(sizes["popularity"].to_list())
+    return charts.curves("", points, "users", "NDCG@10", log=True, level=level, size=(480, 220))
 
 
 def _papers(suites: Iterable[Made]) -> list[dict[str, Any]]:

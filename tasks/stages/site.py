@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import as_completed
 from pathlib import Path
 
+import polars as pl
 from polars.exceptions import PolarsError
 
 from tasks.disk import require_writable
@@ -23,6 +24,8 @@ from tasks.stages.report import collected, paper_of, results_of
 from tasks.stages.screen import Screen
 
 DOCS = Path("docs")
+SIZES = DOCS / "release-users.csv"
+"""Utility of a release by the number of users, as `tests.benchmarks.bench_users` measures it."""
 LIBRARY = "dprec"
 """The package whose docstrings are documentation."""
 SCHEMA = "card.schema.json"
@@ -56,8 +59,11 @@ def write(out: Path, jobs: int, since: str | None = None) -> int:
         read_published(REFERENCE / "paper_tables.csv"),
         [(suite.facts, suite.comparison, suite.methods) for suite in suites],
     )
+    sizes = pl.read_csv(SIZES) if SIZES.is_file() else None
     revisions = sorted({revision for suite in suites for revision in suite.revisions})
-    files |= {page.address: render(page, revisions) for page in site.pages(suites, counted, changed, since or "")}
+    files |= {
+        page.address: render(page, revisions) for page in site.pages(suites, counted, sizes, changed, since or "")
+    }
     for folder in folders:
         files |= folder
     with atomic_write(out) as target:

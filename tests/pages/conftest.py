@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from tasks.pages import api, documents, site
@@ -18,6 +19,7 @@ from tests.pages import committed
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SUITES = ("demo", "dpcrosue-ione", "dpvae-ml-1m", "gerai", "membership", "privsr")
 """Real and synthetic data, all levels, two suites on one split, one without a paper and one without utility."""
+SIZES = pl.read_csv("docs/release-users.csv")
 DOCUMENTS = {path.stem: path.read_text(encoding="utf-8") for path in sorted(Path("docs").glob("*.md"))} | {
     "index-of-nothing": "# A\n\n## Gain\n\n| a |\n| --- |\n| <script>alert(1)</script> |\n",
 }
@@ -46,7 +48,7 @@ def made() -> list[site.Made]:
 def files(made: list[site.Made]) -> dict[str, str]:
     """Address -> page, or JSON, of the site of `SUITES`."""
     counted = coverage(committed.results("gerai").published, [(of.facts, of.comparison, of.methods) for of in made])
-    drawn = {page.address: render(page, ["abc"]) for page in site.pages(made, counted, [], "HEAD")}
+    drawn = {page.address: render(page, ["abc"]) for page in site.pages(made, counted, SIZES, [], "HEAD")}
     drawn |= {page.address: render(page) for page in documents.pages(DOCUMENTS | api.documents("dprec"))}
     for of in made:
         name = of.facts.suite
@@ -59,7 +61,7 @@ def shipped() -> dict[str, str]:
     """Address -> page, of those over all committed suites, as the site has them."""
     made = [site.make(results, paper_of(results)) for results in map(results_of, collected())]
     counted = coverage(committed.results("gerai").published, [(of.facts, of.comparison, of.methods) for of in made])
-    return {page.address: render(page) for page in site.pages(made, counted)}
+    return {page.address: render(page) for page in site.pages(made, counted, SIZES)}
 
 
 @pytest.fixture(scope="session")
